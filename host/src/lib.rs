@@ -1,1 +1,4 @@
 //! (front page to be written)
+
+pub mod config;
+pub mod credentials;

@@ -1,0 +1,93 @@
+//! What can be wrong with an operator's configuration.
+
+use std::fmt;
+
+/// The operator's configuration is at fault: one full sentence that names the upstream or credential and the key, and
+/// never shows a secret. Fatal at start.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct ConfigError {
+    /// Which part of the file is at fault.
+    pub part: ConfigPart,
+    message: String,
+}
+
+/// The part of the configuration that a [`ConfigError`] is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConfigPart {
+    /// The file as a whole: it cannot be read, is not JSON, lacks `upstreams`.
+    File,
+    /// The `credentials` block.
+    Credentials,
+    /// The entry of this upstream.
+    Upstream(String),
+    /// An `--env-file`.
+    EnvFile,
+}
+
+impl ConfigError {
+    /// The reason under which a failed start is reported.
+    pub const REASON: &'static str = "upstream_unavailable";
+
+    pub(crate) fn file(message: impl fmt::Display) -> Self {
+        Self { part: ConfigPart::File, message: message.to_string() }
+    }
+
+    pub(crate) fn credential(message: impl fmt::Display) -> Self {
+        Self { part: ConfigPart::Credentials, message: message.to_string() }
+    }
+
+    pub(crate) fn env_file(message: impl fmt::Display) -> Self {
+        Self { part: ConfigPart::EnvFile, message: message.to_string() }
+    }
+
+    /// `upstream <name> <detail>`
+    pub(crate) fn upstream(name: &str, detail: impl fmt::Display) -> Self {
+        Self { part: ConfigPart::Upstream(name.to_owned()), message: format!("upstream {name} {detail}") }
+    }
+
+    /// As [`upstream`](Self::upstream), for texts that do not start with the upstream's name.
+    pub(crate) fn upstream_verbatim(name: &str, message: impl fmt::Display) -> Self {
+        Self { part: ConfigPart::Upstream(name.to_owned()), message: message.to_string() }
+    }
+}
+
+/// Something in the configuration that works and deserves a look. The caller logs it as an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigWarning {
+    /// Name of the log event, for instance `upstreams_config_unknown_keys`.
+    pub event: &'static str,
+    /// The upstream, if it is about one.
+    pub upstream: Option<String>,
+    /// A full sentence without secrets.
+    pub message: String,
+}
+
+impl ConfigWarning {
+    pub(crate) fn new(event: &'static str, upstream: Option<&str>, message: impl fmt::Display) -> Self {
+        Self { event, upstream: upstream.map(str::to_owned), message: message.to_string() }
+    }
+}
+
+/// The operating system's own words for an I/O error, in lower case and without Rust's `(os error N)`.
+pub(crate) fn os_error_text(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or(&text);
+    let mut chars = text.chars();
+    match chars.next() {
+        Some(first) => first.to_lowercase().chain(chars).collect(),
+        None => "unknown error".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn os_errors_read_like_posix() {
+        let missing = std::fs::read("/nonexistent/file").unwrap_err();
+        assert_eq!(os_error_text(&missing), "no such file or directory");
+        assert_eq!(os_error_text(&std::io::Error::other("Strange")), "strange");
+    }
+}

@@ -1,0 +1,180 @@
+//! Reading the file as a whole.
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use super::upstream::{Context, UpstreamConfig};
+use super::{ConfigError, ConfigLocation, ConfigWarning, NamedBy, ProcessEnv, os_error_text};
+use crate::credentials::{CredentialStore, Redactor, Secret};
+
+/// Largest upstreams file that is read, in bytes.
+const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
+
+/// What a file is read against.
+#[derive(Clone, Copy, Debug)]
+pub struct LoadOptions<'a> {
+    /// Where credentials, `${VAR}` and the environments of children come from.
+    pub env: &'a ProcessEnv,
+    /// The folder that a relative `schema_file` starts at; without one it is used as it is.
+    pub base_dir: Option<&'a Path>,
+    /// The running executable, which no upstream may start; `None` leaves that check out (for embedders).
+    pub own_exe: Option<&'a Path>,
+}
+
+/// A whole upstreams file, checked and resolved.
+#[derive(Clone, Debug, Default)]
+pub struct UpstreamsConfig {
+    /// Sorted by name.
+    pub upstreams: Vec<UpstreamConfig>,
+    /// The secrets that the upstreams' emitters name.
+    pub credentials: CredentialStore,
+    /// What deserves a log line, in the order found.
+    pub warnings: Vec<ConfigWarning>,
+    /// Values that `${VAR}` brought into child environments: likely secrets.
+    substituted: Vec<Secret>,
+}
+
+impl UpstreamsConfig {
+    /// Reads the file at `location`. `Ok(None)` if nobody named it and it is gone: there are no upstreams then.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, in this order: the file, its JSON, `credentials`, `upstreams` by name.
+    pub fn load(location: &ConfigLocation, options: &LoadOptions<'_>) -> Result<Option<Self>, ConfigError> {
+        use std::io::Read as _;
+        let ConfigLocation { path, named_by } = location;
+        let place = format!("({}, {named_by})", path.display());
+        let mut bytes = Vec::new();
+        let read =
+            std::fs::File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes));
+        match read {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound && *named_by == NamedBy::Default => {
+                return Ok(None);
+            }
+            Err(e) => {
+                return Err(ConfigError::file(format_args!(
+                    "upstreams config: {} {place}",
+                    os_error_text(&e)
+                )));
+            }
+            Ok(_) if bytes.len() as u64 > MAX_FILE_BYTES => {
+                return Err(ConfigError::file(format_args!(
+                    "upstreams config: the file is larger than {MAX_FILE_BYTES} bytes {place}"
+                )));
+            }
+            Ok(_) => {}
+        }
+        if bytes.trim_ascii().is_empty() {
+            return Err(ConfigError::file(format_args!(
+                "upstreams config JSON decode failed: the file is empty {place}"
+            )));
+        }
+        let value = decode(&bytes, &place)?;
+        let base_dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+        Self::parse(&value, &place, &LoadOptions { base_dir: options.base_dir.or(base_dir), ..*options })
+            .map(Some)
+    }
+
+    /// Reads the file's JSON text, as an embedder may hold it.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn from_json(text: &str, options: &LoadOptions<'_>) -> Result<Self, ConfigError> {
+        Self::parse(&decode(text.as_bytes(), "")?, "", options)
+    }
+
+    /// Reads the file's content as a value.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn from_value(value: &Value, options: &LoadOptions<'_>) -> Result<Self, ConfigError> {
+        Self::parse(value, "", options)
+    }
+
+    /// The upstream of this name.
+    pub fn upstream(&self, name: &str) -> Option<&UpstreamConfig> {
+        self.upstreams.binary_search_by(|u| u.name.as_str().cmp(name)).ok().map(|i| &self.upstreams[i])
+    }
+
+    /// Makes `redactor` replace every secret of this configuration: credentials, the forms in which Basic emitters
+    /// send them, and what `${VAR}` brought in.
+    pub fn register_secrets(&self, redactor: &Redactor) {
+        self.credentials.register(redactor);
+        redactor.register(&self.substituted);
+        for auth in self.upstreams.iter().filter_map(|u| u.transport.auth()) {
+            auth.register_derived(&self.credentials, redactor);
+        }
+    }
+
+    fn parse(value: &Value, place: &str, options: &LoadOptions<'_>) -> Result<Self, ConfigError> {
+        let file_error =
+            |text: &str| ConfigError::file(format_args!("{text} {place}").to_string().trim_end());
+        let Value::Object(top) = value else {
+            return Err(file_error("upstreams config must be a JSON object"));
+        };
+        let mut warnings = Vec::new();
+        let credentials = CredentialStore::resolve(top.get("credentials"), options.env, &mut warnings)?;
+        let entries = match top.get("upstreams") {
+            Some(Value::Object(entries)) => entries,
+            Some(_) => return Err(file_error("upstreams must be an object")),
+            None => return Err(file_error("upstreams config: missing top-level :upstreams key")),
+        };
+        let raw_envelope = match top.get("raw_envelope") {
+            None => false,
+            Some(Value::Bool(flag)) => *flag,
+            Some(_) => return Err(file_error("raw_envelope must be a boolean")),
+        };
+        let context =
+            Context { options, store: &credentials, withheld: credential_variables(top), raw_envelope };
+        let mut names: Vec<&String> = entries.keys().collect();
+        names.sort();
+        let mut substituted = Vec::new();
+        let upstreams = names
+            .into_iter()
+            .map(|name| {
+                UpstreamConfig::parse(
+                    name,
+                    &entries[name.as_str()],
+                    &context,
+                    &mut substituted,
+                    &mut warnings,
+                )
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        credentials.check_lengths()?;
+        let known = ["credentials", "upstreams", "raw_envelope"];
+        let unknown: Vec<&str> =
+            top.keys().map(String::as_str).filter(|k| !known.contains(k) && !k.starts_with('$')).collect();
+        if !unknown.is_empty() {
+            warnings.push(ConfigWarning::new(
+                "upstreams_config_unknown_keys",
+                None,
+                format_args!(
+                    "the upstreams file has unknown keys, which are ignored: {}",
+                    unknown.join(", ")
+                ),
+            ));
+        }
+        Ok(Self { upstreams, credentials, warnings, substituted })
+    }
+}
+
+/// The environment variables that bindings are read from.
+fn credential_variables(top: &Map<String, Value>) -> std::collections::BTreeSet<String> {
+    let bindings = top.get("credentials").and_then(Value::as_object);
+    bindings
+        .into_iter()
+        .flat_map(|bindings| bindings.values())
+        .filter_map(|binding| binding.get("var").and_then(Value::as_str).map(str::to_owned))
+        .collect()
+}
+
+fn decode(bytes: &[u8], place: &str) -> Result<Value, ConfigError> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    // The decoder's texts say what it expected and where, and quote nothing of the input.
+    serde_json::from_slice(bytes).map_err(|e| {
+        ConfigError::file(
+            format_args!("upstreams config JSON decode failed: {e} {place}").to_string().trim_end(),
+        )
+    })
+}

@@ -1,0 +1,36 @@
+//! The upstreams file: finding it, reading it, and checking every word of it before anything starts.
+//!
+//! [`locate`] says which file counts, [`UpstreamsConfig::load`] reads it. What comes out is checked and resolved:
+//! names are unique, URLs parse, credentials have been read into the [credential store](crate::credentials::CredentialStore) and fit their emitters,
+//! `${VAR}` placeholders of child environments are filled in. What is wrong is a [`ConfigError`], a sentence for the
+//! operator; what is merely odd is a [`ConfigWarning`].
+//!
+//! ```text
+//! {"credentials": {NAME: binding}, "raw_envelope": bool,
+//!  "upstreams": {NAME: {"transport": "mcp_stdio" | "mcp_http" | "openapi", …}}}
+//! ```
+
+mod child_env;
+mod command;
+mod environment;
+mod error;
+mod fields;
+mod file;
+mod locate;
+mod tool_filter;
+mod transports;
+mod upstream;
+mod urls;
+
+pub use child_env::ChildEnv;
+pub use command::resolve_command;
+pub use environment::ProcessEnv;
+pub(crate) use error::os_error_text;
+pub use error::{ConfigError, ConfigPart, ConfigWarning};
+pub use file::{LoadOptions, UpstreamsConfig};
+pub use locate::{ConfigLocation, NamedBy, REPL_VARIABLE, SERVER_VARIABLE, locate};
+pub use tool_filter::{ToolFilter, ToolPattern};
+pub use transports::{
+    HttpConfig, OpenApiConfig, OperationOverride, Protocol, SchemaSource, StdioConfig, Transport,
+};
+pub use upstream::{Backoff, RawEnvelope, UpstreamConfig};

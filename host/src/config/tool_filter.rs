@@ -1,0 +1,106 @@
+//! `allow_tools` and `deny_tools`: which tools of an upstream exist for programs.
+
+use super::ConfigError;
+use super::fields::Fields;
+
+/// A tool name with `*` for any run of characters. There are no other wild cards.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolPattern(String);
+
+impl ToolPattern {
+    /// Whether `name` fits. Linear in the length of the name for each literal piece: a pattern cannot blow up.
+    pub fn matches(&self, name: &str) -> bool {
+        let Some((first, rest)) = self.0.split_once('*') else { return self.0 == name };
+        let Some(mut name) = name.strip_prefix(first) else { return false };
+        let (middle, last) = rest.rsplit_once('*').unwrap_or(("", rest));
+        for piece in middle.split('*') {
+            // Leftmost is right for every piece but the last: it leaves most room for those that follow.
+            let Some(at) = name.find(piece) else { return false };
+            name = &name[at + piece.len()..];
+        }
+        name.ends_with(last)
+    }
+}
+
+/// The filter of one upstream. A tool exists if it is allowed and not denied; a hidden tool is in no catalog and a
+/// call to it is a call to an unknown tool.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolFilter {
+    /// `None` allows every tool, an empty list none.
+    pub allow: Option<Vec<ToolPattern>>,
+    /// Wins over `allow`.
+    pub deny: Vec<ToolPattern>,
+}
+
+impl ToolFilter {
+    /// Whether the tool of this name exists for programs.
+    pub fn admits(&self, name: &str) -> bool {
+        let fits = |patterns: &[ToolPattern]| patterns.iter().any(|pattern| pattern.matches(name));
+        self.allow.as_deref().is_none_or(fits) && !fits(&self.deny)
+    }
+
+    pub(super) fn parse(fields: &Fields<'_>) -> Result<Self, ConfigError> {
+        let patterns = |key| -> Result<Option<Vec<ToolPattern>>, ConfigError> {
+            let Some(names) = fields.strings(key)? else { return Ok(None) };
+            if names.iter().any(String::is_empty) {
+                return Err(fields.error(format_args!("{key} has an empty name")));
+            }
+            Ok(Some(names.into_iter().map(ToolPattern).collect()))
+        };
+        Ok(Self { allow: patterns("allow_tools")?, deny: patterns("deny_tools")?.unwrap_or_default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn matches(pattern: &str, name: &str) -> bool {
+        ToolPattern(pattern.to_owned()).matches(name)
+    }
+
+    #[test]
+    fn stars_stand_for_any_run() {
+        for (pattern, yes, no) in [
+            ("read", &["read"][..], &["read_file", "Read", ""][..]),
+            ("*", &["", "x", "a/b.c"], &[]),
+            ("read_*", &["read_", "read_file"], &["read", "xread_file"]),
+            ("*_file", &["read_file", "_file"], &["read_files", "file"]),
+            ("a*b*c", &["abc", "aXbYc", "abbcc"], &["acb", "ab", "abcd"]),
+            ("a**b", &["ab", "axb"], &["a", "b"]),
+            ("*x*x*", &["xx", "axbxc"], &["x"]),
+            ("aa*aa", &["aaaa", "aaXaa"], &["aaa"]),
+        ] {
+            yes.iter().for_each(|name| assert!(matches(pattern, name), "{pattern} should match {name:?}"));
+            no.iter()
+                .for_each(|name| assert!(!matches(pattern, name), "{pattern} should not match {name:?}"));
+        }
+    }
+
+    fn filter(entry: serde_json::Value) -> Result<ToolFilter, String> {
+        let serde_json::Value::Object(map) = entry else { panic!("an object") };
+        ToolFilter::parse(&Fields::new("x", &map)).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn deny_wins_over_allow() {
+        assert!(filter(json!({})).unwrap().admits("anything"));
+        assert!(!filter(json!({"allow_tools": []})).unwrap().admits("anything"));
+        let both = filter(json!({"allow_tools": ["get_*", "list"], "deny_tools": ["get_secret*"]})).unwrap();
+        assert!(both.admits("get_pr") && both.admits("list"));
+        assert!(!both.admits("get_secret_key") && !both.admits("delete"));
+    }
+
+    #[test]
+    fn refuses_malformed_lists() {
+        assert_eq!(
+            filter(json!({"allow_tools": "x"})).unwrap_err(),
+            "upstream x allow_tools must be a list of strings"
+        );
+        assert_eq!(
+            filter(json!({"deny_tools": [""]})).unwrap_err(),
+            "upstream x deny_tools has an empty name"
+        );
+    }
+}

@@ -1,0 +1,363 @@
+//! The three kinds of upstream entry and the keys that each understands.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use url::Url;
+
+use super::child_env::ChildEnv;
+use super::fields::Fields;
+use super::urls::{check_insecure_auth, parse_url};
+use super::{ConfigError, ConfigWarning, ProcessEnv};
+use crate::credentials::{CredentialStore, HttpAuth, Secret};
+
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const MAX_RESPONSE_BYTES: usize = 2 * 1024 * 1024;
+
+/// How an upstream is reached.
+#[derive(Clone, Debug)]
+pub enum Transport {
+    /// A child process that speaks MCP on its standard streams (`mcp_stdio`).
+    Stdio(StdioConfig),
+    /// A Streamable HTTP endpoint (`mcp_http`).
+    Http(HttpConfig),
+    /// Selected GET operations of a REST service (`openapi`).
+    OpenApi(OpenApiConfig),
+}
+
+impl Transport {
+    /// The word in the file.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Stdio(_) => "mcp_stdio",
+            Self::Http(_) => "mcp_http",
+            Self::OpenApi(_) => "openapi",
+        }
+    }
+
+    /// The operator's headers, for transports that speak HTTP.
+    pub fn auth(&self) -> Option<&HttpAuth> {
+        match self {
+            Self::Stdio(_) => None,
+            Self::Http(entry) => Some(&entry.auth),
+            Self::OpenApi(entry) => Some(&entry.auth),
+        }
+    }
+}
+
+/// Which era of MCP to speak to an upstream (ruling 29).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// Find out: stdio tries the handshake first, HTTP the modern era.
+    #[default]
+    Auto,
+    /// `initialize`, revisions 2024-11-05 to 2025-11-25.
+    Handshake,
+    /// Per-request `_meta`, revision 2026-07-28.
+    Modern,
+}
+
+impl Protocol {
+    fn parse(fields: &Fields<'_>) -> Result<Self, ConfigError> {
+        match fields.get("protocol") {
+            None => Ok(Self::Auto),
+            Some(Value::String(word)) if word == "auto" => Ok(Self::Auto),
+            Some(Value::String(word)) if word == "handshake" => Ok(Self::Handshake),
+            Some(Value::String(word)) if word == "modern" => Ok(Self::Modern),
+            Some(other) => {
+                Err(fields.error(format_args!("protocol must be auto, handshake or modern, got {other}")))
+            }
+        }
+    }
+}
+
+/// An `mcp_stdio` entry.
+#[derive(Clone, Debug)]
+pub struct StdioConfig {
+    /// The program, to be resolved with [`resolve_command`](super::resolve_command).
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Its whole environment.
+    pub env: ChildEnv,
+    /// Its working folder.
+    pub cd: Option<PathBuf>,
+    /// Which era to speak.
+    pub protocol: Protocol,
+    /// Bound on starting, handshake and listing, each request on its own.
+    pub handshake_timeout: Duration,
+    /// Upper bound of one call besides the program's own; `None` where the entry sets none.
+    pub request_timeout: Option<Duration>,
+    /// Largest handshake reply or page of tools, in bytes. Calls use the program's limit.
+    pub max_response_bytes: usize,
+}
+
+impl StdioConfig {
+    /// An entry with nothing but a command: no arguments, an empty environment, defaults elsewhere.
+    pub fn for_command(command: impl Into<String>) -> Self {
+        Self {
+            command: command.into(),
+            args: Vec::new(),
+            env: ChildEnv::default(),
+            cd: None,
+            protocol: Protocol::Auto,
+            handshake_timeout: HANDSHAKE_TIMEOUT,
+            request_timeout: None,
+            max_response_bytes: MAX_RESPONSE_BYTES,
+        }
+    }
+
+    pub(super) fn parse(
+        fields: &Fields<'_>,
+        env: &ProcessEnv,
+        withheld: &BTreeSet<String>,
+        resolved: &mut Vec<Secret>,
+    ) -> Result<Self, ConfigError> {
+        let command = fields.required_string("command")?;
+        let args = fields.strings("args")?.unwrap_or_default();
+        let entry = Self {
+            env: ChildEnv::build(fields, env, withheld, resolved)?,
+            args,
+            cd: fields.string("cd")?.filter(|cd| !cd.is_empty()).map(PathBuf::from),
+            protocol: Protocol::parse(fields)?,
+            handshake_timeout: fields.millis("handshake_timeout_ms")?.unwrap_or(HANDSHAKE_TIMEOUT),
+            request_timeout: request_timeout(fields)?,
+            max_response_bytes: fields.positive("max_response_bytes")?.unwrap_or(MAX_RESPONSE_BYTES),
+            ..Self::for_command(command)
+        };
+        if entry.args.iter().any(|arg| arg.contains('\0')) || command.contains('\0') {
+            return Err(fields.error("has NUL in command or args"));
+        }
+        Ok(entry)
+    }
+}
+
+/// An `mcp_http` entry.
+#[derive(Clone, Debug)]
+pub struct HttpConfig {
+    /// The endpoint.
+    pub url: Url,
+    /// The operator's headers.
+    pub auth: HttpAuth,
+    /// Which era to speak.
+    pub protocol: Protocol,
+    /// Bound on one handshake request, connecting included.
+    pub handshake_timeout: Duration,
+    /// Upper bound of one request besides the program's own.
+    pub request_timeout: Duration,
+    /// Bound on TCP and TLS.
+    pub connect_timeout: Duration,
+    /// Largest response body in bytes; calls use the smaller of this and the program's limit.
+    pub max_response_bytes: usize,
+}
+
+impl HttpConfig {
+    /// An entry with nothing but a URL: no headers of the operator's, defaults elsewhere.
+    pub fn for_url(url: Url) -> Self {
+        Self {
+            url,
+            auth: HttpAuth::default(),
+            protocol: Protocol::Auto,
+            handshake_timeout: HANDSHAKE_TIMEOUT,
+            request_timeout: REQUEST_TIMEOUT,
+            connect_timeout: CONNECT_TIMEOUT,
+            max_response_bytes: MAX_RESPONSE_BYTES,
+        }
+    }
+
+    pub(super) fn parse(fields: &Fields<'_>, store: &CredentialStore) -> Result<Self, ConfigError> {
+        let auth = HttpAuth::parse(fields.upstream, fields.get("auth"), fields.get("static_headers"))?;
+        auth.check_bindings(fields.upstream, store)?;
+        let insecure = InsecureOptIns::parse(fields)?;
+        let url = parse_url(fields, "url", fields.required_string("url")?, insecure.http)?;
+        check_insecure_auth(fields, [&url].into_iter(), auth.has_credentials(), insecure.auth)?;
+        auth.check_collisions(fields.upstream)?;
+        if fields.get("proxy").is_some() {
+            return Err(fields.error("sets proxy, which is not supported; remove the key"));
+        }
+        Ok(Self {
+            auth,
+            protocol: Protocol::parse(fields)?,
+            handshake_timeout: fields.millis("handshake_timeout_ms")?.unwrap_or(HANDSHAKE_TIMEOUT),
+            request_timeout: request_timeout(fields)?.unwrap_or(REQUEST_TIMEOUT),
+            connect_timeout: fields.millis("connect_timeout_ms")?.unwrap_or(CONNECT_TIMEOUT),
+            max_response_bytes: fields.positive("max_response_bytes")?.unwrap_or(MAX_RESPONSE_BYTES),
+            ..Self::for_url(url)
+        })
+    }
+}
+
+/// Where an OpenAPI document is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SchemaSource {
+    /// A file; relative paths are resolved against the folder of the upstreams file.
+    File(PathBuf),
+    /// A URL, fetched once at start with the headers that calls carry, never across a redirect.
+    Url(Url),
+}
+
+/// What `operation_overrides` says about one operation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OperationOverride {
+    /// Tool name, before normalisation.
+    pub name: Option<String>,
+    /// Tool description.
+    pub description: Option<String>,
+    /// Arguments that callers need not give, and may override.
+    pub default_args: Option<Map<String, Value>>,
+}
+
+/// An `openapi` entry.
+#[derive(Clone, Debug)]
+pub struct OpenApiConfig {
+    /// Origin and path prefix of every call.
+    pub base_url: Url,
+    /// The document.
+    pub schema: SchemaSource,
+    /// The `operationId`s that become tools, in the order of the file.
+    pub include_operations: Vec<String>,
+    /// By `operationId`.
+    pub overrides: BTreeMap<String, OperationOverride>,
+    /// The operator's headers.
+    pub auth: HttpAuth,
+    /// Upper bound of one request besides the program's own.
+    pub request_timeout: Duration,
+    /// Bound on TCP and TLS.
+    pub connect_timeout: Duration,
+    /// Largest response body in bytes; calls use the smaller of this and the program's limit.
+    pub max_response_bytes: usize,
+    /// Largest OpenAPI document in bytes, enforced before it is decoded.
+    pub schema_max_bytes: usize,
+}
+
+impl OpenApiConfig {
+    pub(super) fn parse(
+        fields: &Fields<'_>,
+        store: &CredentialStore,
+        base_dir: Option<&Path>,
+        warnings: &mut Vec<ConfigWarning>,
+    ) -> Result<Self, ConfigError> {
+        let auth = HttpAuth::parse(fields.upstream, fields.get("auth"), fields.get("static_headers"))?;
+        auth.check_bindings(fields.upstream, store)?;
+        let insecure = InsecureOptIns::parse(fields)?;
+        let base_url = parse_url(fields, "base_url", fields.required_string("base_url")?, insecure.http)?;
+        if base_url.query().is_some() || base_url.fragment().is_some() {
+            return Err(fields.error("base_url must not have a query or a fragment"));
+        }
+        let schema_url = match fields.string("schema_url")?.filter(|text| !text.is_empty()) {
+            Some(text) => Some(parse_url(fields, "schema_url", text, insecure.http)?),
+            None => None,
+        };
+        let credentialed = [Some(&base_url), schema_url.as_ref()].into_iter().flatten();
+        check_insecure_auth(fields, credentialed, auth.has_credentials(), insecure.auth)?;
+        auth.check_collisions(fields.upstream)?;
+        let include_operations = include_operations(fields)?;
+        let schema_file = fields.string("schema_file")?.filter(|text| !text.is_empty());
+        let schema = match (schema_file, schema_url) {
+            (Some(file), None) => {
+                SchemaSource::File(base_dir.map_or_else(|| file.into(), |dir| dir.join(file)))
+            }
+            (None, Some(url)) => SchemaSource::Url(url),
+            _ => return Err(fields.error("must set exactly one of schema_file or schema_url")),
+        };
+        if let SchemaSource::Url(url) = &schema
+            && url.origin() != base_url.origin()
+            && auth.has_credentials()
+        {
+            warnings.push(ConfigWarning::new(
+                "schema_url_other_origin",
+                Some(fields.upstream),
+                format_args!(
+                    "upstream {} sends its credentials to the schema host {} too, which is not the origin of base_url",
+                    fields.upstream,
+                    url.host_str().unwrap_or_default()
+                ),
+            ));
+        }
+        let overrides = overrides(fields)?;
+        for id in overrides.keys().filter(|id| !include_operations.contains(id)) {
+            warnings.push(ConfigWarning::new(
+                "operation_override_unused",
+                Some(fields.upstream),
+                format_args!(
+                    "upstream {} overrides operation {id:?}, which include_operations does not list",
+                    fields.upstream
+                ),
+            ));
+        }
+        Ok(Self {
+            base_url,
+            schema,
+            include_operations,
+            overrides,
+            auth,
+            request_timeout: request_timeout(fields)?.unwrap_or(REQUEST_TIMEOUT),
+            connect_timeout: fields.millis("connect_timeout_ms")?.unwrap_or(CONNECT_TIMEOUT),
+            max_response_bytes: fields.positive("max_response_bytes")?.unwrap_or(MAX_RESPONSE_BYTES),
+            schema_max_bytes: fields.positive("schema_max_bytes")?.unwrap_or(MAX_RESPONSE_BYTES),
+        })
+    }
+}
+
+struct InsecureOptIns {
+    http: bool,
+    auth: bool,
+}
+
+impl InsecureOptIns {
+    fn parse(fields: &Fields<'_>) -> Result<Self, ConfigError> {
+        Ok(Self {
+            http: fields.bool("allow_insecure_http")?.unwrap_or(false),
+            auth: fields.bool("allow_insecure_auth")?.unwrap_or(false),
+        })
+    }
+}
+
+/// `request_timeout_ms`, alias `timeout_ms` (ruling 24).
+fn request_timeout(fields: &Fields<'_>) -> Result<Option<Duration>, ConfigError> {
+    fields.either(["request_timeout_ms", "timeout_ms"], Fields::millis)
+}
+
+fn include_operations(fields: &Fields<'_>) -> Result<Vec<String>, ConfigError> {
+    let fail = || fields.error("requires non-empty include_operations");
+    let Some(Value::Array(items)) = fields.get("include_operations") else { return Err(fail()) };
+    let mut ids: Vec<String> = Vec::with_capacity(items.len());
+    for item in items {
+        let id = item.as_str().filter(|id| !id.is_empty()).ok_or_else(fail)?;
+        if ids.iter().any(|known| known == id) {
+            return Err(fields.error(format_args!("lists operation {id:?} twice in include_operations")));
+        }
+        ids.push(id.to_owned());
+    }
+    if ids.is_empty() { Err(fail()) } else { Ok(ids) }
+}
+
+fn overrides(fields: &Fields<'_>) -> Result<BTreeMap<String, OperationOverride>, ConfigError> {
+    let mut all = BTreeMap::new();
+    for (id, value) in fields.object("operation_overrides")?.into_iter().flatten() {
+        let fail = |what: &str| fields.error(format_args!("operation_overrides {id:?} {what}"));
+        let Value::Object(entry) = value else { return Err(fail("must be an object")) };
+        let text = |key: &str| match entry.get(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(_) => Err(fail(&format!("{key} must be a string"))),
+        };
+        let default_args = match entry.get("default_args") {
+            None | Some(Value::Null) => None,
+            Some(Value::Object(args)) => Some(args.clone()),
+            Some(_) => return Err(fail("default_args must be an object")),
+        };
+        if let Some(key) =
+            entry.keys().find(|k| !["name", "description", "default_args"].contains(&k.as_str()))
+        {
+            return Err(fail(&format!("has unknown key {key:?}")));
+        }
+        let over = OperationOverride { name: text("name")?, description: text("description")?, default_args };
+        all.insert(id.clone(), over);
+    }
+    Ok(all)
+}

@@ -1,0 +1,216 @@
+//! One upstream's entry: the keys that all transports share.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::command::refuse_own_executable;
+use super::fields::Fields;
+use super::file::LoadOptions;
+use super::tool_filter::ToolFilter;
+use super::transports::{HttpConfig, OpenApiConfig, StdioConfig, Transport};
+use super::{ConfigError, ConfigWarning};
+use crate::credentials::{CredentialStore, Secret};
+
+const MAX_CONCURRENCY: usize = 64;
+const BACKOFF_INITIAL: Duration = Duration::from_millis(100);
+const BACKOFF_MAX: Duration = Duration::from_secs(30);
+
+/// Names that `dir` and `doc` look up locally first: an upstream of such a name is hidden from them.
+const LOCAL_NAMESPACES: [&str; 23] = [
+    "clojure.core",
+    "core",
+    "clojure.string",
+    "str",
+    "string",
+    "clojure.set",
+    "set",
+    "clojure.walk",
+    "walk",
+    "regex",
+    "json",
+    "Math",
+    "System",
+    "Boolean",
+    "Double",
+    "Float",
+    "Integer",
+    "Long",
+    "String",
+    "LocalDate",
+    "Instant",
+    "Duration",
+    "Date",
+];
+
+/// A configured upstream, checked and resolved. Holds names of credential bindings, never their values.
+#[derive(Clone, Debug)]
+pub struct UpstreamConfig {
+    /// Its name in programs: `{:server "name"}`.
+    pub name: String,
+    /// Shown in the catalog; may be empty.
+    pub description: String,
+    /// Key words for the catalog and for `apropos`.
+    pub capabilities: Vec<String>,
+    /// `false` forgives a failure to connect or list at start (ruling 22).
+    pub required: bool,
+    /// Which of its tools exist for programs.
+    pub tools: ToolFilter,
+    /// Which calls hand their raw envelope to the program.
+    pub raw_envelope: RawEnvelope,
+    /// Calls in flight at once; further ones wait in a queue (`max_concurrency`, alias `pool_size`).
+    pub max_concurrency: usize,
+    /// The recovery window after a crash.
+    pub backoff: Backoff,
+    /// How it is reached.
+    pub transport: Transport,
+}
+
+/// Recovery window after an abnormal end: doubles from `initial` up to `max`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backoff {
+    /// The first window.
+    pub initial: Duration,
+    /// The longest window.
+    pub max: Duration,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self { initial: BACKOFF_INITIAL, max: BACKOFF_MAX }
+    }
+}
+
+/// The raw-envelope policy of an upstream, with the file's default folded in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RawEnvelope {
+    default: bool,
+    tools: BTreeMap<String, bool>,
+}
+
+impl RawEnvelope {
+    /// Whether results of this tool carry `:raw`: the tool's own setting, else the upstream's, else the file's.
+    pub fn for_tool(&self, tool: &str) -> bool {
+        self.tools.get(tool).copied().unwrap_or(self.default)
+    }
+}
+
+/// What the entries of a file are parsed against.
+pub(super) struct Context<'a> {
+    pub(super) options: &'a LoadOptions<'a>,
+    pub(super) store: &'a CredentialStore,
+    /// Environment variables that credentials are read from.
+    pub(super) withheld: BTreeSet<String>,
+    pub(super) raw_envelope: bool,
+}
+
+impl UpstreamConfig {
+    /// An upstream with defaults everywhere but for name and transport, as tests and embedders need it.
+    pub fn new(name: impl Into<String>, transport: Transport) -> Self {
+        Self {
+            name: name.into(),
+            description: String::new(),
+            capabilities: Vec::new(),
+            required: true,
+            tools: ToolFilter::default(),
+            raw_envelope: RawEnvelope::default(),
+            max_concurrency: MAX_CONCURRENCY,
+            backoff: Backoff::default(),
+            transport,
+        }
+    }
+
+    pub(super) fn parse(
+        name: &str,
+        value: &Value,
+        context: &Context<'_>,
+        resolved: &mut Vec<Secret>,
+        warnings: &mut Vec<ConfigWarning>,
+    ) -> Result<Self, ConfigError> {
+        if name.is_empty() || name.contains(char::is_control) {
+            return Err(ConfigError::upstream_verbatim(
+                name,
+                format_args!(
+                    "upstreams has the name {name:?}; a name is text without control characters, not empty"
+                ),
+            ));
+        }
+        let Value::Object(map) = value else { return Err(ConfigError::upstream(name, "must be an object")) };
+        let fields = &Fields::new(name, map);
+        let LoadOptions { env, base_dir, own_exe } = *context.options;
+        let transport = match fields.get("transport") {
+            None => return Err(fields.error("requires explicit transport")),
+            Some(Value::String(word)) => match word.as_str() {
+                "mcp_stdio" => {
+                    let entry = StdioConfig::parse(fields, env, &context.withheld, resolved)?;
+                    if let Some(own) = own_exe {
+                        refuse_own_executable(name, &entry, own)?;
+                    }
+                    Transport::Stdio(entry)
+                }
+                "mcp_http" => Transport::Http(HttpConfig::parse(fields, context.store)?),
+                "openapi" => {
+                    Transport::OpenApi(OpenApiConfig::parse(fields, context.store, base_dir, warnings)?)
+                }
+                "stdio" | "http" => {
+                    return Err(
+                        fields.error(format_args!("uses old transport {word:?}; use mcp_stdio or mcp_http"))
+                    );
+                }
+                _ => return Err(fields.error(format_args!("has unsupported transport {word:?}"))),
+            },
+            Some(other) => return Err(fields.error(format_args!("has unsupported transport {other}"))),
+        };
+        let backoff = Backoff {
+            initial: fields.millis("backoff_initial_ms")?.unwrap_or(BACKOFF_INITIAL),
+            max: fields.millis("backoff_max_ms")?.unwrap_or(BACKOFF_MAX),
+        };
+        let upstream = Self {
+            description: fields.string("description")?.unwrap_or_default().to_owned(),
+            capabilities: fields.strings("capabilities")?.unwrap_or_default(),
+            required: fields.bool("required")?.unwrap_or(true),
+            tools: ToolFilter::parse(fields)?,
+            raw_envelope: raw_envelope(fields, context.raw_envelope)?,
+            max_concurrency: fields
+                .either(["max_concurrency", "pool_size"], Fields::positive)?
+                .unwrap_or(MAX_CONCURRENCY),
+            backoff: Backoff { max: backoff.max.max(backoff.initial), ..backoff },
+            ..Self::new(name, transport)
+        };
+        let unknown = fields.unknown();
+        if !unknown.is_empty() {
+            warnings.push(ConfigWarning::new(
+                "upstreams_config_unknown_keys",
+                Some(name),
+                format_args!("upstream {name} has unknown keys, which are ignored: {}", unknown.join(", ")),
+            ));
+        }
+        if LOCAL_NAMESPACES.contains(&name) {
+            warnings.push(ConfigWarning::new(
+                "upstream_name_shadowed",
+                Some(name),
+                format_args!("upstream {name} has the name of a local namespace or class, which dir and doc show instead"),
+            ));
+        }
+        Ok(upstream)
+    }
+}
+
+fn raw_envelope(fields: &Fields<'_>, inherited: bool) -> Result<RawEnvelope, ConfigError> {
+    let default = fields.bool("raw_envelope")?.unwrap_or(inherited);
+    let mut tools = BTreeMap::new();
+    for (tool, value) in fields.object("tools")?.into_iter().flatten() {
+        match value.get("raw_envelope") {
+            None if value.is_object() => {}
+            Some(Value::Bool(flag)) => {
+                tools.insert(tool.clone(), *flag);
+            }
+            _ => {
+                return Err(fields
+                    .error(format_args!("tools {tool:?} must be an object {{\"raw_envelope\": boolean}}")));
+            }
+        }
+    }
+    Ok(RawEnvelope { default, tools })
+}

@@ -1,0 +1,209 @@
+//! The second line of defence: replaces registered secrets in text that leaves the process.
+
+use std::borrow::Cow;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use serde_json::Value;
+use zeroize::Zeroizing;
+
+use super::{REDACTED, Secret};
+
+/// Secrets shorter than this many bytes are never replaced: they would mangle ordinary text and thereby give
+/// themselves away (ruling 34).
+pub const MIN_SECRET_BYTES: usize = 8;
+
+/// Replaces every registered secret by [`REDACTED`] in strings, and in the keys and strings of JSON values. A cheap
+/// handle: clones share one set of secrets. Before anything is registered it changes nothing.
+///
+/// It works on strings that users or upstreams control, before they are serialised; the structural isolation of
+/// [`Secret`] is what keeps secrets out of everything else.
+#[derive(Clone, Default)]
+pub struct Redactor(Arc<RwLock<State>>);
+
+#[derive(Default)]
+struct State {
+    /// Sorted and without repeats.
+    patterns: Vec<Zeroizing<String>>,
+    automaton: Option<AhoCorasick>,
+}
+
+impl std::fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "Redactor({} patterns)",
+            self.0.read().unwrap_or_else(PoisonError::into_inner).patterns.len()
+        )
+    }
+}
+
+impl Redactor {
+    /// A redactor that knows no secret yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds secrets. For each one its JSON-escaped form is added too where that differs, because the escaping would
+    /// hide it from a search in serialised text. Secrets under [`MIN_SECRET_BYTES`] are left out.
+    pub fn register<'a>(&self, secrets: impl IntoIterator<Item = &'a Secret>) {
+        let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let before = state.patterns.len();
+        for secret in secrets.into_iter().map(Secret::open).filter(|s| s.len() >= MIN_SECRET_BYTES) {
+            state.patterns.push(Zeroizing::new(secret.to_owned()));
+            let quoted = Zeroizing::new(Value::from(secret).to_string());
+            let escaped = &quoted[1..quoted.len() - 1];
+            if escaped != secret {
+                state.patterns.push(Zeroizing::new(escaped.to_owned()));
+            }
+        }
+        if state.patterns.len() == before {
+            return;
+        }
+        state.patterns.sort_by(|a, b| a.as_str().cmp(b.as_str()));
+        state.patterns.dedup_by(|a, b| a.as_str() == b.as_str());
+        // Standard semantics, so that *overlapping* matches can be found: see `scrub`.
+        state.automaton = AhoCorasick::builder()
+            .match_kind(MatchKind::Standard)
+            .build(state.patterns.iter().map(|p| p.as_bytes()))
+            .ok();
+    }
+
+    /// `text` with every secret replaced; borrowed when there is none, which is the common and fast case.
+    ///
+    /// Secrets that overlap in the text are replaced as one stretch, so that neither leaves a piece of itself behind.
+    pub fn scrub<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let state = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(automaton) = &state.automaton else { return Cow::Borrowed(text) };
+        if text.len() < MIN_SECRET_BYTES || !automaton.is_match(text) {
+            return Cow::Borrowed(text);
+        }
+        // Matches arrive ordered by their end, not by their start: sort before merging.
+        let mut found: Vec<(usize, usize)> =
+            automaton.find_overlapping_iter(text).map(|m| (m.start(), m.end())).collect();
+        found.sort_unstable();
+        let mut out = String::with_capacity(text.len());
+        let (mut copied, mut matches) = (0, found.into_iter().peekable());
+        while let Some((start, mut end)) = matches.next() {
+            while let Some((_, further)) = matches.next_if(|next| next.0 < end) {
+                end = end.max(further);
+            }
+            out.push_str(&text[copied..start]);
+            out.push_str(REDACTED);
+            copied = end;
+        }
+        out.push_str(&text[copied..]);
+        Cow::Owned(out)
+    }
+
+    /// As [`scrub`](Self::scrub), for text that is owned already: no copy when nothing is found.
+    pub fn scrub_string(&self, text: String) -> String {
+        match self.scrub(&text) {
+            Cow::Owned(clean) => clean,
+            Cow::Borrowed(_) => text,
+        }
+    }
+
+    /// Scrubs every string and every object key inside a JSON value, whatever its depth. Two keys that become equal
+    /// by scrubbing keep the last value. Numbers are looked at too: a credential of digits may be echoed as one.
+    pub fn scrub_json(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(clean) = self.scrub(text) {
+                    *text = clean;
+                }
+            }
+            Value::Number(number) => {
+                if let Cow::Owned(clean) = self.scrub(&number.to_string()) {
+                    *value = Value::String(clean);
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.scrub_json(item)),
+            Value::Object(map) => {
+                if map.keys().any(|key| matches!(self.scrub(key), Cow::Owned(_))) {
+                    *map = std::mem::take(map).into_iter().map(|(k, v)| (self.scrub_string(k), v)).collect();
+                }
+                map.values_mut().for_each(|item| self.scrub_json(item));
+            }
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn redactor(secrets: &[&str]) -> Redactor {
+        let redactor = Redactor::new();
+        redactor.register(&secrets.iter().map(|s| Secret::new(*s)).collect::<Vec<_>>());
+        redactor
+    }
+
+    #[test]
+    fn is_the_identity_before_registration_and_for_clean_text() {
+        assert!(matches!(Redactor::new().scrub("some ordinary text"), Cow::Borrowed("some ordinary text")));
+        assert!(matches!(redactor(&["secret-one"]).scrub("some ordinary text"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn replaces_every_occurrence() {
+        let r = redactor(&["secret-one", "secret-two"]);
+        assert_eq!(
+            r.scrub("a secret-one b secret-two c secret-one"),
+            "a [REDACTED] b [REDACTED] c [REDACTED]"
+        );
+        assert_eq!(r.scrub("secret-onesecret-one"), "[REDACTED][REDACTED]");
+    }
+
+    #[test]
+    fn a_secret_inside_or_across_another_leaves_nothing_behind() {
+        let r = redactor(&["abcdefgh", "xxabcdefghyy"]);
+        assert_eq!(r.scrub("-xxabcdefghyy-abcdefgh-"), "-[REDACTED]-[REDACTED]-");
+        let r = redactor(&["12345678ab", "78abcdefghijkl"]);
+        assert_eq!(r.scrub("<12345678abcdefghijkl>"), "<[REDACTED]>");
+        let r = redactor(&["abababab"]);
+        assert_eq!(r.scrub("ababababab"), "[REDACTED]");
+    }
+
+    #[test]
+    fn short_secrets_are_not_replaced() {
+        assert_eq!(redactor(&["1234567", ""]).scrub("1234567"), "1234567");
+    }
+
+    #[test]
+    fn finds_json_escaped_forms() {
+        let r = redactor(&["pa\"ss\\word"]);
+        let serialised = json!({"k": "pa\"ss\\word"}).to_string();
+        assert_eq!(r.scrub(&serialised), r#"{"k":"[REDACTED]"}"#);
+    }
+
+    #[test]
+    fn walks_json_keys_values_and_numbers() {
+        let r = redactor(&["topsecret", "1234567890"]);
+        let mut value = json!({"topsecret": ["x topsecret y", {"n": 1234567890}], "n": 7});
+        r.scrub_json(&mut value);
+        assert_eq!(value, json!({"[REDACTED]": ["x [REDACTED] y", {"n": "[REDACTED]"}], "n": 7}));
+    }
+
+    #[test]
+    fn clones_share_registrations() {
+        let first = Redactor::new();
+        let second = first.clone();
+        first.register([&Secret::new("late-secret")]);
+        assert_eq!(second.scrub("late-secret"), "[REDACTED]");
+        assert_eq!(format!("{second:?}"), "Redactor(1 patterns)");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_secret_survives(parts in proptest::collection::vec("[ab]{8,10}", 1..4), text in "[ab]{0,60}") {
+            let r = redactor(&parts.iter().map(String::as_str).collect::<Vec<_>>());
+            let clean = r.scrub(&text);
+            for part in &parts {
+                proptest::prop_assert!(!clean.contains(part.as_str()));
+            }
+        }
+    }
+}

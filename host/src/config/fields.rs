@@ -135,7 +135,10 @@ mod tests {
     #[test]
     fn wrong_types_name_the_key() {
         assert_eq!(with(json!({"k": 1}), |f| f.bool("k")).unwrap_err(), "upstream x k must be a boolean");
-        assert_eq!(with(json!({"k": 1}), |f| f.string("k")).unwrap_err(), "upstream x k must be a string");
+        assert_eq!(
+            with(json!({"k": 1}), |f| f.string("k").map(|_| ())).unwrap_err(),
+            "upstream x k must be a string"
+        );
         assert_eq!(
             with(json!({"k": [1]}), |f| f.strings("k")).unwrap_err(),
             "upstream x k must be a list of strings"

@@ -1,1 +1,30 @@
-//! (front page to be written)
+//! Values, bytecode and the metered stack machine of PTC-Lisp.
+//!
+//! This crate does no I/O and has no clock of its own. A [`Machine`] is created from a [`Program`] and a
+//! [`Namespace`](machine::Namespace); [`Machine::resume`] runs it until it is done, has used up its slice of
+//! fuel, or waits for calls that its host must answer with [`Machine::complete`]. Between two calls a machine
+//! is plain data: nothing of a program ever lives on the Rust stack.
+//!
+//! | Module | What it is |
+//! |---|---|
+//! | [`value`] | the values of the language: persistent, reference counted, one machine word and a tag |
+//! | [`code`] | instructions, functions, programs: what the compiler makes |
+//! | [`machine`] | the stack machine, its fibers, frames, namespace and host calls |
+//! | [`builtins`] | the library, one file per family, and the registry that describes it |
+//! | [`meter`] | steps and memory of the running machine |
+//! | [`print`], [`json`] | values as text |
+//! | [`error`] | what a failed program says |
+
+pub mod builtins;
+pub mod code;
+pub mod error;
+pub mod json;
+pub mod machine;
+pub mod meter;
+pub mod print;
+pub mod value;
+
+pub use code::Program;
+pub use error::{Error, Reason, Result};
+pub use machine::{Machine, Step};
+pub use value::Value;

@@ -1,0 +1,22 @@
+//! `+ - * /` and their kin.
+
+use crate::error::{Error, Result};
+use crate::value::Value;
+
+/// `(+ a b)`
+pub fn add(a: &Value, b: &Value) -> Result<Value> {
+    match (a, b) {
+        (Value::Int(x), Value::Int(y)) => Ok(x.checked_add(*y).map_or(Value::Nil, Value::Int)),
+        _ => Err(Error::argument_types("add", &[a.clone(), b.clone()])),
+    }
+}
+
+/// `(- a b)`
+pub fn subtract(a: &Value, b: &Value) -> Result<Value> {
+    add(a, b)
+}
+
+/// `(* a b)`
+pub fn multiply(a: &Value, b: &Value) -> Result<Value> {
+    add(a, b)
+}

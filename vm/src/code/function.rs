@@ -1,0 +1,131 @@
+//! Functions and programs.
+
+use super::Op;
+use crate::error::Position;
+use crate::value::Value;
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// A compiled program. Belongs to one thread, since its constants are values.
+#[derive(Debug)]
+pub struct Program {
+    /// All functions of the text; the first is the program itself, without parameters.
+    pub functions: Vec<Function>,
+    /// Global names that the code mentions. [`Op::Global`] and its like index this table.
+    pub globals: Vec<Rc<str>>,
+    /// Names that must have a value in the namespace before the program may start: used, but not certainly
+    /// defined before (language.md 3.14), in order of traversal.
+    pub requires: Vec<Requirement>,
+    /// `tool/NAME`s that the text mentions, in order of first mention (language.md 5.5).
+    pub tools: Vec<Requirement>,
+    /// Documentation of definitions; see [`Op::DefGlobalDoc`].
+    pub defs: Vec<Rc<DefInfo>>,
+    /// Whether the text defines a name that a builtin has.
+    pub shadows_builtin: bool,
+    /// Size of the program's text in bytes, which stands for its cost in caches.
+    pub source_bytes: usize,
+}
+
+/// A name that linking must find, and where the text first uses it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Requirement {
+    /// The name.
+    pub name: Rc<str>,
+    /// First use.
+    pub position: Position,
+}
+
+/// What the discovery forms tell about a definition.
+#[derive(Clone, Debug, Default)]
+pub struct DefInfo {
+    /// Docstring, kept for functions only.
+    pub doc: Option<Rc<str>>,
+    /// Parameter lists as source text, for functions.
+    pub parameters: Vec<Rc<str>>,
+    /// The text of the whole definition.
+    pub source: Rc<str>,
+}
+
+/// A function: its bodies by number of parameters, and what a closure over it captures.
+#[derive(Debug)]
+pub struct Function {
+    /// The name it was given, for messages; never shown in print.
+    pub name: Option<Rc<str>>,
+    /// The bodies, by ascending number of parameters, a variadic one last. Never empty.
+    pub arities: Vec<Arity>,
+    /// Where a new closure takes its captured values from, in the frame that creates it.
+    pub captures: Vec<Capture>,
+    /// How the function prints, such as `#fn[x & more]`.
+    pub display: Rc<str>,
+    /// Where its text begins.
+    pub position: Position,
+}
+
+/// Where a captured value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Capture {
+    /// A slot of the creating frame.
+    Local(u32),
+    /// A captured value of the creating closure.
+    Capture(u32),
+    /// The creating closure itself.
+    SelfFn,
+    /// A closure over this program function that shares the creating closure's captures.
+    Sibling(u32),
+    /// Nothing yet: a place of a `letfn` group that is never read.
+    Nothing,
+}
+
+/// One body of a function.
+#[derive(Debug)]
+pub struct Arity {
+    /// How many arguments it takes.
+    pub parameters: Parameters,
+    /// Instructions; the last one executed is a return, a tail call or an end.
+    pub code: Vec<Op>,
+    /// Constants of [`Op::Const`] and of the instructions with a key.
+    pub constants: Vec<Value>,
+    /// Most values the frame holds above its base, arguments included.
+    pub max_stack: u32,
+    /// Guesses of [`Op::Lookup`]: the index at which the key was found last time.
+    pub lookups: Vec<Cell<u32>>,
+    /// Source positions: `(first instruction, position)`, ascending by instruction.
+    pub positions: Vec<(u32, Position)>,
+}
+
+/// How many arguments a body takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameters {
+    /// Named parameters; with `rest` the least number of arguments.
+    pub required: u32,
+    /// Whether surplus arguments go into a vector, which is one more slot.
+    pub rest: bool,
+}
+
+impl Parameters {
+    /// Slots that the parameters take.
+    pub fn slots(self) -> u32 {
+        self.required + u32::from(self.rest)
+    }
+
+    /// Whether `argc` arguments fit.
+    pub fn accepts(self, argc: usize) -> bool {
+        if self.rest { argc >= self.required as usize } else { argc == self.required as usize }
+    }
+}
+
+impl Function {
+    /// The body for `argc` arguments.
+    #[inline]
+    pub fn arity_for(&self, argc: usize) -> Option<usize> {
+        self.arities.iter().position(|arity| arity.parameters.accepts(argc))
+    }
+}
+
+impl Arity {
+    /// The source position of instruction `pc`.
+    pub fn position(&self, pc: usize) -> Option<Position> {
+        let after = self.positions.partition_point(|(first, _)| *first as usize <= pc);
+        after.checked_sub(1).map(|i| self.positions[i].1)
+    }
+}

@@ -1,0 +1,18 @@
+//! Bytecode: what the compiler makes and the machine runs.
+//!
+//! A [`Program`] is a table of [`Function`]s; function 0 is the program's own text. Code refers to functions
+//! and global names by their index in the program, so that a program is plain data without cycles, and to
+//! locals by their position in the frame.
+//!
+//! # Frames
+//!
+//! A call leaves `callee arg0 … argN-1` on the stack; `arg0` becomes slot 0 of the callee's frame. What a
+//! function computes piles up above its arguments: a `let` binds a name to the slot where its value already
+//! lies, and [`Op::Slide`] drops the bindings under a result. The compiler knows the depth at every
+//! instruction. Entering a variadic function packs the surplus arguments into one vector.
+
+mod function;
+mod op;
+
+pub use function::{Arity, Capture, DefInfo, Function, Parameters, Program, Requirement};
+pub use op::Op;

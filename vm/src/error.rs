@@ -1,0 +1,305 @@
+//! The one error type of a program: a reason from a closed list, a full sentence, and where it happened.
+//!
+//! Reasons and message prefixes are those of the language specification, section 7.
+
+use crate::value::Value;
+use std::fmt;
+
+/// Result of everything that a program can make fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a program failed. [`Reason::as_str`] gives the word that clients see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[expect(
+    missing_docs,
+    reason = "each variant is the word of `as_str`, described in the language specification 7.3"
+)]
+pub enum Reason {
+    ProgramTooLarge,
+    ParseError,
+    SymbolLimitExceeded,
+    InvalidForm,
+    InvalidArity,
+    InvalidCondForm,
+    InvalidThreadForm,
+    UnsupportedPattern,
+    InvalidPlaceholder,
+    DuplicateKey,
+    UnboundVar,
+    UnknownTool,
+    CompileTimeout,
+    CompileMemoryExceeded,
+    TypeError,
+    ArithmeticError,
+    ArityError,
+    ArityMismatch,
+    NotCallable,
+    InvalidKeywordCall,
+    InvalidMapCall,
+    UnsupportedMethod,
+    DestructureError,
+    InvalidToolArgs,
+    ToolError,
+    ToolCallLimitExceeded,
+    RuntimeError,
+    PmapError,
+    PcallsError,
+    Timeout,
+    StepLimitExceeded,
+    MemoryExceeded,
+    Fail,
+    ValidationError,
+    InvalidConfig,
+    InvalidTool,
+    Cancelled,
+}
+
+impl Reason {
+    /// The snake_case word for this reason.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Reason::ProgramTooLarge => "program_too_large",
+            Reason::ParseError => "parse_error",
+            Reason::SymbolLimitExceeded => "symbol_limit_exceeded",
+            Reason::InvalidForm => "invalid_form",
+            Reason::InvalidArity => "invalid_arity",
+            Reason::InvalidCondForm => "invalid_cond_form",
+            Reason::InvalidThreadForm => "invalid_thread_form",
+            Reason::UnsupportedPattern => "unsupported_pattern",
+            Reason::InvalidPlaceholder => "invalid_placeholder",
+            Reason::DuplicateKey => "duplicate_key",
+            Reason::UnboundVar => "unbound_var",
+            Reason::UnknownTool => "unknown_tool",
+            Reason::CompileTimeout => "compile_timeout",
+            Reason::CompileMemoryExceeded => "compile_memory_exceeded",
+            Reason::TypeError => "type_error",
+            Reason::ArithmeticError => "arithmetic_error",
+            Reason::ArityError => "arity_error",
+            Reason::ArityMismatch => "arity_mismatch",
+            Reason::NotCallable => "not_callable",
+            Reason::InvalidKeywordCall => "invalid_keyword_call",
+            Reason::InvalidMapCall => "invalid_map_call",
+            Reason::UnsupportedMethod => "unsupported_method",
+            Reason::DestructureError => "destructure_error",
+            Reason::InvalidToolArgs => "invalid_tool_args",
+            Reason::ToolError => "tool_error",
+            Reason::ToolCallLimitExceeded => "tool_call_limit_exceeded",
+            Reason::RuntimeError => "runtime_error",
+            Reason::PmapError => "pmap_error",
+            Reason::PcallsError => "pcalls_error",
+            Reason::Timeout => "timeout",
+            Reason::StepLimitExceeded => "step_limit_exceeded",
+            Reason::MemoryExceeded => "memory_exceeded",
+            Reason::Fail => "fail",
+            Reason::ValidationError => "validation_error",
+            Reason::InvalidConfig => "invalid_config",
+            Reason::InvalidTool => "invalid_tool",
+            Reason::Cancelled => "cancelled",
+        }
+    }
+
+    /// The text put before a message of this reason (specification 7.1).
+    const fn prefix(self) -> &'static str {
+        match self {
+            Reason::InvalidArity | Reason::InvalidPlaceholder => "Analysis error: ",
+            Reason::ArityError => "arity error: ",
+            Reason::RuntimeError => "Runtime error: ",
+            Reason::InvalidForm => "invalid_form: ",
+            Reason::InvalidCondForm => "invalid_cond_form: ",
+            Reason::InvalidThreadForm => "invalid_thread_form: ",
+            Reason::UnsupportedPattern => "unsupported_pattern: ",
+            Reason::DuplicateKey => "duplicate_key: ",
+            Reason::TypeError => "type_error: ",
+            Reason::ArithmeticError => "arithmetic_error: ",
+            Reason::ArityMismatch => "arity_mismatch: ",
+            Reason::InvalidKeywordCall => "invalid_keyword_call: ",
+            Reason::InvalidMapCall => "invalid_map_call: ",
+            Reason::DestructureError => "destructure_error: ",
+            Reason::InvalidToolArgs => "invalid_tool_args: ",
+            Reason::ToolCallLimitExceeded => "tool_call_limit_exceeded: ",
+            Reason::PmapError => "pmap_error: ",
+            Reason::PcallsError => "pcalls_error: ",
+            _ => "",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A place in the program's text, both 1-based; a column counts code points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Position {
+    /// Line, from 1; only LF ends a line.
+    pub line: u32,
+    /// Column, from 1, in code points.
+    pub column: u32,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.line, self.column)
+    }
+}
+
+/// Why and where a program failed. One machine word; pinned by a test.
+#[derive(Clone, Debug)]
+pub struct Error(Box<Body>);
+
+#[derive(Clone, Debug)]
+struct Body {
+    reason: Reason,
+    message: String,
+    position: Option<Position>,
+    payload: Option<Value>,
+}
+
+impl Error {
+    /// An error whose message is `text` behind the prefix that its reason demands.
+    #[cold]
+    pub fn new(reason: Reason, text: impl Into<String>) -> Error {
+        let text = text.into();
+        let prefix = reason.prefix();
+        let message = if prefix.is_empty() { text } else { format!("{prefix}{text}") };
+        Error::verbatim(reason, message)
+    }
+
+    /// An error whose message is exactly `message`.
+    #[cold]
+    pub fn verbatim(reason: Reason, message: impl Into<String>) -> Error {
+        Error(Box::new(Body { reason, message: message.into(), position: None, payload: None }))
+    }
+
+    /// `type_error: text`
+    #[cold]
+    pub fn type_error(text: impl Into<String>) -> Error {
+        Error::new(Reason::TypeError, text)
+    }
+
+    /// `Runtime error: text`, for bad arguments of library functions.
+    #[cold]
+    pub fn runtime(text: impl Into<String>) -> Error {
+        Error::new(Reason::RuntimeError, text)
+    }
+
+    /// `arithmetic_error: bad argument in arithmetic expression`
+    #[cold]
+    pub fn bad_arithmetic() -> Error {
+        Error::new(Reason::ArithmeticError, "bad argument in arithmetic expression")
+    }
+
+    /// `arithmetic_error: division by zero`
+    #[cold]
+    pub fn division_by_zero() -> Error {
+        Error::new(Reason::ArithmeticError, "division by zero")
+    }
+
+    /// `type_error: NAME: invalid argument types: T1, T2` (functions.md 0.5, template TYPES).
+    #[cold]
+    pub fn argument_types(name: &str, args: &[Value]) -> Error {
+        let mut text = format!("{name}: invalid argument types: ");
+        for (i, arg) in args.iter().enumerate() {
+            if i > 0 {
+                text.push_str(", ");
+            }
+            text.push_str(arg.kind_label());
+        }
+        Error::type_error(text)
+    }
+
+    /// `type_error: NAME: arg N expected KIND, got TYPE`; `n` counts from 1 (functions.md 0.5, template ARG).
+    #[cold]
+    pub fn argument(name: &str, n: usize, expected: &str, got: &Value) -> Error {
+        Error::type_error(format!("{name}: arg {n} expected {expected}, got {}", got.kind_label()))
+    }
+
+    /// The memory limit of `limit` bytes is exceeded.
+    #[cold]
+    pub fn memory(limit: u64) -> Error {
+        Error::verbatim(Reason::MemoryExceeded, format!("heap limit {limit} bytes exceeded"))
+    }
+
+    /// The step limit is exceeded; the text says how to write the program better (ruling 4).
+    #[cold]
+    pub fn steps(limit: u64) -> Error {
+        Error::verbatim(
+            Reason::StepLimitExceeded,
+            format!(
+                "execution exceeded {limit} step limit. Process less data (filter or take early), avoid nested loops over \
+                 large collections, and use group-by, set or frequencies instead of searching a collection for each element"
+            ),
+        )
+    }
+
+    /// `(fail payload)`; the message is the payload's readable form, rendered by the caller.
+    #[cold]
+    pub fn fail(payload: Value, shown: String) -> Error {
+        let mut error = Error::verbatim(Reason::Fail, shown);
+        error.0.payload = Some(payload);
+        error
+    }
+
+    /// The same error with a position, unless it has one already: the innermost place wins.
+    pub fn at(mut self, position: Option<Position>) -> Error {
+        if self.0.position.is_none() {
+            self.0.position = position;
+        }
+        self
+    }
+
+    /// Why the program failed.
+    pub fn reason(&self) -> Reason {
+        self.0.reason
+    }
+
+    /// The full sentence, prefix included, without position.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// Where the program failed, when that is known.
+    pub fn position(&self) -> Option<Position> {
+        self.0.position
+    }
+
+    /// The value given to `(fail value)`.
+    pub fn payload(&self) -> Option<&Value> {
+        self.0.payload.as_ref()
+    }
+
+    /// Takes the value given to `(fail value)` out of the error.
+    pub fn take_payload(&mut self) -> Option<Value> {
+        self.0.payload.take()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_one_word() {
+        assert_eq!(size_of::<Error>(), size_of::<usize>());
+        assert_eq!(size_of::<Result<()>>(), size_of::<usize>());
+    }
+
+    #[test]
+    fn messages_carry_the_prefix_of_their_reason() {
+        assert_eq!(Error::type_error("x").message(), "type_error: x");
+        assert_eq!(Error::new(Reason::ArityError, "x").message(), "arity error: x");
+        assert_eq!(Error::runtime("x").message(), "Runtime error: x");
+        assert_eq!(Error::new(Reason::ParseError, "x").message(), "x");
+    }
+}

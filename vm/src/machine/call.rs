@@ -1,0 +1,114 @@
+//! Calls that need no frame, and what callees other than functions mean (language.md 4.1).
+
+use super::Ctx;
+use super::frame::Args;
+use crate::builtins::Native;
+use crate::error::{Error, Reason, Result};
+use crate::print;
+use crate::value::{CombinatorKind, Keyword, Map, Set, Value};
+
+/// What became of a direct call.
+pub enum CallNow {
+    /// The result.
+    Done(Value),
+    /// The callee runs in a frame: the arguments back.
+    NeedsFrame(Args),
+}
+
+/// See [`Ctx::call_now`].
+#[inline]
+pub(super) fn call_now(ctx: &mut Ctx<'_>, callee: &Value, mut args: Args) -> Result<CallNow> {
+    match callee {
+        Value::Builtin(builtin) => match builtin.native {
+            Native::Plain(run) => {
+                builtin.check_arity(args.len())?;
+                run(ctx, &mut args).map(CallNow::Done)
+            }
+            _ => Ok(CallNow::NeedsFrame(args)),
+        },
+        Value::Keyword(keyword) => call_keyword(keyword, &args).map(CallNow::Done),
+        Value::Map(map) => call_map(map, &args).map(CallNow::Done),
+        Value::Set(set) => call_set(set, &args).map(CallNow::Done),
+        Value::Combinator(combinator) if combinator.kind == CombinatorKind::Constantly => {
+            Ok(CallNow::Done(combinator.parts[0].clone()))
+        }
+        _ => Ok(CallNow::NeedsFrame(args)),
+    }
+}
+
+/// `(:k m)`, `(:k m default)`
+pub(super) fn call_keyword(keyword: &Keyword, args: &[Value]) -> Result<Value> {
+    let (map, default) = match args {
+        [map] => (map, None),
+        [map, default] => (map, Some(default)),
+        args => {
+            let text = format!("(:{}) takes 1 or 2 arguments, got {}", keyword.name(), args.len());
+            return Err(Error::new(Reason::InvalidKeywordCall, text));
+        }
+    };
+    let found = match map {
+        Value::Map(map) => map.get_flexible(&Value::Keyword(keyword.clone())).cloned(),
+        Value::Set(set) => set.get(&Value::Keyword(keyword.clone())).cloned(),
+        _ => None,
+    };
+    Ok(found.unwrap_or_else(|| default.cloned().unwrap_or_default()))
+}
+
+/// `(m k)`, `(m k default)`
+pub(super) fn call_map(map: &Map, args: &[Value]) -> Result<Value> {
+    let (key, default) = match args {
+        [key] => (key, None),
+        [key, default] => (key, Some(default)),
+        args => {
+            let text = format!("a map takes 1 or 2 arguments, got {}", args.len());
+            return Err(Error::new(Reason::InvalidMapCall, text));
+        }
+    };
+    let found = lookup_in(map, key)?;
+    Ok(found.unwrap_or_else(|| default.cloned().unwrap_or_default()))
+}
+
+/// `(s x)`
+pub(super) fn call_set(set: &Set, args: &[Value]) -> Result<Value> {
+    match args {
+        [value] => Ok(set.get(value).cloned().unwrap_or_default()),
+        args => Err(Error::new(Reason::ArityError, format!("set expects 1 argument, got {}", args.len()))),
+    }
+}
+
+/// What a read of `key` finds in `map`: flexible lookup, and a path for a vector that is no key itself.
+pub(super) fn lookup(map: &Value, key: &Value) -> Result<Option<Value>> {
+    match map {
+        Value::Map(map) => lookup_in(map, key),
+        _ => Ok(None),
+    }
+}
+
+fn lookup_in(map: &Map, key: &Value) -> Result<Option<Value>> {
+    if let Some(found) = map.get_flexible(key) {
+        return Ok(Some(found.clone()));
+    }
+    let Value::Vector(path) = key else { return Ok(None) };
+    let mut here = Value::Map(map.clone());
+    for step in path.iter() {
+        let next = match &here {
+            Value::Map(map) => map.get_flexible(&step).cloned(),
+            Value::Vector(vector) => match step {
+                Value::Int(i) => usize::try_from(i).ok().and_then(|i| vector.get(i)),
+                _ => None,
+            },
+            _ => None,
+        };
+        match next {
+            Some(next) => here = next,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(here))
+}
+
+/// `not callable: V`
+#[cold]
+pub(super) fn not_callable(callee: &Value) -> Error {
+    Error::new(Reason::NotCallable, format!("not callable: {}", print::readable_lossy(callee)))
+}

@@ -1,0 +1,92 @@
+//! What a builtin sees of the machine that runs it.
+
+use super::call::{self, CallNow};
+use super::env::Env;
+use super::frame::Args;
+use super::namespace::Namespace;
+use crate::error::Result;
+use crate::meter;
+use crate::value::{Keyword, Str, Value};
+
+/// The machine as a builtin sees it: the print log, the clock, the namespace, and direct calls.
+pub struct Ctx<'a> {
+    pub(super) env: &'a mut Env,
+    pub(super) prints: &'a mut Vec<Str>,
+    /// Work after which a long-running frame should answer [`Flow::Yield`](super::Flow::Yield).
+    pub(super) slice: u64,
+}
+
+impl Ctx<'_> {
+    /// Adds one entry to the print log.
+    pub fn print(&mut self, entry: Str) {
+        self.prints.push(entry);
+    }
+
+    /// Milliseconds since 1970-01-01T00:00:00Z, from the host.
+    pub fn now_millis(&self) -> i64 {
+        (self.env.clock)()
+    }
+
+    /// The user namespace, for the discovery forms.
+    pub fn namespace(&self) -> &Namespace {
+        &self.env.namespace
+    }
+
+    /// Whether the host answers discovery over upstreams.
+    pub fn has_upstreams(&self) -> bool {
+        self.env.upstreams
+    }
+
+    /// The registered tools of `(tool/NAME …)`.
+    pub fn tools(&self) -> &[std::rc::Rc<str>] {
+        &self.env.tools
+    }
+
+    /// Removes a task from the journal (`task-reset`).
+    pub fn forget_task(&mut self, id: &str) {
+        if let Some(journal) = &mut self.env.journal {
+            journal.remove(&Value::str(id));
+        }
+    }
+
+    /// Records a summary (`step-done`).
+    pub fn summarise(&mut self, id: Str, text: Value) {
+        self.env.summaries.push((id, text));
+    }
+
+    /// Charges steps of work; see [`meter::charge_steps`].
+    #[inline]
+    pub fn charge(&mut self, steps: usize) -> Result<()> {
+        meter::charge_steps(steps as u64)
+    }
+
+    /// Refuses an allocation that would pass the memory limit; see [`meter::reserve`].
+    #[inline]
+    pub fn reserve(&mut self, bytes: usize) -> Result<()> {
+        meter::reserve(bytes)
+    }
+
+    /// Whether a frame has done enough for one slice and should answer [`Flow::Yield`](super::Flow::Yield).
+    #[inline]
+    pub fn should_yield(&self) -> bool {
+        meter::pending_work() >= self.slice
+    }
+
+    /// Calls `callee` if that needs no frame: a plain builtin, a keyword, a map, a set. Gives the arguments
+    /// back otherwise, for [`Flow::Call`](super::Flow::Call). Costs one step, as any call.
+    #[inline]
+    pub fn call_now(&mut self, callee: &Value, args: Args) -> Result<CallNow> {
+        meter::charge_steps(1)?;
+        call::call_now(self, callee, args)
+    }
+
+    /// What a read of `key` finds in `map`, with a path for a vector (language.md 2.6, ruling 13).
+    pub fn lookup(&mut self, map: &Value, key: &Value) -> Result<Option<Value>> {
+        call::lookup(map, key)
+    }
+
+    /// A fresh keyword.
+    pub fn keyword(&self, name: &str) -> Keyword {
+        Keyword::new(name)
+    }
+}

@@ -1,0 +1,126 @@
+//! A strand of execution: the program itself, or a branch of `pmap`/`pcalls`.
+
+use super::frame::{Args, ForkKind, Input, NativeFrame};
+use super::host_call::CallId;
+use crate::error::Result;
+use crate::meter;
+use crate::value::{Closure, Str, Value};
+use ahash::AHashMap;
+use std::rc::Rc;
+
+/// Index of a fiber in its machine.
+pub(super) type FiberId = u32;
+
+/// Definitions that a branch made and that end with it, by namespace slot.
+pub(super) type Overlay = AHashMap<u32, Value>;
+
+/// A frame of code: where it stands and where its slots begin.
+pub(super) struct CodeFrame {
+    /// The running closure.
+    pub(super) closure: Rc<Closure>,
+    /// Which of its bodies.
+    pub(super) arity: u32,
+    /// Next instruction.
+    pub(super) pc: u32,
+    /// Stack index of slot 0; the callee lies, or lay, right below.
+    pub(super) base: u32,
+}
+
+/// One level of the call stack.
+pub(super) enum Frame {
+    /// Code.
+    Code(CodeFrame),
+    /// A builtin that waits for a call.
+    Native(Box<dyn NativeFrame>),
+}
+
+/// What a fiber does when it is run next, unless its top frame just goes on.
+pub(super) enum Next {
+    /// Call a function.
+    Call(Value, Args),
+    /// Hand a value to the frame on top.
+    Value(Value),
+    /// Resume the builtin on top.
+    Native(Input),
+    /// Fail.
+    Raise(crate::error::Error),
+}
+
+/// Branches of a fork, as their parent keeps them.
+pub(super) struct Fork {
+    pub(super) kind: ForkKind,
+    /// Branches that have not been started, last first.
+    pub(super) waiting: Vec<(Value, Args)>,
+    /// What the started branches came to, in branch order.
+    pub(super) branches: Vec<Branch>,
+    /// Branches that have been started and have not ended.
+    pub(super) running: u32,
+}
+
+/// One started branch.
+pub(super) enum Branch {
+    /// Still running, in this fiber.
+    Running(FiberId),
+    /// Ended, with its prints.
+    Done(Result<Value>, Vec<Str>),
+    /// Stopped because an earlier branch failed.
+    Cancelled,
+}
+
+/// A strand of execution.
+pub(super) struct Fiber {
+    pub(super) stack: Vec<Value>,
+    pub(super) frames: Vec<Frame>,
+    pub(super) next: Option<Next>,
+    pub(super) prints: Vec<Str>,
+    /// For a branch: who forked it, and which branch it is.
+    pub(super) parent: Option<(FiberId, u32)>,
+    /// For a branch: definitions made in it and around it.
+    pub(super) overlay: Option<Rc<Overlay>>,
+    pub(super) fork: Option<Box<Fork>>,
+    /// The host call that it waits for.
+    pub(super) waiting_for: Option<CallId>,
+    /// Bytes charged for the stacks.
+    charged: usize,
+}
+
+impl Fiber {
+    const BYTES: usize = 200;
+
+    /// A fiber that begins with `next`.
+    pub(super) fn new(next: Next) -> Fiber {
+        meter::charge_memory(Self::BYTES);
+        Fiber {
+            stack: Vec::new(),
+            frames: Vec::new(),
+            next: Some(next),
+            prints: Vec::new(),
+            parent: None,
+            overlay: None,
+            fork: None,
+            waiting_for: None,
+            charged: 0,
+        }
+    }
+
+    /// Charges growth of the stacks since the last time. Refuses when the memory limit is passed.
+    #[inline]
+    pub(super) fn settle_memory(&mut self) -> Result<()> {
+        let bytes = self.stack.capacity() * size_of::<Value>() + self.frames.capacity() * size_of::<Frame>();
+        if bytes != self.charged {
+            if bytes > self.charged {
+                meter::charge_memory(bytes - self.charged);
+            } else {
+                meter::credit_memory(self.charged - bytes);
+            }
+            self.charged = bytes;
+        }
+        meter::check_memory()
+    }
+}
+
+impl Drop for Fiber {
+    fn drop(&mut self) {
+        meter::credit_memory(Self::BYTES + self.charged);
+    }
+}

@@ -1,0 +1,164 @@
+//! Branches of `pmap` and `pcalls`: started in order, waiting together, collected in order.
+
+use super::fiber::{Branch, Fiber, FiberId, Fork, Next};
+use super::frame::{Args, ForkKind};
+use super::{Machine, meter};
+use crate::error::{Error, Reason, Result};
+use crate::value::{Value, Vector};
+use ahash::AHashSet;
+
+impl ForkKind {
+    fn name(self) -> &'static str {
+        match self {
+            ForkKind::Pmap => "pmap",
+            ForkKind::Pcalls => "pcalls",
+        }
+    }
+}
+
+impl Machine {
+    /// Prepares a fork in `fiber`; the branches start when the scheduler comes to it.
+    pub(super) fn fork(fiber: &mut Fiber, kind: ForkKind, mut branches: Vec<(Value, Args)>) {
+        branches.reverse();
+        fiber.fork = Some(Box::new(Fork { kind, waiting: branches, branches: Vec::new(), running: 0 }));
+    }
+
+    /// Starts the next branch of a forked fiber, or lets the fiber go on when all have ended.
+    ///
+    /// A branch runs until it ends or waits before the next one starts, so that a fork holds fibers only for
+    /// branches that wait.
+    pub(super) fn start_branch(&mut self, parent: FiberId) {
+        let Some(fiber) = &mut self.fibers[parent as usize] else { return };
+        let Some(fork) = &mut fiber.fork else { return };
+        let Some((callee, args)) = fork.waiting.pop() else {
+            if fork.running == 0 {
+                self.join(parent);
+            }
+            return;
+        };
+        let index = fork.branches.len() as u32;
+        let mut branch = Fiber::new(Next::Call(callee, args));
+        branch.parent = Some((parent, index));
+        branch.overlay = Some(fiber.overlay.clone().unwrap_or_default());
+        fork.running += 1;
+        let id = self.free_fibers.pop().unwrap_or_else(|| {
+            self.fibers.push(None);
+            (self.fibers.len() - 1) as FiberId
+        });
+        self.fibers[id as usize] = Some(Box::new(branch));
+        if let Some(fork) = self.fibers[parent as usize].as_mut().and_then(|fiber| fiber.fork.as_mut()) {
+            fork.branches.push(Branch::Running(id));
+            if !fork.waiting.is_empty() {
+                // Behind its branch, to start the next one once this one ends or waits.
+                self.ready.push_front(parent);
+            }
+        }
+        self.ready.push_front(id);
+    }
+
+    /// Keeps what a branch came to. A failure stops the branches after it.
+    pub(super) fn end_branch(
+        &mut self,
+        id: FiberId,
+        mut fiber: Box<Fiber>,
+        (parent, index): (FiberId, u32),
+        result: Result<Value>,
+    ) {
+        let prints = std::mem::take(&mut fiber.prints);
+        drop(fiber);
+        self.free_fibers.push(id);
+        let Some(parent_fiber) = &mut self.fibers[parent as usize] else { return };
+        let Some(fork) = &mut parent_fiber.fork else { return };
+        let failed = result.is_err();
+        fork.branches[index as usize] = Branch::Done(result, prints);
+        fork.running -= 1;
+        let mut cancelled = Vec::new();
+        if failed {
+            fork.waiting.clear();
+            for branch in &mut fork.branches[index as usize + 1..] {
+                if let Branch::Running(id) = *branch {
+                    fork.running -= 1;
+                    cancelled.push(id);
+                }
+                *branch = Branch::Cancelled;
+            }
+        }
+        let done = fork.running == 0 && fork.waiting.is_empty();
+        if !cancelled.is_empty() {
+            self.cancel_fibers(cancelled);
+        }
+        if done {
+            self.join(parent);
+        }
+    }
+
+    /// Drops fibers and everything below them: their calls are no longer of interest.
+    fn cancel_fibers(&mut self, mut doomed: Vec<FiberId>) {
+        let mut gone = AHashSet::new();
+        while let Some(id) = doomed.pop() {
+            if let Some(fiber) = self.fibers[id as usize].take() {
+                if let Some(call) = fiber.waiting_for {
+                    self.waiting.remove(&call);
+                }
+                if let Some(fork) = &fiber.fork {
+                    doomed.extend(fork.branches.iter().filter_map(|branch| match branch {
+                        Branch::Running(id) => Some(*id),
+                        _ => None,
+                    }));
+                }
+            }
+            gone.insert(id);
+        }
+        self.ready.retain(|ready| !gone.contains(ready));
+        self.free_fibers.extend(gone);
+        let waiting = &self.waiting;
+        self.outgoing.retain(|call| waiting.contains_key(&call.id));
+    }
+
+    /// All branches have ended: the parent goes on with their results, or with the first failure in order.
+    fn join(&mut self, parent: FiberId) {
+        let Some(fiber) = &mut self.fibers[parent as usize] else { return };
+        let Some(fork) = fiber.fork.take() else { return };
+        let kind = fork.kind;
+        let mut values = Vec::with_capacity(fork.branches.len());
+        let mut failure = None;
+        for (index, branch) in fork.branches.into_iter().enumerate() {
+            let Branch::Done(result, mut prints) = branch else { continue };
+            fiber.prints.append(&mut prints);
+            match result {
+                Ok(value) => values.push(value),
+                Err(error) => {
+                    failure = Some(branch_error(kind, index, error));
+                    break;
+                }
+            }
+        }
+        meter::work(values.len() as u64);
+        fiber.next = Some(match failure {
+            Some(error) => Next::Raise(error),
+            None => Next::Value(Value::Vector(Vector::from_vec(values))),
+        });
+        // A parent that is queued to start branches has none left to start.
+        if !self.ready.contains(&parent) {
+            self.ready.push_front(parent);
+        }
+    }
+
+    /// `return` or `fail` in a branch (language.md 3.12).
+    pub(super) fn exit_in_branch(&self, parent: FiberId, form: &str) -> Error {
+        let kind = self.fibers[parent as usize]
+            .as_ref()
+            .and_then(|f| f.fork.as_ref())
+            .map_or(ForkKind::Pmap, |f| f.kind);
+        Error::verbatim(Reason::RuntimeError, format!("{form} called inside {}", kind.name()))
+    }
+}
+
+fn branch_error(kind: ForkKind, index: usize, error: Error) -> Error {
+    let position = error.position();
+    match kind {
+        ForkKind::Pmap => Error::new(Reason::PmapError, error.message()),
+        ForkKind::Pcalls => Error::new(Reason::PcallsError, format!("function {index}: {}", error.message())),
+    }
+    .at(position)
+}

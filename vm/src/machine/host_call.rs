@@ -1,0 +1,151 @@
+//! What a program asks of its host, and what the host answers.
+
+use crate::error::{Error, Result};
+use crate::json;
+use crate::value::{Map, Value};
+use bytes::Bytes;
+
+/// Number of a host call, unique within a machine.
+pub type CallId = u64;
+
+/// A call that waits for the host's [`Reply`].
+#[derive(Debug)]
+pub struct PendingCall {
+    /// To be given back to [`Machine::complete`](super::Machine::complete).
+    pub id: CallId,
+    /// What is asked.
+    pub request: HostRequest,
+}
+
+/// What is asked of the host. Arguments are serialised already.
+#[derive(Debug)]
+pub enum HostRequest {
+    /// `(tool/NAME {…})`
+    Tool {
+        /// The tool's name as written.
+        name: String,
+        /// Arguments, keys spelled as language.md 5.5 says.
+        arguments: Vec<u8>,
+    },
+    /// `(tool/call {…})`, checked as far as the machine can (upstreams.md 8.3, rows 0 and 1).
+    Upstream(UpstreamCall),
+    /// A discovery form over upstreams, or over names that are not known locally.
+    Discovery {
+        /// `apropos`, `dir`, `doc`, `meta` or `tool/servers`.
+        form: &'static str,
+        /// The evaluated arguments as a JSON array; symbols and keywords as their text.
+        arguments: Vec<u8>,
+        /// The evaluated arguments as program text, for messages.
+        shown: Vec<String>,
+    },
+}
+
+/// The parts of a `tool/call`. The host checks them in the order of upstreams.md 8.3.
+#[derive(Debug)]
+pub struct UpstreamCall {
+    /// `:server`, or the shortened literal of what stands there instead of a non-empty string.
+    pub server: Result<String, String>,
+    /// `:tool`, likewise.
+    pub tool: Result<String, String>,
+    /// `:args`.
+    pub arguments: Result<ToolArguments, BadArguments>,
+}
+
+/// Arguments as JSON, with what is needed to respell keys by a schema (ruling 37).
+#[derive(Debug, Default, Clone)]
+pub struct ToolArguments {
+    /// One JSON object.
+    pub json: Vec<u8>,
+    /// Byte ranges in `json` of names, without quotes, that were keyword keys and contain `-`.
+    pub hyphenated: Vec<std::ops::Range<usize>>,
+}
+
+/// Why `:args` cannot be sent.
+#[derive(Debug)]
+pub enum BadArguments {
+    /// Not a map; the shortened literal.
+    NotAMap(String),
+    /// Holds a value without JSON form; the reason.
+    NotEncodable(String),
+}
+
+/// The host's answer.
+#[derive(Debug)]
+pub enum Reply {
+    /// The value itself: tools of the host, discovery.
+    Value(Payload),
+    /// `{:ok true :value … :value_kind …}`, with `:raw` when given.
+    Success {
+        /// The value and its kind.
+        payload: Payload,
+        /// The untouched envelope as JSON.
+        raw: Option<Bytes>,
+    },
+    /// `{:ok false :reason … :message …}`: the world's fault, which the program sees as data.
+    Fault {
+        /// A reason word of upstreams.md 9.6.
+        reason: String,
+        /// What happened.
+        message: String,
+        /// The untouched envelope as JSON.
+        raw: Option<Bytes>,
+    },
+    /// The program's fault: it ends with this error.
+    Raise(Error),
+}
+
+/// A value on its way into a program.
+#[derive(Debug)]
+pub enum Payload {
+    /// One JSON document (upstreams.md 9.2: kind `json`).
+    Json(Bytes),
+    /// Text that is not JSON (kind `text`).
+    Text(String),
+    /// Nothing (kind `none`).
+    None,
+}
+
+impl Payload {
+    fn into_value(self) -> Result<(Value, &'static str)> {
+        Ok(match self {
+            Payload::Json(bytes) => match json::parse(&bytes)? {
+                Some(value) => (value, "json"),
+                None => {
+                    crate::meter::reserve(bytes.len())?;
+                    (Value::str(String::from_utf8_lossy(&bytes)), "text")
+                }
+            },
+            Payload::Text(text) => {
+                crate::meter::reserve(text.len())?;
+                (Value::Str(text.into()), "text")
+            }
+            Payload::None => (Value::Nil, "none"),
+        })
+    }
+}
+
+impl Reply {
+    /// The value that the program sees. Parsed on the machine's thread and charged to it.
+    pub(super) fn into_value(self) -> Result<Value> {
+        let (ok, entries, raw) = match self {
+            Reply::Raise(error) => return Err(error),
+            Reply::Value(payload) => return Ok(payload.into_value()?.0),
+            Reply::Success { payload, raw } => {
+                let (value, kind) = payload.into_value()?;
+                (true, [("value", value), ("value_kind", Value::keyword(kind))], raw)
+            }
+            Reply::Fault { reason, message, raw } => {
+                (false, [("reason", Value::keyword(reason)), ("message", Value::str(message))], raw)
+            }
+        };
+        let mut map = Map::new();
+        map.insert(Value::keyword("ok"), Value::Bool(ok));
+        for (key, value) in entries {
+            map.insert(Value::keyword(key), value);
+        }
+        if let Some(raw) = raw {
+            map.insert(Value::keyword("raw"), json::parse(&raw)?.unwrap_or_default());
+        }
+        Ok(Value::Map(map))
+    }
+}

@@ -1,0 +1,736 @@
+//! The loop that executes instructions.
+//!
+//! The running code frame lives in local variables; the others lie on the fiber's frame stack. A call that
+//! cannot be finished inside the loop (builtins with frames, host calls, forks) goes through
+//! [`native`](super::native), which says how to go on.
+
+use super::Machine;
+use super::call;
+use super::fiber::{CodeFrame, Fiber, FiberId, Frame, Next};
+use super::native::Settled;
+use super::operations as ops;
+use super::{Args, Ctx, unbound};
+use crate::builtins::{Native, registry};
+use crate::code::{Capture, Op};
+use crate::error::{Error, Result};
+use crate::meter;
+use crate::value::{Captures, Closure, Map, Set, Str, Value, Vector};
+use smallvec::SmallVec;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// Why a fiber stopped, unless it failed.
+pub(super) enum Stop {
+    /// The slice is used up.
+    Slice,
+    /// It waits for the host.
+    Wait,
+    /// Its branches are to be started.
+    Forked,
+    /// It has ended with this value.
+    Done(Value),
+    /// `(return value)`
+    Halt(Value),
+    /// `(fail value)`
+    Fail(Error),
+}
+
+/// Steps of one run of one fiber.
+pub(super) struct Fuel {
+    /// Steps of this slice that are left. Below zero after an operation that cost more.
+    left: i64,
+    /// Steps of this slice.
+    slice: i64,
+    /// Steps of the program that are left beyond this slice.
+    beyond: u64,
+}
+
+impl Fuel {
+    /// A slice of `slice` steps of a program that may use `left` in all.
+    pub(super) fn new(slice: i64, left: u64) -> Fuel {
+        Fuel { left: slice, slice, beyond: left - (slice.max(0) as u64).min(left) }
+    }
+
+    /// Steps used so far.
+    pub(super) fn used(&self) -> u64 {
+        (self.slice - self.left) as u64
+    }
+
+    /// Tells the meter how much work the next builtin may charge.
+    #[inline]
+    pub(super) fn open(&self) {
+        meter::set_work_limit(self.beyond.saturating_add(self.left.max(0) as u64));
+    }
+
+    /// Takes over what a builtin charged.
+    #[inline]
+    pub(super) fn close(&mut self) {
+        let work = meter::take_work();
+        self.left = self.left.saturating_sub(i64::try_from(work).unwrap_or(i64::MAX));
+    }
+
+    /// Whether the slice is used up.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.left <= 0
+    }
+
+    /// Steps left in this slice.
+    pub(super) fn left(&self) -> u64 {
+        self.left.max(0) as u64
+    }
+}
+
+impl Machine {
+    /// Runs one fiber until it stops.
+    pub(super) fn run_fiber(&mut self, id: FiberId, fiber: &mut Fiber, fuel: &mut Fuel) -> Result<Stop> {
+        if fiber.fork.is_some() {
+            return Ok(Stop::Forked);
+        }
+        let result = self.run_frames(id, fiber, fuel);
+        fuel.close();
+        result.map_err(|error| {
+            let code = fiber.frames.iter().rev().find_map(|frame| match frame {
+                Frame::Code(code) => Some(code),
+                Frame::Native(_) => None,
+            });
+            let position = code.and_then(|code| {
+                code.closure.code().arities[code.arity as usize]
+                    .position((code.pc as usize).saturating_sub(1))
+            });
+            error.at(position)
+        })
+    }
+
+    fn run_frames(&mut self, id: FiberId, fiber: &mut Fiber, fuel: &mut Fuel) -> Result<Stop> {
+        loop {
+            if let Some(next) = fiber.next.take() {
+                match self.settle(id, fiber, fuel, next)? {
+                    Settled::Code => {}
+                    Settled::Stop(stop) => return Ok(stop),
+                }
+            }
+            let stop = if self.env.namespace.shadows_builtins() || fiber.overlay.is_some() {
+                self.interpret::<true>(fiber, fuel)?
+            } else {
+                self.interpret::<false>(fiber, fuel)?
+            };
+            match stop {
+                Some(stop) => return Ok(stop),
+                None => continue,
+            }
+        }
+    }
+
+    /// Executes code frames. `None` asks the caller to settle `fiber.next`, or to come back because
+    /// builtins have been shadowed.
+    ///
+    /// `CHECKED` is set once a definition may hide a builtin or a global: then every instruction that stands
+    /// for a name looks the name up.
+    #[expect(clippy::too_many_lines, reason = "one arm for each instruction, most of one line")]
+    fn interpret<const CHECKED: bool>(&mut self, fiber: &mut Fiber, fuel: &mut Fuel) -> Result<Option<Stop>> {
+        let Some(Frame::Code(mut frame)) = fiber.frames.pop() else {
+            unreachable!("settle leaves a code frame on top")
+        };
+        'frame: loop {
+            let closure = &*frame.closure;
+            let body = &closure.code().arities[frame.arity as usize];
+            let code = &body.code[..];
+            let constants = &body.constants[..];
+            let base = frame.base as usize;
+            let mut pc = frame.pc as usize;
+            let stack = &mut fiber.stack;
+
+            // Fails with the position of the running instruction.
+            macro_rules! fail {
+                ($error:expr) => {{
+                    let error: Error = $error;
+                    return Err(error.at(body.position(pc - 1)));
+                }};
+            }
+            macro_rules! tri {
+                ($result:expr) => {
+                    match $result {
+                        Ok(value) => value,
+                        Err(error) => fail!(error),
+                    }
+                };
+            }
+            macro_rules! pop {
+                () => {
+                    stack.pop().unwrap_or_default()
+                };
+            }
+            // Suspends the frame and leaves the loop.
+            macro_rules! leave {
+                ($stop:expr) => {{
+                    frame.pc = pc as u32;
+                    fiber.frames.push(Frame::Code(frame));
+                    return Ok($stop);
+                }};
+            }
+            // Hands a call over to `settle`.
+            macro_rules! call_slowly {
+                ($callee:expr, $args:expr) => {{
+                    let (callee, args) = ($callee, $args);
+                    fiber.next = Some(Next::Call(callee, args));
+                    leave!(None)
+                }};
+            }
+            // A user definition of a builtin's name takes precedence (language.md 4.2).
+            macro_rules! unless_shadowed {
+                ($name:literal, $argc:expr) => {
+                    if CHECKED {
+                        if let Some(callee) = self.shadow_of(fiber.overlay.as_deref(), $name) {
+                            let args = stack.drain(stack.len() - $argc..).collect();
+                            call_slowly!(callee, args);
+                        }
+                    }
+                };
+            }
+            // `(op a b)` with a fast path for small integers.
+            macro_rules! arithmetic {
+                ($name:literal, $fast:expr, $slow:path) => {{
+                    unless_shadowed!($name, 2);
+                    let at = stack.len() - 2;
+                    let result = match (&stack[at], &stack[at + 1]) {
+                        (Value::Int(a), Value::Int(b)) => $fast(*a, *b),
+                        _ => None,
+                    };
+                    match result {
+                        Some(result) => {
+                            stack.pop();
+                            stack[at] = result;
+                        }
+                        None => {
+                            fuel.open();
+                            let result = $slow(&stack[at], &stack[at + 1]);
+                            fuel.close();
+                            let result = tri!(result);
+                            stack.pop();
+                            stack[at] = result;
+                            tri!(meter::check_memory());
+                        }
+                    }
+                }};
+            }
+
+            loop {
+                if fuel.left <= 0 {
+                    leave!(Some(Stop::Slice));
+                }
+                fuel.left -= 1;
+                let op = code[pc];
+                pc += 1;
+                match op {
+                    Op::Nil => stack.push(Value::Nil),
+                    Op::True => stack.push(Value::Bool(true)),
+                    Op::False => stack.push(Value::Bool(false)),
+                    Op::Int(n) => stack.push(Value::Int(i64::from(n))),
+                    Op::Const(n) => stack.push(constants[n as usize].clone()),
+                    Op::Local(slot) => {
+                        let value = stack[base + slot as usize].clone();
+                        stack.push(value);
+                    }
+                    Op::TakeLocal(slot) => {
+                        let value = std::mem::take(&mut stack[base + slot as usize]);
+                        stack.push(value);
+                    }
+                    Op::SetLocal(slot) => {
+                        let value = pop!();
+                        stack[base + slot as usize] = value;
+                    }
+                    Op::Capture(n) => stack.push(closure.captures.values()[n as usize].clone()),
+                    Op::SelfFn => stack.push(Value::Closure(frame.closure.clone())),
+                    Op::Sibling(function) => {
+                        let sibling =
+                            Closure::new(closure.module.clone(), function, closure.captures.clone());
+                        stack.push(Value::Closure(sibling));
+                    }
+                    Op::Global(n) | Op::GlobalOrNil(n) => {
+                        let slot = closure.module.slots[n as usize];
+                        let overlaid = if CHECKED { overlaid(fiber.overlay.as_deref(), slot) } else { None };
+                        match overlaid.or_else(|| self.env.namespace.value(slot)) {
+                            Some(value) => stack.push(value.clone()),
+                            None => {
+                                let name = &closure.module.program.globals[n as usize];
+                                match registry().find(name) {
+                                    Some(builtin) => stack.push(ops::builtin_value(builtin)),
+                                    None if matches!(op, Op::GlobalOrNil(_)) => stack.push(Value::Nil),
+                                    None => fail!(unbound::runtime_error(name, &self.env.namespace)),
+                                }
+                            }
+                        }
+                    }
+                    Op::DefGlobal(n) => {
+                        let value = pop!();
+                        let slot = closure.module.slots[n as usize];
+                        stack.push(self.define(fiber.overlay.as_mut(), slot, value, None));
+                        if !CHECKED && self.env.namespace.shadows_builtins() {
+                            leave!(None);
+                        }
+                    }
+                    Op::DefGlobalDoc { global, info } => {
+                        let value = pop!();
+                        let slot = closure.module.slots[usize::from(global)];
+                        let info = closure.module.program.defs[info as usize].clone();
+                        stack.push(self.define(fiber.overlay.as_mut(), slot, value, Some(info)));
+                        if !CHECKED && self.env.namespace.shadows_builtins() {
+                            leave!(None);
+                        }
+                    }
+                    Op::JumpIfDefined { global, target } => {
+                        let slot = closure.module.slots[usize::from(global)];
+                        let overlaid = overlaid(fiber.overlay.as_deref(), slot);
+                        if overlaid.is_some() || self.env.namespace.value(slot).is_some() {
+                            pc = target as usize;
+                        }
+                    }
+                    Op::Var(n) => {
+                        let name = &closure.module.program.globals[n as usize];
+                        stack.push(Value::Var(Str::new(name)));
+                    }
+                    Op::Data(key) => {
+                        let value = tri!(ops::data(&self.env, &constants[key as usize]));
+                        stack.push(value);
+                    }
+                    Op::History(n) => stack.push(self.env.history[usize::from(n) - 1].clone()),
+                    Op::Budget => stack.push(self.env.budget.clone()),
+
+                    Op::Pop => drop(pop!()),
+                    Op::Dup => {
+                        let value = stack.last().cloned().unwrap_or_default();
+                        stack.push(value);
+                    }
+                    Op::Slide(n) => {
+                        let top = pop!();
+                        let len = stack.len();
+                        stack.truncate(len - n as usize);
+                        stack.push(top);
+                    }
+                    Op::Jump(target) => pc = target as usize,
+                    Op::Loop(target) => {
+                        pc = target as usize;
+                        tri!(meter::check_memory());
+                    }
+                    Op::JumpIfFalse(target) => {
+                        if !pop!().is_truthy() {
+                            pc = target as usize;
+                        }
+                    }
+                    Op::JumpIfTrue(target) => {
+                        if pop!().is_truthy() {
+                            pc = target as usize;
+                        }
+                    }
+                    Op::JumpIfFalseKeep(target) => {
+                        if stack.last().is_some_and(Value::is_truthy) {
+                            stack.pop();
+                        } else {
+                            pc = target as usize;
+                        }
+                    }
+                    Op::JumpIfTrueKeep(target) => {
+                        if stack.last().is_some_and(Value::is_truthy) {
+                            pc = target as usize;
+                        } else {
+                            stack.pop();
+                        }
+                    }
+                    Op::JumpIfNilKeep(target) => {
+                        if stack.last().is_some_and(Value::is_nil) {
+                            pc = target as usize;
+                        }
+                    }
+                    Op::JumpIfNil(target) => {
+                        if pop!().is_nil() {
+                            pc = target as usize;
+                        }
+                    }
+                    Op::EqualConst { slot, key } => {
+                        fuel.open();
+                        let same =
+                            crate::value::equal(&stack[base + usize::from(slot)], &constants[key as usize]);
+                        fuel.close();
+                        stack.push(Value::Bool(same));
+                    }
+                    Op::Return => {
+                        let value = pop!();
+                        stack.truncate(base - 1);
+                        match fiber.frames.pop() {
+                            Some(Frame::Code(caller)) => {
+                                stack.push(value);
+                                frame = caller;
+                                continue 'frame;
+                            }
+                            Some(native) => {
+                                fiber.frames.push(native);
+                                fiber.next = Some(Next::Value(value));
+                                return Ok(None);
+                            }
+                            None => return Ok(Some(Stop::Done(value))),
+                        }
+                    }
+                    Op::Halt => {
+                        let value = pop!();
+                        leave!(Some(Stop::Halt(value)));
+                    }
+                    Op::Fail => {
+                        let value = pop!();
+                        fuel.open();
+                        let shown = crate::print::bounded(&value, 50);
+                        fuel.close();
+                        let error = Error::fail(value, shown).at(body.position(pc - 1));
+                        leave!(Some(Stop::Fail(error)));
+                    }
+
+                    Op::Vector(n) => {
+                        tri!(meter::reserve(n as usize * size_of::<Value>()));
+                        let items: Vec<Value> = stack.drain(stack.len() - n as usize..).collect();
+                        stack.push(Value::Vector(Vector::from_vec(items)));
+                    }
+                    Op::Map(n) => {
+                        let mut map = Map::new();
+                        fuel.open();
+                        {
+                            let mut items = stack.drain(stack.len() - 2 * n as usize..);
+                            while let (Some(key), Some(value)) = (items.next(), items.next()) {
+                                map.insert(key, value);
+                            }
+                        }
+                        fuel.close();
+                        stack.push(Value::Map(map));
+                        tri!(meter::check_memory());
+                    }
+                    Op::Set(n) => {
+                        fuel.open();
+                        let set: Set = stack.drain(stack.len() - n as usize..).collect();
+                        fuel.close();
+                        stack.push(Value::Set(set));
+                        tri!(meter::check_memory());
+                    }
+                    Op::AppendTo(slot) => {
+                        let value = pop!();
+                        if let Value::Vector(vector) = &mut stack[base + slot as usize] {
+                            vector.push(value);
+                        }
+                        tri!(meter::check_memory());
+                    }
+
+                    Op::Closure(function) => {
+                        let captures = &closure.module.program.functions[function as usize].captures;
+                        let mut values = SmallVec::with_capacity(captures.len());
+                        for capture in captures {
+                            values.push(match *capture {
+                                Capture::Local(slot) => stack[base + slot as usize].clone(),
+                                Capture::Capture(n) => closure.captures.values()[n as usize].clone(),
+                                Capture::SelfFn => Value::Closure(frame.closure.clone()),
+                                Capture::Sibling(function) => Value::Closure(Closure::new(
+                                    closure.module.clone(),
+                                    function,
+                                    closure.captures.clone(),
+                                )),
+                                Capture::Nothing => Value::Nil,
+                            });
+                        }
+                        let made = Closure::new(closure.module.clone(), function, Captures::new(values));
+                        stack.push(Value::Closure(made));
+                    }
+                    Op::Call(argc) | Op::TailCall(argc) => {
+                        let argc = argc as usize;
+                        let at = stack.len() - argc - 1;
+                        if !matches!(stack[at], Value::Closure(_)) {
+                            // Callees without frames are done here.
+                            let callee = std::mem::take(&mut stack[at]);
+                            let args = stack.drain(at + 1..).collect();
+                            stack.pop();
+                            fuel.open();
+                            let slice = fuel.left();
+                            let mut ctx = Ctx { env: &mut self.env, prints: &mut fiber.prints, slice };
+                            let done = call::call_now(&mut ctx, &callee, args);
+                            fuel.close();
+                            match tri!(done) {
+                                call::CallNow::Done(value) => {
+                                    stack.push(value);
+                                    tri!(meter::check_memory());
+                                    continue;
+                                }
+                                call::CallNow::NeedsFrame(args) => call_slowly!(callee, args),
+                            }
+                        }
+                        let Value::Closure(callee) = std::mem::take(&mut stack[at]) else {
+                            unreachable!("just matched")
+                        };
+                        let arity = tri!(enter(stack, &callee, argc));
+                        let mut new_base = at + 1;
+                        if matches!(op, Op::TailCall(_)) {
+                            // The arguments move down onto the frame that is given up.
+                            let args = stack.len() - new_base;
+                            let below = base;
+                            for i in 0..args {
+                                stack.swap(below + i, new_base + i);
+                            }
+                            stack.truncate(below + args);
+                            new_base = below;
+                            frame = CodeFrame { closure: callee, arity, pc: 0, base: new_base as u32 };
+                        } else {
+                            frame.pc = pc as u32;
+                            let new = CodeFrame { closure: callee, arity, pc: 0, base: new_base as u32 };
+                            fiber.frames.push(Frame::Code(std::mem::replace(&mut frame, new)));
+                            fiber.settle_memory()?;
+                        }
+                        continue 'frame;
+                    }
+                    Op::Native { id, argc } => {
+                        let builtin = registry().get(id);
+                        let argc = usize::from(argc);
+                        let at = stack.len() - argc;
+                        if CHECKED {
+                            if let Some(callee) = self.shadow_of(fiber.overlay.as_deref(), builtin.name) {
+                                let args = stack.drain(at..).collect();
+                                call_slowly!(callee, args);
+                            }
+                        }
+                        tri!(builtin.check_arity(argc));
+                        match builtin.native {
+                            Native::Plain(run) => {
+                                fuel.open();
+                                let slice = fuel.left();
+                                let mut ctx = Ctx { env: &mut self.env, prints: &mut fiber.prints, slice };
+                                let result = run(&mut ctx, &mut stack[at..]);
+                                fuel.close();
+                                let result = tri!(result);
+                                stack.truncate(at);
+                                stack.push(result);
+                                tri!(meter::check_memory());
+                            }
+                            _ => {
+                                let args = stack.drain(at..).collect();
+                                call_slowly!(Value::Builtin(builtin), args);
+                            }
+                        }
+                    }
+
+                    Op::Add => {
+                        arithmetic!("+", |a: i64, b: i64| a.checked_add(b).map(Value::Int), ops::add);
+                    }
+                    Op::Subtract => {
+                        arithmetic!("-", |a: i64, b: i64| a.checked_sub(b).map(Value::Int), ops::subtract);
+                    }
+                    Op::Multiply => {
+                        arithmetic!("*", |a: i64, b: i64| a.checked_mul(b).map(Value::Int), ops::multiply);
+                    }
+                    Op::Less => arithmetic!("<", |a, b| Some(Value::Bool(a < b)), ops::less),
+                    Op::LessOrEqual => {
+                        arithmetic!("<=", |a, b| Some(Value::Bool(a <= b)), ops::less_or_equal)
+                    }
+                    Op::Greater => arithmetic!(">", |a, b| Some(Value::Bool(a > b)), ops::greater),
+                    Op::GreaterOrEqual => {
+                        arithmetic!(">=", |a, b| Some(Value::Bool(a >= b)), ops::greater_or_equal);
+                    }
+                    Op::Equal => arithmetic!("=", |a, b| Some(Value::Bool(a == b)), ops::equal),
+                    Op::Not => {
+                        unless_shadowed!("not", 1);
+                        let value = pop!();
+                        stack.push(Value::Bool(!value.is_truthy()));
+                    }
+                    Op::IsNil => {
+                        unless_shadowed!("nil?", 1);
+                        let value = pop!();
+                        stack.push(Value::Bool(value.is_nil()));
+                    }
+                    Op::AddInt(n) => {
+                        let value = pop!();
+                        if CHECKED {
+                            if let Some(callee) = self.shadow_of(fiber.overlay.as_deref(), "+") {
+                                call_slowly!(callee, Args::from_iter([value, Value::Int(i64::from(n))]));
+                            }
+                        }
+                        let sum = match &value {
+                            Value::Int(a) => a.checked_add(i64::from(n)).map(Value::Int),
+                            _ => None,
+                        };
+                        stack.push(match sum {
+                            Some(sum) => sum,
+                            None => {
+                                let sum = ops::add(&value, &Value::Int(i64::from(n)));
+                                tri!(sum)
+                            }
+                        });
+                    }
+                    Op::Inc => {
+                        unless_shadowed!("inc", 1);
+                        let value = pop!();
+                        stack.push(tri!(ops::increment(&value, 1)));
+                    }
+                    Op::Dec => {
+                        unless_shadowed!("dec", 1);
+                        let value = pop!();
+                        stack.push(tri!(ops::increment(&value, -1)));
+                    }
+                    Op::Lookup { cache, key } => {
+                        let map = pop!();
+                        fuel.open();
+                        let found =
+                            ops::lookup(&map, &constants[key as usize], &body.lookups[usize::from(cache)]);
+                        fuel.close();
+                        stack.push(found.unwrap_or_default());
+                    }
+                    Op::LookupOr { cache, key } => {
+                        let default = pop!();
+                        let map = pop!();
+                        fuel.open();
+                        let found =
+                            ops::lookup(&map, &constants[key as usize], &body.lookups[usize::from(cache)]);
+                        fuel.close();
+                        stack.push(found.unwrap_or(default));
+                    }
+
+                    Op::CheckSequential(slot) => {
+                        fuel.open();
+                        let checked = ops::check_sequential(&mut stack[base + slot as usize]);
+                        fuel.close();
+                        tri!(checked);
+                    }
+                    Op::Element { slot, index } => {
+                        let element = match &stack[base + usize::from(slot)] {
+                            Value::Vector(vector) => vector.get(index as usize).unwrap_or_default(),
+                            _ => Value::Nil,
+                        };
+                        stack.push(element);
+                    }
+                    Op::ElementsFrom { slot, from } => {
+                        let rest = match &stack[base + usize::from(slot)] {
+                            Value::Vector(vector) => {
+                                tri!(meter::reserve(vector.len() * size_of::<Value>()));
+                                vector.slice(from as usize, vector.len())
+                            }
+                            _ => Vector::new(),
+                        };
+                        stack.push(Value::Vector(rest));
+                    }
+                    Op::CheckMap(slot) => tri!(ops::check_map(&stack[base + slot as usize])),
+                    Op::KeywordArguments(slot) => {
+                        fuel.open();
+                        let made = ops::keyword_arguments(&mut stack[base + slot as usize]);
+                        fuel.close();
+                        tri!(made);
+                    }
+                    Op::Entry { slot, key } => {
+                        fuel.open();
+                        let found = ops::entry(&stack[base + usize::from(slot)], &constants[key as usize]);
+                        fuel.close();
+                        stack.push(found.unwrap_or_default());
+                    }
+                    Op::HasEntry { slot, key } => {
+                        fuel.open();
+                        let found = ops::entry(&stack[base + usize::from(slot)], &constants[key as usize]);
+                        fuel.close();
+                        stack.push(Value::Bool(found.is_some()));
+                    }
+
+                    Op::Cursor => {
+                        let collection = pop!();
+                        fuel.open();
+                        let cursor = collection.cursor();
+                        fuel.close();
+                        match cursor {
+                            Some(cursor) => stack.push(Value::Cursor(Rc::new(RefCell::new(cursor)))),
+                            None => fail!(Error::argument_types("seq", &[collection])),
+                        }
+                        tri!(meter::check_memory());
+                    }
+                    Op::Next { slot, exit } => {
+                        let next = match &stack[base + usize::from(slot)] {
+                            Value::Cursor(cursor) => cursor.borrow_mut().advance(),
+                            _ => None,
+                        };
+                        match next {
+                            Some(element) => stack.push(element),
+                            None => pc = exit as usize,
+                        }
+                    }
+
+                    Op::TaskEnter(target) => {
+                        let id = pop!();
+                        fuel.open();
+                        let id = ops::task_id(&id);
+                        fuel.close();
+                        let id = tri!(id);
+                        match self.env.journal.as_ref().and_then(|journal| journal.get(&id)) {
+                            Some(stored) => {
+                                stack.push(stored.clone());
+                                pc = target as usize;
+                            }
+                            None => stack.push(id),
+                        }
+                    }
+                    Op::TaskLeave => {
+                        let value = pop!();
+                        let id = pop!();
+                        if let Some(journal) = &mut self.env.journal {
+                            journal.insert(id, value.clone());
+                        }
+                        stack.push(value);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The user's value for a builtin's name, if there is one.
+    fn shadow_of(&self, overlay: Option<&super::fiber::Overlay>, name: &str) -> Option<Value> {
+        if !self.env.namespace.shadows_builtins() && overlay.is_none_or(|overlay| overlay.is_empty()) {
+            return None;
+        }
+        let slot = self.env.namespace.find_slot(name)?;
+        overlaid(overlay, slot).or_else(|| self.env.namespace.value(slot)).cloned()
+    }
+
+    /// Stores a definition and gives its var. In a branch it is stored for that branch only (language.md 3.12).
+    fn define(
+        &mut self,
+        overlay: Option<&mut Rc<super::fiber::Overlay>>,
+        slot: u32,
+        value: Value,
+        info: Option<Rc<crate::code::DefInfo>>,
+    ) -> Value {
+        let var = Value::Var(Str::new(self.env.namespace.name(slot)));
+        match overlay {
+            Some(overlay) => {
+                Rc::make_mut(overlay).insert(slot, value);
+            }
+            None => {
+                let before = self.env.namespace.set(slot, Some(super::Binding { value, info }));
+                self.env.undo.push((slot, before));
+                meter::charge_memory(UNDO_BYTES);
+            }
+        }
+        var
+    }
+}
+
+/// What an entry of the undo log stands for.
+const UNDO_BYTES: usize = 40;
+
+#[inline]
+fn overlaid(overlay: Option<&super::fiber::Overlay>, slot: u32) -> Option<&Value> {
+    overlay.and_then(|overlay| overlay.get(&slot))
+}
+
+/// Finds the body for `argc` arguments on top of the stack and packs surplus ones into a vector.
+#[inline]
+pub(super) fn enter(stack: &mut Vec<Value>, callee: &Closure, argc: usize) -> Result<u32> {
+    let function = callee.code();
+    let Some(arity) = function.arity_for(argc) else {
+        return Err(ops::wrong_arity(function, argc));
+    };
+    let parameters = function.arities[arity].parameters;
+    if parameters.rest {
+        let surplus = argc - parameters.required as usize;
+        meter::reserve(surplus * size_of::<Value>())?;
+        let rest: Vec<Value> = stack.drain(stack.len() - surplus..).collect();
+        stack.push(Value::Vector(Vector::from_vec(rest)));
+    }
+    Ok(arity as u32)
+}

@@ -1,0 +1,376 @@
+//! The stack machine: resumable, metered, without I/O.
+//!
+//! [`Machine::resume`] runs a program for a slice of fuel and says why it stopped. Host calls come out with
+//! [`Machine::take_calls`], all branches' calls of a `pmap` at once, and their replies go in with
+//! [`Machine::complete`] in any order. The result does not depend on that order, and neither it nor the number
+//! of steps depends on the size of the slices.
+
+mod call;
+mod ctx;
+mod env;
+mod fiber;
+mod fork;
+mod frame;
+mod host_call;
+mod interpreter;
+mod module;
+mod namespace;
+mod native;
+mod operations;
+mod unbound;
+
+pub use call::CallNow;
+pub use ctx::Ctx;
+pub use frame::{Args, Flow, ForkKind, Input, NativeFrame};
+pub use host_call::{
+    BadArguments, CallId, HostRequest, Payload, PendingCall, Reply, ToolArguments, UpstreamCall,
+};
+pub use module::Module;
+pub use namespace::{Binding, Namespace};
+
+use crate::code::Program;
+use crate::error::{Error, Reason, Result};
+use crate::meter::{self, Account};
+use crate::value::{Captures, Closure, Map, Str, Value};
+use ahash::AHashMap;
+use env::Env;
+use fiber::{Fiber, FiberId, Next};
+use interpreter::Stop;
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// What a program may use up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of live values and stacks.
+    pub memory_bytes: u64,
+    /// Steps: instructions, plus the work of builtins.
+    pub steps: u64,
+}
+
+impl Default for Limits {
+    /// The defaults of ruling 5: 10 MiB, and the steps of one second.
+    fn default() -> Limits {
+        Limits { memory_bytes: 10 * 1024 * 1024, steps: 25_000_000 }
+    }
+}
+
+/// What a program finds when it starts.
+pub struct Setup {
+    /// Definitions of earlier programs. The machine gives it back in its [`Outcome`].
+    pub namespace: Namespace,
+    /// The granted context: a map, or `nil`.
+    pub context: Value,
+    /// Whether reading a missing context key is an error.
+    pub strict_data: bool,
+    /// Results of the last three programs, latest first.
+    pub history: [Value; 3],
+    /// What `budget/remaining` gives.
+    pub budget: Value,
+    /// Stored task values, if the host keeps a journal.
+    pub journal: Option<Map>,
+    /// Names of the tools that `(tool/NAME …)` reaches; empty if there are none.
+    pub tools: Vec<Rc<str>>,
+    /// Whether `tool/call` and upstream discovery exist.
+    pub upstreams: bool,
+    /// Limits.
+    pub limits: Limits,
+    /// Milliseconds since 1970-01-01T00:00:00Z.
+    pub clock: fn() -> i64,
+}
+
+impl Default for Setup {
+    fn default() -> Setup {
+        Setup {
+            namespace: Namespace::new(),
+            context: Value::Nil,
+            strict_data: false,
+            history: Default::default(),
+            budget: Value::Map(Map::new()),
+            journal: None,
+            tools: Vec::new(),
+            upstreams: false,
+            limits: Limits::default(),
+            clock: || 0,
+        }
+    }
+}
+
+/// Why [`Machine::resume`] came back.
+#[derive(Debug)]
+pub enum Step {
+    /// The program has ended; [`Machine::finish`] tells how.
+    Done,
+    /// Nothing can run until a call completes.
+    Wait,
+    /// The slice is used up.
+    Slice,
+}
+
+/// How a program ended.
+pub struct Outcome {
+    /// Its value, or why it failed.
+    pub result: Result<Value>,
+    /// The print log, kept whatever the result (ruling 17).
+    pub prints: Vec<Str>,
+    /// The namespace: with the program's definitions if it succeeded, as it was before otherwise.
+    pub namespace: Namespace,
+    /// The journal, if the host gave one; kept whatever the result.
+    pub journal: Option<Map>,
+    /// What `step-done` recorded: id and text.
+    pub summaries: Vec<(Str, Value)>,
+    /// Steps used.
+    pub steps: u64,
+    /// Most bytes held at a time.
+    pub memory_peak: u64,
+}
+
+/// A program in execution. Belongs to one thread.
+pub struct Machine {
+    env: Env,
+    /// Slots of the namespace before the program was linked.
+    slots_before: usize,
+    fibers: Vec<Option<Box<Fiber>>>,
+    free_fibers: Vec<FiberId>,
+    ready: VecDeque<FiberId>,
+    waiting: AHashMap<CallId, FiberId>,
+    outgoing: SmallVec<[PendingCall; 4]>,
+    next_call: CallId,
+    account: Account,
+    limits: Limits,
+    steps_used: u64,
+    ended: Option<Result<Value>>,
+    prints: Vec<Str>,
+}
+
+const ROOT: FiberId = 0;
+
+impl Machine {
+    /// A machine that will run `program`. A program that cannot be linked (undefined names, unknown tools)
+    /// ends at the first [`resume`](Machine::resume).
+    pub fn new(program: Rc<Program>, setup: Setup) -> Machine {
+        let mut namespace = setup.namespace;
+        let slots_before = namespace.slots();
+        let mut account = Account::new(setup.limits.memory_bytes);
+        let linked = Module::link(program, &mut namespace, Some(&setup.tools));
+        let (fibers, ended) = match linked {
+            Ok(module) => {
+                let _installed = account.install();
+                let main = Closure::new(module, 0, Rc::new(Captures::default()));
+                let fiber = Fiber::new(Next::Call(Value::Closure(main), Args::new()));
+                (vec![Some(Box::new(fiber))], None)
+            }
+            Err(error) => (vec![None], Some(Err(error))),
+        };
+        Machine {
+            env: Env {
+                namespace,
+                undo: Vec::new(),
+                context: setup.context,
+                strict_data: setup.strict_data,
+                history: setup.history,
+                budget: setup.budget,
+                journal: setup.journal,
+                summaries: Vec::new(),
+                tools: setup.tools,
+                upstreams: setup.upstreams,
+                clock: setup.clock,
+            },
+            slots_before,
+            ready: if ended.is_none() { VecDeque::from([ROOT]) } else { VecDeque::new() },
+            fibers,
+            free_fibers: Vec::new(),
+            waiting: AHashMap::new(),
+            outgoing: SmallVec::new(),
+            next_call: 0,
+            account,
+            limits: setup.limits,
+            steps_used: 0,
+            ended,
+            prints: Vec::new(),
+        }
+    }
+
+    /// Runs until the end, until nothing can run without the host, or until about `fuel` steps are used.
+    pub fn resume(&mut self, fuel: u64) -> Step {
+        if self.ended.is_some() {
+            return Step::Done;
+        }
+        let mut account = self.account;
+        let step = {
+            let _installed = account.install();
+            self.run_fibers(fuel)
+        };
+        self.account = account;
+        step
+    }
+
+    fn run_fibers(&mut self, fuel: u64) -> Step {
+        let mut fuel = i64::try_from(fuel).unwrap_or(i64::MAX);
+        while let Some(id) = self.ready.pop_front() {
+            let Some(mut fiber) = self.fibers[id as usize].take() else { continue };
+            let left = self.limits.steps.saturating_sub(self.steps_used);
+            let slice = fuel.min(i64::try_from(left).unwrap_or(i64::MAX));
+            let mut meter = interpreter::Fuel::new(slice, left);
+            let stop = self.run_fiber(id, &mut fiber, &mut meter);
+            let used = meter.used();
+            self.steps_used = self.steps_used.saturating_add(used);
+            fuel = fuel.saturating_sub(i64::try_from(used).unwrap_or(i64::MAX));
+            let over_steps = self.steps_used > self.limits.steps;
+            match stop {
+                Ok(Stop::Slice) if !over_steps && self.steps_used < self.limits.steps => {
+                    self.fibers[id as usize] = Some(fiber);
+                    self.ready.push_front(id);
+                    if fuel <= 0 {
+                        return Step::Slice;
+                    }
+                }
+                Ok(Stop::Slice) => return self.end(fiber, Err(Error::steps(self.limits.steps))),
+                _ if over_steps => return self.end(fiber, Err(Error::steps(self.limits.steps))),
+                Ok(Stop::Wait) => self.fibers[id as usize] = Some(fiber),
+                Ok(Stop::Forked) => {
+                    self.fibers[id as usize] = Some(fiber);
+                    self.start_branch(id);
+                }
+                Ok(Stop::Done(value)) => match fiber.parent {
+                    None => return self.end(fiber, Ok(value)),
+                    Some(parent) => self.end_branch(id, fiber, parent, Ok(value)),
+                },
+                Ok(Stop::Halt(value)) => match fiber.parent {
+                    None => return self.end(fiber, Ok(value)),
+                    Some(parent) => {
+                        let error = self.exit_in_branch(parent.0, "return");
+                        self.end_branch(id, fiber, parent, Err(error));
+                    }
+                },
+                Ok(Stop::Fail(error)) => match fiber.parent {
+                    None => return self.end(fiber, Err(error)),
+                    Some(parent) => {
+                        let error = self.exit_in_branch(parent.0, "fail");
+                        self.end_branch(id, fiber, parent, Err(error));
+                    }
+                },
+                Err(error) if error.reason() == Reason::StepLimitExceeded => {
+                    self.steps_used = self.limits.steps;
+                    return self.end(fiber, Err(Error::steps(self.limits.steps)));
+                }
+                Err(error) => match fiber.parent {
+                    Some(parent) if error.reason() != Reason::MemoryExceeded => {
+                        self.end_branch(id, fiber, parent, Err(error));
+                    }
+                    _ => return self.end(fiber, Err(error)),
+                },
+            }
+        }
+        Step::Wait
+    }
+
+    /// Ends the program. Prints of branches that have not ended follow those of the program itself.
+    fn end(&mut self, mut fiber: Box<Fiber>, result: Result<Value>) -> Step {
+        if fiber.parent.is_none() {
+            self.prints.append(&mut fiber.prints);
+        } else {
+            let mut tail = std::mem::take(&mut fiber.prints);
+            if let Some(root) = &mut self.fibers[ROOT as usize] {
+                self.prints.append(&mut root.prints);
+            }
+            self.prints.append(&mut tail);
+        }
+        drop(fiber);
+        self.fibers.clear();
+        self.ready.clear();
+        self.waiting.clear();
+        self.outgoing.clear();
+        self.steps_used = self.steps_used.min(self.limits.steps);
+        self.ended = Some(result);
+        Step::Done
+    }
+
+    /// The calls made since the last time.
+    pub fn take_calls(&mut self) -> SmallVec<[PendingCall; 4]> {
+        std::mem::take(&mut self.outgoing)
+    }
+
+    /// Answers a call. The reply is made into a value here and charged to the program. A reply to a call
+    /// that is unknown, answered or no longer of interest is dropped.
+    pub fn complete(&mut self, call: CallId, reply: Reply) {
+        let Some(id) = self.waiting.remove(&call) else { return };
+        let mut account = self.account;
+        {
+            let _installed = account.install();
+            let left = self.limits.steps.saturating_sub(self.steps_used);
+            meter::set_work_limit(left);
+            let value = reply.into_value();
+            let value = value.and_then(|value| meter::check_memory().map(|()| value));
+            self.steps_used = self.steps_used.saturating_add(meter::take_work());
+            if let Some(fiber) = &mut self.fibers[id as usize] {
+                fiber.waiting_for = None;
+                fiber.next = Some(match value {
+                    Ok(value) => Next::Value(value),
+                    Err(error) => Next::Raise(error),
+                });
+                self.ready.push_back(id);
+            }
+        }
+        self.account = account;
+    }
+
+    /// Whether this call still waits for its reply; a host stops working on one that does not.
+    pub fn is_waiting_for(&self, call: CallId) -> bool {
+        self.waiting.contains_key(&call)
+    }
+
+    /// Ends the program from outside: a deadline, a cancellation, a refused budget.
+    pub fn abort(&mut self, error: Error) {
+        if self.ended.is_some() {
+            return;
+        }
+        let mut account = self.account;
+        {
+            let _installed = account.install();
+            let root = self.fibers[ROOT as usize]
+                .take()
+                .unwrap_or_else(|| Box::new(Fiber::new(Next::Value(Value::Nil))));
+            self.end(root, Err(error));
+        }
+        self.account = account;
+    }
+
+    /// Bytes that the program holds now.
+    pub fn memory_live(&self) -> u64 {
+        u64::try_from(self.account.live).unwrap_or(0)
+    }
+
+    /// Steps used so far.
+    pub fn steps_used(&self) -> u64 {
+        self.steps_used
+    }
+
+    /// How the program ended, once [`resume`](Machine::resume) has said so. A program that has not ended is
+    /// taken as cancelled.
+    pub fn finish(mut self) -> Outcome {
+        if self.ended.is_none() {
+            self.abort(Error::verbatim(Reason::Cancelled, "the program was cancelled"));
+        }
+        let result = self.ended.take().unwrap_or(Ok(Value::Nil));
+        let mut account = self.account;
+        let memory_peak = u64::try_from(account.peak).unwrap_or(0);
+        {
+            let _installed = account.install();
+            match &result {
+                Ok(_) => self.env.undo.clear(),
+                Err(_) => self.env.roll_back(self.slots_before),
+            }
+        }
+        Outcome {
+            result,
+            prints: self.prints,
+            namespace: self.env.namespace,
+            journal: self.env.journal,
+            summaries: self.env.summaries,
+            steps: self.steps_used,
+            memory_peak,
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Linking: a program bound to a namespace.
+
+use super::Namespace;
+use super::unbound;
+use crate::code::Program;
+use crate::error::{Error, Reason, Result};
+use std::rc::Rc;
+
+/// A program whose global names have slots in one namespace. Closures hold the module of their text.
+#[derive(Debug)]
+pub struct Module {
+    /// The code.
+    pub program: Rc<Program>,
+    /// Namespace slot of each of the program's global names.
+    pub slots: Box<[u32]>,
+}
+
+impl Module {
+    /// Links `program` to `namespace`. `tools` are the registered tools of `(tool/NAME …)`, none if `None`.
+    ///
+    /// Fails as phases 5 and 6 of language.md 0.1 say: `unbound_var`, `unknown_tool`.
+    pub fn link(
+        program: Rc<Program>,
+        namespace: &mut Namespace,
+        tools: Option<&[Rc<str>]>,
+    ) -> Result<Rc<Module>> {
+        let missing: Vec<_> = program.requires.iter().filter(|r| !namespace.defines(&r.name)).collect();
+        if let Some(first) = missing.first() {
+            let names: Vec<&str> = missing.iter().map(|r| &*r.name).collect();
+            return Err(unbound::static_error(&names, namespace).at(Some(first.position)));
+        }
+        if let Some(tools) = tools.filter(|tools| !tools.is_empty()) {
+            let unknown: Vec<_> = program.tools.iter().filter(|r| !tools.contains(&r.name)).collect();
+            if let Some(first) = unknown.first() {
+                let names: Vec<&str> = unknown.iter().map(|r| &*r.name).collect();
+                let mut known: Vec<&str> = tools.iter().map(|name| &**name).collect();
+                known.sort_unstable();
+                let plural = if names.len() == 1 { "" } else { "s" };
+                let text = format!(
+                    "Unknown tool{plural}: {}. Available tools: {}",
+                    names.join(", "),
+                    known.join(", ")
+                );
+                return Err(Error::new(Reason::UnknownTool, text).at(Some(first.position)));
+            }
+        }
+        let slots = program.globals.iter().map(|name| namespace.slot(name)).collect();
+        Ok(Rc::new(Module { program, slots }))
+    }
+}

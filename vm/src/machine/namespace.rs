@@ -1,0 +1,121 @@
+//! The user namespace: what `def` stores, kept from program to program of a session.
+
+use crate::builtins::registry;
+use crate::code::DefInfo;
+use crate::value::Value;
+use ahash::AHashMap;
+use std::rc::Rc;
+
+/// Names that programs define, each in a slot that linked code refers to.
+#[derive(Default)]
+pub struct Namespace {
+    slots: AHashMap<Rc<str>, u32>,
+    entries: Vec<Entry>,
+    /// How many builtins' names have a value here.
+    shadowing: u32,
+}
+
+struct Entry {
+    name: Rc<str>,
+    binding: Option<Binding>,
+}
+
+/// What a name stands for.
+#[derive(Clone, Debug)]
+pub struct Binding {
+    /// The value.
+    pub value: Value,
+    /// Documentation, when the definition carried some.
+    pub info: Option<Rc<DefInfo>>,
+}
+
+impl Namespace {
+    /// An empty namespace.
+    pub fn new() -> Namespace {
+        Namespace::default()
+    }
+
+    /// The slot of `name`, made if there is none; it has no value yet then.
+    pub fn slot(&mut self, name: &Rc<str>) -> u32 {
+        if let Some(slot) = self.slots.get(name) {
+            return *slot;
+        }
+        let slot = self.entries.len() as u32;
+        self.slots.insert(name.clone(), slot);
+        self.entries.push(Entry { name: name.clone(), binding: None });
+        slot
+    }
+
+    /// The slot of `name`, if it has one.
+    pub fn find_slot(&self, name: &str) -> Option<u32> {
+        self.slots.get(name).copied()
+    }
+
+    /// The value in a slot.
+    #[inline]
+    pub fn value(&self, slot: u32) -> Option<&Value> {
+        self.entries[slot as usize].binding.as_ref().map(|binding| &binding.value)
+    }
+
+    /// The name of a slot.
+    pub fn name(&self, slot: u32) -> &Rc<str> {
+        &self.entries[slot as usize].name
+    }
+
+    /// What `name` stands for.
+    pub fn get(&self, name: &str) -> Option<&Binding> {
+        let slot = *self.slots.get(name)?;
+        self.entries[slot as usize].binding.as_ref()
+    }
+
+    /// Whether `name` has a value.
+    pub fn defines(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// Puts a binding into a slot and returns the one it replaces.
+    pub fn set(&mut self, slot: u32, binding: Option<Binding>) -> Option<Binding> {
+        let entry = &mut self.entries[slot as usize];
+        let before = std::mem::replace(&mut entry.binding, binding);
+        let (was, is) = (before.is_some(), entry.binding.is_some());
+        if was != is && registry().id(&entry.name).is_some() {
+            if is { self.shadowing += 1 } else { self.shadowing -= 1 }
+        }
+        before
+    }
+
+    /// Whether any builtin's name has a value here.
+    pub fn shadows_builtins(&self) -> bool {
+        self.shadowing > 0
+    }
+
+    /// How many slots there are, with and without a value.
+    pub fn slots(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Forgets the slots from `len` on: those that a failed program brought in.
+    pub fn truncate(&mut self, len: usize) {
+        for entry in self.entries.drain(len.min(self.entries.len())..) {
+            self.slots.remove(&entry.name);
+        }
+    }
+
+    /// The names that have a value, with their bindings, sorted by name.
+    pub fn bindings(&self) -> Vec<(&Rc<str>, &Binding)> {
+        let mut all: Vec<_> = self
+            .entries
+            .iter()
+            .filter_map(|e| e.binding.as_ref().map(|binding| (&e.name, binding)))
+            .collect();
+        all.sort_by(|a, b| a.0.cmp(b.0));
+        all
+    }
+
+    /// Removes a name's value.
+    pub fn forget(&mut self, name: &str) {
+        if let Some(slot) = self.slots.get(name).copied() {
+            self.set(slot, None);
+        }
+    }
+}

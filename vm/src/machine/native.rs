@@ -1,0 +1,137 @@
+//! Calls that the instruction loop hands over: builtins with frames, combinators, host calls, forks.
+
+use super::call::{self, CallNow};
+use super::fiber::{CodeFrame, Fiber, FiberId, Frame, Next};
+use super::frame::{Args, Flow, Input};
+use super::interpreter::{Fuel, Stop, enter};
+use super::{Ctx, Machine, PendingCall};
+use crate::builtins::{Native, combinators, tools};
+use crate::error::Result;
+use crate::meter;
+use crate::value::Value;
+
+/// How to go on after a call has been set up or finished.
+pub(super) enum Settled {
+    /// A code frame is on top; run it.
+    Code,
+    /// The fiber stops.
+    Stop(Stop),
+}
+
+impl Machine {
+    /// Works `next` off until code can run or the fiber must stop. Every round costs one step, so that a
+    /// chain of builtins that call builtins is metered and can be interrupted.
+    pub(super) fn settle(
+        &mut self,
+        id: FiberId,
+        fiber: &mut Fiber,
+        fuel: &mut Fuel,
+        mut next: Next,
+    ) -> Result<Settled> {
+        loop {
+            if fuel.is_empty() && !matches!(next, Next::Raise(_)) {
+                fiber.next = Some(next);
+                return Ok(Settled::Stop(Stop::Slice));
+            }
+            fuel.open();
+            meter::work(1);
+            let slice = fuel.left();
+            let mut ctx = Ctx { env: &mut self.env, prints: &mut fiber.prints, slice };
+            let (flow, from_frame) = match next {
+                Next::Raise(error) => return Err(error),
+                Next::Value(value) => match fiber.frames.last_mut() {
+                    Some(Frame::Native(frame)) => (frame.resume(&mut ctx, Input::Value(value))?, true),
+                    Some(Frame::Code(_)) => {
+                        fiber.stack.push(value);
+                        fuel.close();
+                        meter::check_memory()?;
+                        return Ok(Settled::Code);
+                    }
+                    None => return Ok(Settled::Stop(Stop::Done(value))),
+                },
+                Next::Native(input) => match fiber.frames.last_mut() {
+                    Some(Frame::Native(frame)) => (frame.resume(&mut ctx, input)?, true),
+                    _ => unreachable!("only a builtin yields"),
+                },
+                Next::Call(Value::Closure(callee), args) => {
+                    let argc = args.len();
+                    fiber.stack.push(Value::Nil);
+                    fiber.stack.extend(args);
+                    let arity = enter(&mut fiber.stack, &callee, argc)?;
+                    let slots = callee.code().arities[arity as usize].parameters.slots();
+                    let base = fiber.stack.len() as u32 - slots;
+                    fiber.frames.push(Frame::Code(CodeFrame { closure: callee, arity, pc: 0, base }));
+                    fuel.close();
+                    fiber.settle_memory()?;
+                    return Ok(Settled::Code);
+                }
+                Next::Call(callee, args) => (start(&mut ctx, callee, args)?, false),
+            };
+            fuel.close();
+            meter::check_memory()?;
+            next = match flow {
+                Flow::Return(value) => {
+                    if from_frame {
+                        fiber.frames.pop();
+                    }
+                    Next::Value(value)
+                }
+                Flow::Call(callee, args) => Next::Call(callee, args),
+                Flow::TailCall(callee, args) => {
+                    if from_frame {
+                        fiber.frames.pop();
+                    }
+                    Next::Call(callee, args)
+                }
+                Flow::Push(frame) => {
+                    if from_frame {
+                        fiber.frames.pop();
+                    }
+                    fiber.frames.push(Frame::Native(frame));
+                    fiber.settle_memory()?;
+                    Next::Native(Input::Start)
+                }
+                Flow::Yield => Next::Native(Input::Start),
+                Flow::Fork(kind, branches) => {
+                    if from_frame {
+                        fiber.frames.pop();
+                    }
+                    Machine::fork(fiber, kind, branches);
+                    return Ok(Settled::Stop(Stop::Forked));
+                }
+                Flow::Host(request) => {
+                    if from_frame {
+                        fiber.frames.pop();
+                    }
+                    let call = self.next_call;
+                    self.next_call += 1;
+                    self.waiting.insert(call, id);
+                    fiber.waiting_for = Some(call);
+                    self.outgoing.push(PendingCall { id: call, request });
+                    return Ok(Settled::Stop(Stop::Wait));
+                }
+            };
+        }
+    }
+}
+
+/// Begins a call of anything but a closure.
+fn start(ctx: &mut Ctx<'_>, callee: Value, args: Args) -> Result<Flow> {
+    let mut args = match call::call_now(ctx, &callee, args)? {
+        CallNow::Done(value) => return Ok(Flow::Return(value)),
+        CallNow::NeedsFrame(args) => args,
+    };
+    match callee {
+        Value::Builtin(builtin) => {
+            builtin.check_arity(args.len())?;
+            match builtin.native {
+                Native::Frame(run) => run(ctx, &mut args),
+                Native::Plain(run) => run(ctx, &mut args).map(Flow::Return),
+                Native::Constant(value) => Err(call::not_callable(&value())),
+            }
+        }
+        Value::Combinator(combinator) => combinators::call(ctx, &combinator, args),
+        Value::Tool(name) => tools::call(ctx, &name, &args),
+        other => Err(call::not_callable(&other)),
+    }
+}

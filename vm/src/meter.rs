@@ -1,0 +1,218 @@
+//! The meter of the machine that runs on this thread: memory that its values hold, and work that builtins do.
+//!
+//! A machine lives on one thread and only one runs at a time, so the meter is a thread-local. Values charge it
+//! where they are built and credit it where they are dropped, whoever drops them; a machine *installs* its own
+//! account while it runs ([`Account::install`]) and takes it along when it stops.
+//!
+//! Two ways of refusing, because there are two kinds of callers:
+//!
+//! * Builtins call [`charge_steps`] and [`reserve`] *before* work or an allocation whose size the program
+//!   controls, and stop at the error.
+//! * Walks that cannot fail (comparing, hashing, dropping) call [`work`]. When the budget is used up they find
+//!   [`exhausted`] and cut themselves short with any answer; the machine sees the overdraft right after the
+//!   instruction and ends the program, so that the wrong answer is never observed.
+
+use crate::error::{Error, Result};
+use std::cell::Cell;
+
+struct Meter {
+    /// Bytes held by values of the installed account. Negative when it frees what another one built.
+    live: Cell<i64>,
+    /// Largest `live` since the account was opened.
+    peak: Cell<i64>,
+    /// Bytes that `live` may reach.
+    memory_limit: Cell<i64>,
+    /// Steps charged by builtins and walks since the machine last collected them with [`take_work`].
+    work: Cell<u64>,
+    /// Value of `work` at which the program has no steps left.
+    work_limit: Cell<u64>,
+}
+
+thread_local! {
+    static METER: Meter = const {
+        Meter {
+            live: Cell::new(0),
+            peak: Cell::new(0),
+            memory_limit: Cell::new(i64::MAX),
+            work: Cell::new(0),
+            work_limit: Cell::new(u64::MAX),
+        }
+    };
+}
+
+/// Adds `bytes` to what the running machine holds. Never refuses; see [`reserve`] for large amounts.
+#[inline]
+pub fn charge_memory(bytes: usize) {
+    METER.with(|m| {
+        let live = m.live.get() + bytes as i64;
+        m.live.set(live);
+        if live > m.peak.get() {
+            m.peak.set(live);
+        }
+    });
+}
+
+/// Takes `bytes` off what the running machine holds.
+#[inline]
+pub fn credit_memory(bytes: usize) {
+    METER.with(|m| m.live.set(m.live.get() - bytes as i64));
+}
+
+/// Refuses when `bytes` more than now would pass the memory limit. Charges nothing: the values do that.
+#[inline]
+pub fn reserve(bytes: usize) -> Result<()> {
+    METER.with(|m| {
+        let wanted = m.live.get().saturating_add(i64::try_from(bytes).unwrap_or(i64::MAX));
+        if wanted > m.memory_limit.get() { Err(Error::memory(m.memory_limit.get() as u64)) } else { Ok(()) }
+    })
+}
+
+/// Refuses when the memory limit is passed already.
+#[inline]
+pub fn check_memory() -> Result<()> {
+    METER.with(|m| {
+        if m.live.get() > m.memory_limit.get() {
+            Err(Error::memory(m.memory_limit.get() as u64))
+        } else {
+            Ok(())
+        }
+    })
+}
+
+/// Bytes that may still be built before the limit.
+pub fn memory_left() -> usize {
+    METER.with(|m| usize::try_from(m.memory_limit.get().saturating_sub(m.live.get())).unwrap_or(0))
+}
+
+/// Charges `steps` of work to the running program, and refuses when its steps are used up.
+#[inline]
+pub fn charge_steps(steps: u64) -> Result<()> {
+    METER.with(|m| {
+        let work = m.work.get().saturating_add(steps);
+        m.work.set(work);
+        // The machine replaces this error by one that names the program's whole limit.
+        if work > m.work_limit.get() { Err(Error::steps(m.work_limit.get())) } else { Ok(()) }
+    })
+}
+
+/// Charges `steps` of work where refusing is impossible; see the module's text.
+#[inline]
+pub fn work(steps: u64) {
+    METER.with(|m| m.work.set(m.work.get().saturating_add(steps)));
+}
+
+/// Whether the program's steps are used up, so that a walk should cut itself short.
+#[inline]
+pub fn exhausted() -> bool {
+    METER.with(|m| m.work.get() > m.work_limit.get())
+}
+
+/// Collects the work charged since the last collection.
+#[inline]
+pub fn take_work() -> u64 {
+    METER.with(|m| m.work.replace(0))
+}
+
+/// Work charged and not collected yet.
+#[inline]
+pub fn pending_work() -> u64 {
+    METER.with(|m| m.work.get())
+}
+
+/// Sets how much work may be charged, counted from the last [`take_work`], before it is refused.
+#[inline]
+pub fn set_work_limit(steps: u64) {
+    METER.with(|m| m.work_limit.set(steps));
+}
+
+/// What one machine holds and may hold, while another one (or none) is installed on the thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Account {
+    /// Bytes held now.
+    pub live: i64,
+    /// Largest `live` so far.
+    pub peak: i64,
+    /// Largest `live` allowed.
+    pub limit: i64,
+}
+
+impl Account {
+    /// An empty account that may hold `limit` bytes.
+    pub fn new(limit: u64) -> Account {
+        Account { live: 0, peak: 0, limit: i64::try_from(limit).unwrap_or(i64::MAX) }
+    }
+
+    /// Makes this the account of the thread until the guard is dropped, which writes the account back.
+    pub fn install(&mut self) -> Installed<'_> {
+        let outer = METER.with(|m| {
+            let outer = Saved {
+                live: m.live.replace(self.live),
+                peak: m.peak.replace(self.peak),
+                limit: m.memory_limit.replace(self.limit),
+                work: m.work.replace(0),
+                work_limit: m.work_limit.replace(u64::MAX),
+            };
+            outer
+        });
+        Installed { account: self, outer }
+    }
+}
+
+struct Saved {
+    live: i64,
+    peak: i64,
+    limit: i64,
+    work: u64,
+    work_limit: u64,
+}
+
+/// Keeps an [`Account`] installed; see [`Account::install`].
+pub struct Installed<'a> {
+    account: &'a mut Account,
+    outer: Saved,
+}
+
+impl Drop for Installed<'_> {
+    fn drop(&mut self) {
+        METER.with(|m| {
+            self.account.live = m.live.replace(self.outer.live);
+            self.account.peak = m.peak.replace(self.outer.peak);
+            m.memory_limit.set(self.outer.limit);
+            m.work.set(self.outer.work);
+            m.work_limit.set(self.outer.work_limit);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_is_charged_only_while_installed() {
+        let mut account = Account::new(100);
+        {
+            let _installed = account.install();
+            charge_memory(60);
+            assert!(reserve(40).is_ok());
+            assert!(reserve(41).is_err());
+            credit_memory(10);
+        }
+        assert_eq!((account.live, account.peak), (50, 60));
+        charge_memory(1000);
+        credit_memory(1000);
+        assert_eq!(account.live, 50);
+    }
+
+    #[test]
+    fn work_is_refused_at_its_limit() {
+        let mut account = Account::new(100);
+        let _installed = account.install();
+        set_work_limit(10);
+        assert!(charge_steps(10).is_ok());
+        assert!(!exhausted());
+        assert!(charge_steps(1).is_err());
+        assert!(exhausted());
+        assert_eq!(take_work(), 11);
+    }
+}

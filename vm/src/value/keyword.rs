@@ -1,0 +1,52 @@
+//! Keywords: names without namespace, equal when their names are.
+
+use crate::meter;
+use std::rc::Rc;
+
+/// A keyword. Constants of one program share their allocation, so that most comparisons are of pointers;
+/// nothing is interned beyond that, so that `(keyword s)` leaves nothing behind.
+#[derive(Clone)]
+pub struct Keyword(Rc<Name>);
+
+struct Name {
+    text: Box<str>,
+}
+
+impl Name {
+    const OVERHEAD: usize = 40;
+}
+
+impl Drop for Name {
+    fn drop(&mut self) {
+        meter::credit_memory(Name::OVERHEAD + self.text.len());
+    }
+}
+
+impl Keyword {
+    /// The keyword of this name, without colon.
+    pub fn new(name: &str) -> Keyword {
+        meter::charge_memory(Name::OVERHEAD + name.len());
+        Keyword(Rc::new(Name { text: name.into() }))
+    }
+
+    /// The name, without colon.
+    #[inline]
+    pub fn name(&self) -> &str {
+        &self.0.text
+    }
+
+    /// Whether both are the same allocation; a cheap first test, never a proof of difference.
+    #[inline]
+    pub fn same_allocation(&self, other: &Keyword) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl PartialEq for Keyword {
+    #[inline]
+    fn eq(&self, other: &Keyword) -> bool {
+        self.same_allocation(other) || self.name() == other.name()
+    }
+}
+
+impl Eq for Keyword {}

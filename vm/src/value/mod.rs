@@ -1,0 +1,273 @@
+//! Values of the language: immutable, persistent, reference counted on one thread.
+//!
+//! A [`Value`] is at most 16 bytes: immediate for `nil`, booleans, 64-bit integers and floats, one pointer
+//! otherwise. Collections mutate in place when nobody else holds them (`Rc` with a count of one) and copy the
+//! path that changes otherwise. Everything that holds memory charges it to the [meter](crate::meter) when it
+//! is built and credits it when it is dropped.
+
+mod closure;
+mod deferred_drop;
+mod keyword;
+mod map;
+mod order;
+mod set;
+mod string;
+mod temporal;
+mod vector;
+
+pub use closure::{Captures, Closure, Combinator, CombinatorKind};
+pub use deferred_drop::drop_deferred;
+pub use keyword::Keyword;
+pub use map::{Map, MapIter};
+pub use order::{compare, equal, hash, identical, key_compare};
+pub use set::{Set, SetIter};
+pub use string::Str;
+pub use temporal::Temporal;
+pub use vector::{Vector, VectorIter};
+
+use crate::builtins::Builtin;
+use crate::meter;
+use num_bigint::BigInt;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// A value of the language.
+#[derive(Clone, Default)]
+pub enum Value {
+    /// `nil`
+    #[default]
+    Nil,
+    /// `true`, `false`
+    Bool(bool),
+    /// An integer of 64 bits. An integer that fits is never a [`Value::BigInt`].
+    Int(i64),
+    /// A double, special ones included.
+    Float(f64),
+    /// A keyword.
+    Keyword(Keyword),
+    /// A string.
+    Str(Str),
+    /// A vector, the only sequential type.
+    Vector(Vector),
+    /// A map.
+    Map(Map),
+    /// A set.
+    Set(Set),
+    /// A function of the library.
+    Builtin(&'static Builtin),
+    /// A function made by `fn`, `defn` or `#()`.
+    Closure(Rc<Closure>),
+    /// A function made by `partial`, `comp` and the like.
+    Combinator(Rc<Combinator>),
+    /// An integer outside 64 bits.
+    BigInt(Rc<Big>),
+    /// A compiled regular expression.
+    Regex(Rc<Regex>),
+    /// A date, an instant or a duration.
+    Temporal(Rc<Temporal>),
+    /// `#'name`, the result of `def`.
+    Var(Str),
+    /// `'name` or `'ns/name`, with the text between quote and end.
+    Symbol(Str),
+    /// `tool/name`, with the name.
+    Tool(Str),
+    /// The state of a `for` or `doseq` level. Never visible to a program.
+    Cursor(Rc<RefCell<Cursor>>),
+}
+
+/// An integer outside 64 bits, charged by its digits.
+#[derive(Debug)]
+pub struct Big(BigInt);
+
+impl Big {
+    const OVERHEAD: usize = 48;
+
+    fn bytes(n: &BigInt) -> usize {
+        Self::OVERHEAD + (n.bits() / 8) as usize
+    }
+
+    /// The number.
+    pub fn get(&self) -> &BigInt {
+        &self.0
+    }
+}
+
+impl Drop for Big {
+    fn drop(&mut self) {
+        meter::credit_memory(Self::bytes(&self.0));
+    }
+}
+
+/// A regular expression as a value: its text and the compiled engine.
+#[derive(Debug)]
+pub struct Regex {
+    /// Pattern text as written.
+    pub source: Str,
+    /// The engine behind it.
+    pub engine: crate::builtins::regex::Engine,
+}
+
+/// The state of one level of `for`/`doseq`: what is still to come.
+pub enum Cursor {
+    /// Over a vector, or the graphemes of a string as a vector.
+    Vector(VectorIter),
+    /// Over the `[key value]` pairs of a map.
+    Map(MapIter),
+    /// Over the elements of a set.
+    Set(SetIter),
+}
+
+impl Cursor {
+    /// The next element.
+    pub fn advance(&mut self) -> Option<Value> {
+        match self {
+            Cursor::Vector(iter) => iter.next(),
+            Cursor::Map(iter) => iter.next().map(|(key, value)| Value::pair(key, value)),
+            Cursor::Set(iter) => iter.next(),
+        }
+    }
+
+    /// How many elements are left.
+    pub fn remaining(&self) -> usize {
+        match self {
+            Cursor::Vector(iter) => iter.len(),
+            Cursor::Map(iter) => iter.len(),
+            Cursor::Set(iter) => iter.len(),
+        }
+    }
+}
+
+impl Value {
+    /// A string value.
+    pub fn str(text: impl AsRef<str>) -> Value {
+        Value::Str(Str::new(text.as_ref()))
+    }
+
+    /// A keyword value, `name` without its colon.
+    pub fn keyword(name: impl AsRef<str>) -> Value {
+        Value::Keyword(Keyword::new(name.as_ref()))
+    }
+
+    /// A vector value of these elements.
+    pub fn vector(items: impl Into<Vec<Value>>) -> Value {
+        Value::Vector(Vector::from_vec(items.into()))
+    }
+
+    /// The two-element vector that stands for a map entry.
+    pub fn pair(key: Value, value: Value) -> Value {
+        Value::Vector(Vector::from_vec(vec![key, value]))
+    }
+
+    /// An integer of any size in its one representation.
+    pub fn integer(n: BigInt) -> Value {
+        match i64::try_from(&n) {
+            Ok(small) => Value::Int(small),
+            Err(_) => {
+                meter::charge_memory(Big::bytes(&n));
+                Value::BigInt(Rc::new(Big(n)))
+            }
+        }
+    }
+
+    /// Whether conditions take this value as true: all but `nil` and `false`.
+    #[inline]
+    pub fn is_truthy(&self) -> bool {
+        !matches!(self, Value::Nil | Value::Bool(false))
+    }
+
+    /// Whether this is `nil`.
+    #[inline]
+    pub fn is_nil(&self) -> bool {
+        matches!(self, Value::Nil)
+    }
+
+    /// Whether this is an integer or a float of any kind.
+    pub fn is_number(&self) -> bool {
+        matches!(self, Value::Int(_) | Value::Float(_) | Value::BigInt(_))
+    }
+
+    /// Whether this is a closure, a builtin or a combinator's result (`fn?`).
+    pub fn is_function(&self) -> bool {
+        matches!(self, Value::Builtin(_) | Value::Closure(_) | Value::Combinator(_))
+    }
+
+    /// Whether a call of this value can mean something (language.md 4.1).
+    pub fn is_callable(&self) -> bool {
+        self.is_function()
+            || matches!(self, Value::Keyword(_) | Value::Map(_) | Value::Set(_) | Value::Tool(_))
+    }
+
+    /// Whether sequence functions take this value (language.md 2.12), `nil` included.
+    pub fn is_seqable(&self) -> bool {
+        matches!(self, Value::Nil | Value::Vector(_) | Value::Str(_) | Value::Map(_) | Value::Set(_))
+    }
+
+    /// The word for this value's kind in error messages (functions.md 0.3).
+    pub fn kind_label(&self) -> &'static str {
+        match self {
+            Value::Nil => "nil",
+            Value::Bool(_) => "boolean",
+            Value::Int(_) | Value::BigInt(_) | Value::Float(_) => "number",
+            Value::Keyword(_) => "keyword",
+            Value::Str(_) => "string",
+            Value::Vector(_) => "list",
+            Value::Map(_) => "map",
+            Value::Set(_) => "set",
+            Value::Builtin(_) | Value::Closure(_) | Value::Combinator(_) => "function",
+            Value::Regex(_)
+            | Value::Temporal(_)
+            | Value::Var(_)
+            | Value::Symbol(_)
+            | Value::Tool(_)
+            | Value::Cursor(_) => "unknown",
+        }
+    }
+
+    /// The elements as a cursor, or `None` when this is not seqable. Strings give their graphemes, maps
+    /// `[key value]` pairs in key order, sets their elements in order, `nil` nothing.
+    pub fn cursor(&self) -> Option<Cursor> {
+        Some(match self {
+            Value::Nil => Cursor::Vector(Vector::new().into_iter()),
+            Value::Vector(v) => Cursor::Vector(v.clone().into_iter()),
+            Value::Str(s) => Cursor::Vector(s.graphemes().into_iter()),
+            Value::Map(m) => Cursor::Map(m.clone().into_iter()),
+            Value::Set(s) => Cursor::Set(s.clone().into_iter()),
+            _ => return None,
+        })
+    }
+}
+
+impl std::fmt::Debug for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&crate::print::readable_lossy(self))
+    }
+}
+
+impl From<bool> for Value {
+    fn from(b: bool) -> Value {
+        Value::Bool(b)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(n: i64) -> Value {
+        Value::Int(n)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(x: f64) -> Value {
+        Value::Float(x)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_takes_at_most_16_bytes() {
+        assert!(size_of::<Value>() <= 16);
+        assert!(size_of::<Option<Value>>() <= 16);
+    }
+}

@@ -1,0 +1,178 @@
+//! Strings: UTF-8, with lengths and positions in extended grapheme clusters (language.md 2.3).
+
+use super::{Value, Vector};
+use crate::meter;
+use compact_str::CompactString;
+use std::cell::Cell;
+use std::rc::Rc;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// An immutable string.
+#[derive(Clone)]
+pub struct Str(Rc<Text>);
+
+struct Text {
+    text: CompactString,
+    /// Number of graphemes plus one, or 0 while nobody has asked.
+    graphemes: Cell<u32>,
+}
+
+impl Text {
+    const OVERHEAD: usize = 48;
+
+    fn bytes(&self) -> usize {
+        Self::OVERHEAD + if self.text.is_heap_allocated() { self.text.capacity() } else { 0 }
+    }
+}
+
+impl Drop for Text {
+    fn drop(&mut self) {
+        meter::credit_memory(self.bytes());
+    }
+}
+
+impl Str {
+    /// A copy of `text`. Callers that build text of a size that the program controls
+    /// [reserve](meter::reserve) it first.
+    pub fn new(text: &str) -> Str {
+        Str::from_compact(CompactString::new(text))
+    }
+
+    /// Takes over `text`.
+    pub fn from_string(text: String) -> Str {
+        Str::from_compact(CompactString::from(text))
+    }
+
+    fn from_compact(text: CompactString) -> Str {
+        let text = Text { text, graphemes: Cell::new(0) };
+        meter::charge_memory(text.bytes());
+        Str(Rc::new(text))
+    }
+
+    /// The text.
+    #[inline]
+    pub fn as_str(&self) -> &str {
+        self.0.text.as_str()
+    }
+
+    /// Whether both are the same allocation.
+    #[inline]
+    pub fn same_allocation(&self, other: &Str) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Whether every byte is a grapheme of its own, so that positions in bytes and in graphemes agree.
+    /// CR LF together is one grapheme.
+    pub fn is_simple(&self) -> bool {
+        self.len() == self.as_str().len()
+    }
+
+    /// Length in graphemes. Charged as work the first time.
+    #[expect(clippy::len_without_is_empty, reason = "`as_str().is_empty()` says it")]
+    pub fn len(&self) -> usize {
+        match self.0.graphemes.get() {
+            0 => {
+                let n = count_graphemes(self.as_str());
+                if let Ok(n) = u32::try_from(n + 1) {
+                    self.0.graphemes.set(n);
+                }
+                n
+            }
+            n => n as usize - 1,
+        }
+    }
+
+    /// The graphemes as one-grapheme strings.
+    pub fn graphemes(&self) -> Vector {
+        meter::work(self.as_str().len() as u64);
+        if self.is_simple() {
+            let mut buffer = [0u8; 4];
+            self.as_str().chars().map(|c| Value::str(&*c.encode_utf8(&mut buffer))).collect()
+        } else {
+            self.as_str().graphemes(true).map(Value::str).collect()
+        }
+    }
+
+    /// The byte offset at which grapheme `index` starts; the length in bytes when there are fewer.
+    pub fn byte_offset(&self, index: usize) -> usize {
+        if self.is_simple() {
+            return index.min(self.as_str().len());
+        }
+        meter::work(self.as_str().len() as u64);
+        self.as_str().grapheme_indices(true).nth(index).map_or(self.as_str().len(), |(offset, _)| offset)
+    }
+
+    /// The graphemes from `start` up to `end`, both clamped.
+    pub fn slice(&self, start: usize, end: usize) -> Str {
+        let (from, to) = (self.byte_offset(start), self.byte_offset(end.max(start)));
+        if from == 0 && to == self.as_str().len() { self.clone() } else { Str::new(&self.as_str()[from..to]) }
+    }
+}
+
+fn count_graphemes(text: &str) -> usize {
+    meter::work(text.len() as u64 / 8);
+    if text.is_ascii() {
+        text.len() - memchr_crlf(text.as_bytes())
+    } else {
+        meter::work(text.len() as u64);
+        text.graphemes(true).count()
+    }
+}
+
+fn memchr_crlf(bytes: &[u8]) -> usize {
+    bytes.windows(2).filter(|pair| pair == b"\r\n").count()
+}
+
+impl AsRef<str> for Str {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl From<&str> for Str {
+    fn from(text: &str) -> Str {
+        Str::new(text)
+    }
+}
+
+impl From<String> for Str {
+    fn from(text: String) -> Str {
+        Str::from_string(text)
+    }
+}
+
+impl PartialEq for Str {
+    fn eq(&self, other: &Str) -> bool {
+        self.same_allocation(other) || self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Str {}
+
+impl std::fmt::Debug for Str {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_in_graphemes() {
+        for (text, length) in [("", 0), ("abc", 3), ("a\r\n", 2), ("👨‍👩‍👧", 1), ("e\u{301}x", 2)]
+        {
+            assert_eq!(Str::new(text).len(), length, "{text:?}");
+            assert_eq!(Str::new(text).graphemes().len(), length, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn slices_are_clamped_and_cut_between_graphemes() {
+        let s = Str::new("ae\u{301}👍z");
+        assert_eq!(s.slice(1, 3).as_str(), "e\u{301}👍");
+        assert_eq!(s.slice(3, 99).as_str(), "z");
+        assert_eq!(s.slice(9, 2).as_str(), "");
+    }
+}

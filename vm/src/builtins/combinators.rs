@@ -9,3 +9,6 @@ use std::rc::Rc;
 pub fn call(_ctx: &mut Ctx<'_>, combinator: &Rc<Combinator>, args: Args) -> Result<Flow> {
     Ok(Flow::TailCall(combinator.parts[0].clone(), args))
 }
+
+/// The family's functions.
+pub static BUILTINS: &[super::Builtin] = &[];

@@ -4,13 +4,72 @@
 //! documentation, examples and implementations: the compiler resolves names in it, the machine checks arities
 //! with it, the discovery forms and `docs/functions.md` are made from it, and a test runs every example.
 
+pub mod access;
+pub mod aggregate;
+pub mod apply;
 pub mod arithmetic;
+pub mod bits;
+pub mod collection_predicates;
 pub mod combinators;
+pub mod combine;
+pub mod comparison;
+pub mod dates;
+pub mod discovery;
+pub mod generate;
+pub mod java_strings;
+pub mod json_functions;
+pub mod logic;
+pub mod maps;
+pub mod math;
+pub mod numeric_predicates;
+pub mod ordering;
+pub mod parallel;
+pub mod parsing;
+pub mod printing;
 pub mod regex;
 mod registry;
+pub mod sets;
+pub mod strings;
+pub mod subset;
 pub mod tools;
+pub mod transducers;
+pub mod transform;
+pub mod trees;
+pub mod types;
 
 pub use registry::{Arities, Builtin, BuiltinId, Example, FrameFn, Native, PlainFn, Registry, registry};
 
 /// All families, in the order that fixes the builtins' ids.
-static FAMILIES: &[&[Builtin]] = &[];
+static FAMILIES: &[&[Builtin]] = &[
+    access::BUILTINS,
+    aggregate::BUILTINS,
+    apply::BUILTINS,
+    arithmetic::BUILTINS,
+    bits::BUILTINS,
+    collection_predicates::BUILTINS,
+    combinators::BUILTINS,
+    combine::BUILTINS,
+    comparison::BUILTINS,
+    dates::BUILTINS,
+    discovery::BUILTINS,
+    generate::BUILTINS,
+    java_strings::BUILTINS,
+    json_functions::BUILTINS,
+    logic::BUILTINS,
+    maps::BUILTINS,
+    math::BUILTINS,
+    numeric_predicates::BUILTINS,
+    ordering::BUILTINS,
+    parallel::BUILTINS,
+    parsing::BUILTINS,
+    printing::BUILTINS,
+    regex::BUILTINS,
+    sets::BUILTINS,
+    strings::BUILTINS,
+    subset::BUILTINS,
+    tools::BUILTINS,
+    transducers::BUILTINS,
+    transform::BUILTINS,
+    trees::BUILTINS,
+    types::BUILTINS,
+];

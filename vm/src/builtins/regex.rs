@@ -3,3 +3,6 @@
 /// A compiled pattern.
 #[derive(Debug)]
 pub struct Engine(pub ::regex::Regex);
+
+/// The family's functions.
+pub static BUILTINS: &[super::Builtin] = &[];

@@ -8,3 +8,6 @@ use crate::value::{Str, Value};
 pub fn call(_ctx: &mut Ctx<'_>, _name: &Str, _args: &[Value]) -> Result<Flow> {
     Ok(Flow::Return(Value::Nil))
 }
+
+/// The family's functions.
+pub static BUILTINS: &[super::Builtin] = &[];

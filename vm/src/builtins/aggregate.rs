@@ -1,0 +1,6 @@
+//! `reduce`, sums, minima, `group-by`, `frequencies`
+
+use super::Builtin;
+
+/// The family's functions.
+pub static BUILTINS: &[Builtin] = &[];

@@ -1,0 +1,6 @@
+//! `apply`
+
+use super::Builtin;
+
+/// The family's functions.
+pub static BUILTINS: &[Builtin] = &[];

@@ -1,0 +1,6 @@
+//! Bitwise functions
+
+use super::Builtin;
+
+/// The family's functions.
+pub static BUILTINS: &[Builtin] = &[];

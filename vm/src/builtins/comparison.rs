@@ -1,0 +1,6 @@
+//! `=`, `<`, `compare` …
+
+use super::Builtin;
+
+/// The family's functions.
+pub static BUILTINS: &[Builtin] = &[];

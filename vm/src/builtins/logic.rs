@@ -1,0 +1,6 @@
+//! `not`, `boolean`, `identity`
+
+use super::Builtin;
+
+/// The family's functions.
+pub static BUILTINS: &[Builtin] = &[];

@@ -1,0 +1,6 @@
+//! Maps: `get`, `assoc`, `update`, `merge` …
+
+use super::Builtin;
+
+/// The family's functions.
+pub static BUILTINS: &[Builtin] = &[];

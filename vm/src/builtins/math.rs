@@ -1,0 +1,6 @@
+//! `abs`, `floor`, `sqrt` …
+
+use super::Builtin;
+
+/// The family's functions.
+pub static BUILTINS: &[Builtin] = &[];

@@ -1,0 +1,6 @@
+//! `zero?`, `even?` …
+
+use super::Builtin;
+
+/// The family's functions.
+pub static BUILTINS: &[Builtin] = &[];

@@ -1,0 +1,6 @@
+//! `pmap` and `pcalls`
+
+use super::Builtin;
+
+/// The family's functions.
+pub static BUILTINS: &[Builtin] = &[];

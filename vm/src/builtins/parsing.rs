@@ -1,0 +1,6 @@
+//! Text to scalars: `parse-long` …
+
+use super::Builtin;
+
+/// The family's functions.
+pub static BUILTINS: &[Builtin] = &[];

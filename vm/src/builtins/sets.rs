@@ -1,0 +1,6 @@
+//! Sets: `union`, `difference` …
+
+use super::Builtin;
+
+/// The family's functions.
+pub static BUILTINS: &[Builtin] = &[];

@@ -1,0 +1,6 @@
+//! Strings: `str`, `join`, `split`, `format` …
+
+use super::Builtin;
+
+/// The family's functions.
+pub static BUILTINS: &[Builtin] = &[];

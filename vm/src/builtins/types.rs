@@ -1,0 +1,6 @@
+//! Type predicates and `type`
+
+use super::Builtin;
+
+/// The family's functions.
+pub static BUILTINS: &[Builtin] = &[];

@@ -1,1 +1,14 @@
-//! (front page to be written)
+//! The `ptc` server: MCP over stdio and Streamable HTTP, its tools, and the command line.
+//!
+//! Layers, each knowing only those above it in this list: [`protocol`] (messages, methods, both eras) and [`tools`]
+//! (what the methods call), [`transport`] (pipes and sockets), [`cli`] (the sub-commands).
+
+pub mod cli;
+pub mod gate;
+pub mod identity;
+pub mod principal;
+pub mod protocol;
+#[cfg(test)]
+mod testing;
+pub mod tools;
+pub mod transport;

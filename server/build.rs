@@ -1,0 +1,31 @@
+//! Records which commit the binary was built from.
+//!
+//! `PTC_RUNNER_MCP_GIT_COMMIT` and `PTC_RUNNER_MCP_GIT_DIRTY` override what git says; without either the commit is
+//! `unknown`. Nothing here fails a build: a source archive has no repository.
+
+use std::process::Command;
+
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+fn main() {
+    println!("cargo::rerun-if-env-changed=PTC_RUNNER_MCP_GIT_COMMIT");
+    println!("cargo::rerun-if-env-changed=PTC_RUNNER_MCP_GIT_DIRTY");
+    if let Some(head) = git(&["rev-parse", "--git-path", "HEAD"]) {
+        println!("cargo::rerun-if-changed={head}");
+    }
+    let named = std::env::var("PTC_RUNNER_MCP_GIT_COMMIT").ok().filter(|commit| !commit.is_empty());
+    let commit = named
+        .or_else(|| git(&["rev-parse", "HEAD"]))
+        .map_or_else(|| "unknown".to_owned(), |commit| commit.chars().take(12).collect());
+    let dirty = match std::env::var("PTC_RUNNER_MCP_GIT_DIRTY") {
+        Ok(text) => text == "true",
+        Err(_) => {
+            git(&["status", "--porcelain", "--untracked-files=no"]).is_some_and(|changes| !changes.is_empty())
+        }
+    };
+    println!("cargo::rustc-env=PTC_BUILD_COMMIT={commit}");
+    println!("cargo::rustc-env=PTC_BUILD_DIRTY={dirty}");
+}

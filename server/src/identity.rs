@@ -1,0 +1,41 @@
+//! Who this server says it is.
+
+use crate::protocol::json::write_string;
+
+/// Program name in the output of `ptc version`.
+pub const PROGRAM_NAME: &str = "ptc_runner_mcp";
+/// `serverInfo.name`.
+pub const SERVER_NAME: &str = "ptc_lisp";
+/// Version of the package, without build facts.
+pub const PACKAGE_VERSION: &str = env!("CARGO_PKG_VERSION");
+/// Commit the binary was built from: 12 hex digits or `unknown`.
+pub const GIT_COMMIT: &str = env!("PTC_BUILD_COMMIT");
+
+/// Whether the checkout had changes when the binary was built.
+pub fn git_dirty() -> bool {
+    env!("PTC_BUILD_DIRTY") == "true"
+}
+
+/// `serverInfo.version`: the package version, with commit and `.dirty` where they are known.
+pub fn version() -> String {
+    if GIT_COMMIT == "unknown" {
+        return PACKAGE_VERSION.to_owned();
+    }
+    let dirty = if git_dirty() { ".dirty" } else { "" };
+    format!("{PACKAGE_VERSION}+{GIT_COMMIT}{dirty}")
+}
+
+/// The `serverInfo` object as JSON.
+pub fn server_info_json() -> String {
+    let mut out = Vec::new();
+    out.extend_from_slice(b"{\"name\":");
+    write_string(&mut out, SERVER_NAME);
+    out.extend_from_slice(b",\"version\":");
+    write_string(&mut out, &version());
+    out.extend_from_slice(b",\"build\":{\"package_version\":");
+    write_string(&mut out, PACKAGE_VERSION);
+    out.extend_from_slice(b",\"git_commit\":");
+    write_string(&mut out, GIT_COMMIT);
+    out.extend_from_slice(format!(",\"git_dirty\":{}}}}}", git_dirty()).as_bytes());
+    String::from_utf8(out).unwrap_or_default()
+}

@@ -1,0 +1,48 @@
+//! On whose behalf a call runs.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// An authenticated caller: the name of its token, or the process itself on a pipe and on an open loopback listener.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Principal(Arc<str>);
+
+impl Principal {
+    /// The caller of that name.
+    pub fn named(name: &str) -> Self {
+        Principal(name.into())
+    }
+
+    /// The one caller of a stdio server.
+    pub fn process() -> Self {
+        Self::named("process")
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Principal {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+/// Whom server-side state belongs to: a principal, and within it one HTTP session of the handshake era. State of one
+/// owner is invisible to every other.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Owner {
+    /// The caller.
+    pub principal: Principal,
+    /// Its HTTP session; `None` on stdio and in the modern era.
+    pub http_session: Option<Arc<str>>,
+}
+
+impl Owner {
+    /// The owner without HTTP session.
+    pub fn of(principal: Principal) -> Self {
+        Owner { principal, http_session: None }
+    }
+}

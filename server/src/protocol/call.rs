@@ -1,0 +1,123 @@
+//! A tool call in progress.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::sync::oneshot;
+use tracing::{error, info};
+
+use super::connection::Ticket;
+use super::error::RpcError;
+use super::message::RequestId;
+use super::methods::tools_call::write_reply;
+use super::reply::{self, Answers};
+use super::service::{Era, Service};
+use crate::gate::Permit;
+use crate::tools::ToolReply;
+
+/// How often a client that asked for progress hears of it.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A tool call that has its permit and waits to be run. Dropping it cancels it.
+pub struct Call {
+    pub(super) service: Arc<Service>,
+    pub(super) id: RequestId,
+    pub(super) era: Era,
+    pub(super) tool: String,
+    pub(super) work: BoxFuture<'static, ToolReply>,
+    pub(super) cancelled: oneshot::Receiver<()>,
+    /// JSON of the token to report progress under.
+    pub(super) progress_token: Option<String>,
+    pub(super) ticket: Ticket,
+    pub(super) permit: Permit,
+}
+
+/// How a call ended.
+#[derive(Debug)]
+pub enum Finished {
+    /// With this response.
+    Reply(Vec<u8>),
+    /// It was cancelled. Holds the response for transports that answer cancelled calls.
+    Cancelled(Vec<u8>),
+}
+
+impl Finished {
+    /// The response, whichever way the call ended.
+    pub fn into_reply(self) -> Vec<u8> {
+        match self {
+            Finished::Reply(body) | Finished::Cancelled(body) => body,
+        }
+    }
+}
+
+impl Call {
+    /// The id of the request.
+    pub fn id(&self) -> &RequestId {
+        &self.id
+    }
+
+    /// Whether the client asked to be told of progress.
+    pub fn wants_progress(&self) -> bool {
+        self.progress_token.is_some()
+    }
+
+    /// The response that refuses the call with `error` instead of running it to its end.
+    pub fn refusal(&self, error: &RpcError) -> Vec<u8> {
+        reply::error(Answers::Request(&self.id), error)
+    }
+
+    /// Runs the call to its end. `notify` receives notifications that belong to it, before the response.
+    pub async fn run(self, mut notify: impl FnMut(Vec<u8>) + Send) -> Finished {
+        let Call { service, id, era, tool, work, mut cancelled, progress_token, ticket, permit } = self;
+        let started = Instant::now();
+        let mut work = AssertUnwindSafe(work).catch_unwind();
+        let mut ticks = 0;
+        let outcome = loop {
+            let tick = async {
+                match &progress_token {
+                    Some(_) => tokio::time::sleep(PROGRESS_INTERVAL).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                Ok(()) = &mut cancelled => break None,
+                outcome = &mut work => break Some(outcome),
+                () = tick => {
+                    ticks += 1;
+                    if let Some(token) = &progress_token {
+                        notify(reply::progress(token, ticks, &format!("running for {ticks} s")));
+                    }
+                }
+            }
+        };
+        drop(work);
+        // The permit is given back before the answer can be seen, so that a client that waits for an answer and then
+        // calls again is never told that its own finished call is still in flight.
+        drop((ticket, permit));
+        let duration_ms = started.elapsed().as_millis() as u64;
+        match outcome {
+            Some(Ok(tool_reply)) => {
+                let is_error = tool_reply.is_error;
+                info!(event = "tools_call_stop", request_id = %id, tool, is_error, duration_ms);
+                Finished::Reply(write_reply(&service, era, &id, &tool_reply))
+            }
+            Some(Err(panic)) => {
+                let message = panic
+                    .downcast_ref::<&str>()
+                    .map(|text| (*text).to_owned())
+                    .or_else(|| panic.downcast_ref::<String>().cloned())
+                    .unwrap_or_default();
+                error!(event = "worker_raise", request_id = %id, tool, kind = "panic", message);
+                Finished::Reply(reply::error(Answers::Request(&id), &RpcError::internal()))
+            }
+            None => {
+                info!(event = "cancelled_in_flight", request_id = %id, tool, duration_ms);
+                Finished::Cancelled(write_reply(&service, era, &id, &ToolReply::cancelled()))
+            }
+        }
+    }
+}

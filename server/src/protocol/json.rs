@@ -1,0 +1,609 @@
+//! A bounded, single-pass JSON scanner for message envelopes.
+//!
+//! A request is looked at once, from its first byte to its last: the scanner checks the whole text (grammar,
+//! nesting, surrogates) while it hands out the few members that the protocol needs as slices of the input. Nothing
+//! is built for the rest, so a message costs one walk over its bytes and no tree.
+//!
+//! The scanner is iterative: its depth is bounded by [`MAX_DEPTH`] and never by the stack.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// Deepest nesting of a whole message, in levels of `{` and `[`. A value inside a message may nest 128 levels; the
+/// envelope, `params`, `arguments` and a batch around it use a few more.
+pub const MAX_DEPTH: usize = 192;
+
+/// Why a text is not acceptable JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Malformed {
+    /// The text is not JSON. Holds the byte offset where that became certain.
+    Syntax(usize),
+    /// The text nests deeper than [`MAX_DEPTH`].
+    TooDeep,
+    /// A `\u` escape of half a surrogate pair: it denotes no character.
+    LoneSurrogate(usize),
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Malformed::Syntax(at) => write!(out, "not JSON at byte {at}"),
+            Malformed::TooDeep => write!(out, "nested deeper than {MAX_DEPTH} levels"),
+            Malformed::LoneSurrogate(at) => write!(out, "half a surrogate pair at byte {at}"),
+        }
+    }
+}
+
+/// The JSON type of a value, as its first byte tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Boolean,
+    /// A number written without fraction or exponent.
+    Integer,
+    /// Any other number.
+    Number,
+    /// A string
+    String,
+    /// An array
+    Array,
+    /// An object
+    Object,
+}
+
+impl Kind {
+    /// The name used in messages to clients.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Null => "null",
+            Kind::Boolean => "boolean",
+            Kind::Integer => "integer",
+            Kind::Number => "number",
+            Kind::String => "string",
+            Kind::Array => "array",
+            Kind::Object => "object",
+        }
+    }
+}
+
+/// The text of one JSON value, already checked, without surrounding whitespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Raw<'a>(&'a str);
+
+impl<'a> Raw<'a> {
+    /// Checks `text` to be one JSON value and nothing else.
+    pub fn parse(text: &'a str) -> Result<Raw<'a>, Malformed> {
+        let mut scanner = Scanner::new(text);
+        let raw = scanner.value()?;
+        scanner.end()?;
+        Ok(raw)
+    }
+
+    /// The text as it was received.
+    pub fn text(self) -> &'a str {
+        self.0
+    }
+
+    /// The JSON type.
+    pub fn kind(self) -> Kind {
+        match self.0.as_bytes().first() {
+            Some(b'{') => Kind::Object,
+            Some(b'[') => Kind::Array,
+            Some(b'"') => Kind::String,
+            Some(b't' | b'f') => Kind::Boolean,
+            Some(b'n') | None => Kind::Null,
+            Some(_) if self.0.bytes().any(|b| matches!(b, b'.' | b'e' | b'E')) => Kind::Number,
+            Some(_) => Kind::Integer,
+        }
+    }
+
+    /// The string this value is, decoded; `None` if it is no string.
+    pub fn as_str(self) -> Option<Cow<'a, str>> {
+        let inner = self.0.strip_prefix('"')?.strip_suffix('"')?;
+        Some(if inner.contains('\\') { Cow::Owned(unescape(inner)) } else { Cow::Borrowed(inner) })
+    }
+
+    /// The boolean this value is.
+    pub fn as_bool(self) -> Option<bool> {
+        match self.0 {
+            "true" => Some(true),
+            "false" => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Walks the members of this object in order; `None` if it is no object.
+    pub fn members(self) -> Option<Members<'a>> {
+        if self.kind() != Kind::Object {
+            return None;
+        }
+        let mut scanner = Scanner::new(self.0);
+        scanner.pos = 1;
+        Some(Members { scanner, first: true })
+    }
+}
+
+/// The members of a checked object, in the order written.
+#[derive(Debug)]
+pub struct Members<'a> {
+    scanner: Scanner<'a>,
+    first: bool,
+}
+
+impl<'a> Iterator for Members<'a> {
+    type Item = (Cow<'a, str>, Raw<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let more = self.scanner.next_member(&mut self.first).ok()?;
+        more.then(|| {
+            let key = self.scanner.key().ok()?;
+            let value = self.scanner.value().ok()?;
+            Some((key, value))
+        })?
+    }
+}
+
+/// A position in a JSON text.
+#[derive(Debug)]
+pub struct Scanner<'a> {
+    text: &'a str,
+    pos: usize,
+    /// Levels opened by the caller's own descent (see [`Scanner::enter_object`]).
+    depth: usize,
+}
+
+impl<'a> Scanner<'a> {
+    /// Starts at the beginning of `text`.
+    pub fn new(text: &'a str) -> Self {
+        Scanner { text, pos: 0, depth: 0 }
+    }
+
+    /// The first byte of the next value, without consuming it.
+    pub fn peek(&mut self) -> Option<u8> {
+        self.skip_space();
+        self.text.as_bytes().get(self.pos).copied()
+    }
+
+    /// Requires that nothing but whitespace is left.
+    pub fn end(&mut self) -> Result<(), Malformed> {
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => Err(self.syntax()),
+        }
+    }
+
+    /// Enters the object at the cursor. Every member is then read by [`Scanner::next_member`], [`Scanner::key`] and
+    /// either [`Scanner::value`] or a further descent.
+    pub fn enter_object(&mut self) -> Result<(), Malformed> {
+        self.enter(b'{')
+    }
+
+    /// Enters the array at the cursor; its elements are read by [`Scanner::next_element`] and [`Scanner::value`].
+    pub fn enter_array(&mut self) -> Result<(), Malformed> {
+        self.enter(b'[')
+    }
+
+    fn enter(&mut self, open: u8) -> Result<(), Malformed> {
+        if self.peek() != Some(open) {
+            return Err(self.syntax());
+        }
+        self.pos += 1;
+        self.depth += 1;
+        if self.depth > MAX_DEPTH { Err(Malformed::TooDeep) } else { Ok(()) }
+    }
+
+    /// Moves to the next member of the entered object: `true` if there is one, `false` after its closing brace.
+    pub fn next_member(&mut self, first: &mut bool) -> Result<bool, Malformed> {
+        self.next_item(first, b'}')
+    }
+
+    /// Moves to the next element of the entered array: `true` if there is one, `false` after its closing bracket.
+    pub fn next_element(&mut self, first: &mut bool) -> Result<bool, Malformed> {
+        self.next_item(first, b']')
+    }
+
+    fn next_item(&mut self, first: &mut bool, close: u8) -> Result<bool, Malformed> {
+        let was_first = std::mem::replace(first, false);
+        match self.peek() {
+            Some(byte) if byte == close => {
+                self.pos += 1;
+                self.depth = self.depth.saturating_sub(1);
+                Ok(false)
+            }
+            Some(_) if was_first => Ok(true),
+            Some(b',') => {
+                self.pos += 1;
+                // A comma promises another item: `[1,]` is not JSON.
+                match self.peek() {
+                    Some(byte) if byte == close => Err(self.syntax()),
+                    _ => Ok(true),
+                }
+            }
+            _ => Err(self.syntax()),
+        }
+    }
+
+    /// Reads a member's key and its colon.
+    pub fn key(&mut self) -> Result<Cow<'a, str>, Malformed> {
+        self.skip_space();
+        let start = self.pos;
+        self.string()?;
+        let inner = &self.text[start + 1..self.pos - 1];
+        if self.peek() != Some(b':') {
+            return Err(self.syntax());
+        }
+        self.pos += 1;
+        Ok(if inner.contains('\\') { Cow::Owned(unescape(inner)) } else { Cow::Borrowed(inner) })
+    }
+
+    /// Reads one value of any kind and returns its text.
+    pub fn value(&mut self) -> Result<Raw<'a>, Malformed> {
+        self.skip_space();
+        let start = self.pos;
+        let mut open = OpenLevels::default();
+        loop {
+            // Here a value is due.
+            match self.peek() {
+                Some(b'"') => self.string()?,
+                Some(b'{') => {
+                    self.pos += 1;
+                    open.push(true, self.depth)?;
+                    if self.peek() != Some(b'}') {
+                        self.key()?;
+                        continue;
+                    }
+                }
+                Some(b'[') => {
+                    self.pos += 1;
+                    open.push(false, self.depth)?;
+                    if self.peek() != Some(b']') {
+                        continue;
+                    }
+                }
+                Some(b't') => self.word("true")?,
+                Some(b'f') => self.word("false")?,
+                Some(b'n') => self.word("null")?,
+                Some(b'-' | b'0'..=b'9') => self.number()?,
+                _ => return Err(self.syntax()),
+            }
+            // Here a value is complete, or a container stands before its closing byte.
+            loop {
+                let Some(in_object) = open.top() else {
+                    return Ok(Raw(&self.text[start..self.pos]));
+                };
+                match (self.peek(), in_object) {
+                    (Some(b','), true) => {
+                        self.pos += 1;
+                        self.key()?;
+                        break;
+                    }
+                    (Some(b','), false) => {
+                        self.pos += 1;
+                        break;
+                    }
+                    (Some(b'}'), true) | (Some(b']'), false) => {
+                        self.pos += 1;
+                        open.pop();
+                    }
+                    _ => return Err(self.syntax()),
+                }
+            }
+        }
+    }
+
+    fn skip_space(&mut self) {
+        let bytes = self.text.as_bytes();
+        while matches!(bytes.get(self.pos), Some(b' ' | b'\n' | b'\t' | b'\r')) {
+            self.pos += 1;
+        }
+    }
+
+    fn syntax(&self) -> Malformed {
+        Malformed::Syntax(self.pos)
+    }
+
+    fn word(&mut self, word: &str) -> Result<(), Malformed> {
+        if self.text.as_bytes()[self.pos..].starts_with(word.as_bytes()) {
+            self.pos += word.len();
+            Ok(())
+        } else {
+            Err(self.syntax())
+        }
+    }
+
+    fn digits(&mut self) -> Result<(), Malformed> {
+        let bytes = self.text.as_bytes();
+        let start = self.pos;
+        while matches!(bytes.get(self.pos), Some(b'0'..=b'9')) {
+            self.pos += 1;
+        }
+        if self.pos == start { Err(self.syntax()) } else { Ok(()) }
+    }
+
+    fn number(&mut self) -> Result<(), Malformed> {
+        let bytes = self.text.as_bytes();
+        if bytes.get(self.pos) == Some(&b'-') {
+            self.pos += 1;
+        }
+        if bytes.get(self.pos) == Some(&b'0') {
+            self.pos += 1;
+        } else {
+            self.digits()?;
+        }
+        if bytes.get(self.pos) == Some(&b'.') {
+            self.pos += 1;
+            self.digits()?;
+        }
+        if matches!(bytes.get(self.pos), Some(b'e' | b'E')) {
+            self.pos += 1;
+            if matches!(bytes.get(self.pos), Some(b'+' | b'-')) {
+                self.pos += 1;
+            }
+            self.digits()?;
+        }
+        Ok(())
+    }
+
+    fn string(&mut self) -> Result<(), Malformed> {
+        let bytes = self.text.as_bytes();
+        if bytes.get(self.pos) != Some(&b'"') {
+            return Err(self.syntax());
+        }
+        let mut at = self.pos + 1;
+        loop {
+            match bytes.get(at) {
+                Some(b'"') => {
+                    self.pos = at + 1;
+                    return Ok(());
+                }
+                Some(b'\\') => at = self.escape(at)?,
+                Some(0..=0x1f) | None => return Err(Malformed::Syntax(at)),
+                Some(_) => at += 1,
+            }
+        }
+    }
+
+    /// Checks the escape at `at` (a backslash) and returns the offset behind it.
+    fn escape(&self, at: usize) -> Result<usize, Malformed> {
+        let bytes = self.text.as_bytes();
+        match bytes.get(at + 1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 2),
+            Some(b'u') => {
+                let unit = hex4(bytes, at + 2).ok_or(Malformed::Syntax(at))?;
+                match unit {
+                    0xd800..=0xdbff => {
+                        let low = (bytes.get(at + 6..at + 8) == Some(b"\\u"))
+                            .then(|| hex4(bytes, at + 8))
+                            .flatten()
+                            .ok_or(Malformed::LoneSurrogate(at))?;
+                        if (0xdc00..=0xdfff).contains(&low) {
+                            Ok(at + 12)
+                        } else {
+                            Err(Malformed::LoneSurrogate(at))
+                        }
+                    }
+                    0xdc00..=0xdfff => Err(Malformed::LoneSurrogate(at)),
+                    _ => Ok(at + 6),
+                }
+            }
+            _ => Err(Malformed::Syntax(at)),
+        }
+    }
+}
+
+/// Which containers are open, one bit each: set for an object, clear for an array.
+#[derive(Default)]
+struct OpenLevels {
+    bits: [u64; MAX_DEPTH / 64],
+    count: usize,
+}
+
+impl OpenLevels {
+    fn push(&mut self, object: bool, outer: usize) -> Result<(), Malformed> {
+        if self.count + outer >= MAX_DEPTH {
+            return Err(Malformed::TooDeep);
+        }
+        let (word, bit) = (self.count / 64, self.count % 64);
+        self.bits[word] = (self.bits[word] & !(1 << bit)) | (u64::from(object) << bit);
+        self.count += 1;
+        Ok(())
+    }
+
+    fn pop(&mut self) {
+        self.count -= 1;
+    }
+
+    fn top(&self) -> Option<bool> {
+        let last = self.count.checked_sub(1)?;
+        Some(self.bits[last / 64] >> (last % 64) & 1 == 1)
+    }
+}
+
+fn hex4(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..at + 4)?.iter().try_fold(0, |unit, byte| Some(unit << 4 | (*byte as char).to_digit(16)?))
+}
+
+/// Decodes the inside of a string that the scanner has accepted.
+fn unescape(inner: &str) -> String {
+    let mut out = String::with_capacity(inner.len());
+    let mut rest = inner;
+    while let Some(slash) = rest.find('\\') {
+        out.push_str(&rest[..slash]);
+        let bytes = rest.as_bytes();
+        let mut used = 2;
+        out.push(match bytes[slash + 1] {
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'n' => '\n',
+            b'r' => '\r',
+            b't' => '\t',
+            b'u' => {
+                used = 6;
+                let mut unit = hex4(bytes, slash + 2).unwrap_or_default();
+                if (0xd800..0xdc00).contains(&unit) {
+                    used = 12;
+                    let low = hex4(bytes, slash + 8).unwrap_or_default();
+                    unit = 0x10000 + ((unit - 0xd800) << 10) + (low & 0x3ff);
+                }
+                char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER)
+            }
+            other => char::from(other),
+        });
+        rest = &rest[slash + used..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Appends `text` to `out` as a JSON string.
+pub fn write_string(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    let bytes = text.as_bytes();
+    let mut plain = 0;
+    for (at, &byte) in bytes.iter().enumerate() {
+        let short = match byte {
+            b'"' => b'"',
+            b'\\' => b'\\',
+            b'\n' => b'n',
+            b'\r' => b'r',
+            b'\t' => b't',
+            0x08 => b'b',
+            0x0c => b'f',
+            0..=0x1f => 0,
+            _ => continue,
+        };
+        out.extend_from_slice(&bytes[plain..at]);
+        plain = at + 1;
+        if short == 0 {
+            const HEX: &[u8; 16] = b"0123456789abcdef";
+            out.extend_from_slice(b"\\u00");
+            out.push(HEX[usize::from(byte >> 4)]);
+            out.push(HEX[usize::from(byte & 15)]);
+        } else {
+            out.extend_from_slice(&[b'\\', short]);
+        }
+    }
+    out.extend_from_slice(&bytes[plain..]);
+    out.push(b'"');
+}
+
+/// The bytes [`write_string`] would write, counted.
+pub fn string_len(text: &str) -> usize {
+    text.bytes().fold(2, |sum, byte| {
+        sum + match byte {
+            b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
+            0..=0x1f => 6,
+            _ => 1,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accepts_what_serde_json_accepts_and_nothing_else() {
+        let texts = [
+            "null",
+            "true",
+            "false",
+            "0",
+            "-0",
+            "12",
+            "-1.5e+10",
+            "1E2",
+            "\"\"",
+            "\"a\\n\\u00e9\\ud83d\\ude00\"",
+            "[]",
+            "{}",
+            "[1,[2,{\"a\":[]}]]",
+            " { \"a\" : 1 , \"b\" : [ ] } ",
+            "[{},{}]",
+            "",
+            " ",
+            "nul",
+            "nulll",
+            "01",
+            "-",
+            "1.",
+            ".5",
+            "1e",
+            "+1",
+            "\"",
+            "\"\\x\"",
+            "\"\\u12\"",
+            "\"\u{1}\"",
+            "[",
+            "]",
+            "[1,]",
+            "[,1]",
+            "[1 2]",
+            "{\"a\"}",
+            "{\"a\":}",
+            "{\"a\":1,}",
+            "{,}",
+            "{a:1}",
+            "{\"a\":1]",
+            "[1}",
+            "{\"a\":1 \"b\":2}",
+            "1 2",
+            "{} {}",
+            "\"a\" b",
+            "tru",
+            "[true,fals]",
+            "{\"a\":{\"b\":{\"c\":[1,2,{\"d\":null}]}}}",
+        ];
+        for text in texts {
+            let reference = serde_json::from_str::<serde_json::Value>(text).is_ok();
+            assert_eq!(Raw::parse(text).is_ok(), reference, "{text}");
+        }
+    }
+
+    #[test]
+    fn refuses_half_surrogate_pairs() {
+        for text in [r#""\ud800""#, r#""\udc00""#, r#""\ud800\u0041""#, r#""\ud800x""#, r#"{"\udfff":1}"#] {
+            assert!(matches!(Raw::parse(text), Err(Malformed::LoneSurrogate(_))), "{text}");
+        }
+    }
+
+    #[test]
+    fn bounds_nesting() {
+        let nested = |n: usize| "[".repeat(n) + &"]".repeat(n);
+        assert!(Raw::parse(&nested(MAX_DEPTH)).is_ok());
+        assert_eq!(Raw::parse(&nested(MAX_DEPTH + 1)), Err(Malformed::TooDeep));
+        assert_eq!(Raw::parse(&"{\"a\":".repeat(100_000)), Err(Malformed::TooDeep));
+    }
+
+    #[test]
+    fn members_come_in_order_with_decoded_keys() {
+        let raw = Raw::parse(r#"{"a":1,"\u0062":[2, 3],"c\n":"x"}"#).unwrap();
+        let members: Vec<_> = raw.members().unwrap().map(|(k, v)| (k.into_owned(), v.text())).collect();
+        assert_eq!(members, [("a".into(), "1"), ("b".into(), "[2, 3]"), ("c\n".into(), "\"x\"")]);
+        assert!(Raw::parse("[1]").unwrap().members().is_none());
+        assert_eq!(Raw::parse("{}").unwrap().members().unwrap().count(), 0);
+    }
+
+    #[test]
+    fn strings_survive_decoding_and_encoding() {
+        let all: String = (0..0x300u32).filter_map(char::from_u32).chain(['😀', '\u{ffff}']).collect();
+        let mut written = Vec::new();
+        write_string(&mut written, &all);
+        assert_eq!(written.len(), string_len(&all));
+        let text = String::from_utf8(written).unwrap();
+        assert_eq!(text, serde_json::to_string(&all).unwrap());
+        assert_eq!(Raw::parse(&text).unwrap().as_str().unwrap(), all);
+        assert_eq!(Raw::parse(r#""\ud83d\ude00\/\b\f""#).unwrap().as_str().unwrap(), "😀/\u{8}\u{c}");
+    }
+
+    #[test]
+    fn kinds() {
+        let kind = |text| Raw::parse(text).unwrap().kind().name();
+        assert_eq!(
+            ["1", "-1", "1.0", "1e3", "\"\"", "[]", "{}", "null", "true"].map(kind),
+            ["integer", "integer", "number", "number", "string", "array", "object", "null", "boolean"]
+        );
+    }
+}

@@ -1,0 +1,45 @@
+//! `server/discover`: what the modern era has instead of a handshake.
+
+use std::sync::Arc;
+
+use tracing::debug;
+
+use super::tools_list::write_cache_hints;
+use crate::protocol::json::write_string;
+use crate::protocol::message::RequestId;
+use crate::protocol::reply;
+use crate::protocol::service::{Handled, Reply, Service};
+use crate::protocol::version::Revision;
+
+/// Names the modern revisions, the capabilities and the server.
+pub fn answer(service: &Arc<Service>, id: &RequestId) -> Handled {
+    debug!(event = "server_discover", request_id = %id);
+    Handled::Reply(Reply::ok(reply::result(id, |out| {
+        out.extend_from_slice(b"{\"resultType\":\"complete\",\"supportedVersions\":[");
+        for (at, revision) in Revision::MODERN.iter().enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            write_string(out, revision.name());
+        }
+        out.extend_from_slice(b"],\"capabilities\":{\"tools\":{\"listChanged\":false}}");
+        if !service.instructions.is_empty() {
+            out.extend_from_slice(b",\"instructions\":");
+            write_string(out, &service.instructions);
+        }
+        write_cache_hints(service, out);
+        write_server_meta(service, out, None);
+        out.push(b'}');
+    })))
+}
+
+/// Writes `_meta` of a modern result: who answers, and which evaluation it was.
+pub fn write_server_meta(service: &Service, out: &mut Vec<u8>, eval_id: Option<&str>) {
+    out.extend_from_slice(b",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":");
+    out.extend_from_slice(service.server_info.as_bytes());
+    if let Some(eval_id) = eval_id {
+        out.extend_from_slice(b",\"eval_id\":");
+        write_string(out, eval_id);
+    }
+    out.push(b'}');
+}

@@ -1,0 +1,15 @@
+//! `exit`: the conversation ends; with or without id, it is not answered.
+
+use std::sync::Arc;
+
+use tracing::debug;
+
+use crate::protocol::connection::Connection;
+use crate::protocol::service::Handled;
+
+/// Drains the conversation and has the transport end it.
+pub fn answer(connection: &Arc<Connection>) -> Handled {
+    debug!(event = "exit_notification", in_flight = connection.running());
+    connection.drain();
+    Handled::Exit
+}

@@ -1,0 +1,42 @@
+//! `initialize`: the handshake of the revisions up to 2025-11-25.
+
+use std::sync::Arc;
+
+use tracing::info;
+
+use crate::protocol::connection::Connection;
+use crate::protocol::json::{Raw, write_string};
+use crate::protocol::message::{ParamsMember, RequestId};
+use crate::protocol::reply;
+use crate::protocol::service::{Handled, Reply, Service};
+use crate::protocol::version::Revision;
+
+/// The revision to speak with a client that sent these `params`.
+pub fn negotiate(params: &ParamsMember<'_>) -> Revision {
+    let asked = params.object().and_then(|params| params.protocol_version).and_then(Raw::as_str);
+    Revision::negotiate(asked.as_deref())
+}
+
+/// Settles the revision and introduces the server. It may be repeated.
+pub fn answer(
+    service: &Arc<Service>,
+    connection: &Arc<Connection>,
+    id: &RequestId,
+    params: &ParamsMember<'_>,
+) -> Handled {
+    let revision = negotiate(params);
+    connection.set_revision(revision);
+    info!(event = "initialize", request_id = %id, protocol_version = revision.name());
+    Handled::Reply(Reply::ok(reply::result(id, |out| {
+        out.extend_from_slice(b"{\"protocolVersion\":\"");
+        out.extend_from_slice(revision.name().as_bytes());
+        out.extend_from_slice(b"\",\"serverInfo\":");
+        out.extend_from_slice(service.server_info.as_bytes());
+        out.extend_from_slice(b",\"capabilities\":{\"tools\":{\"listChanged\":false}}");
+        if !service.instructions.is_empty() {
+            out.extend_from_slice(b",\"instructions\":");
+            write_string(out, &service.instructions);
+        }
+        out.push(b'}');
+    })))
+}

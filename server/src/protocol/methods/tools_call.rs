@@ -1,0 +1,131 @@
+//! `tools/call`
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use tracing::{info, warn};
+
+use super::discover::write_server_meta;
+use crate::protocol::call::Call;
+use crate::protocol::connection::{Connection, Refused};
+use crate::protocol::error::RpcError;
+use crate::protocol::json::{Kind, Raw, write_string};
+use crate::protocol::message::{Params, ParamsMember, RequestId};
+use crate::protocol::reply;
+use crate::protocol::service::{Era, Handled, Reply, Service};
+use crate::protocol::version::Revision;
+use crate::tools::{CallContext, Prepared, ToolReply};
+
+/// Answers a call, or makes it ready to run.
+///
+/// The order is fixed: parameters, draining, name, arguments, duplicate id, the conversation's own limit, the gate. So
+/// a malformed call never takes a permit.
+pub fn answer(
+    service: &Arc<Service>,
+    connection: &Arc<Connection>,
+    era: Era,
+    id: &RequestId,
+    params: &ParamsMember<'_>,
+) -> Handled {
+    let Some(params) = params.object() else {
+        return Handled::error(id, &RpcError::invalid_params());
+    };
+    let name = params.name.and_then(Raw::as_str).unwrap_or(Cow::Borrowed(""));
+    let now = |reply: &ToolReply| Handled::Reply(Reply::ok(write_reply(service, era, id, reply)));
+    info!(event = "tools_call_start", request_id = %id, tool = shown(&name));
+    if service.is_draining() || connection.is_draining() {
+        info!(event = "tools_call_rejected_shutting_down", request_id = %id);
+        return now(&ToolReply::shutting_down());
+    }
+    let Some(tool) = service.tools.get(&name) else {
+        return match era {
+            Era::Handshake => now(&ToolReply::unknown_tool(&name)),
+            Era::Modern => {
+                Handled::error(id, &RpcError::new(RpcError::INVALID_PARAMS, format!("Unknown tool: {name}")))
+            }
+        };
+    };
+    let context = context(connection, era, id);
+    let work = match tool.prepare(arguments(params), &context) {
+        Prepared::Done(reply) => {
+            info!(event = "tools_call_stop", request_id = %id, tool = &*name, is_error = reply.is_error);
+            return now(&reply);
+        }
+        Prepared::Gated(work) => work,
+    };
+    let busy = |limit| {
+        info!(event = "tools_call_stop", request_id = %id, tool = &*name, is_error = true, reason = "busy");
+        now(&tool.busy(limit))
+    };
+    let (ticket, cancelled) = match connection.enter(id) {
+        Ok(entered) => entered,
+        Err(Refused::Full(limit)) => return busy(limit),
+        Err(Refused::Duplicate) => {
+            warn!(event = "duplicate_request_id", request_id = %id);
+            let message = format!("Invalid Request: id {} is already in flight", id.json());
+            return Handled::error(id, &RpcError::new(RpcError::INVALID_REQUEST, message));
+        }
+    };
+    let Some(permit) = service.gate.try_enter() else {
+        return busy(service.gate.limit());
+    };
+    Handled::Call(Box::new(Call {
+        service: service.clone(),
+        id: id.clone(),
+        era,
+        tool: name.into_owned(),
+        work,
+        cancelled,
+        progress_token: progress_token(params),
+        ticket,
+        permit,
+    }))
+}
+
+/// The whole response of a call.
+pub fn write_reply(service: &Service, era: Era, id: &RequestId, tool_reply: &ToolReply) -> Vec<u8> {
+    reply::result(id, |out| {
+        out.push(b'{');
+        tool_reply.write_members(out);
+        let eval_id = tool_reply.eval_id.as_deref();
+        match (era, eval_id) {
+            (Era::Modern, _) => {
+                out.extend_from_slice(b",\"resultType\":\"complete\"");
+                write_server_meta(service, out, eval_id);
+            }
+            (Era::Handshake, Some(eval_id)) => {
+                out.extend_from_slice(b",\"_meta\":{\"eval_id\":");
+                write_string(out, eval_id);
+                out.push(b'}');
+            }
+            (Era::Handshake, None) => {}
+        }
+        out.push(b'}');
+    })
+}
+
+fn context(connection: &Connection, era: Era, id: &RequestId) -> CallContext {
+    CallContext {
+        owner: connection.owner().clone(),
+        request_id: id.clone(),
+        revision: match era {
+            Era::Modern => Revision::V2026_07_28,
+            Era::Handshake => connection.revision().unwrap_or(Revision::LATEST_HANDSHAKE),
+        },
+    }
+}
+
+fn arguments<'a>(params: &Params<'a>) -> Option<Raw<'a>> {
+    params.arguments.filter(|raw| raw.kind() == Kind::Object)
+}
+
+/// A usable progress token: a string or an integer.
+fn progress_token(params: &Params<'_>) -> Option<String> {
+    let raw = params.meta.progress_token?;
+    matches!(raw.kind(), Kind::String | Kind::Integer).then(|| raw.text().to_owned())
+}
+
+/// A tool name as logs show it: bounded.
+fn shown(name: &str) -> String {
+    name.chars().take(128).collect()
+}

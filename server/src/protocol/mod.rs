@@ -1,0 +1,20 @@
+//! MCP without a transport: messages in, answers out, for both eras of the protocol on the same conversation.
+//!
+//! A transport reads frames or bodies, gives each [`message::Message`] to [`service::Service::handle`] and sends what
+//! comes back. Calls that take time come back as a [`call::Call`] to be run; everything else is answered at once.
+
+pub mod call;
+pub mod connection;
+pub mod error;
+pub mod json;
+pub mod message;
+pub mod methods;
+pub mod reply;
+pub mod service;
+pub mod version;
+
+pub use call::{Call, Finished};
+pub use connection::Connection;
+pub use error::RpcError;
+pub use service::{Era, Handled, Reply, Service};
+pub use version::Revision;

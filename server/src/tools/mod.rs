@@ -1,0 +1,80 @@
+//! The tools that clients see: one folder or file each, behind one trait.
+//!
+//! A tool is asked twice. [`Tool::prepare`] checks the arguments at once, on the reader's thread; most failures end
+//! there. What remains is a future that needs a permit of the gate and is dropped when the call is cancelled.
+
+pub mod registry;
+pub mod reply;
+
+use futures_util::future::BoxFuture;
+
+pub use registry::Registry;
+pub use reply::{ReplyText, ToolReply};
+
+use crate::principal::Owner;
+use crate::protocol::json::Raw;
+use crate::protocol::message::RequestId;
+use crate::protocol::version::Revision;
+
+/// What a tool is told about the call besides its arguments.
+#[derive(Debug, Clone)]
+pub struct CallContext {
+    /// Whose call it is.
+    pub owner: Owner,
+    /// Its JSON-RPC id.
+    pub request_id: RequestId,
+    /// The revision it came under.
+    pub revision: Revision,
+}
+
+/// What [`Tool::prepare`] makes of a call.
+pub enum Prepared {
+    /// Answered already: wrong arguments, or a tool that needs no time.
+    Done(ToolReply),
+    /// To be run under a permit. Dropping it gives back whatever was reserved.
+    Gated(BoxFuture<'static, ToolReply>),
+}
+
+/// The hints a client may show for a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Annotations {
+    /// Changes nothing outside the server.
+    pub read_only: bool,
+    /// May destroy something.
+    pub destructive: bool,
+    /// A repeated call has no further effect.
+    pub idempotent: bool,
+    /// Reaches systems outside the server.
+    pub open_world: bool,
+}
+
+/// A tool as `tools/list` shows it. Schemas are JSON text.
+#[derive(Debug, Clone)]
+pub struct Definition {
+    /// The name to call it by.
+    pub name: &'static str,
+    /// The name for people.
+    pub title: &'static str,
+    /// What it does, for a model.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub input_schema: String,
+    /// JSON Schema of its structured content, if it has any.
+    pub output_schema: Option<String>,
+    /// Hints.
+    pub annotations: Annotations,
+}
+
+/// A tool.
+pub trait Tool: Send + Sync {
+    /// How it is listed.
+    fn definition(&self) -> Definition;
+
+    /// Checks a call. `arguments` is an object, or `None` where the client sent none or something else.
+    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared;
+
+    /// The answer when `limit` calls are running already.
+    fn busy(&self, limit: usize) -> ToolReply {
+        ToolReply::busy(limit)
+    }
+}

@@ -1,0 +1,63 @@
+//! The tools of one server, in the order in which they are listed.
+
+use std::collections::HashMap;
+
+use super::{Annotations, Definition, Tool};
+use crate::protocol::json::write_string;
+
+/// All tools of a server, with their listing rendered once.
+pub struct Registry {
+    tools: Vec<Box<dyn Tool>>,
+    by_name: HashMap<&'static str, usize>,
+    listing: Vec<u8>,
+}
+
+impl Registry {
+    /// Registers `tools` in listing order.
+    pub fn new(tools: Vec<Box<dyn Tool>>) -> Self {
+        let definitions: Vec<_> = tools.iter().map(|tool| tool.definition()).collect();
+        let by_name = definitions.iter().enumerate().map(|(at, definition)| (definition.name, at)).collect();
+        let mut listing = vec![b'['];
+        for (at, definition) in definitions.iter().enumerate() {
+            if at > 0 {
+                listing.push(b',');
+            }
+            write_definition(&mut listing, definition);
+        }
+        listing.push(b']');
+        Registry { tools, by_name, listing }
+    }
+
+    /// The tool of that name.
+    pub fn get(&self, name: &str) -> Option<&dyn Tool> {
+        self.by_name.get(name).map(|at| &*self.tools[*at])
+    }
+
+    /// The `tools` array of `tools/list`, as JSON.
+    pub fn listing(&self) -> &[u8] {
+        &self.listing
+    }
+}
+
+fn write_definition(out: &mut Vec<u8>, definition: &Definition) {
+    let Annotations { read_only, destructive, idempotent, open_world } = definition.annotations;
+    out.extend_from_slice(b"{\"name\":");
+    write_string(out, definition.name);
+    out.extend_from_slice(b",\"title\":");
+    write_string(out, definition.title);
+    out.extend_from_slice(b",\"description\":");
+    write_string(out, &definition.description);
+    out.extend_from_slice(b",\"inputSchema\":");
+    out.extend_from_slice(definition.input_schema.as_bytes());
+    if let Some(schema) = &definition.output_schema {
+        out.extend_from_slice(b",\"outputSchema\":");
+        out.extend_from_slice(schema.as_bytes());
+    }
+    out.extend_from_slice(
+        format!(
+            ",\"annotations\":{{\"readOnlyHint\":{read_only},\"destructiveHint\":{destructive},\
+             \"idempotentHint\":{idempotent},\"openWorldHint\":{open_world}}}}}"
+        )
+        .as_bytes(),
+    );
+}

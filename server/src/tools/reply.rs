@@ -1,0 +1,103 @@
+//! The result of a tool call, before it is written for one revision of the protocol.
+
+use crate::protocol::json::write_string;
+
+/// The one text block of a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReplyText {
+    /// This text.
+    Plain(String),
+    /// The structured content, as compact JSON.
+    Mirrored,
+}
+
+/// What a tool answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolReply {
+    /// Whether the call failed.
+    pub is_error: bool,
+    /// The text block.
+    pub text: ReplyText,
+    /// The structured content: a JSON object.
+    pub structured: Option<String>,
+    /// Our own id of the evaluation, where one ran.
+    pub eval_id: Option<String>,
+}
+
+impl ToolReply {
+    /// A result that is text only.
+    pub fn text(is_error: bool, text: impl Into<String>) -> Self {
+        ToolReply { is_error, text: ReplyText::Plain(text.into()), structured: None, eval_id: None }
+    }
+
+    /// A result whose text is the JSON of its structured content.
+    pub fn mirrored(is_error: bool, structured: String) -> Self {
+        ToolReply { is_error, text: ReplyText::Mirrored, structured: Some(structured), eval_id: None }
+    }
+
+    /// A failure that looks the same under every response profile.
+    pub fn failure(reason: &str, message: &str, feedback: &str) -> Self {
+        let mut out = Vec::with_capacity(64 + message.len() + feedback.len());
+        out.extend_from_slice(b"{\"status\":\"error\",\"reason\":");
+        write_string(&mut out, reason);
+        out.extend_from_slice(b",\"message\":");
+        write_string(&mut out, message);
+        out.extend_from_slice(b",\"feedback\":");
+        write_string(&mut out, feedback);
+        out.push(b'}');
+        Self::mirrored(true, String::from_utf8(out).unwrap_or_default())
+    }
+
+    /// The name is not that of a tool.
+    pub fn unknown_tool(name: &str) -> Self {
+        Self::failure(
+            "unknown_tool",
+            &format!("unknown tool: {name}"),
+            &format!("No tool named {name} is registered here; call tools/list for the available names."),
+        )
+    }
+
+    /// The server has been asked to shut down.
+    pub fn shutting_down() -> Self {
+        Self::failure(
+            "shutting_down",
+            "server is draining after shutdown; new tool calls are rejected",
+            "This server process was asked to shut down. Start a new one and retry.",
+        )
+    }
+
+    /// The call was cancelled (HTTP; on stdio a cancelled call is not answered).
+    pub fn cancelled() -> Self {
+        Self::failure("cancelled", "cancelled", "The request was cancelled before the tool call completed.")
+    }
+
+    /// All `limit` slots are taken.
+    pub fn busy(limit: usize) -> Self {
+        Self::failure("busy", &busy_message(limit), &busy_feedback(limit))
+    }
+
+    /// Writes the members of the result object, without its braces.
+    pub fn write_members(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(if self.is_error { b"\"isError\":true" } else { b"\"isError\":false" });
+        out.extend_from_slice(b",\"content\":[{\"type\":\"text\",\"text\":");
+        match (&self.text, &self.structured) {
+            (ReplyText::Plain(text), _) | (ReplyText::Mirrored, Some(text)) => write_string(out, text),
+            (ReplyText::Mirrored, None) => write_string(out, ""),
+        }
+        out.extend_from_slice(b"}]");
+        if let Some(structured) = &self.structured {
+            out.extend_from_slice(b",\"structuredContent\":");
+            out.extend_from_slice(structured.as_bytes());
+        }
+    }
+}
+
+/// `message` of a `busy` result.
+pub fn busy_message(limit: usize) -> String {
+    format!("server busy: {limit} concurrent calls in flight")
+}
+
+/// `feedback` of a `busy` result.
+pub fn busy_feedback(limit: usize) -> String {
+    format!("All {limit} call slots are taken. Wait a moment and retry the same tools/call.")
+}

@@ -1,0 +1,3 @@
+//! How messages travel.
+
+pub mod stdio;

@@ -1,0 +1,249 @@
+//! MCP over a pair of pipes: one JSON value a line.
+//!
+//! Everything of a conversation lives in one future: reading, running calls, writing. Calls run concurrently inside
+//! it, and what they answer since the last write goes out in one write. Dropping the future cancels every call.
+
+mod frames;
+mod outbox;
+mod pipes;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::Instant;
+use tracing::{error, info, warn};
+
+use frames::{Frame, FrameReader};
+use outbox::Outbox;
+pub use pipes::standard_streams;
+
+use crate::principal::{Owner, Principal};
+use crate::protocol::error::RpcError;
+use crate::protocol::message::{self, Incoming, Message};
+use crate::protocol::reply::{self, Answers};
+use crate::protocol::version::Revision;
+use crate::protocol::{Connection, Era, Finished, Handled, Service};
+
+/// How long running calls may go on after `exit` or a signal.
+const EXIT_GRACE: Duration = Duration::from_millis(2000);
+/// How long running calls may go on after the input has ended: enough for a program that needs no time, so that
+/// requests piped in from a file are answered.
+const EOF_GRACE: Duration = Duration::from_millis(50);
+/// How long the last answers may take to be read.
+const FLUSH_GRACE: Duration = Duration::from_millis(2000);
+/// Unread output above which no further input is read, in bytes.
+const HIGH_WATER: usize = 4 << 20;
+
+/// Settings of a stdio conversation.
+#[derive(Debug, Clone, Copy)]
+pub struct StdioOptions {
+    /// Longest line in bytes, without its newline.
+    pub max_frame_bytes: usize,
+}
+
+/// Serves one client until its input ends, it says `exit`, or `stop` completes.
+pub async fn run_stdio<R, W>(
+    service: Arc<Service>,
+    options: StdioOptions,
+    reader: R,
+    writer: W,
+    stop: impl Future<Output = ()>,
+) where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let max_in_flight = service.gate.limit();
+    let mut pipe = Pipe {
+        connection: Connection::new(Owner::of(Principal::process()), max_in_flight),
+        service,
+        seen_modern: false,
+        calls: FuturesUnordered::new(),
+        outbox: Outbox::default(),
+    };
+    let mut frames = FrameReader::new(reader, options.max_frame_bytes);
+    let mut writer = writer;
+    let mut stop = std::pin::pin!(stop);
+    let outbox = pipe.outbox.clone();
+    let grace = loop {
+        tokio::select! {
+            () = &mut stop => {
+                info!(event = "shutdown");
+                break EXIT_GRACE;
+            }
+            written = outbox.drive(&mut writer) => {
+                let Err(failure) = written;
+                // Nobody can read an answer any more.
+                error!(event = "stdout_write_error", reason = %failure);
+                return;
+            }
+            Some(finished) = pipe.calls.next() => pipe.finish(finished),
+            frame = frames.next(), if outbox.len() < HIGH_WATER => match frame {
+                Ok(Frame::Line(line)) => {
+                    if pipe.receive(line).is_break() {
+                        info!(event = "exit");
+                        break EXIT_GRACE;
+                    }
+                }
+                Ok(Frame::TooLong) => {
+                    warn!(event = "frame_too_large", max_frame_bytes = options.max_frame_bytes);
+                    let revision = pipe.revision();
+                    pipe.outbox.push(reply::error(Answers::Unknown(revision), &RpcError::parse_error()));
+                }
+                Ok(Frame::End) => {
+                    info!(event = "stdin_eof");
+                    break EOF_GRACE;
+                }
+                Err(failure) => {
+                    error!(event = "stdin_read_error", reason = %failure);
+                    break EOF_GRACE;
+                }
+            }
+        }
+    };
+    pipe.drain(grace, &mut writer).await;
+    // Calls that are still running end here, unanswered.
+    drop(pipe);
+    let _ = tokio::time::timeout(FLUSH_GRACE, outbox.flush(&mut writer)).await;
+}
+
+/// The answer of a call that has ended, if one is to be sent.
+type Answered = Option<Vec<u8>>;
+
+struct Pipe {
+    service: Arc<Service>,
+    connection: Arc<Connection>,
+    seen_modern: bool,
+    calls: FuturesUnordered<BoxFuture<'static, Answered>>,
+    outbox: Outbox,
+}
+
+impl Pipe {
+    /// The revision that shapes answers to messages that do not tell their own.
+    fn revision(&self) -> Option<Revision> {
+        self.connection.revision().or(self.seen_modern.then_some(Revision::V2026_07_28))
+    }
+
+    fn finish(&mut self, answered: Answered) {
+        if let Some(body) = answered {
+            self.outbox.push(body);
+        }
+    }
+
+    /// Acts on one line. Breaks on `exit`.
+    fn receive(&mut self, line: &[u8]) -> std::ops::ControlFlow<()> {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            return std::ops::ControlFlow::Continue(());
+        }
+        match message::read(line) {
+            Err(malformed) => {
+                let body = self.service.unparsable(self.revision(), malformed);
+                self.outbox.push(body);
+            }
+            Ok(Incoming::Single(message)) => match self.handle(&message) {
+                Handled::Exit => return std::ops::ControlFlow::Break(()),
+                Handled::Silent => {}
+                Handled::Reply(reply) => self.outbox.push(reply.body),
+                Handled::Call(call) => {
+                    let outbox = self.outbox.clone();
+                    self.calls.push(answer(call.run(move |note| outbox.push(note))).boxed());
+                }
+            },
+            Ok(Incoming::Batch(messages)) if self.allows_batches() => return self.receive_batch(&messages),
+            Ok(Incoming::Batch(_) | Incoming::BatchRefused | Incoming::NotAMessage) => self.refuse(),
+        }
+        std::ops::ControlFlow::Continue(())
+    }
+
+    fn handle(&mut self, message: &Message<'_>) -> Handled {
+        let era = Service::era_of(message);
+        self.seen_modern |= era == Era::Modern;
+        self.service.handle(&self.connection, message, era)
+    }
+
+    fn allows_batches(&self) -> bool {
+        self.connection.revision().is_some_and(Revision::allows_batches)
+    }
+
+    fn refuse(&mut self) {
+        let body = reply::error(Answers::Unknown(self.revision()), &RpcError::invalid_request());
+        self.outbox.push(body);
+    }
+
+    /// Acts on a batch: one array of answers, when the last of them is there.
+    fn receive_batch(&mut self, messages: &[Option<Message<'_>>]) -> std::ops::ControlFlow<()> {
+        let mut replies = Vec::new();
+        let mut calls = Vec::new();
+        let mut exit = false;
+        for message in messages {
+            let handled = match message {
+                // A modern message and a handshake have no place in a batch.
+                Some(message) if !message.is_modern() && !is_initialize(message) => {
+                    self.service.handle(&self.connection, message, Era::Handshake)
+                }
+                _ => {
+                    let id = message.as_ref().and_then(Message::answer_id);
+                    let answers = Answers::from_id(id, self.revision());
+                    replies.push(reply::error(answers, &RpcError::invalid_request()));
+                    continue;
+                }
+            };
+            match handled {
+                Handled::Silent => {}
+                Handled::Reply(reply) => replies.push(reply.body),
+                Handled::Call(call) => {
+                    let outbox = self.outbox.clone();
+                    calls.push(answer(call.run(move |note| outbox.push(note))));
+                }
+                Handled::Exit => exit = true,
+            }
+        }
+        self.calls.push(
+            async move {
+                replies.extend(futures_util::future::join_all(calls).await.into_iter().flatten());
+                (!replies.is_empty()).then(|| reply::batch(&replies))
+            }
+            .boxed(),
+        );
+        if exit { std::ops::ControlFlow::Break(()) } else { std::ops::ControlFlow::Continue(()) }
+    }
+
+    /// Lets running calls go on for `grace`; no input is read any more.
+    async fn drain<W: AsyncWrite + Unpin>(&mut self, grace: Duration, writer: &mut W) {
+        self.connection.drain();
+        let deadline = Instant::now() + grace;
+        let outbox = self.outbox.clone();
+        while !self.calls.is_empty() {
+            tokio::select! {
+                biased;
+                Some(finished) = self.calls.next() => self.finish(finished),
+                // The writer may be gone; then the calls are only waited for.
+                Err(_) = outbox.drive(writer) => break,
+                () = tokio::time::sleep_until(deadline) => {
+                    warn!(event = "exit_grace_elapsed", remaining = self.calls.len());
+                    return;
+                }
+            }
+        }
+        info!(event = "exit_drained");
+    }
+}
+
+/// What a finished call sends on a pipe: a cancelled call sends nothing.
+async fn answer(call: impl Future<Output = Finished>) -> Answered {
+    match call.await {
+        Finished::Reply(body) => Some(body),
+        Finished::Cancelled(_) => None,
+    }
+}
+
+fn is_initialize(message: &Message<'_>) -> bool {
+    message.method.as_ref().and_then(Option::as_deref) == Some("initialize")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,131 @@
+//! Answers on their way out: everything that piles up during one write goes into the next.
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker, ready};
+
+use tokio::io::AsyncWrite;
+
+/// Capacity kept between bursts, in bytes.
+const KEEP: usize = 64 << 10;
+
+/// Lines waiting to be written. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Outbox(Arc<Mutex<Waiting>>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    bytes: Vec<u8>,
+    written: usize,
+    unflushed: bool,
+    writer: Option<Waker>,
+}
+
+impl Outbox {
+    /// Adds one message as a line.
+    pub(super) fn push(&self, message: Vec<u8>) {
+        let mut waiting = self.lock();
+        if waiting.bytes.is_empty() {
+            waiting.bytes = message;
+        } else {
+            waiting.bytes.extend_from_slice(&message);
+        }
+        waiting.bytes.push(b'\n');
+        if let Some(waker) = waiting.writer.take() {
+            waker.wake();
+        }
+    }
+
+    /// How many bytes wait.
+    pub(super) fn len(&self) -> usize {
+        let waiting = self.lock();
+        waiting.bytes.len() - waiting.written
+    }
+
+    /// Writes whatever comes, for ever. May be dropped at any time without losing or repeating a byte.
+    pub(super) async fn drive<W: AsyncWrite + Unpin>(&self, writer: &mut W) -> Result<Infallible, io::Error> {
+        poll_fn(|context| {
+            if let Poll::Ready(Err(failure)) = self.poll_write_all(writer, context) {
+                return Poll::Ready(Err(failure));
+            }
+            self.lock().writer = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Writes what waits, then completes.
+    pub(super) async fn flush<W: AsyncWrite + Unpin>(&self, writer: &mut W) -> io::Result<()> {
+        poll_fn(|context| self.poll_write_all(writer, context)).await
+    }
+
+    fn poll_write_all<W: AsyncWrite + Unpin>(
+        &self,
+        writer: &mut W,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        let mut waiting = self.lock();
+        while waiting.written < waiting.bytes.len() {
+            let count =
+                ready!(Pin::new(&mut *writer).poll_write(context, &waiting.bytes[waiting.written..]))?;
+            if count == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            waiting.written += count;
+            waiting.unflushed = true;
+        }
+        waiting.bytes.clear();
+        waiting.bytes.shrink_to(KEEP);
+        waiting.written = 0;
+        if waiting.unflushed {
+            ready!(Pin::new(&mut *writer).poll_flush(context))?;
+            waiting.unflushed = false;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn messages_become_lines_and_bursts_one_write() {
+        let outbox = Outbox::default();
+        let (mut far, mut near) = tokio::io::duplex(1 << 16);
+        outbox.push(b"a".to_vec());
+        outbox.push(b"bc".to_vec());
+        assert_eq!(outbox.len(), 5);
+        outbox.flush(&mut near).await.unwrap();
+        let mut buffer = [0; 64];
+        assert_eq!(far.read(&mut buffer).await.unwrap(), 5);
+        assert_eq!(&buffer[..5], b"a\nbc\n");
+        assert_eq!(outbox.len(), 0);
+    }
+
+    #[tokio::test]
+    async fn an_interrupted_write_goes_on_where_it_stopped() {
+        let outbox = Outbox::default();
+        let (mut far, mut near) = tokio::io::duplex(4);
+        outbox.push(b"0123456789".to_vec());
+        let mut read = Vec::new();
+        while read.len() < 11 {
+            tokio::select! {
+                biased;
+                Err(failure) = outbox.drive(&mut near) => panic!("{failure}"),
+                () = std::future::ready(()) => {}
+            }
+            read.push(far.read_u8().await.unwrap());
+        }
+        assert_eq!(read, b"0123456789\n");
+    }
+}

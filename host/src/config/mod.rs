@@ -17,6 +17,8 @@ mod error;
 mod fields;
 mod file;
 mod locate;
+#[cfg(test)]
+mod tests;
 mod tool_filter;
 mod transports;
 mod upstream;

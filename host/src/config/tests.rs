@@ -1,0 +1,367 @@
+//! Whole files: the exact text for each thing that can be wrong, and what comes out when nothing is.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::credentials::Redactor;
+
+fn load_with(value: &Value, env: &[(&str, &str)]) -> Result<UpstreamsConfig, String> {
+    let env = ProcessEnv::from_iter(env.iter().copied());
+    let options = LoadOptions { env: &env, base_dir: Some(Path::new("/conf")), own_exe: None };
+    UpstreamsConfig::from_value(value, &options).map_err(|e| e.to_string())
+}
+
+fn load(value: &Value) -> UpstreamsConfig {
+    load_with(value, &[]).unwrap()
+}
+
+/// The error for a file whose only upstream is `x`.
+fn entry_error(entry: Value) -> String {
+    load_with(&json!({"upstreams": {"x": entry}}), &[]).unwrap_err()
+}
+
+#[test]
+fn reads_the_three_transports() {
+    let config = load_with(
+        &json!({
+            "credentials": {"github-pat": {"source": "env", "var": "GITHUB_PAT"}},
+            "upstreams": {
+                "github": {
+                    "transport": "mcp_http",
+                    "url": "https://api.example/mcp/",
+                    "auth": [{"scheme": "bearer", "binding": "github-pat"}],
+                    "static_headers": {"X-MCP-Readonly": "true"},
+                    "timeout_ms": 1500,
+                    "pool_size": 3,
+                    "protocol": "handshake"
+                },
+                "fs": {
+                    "transport": "mcp_stdio",
+                    "command": "npx",
+                    "args": ["-y", "@modelcontextprotocol/server-filesystem", "/tmp/sandbox"],
+                    "description": "Filesystem MCP server.",
+                    "capabilities": ["files"],
+                    "required": false,
+                    "backoff_initial_ms": 5,
+                    "tools": {"read": {"raw_envelope": true}}
+                },
+                "observatory": {
+                    "transport": "openapi",
+                    "base_url": "https://observatory.example/api",
+                    "schema_file": "observatory.json",
+                    "include_operations": ["list_traces", "get_trace"],
+                    "operation_overrides": {"get_trace": {"default_args": {"summary": true}}}
+                }
+            }
+        }),
+        &[("GITHUB_PAT", "pat-pat-pat")],
+    )
+    .unwrap();
+    let names: Vec<_> = config.upstreams.iter().map(|u| (u.name.as_str(), u.transport.as_str())).collect();
+    assert_eq!(names, [("fs", "mcp_stdio"), ("github", "mcp_http"), ("observatory", "openapi")]);
+    assert_eq!(config.warnings, []);
+
+    let fs = config.upstream("fs").unwrap();
+    assert!(!fs.required);
+    assert_eq!(
+        (fs.description.as_str(), &fs.capabilities[..]),
+        ("Filesystem MCP server.", &["files".to_owned()][..])
+    );
+    assert_eq!(fs.backoff, Backoff { initial: Duration::from_millis(5), max: Duration::from_secs(30) });
+    assert!(fs.raw_envelope.for_tool("read") && !fs.raw_envelope.for_tool("write"));
+    assert_eq!(fs.max_concurrency, 64);
+    let Transport::Stdio(stdio) = &fs.transport else { panic!("stdio") };
+    assert_eq!((stdio.command.as_str(), stdio.args.len(), stdio.protocol), ("npx", 3, Protocol::Auto));
+    assert_eq!((stdio.handshake_timeout, stdio.request_timeout), (Duration::from_secs(10), None));
+
+    let github = config.upstream("github").unwrap();
+    assert_eq!(github.max_concurrency, 3);
+    let Transport::Http(http) = &github.transport else { panic!("http") };
+    assert_eq!((http.request_timeout, http.protocol), (Duration::from_millis(1500), Protocol::Handshake));
+    let headers = http.auth.headers(&config.credentials).unwrap();
+    let sent: Vec<_> = headers.iter().map(|(n, v)| format!("{n}: {}", v.to_str().unwrap())).collect();
+    assert_eq!(sent, ["x-mcp-readonly: true", "authorization: Bearer pat-pat-pat"]);
+
+    let Transport::OpenApi(api) = &config.upstream("observatory").unwrap().transport else {
+        panic!("openapi")
+    };
+    assert_eq!(api.schema, SchemaSource::File("/conf/observatory.json".into()));
+    assert_eq!(api.include_operations, ["list_traces", "get_trace"]);
+    assert_eq!(api.overrides["get_trace"].default_args, json!({"summary": true}).as_object().cloned());
+    assert_eq!((api.request_timeout, api.schema_max_bytes), (Duration::from_secs(30), 2_097_152));
+}
+
+#[test]
+fn nothing_resolved_shows_in_debug_output() {
+    let config = load_with(
+        &json!({
+            "credentials": {"t": {"source": "literal", "value": "literal-sekrit"}},
+            "upstreams": {
+                "a": {"transport": "mcp_stdio", "command": "c", "env": {"K": "${V}"}},
+                "b": {"transport": "mcp_http", "url": "https://h/", "auth": [{"scheme": "bearer", "binding": "t"}]}
+            }
+        }),
+        &[("V", "resolved-sekrit")],
+    )
+    .unwrap();
+    assert!(!format!("{config:?}").contains("sekrit"));
+    let redactor = Redactor::new();
+    config.register_secrets(&redactor);
+    assert_eq!(redactor.scrub("literal-sekrit resolved-sekrit"), "[REDACTED] [REDACTED]");
+}
+
+#[test]
+fn file_level_errors() {
+    let error = |value| load_with(&value, &[]).unwrap_err();
+    assert_eq!(error(json!([1])), "upstreams config must be a JSON object");
+    assert_eq!(error(json!({"upstreams": []})), "upstreams must be an object");
+    assert_eq!(error(json!({})), "upstreams config: missing top-level :upstreams key");
+    assert_eq!(error(json!({"upstreams": {"x": 1}})), "upstream x must be an object");
+    assert_eq!(error(json!({"upstreams": {}, "raw_envelope": 1})), "raw_envelope must be a boolean");
+    assert!(load(&json!({"upstreams": {}})).upstreams.is_empty());
+
+    let env = ProcessEnv::default();
+    let options = LoadOptions { env: &env, base_dir: None, own_exe: None };
+    let error = |text| UpstreamsConfig::from_json(text, &options).unwrap_err().to_string();
+    assert_eq!(
+        error("{"),
+        "upstreams config JSON decode failed: EOF while parsing an object at line 1 column 1"
+    );
+    assert!(error("{} x").starts_with("upstreams config JSON decode failed: trailing characters"));
+}
+
+#[test]
+fn files_that_somebody_named_must_be_good() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("up.json");
+    let env = ProcessEnv::default();
+    let options = LoadOptions { env: &env, base_dir: None, own_exe: None };
+    let load = |named_by| {
+        UpstreamsConfig::load(&ConfigLocation { path: path.clone(), named_by }, &options)
+            .map_err(|e| e.to_string())
+    };
+    let shown = path.display();
+    assert!(load(NamedBy::Default).unwrap().is_none(), "only an absent default file means no upstreams");
+    assert_eq!(
+        load(NamedBy::Flag).unwrap_err(),
+        format!("upstreams config: no such file or directory ({shown}, named by --upstreams-config)")
+    );
+    std::fs::write(&path, " \n").unwrap();
+    for named_by in [NamedBy::Default, NamedBy::Variable(SERVER_VARIABLE)] {
+        let text = load(named_by).unwrap_err();
+        assert_eq!(
+            text,
+            format!("upstreams config JSON decode failed: the file is empty ({shown}, {named_by})")
+        );
+    }
+    std::fs::write(
+        &path,
+        "\u{feff}{\"upstreams\": {\"a\": {\"transport\": \"openapi\", \"base_url\": \"https://h\", \
+        \"schema_file\": \"s.json\", \"include_operations\": [\"x\"]}}}",
+    )
+    .unwrap();
+    let config = load(NamedBy::Flag).unwrap().unwrap();
+    let Transport::OpenApi(api) = &config.upstreams[0].transport else { panic!("openapi") };
+    assert_eq!(api.schema, SchemaSource::File(dir.path().join("s.json")), "relative to the file's folder");
+}
+
+#[test]
+fn transport_errors() {
+    assert_eq!(entry_error(json!({"command": "x"})), "upstream x requires explicit transport");
+    assert_eq!(
+        entry_error(json!({"transport": "http", "url": "https://x"})),
+        r#"upstream x uses old transport "http"; use mcp_stdio or mcp_http"#
+    );
+    assert_eq!(entry_error(json!({"transport": "fake"})), r#"upstream x has unsupported transport "fake""#);
+    assert_eq!(entry_error(json!({"transport": 5})), "upstream x has unsupported transport 5");
+}
+
+#[test]
+fn stdio_errors() {
+    let error = |mut entry: Value| {
+        entry["transport"] = json!("mcp_stdio");
+        entry_error(entry)
+    };
+    assert_eq!(error(json!({})), "upstream x requires command");
+    assert_eq!(error(json!({"command": ""})), "upstream x requires command");
+    assert_eq!(error(json!({"command": "c", "args": "a"})), "upstream x args must be a list of strings");
+    assert_eq!(error(json!({"command": "c", "env": []})), "upstream x env must be an object");
+    assert_eq!(error(json!({"command": "c", "cd": 1})), "upstream x cd must be a string");
+    assert_eq!(
+        error(json!({"command": "c", "handshake_timeout_ms": 0})),
+        "upstream x handshake_timeout_ms must be a positive integer"
+    );
+    assert_eq!(
+        error(json!({"command": "c", "protocol": "old"})),
+        r#"upstream x protocol must be auto, handshake or modern, got "old""#
+    );
+    assert_eq!(
+        error(json!({"command": "c", "timeout_ms": 1, "request_timeout_ms": 1})),
+        "upstream x sets both request_timeout_ms and timeout_ms; they mean the same, keep one"
+    );
+    assert_eq!(error(json!({"command": "c", "required": "no"})), "upstream x required must be a boolean");
+    assert_eq!(
+        error(json!({"command": "c", "tools": {"t": true}})),
+        r#"upstream x tools "t" must be an object {"raw_envelope": boolean}"#
+    );
+    assert_eq!(
+        error(json!({"command": "c", "env": {"A": "${UNSET_VAR_X}"}})),
+        r#"upstreams_config: env var UNSET_VAR_X is not set (referenced as ${UNSET_VAR_X}) in env "A" of upstream x"#
+    );
+}
+
+#[test]
+fn http_errors_in_their_order() {
+    let mut file = json!({
+        "credentials": {"tok": {"source": "literal", "value": "x"}},
+        "upstreams": {"x": {"transport": "mcp_http", "auth": 5, "static_headers": 5}}
+    });
+    let mut step = |change: Value, expected: &str| {
+        for (key, value) in change.as_object().unwrap() {
+            file["upstreams"]["x"][key] = value.clone();
+        }
+        assert_eq!(load_with(&file, &[]).unwrap_err(), expected);
+    };
+    step(json!({}), "upstream x auth must be a list");
+    step(
+        json!({"auth": [{"scheme": "custom_header", "binding": "nope", "header": "X-K"}]}),
+        "upstream x static_headers must be an object",
+    );
+    step(json!({"static_headers": {"x-k": "v"}}), "upstream x references unknown credential binding nope");
+    step(
+        json!({"auth": [{"scheme": "custom_header", "binding": "tok", "header": "X-K"}]}),
+        "upstream x requires url",
+    );
+    step(
+        json!({"url": "http://127.0.0.1:1/mcp"}),
+        r#"upstream x url "http://127.0.0.1:1/mcp" uses http:// without allow_insecure_http"#,
+    );
+    step(
+        json!({"allow_insecure_http": true}),
+        "upstream x uses http:// with auth but allow_insecure_auth is not true",
+    );
+    step(
+        json!({"allow_insecure_auth": true}),
+        r#"upstream x configures header "X-K" in both auth and static_headers"#,
+    );
+    step(
+        json!({"static_headers": {}, "connect_timeout_ms": "5"}),
+        "upstream x connect_timeout_ms must be a positive integer",
+    );
+    step(
+        json!({"connect_timeout_ms": 5}),
+        "credential tok is shorter than 8 bytes, too short to be scrubbed from text; use a longer secret, \
+         or set \"allow_short\": true in its binding",
+    );
+}
+
+#[test]
+fn the_auth_gate_asks_whether_credentials_travel_in_the_clear() {
+    let file = |url: &str, opt_in: Value| {
+        json!({
+            "credentials": {"tok": {"source": "literal", "value": "long-enough"}},
+            "upstreams": {"x": {"transport": "mcp_http", "url": url, "allow_insecure_http": true,
+                "allow_insecure_auth": opt_in, "auth": [{"scheme": "bearer", "binding": "tok"}]}}
+        })
+    };
+    load(&file("https://h/", json!(false)));
+    load(&file("http://h/", json!(true)));
+    assert_eq!(
+        load_with(&file("http://h/", json!("true")), &[]).unwrap_err(),
+        "upstream x allow_insecure_auth must be a boolean",
+        "a typo in a security opt-in does not pass unseen"
+    );
+}
+
+#[test]
+fn openapi_errors_in_their_order() {
+    let mut file = json!({"upstreams": {"x": {"transport": "openapi", "schema_url": 5}}});
+    let mut step = |change: Value, expected: &str| {
+        for (key, value) in change.as_object().unwrap() {
+            file["upstreams"]["x"][key] = value.clone();
+        }
+        assert_eq!(load_with(&file, &[]).unwrap_err(), expected);
+    };
+    step(json!({}), "upstream x requires base_url");
+    step(json!({"base_url": "https://h/?q=1"}), "upstream x base_url must not have a query or a fragment");
+    step(json!({"base_url": "h"}), r#"upstream x has malformed base_url "h""#);
+    step(json!({"base_url": "https://h"}), "upstream x schema_url must be a string");
+    step(
+        json!({"schema_url": "http://h/s"}),
+        r#"upstream x schema_url "http://h/s" uses http:// without allow_insecure_http"#,
+    );
+    step(json!({"schema_url": "https://h/s"}), "upstream x requires non-empty include_operations");
+    step(json!({"include_operations": []}), "upstream x requires non-empty include_operations");
+    step(json!({"include_operations": [1]}), "upstream x requires non-empty include_operations");
+    step(
+        json!({"include_operations": ["a", "a"]}),
+        r#"upstream x lists operation "a" twice in include_operations"#,
+    );
+    step(
+        json!({"include_operations": ["a"], "schema_file": "f"}),
+        "upstream x must set exactly one of schema_file or schema_url",
+    );
+    step(
+        json!({"schema_url": "", "schema_file": ""}),
+        "upstream x must set exactly one of schema_file or schema_url",
+    );
+    step(
+        json!({"schema_file": "f", "operation_overrides": {"a": {"default_args": 5}}}),
+        r#"upstream x operation_overrides "a" default_args must be an object"#,
+    );
+}
+
+#[test]
+fn oddities_are_warnings() {
+    let events =
+        |value: Value| load(&value).warnings.into_iter().map(|w| (w.event, w.message)).collect::<Vec<_>>();
+    assert_eq!(
+        events(
+            json!({"upstreams": {"str": {"transport": "mcp_stdio", "command": "c", "url": "u", "comand": 1}},
+            "$schema": "s", "upstream": 1})
+        ),
+        [
+            (
+                "upstreams_config_unknown_keys",
+                "upstream str has unknown keys, which are ignored: url, comand".to_owned()
+            ),
+            (
+                "upstream_name_shadowed",
+                "upstream str has the name of a local namespace or class, which dir and doc show instead"
+                    .to_owned()
+            ),
+            (
+                "upstreams_config_unknown_keys",
+                "the upstreams file has unknown keys, which are ignored: upstream".to_owned()
+            ),
+        ]
+    );
+    let other_origin = events(json!({
+        "credentials": {"t": {"source": "literal", "value": "long-enough"}},
+        "upstreams": {"x": {"transport": "openapi", "base_url": "https://h", "schema_url": "https://other/s",
+            "include_operations": ["a"], "operation_overrides": {"b": {}},
+            "auth": [{"scheme": "bearer", "binding": "t"}]}}
+    }));
+    let names: Vec<_> = other_origin.iter().map(|(event, _)| *event).collect();
+    assert_eq!(
+        names,
+        ["credentials_literal_binding", "schema_url_other_origin", "operation_override_unused"]
+    );
+    assert!(other_origin[1].1.contains("the schema host other too"), "{}", other_origin[1].1);
+}
+
+#[test]
+fn the_first_error_is_that_of_the_credentials() {
+    let text = load_with(
+        &json!({
+            "credentials": {"t": {"source": "env", "var": "UNSET_VAR_X"}},
+            "upstreams": {"x": {"transport": "nonsense"}}
+        }),
+        &[],
+    )
+    .unwrap_err();
+    assert_eq!(text, "credential t env UNSET_VAR_X is not set");
+}

@@ -1,0 +1,32 @@
+//! What can be wrong with options.
+
+use ptc_host::config::ConfigError;
+
+/// The process cannot start: one sentence for the operator, printed on standard error before it exits with status 1.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct BootError {
+    message: String,
+}
+
+impl BootError {
+    /// An error of that text.
+    pub fn new(message: impl Into<String>) -> Self {
+        BootError { message: message.into() }
+    }
+}
+
+impl From<ConfigError> for BootError {
+    fn from(error: ConfigError) -> Self {
+        BootError::new(error.to_string())
+    }
+}
+
+/// An option that was given something odd and works nevertheless; logged once logging is up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BootWarning {
+    /// Name of the log event.
+    pub event: &'static str,
+    /// What was found and what is used instead.
+    pub message: String,
+}

@@ -1,0 +1,260 @@
+//! The table of all options of `ptc start`.
+
+/// How an option's text is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// An integer of at least 1; anything else fails the start.
+    Positive,
+    /// As [`Kind::Positive`]; a wrong value is ignored while HTTP is off.
+    HttpPositive,
+    /// An integer, moved into a range where it lies outside.
+    Clamped,
+    /// `--x`, `--no-x`, `--x=false`.
+    Switch,
+    /// Any text, trimmed.
+    Text,
+    /// A file or folder.
+    Path,
+    /// May be repeated; each value may be a comma-separated list.
+    List,
+}
+
+/// One option. Its variable is `PTC_RUNNER_MCP_` and its name in capitals, unless [`Flag::variable`] says otherwise.
+#[derive(Debug, Clone, Copy)]
+pub struct Flag {
+    /// Without the leading dashes.
+    pub name: &'static str,
+    /// How its text is read.
+    pub kind: Kind,
+    /// The default as help shows it; empty where there is none.
+    pub default: &'static str,
+    /// What it is, for help.
+    pub help: &'static str,
+}
+
+impl Flag {
+    /// The environment variable that stands for the option.
+    pub fn variable(&self) -> String {
+        match self.name {
+            "upstreams-config" => ptc_host::config::SERVER_VARIABLE.to_owned(),
+            name => format!("PTC_RUNNER_MCP_{}", name.to_uppercase().replace('-', "_")),
+        }
+    }
+}
+
+/// Options that belong together, under one heading of the help text.
+#[derive(Debug, Clone, Copy)]
+pub struct Group {
+    /// The heading.
+    pub heading: &'static str,
+    /// Its options, in the order of the help text.
+    pub flags: &'static [Flag],
+}
+
+const fn flag(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Flag {
+    Flag { name, kind, default, help }
+}
+
+use Kind::{Clamped, HttpPositive, List, Path, Positive, Switch, Text};
+
+/// Limits and output of every evaluation.
+pub const CORE: Group = Group {
+    heading: "Core",
+    flags: &[
+        flag("max-frame-bytes", Positive, "8388608", "Longest line on stdio, in bytes"),
+        flag("max-program-bytes", Positive, "65536", "Longest program, in bytes"),
+        flag("max-context-bytes", Positive, "4194304", "Largest `context` argument, in bytes of JSON"),
+        flag("max-concurrent-calls", Positive, "1024", "Tool calls that run at the same time"),
+        flag("program-timeout-ms", Positive, "1000; 10000 with upstreams", "Time one program may take"),
+        flag(
+            "program-memory-limit-bytes",
+            Positive,
+            "10485760; 104857600 with upstreams",
+            "Memory one program may use",
+        ),
+        flag(
+            "program-step-limit",
+            Positive,
+            "25000000 for each second of the time limit",
+            "Steps one program may take; the same program takes the same number on every run",
+        ),
+        flag(
+            "max-total-memory-bytes",
+            Positive,
+            "half of the memory there is",
+            "Memory of all programs, sessions, replies and frames together",
+        ),
+        flag(
+            "max-result-bytes",
+            Positive,
+            "16384 slim, 32768 structured, 131072 debug",
+            "Longest result text; longer ones are cut between elements, with a note",
+        ),
+        flag("response-profile", Text, "slim; debug with --debug-tool", "slim, structured or debug"),
+        flag("log-level", Text, "info", "debug, info, warn or error"),
+        flag(
+            "env-file",
+            Path,
+            "",
+            "File of NAME=value lines for variables that are not set (credentials of upstreams)",
+        ),
+    ],
+};
+
+/// Upstream servers.
+pub const AGGREGATOR: Group = Group {
+    heading: "Upstreams",
+    flags: &[
+        flag(
+            "upstreams-config",
+            Path,
+            "~/.config/ptc_runner_mcp/upstreams.json if it exists",
+            "File that names the upstream servers",
+        ),
+        flag(
+            "aggregator-read-only",
+            Switch,
+            "false",
+            "Claim that no upstream tool changes anything (shown to clients, not enforced)",
+        ),
+        flag("upstream-call-timeout-ms", Positive, "5000", "Time one upstream call may take"),
+        flag("max-upstream-response-bytes", Positive, "2097152", "Largest reply of an upstream, in bytes"),
+        flag("max-upstream-calls-per-program", Positive, "50", "`tool/call`s one program may make"),
+        flag(
+            "catalog-mode",
+            Text,
+            "auto",
+            "auto, inline or lazy: whether descriptions list the upstreams' tools",
+        ),
+        flag("catalog-inline-max-chars", Positive, "800", "auto turns lazy above this many characters"),
+        flag("catalog-inline-max-tools", Positive, "8", "auto turns lazy above this many tools"),
+        flag("max-catalog-ops-per-program", Positive, "25", "Discovery forms one program may evaluate"),
+        flag(
+            "max-catalog-result-bytes",
+            Positive,
+            "262144",
+            "Largest result of a discovery form, in bytes of JSON",
+        ),
+        flag("ca-file", Path, "", "PEM file of certificate authorities to trust besides the system's"),
+    ],
+};
+
+/// Stateful sessions.
+pub const SESSIONS: Group = Group {
+    heading: "Sessions",
+    flags: &[
+        flag("sessions", Switch, "false", "Offer sessions, which keep definitions between evaluations"),
+        flag("max-sessions", Positive, "64", "Open sessions"),
+        flag("max-sessions-per-owner", Positive, "max-sessions", "Open sessions of one owner"),
+        flag("session-ttl-ms", Positive, "1800000", "Longest life of a session"),
+        flag("session-idle-timeout-ms", Positive, "900000", "Longest rest of a session"),
+        flag("max-session-memory-bytes", Positive, "1048576", "Size of all bindings of a session"),
+        flag("max-session-binding-bytes", Positive, "262144", "Size of one binding"),
+        flag("max-session-bindings", Positive, "200", "Bindings of a session"),
+        flag("max-session-history-entry-bytes", Positive, "65536", "Size of *1, *2 and *3 each"),
+        flag("max-session-print-entries", Positive, "50", "Printed texts kept"),
+        flag("max-session-print-bytes", Positive, "65536", "Size of the printed texts kept"),
+        flag("max-session-tool-call-entries", Positive, "50", "Tool calls kept"),
+        flag("max-session-tool-call-bytes", Positive, "131072", "Size of the tool calls kept"),
+        flag("max-session-upstream-call-entries", Positive, "50", "Upstream calls kept"),
+        flag("max-session-upstream-call-bytes", Positive, "131072", "Size of the upstream calls kept"),
+    ],
+};
+
+/// Traces and the diagnostics tool.
+pub const DIAGNOSTICS: Group = Group {
+    heading: "Diagnostics",
+    flags: &[
+        flag("trace-dir", Path, "", "Folder for one trace file per call; without it nothing is traced"),
+        flag(
+            "trace-payloads",
+            Text,
+            "summary",
+            "none, summary or full: how much of programs and data is recorded",
+        ),
+        flag("trace-max-files", Positive, "1000", "Trace files kept"),
+        flag("debug-tool", Switch, "false", "Offer lisp_debug, which tells of recent calls"),
+        flag("debug-ring-size", Clamped, "500", "Calls remembered, 10 to 5000"),
+        flag("max-debug-response-bytes", Clamped, "65536", "Largest answer of lisp_debug, at least 4096"),
+    ],
+};
+
+/// The planner behind `lisp_task`.
+pub const PLANNER: Group = Group {
+    heading: "Planner",
+    flags: &[
+        flag("agentic", Switch, "false", "Offer lisp_task (needs upstreams)"),
+        flag("agentic-model", Text, "gemini-flash-lite", "Model alias or provider:model"),
+        flag("agentic-task-timeout-ms", Positive, "45000", "Time one task may take"),
+        flag("agentic-planner-timeout-ms", Positive, "15000", "Time one call of the model may take"),
+        flag("agentic-max-output-tokens", Positive, "1200", "Longest reply of the model"),
+        flag("agentic-max-result-bytes", Positive, "4096", "Longest answer of a task"),
+        flag("agentic-include-program", Switch, "true", "Show the programs in the answer"),
+        flag(
+            "agentic-trace-prompts",
+            Switch,
+            "false",
+            "Record prompts in traces (with --trace-payloads full)",
+        ),
+        flag("agentic-max-turns", Positive, "1", "Programs one task may run"),
+        flag("agentic-retry-turns", Text, "0", "Further programs after a failed one"),
+        flag("agentic-allow-writes", Switch, "false", "Allow upstreams that are not claimed to be read-only"),
+        flag("agentic-subagent-config", Path, "", "JSON file with prompt parts and turn counts"),
+        flag("agentic-capability-summary", Path, "", "Text that tells callers what tasks are possible"),
+        flag("agentic-capability-summary-max-bytes", Positive, "800", "Longest generated summary"),
+    ],
+};
+
+/// The HTTP listener.
+pub const HTTP: Group = Group {
+    heading: "HTTP",
+    flags: &[
+        flag("http", Switch, "false", "Listen on HTTP instead of stdio"),
+        flag("http-host", Text, "127.0.0.1", "Address to listen on"),
+        flag("http-port", HttpPositive, "7332", "Port to listen on"),
+        flag("http-path", Text, "/mcp", "Path of the MCP endpoint"),
+        flag("http-auth-token", Text, "", "Bearer token of at least 32 bytes; better in a file or variable"),
+        flag("http-auth-token-file", Path, "", "File of tokens, one a line: `token` or `name:token`"),
+        flag("http-disable-auth", Switch, "false", "No token; loopback only"),
+        flag("http-allowed-origin", List, "", "Origin of web pages that may connect; may be repeated"),
+        flag("http-tls-cert", Path, "", "PEM file with the certificate chain: serve HTTPS"),
+        flag("http-tls-key", Path, "", "PEM file with the certificate's private key"),
+        flag("http-request-timeout-ms", HttpPositive, "15000", "Longest wait for bytes of a request"),
+        flag("http-idle-timeout-ms", HttpPositive, "75000", "Longest rest of a kept-alive connection"),
+        flag("http-shutdown-grace-ms", HttpPositive, "10000", "Time for running calls when the server stops"),
+        flag("http-max-body-bytes", HttpPositive, "max-frame-bytes", "Largest request body"),
+        flag("http-max-connections", HttpPositive, "4096", "Open connections"),
+        flag("http-session-ttl-ms", HttpPositive, "3600000", "Longest life of an HTTP session"),
+        flag("http-session-idle-timeout-ms", HttpPositive, "900000", "Longest rest of an HTTP session"),
+        flag("http-max-sessions", HttpPositive, "256", "Open HTTP sessions"),
+        flag(
+            "http-max-sessions-per-owner",
+            HttpPositive,
+            "http-max-sessions",
+            "Open HTTP sessions of one owner",
+        ),
+        flag(
+            "http-max-in-flight-per-session",
+            HttpPositive,
+            "1024",
+            "Calls of one HTTP session at the same time",
+        ),
+        flag("http-auth-rate-limit", Switch, "true", "Block addresses that send wrong tokens"),
+        flag("http-auth-rate-limit-window-ms", HttpPositive, "60000", "Within which failures are counted"),
+        flag("http-auth-rate-limit-max-failures", HttpPositive, "5", "Failures that block"),
+        flag("http-auth-rate-limit-block-ms", HttpPositive, "60000", "Length of a block"),
+        flag("http-allow-unsafe-network", Switch, "false", "Forbids --http-disable-auth"),
+        flag("http-metrics", Switch, "false", "Serve metrics for Prometheus"),
+        flag("http-metrics-path", Text, "/metrics", "Path of the metrics"),
+        flag("http-instance-label", Text, "host name", "Name of this instance in logs and /ready"),
+        flag("console", Switch, "false", "Serve a page for operators at /console"),
+    ],
+};
+
+/// All groups, in the order of the help text.
+pub const ALL: [Group; 6] = [CORE, AGGREGATOR, SESSIONS, DIAGNOSTICS, PLANNER, HTTP];
+
+/// The option of that name.
+pub fn find(name: &str) -> Option<&'static Flag> {
+    ALL.iter().flat_map(|group| group.flags).find(|flag| flag.name == name)
+}

@@ -1,0 +1,196 @@
+//! The options of the HTTP listener, and the combinations that must not start.
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use ptc_host::credentials::Secret;
+
+use super::error::BootError;
+use super::settings::{Http, Limits, NamedToken, RateLimit};
+use super::values::Values;
+
+/// Least length of a token, in bytes.
+const MIN_TOKEN_BYTES: usize = 32;
+/// Largest token file that is read, in bytes.
+const MAX_TOKEN_FILE_BYTES: u64 = 1 << 20;
+
+/// Interprets the HTTP options; `None` unless `--http` is on. While it is off, nothing about them is an error.
+pub(super) fn resolve(
+    values: &mut Values<'_>,
+    limits: &Limits,
+    has_upstreams: bool,
+) -> Result<Option<Http>, BootError> {
+    if !values.switch("http", false) {
+        return Ok(None);
+    }
+    let host = host(values)?;
+    let path = absolute(values.text("http-path").unwrap_or_else(|| "/mcp".into()));
+    let metrics_path = absolute(values.text("http-metrics-path").unwrap_or_else(|| "/metrics".into()));
+    let console = values.switch("console", false);
+    let mut paths = vec!["/health", "/ready", &path, &metrics_path];
+    if console {
+        paths.push("/console");
+    }
+    if (1..paths.len()).any(|at| paths[..at].contains(&paths[at])) {
+        return Err(BootError::new("HTTP paths must be distinct"));
+    }
+    let tokens = tokens(values)?;
+    let auth_disabled = values.switch("http-disable-auth", false);
+    let unsafe_network = values.switch("http-allow-unsafe-network", false);
+    check_auth(host, &tokens, auth_disabled, unsafe_network, has_upstreams)?;
+    let port = values.positive_or("http-port", 7332)?;
+    let port = u16::try_from(port).map_err(|_| {
+        BootError::new(format!(
+            "--http-port / PTC_RUNNER_MCP_HTTP_PORT must be a port number from 1 to 65535, got: {port}"
+        ))
+    })?;
+    let tls = match (values.path("http-tls-cert"), values.path("http-tls-key")) {
+        (Some(cert), Some(key)) => Some((cert, key)),
+        (None, None) => None,
+        _ => return Err(BootError::new("--http-tls-cert and --http-tls-key must be given together")),
+    };
+    let max_sessions = values.size_or("http-max-sessions", 256)?;
+    let max_sessions_per_owner = values.size_or("http-max-sessions-per-owner", max_sessions)?;
+    if auth_disabled || tokens.is_empty() {
+        let message =
+            "HTTP requests are not authenticated: every program on this machine may call".to_owned();
+        values.warn("http_auth_disabled_loopback", message);
+    } else if tokens.len() == 1 && max_sessions_per_owner < max_sessions {
+        let message = format!(
+            "one token is one owner: its {max_sessions_per_owner} sessions are fewer than the {max_sessions} of the \
+             server"
+        );
+        values.warn("http_single_token_owner_cap_below_global", message);
+    }
+    let ms = |name, default| Ok::<_, BootError>(Duration::from_millis(values.positive_or(name, default)?));
+    Ok(Some(Http {
+        host,
+        port,
+        path,
+        auth_disabled,
+        allowed_origins: values.list("http-allowed-origin"),
+        tls,
+        request_timeout: ms("http-request-timeout-ms", 15_000)?,
+        idle_timeout: ms("http-idle-timeout-ms", 75_000)?,
+        shutdown_grace: ms("http-shutdown-grace-ms", 10_000)?,
+        max_body_bytes: values.size_or("http-max-body-bytes", limits.max_frame_bytes)?,
+        max_connections: values.size_or("http-max-connections", 4096)?,
+        session_ttl: ms("http-session-ttl-ms", 3_600_000)?,
+        session_idle: ms("http-session-idle-timeout-ms", 900_000)?,
+        max_sessions,
+        max_sessions_per_owner,
+        max_in_flight: values.size_or("http-max-in-flight-per-session", 1024)?,
+        rate_limit: rate_limit(values, !tokens.is_empty())?,
+        tokens,
+        metrics: values.switch("http-metrics", false),
+        metrics_path,
+        instance: values.text("http-instance-label").unwrap_or_else(host_name),
+        console,
+    }))
+}
+
+fn host(values: &Values<'_>) -> Result<IpAddr, BootError> {
+    let text = values.text("http-host").unwrap_or_else(|| "127.0.0.1".into());
+    if text.eq_ignore_ascii_case("localhost") {
+        return Ok(IpAddr::from([127, 0, 0, 1]));
+    }
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(&text);
+    bare.parse().map_err(|_| BootError::new("HTTP host must be an IP address or localhost"))
+}
+
+fn absolute(path: String) -> String {
+    if path.starts_with('/') { path } else { format!("/{path}") }
+}
+
+fn check_auth(
+    host: IpAddr,
+    tokens: &[NamedToken],
+    auth_disabled: bool,
+    unsafe_network: bool,
+    has_upstreams: bool,
+) -> Result<(), BootError> {
+    let refuse = |text: &str| Err(BootError::new(text));
+    if tokens.iter().any(|token| token.token.len() < MIN_TOKEN_BYTES) {
+        return refuse("HTTP auth token must be at least 32 characters");
+    }
+    if auth_disabled && unsafe_network {
+        return refuse("--http-disable-auth cannot be combined with --http-allow-unsafe-network");
+    }
+    if auth_disabled && !host.is_loopback() {
+        return refuse("--http-disable-auth is only permitted on loopback binds");
+    }
+    if !auth_disabled && tokens.is_empty() {
+        if !host.is_loopback() {
+            return refuse("HTTP auth token is required for non-loopback binds");
+        }
+        if has_upstreams {
+            return refuse(
+                "HTTP auth token is required when upstreams are configured; pass --http-disable-auth to let every \
+                 program on this machine use them",
+            );
+        }
+    }
+    Ok(())
+}
+
+fn tokens(values: &Values<'_>) -> Result<Vec<NamedToken>, BootError> {
+    let mut tokens = Vec::new();
+    if let Some(token) = values.text("http-auth-token") {
+        tokens.push(NamedToken { name: "default".into(), token: Secret::new(token) });
+    }
+    if let Some(path) = values.path("http-auth-token-file") {
+        tokens.extend(read_tokens(&path)?);
+    }
+    for (at, token) in tokens.iter().enumerate() {
+        if tokens[..at].iter().any(|other| other.name == token.name) {
+            return Err(BootError::new(format!("two HTTP auth tokens have the name {:?}", token.name)));
+        }
+    }
+    Ok(tokens)
+}
+
+fn read_tokens(path: &Path) -> Result<Vec<NamedToken>, BootError> {
+    use std::io::Read as _;
+    let fail = |detail: &dyn std::fmt::Display| {
+        BootError::new(format!("--http-auth-token-file {}: {detail}", path.display()))
+    };
+    let mut text = String::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(MAX_TOKEN_FILE_BYTES).read_to_string(&mut text))
+        .map_err(|error| fail(&error))?;
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let tokens: Vec<_> = lines
+        .map(|line| match line.split_once(':') {
+            Some((name, token)) => (name.trim(), token.trim()),
+            None => ("default", line),
+        })
+        .map(|(name, token)| NamedToken { name: name.to_owned(), token: Secret::new(token) })
+        .collect();
+    if tokens.is_empty() {
+        return Err(fail(&"the file holds no token"));
+    }
+    if tokens.iter().any(|token| token.name.is_empty()) {
+        return Err(fail(&"a token has an empty name"));
+    }
+    Ok(tokens)
+}
+
+fn rate_limit(values: &mut Values<'_>, has_tokens: bool) -> Result<Option<RateLimit>, BootError> {
+    let limit = RateLimit {
+        window: Duration::from_millis(values.positive_or("http-auth-rate-limit-window-ms", 60_000)?),
+        max_failures: u32::try_from(values.positive_or("http-auth-rate-limit-max-failures", 5)?)
+            .unwrap_or(u32::MAX),
+        block: Duration::from_millis(values.positive_or("http-auth-rate-limit-block-ms", 60_000)?),
+    };
+    Ok((values.switch("http-auth-rate-limit", true) && has_tokens).then_some(limit))
+}
+
+fn host_name() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .or_else(|_| std::fs::read_to_string("/etc/hostname"))
+        .map(|name| name.trim().to_owned())
+        .ok()
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "localhost".into())
+}

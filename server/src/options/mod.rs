@@ -1,0 +1,20 @@
+//! Flags, environment variables and what they mean.
+//!
+//! [`flags`] is the one table of all options. [`command`] makes clap arguments of it, [`values`] reads one option under
+//! the precedence command line > environment > default, and [`settings`] holds what comes out: plain typed fields.
+//! Nothing else in the server looks at an argument or at a `PTC_RUNNER_MCP_…` variable.
+
+pub mod command;
+pub mod error;
+pub mod flags;
+pub mod settings;
+pub mod values;
+
+mod http;
+mod resolve;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::{BootError, BootWarning};
+pub use settings::Settings;

@@ -1,0 +1,211 @@
+//! From options to [`Settings`].
+
+use std::path::Path;
+use std::time::Duration;
+
+use clap::ArgMatches;
+use ptc_host::config::{ProcessEnv, SERVER_VARIABLE, locate};
+
+use super::error::BootError;
+use super::settings::{
+    Aggregator, CatalogMode, Diagnostics, Limits, LogLevel, PayloadPolicy, Planner, Profile, Sessions,
+    Settings,
+};
+use super::values::Values;
+
+/// Steps a program may take for each second of its time limit (ruling 4).
+const STEPS_PER_SECOND: u64 = 25_000_000;
+
+impl Settings {
+    /// Interprets the options of `matches` in the environment `env`.
+    ///
+    /// # Errors
+    /// The first option that makes a start impossible.
+    pub fn resolve(matches: &ArgMatches, mut env: ProcessEnv) -> Result<Settings, BootError> {
+        if let Some(path) = Values::new(matches, &env).path("env-file") {
+            env.add_file(&path)?;
+        }
+        let mut values = Values::new(matches, &env);
+        let log_level = log_level(&values);
+        let aggregator = aggregator(&mut values, &env)?;
+        let planner = planner(&mut values, &aggregator)?;
+        let diagnostics = diagnostics(&mut values)?;
+        let profile = profile(&values, &diagnostics)?;
+        let limits = limits(&values, aggregator.config.is_some(), profile)?;
+        let sessions = sessions(&mut values)?;
+        let http = super::http::resolve(&mut values, &limits, aggregator.config.is_some())?;
+        let warnings = values.into_warnings();
+        Ok(Settings {
+            limits,
+            profile,
+            log_level,
+            aggregator,
+            sessions,
+            diagnostics,
+            planner,
+            http,
+            env,
+            warnings,
+        })
+    }
+}
+
+fn milliseconds(number: u64) -> Duration {
+    Duration::from_millis(number)
+}
+
+fn log_level(values: &Values<'_>) -> LogLevel {
+    match values.text("log-level").unwrap_or_default().to_ascii_lowercase().as_str() {
+        "debug" => LogLevel::Debug,
+        "warn" | "warning" => LogLevel::Warn,
+        "error" => LogLevel::Error,
+        _ => LogLevel::Info,
+    }
+}
+
+fn limits(values: &Values<'_>, aggregator: bool, profile: Profile) -> Result<Limits, BootError> {
+    let (default_timeout, default_memory) =
+        if aggregator { (10_000, 104_857_600) } else { (1_000, 10_485_760) };
+    let timeout_ms = values.positive_or("program-timeout-ms", default_timeout)?;
+    let default_steps = (STEPS_PER_SECOND / 1000).saturating_mul(timeout_ms);
+    let default_result = match profile {
+        Profile::Slim => 16 << 10,
+        Profile::Structured => 32 << 10,
+        Profile::Debug => 128 << 10,
+    };
+    Ok(Limits {
+        max_frame_bytes: values.size_or("max-frame-bytes", 8_388_608)?,
+        max_program_bytes: values.size_or("max-program-bytes", 65_536)?,
+        max_context_bytes: values.size_or("max-context-bytes", 4_194_304)?,
+        max_concurrent_calls: values.size_or("max-concurrent-calls", 1024)?,
+        program_timeout: milliseconds(timeout_ms),
+        program_memory_bytes: values.positive_or("program-memory-limit-bytes", default_memory)?,
+        program_steps: values.positive_or("program-step-limit", default_steps)?,
+        max_total_memory_bytes: values.positive("max-total-memory-bytes")?,
+        max_result_bytes: values.size_or("max-result-bytes", default_result)?,
+    })
+}
+
+fn profile(values: &Values<'_>, diagnostics: &Diagnostics) -> Result<Profile, BootError> {
+    match values.text("response-profile").as_deref() {
+        None if diagnostics.debug_tool => Ok(Profile::Debug),
+        None | Some("slim") => Ok(Profile::Slim),
+        Some("structured") => Ok(Profile::Structured),
+        Some("debug") => Ok(Profile::Debug),
+        Some(other) => Err(BootError::new(format!("invalid MCP response profile: {other:?}"))),
+    }
+}
+
+fn aggregator(values: &mut Values<'_>, env: &ProcessEnv) -> Result<Aggregator, BootError> {
+    let named = values.path("upstreams-config");
+    // The variable is asked for by `locate`, which must know what named the file.
+    let from_variable = env.get(SERVER_VARIABLE).map(Path::new) == named.as_deref();
+    let config = locate(named.as_deref().filter(|_| !from_variable), Some(SERVER_VARIABLE), env);
+    let catalog_mode = match values.text("catalog-mode").as_deref() {
+        None | Some("auto") => CatalogMode::Auto,
+        Some("inline") => CatalogMode::Inline,
+        Some("lazy") => CatalogMode::Lazy,
+        Some(other) => {
+            let message = format!("--catalog-mode must be auto, inline or lazy, got: {other:?}; using auto");
+            values.warn("catalog_mode_invalid", message);
+            CatalogMode::Auto
+        }
+    };
+    Ok(Aggregator {
+        config,
+        read_only: values.switch("aggregator-read-only", false),
+        call_timeout: milliseconds(values.positive_or("upstream-call-timeout-ms", 5_000)?),
+        max_response_bytes: values.size_or("max-upstream-response-bytes", 2_097_152)?,
+        max_calls: values.positive_or("max-upstream-calls-per-program", 50)?,
+        catalog_mode,
+        inline_max_chars: values.size_or("catalog-inline-max-chars", 800)?,
+        inline_max_tools: values.size_or("catalog-inline-max-tools", 8)?,
+        max_catalog_ops: values.positive_or("max-catalog-ops-per-program", 25)?,
+        max_catalog_result_bytes: values.size_or("max-catalog-result-bytes", 262_144)?,
+        ca_file: values.path("ca-file"),
+    })
+}
+
+fn sessions(values: &mut Values<'_>) -> Result<Sessions, BootError> {
+    let max = values.size_or("max-sessions", 64)?;
+    Ok(Sessions {
+        enabled: values.switch("sessions", false),
+        max,
+        max_per_owner: values.size_or("max-sessions-per-owner", max)?,
+        ttl: milliseconds(values.positive_or("session-ttl-ms", 1_800_000)?),
+        idle: milliseconds(values.positive_or("session-idle-timeout-ms", 900_000)?),
+        memory_bytes: values.positive_or("max-session-memory-bytes", 1_048_576)?,
+        binding_bytes: values.positive_or("max-session-binding-bytes", 262_144)?,
+        bindings: values.size_or("max-session-bindings", 200)?,
+        history_entry_bytes: values.positive_or("max-session-history-entry-bytes", 65_536)?,
+        print_entries: values.size_or("max-session-print-entries", 50)?,
+        print_bytes: values.positive_or("max-session-print-bytes", 65_536)?,
+        tool_call_entries: values.size_or("max-session-tool-call-entries", 50)?,
+        tool_call_bytes: values.positive_or("max-session-tool-call-bytes", 131_072)?,
+        upstream_call_entries: values.size_or("max-session-upstream-call-entries", 50)?,
+        upstream_call_bytes: values.positive_or("max-session-upstream-call-bytes", 131_072)?,
+    })
+}
+
+fn diagnostics(values: &mut Values<'_>) -> Result<Diagnostics, BootError> {
+    let payloads = match values.text("trace-payloads").map(|text| text.to_ascii_lowercase()).as_deref() {
+        None | Some("summary") => PayloadPolicy::Summary,
+        Some("none") => PayloadPolicy::None,
+        Some("full") => PayloadPolicy::Full,
+        Some(other) => {
+            let message =
+                format!("--trace-payloads must be none, summary or full, got: {other:?}; using summary");
+            values.warn("trace_payloads_invalid", message);
+            PayloadPolicy::Summary
+        }
+    };
+    let bounded = |number| usize::try_from(number).unwrap_or(usize::MAX);
+    Ok(Diagnostics {
+        trace_dir: values.path("trace-dir"),
+        payloads,
+        trace_max_files: values.size_or("trace-max-files", 1000)?,
+        debug_tool: values.switch("debug-tool", false),
+        ring_size: bounded(values.clamped("debug-ring-size", 500, 10, 5000, "debug_ring_size_clamped")),
+        max_response_bytes: bounded(values.clamped(
+            "max-debug-response-bytes",
+            65_536,
+            4096,
+            u64::from(u32::MAX),
+            "max_debug_response_bytes_clamped",
+        )),
+    })
+}
+
+fn planner(values: &mut Values<'_>, aggregator: &Aggregator) -> Result<Planner, BootError> {
+    let planner = Planner {
+        enabled: values.switch("agentic", false),
+        model: values.text("agentic-model").unwrap_or_else(|| "gemini-flash-lite".into()),
+        task_timeout: milliseconds(values.positive_or("agentic-task-timeout-ms", 45_000)?),
+        planner_timeout: milliseconds(values.positive_or("agentic-planner-timeout-ms", 15_000)?),
+        max_output_tokens: values.positive_or("agentic-max-output-tokens", 1200)?,
+        max_result_bytes: values.size_or("agentic-max-result-bytes", 4096)?,
+        include_program: values.switch("agentic-include-program", true),
+        trace_prompts: values.switch("agentic-trace-prompts", false),
+        max_turns: values.positive("agentic-max-turns")?,
+        retry_turns: values.text("agentic-retry-turns").and_then(|text| text.parse().ok()),
+        allow_writes: values.switch("agentic-allow-writes", false),
+        subagent_config: values.path("agentic-subagent-config"),
+        capability_summary: values.path("agentic-capability-summary"),
+        capability_summary_max_bytes: values.size_or("agentic-capability-summary-max-bytes", 800)?,
+    };
+    let invalid = |detail: &str| Err(BootError::new(format!("agentic configuration invalid: {detail}")));
+    if planner.allow_writes && !planner.enabled {
+        return invalid("--agentic-allow-writes requires --agentic.");
+    }
+    if planner.enabled && aggregator.config.is_some() && !aggregator.read_only && !planner.allow_writes {
+        return invalid(
+            "configured upstream access is not asserted read-only. Pass --aggregator-read-only if no upstream tool \
+             changes anything, or --agentic-allow-writes to let tasks change things.",
+        );
+    }
+    if planner.enabled && aggregator.config.is_none() {
+        let message = "--agentic needs configured upstreams; lisp_task is not offered".to_owned();
+        values.warn("agentic_without_aggregator", message);
+    }
+    Ok(planner)
+}

@@ -1,0 +1,310 @@
+//! What the options say, in plain typed fields. Times are [`Duration`]s, sizes are bytes.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ptc_host::config::{ConfigLocation, ProcessEnv};
+use ptc_host::credentials::Secret;
+
+use super::error::BootWarning;
+
+/// How much of a result clients see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Profile {
+    /// Text only.
+    Slim,
+    /// A compact structured result and short text.
+    Structured,
+    /// Everything, mirrored in the text.
+    Debug,
+}
+
+impl Profile {
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Profile::Slim => "slim",
+            Profile::Structured => "structured",
+            Profile::Debug => "debug",
+        }
+    }
+}
+
+/// Least severe log lines to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogLevel {
+    /// Everything.
+    Debug,
+    /// The life of calls and connections.
+    Info,
+    /// What somebody should look at.
+    Warn,
+    /// What failed.
+    Error,
+}
+
+/// Whether tool descriptions list the upstreams' tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CatalogMode {
+    /// If they are few.
+    Auto,
+    /// Always.
+    Inline,
+    /// Never.
+    Lazy,
+}
+
+/// How much of programs and data is recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PayloadPolicy {
+    /// Sizes and hashes.
+    None,
+    /// Previews and shapes as well.
+    Summary,
+    /// Everything.
+    Full,
+}
+
+/// Limits of every evaluation.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Longest stdio line.
+    pub max_frame_bytes: usize,
+    /// Longest program.
+    pub max_program_bytes: usize,
+    /// Largest `context`.
+    pub max_context_bytes: usize,
+    /// Calls at the same time.
+    pub max_concurrent_calls: usize,
+    /// Time of one program.
+    pub program_timeout: Duration,
+    /// Memory of one program.
+    pub program_memory_bytes: u64,
+    /// Steps of one program.
+    pub program_steps: u64,
+    /// Memory of everything together; `None`: half of what there is.
+    pub max_total_memory_bytes: Option<u64>,
+    /// Longest result text.
+    pub max_result_bytes: usize,
+}
+
+/// Upstreams and discovery.
+#[derive(Debug, Clone)]
+pub struct Aggregator {
+    /// The upstreams file; its presence is what turns aggregator mode on.
+    pub config: Option<ConfigLocation>,
+    /// The operator's claim.
+    pub read_only: bool,
+    /// Time of one call.
+    pub call_timeout: Duration,
+    /// Largest reply.
+    pub max_response_bytes: usize,
+    /// Calls of one program.
+    pub max_calls: u64,
+    /// Whether descriptions list tools.
+    pub catalog_mode: CatalogMode,
+    /// Characters above which `auto` is lazy.
+    pub inline_max_chars: usize,
+    /// Tools above which `auto` is lazy.
+    pub inline_max_tools: usize,
+    /// Discovery forms of one program.
+    pub max_catalog_ops: u64,
+    /// Largest discovery result.
+    pub max_catalog_result_bytes: usize,
+    /// Further certificate authorities.
+    pub ca_file: Option<PathBuf>,
+}
+
+/// Stateful sessions.
+#[derive(Debug, Clone)]
+pub struct Sessions {
+    /// Whether they are offered.
+    pub enabled: bool,
+    /// Open sessions.
+    pub max: usize,
+    /// Open sessions of one owner.
+    pub max_per_owner: usize,
+    /// Longest life.
+    pub ttl: Duration,
+    /// Longest rest.
+    pub idle: Duration,
+    /// Size of all bindings.
+    pub memory_bytes: u64,
+    /// Size of one binding.
+    pub binding_bytes: u64,
+    /// Number of bindings.
+    pub bindings: usize,
+    /// Size of one history entry.
+    pub history_entry_bytes: u64,
+    /// Prints kept.
+    pub print_entries: usize,
+    /// Size of prints kept.
+    pub print_bytes: u64,
+    /// Tool calls kept.
+    pub tool_call_entries: usize,
+    /// Size of tool calls kept.
+    pub tool_call_bytes: u64,
+    /// Upstream calls kept.
+    pub upstream_call_entries: usize,
+    /// Size of upstream calls kept.
+    pub upstream_call_bytes: u64,
+}
+
+/// Traces and `lisp_debug`.
+#[derive(Debug, Clone)]
+pub struct Diagnostics {
+    /// Folder of trace files.
+    pub trace_dir: Option<PathBuf>,
+    /// What records may hold.
+    pub payloads: PayloadPolicy,
+    /// Trace files kept.
+    pub trace_max_files: usize,
+    /// Whether `lisp_debug` is offered.
+    pub debug_tool: bool,
+    /// Calls remembered.
+    pub ring_size: usize,
+    /// Largest answer.
+    pub max_response_bytes: usize,
+}
+
+/// The planner behind `lisp_task`.
+#[derive(Debug, Clone)]
+pub struct Planner {
+    /// Whether it is offered.
+    pub enabled: bool,
+    /// Model alias or `provider:model`.
+    pub model: String,
+    /// Time of a task.
+    pub task_timeout: Duration,
+    /// Time of one call of the model.
+    pub planner_timeout: Duration,
+    /// Longest reply.
+    pub max_output_tokens: u64,
+    /// Longest answer.
+    pub max_result_bytes: usize,
+    /// Whether answers show programs.
+    pub include_program: bool,
+    /// Whether traces may hold prompts.
+    pub trace_prompts: bool,
+    /// Programs of a task, where given: the planner's JSON file comes next, then 1.
+    pub max_turns: Option<u64>,
+    /// Further programs after a failure, where given; then the file, then 0.
+    pub retry_turns: Option<u64>,
+    /// Whether upstreams that may write are allowed.
+    pub allow_writes: bool,
+    /// JSON file with prompt parts.
+    pub subagent_config: Option<PathBuf>,
+    /// Text file with the capability summary.
+    pub capability_summary: Option<PathBuf>,
+    /// Longest generated summary.
+    pub capability_summary_max_bytes: usize,
+}
+
+/// A bearer token and the principal it stands for.
+#[derive(Debug, Clone)]
+pub struct NamedToken {
+    /// Name of the principal.
+    pub name: String,
+    /// The token.
+    pub token: Secret,
+}
+
+/// The failed-auth limiter.
+#[derive(Debug, Clone, Copy)]
+pub struct RateLimit {
+    /// Within which failures are counted.
+    pub window: Duration,
+    /// Failures that block.
+    pub max_failures: u32,
+    /// Length of a block.
+    pub block: Duration,
+}
+
+/// The HTTP listener.
+#[derive(Debug, Clone)]
+pub struct Http {
+    /// Address to bind.
+    pub host: IpAddr,
+    /// Port to bind.
+    pub port: u16,
+    /// Path of the MCP endpoint.
+    pub path: String,
+    /// Tokens; empty where no authentication is asked for.
+    pub tokens: Vec<NamedToken>,
+    /// Whether authentication was switched off on purpose.
+    pub auth_disabled: bool,
+    /// Origins of web pages that may connect, as given.
+    pub allowed_origins: Vec<String>,
+    /// PEM files of certificate chain and private key.
+    pub tls: Option<(PathBuf, PathBuf)>,
+    /// Longest wait for bytes of a request.
+    pub request_timeout: Duration,
+    /// Longest rest of a connection.
+    pub idle_timeout: Duration,
+    /// Time for running calls at shutdown.
+    pub shutdown_grace: Duration,
+    /// Largest body.
+    pub max_body_bytes: usize,
+    /// Open connections.
+    pub max_connections: usize,
+    /// Longest life of a session.
+    pub session_ttl: Duration,
+    /// Longest rest of a session.
+    pub session_idle: Duration,
+    /// Open sessions.
+    pub max_sessions: usize,
+    /// Open sessions of one owner.
+    pub max_sessions_per_owner: usize,
+    /// Calls of one session.
+    pub max_in_flight: usize,
+    /// The limiter, unless it is off.
+    pub rate_limit: Option<RateLimit>,
+    /// Whether metrics are served.
+    pub metrics: bool,
+    /// Path of the metrics.
+    pub metrics_path: String,
+    /// Name of this instance.
+    pub instance: String,
+    /// Whether the operators' page is served.
+    pub console: bool,
+}
+
+impl Http {
+    /// Whether the listener can be reached from this machine only.
+    pub fn is_loopback(&self) -> bool {
+        self.host.is_loopback()
+    }
+}
+
+/// All settings of a server.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Limits of evaluations.
+    pub limits: Limits,
+    /// The response profile.
+    pub profile: Profile,
+    /// The log level.
+    pub log_level: LogLevel,
+    /// Upstreams.
+    pub aggregator: Aggregator,
+    /// Sessions.
+    pub sessions: Sessions,
+    /// Traces and `lisp_debug`.
+    pub diagnostics: Diagnostics,
+    /// The planner.
+    pub planner: Planner,
+    /// The listener; `None` means stdio.
+    pub http: Option<Http>,
+    /// The environment, with the env file on top.
+    pub env: ProcessEnv,
+    /// What was odd about the options.
+    pub warnings: Vec<BootWarning>,
+}
+
+impl Settings {
+    /// Whether upstreams are configured.
+    pub fn is_aggregator(&self) -> bool {
+        self.aggregator.config.is_some()
+    }
+}

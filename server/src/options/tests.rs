@@ -1,0 +1,221 @@
+//! Options as an operator writes them.
+
+use std::ffi::OsString;
+
+use clap::Command;
+use ptc_host::config::ProcessEnv;
+
+use super::command::{arguments, spell_out_switches};
+use super::error::BootError;
+use super::flags::{ALL, Kind};
+use super::settings::{CatalogMode, LogLevel, PayloadPolicy, Profile, Settings};
+
+fn resolve(arguments_given: &[&str], env: &[(&str, &str)]) -> Result<Settings, BootError> {
+    let given = std::iter::once("start").chain(arguments_given.iter().copied()).map(OsString::from);
+    let matches = Command::new("start")
+        .args(arguments(&ALL))
+        .try_get_matches_from(spell_out_switches(given))
+        .map_err(|error| BootError::new(error.to_string()))?;
+    Settings::resolve(&matches, ProcessEnv::from_iter(env.iter().copied()))
+}
+
+fn refused(arguments_given: &[&str], env: &[(&str, &str)]) -> String {
+    resolve(arguments_given, env).expect_err("refused").to_string()
+}
+
+#[test]
+fn defaults() {
+    let settings = resolve(&[], &[]).unwrap();
+    assert_eq!(settings.limits.max_frame_bytes, 8_388_608);
+    assert_eq!(settings.limits.max_concurrent_calls, 1024);
+    assert_eq!(settings.limits.program_timeout.as_millis(), 1000);
+    assert_eq!(settings.limits.program_steps, 25_000_000);
+    assert_eq!(settings.limits.program_memory_bytes, 10_485_760);
+    assert_eq!(settings.limits.max_result_bytes, 16_384);
+    assert_eq!((settings.profile, settings.log_level), (Profile::Slim, LogLevel::Info));
+    assert!(settings.http.is_none() && !settings.is_aggregator() && !settings.sessions.enabled);
+    assert_eq!(settings.warnings, []);
+}
+
+#[test]
+fn every_option_works_as_flag_and_as_variable() {
+    for flag in ALL.iter().flat_map(|group| group.flags) {
+        let value = match flag.kind {
+            Kind::Positive | Kind::HttpPositive | Kind::Clamped => "50",
+            Kind::Switch => "false",
+            _ => continue,
+        };
+        let given = format!("--{}={value}", flag.name);
+        assert!(resolve(&[&given], &[]).is_ok(), "{given}");
+        assert!(resolve(&[], &[(&flag.variable(), value)]).is_ok(), "{}", flag.variable());
+        assert!(resolve(&[], &[(&flag.variable(), "")]).is_ok(), "an empty variable is not set");
+    }
+}
+
+#[test]
+fn the_command_line_beats_the_environment_and_the_last_flag_wins() {
+    let env = [("PTC_RUNNER_MCP_MAX_PROGRAM_BYTES", "10"), ("PTC_RUNNER_MCP_SESSIONS", "yes")];
+    assert_eq!(resolve(&[], &env).unwrap().limits.max_program_bytes, 10);
+    assert!(resolve(&[], &env).unwrap().sessions.enabled);
+    let settings =
+        resolve(&["--max-program-bytes", "20", "--max-program-bytes=30", "--no-sessions"], &env).unwrap();
+    assert_eq!(settings.limits.max_program_bytes, 30);
+    assert!(!settings.sessions.enabled);
+    for on in [&["--sessions"][..], &["--sessions=on"], &["--no-sessions", "--sessions=1"]] {
+        assert!(resolve(on, &[]).unwrap().sessions.enabled, "{on:?}");
+    }
+    let odd = resolve(&["--sessions=maybe"], &[]).unwrap();
+    assert!(!odd.sessions.enabled && odd.warnings[0].message.contains("maybe"));
+}
+
+#[test]
+fn wrong_integers_fail_the_start() {
+    let text = |got: &str| {
+        format!("--max-frame-bytes / PTC_RUNNER_MCP_MAX_FRAME_BYTES must be a positive integer, got: {got}")
+    };
+    assert_eq!(refused(&["--max-frame-bytes", "64mb"], &[]), text("\"64mb\""));
+    assert_eq!(refused(&["--max-frame-bytes", "0"], &[]), text("0"));
+    assert_eq!(refused(&["--max-frame-bytes", "-5"], &[]), text("-5"));
+    assert_eq!(refused(&[], &[("PTC_RUNNER_MCP_MAX_FRAME_BYTES", "1.5")]), text("\"1.5\""));
+    assert!(refused(&["--max-sesions", "3"], &[]).contains("--max-sesions"));
+    assert!(refused(&["stray"], &[]).contains("stray"));
+}
+
+#[test]
+fn words_out_of_a_fixed_set() {
+    assert_eq!(refused(&["--response-profile", "Debug"], &[]), "invalid MCP response profile: \"Debug\"");
+    let settings = resolve(
+        &[
+            "--response-profile",
+            " structured ",
+            "--catalog-mode=x",
+            "--trace-payloads=FULL",
+            "--log-level=WARNING",
+        ],
+        &[],
+    )
+    .unwrap();
+    assert_eq!((settings.profile, settings.limits.max_result_bytes), (Profile::Structured, 32_768));
+    assert_eq!(settings.aggregator.catalog_mode, CatalogMode::Auto);
+    assert_eq!(settings.warnings[0].event, "catalog_mode_invalid");
+    assert_eq!(settings.diagnostics.payloads, PayloadPolicy::Full);
+    assert_eq!(settings.log_level, LogLevel::Warn);
+    let debug =
+        resolve(&["--debug-tool", "--debug-ring-size=1", "--max-debug-response-bytes=nope"], &[]).unwrap();
+    assert_eq!((debug.profile, debug.limits.max_result_bytes), (Profile::Debug, 131_072));
+    assert_eq!((debug.diagnostics.ring_size, debug.diagnostics.max_response_bytes), (10, 65_536));
+    assert_eq!(debug.warnings[0].event, "debug_ring_size_clamped");
+}
+
+#[test]
+fn an_upstreams_file_changes_two_defaults() {
+    let settings = resolve(&["--upstreams-config", "/nowhere/u.json"], &[]).unwrap();
+    assert!(settings.is_aggregator());
+    assert_eq!(settings.limits.program_timeout.as_millis(), 10_000);
+    assert_eq!(settings.limits.program_steps, 250_000_000);
+    assert_eq!(settings.limits.program_memory_bytes, 104_857_600);
+    let variable = resolve(&[], &[("PTC_RUNNER_MCP_UPSTREAMS", "/nowhere/v.json")]).unwrap();
+    let location = variable.aggregator.config.unwrap();
+    assert_eq!(location.path.to_str(), Some("/nowhere/v.json"));
+    assert_eq!(location.named_by.to_string(), "named by PTC_RUNNER_MCP_UPSTREAMS");
+}
+
+#[test]
+fn the_planner_needs_a_word_about_writes() {
+    assert_eq!(
+        refused(&["--agentic-allow-writes"], &[]),
+        "agentic configuration invalid: --agentic-allow-writes requires --agentic."
+    );
+    let config = "--upstreams-config=/nowhere/u.json";
+    assert!(
+        refused(&["--agentic", config], &[]).starts_with(
+            "agentic configuration invalid: configured upstream access is not asserted read-only."
+        )
+    );
+    assert!(resolve(&["--agentic", config, "--aggregator-read-only"], &[]).is_ok());
+    assert_eq!(resolve(&["--agentic"], &[]).unwrap().warnings[0].event, "agentic_without_aggregator");
+    assert_eq!(resolve(&["--agentic-retry-turns=x"], &[]).unwrap().planner.retry_turns, None);
+}
+
+#[test]
+fn http_is_checked_only_when_it_is_on() {
+    let wrong = ["--http-port=7332x", "--http-host=example.com", "--http-auth-token=short"];
+    assert!(resolve(&wrong, &[]).unwrap().http.is_none());
+    assert!(refused(&["--http", wrong[0]], &[]).ends_with("must be a positive integer, got: \"7332x\""));
+    assert_eq!(refused(&["--http", wrong[1]], &[]), "HTTP host must be an IP address or localhost");
+    assert_eq!(refused(&["--http", wrong[2]], &[]), "HTTP auth token must be at least 32 characters");
+    assert_eq!(refused(&["--http", "--http-path=health"], &[]), "HTTP paths must be distinct");
+    assert_eq!(
+        refused(&["--http", "--http-host=0.0.0.0"], &[]),
+        "HTTP auth token is required for non-loopback binds"
+    );
+    assert_eq!(
+        refused(&["--http", "--http-disable-auth", "--http-host=0.0.0.0"], &[]),
+        "--http-disable-auth is only permitted on loopback binds"
+    );
+    assert_eq!(
+        refused(&["--http", "--http-disable-auth", "--http-allow-unsafe-network"], &[]),
+        "--http-disable-auth cannot be combined with --http-allow-unsafe-network"
+    );
+    assert!(refused(&["--http", "--upstreams-config=/x"], &[]).starts_with("HTTP auth token is required"));
+    let http = resolve(&["--http", "--http-host=LOCALHOST", "--http-path=rpc", "--max-frame-bytes=77"], &[]);
+    let http = http.unwrap().http.unwrap();
+    assert!(http.is_loopback() && http.tokens.is_empty() && http.rate_limit.is_none());
+    assert_eq!((http.path.as_str(), http.max_body_bytes, http.max_in_flight), ("/rpc", 77, 1024));
+    assert_eq!(http.max_sessions_per_owner, http.max_sessions);
+}
+
+#[test]
+fn origins_on_the_command_line_replace_the_variable_and_add_up() {
+    let env = [("PTC_RUNNER_MCP_HTTP_ALLOWED_ORIGIN", "https://env.example")];
+    let origins = |given: &[&str]| {
+        let given: Vec<_> = [&["--http"], given].concat();
+        resolve(&given, &env).unwrap().http.unwrap().allowed_origins
+    };
+    assert_eq!(origins(&[]), ["https://env.example"]);
+    assert_eq!(
+        origins(&[
+            "--http-allowed-origin",
+            " https://a.example, ,https://b.example",
+            "--http-allowed-origin=http://c"
+        ]),
+        ["https://a.example", "https://b.example", "http://c"]
+    );
+}
+
+#[test]
+fn token_files_name_principals() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tokens");
+    let given = format!("--http-auth-token-file={}", path.display());
+    let (one, two) = ("1".repeat(32), "2".repeat(32));
+    std::fs::write(&path, format!("# ours\n\nalice:{one}\nbob: {two}\n")).unwrap();
+    let http = resolve(&["--http", &given], &[]).unwrap().http.unwrap();
+    assert_eq!(http.tokens.iter().map(|token| token.name.as_str()).collect::<Vec<_>>(), ["alice", "bob"]);
+    assert!(http.tokens[1].token.matches(two.as_bytes()) && http.rate_limit.is_some());
+    for (content, part) in [("", "no token"), (":x", "empty name"), ("short", "32 characters")] {
+        std::fs::write(&path, content).unwrap();
+        let text = refused(&["--http", &given], &[]);
+        assert!(text.contains(part), "{text}");
+    }
+    std::fs::write(&path, format!("{one}\n{two}\n")).unwrap();
+    assert!(refused(&["--http", &given], &[]).contains("two HTTP auth tokens"));
+    std::fs::remove_file(&path).unwrap();
+    assert!(refused(&["--http", &given], &[]).contains("No such file"));
+}
+
+#[test]
+fn tls_needs_both_files() {
+    assert!(refused(&["--http", "--http-tls-cert=c.pem"], &[]).contains("given together"));
+}
+
+#[test]
+fn an_env_file_adds_variables() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("env");
+    std::fs::write(&path, "A_TOKEN=abc\n").unwrap();
+    let settings = resolve(&["--env-file", path.to_str().unwrap()], &[]).unwrap();
+    assert_eq!(settings.env.text("A_TOKEN"), Some("abc"));
+    std::fs::write(&path, "PTC_RUNNER_MCP_HTTP=1\n").unwrap();
+    assert!(refused(&["--env-file", path.to_str().unwrap()], &[]).contains("line 1"));
+}

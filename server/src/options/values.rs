@@ -1,0 +1,142 @@
+//! Reads single options: command line > environment > default.
+
+use std::path::PathBuf;
+
+use clap::ArgMatches;
+use ptc_host::config::ProcessEnv;
+
+use super::error::{BootError, BootWarning};
+use super::flags::{self, Flag};
+
+/// The options of one start, not yet interpreted. Collects warnings as they are read.
+pub struct Values<'a> {
+    matches: &'a ArgMatches,
+    env: &'a ProcessEnv,
+    warnings: Vec<BootWarning>,
+}
+
+impl<'a> Values<'a> {
+    /// Reads from these arguments and this environment.
+    pub fn new(matches: &'a ArgMatches, env: &'a ProcessEnv) -> Self {
+        Values { matches, env, warnings: Vec::new() }
+    }
+
+    /// The warnings so far.
+    pub fn into_warnings(self) -> Vec<BootWarning> {
+        self.warnings
+    }
+
+    /// Records something odd.
+    pub fn warn(&mut self, event: &'static str, message: String) {
+        self.warnings.push(BootWarning { event, message });
+    }
+
+    /// The option's text; `None` where it is not given, or given as an empty variable.
+    pub fn text(&self, name: &str) -> Option<String> {
+        let flag = flag(name);
+        // An option that the sub-command does not have is looked up in the environment only.
+        let given = self.matches.try_get_one::<std::ffi::OsString>(name).ok().flatten();
+        let text = match given {
+            Some(given) => given.to_string_lossy().into_owned(),
+            None => self.env.get(&flag.variable())?.to_string_lossy().into_owned(),
+        };
+        let trimmed = text.trim();
+        (!trimmed.is_empty()).then(|| trimmed.to_owned())
+    }
+
+    /// The option as a path, byte for byte.
+    pub fn path(&self, name: &str) -> Option<PathBuf> {
+        let flag = flag(name);
+        let given = self.matches.try_get_one::<std::ffi::OsString>(name).ok().flatten();
+        let path = match given {
+            Some(given) => PathBuf::from(given),
+            None => PathBuf::from(self.env.get(&flag.variable())?),
+        };
+        (!path.as_os_str().is_empty()).then_some(path)
+    }
+
+    /// All entries of a list. One on the command line replaces the variable; entries are trimmed, empty ones dropped.
+    pub fn list(&self, name: &str) -> Vec<String> {
+        let flag = flag(name);
+        let given = self.matches.try_get_many::<std::ffi::OsString>(name).ok().flatten();
+        let texts: Vec<String> = match given {
+            Some(given) => given.map(|text| text.to_string_lossy().into_owned()).collect(),
+            None => self
+                .env
+                .get(&flag.variable())
+                .map(|text| text.to_string_lossy().into_owned())
+                .into_iter()
+                .collect(),
+        };
+        let entries = texts.iter().flat_map(|text| text.split(',')).map(str::trim);
+        entries.filter(|entry| !entry.is_empty()).map(str::to_owned).collect()
+    }
+
+    /// An integer of at least 1, if the option is given.
+    ///
+    /// # Errors
+    /// If it is given as anything else.
+    pub fn positive(&self, name: &str) -> Result<Option<u64>, BootError> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        match text.parse::<i128>() {
+            Ok(number) if number >= 1 => Ok(Some(u64::try_from(number).unwrap_or(u64::MAX))),
+            parsed => {
+                let got = if parsed.is_ok() { text } else { format!("{text:?}") };
+                let variable = flag(name).variable();
+                Err(BootError::new(format!("--{name} / {variable} must be a positive integer, got: {got}")))
+            }
+        }
+    }
+
+    /// An integer of at least 1, or `default`.
+    ///
+    /// # Errors
+    /// As [`Values::positive`].
+    pub fn positive_or(&self, name: &str, default: u64) -> Result<u64, BootError> {
+        Ok(self.positive(name)?.unwrap_or(default))
+    }
+
+    /// [`Values::positive_or`] for a size in this process's memory.
+    ///
+    /// # Errors
+    /// As [`Values::positive`].
+    pub fn size_or(&self, name: &str, default: usize) -> Result<usize, BootError> {
+        Ok(self.positive(name)?.map_or(default, |number| usize::try_from(number).unwrap_or(usize::MAX)))
+    }
+
+    /// A switch. Text that is no boolean keeps the default and warns.
+    pub fn switch(&mut self, name: &str, default: bool) -> bool {
+        let Some(text) = self.text(name) else { return default };
+        match text.to_ascii_lowercase().as_str() {
+            "1" | "true" | "yes" | "on" => true,
+            "0" | "false" | "no" | "off" => false,
+            _ => {
+                let message = format!(
+                    "--{name} / {} is not a boolean: {text:?}; using {default}",
+                    flag(name).variable()
+                );
+                self.warn("boolean_invalid", message);
+                default
+            }
+        }
+    }
+
+    /// An integer moved into `least..=most`; text that is no integer keeps the default. `event` names the warning.
+    pub fn clamped(&mut self, name: &str, default: u64, least: u64, most: u64, event: &'static str) -> u64 {
+        let Some(text) = self.text(name) else { return default };
+        let Ok(number) = text.parse::<i128>() else {
+            self.warn(event, format!("--{name} is not an integer: {text:?}; using {default}"));
+            return default;
+        };
+        let used = number.clamp(i128::from(least), i128::from(most)) as u64;
+        if i128::from(used) != number {
+            self.warn(event, format!("--{name} {number} is outside {least} to {most}; using {used}"));
+        }
+        used
+    }
+}
+
+fn flag(name: &str) -> &'static Flag {
+    // Names are literals of this crate; a test asks for every one of them.
+    flags::find(name).unwrap_or_else(|| unreachable!("no option named {name}"))
+}

@@ -1,0 +1,40 @@
+//! Compiled programs by their text, so that a repeated program is not compiled twice.
+//!
+//! A program's constants are values of one thread, so every driver has a cache of its own.
+
+use ahash::AHashMap;
+use ptc_vm::{Program, Result};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Most bytes of program text that a cache remembers.
+const CAPACITY_BYTES: usize = 4 << 20;
+
+/// A bounded cache in two generations: when the young one is full it becomes the old one, and what is used
+/// again moves back.
+#[derive(Default)]
+pub(super) struct ProgramCache {
+    young: AHashMap<Arc<str>, Rc<Program>>,
+    old: AHashMap<Arc<str>, Rc<Program>>,
+    young_bytes: usize,
+}
+
+impl ProgramCache {
+    /// The program of this text, compiled if it is not known.
+    pub(super) fn get(&mut self, source: &Arc<str>) -> Result<Rc<Program>> {
+        if let Some(program) = self.young.get(source) {
+            return Ok(program.clone());
+        }
+        let program = match self.old.remove(source) {
+            Some(program) => program,
+            None => Rc::new(ptc_compiler::compile(source)?),
+        };
+        if self.young_bytes >= CAPACITY_BYTES / 2 {
+            self.old = std::mem::take(&mut self.young);
+            self.young_bytes = 0;
+        }
+        self.young_bytes += source.len() + 64;
+        self.young.insert(source.clone(), program.clone());
+        Ok(program)
+    }
+}

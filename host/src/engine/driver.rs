@@ -1,0 +1,256 @@
+//! Driver threads and the handle to them.
+
+use super::cache::ProgramCache;
+use super::outcome::{EvalOutcome, Failure};
+use super::request::EvalRequest;
+use super::run::{self, Begun};
+use super::session::SessionStore;
+use ptc_vm::Reason;
+use std::cell::{OnceCell, RefCell};
+use std::future::Future;
+use std::hash::{BuildHasher, RandomState};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::LocalSet;
+
+/// Why an engine could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The operating system refused a thread.
+    #[error("cannot start driver thread {index}: {source}")]
+    Thread {
+        /// Which one, from 0.
+        index: usize,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// How an engine is built.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineOptions {
+    /// Driver threads; 0 for one a core.
+    pub threads: usize,
+}
+
+impl Default for EngineOptions {
+    fn default() -> EngineOptions {
+        EngineOptions { threads: 0 }
+    }
+}
+
+/// A handle to the driver threads. They end when the last handle is dropped and their evals are done.
+#[derive(Clone)]
+pub struct Engine {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    drivers: Vec<mpsc::UnboundedSender<Command>>,
+    next: AtomicUsize,
+    routing: RandomState,
+    /// Tells this engine's drivers from another engine's.
+    id: usize,
+}
+
+enum Command {
+    Eval(Box<EvalRequest>, oneshot::Sender<EvalOutcome>),
+    Run(Box<dyn FnOnce(&Rc<Driver>) + Send>),
+}
+
+/// What lives on one driver thread.
+pub(super) struct Driver {
+    pub(super) cache: RefCell<ProgramCache>,
+    pub(super) sessions: SessionStore,
+    engine: usize,
+    index: usize,
+}
+
+thread_local! {
+    static CURRENT: OnceCell<Rc<Driver>> = const { OnceCell::new() };
+}
+
+impl Engine {
+    /// Starts the driver threads.
+    pub fn start(options: EngineOptions) -> Result<Engine, EngineError> {
+        static ENGINES: AtomicUsize = AtomicUsize::new(0);
+        let id = ENGINES.fetch_add(1, Ordering::Relaxed);
+        let threads = match options.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            n => n,
+        };
+        let mut drivers = Vec::with_capacity(threads);
+        for index in 0..threads {
+            let (sender, receiver) = mpsc::unbounded_channel();
+            std::thread::Builder::new()
+                .name(format!("ptc-driver-{index}"))
+                .spawn(move || run_driver(id, index, receiver))
+                .map_err(|source| EngineError::Thread { index, source })?;
+            drivers.push(sender);
+        }
+        let shared = Shared { drivers, next: AtomicUsize::new(0), routing: RandomState::new(), id };
+        Ok(Engine { shared: Arc::new(shared) })
+    }
+
+    /// Evaluates a program. Dropping the future cancels the program and its calls.
+    pub fn eval(&self, request: EvalRequest) -> EvalFuture {
+        EvalFuture(State::Fresh(self.clone(), Box::new(request)))
+    }
+
+    /// How many driver threads there are.
+    pub fn threads(&self) -> usize {
+        self.shared.drivers.len()
+    }
+
+    /// Runs `work` on the driver that owns session `key`, with that driver's sessions.
+    pub fn with_sessions<R: Send + 'static>(
+        &self,
+        key: &str,
+        work: impl FnOnce(&SessionStore) -> R + Send + 'static,
+    ) -> impl Future<Output = Option<R>> + Send + 'static {
+        let (sender, receiver) = oneshot::channel();
+        let command = Command::Run(Box::new(move |driver| {
+            let _ = sender.send(work(&driver.sessions));
+        }));
+        let _ = self.shared.drivers[self.driver_of(key)].send(command);
+        async move { receiver.await.ok() }
+    }
+
+    /// Spawns a task that stays on driver `index` (modulo their number), such as the connections of a server
+    /// whose evals shall start without a hand-over.
+    pub fn spawn_on<F>(&self, index: usize, task: impl FnOnce() -> F + Send + 'static)
+    where
+        F: Future<Output = ()> + 'static,
+    {
+        let command = Command::Run(Box::new(move |_| {
+            tokio::task::spawn_local(task());
+        }));
+        let _ = self.shared.drivers[index % self.shared.drivers.len()].send(command);
+    }
+
+    fn driver_of(&self, session: &str) -> usize {
+        (self.shared.routing.hash_one(session) % self.shared.drivers.len() as u64) as usize
+    }
+
+    /// The driver that runs a request: the session's, this thread's, or the next in turn.
+    fn route(&self, request: &EvalRequest) -> usize {
+        match &request.session {
+            Some(key) => self.driver_of(key),
+            None => self.shared.next.fetch_add(1, Ordering::Relaxed) % self.shared.drivers.len(),
+        }
+    }
+
+    /// The driver of this thread, if it may run `request` here.
+    fn here(&self, request: &EvalRequest) -> Option<Rc<Driver>> {
+        CURRENT.with(|current| {
+            let driver = current.get().filter(|driver| driver.engine == self.shared.id)?;
+            let fits = request.session.as_ref().is_none_or(|key| self.driver_of(key) == driver.index);
+            fits.then(|| driver.clone())
+        })
+    }
+}
+
+/// The future of an eval; see [`Engine::eval`].
+pub struct EvalFuture(State);
+
+enum State {
+    Fresh(Engine, Box<EvalRequest>),
+    Waiting(oneshot::Receiver<EvalOutcome>),
+    Finished,
+}
+
+impl Future for EvalFuture {
+    type Output = EvalOutcome;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<EvalOutcome> {
+        loop {
+            match std::mem::replace(&mut self.0, State::Finished) {
+                State::Fresh(engine, request) => {
+                    let (sender, receiver) = oneshot::channel();
+                    if let Some(driver) = engine.here(&request) {
+                        match run::begin(&driver, request) {
+                            Begun::Done(outcome) => return Poll::Ready(outcome),
+                            Begun::Running(run) => {
+                                tokio::task::spawn_local(drive(run, sender));
+                            }
+                        }
+                    } else {
+                        let driver = engine.route(&request);
+                        let _ = engine.shared.drivers[driver].send(Command::Eval(request, sender));
+                    }
+                    self.0 = State::Waiting(receiver);
+                }
+                State::Waiting(mut receiver) => {
+                    return match Pin::new(&mut receiver).poll(cx) {
+                        Poll::Ready(Ok(outcome)) => Poll::Ready(outcome),
+                        Poll::Ready(Err(_)) => Poll::Ready(lost()),
+                        Poll::Pending => {
+                            self.0 = State::Waiting(receiver);
+                            Poll::Pending
+                        }
+                    };
+                }
+                State::Finished => unreachable!("polled after its end"),
+            }
+        }
+    }
+}
+
+/// The outcome of a program whose driver is gone.
+fn lost() -> EvalOutcome {
+    EvalOutcome {
+        result: Err(Failure::new(Reason::Cancelled, "the engine was shut down")),
+        prints: Vec::new(),
+        steps: 0,
+        memory_peak_bytes: 0,
+        upstream_calls: Vec::new(),
+        changed: Vec::new(),
+        duration: Duration::ZERO,
+    }
+}
+
+/// Drives a program until it ends or nobody wants its outcome any more.
+async fn drive(run: Box<run::Run>, mut reply: oneshot::Sender<EvalOutcome>) {
+    let outcome = tokio::select! {
+        outcome = run.drive() => outcome,
+        () = reply.closed() => return,
+    };
+    let _ = reply.send(outcome);
+}
+
+fn run_driver(engine: usize, index: usize, mut commands: mpsc::UnboundedReceiver<Command>) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("the operating system gives an event queue to a process that could start a thread");
+    let driver = Rc::new(Driver {
+        cache: RefCell::default(),
+        sessions: SessionStore::default(),
+        engine,
+        index,
+    });
+    CURRENT.with(|current| {
+        let _ = current.set(driver.clone());
+    });
+    let local = LocalSet::new();
+    local.block_on(&runtime, async move {
+        while let Some(command) = commands.recv().await {
+            match command {
+                Command::Eval(request, reply) => match run::begin(&driver, request) {
+                    Begun::Done(outcome) => {
+                        let _ = reply.send(outcome);
+                    }
+                    Begun::Running(run) => {
+                        tokio::task::spawn_local(drive(run, reply));
+                    }
+                },
+                Command::Run(work) => work(&driver),
+            }
+        }
+    });
+}

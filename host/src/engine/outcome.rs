@@ -1,0 +1,104 @@
+//! What an eval comes to.
+
+use ptc_vm::error::Position;
+use ptc_vm::{Error, Reason};
+use serde::Serialize;
+use std::time::Duration;
+
+/// How an eval ended. Plain data that may leave the driver's thread.
+#[derive(Clone, Debug)]
+pub struct EvalOutcome {
+    /// The value, or why there is none.
+    pub result: Result<Answer, Failure>,
+    /// The print log, kept whatever the result.
+    pub prints: Vec<String>,
+    /// Steps used.
+    pub steps: u64,
+    /// Most bytes held at a time.
+    pub memory_peak_bytes: u64,
+    /// Calls of upstream tools, in order of completion.
+    pub upstream_calls: Vec<CallRecord>,
+    /// Names that the program defined or changed in its session, sorted; empty without one.
+    pub changed: Vec<String>,
+    /// From the program's first step to its end.
+    pub duration: Duration,
+}
+
+/// The value of a program that succeeded.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    /// The readable form, as far as it was asked for.
+    pub text: String,
+    /// Whether `text` is cut; it ends with a note that says how then.
+    pub truncated: bool,
+    /// Whether the value is `nil`.
+    pub is_nil: bool,
+    /// The value as JSON, if it was asked for; the error names the path that has no JSON form.
+    pub json: Option<Result<String, String>>,
+    /// The value as JSON by the request's signature, if there was one.
+    pub validated: Option<String>,
+}
+
+/// Why a program has no value.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The reason word.
+    pub reason: Reason,
+    /// The full sentence.
+    pub message: String,
+    /// Where in the program, if that is known.
+    pub position: Option<Position>,
+    /// The readable form of the value given to `fail`.
+    pub payload: Option<String>,
+}
+
+impl Failure {
+    /// A failure without a place.
+    pub fn new(reason: Reason, message: impl Into<String>) -> Failure {
+        Failure { reason, message: message.into(), position: None, payload: None }
+    }
+}
+
+impl From<&Error> for Failure {
+    fn from(error: &Error) -> Failure {
+        Failure {
+            reason: error.reason(),
+            message: error.message().to_owned(),
+            position: error.position(),
+            payload: error.payload().map(|_| error.message().to_owned()),
+        }
+    }
+}
+
+/// Whether an upstream call worked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CallStatus {
+    /// The tool answered.
+    Ok,
+    /// A world fault.
+    Error,
+}
+
+/// One call of an upstream tool (upstreams.md 11.1).
+#[derive(Clone, Debug, Serialize)]
+pub struct CallRecord {
+    /// The upstream's configured name.
+    pub server: String,
+    /// The tool.
+    pub tool: String,
+    /// Whether it worked.
+    pub status: CallStatus,
+    /// From the first byte written to the last one read, in whole milliseconds.
+    pub duration_ms: u64,
+    /// Why it failed, from the closed set of upstreams.md 9.6.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What the upstream or the transport said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Bytes of the payload that the program got, or of the answer that was refused.
+    pub result_bytes: u64,
+    /// Whether the answer passed the byte cap.
+    pub oversize: bool,
+}

@@ -1,0 +1,114 @@
+//! What an eval is asked with.
+
+use super::tools::{AppTools, HostCalls};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Number of an eval, unique in the process: joins log, trace, metrics and debug record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EvalId(u64);
+
+impl EvalId {
+    /// The next number.
+    #[expect(clippy::new_without_default, reason = "each call gives another id, which no default should")]
+    pub fn new() -> EvalId {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        EvalId(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl fmt::Display for EvalId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ev_{:08x}", self.0)
+    }
+}
+
+/// Names a session within its engine.
+pub type SessionKey = Arc<str>;
+
+/// What one program may use up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Wall clock from its first step, waiting on upstreams included.
+    pub timeout: Duration,
+    /// Bytes of live values.
+    pub memory_bytes: u64,
+    /// Steps; see [`Limits::steps_for`].
+    pub steps: u64,
+    /// Bytes of program text.
+    pub program_bytes: usize,
+}
+
+impl Limits {
+    /// Steps that a program of this time limit gets by default (ruling 4), so that a runaway loop is stopped by
+    /// steps, which are the same on every run, and not by the clock.
+    pub fn steps_for(timeout: Duration) -> u64 {
+        25_000_000u64.saturating_mul(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)) / 1000
+    }
+
+    /// The defaults without upstreams (ruling 5): 1 s, 10 MiB, 65 536 program bytes.
+    pub fn plain() -> Limits {
+        let timeout = Duration::from_secs(1);
+        Limits { timeout, memory_bytes: 10 << 20, steps: Limits::steps_for(timeout), program_bytes: 65_536 }
+    }
+
+    /// The defaults with upstreams: 10 s, 100 MiB, 65 536 program bytes.
+    pub fn aggregator() -> Limits {
+        let timeout = Duration::from_secs(10);
+        Limits { timeout, memory_bytes: 100 << 20, steps: Limits::steps_for(timeout), program_bytes: 65_536 }
+    }
+}
+
+/// What of the value is wanted, and how much.
+#[derive(Clone, Copy, Debug)]
+pub struct Render {
+    /// Most bytes of the value's text; `None` for all of it.
+    pub max_text_bytes: Option<usize>,
+    /// Whether the value is wanted as JSON too.
+    pub json: bool,
+}
+
+/// A program and what it runs with.
+#[derive(Clone)]
+pub struct EvalRequest {
+    /// The program's text.
+    pub program: Arc<str>,
+    /// The granted context: the text of a JSON object.
+    pub context: Option<Arc<str>>,
+    /// The session whose definitions and history the program shares.
+    pub session: Option<SessionKey>,
+    /// Limits.
+    pub limits: Limits,
+    /// Whether reading a context key that is not there is an error.
+    pub strict_data: bool,
+    /// What the value must look like, and how it is given as JSON.
+    pub signature: Option<Arc<crate::signature::Signature>>,
+    /// What is wanted of the value.
+    pub render: Render,
+    /// Answers `tool/call` and discovery over upstreams.
+    pub upstreams: Option<Arc<dyn HostCalls>>,
+    /// Answers `(tool/NAME …)`.
+    pub tools: Option<Arc<dyn AppTools>>,
+    /// Which eval this is.
+    pub id: EvalId,
+}
+
+impl EvalRequest {
+    /// A request for `program` with the limits of a program without upstreams and nothing else.
+    pub fn new(program: impl Into<Arc<str>>) -> EvalRequest {
+        EvalRequest {
+            program: program.into(),
+            context: None,
+            session: None,
+            limits: Limits::plain(),
+            strict_data: false,
+            signature: None,
+            render: Render { max_text_bytes: None, json: false },
+            upstreams: None,
+            tools: None,
+            id: EvalId::new(),
+        }
+    }
+}

@@ -83,8 +83,6 @@ pub struct EvalRequest {
     pub limits: Limits,
     /// Whether reading a context key that is not there is an error.
     pub strict_data: bool,
-    /// What the value must look like, and how it is given as JSON.
-    pub signature: Option<Arc<crate::signature::Signature>>,
     /// What is wanted of the value.
     pub render: Render,
     /// Answers `tool/call` and discovery over upstreams.
@@ -104,7 +102,6 @@ impl EvalRequest {
             session: None,
             limits: Limits::plain(),
             strict_data: false,
-            signature: None,
             render: Render { max_text_bytes: None, json: false },
             upstreams: None,
             tools: None,

@@ -6,10 +6,10 @@ use super::request::EvalRequest;
 use super::session::SessionState;
 use super::tools::RunContext;
 use super::SLICE_STEPS;
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
-use ptc_vm::machine::{CallId, HostRequest, Limits as VmLimits, Outcome, Payload, Reply, Setup};
+use ptc_vm::machine::{CallId, HostRequest, Limits as VmLimits, Namespace, Payload, Reply, Setup};
 use ptc_vm::{Error, Machine, Reason, Step, Value, json, print};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -26,7 +26,8 @@ pub(super) enum Begun {
 
 /// A program in execution.
 pub(super) struct Run {
-    machine: Machine,
+    /// Present until the end.
+    machine: Option<Machine>,
     request: Box<EvalRequest>,
     context: Rc<RunContext>,
     started: Instant,
@@ -34,12 +35,31 @@ pub(super) struct Run {
     calls: FuturesUnordered<LocalBoxFuture<'static, (CallId, Reply)>>,
 }
 
-/// A session's place, empty while its state is with the program. Puts a fresh copy of what was there back if
-/// the program is dropped before its end.
+/// A session's place, empty while its state is with the program.
 struct Lease {
     place: Rc<RefCell<Option<SessionState>>>,
     history: [Value; 3],
     turn: u64,
+}
+
+impl Lease {
+    /// Gives the session its state back, with one more result if the program succeeded.
+    fn end(self, namespace: Namespace, result: Option<Value>) {
+        let mut state = SessionState { namespace, history: self.history, turn: self.turn };
+        if let Some(value) = result {
+            state.remember(value);
+        }
+        *self.place.borrow_mut() = Some(state);
+    }
+}
+
+impl Drop for Run {
+    /// A program that is dropped before its end leaves its session as it was.
+    fn drop(&mut self) {
+        if let (Some(machine), Some(lease)) = (self.machine.take(), self.session.take()) {
+            lease.end(machine.finish(false).namespace, None);
+        }
+    }
 }
 
 fn clock() -> i64 {
@@ -102,15 +122,17 @@ pub(super) fn begin(driver: &Rc<Driver>, request: Box<EvalRequest>) -> Begun {
         session = Some(Lease { place, history: state.history, turn: state.turn });
     }
     let deadline = started + limits.timeout;
-    let mut run = Box::new(Run {
-        machine: Machine::new(program, setup),
+    let mut machine = Machine::new(program, setup);
+    let step = machine.resume(SLICE_STEPS);
+    let run = Box::new(Run {
+        machine: Some(machine),
         context: Rc::new(RunContext::new(deadline)),
         request,
         started,
         session,
         calls: FuturesUnordered::new(),
     });
-    match run.machine.resume(SLICE_STEPS) {
+    match step {
         Step::Done => Begun::Done(run.finish()),
         Step::Wait | Step::Slice => Begun::Running(run),
     }
@@ -120,12 +142,15 @@ impl Run {
     /// Runs to the end.
     pub(super) async fn drive(mut self: Box<Self>) -> EvalOutcome {
         let deadline = self.context.deadline;
+        // The first slice has run already.
+        let mut step = Step::Wait;
         loop {
-            for call in self.machine.take_calls() {
-                let answer = self.answer(call.request);
+            let Some(machine) = &mut self.machine else { return self.finish() };
+            for call in machine.take_calls() {
+                let answer = answer(&self.request, &self.context, call.request);
                 self.calls.push(Box::pin(async move { (call.id, answer.await) }));
             }
-            match self.machine.resume(SLICE_STEPS) {
+            match step {
                 Step::Done => return self.finish(),
                 Step::Slice => {
                     if Instant::now() >= deadline {
@@ -133,80 +158,74 @@ impl Run {
                     }
                     tokio::task::yield_now().await;
                 }
-                Step::Wait => {
-                    for call in self.machine.take_calls() {
-                        let answer = self.answer(call.request);
-                        self.calls.push(Box::pin(async move { (call.id, answer.await) }));
-                    }
-                    match tokio::time::timeout_at(deadline, self.calls.next()).await {
-                        Ok(Some((id, reply))) => self.machine.complete(id, reply),
-                        Ok(None) => {
-                            let text = "the program waits for a call that nobody answers";
-                            self.machine.abort(Error::verbatim(Reason::RuntimeError, text));
-                        }
-                        Err(_) => return self.time_out(),
-                    }
-                }
+                // Nothing to wait for right after the first slice, if that used all its steps.
+                Step::Wait if self.calls.is_empty() => {}
+                Step::Wait => match tokio::time::timeout_at(deadline, self.calls.next()).await {
+                    Ok(Some((id, reply))) => machine.complete(id, reply),
+                    Ok(None) => {}
+                    Err(_) => return self.time_out(),
+                },
             }
+            let Some(machine) = &mut self.machine else { return self.finish() };
+            // Replies that came in the meantime need no slice of their own.
+            while let Some(Some((id, reply))) = self.calls.next().now_or_never() {
+                machine.complete(id, reply);
+            }
+            step = machine.resume(SLICE_STEPS);
         }
     }
 
     fn time_out(mut self: Box<Self>) -> EvalOutcome {
         let text = format!("execution exceeded {}ms limit", self.request.limits.timeout.as_millis());
-        self.machine.abort(Error::verbatim(Reason::Timeout, text));
+        if let Some(machine) = &mut self.machine {
+            machine.abort(Error::verbatim(Reason::Timeout, text));
+        }
         self.finish()
     }
 
-    /// The future that answers one call of the program.
-    fn answer(&self, request: HostRequest) -> LocalBoxFuture<'static, Reply> {
-        match (request, &self.request.upstreams, &self.request.tools) {
-            (HostRequest::Tool { name, arguments }, _, Some(tools)) => tools.call(&name, arguments),
-            (HostRequest::Tool { name, .. }, _, None) => {
-                let text = format!("Unknown tool: {name}. No tools available.");
-                Box::pin(std::future::ready(Reply::Raise(Error::verbatim(Reason::UnknownTool, text))))
-            }
-            (request, Some(upstreams), _) => upstreams.answer(self.context.clone(), request),
-            (HostRequest::Discovery { .. }, None, _) => Box::pin(std::future::ready(Reply::Value(Payload::None))),
-            (HostRequest::Upstream(_), None, _) => {
-                let text = "Unknown tool: call. No tools available.";
-                Box::pin(std::future::ready(Reply::Raise(Error::verbatim(Reason::UnknownTool, text))))
-            }
-        }
-    }
-
     /// Renders the value, checks it, and commits to the session.
-    fn finish(self: Box<Self>) -> EvalOutcome {
-        let Run { machine, request, context, started, session, calls } = *self;
-        drop(calls);
-        let Outcome { result, prints, namespace, steps, memory_peak, .. } = machine.finish();
-        let mut changed = Vec::new();
-        let answer = result.as_ref().map_err(Failure::from).and_then(|value| render(value, &request));
-        if let Some(lease) = session {
-            let mut state = SessionState { namespace, history: lease.history, turn: lease.turn };
-            if let (Ok(_), Ok(value)) = (&answer, result) {
-                state.remember(value);
-            }
-            changed = state.namespace.take_changed();
-            *lease.place.borrow_mut() = Some(state);
+    fn finish(mut self: Box<Self>) -> EvalOutcome {
+        self.calls.clear();
+        let machine = self.machine.take().expect("a run finishes once");
+        let answer = match machine.result() {
+            Some(Ok(value)) => render(value, &self.request),
+            Some(Err(error)) => Err(Failure::from(error)),
+            None => Err(Failure::new(Reason::Cancelled, "the program was cancelled")),
+        };
+        let outcome = machine.finish(answer.is_ok());
+        if let Some(lease) = self.session.take() {
+            lease.end(outcome.namespace, outcome.result.ok().filter(|_| answer.is_ok()));
         }
         EvalOutcome {
             result: answer,
-            prints: prints.iter().map(|print| print.as_str().to_owned()).collect(),
-            steps,
-            memory_peak_bytes: memory_peak,
-            upstream_calls: context.records.take(),
-            changed,
-            duration: started.elapsed(),
+            prints: outcome.prints.iter().map(|print| print.as_str().to_owned()).collect(),
+            steps: outcome.steps,
+            memory_peak_bytes: outcome.memory_peak,
+            upstream_calls: self.context.records.take(),
+            changed: outcome.changed.iter().map(|name| name.to_string()).collect(),
+            duration: self.started.elapsed(),
         }
+    }
+}
+
+/// The future that answers one call of a program.
+fn answer(request: &EvalRequest, run: &Rc<RunContext>, call: HostRequest) -> LocalBoxFuture<'static, Reply> {
+    let unknown = |name: &str| {
+        let text = format!("Unknown tool: {name}. No tools available.");
+        Reply::Raise(Error::verbatim(Reason::UnknownTool, text))
+    };
+    let ready = |reply| -> LocalBoxFuture<'static, Reply> { Box::pin(std::future::ready(reply)) };
+    match (call, &request.upstreams, &request.tools) {
+        (HostRequest::Tool { name, arguments }, _, Some(tools)) => tools.call(&name, arguments),
+        (HostRequest::Tool { name, .. }, _, None) => ready(unknown(&name)),
+        (call, Some(upstreams), _) => upstreams.answer(run.clone(), call),
+        (HostRequest::Discovery { .. }, None, _) => ready(Reply::Value(Payload::None)),
+        (HostRequest::Upstream(_), None, _) => ready(unknown("call")),
     }
 }
 
 /// The value as text and JSON, as far as it is wanted.
 fn render(value: &Value, request: &EvalRequest) -> Result<Answer, Failure> {
-    let validated = match &request.signature {
-        Some(signature) => Some(signature.validate(value)?),
-        None => None,
-    };
     let rendered = match request.render.max_text_bytes {
         Some(cap) => print::capped(value, cap),
         None => print::whole(value),
@@ -219,5 +238,5 @@ fn render(value: &Value, request: &EvalRequest) -> Result<Answer, Failure> {
             Err(error) => Err(error.message().to_owned()),
         }
     });
-    Ok(Answer { text: rendered.text, truncated: rendered.truncated, is_nil: value.is_nil(), json, validated })
+    Ok(Answer { text: rendered.text, truncated: rendered.truncated, is_nil: value.is_nil(), json, validated: None })
 }

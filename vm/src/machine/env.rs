@@ -1,7 +1,9 @@
 //! What all fibers of a machine share.
 
 use super::namespace::{Binding, Namespace};
-use crate::value::{Map, Str, Value};
+use crate::meter;
+use crate::value::{Map, Str, Value, identical};
+use ahash::AHashSet;
 use std::rc::Rc;
 
 /// The program's surroundings.
@@ -31,6 +33,26 @@ pub(crate) struct Env {
 }
 
 impl Env {
+    /// Names whose value differs from the one before the program, sorted.
+    pub(crate) fn changed(&self) -> Vec<Rc<str>> {
+        let mut seen = AHashSet::new();
+        let mut names: Vec<Rc<str>> = Vec::new();
+        for (slot, before) in &self.undo {
+            // The first entry of a slot holds what was there before the program.
+            if seen.insert(*slot) {
+                let same = match (before, self.namespace.value(*slot)) {
+                    (Some(before), Some(now)) => identical(&before.value, now) && !meter::exhausted(),
+                    (before, now) => before.is_none() && now.is_none(),
+                };
+                if !same {
+                    names.push(self.namespace.name(*slot).clone());
+                }
+            }
+        }
+        names.sort_unstable();
+        names
+    }
+
     /// Undoes all definitions since the start, and forgets names that came in since there were `slots`.
     pub(crate) fn roll_back(&mut self, slots: usize) {
         while let Some((slot, binding)) = self.undo.pop() {

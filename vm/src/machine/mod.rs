@@ -116,6 +116,8 @@ pub struct Outcome {
     pub prints: Vec<Str>,
     /// The namespace: with the program's definitions if it succeeded, as it was before otherwise.
     pub namespace: Namespace,
+    /// Names whose value the program changed, sorted.
+    pub changed: Vec<Rc<str>>,
     /// The journal, if the host gave one; kept whatever the result.
     pub journal: Option<Map>,
     /// What `step-done` recorded: id and text.
@@ -145,6 +147,9 @@ pub struct Machine {
 }
 
 const ROOT: FiberId = 0;
+
+/// Work that comparing old definitions with new ones may cost; beyond it a definition counts as changed.
+const CHANGE_DETECTION_STEPS: u64 = 1_000_000;
 
 impl Machine {
     /// A machine that will run `program`. A program that cannot be linked (undefined names, unknown tools)
@@ -347,26 +352,36 @@ impl Machine {
         self.steps_used
     }
 
-    /// How the program ended, once [`resume`](Machine::resume) has said so. A program that has not ended is
-    /// taken as cancelled.
-    pub fn finish(mut self) -> Outcome {
+    /// The value or failure of a program that has ended.
+    pub fn result(&self) -> Option<&Result<Value>> {
+        self.ended.as_ref()
+    }
+
+    /// Takes the machine apart once [`resume`](Machine::resume) has said that the program has ended; one that
+    /// has not is taken as cancelled. Definitions stay only if the program succeeded and `commit` is set.
+    pub fn finish(mut self, commit: bool) -> Outcome {
         if self.ended.is_none() {
             self.abort(Error::verbatim(Reason::Cancelled, "the program was cancelled"));
         }
         let result = self.ended.take().unwrap_or(Ok(Value::Nil));
         let mut account = self.account;
         let memory_peak = u64::try_from(account.peak).unwrap_or(0);
+        let mut changed = Vec::new();
         {
             let _installed = account.install();
-            match &result {
-                Ok(_) => self.env.undo.clear(),
-                Err(_) => self.env.roll_back(self.slots_before),
+            if commit && result.is_ok() {
+                meter::set_work_limit(CHANGE_DETECTION_STEPS);
+                changed = self.env.changed();
+                self.env.undo.clear();
+            } else {
+                self.env.roll_back(self.slots_before);
             }
         }
         Outcome {
             result,
             prints: self.prints,
             namespace: self.env.namespace,
+            changed,
             journal: self.env.journal,
             summaries: self.env.summaries,
             steps: self.steps_used,

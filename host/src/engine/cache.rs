@@ -27,7 +27,7 @@ impl ProgramCache {
         }
         let program = match self.old.remove(source) {
             Some(program) => program,
-            None => Rc::new(ptc_compiler::compile(source)?),
+            None => Rc::new(super::compile::compile(source)?),
         };
         if self.young_bytes >= CAPACITY_BYTES / 2 {
             self.old = std::mem::take(&mut self.young);

@@ -228,12 +228,8 @@ fn run_driver(engine: usize, index: usize, mut commands: mpsc::UnboundedReceiver
         .enable_all()
         .build()
         .expect("the operating system gives an event queue to a process that could start a thread");
-    let driver = Rc::new(Driver {
-        cache: RefCell::default(),
-        sessions: SessionStore::default(),
-        engine,
-        index,
-    });
+    let driver =
+        Rc::new(Driver { cache: RefCell::default(), sessions: SessionStore::default(), engine, index });
     CURRENT.with(|current| {
         let _ = current.set(driver.clone());
     });

@@ -9,6 +9,7 @@
 //! whose connections live there) starts inline, without any hand-over.
 
 mod cache;
+mod compile;
 mod driver;
 mod outcome;
 mod request;

@@ -1,14 +1,14 @@
 //! One eval: compile, run in slices, answer calls, render.
 
+use super::SLICE_STEPS;
 use super::driver::Driver;
 use super::outcome::{Answer, EvalOutcome, Failure};
 use super::request::EvalRequest;
 use super::session::SessionState;
 use super::tools::RunContext;
-use super::SLICE_STEPS;
-use futures_util::{FutureExt, StreamExt};
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use ptc_vm::machine::{CallId, HostRequest, Limits as VmLimits, Namespace, Payload, Reply, Setup};
 use ptc_vm::{Error, Machine, Reason, Step, Value, json, print};
 use std::cell::RefCell;
@@ -84,7 +84,8 @@ pub(super) fn begin(driver: &Rc<Driver>, request: Box<EvalRequest>) -> Begun {
         })
     };
     if request.program.len() > limits.program_bytes {
-        let text = format!("program size {} bytes exceeds limit of {}", request.program.len(), limits.program_bytes);
+        let text =
+            format!("program size {} bytes exceeds limit of {}", request.program.len(), limits.program_bytes);
         return refused(Failure::new(Reason::ProgramTooLarge, text));
     }
     let program = match driver.cache.borrow_mut().get(&request.program) {
@@ -94,7 +95,9 @@ pub(super) fn begin(driver: &Rc<Driver>, request: Box<EvalRequest>) -> Begun {
     let context = match request.context.as_deref().map(|text| json::parse(text.as_bytes())) {
         None => Value::Nil,
         Some(Ok(Some(value @ Value::Map(_)))) => value,
-        Some(Ok(_)) => return refused(Failure::new(Reason::InvalidConfig, "the context must be a JSON object")),
+        Some(Ok(_)) => {
+            return refused(Failure::new(Reason::InvalidConfig, "the context must be a JSON object"));
+        }
         Some(Err(error)) => return refused(Failure::from(&error)),
     };
     let mut setup = Setup {
@@ -115,7 +118,10 @@ pub(super) fn begin(driver: &Rc<Driver>, request: Box<EvalRequest>) -> Begun {
         let place = driver.sessions.open(key);
         let taken = place.borrow_mut().take();
         let Some(state) = taken else {
-            return refused(Failure::new(Reason::InvalidConfig, "an eval is already running for this session"));
+            return refused(Failure::new(
+                Reason::InvalidConfig,
+                "an eval is already running for this session",
+            ));
         };
         setup.namespace = state.namespace;
         setup.history = state.history.clone();
@@ -226,11 +232,7 @@ fn answer(request: &EvalRequest, run: &Rc<RunContext>, call: HostRequest) -> Loc
 
 /// The value as text and JSON, as far as it is wanted.
 fn render(value: &Value, request: &EvalRequest) -> Result<Answer, Failure> {
-    let rendered = match request.render.max_text_bytes {
-        Some(cap) => print::capped(value, cap),
-        None => print::whole(value),
-    }
-    .map_err(|error| Failure::from(&error))?;
+    let text = print::readable(value).map_err(|error| Failure::from(&error))?;
     let json = request.render.json.then(|| {
         let mut out = Vec::new();
         match json::write(value, &mut out) {
@@ -238,5 +240,5 @@ fn render(value: &Value, request: &EvalRequest) -> Result<Answer, Failure> {
             Err(error) => Err(error.message().to_owned()),
         }
     });
-    Ok(Answer { text: rendered.text, truncated: rendered.truncated, is_nil: value.is_nil(), json, validated: None })
+    Ok(Answer { text, truncated: false, is_nil: value.is_nil(), json, validated: None })
 }

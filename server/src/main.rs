@@ -1,3 +1,7 @@
 //! The `ptc` command.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ptc_server::cli::main()
+}

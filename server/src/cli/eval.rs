@@ -1,0 +1,215 @@
+//! `ptc eval`: evaluates programs from the command line, a file, standard input, or JSON Lines.
+//!
+//! With `--jsonl` each input line `{"id", "program", "context"?, "session"?}` gives one output line
+//! `{"id", "ok", "result", "json", "prints", "error", "steps", "memory_peak_bytes"}`, in order. `result` is the
+//! value as `pr-str` prints it, uncut; `json` the value as JSON, `null` where it has no JSON form. Programs with
+//! the same `session` text share definitions and `*1 *2 *3`.
+
+use super::limits::LimitArgs;
+use super::report;
+use clap::Args;
+use ptc_host::engine::{Engine, EngineOptions, EvalOutcome, EvalRequest, Render};
+use serde_json::value::RawValue;
+use std::io::{self, BufRead, IsTerminal, Read, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Arguments of `ptc eval`.
+#[derive(Args, Debug)]
+pub struct EvalArgs {
+    /// The program itself
+    #[arg(short = 'e', long = "expr", value_name = "EXPR", conflicts_with_all = ["file", "jsonl"])]
+    expr: Option<String>,
+
+    /// Read requests as JSON Lines from standard input and answer each with one line
+    #[arg(long, conflicts_with = "file")]
+    jsonl: bool,
+
+    /// File with the program; `-` for standard input
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+
+    /// JSON object behind `data/…`
+    #[arg(long, value_name = "JSON")]
+    context: Option<String>,
+
+    #[command(flatten)]
+    limits: LimitArgs,
+}
+
+/// One line of input with `--jsonl`.
+#[derive(serde::Deserialize)]
+struct Request<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    program: String,
+    #[serde(borrow, default)]
+    context: Option<&'a RawValue>,
+    #[serde(default)]
+    session: Option<String>,
+}
+
+/// One line of output with `--jsonl`.
+#[derive(serde::Serialize)]
+struct Response<'a> {
+    id: Option<&'a RawValue>,
+    ok: bool,
+    result: Option<&'a str>,
+    json: Option<&'a RawValue>,
+    prints: &'a [String],
+    error: Option<ErrorLine<'a>>,
+    steps: u64,
+    memory_peak_bytes: u64,
+}
+
+#[derive(serde::Serialize)]
+struct ErrorLine<'a> {
+    reason: &'a str,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<u32>,
+}
+
+/// Runs the sub-command.
+pub fn run(args: EvalArgs) -> ExitCode {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return report::fault(&format!("cannot start the event loop: {error}")),
+    };
+    runtime.block_on(async {
+        let engine = match Engine::start(EngineOptions { threads: 1 }) {
+            Ok(engine) => engine,
+            Err(error) => return report::fault(&error.to_string()),
+        };
+        let template = match args.limits.request().await {
+            Ok(template) => template,
+            Err(error) => return report::fault(&error),
+        };
+        if args.jsonl { lines(&engine, &template).await } else { single(&engine, template, args).await }
+    })
+}
+
+/// Evaluates one program for a person.
+async fn single(engine: &Engine, mut request: EvalRequest, args: EvalArgs) -> ExitCode {
+    let source = match (&args.expr, &args.file) {
+        (Some(expr), _) => Ok(expr.clone()),
+        (None, Some(path)) if path.as_os_str() != "-" => {
+            std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+        }
+        _ => {
+            let mut text = String::new();
+            io::stdin()
+                .read_to_string(&mut text)
+                .map(|_| text)
+                .map_err(|error| format!("cannot read standard input: {error}"))
+        }
+    };
+    let source = match source {
+        Ok(source) => source,
+        Err(error) => return report::fault(&error),
+    };
+    request.program = Arc::from(source.as_str());
+    request.context = args.context.as_deref().map(Arc::from);
+    let outcome = engine.eval(request).await;
+    let mut out = io::stdout().lock();
+    for print in &outcome.prints {
+        let _ = writeln!(out, "{}", report::displayable(print, io::stdout().is_terminal()));
+    }
+    match &outcome.result {
+        Ok(answer) => {
+            let _ = writeln!(out, "{}", report::displayable(&answer.text, io::stdout().is_terminal()));
+            ExitCode::SUCCESS
+        }
+        Err(failure) => {
+            drop(out);
+            report::failure(&source, failure, io::stderr().is_terminal());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Evaluates JSON Lines.
+async fn lines(engine: &Engine, template: &EvalRequest) -> ExitCode {
+    let mut input = io::stdin().lock();
+    let mut output = io::BufWriter::new(io::stdout().lock());
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match input.read_until(b'\n', &mut line) {
+            Ok(0) => break,
+            Ok(_) if line.trim_ascii().is_empty() => continue,
+            Ok(_) => {}
+            Err(error) => return report::fault(&format!("cannot read standard input: {error}")),
+        }
+        let written = match serde_json::from_slice::<Request<'_>>(&line) {
+            Ok(request) => {
+                let mut eval = template.clone();
+                eval.program = request.program.into();
+                eval.context =
+                    request.context.map(RawValue::get).filter(|text| *text != "null").map(Arc::from);
+                eval.session = request.session.map(Arc::from);
+                eval.render = Render { max_text_bytes: None, json: true };
+                eval.id = ptc_host::engine::EvalId::new();
+                let outcome = engine.eval(eval).await;
+                respond(&mut output, request.id, &outcome)
+            }
+            Err(error) => {
+                let message = format!("the line is not a request object with a `program` text: {error}");
+                let response = Response {
+                    id: None,
+                    ok: false,
+                    result: None,
+                    json: None,
+                    prints: &[],
+                    error: Some(ErrorLine {
+                        reason: "args_error",
+                        message: &message,
+                        line: None,
+                        column: None,
+                    }),
+                    steps: 0,
+                    memory_peak_bytes: 0,
+                };
+                write_line(&mut output, &response)
+            }
+        };
+        // A reader that goes away is no fault of ours, but there is nothing left to do.
+        if written.is_err() {
+            return ExitCode::FAILURE;
+        }
+    }
+    if output.flush().is_err() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+fn respond(output: &mut impl Write, id: Option<&RawValue>, outcome: &EvalOutcome) -> io::Result<()> {
+    let (answer, failure) = match &outcome.result {
+        Ok(answer) => (Some(answer), None),
+        Err(failure) => (None, Some(failure)),
+    };
+    let json = answer.and_then(|answer| answer.json.as_ref()).and_then(|json| json.as_ref().ok());
+    let response = Response {
+        id,
+        ok: answer.is_some(),
+        result: answer.map(|answer| answer.text.as_str()),
+        json: json.and_then(|json| serde_json::from_str::<&RawValue>(json).ok()),
+        prints: &outcome.prints,
+        error: failure.map(|failure| ErrorLine {
+            reason: failure.reason.as_str(),
+            message: &failure.message,
+            line: failure.position.map(|position| position.line),
+            column: failure.position.map(|position| position.column),
+        }),
+        steps: outcome.steps,
+        memory_peak_bytes: outcome.memory_peak_bytes,
+    };
+    write_line(output, &response)
+}
+
+fn write_line(output: &mut impl Write, response: &Response<'_>) -> io::Result<()> {
+    serde_json::to_writer(&mut *output, response).map_err(io::Error::other)?;
+    output.write_all(b"\n")?;
+    output.flush()
+}

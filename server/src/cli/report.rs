@@ -1,0 +1,40 @@
+//! What a person at a terminal is told.
+
+use ptc_host::engine::Failure;
+use std::borrow::Cow;
+use std::process::ExitCode;
+
+/// Says on standard error why the command cannot do its work.
+pub fn fault(message: &str) -> ExitCode {
+    eprintln!("ptc: {message}");
+    ExitCode::FAILURE
+}
+
+/// Text of a program as it may go to a terminal: escape sequences and other control characters are shown as
+/// `\u{1b}`, so that no output can move the cursor or retitle the window. Plain when not on a terminal.
+pub fn displayable(text: &str, terminal: bool) -> Cow<'_, str> {
+    let hostile = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !terminal || !text.contains(hostile) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if hostile(c) { out.extend(c.escape_unicode()) } else { out.push(c) }
+    }
+    Cow::Owned(out)
+}
+
+/// Prints a failure with the source line and a caret under the place, coloured on a terminal.
+pub fn failure(source: &str, failure: &Failure, terminal: bool) {
+    let (red, dim, plain) = if terminal { ("\x1b[31m", "\x1b[2m", "\x1b[0m") } else { ("", "", "") };
+    eprintln!("{red}{}{plain}: {}", failure.reason, displayable(&failure.message, terminal));
+    let Some(position) = failure.position else { return };
+    let Some(line) = source.split('\n').nth(position.line as usize - 1) else { return };
+    let number = position.line.to_string();
+    let line = line.trim_end_matches('\r');
+    // Tabs stay tabs under the line, so that the caret stands where the reader sees the place.
+    let pad: String =
+        line.chars().take(position.column as usize - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+    eprintln!("{dim}{number} |{plain} {}", displayable(line, terminal));
+    eprintln!("{dim}{} |{plain} {pad}{red}^{plain}", " ".repeat(number.len()));
+}

@@ -6,6 +6,7 @@
 pub mod cli;
 pub mod gate;
 pub mod identity;
+pub mod log;
 pub mod options;
 pub mod principal;
 pub mod protocol;

@@ -1,0 +1,81 @@
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ptc_host::credentials::{Redactor, Secret};
+use serde_json::{Value, json};
+use tracing::field::Empty;
+
+use super::*;
+
+#[derive(Clone, Default)]
+struct Captured(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Captured {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn lines(level: LogLevel, log: impl FnOnce()) -> Vec<Value> {
+    let captured = Captured::default();
+    let sink = Sink::new(captured.clone());
+    let redactor = Redactor::new();
+    redactor.register([&Secret::new("s3cret-s3cret")]);
+    tracing::subscriber::with_default(subscriber(level, redactor, sink.clone()), log);
+    sink.flush(Duration::from_secs(10));
+    let bytes = captured.0.lock().unwrap().clone();
+    String::from_utf8(bytes).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_line_has_the_documented_shape() {
+    let lines = lines(LogLevel::Info, || {
+        tracing::info!(event = "tools_call_start", request_id = %7, tool = "a\"b", n = 3, ok = true, gone = Empty);
+        tracing::debug!(event = "not_shown");
+        tracing::info!(event = "bare");
+    });
+    assert_eq!(lines.len(), 2);
+    let ts = lines[0]["ts"].as_str().unwrap();
+    assert_eq!((ts.len(), &ts[10..11], &ts[26..]), (27, "T", "Z"));
+    assert_eq!(lines[0]["level"], "info");
+    assert_eq!(lines[0]["event"], "tools_call_start");
+    assert_eq!(lines[0]["request_id"], "7");
+    assert_eq!(lines[0]["fields"], json!({"tool":"a\"b","n":3,"ok":true,"gone":null}));
+    assert!(lines[1].get("fields").is_none() && lines[1].get("request_id").is_none());
+}
+
+#[test]
+fn secrets_are_scrubbed_and_keys_left_alone() {
+    let lines = lines(LogLevel::Debug, || {
+        tracing::warn!(event = "odd", detail = "token s3cret-s3cret!", "a message with s3cret-s3cret");
+    });
+    assert_eq!(lines[0]["fields"]["detail"], "token [REDACTED]!");
+    assert_eq!(lines[0]["fields"]["message"], "a message with [REDACTED]");
+}
+
+#[test]
+fn a_reader_that_stands_still_does_not_stop_the_writer() {
+    struct Stuck(std::sync::mpsc::Receiver<()>);
+    impl Write for Stuck {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            let _ = self.0.recv();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let (go_on, stuck) = std::sync::mpsc::channel();
+    let sink = Sink::new(Stuck(stuck));
+    for _ in 0..100_000 {
+        sink.write(vec![b'x'; 100]);
+    }
+    drop(go_on);
+    sink.flush(Duration::from_secs(10));
+}

@@ -18,7 +18,7 @@ mod session;
 mod tools;
 
 pub use driver::{Engine, EngineError, EngineOptions, EvalFuture};
-pub use outcome::{Answer, CallRecord, CallStatus, EvalOutcome, Failure};
+pub use outcome::{Answer, CallAuth, CallRecord, CallStatus, EvalOutcome, Failure, ResultOverview};
 pub use request::{EvalId, EvalRequest, Limits, Render, SessionKey};
 pub use session::{SessionState, SessionStore};
 pub use tools::{AppTools, HostCalls, RunContext};

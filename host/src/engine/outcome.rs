@@ -97,8 +97,38 @@ pub struct CallRecord {
     /// What the upstream or the transport said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Bytes of the payload that the program got, or of the answer that was refused.
-    pub result_bytes: u64,
+    /// Bytes of the upstream's result as compact JSON (for an answer that was refused for its size: of that answer);
+    /// `None` where there was no result.
+    pub result_bytes: Option<u64>,
     /// Whether the answer passed the byte cap.
     pub oversize: bool,
+    /// How the request was authenticated, for HTTP upstreams with credentials.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auth: Option<CallAuth>,
+    /// The HTTP status that a fault came from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http_status: Option<u16>,
+    /// What the value looked like, for models and diagnostics; not part of `upstream_calls`.
+    #[serde(skip)]
+    pub overview: Option<ResultOverview>,
+}
+
+/// Names of the credential used for a call, never its value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CallAuth {
+    /// The emitter's scheme.
+    pub scheme: String,
+    /// The credential's name.
+    pub binding: String,
+}
+
+/// A glance at the value of a successful call, taken from the scrubbed value (upstreams.md 11.2).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ResultOverview {
+    /// `text` for strings, else `json`.
+    pub value_kind: &'static str,
+    /// For instance `map keys=["a", "b"] count=2`.
+    pub shape: String,
+    /// The beginning, at most 240 bytes and `...`.
+    pub preview: String,
 }

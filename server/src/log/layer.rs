@@ -79,7 +79,9 @@ impl Line<'_> {
     }
 
     fn null_if_missing(&mut self, name: &'static str) {
-        if !matches!(name, "event" | "request_id" | "message") && !self.fields.iter().any(|(known, _)| *known == name) {
+        if !matches!(name, "event" | "request_id" | "message")
+            && !self.fields.iter().any(|(known, _)| *known == name)
+        {
             self.fields.push((name, b"null".to_vec()));
         }
     }
@@ -87,7 +89,9 @@ impl Line<'_> {
     fn finish(mut self, metadata: &Metadata<'_>) -> Vec<u8> {
         let mut out = Vec::with_capacity(192);
         out.extend_from_slice(b"{\"ts\":\"");
-        out.extend_from_slice(jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string().as_bytes());
+        out.extend_from_slice(
+            jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string().as_bytes(),
+        );
         out.extend_from_slice(b"\",\"level\":\"");
         out.extend_from_slice(match *metadata.level() {
             Level::ERROR => b"error",

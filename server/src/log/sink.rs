@@ -29,7 +29,8 @@ struct State {
 
 impl Sink {
     pub(super) fn new(writer: impl Write + Send + 'static) -> Self {
-        let state = State { buffer: Vec::new(), dropped: 0, writing: false, idle_writer: Some(Box::new(writer)) };
+        let state =
+            State { buffer: Vec::new(), dropped: 0, writing: false, idle_writer: Some(Box::new(writer)) };
         Sink(Arc::new(Shared { state: Mutex::new(state), filled: Condvar::new(), emptied: Condvar::new() }))
     }
 
@@ -43,7 +44,8 @@ impl Sink {
         state.buffer.extend_from_slice(&line);
         if let Some(writer) = state.idle_writer.take() {
             let shared = self.0.clone();
-            let spawned = std::thread::Builder::new().name("ptc-log".into()).spawn(move || shared.run(writer));
+            let spawned =
+                std::thread::Builder::new().name("ptc-log".into()).spawn(move || shared.run(writer));
             if spawned.is_err() {
                 // Without a thread there is no log; the server goes on.
                 state.buffer.clear();
@@ -85,7 +87,9 @@ impl Shared {
             state.writing = true;
             drop(state);
             if dropped > 0 {
-                let line = format!("{{\"level\":\"warn\",\"event\":\"log_lines_dropped\",\"fields\":{{\"count\":{dropped}}}}}\n");
+                let line = format!(
+                    "{{\"level\":\"warn\",\"event\":\"log_lines_dropped\",\"fields\":{{\"count\":{dropped}}}}}\n"
+                );
                 lines.extend_from_slice(line.as_bytes());
             }
             // A closed standard error is no reason to stop serving.

@@ -31,6 +31,7 @@ mod registry;
 pub mod sets;
 pub mod strings;
 pub mod subset;
+pub mod support;
 pub mod tools;
 pub mod transducers;
 pub mod transform;

@@ -34,7 +34,10 @@ impl Machine {
                 return Ok(Settled::Stop(Stop::Slice));
             }
             fuel.open();
-            meter::work(1);
+            // A frame that is resumed after a yield is not charged again: steps do not depend on slices.
+            if !matches!(next, Next::Native(_)) {
+                meter::work(1);
+            }
             let slice = fuel.left();
             let mut ctx = Ctx { env: &mut self.env, prints: &mut fiber.prints, slice };
             let (flow, from_frame) = match next {

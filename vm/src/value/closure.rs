@@ -79,6 +79,8 @@ pub enum CombinatorKind {
     Fnil,
     Juxt,
     Partial,
+    /// Not a function: a value wrapped by `reduced`, the only part.
+    Reduced,
     SomeFn,
     /// A transducer: the first part is the builtin (`map`, `filter` …), the others its arguments.
     Transducer,

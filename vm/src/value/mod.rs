@@ -188,7 +188,11 @@ impl Value {
 
     /// Whether this is a closure, a builtin or a combinator's result (`fn?`).
     pub fn is_function(&self) -> bool {
-        matches!(self, Value::Builtin(_) | Value::Closure(_) | Value::Combinator(_))
+        match self {
+            Value::Builtin(_) | Value::Closure(_) => true,
+            Value::Combinator(combinator) => combinator.kind != CombinatorKind::Reduced,
+            _ => false,
+        }
     }
 
     /// Whether a call of this value can mean something (language.md 4.1).
@@ -213,13 +217,8 @@ impl Value {
             Value::Vector(_) => "list",
             Value::Map(_) => "map",
             Value::Set(_) => "set",
-            Value::Builtin(_) | Value::Closure(_) | Value::Combinator(_) => "function",
-            Value::Regex(_)
-            | Value::Temporal(_)
-            | Value::Var(_)
-            | Value::Symbol(_)
-            | Value::Tool(_)
-            | Value::Cursor(_) => "unknown",
+            _ if self.is_function() => "function",
+            _ => "unknown",
         }
     }
 

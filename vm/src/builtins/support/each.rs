@@ -1,0 +1,107 @@
+//! The frame behind most higher-order functions: call a function for each element, one after the other.
+
+use super::{call, callee, pulse};
+use crate::error::Result;
+use crate::machine::{Args, CallNow, Ctx, Flow, Input, NativeFrame};
+use crate::value::{Cursor, Value};
+use std::ops::ControlFlow;
+
+/// What becomes of the results of the calls.
+pub trait Sink: 'static {
+    /// Whether [`accept`](Sink::accept) needs the element that the result belongs to.
+    const KEEPS_ITEM: bool = false;
+
+    /// Takes the result of one call, and its element (`nil` unless [`KEEPS_ITEM`](Sink::KEEPS_ITEM)). `Break` ends
+    /// the loop with that value.
+    fn accept(&mut self, ctx: &mut Ctx<'_>, item: Value, result: Value) -> Result<ControlFlow<Value>>;
+
+    /// The value when there are no more elements.
+    fn finish(&mut self, ctx: &mut Ctx<'_>) -> Result<Value>;
+}
+
+/// Where the arguments of each call come from.
+pub enum Feed {
+    /// The elements of one collection.
+    One(Cursor),
+    /// The index and the element.
+    Indexed(i64, Cursor),
+    /// One element of each collection, in step, as far as the shortest goes.
+    Several(Vec<Cursor>),
+}
+
+impl Feed {
+    /// The arguments of the next call.
+    #[inline]
+    fn advance(&mut self) -> Option<Args> {
+        match self {
+            Feed::One(cursor) => cursor.advance().map(callee::one),
+            Feed::Indexed(next, cursor) => {
+                let item = cursor.advance()?;
+                let index = *next;
+                *next += 1;
+                Some(callee::two(Value::Int(index), item))
+            }
+            Feed::Several(cursors) => {
+                if cursors.iter().any(|cursor| cursor.remaining() == 0) {
+                    return None;
+                }
+                cursors.iter_mut().map(Cursor::advance).collect()
+            }
+        }
+    }
+
+    /// How many calls are left.
+    pub fn remaining(&self) -> usize {
+        match self {
+            Feed::One(cursor) | Feed::Indexed(_, cursor) => cursor.remaining(),
+            Feed::Several(cursors) => cursors.iter().map(Cursor::remaining).min().unwrap_or(0),
+        }
+    }
+}
+
+/// A loop of calls as a frame; see [`each`].
+pub struct Each<S> {
+    function: Value,
+    feed: Feed,
+    item: Value,
+    sink: S,
+}
+
+/// Calls `function` for everything that `feed` gives and hands the results to `sink`, whose value is the builtin's.
+pub fn each<S: Sink>(function: Value, feed: Feed, sink: S) -> Flow {
+    Flow::Push(Box::new(Each { function, feed, item: Value::Nil, sink }))
+}
+
+impl<S: Sink> NativeFrame for Each<S> {
+    fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
+        if let Input::Value(result) = input {
+            let item = std::mem::take(&mut self.item);
+            if let ControlFlow::Break(value) = self.sink.accept(ctx, item, result)? {
+                return Ok(Flow::Return(value));
+            }
+        }
+        loop {
+            let Some(args) = self.feed.advance() else {
+                return self.sink.finish(ctx).map(Flow::Return);
+            };
+            let item = match args.last() {
+                Some(item) if S::KEEPS_ITEM => item.clone(),
+                _ => Value::Nil,
+            };
+            match call(ctx, &self.function, args)? {
+                CallNow::Done(result) => {
+                    if let ControlFlow::Break(value) = self.sink.accept(ctx, item, result)? {
+                        return Ok(Flow::Return(value));
+                    }
+                }
+                CallNow::NeedsFrame(args) => {
+                    self.item = item;
+                    return Ok(Flow::Call(self.function.clone(), args));
+                }
+            }
+            if pulse(ctx)? {
+                return Ok(Flow::Yield);
+            }
+        }
+    }
+}

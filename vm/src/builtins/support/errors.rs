@@ -1,0 +1,56 @@
+//! Message templates of functions.md 0.5 that several families use.
+
+use crate::error::Error;
+use crate::print;
+use crate::value::{Value, Vector};
+
+/// COLL, with the hint about swapped arguments when a function is found.
+#[cold]
+pub fn not_a_collection(value: &Value) -> Error {
+    if value.is_function() {
+        return swapped();
+    }
+    Error::type_error(format!(
+        "expected a collection, got {} {}",
+        value.kind_label(),
+        print::readable_lossy(value)
+    ))
+}
+
+/// SWAP: a function lies where the collection belongs.
+#[cold]
+pub fn swapped() -> Error {
+    Error::type_error(
+        "expected a collection, got a function — collection operations like filter/map/reduce take the collection \
+         last; arguments may be swapped",
+    )
+}
+
+/// VECPRED and VECKEY: a vector lies where a `predicate` (or a `function or key`) belongs.
+#[cold]
+pub fn vector_as_function(expected: &str, vector: &Vector) -> Error {
+    match (vector.len(), vector.get(0)) {
+        (1, Some(only)) => {
+            let only = print::readable_lossy(&only);
+            Error::type_error(format!("expected {expected}, got vector [{only}] - use {only} instead"))
+        }
+        _ => Error::type_error(format!(
+            "expected {expected}, got path {} - paths require a function or data-extraction variant",
+            print::readable_lossy(&Value::Vector(vector.clone()))
+        )),
+    }
+}
+
+/// `NAME does not support sets (sets are unordered)`
+#[cold]
+pub fn no_sets(name: &str) -> Error {
+    Error::type_error(format!("{name} does not support sets (sets are unordered)"))
+}
+
+/// `NAME does not support maps (maps are unordered). …`
+#[cold]
+pub fn no_maps(name: &str) -> Error {
+    Error::type_error(format!(
+        "{name} does not support maps (maps are unordered). Use (keys m), (vals m), or (entries m) to get a sorted list"
+    ))
+}

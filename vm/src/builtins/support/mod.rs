@@ -1,0 +1,34 @@
+//! What the families share: reading arguments, building results, and calling functions element by element.
+//!
+//! | Module | What it gives |
+//! |---|---|
+//! | [`sequence`] | any seqable value as a [`Cursor`](crate::value::Cursor) or a vector, charged and reserved |
+//! | [`builder`] | a vector that grows within the memory limit |
+//! | [`each`] | the frame behind `map`, `filter`, `some` …: call a function for each element, do something with the results |
+//! | [`callee`] | calls by function, string key or path; the reading of paths |
+//! | [`reduced`] | the wrapper with which a reducing function stops early |
+//! | [`errors`] | the message templates of functions.md 0.5 that several families use |
+
+pub mod builder;
+pub mod callee;
+pub mod each;
+pub mod errors;
+pub mod reduced;
+pub mod sequence;
+
+pub use builder::Builder;
+pub use callee::{call, read_path};
+pub use each::{Each, Feed, Sink, each};
+pub use sequence::{cursor, elements};
+
+use crate::error::Result;
+use crate::machine::Ctx;
+use crate::meter;
+
+/// For loops that run direct calls: refuses when memory is used up, and says whether to answer
+/// [`Flow::Yield`](crate::machine::Flow::Yield). To be asked *after* an element, so that each slice makes progress.
+#[inline]
+pub fn pulse(ctx: &Ctx<'_>) -> Result<bool> {
+    meter::check_memory()?;
+    Ok(ctx.should_yield())
+}

@@ -1,0 +1,59 @@
+//! Seqable values as cursors and vectors.
+
+use super::Builder;
+use crate::error::Result;
+use crate::machine::Ctx;
+use crate::value::{Cursor, Value, Vector};
+
+/// Bytes that a short string takes besides its slot, for reservations.
+const SHORT_STRING: usize = 48;
+/// Bytes that a pair takes besides its slot, for reservations.
+pub(crate) const PAIR: usize = 48 + 2 * size_of::<Value>();
+
+/// The elements as a cursor, or `None` when the value is not seqable: as [`Value::cursor`], with the graphemes
+/// of a string charged and reserved before they are made. The loop over the cursor charges for its elements.
+pub fn cursor(ctx: &mut Ctx<'_>, value: &Value) -> Result<Option<Cursor>> {
+    if let Value::Str(text) = value {
+        ctx.charge(text.as_str().len())?;
+        ctx.reserve(text.len().saturating_mul(size_of::<Value>() + SHORT_STRING))?;
+    }
+    Ok(value.cursor())
+}
+
+/// The elements as a vector, or `None` when the value is not seqable. A vector stands for itself at no cost.
+pub fn elements(ctx: &mut Ctx<'_>, value: Value) -> Result<Option<Vector>> {
+    if let Value::Vector(vector) = value {
+        return Ok(Some(vector));
+    }
+    if matches!(value, Value::Map(_)) {
+        ctx.reserve(count(&value).unwrap_or(0).saturating_mul(PAIR))?;
+    }
+    let Some(cursor) = cursor(ctx, &value)? else { return Ok(None) };
+    match cursor {
+        Cursor::Vector(items) if matches!(value, Value::Str(_) | Value::Nil) => Ok(Some(items.collect())),
+        cursor => rest_of(ctx, cursor).map(Some),
+    }
+}
+
+/// What is left in a cursor, as a vector.
+pub fn rest_of(ctx: &mut Ctx<'_>, mut cursor: Cursor) -> Result<Vector> {
+    let left = cursor.remaining();
+    ctx.charge(left)?;
+    let mut out = Builder::with_capacity(left)?;
+    while let Some(item) = cursor.advance() {
+        out.push(item)?;
+    }
+    Ok(out.take_vector())
+}
+
+/// How many elements a seqable value has.
+pub fn count(value: &Value) -> Option<usize> {
+    Some(match value {
+        Value::Nil => 0,
+        Value::Vector(v) => v.len(),
+        Value::Str(s) => s.len(),
+        Value::Map(m) => m.len(),
+        Value::Set(s) => s.len(),
+        _ => return None,
+    })
+}

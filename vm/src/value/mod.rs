@@ -22,7 +22,7 @@ pub use map::{Map, MapIter};
 pub use order::{compare, equal, hash, identical, key_compare};
 pub use set::{Set, SetIter};
 pub use string::Str;
-pub use temporal::Temporal;
+pub use temporal::{Day, Temporal, day_of_week};
 pub use vector::{Vector, VectorIter};
 
 use crate::builtins::Builtin;
@@ -156,6 +156,11 @@ impl Value {
     /// The two-element vector that stands for a map entry.
     pub fn pair(key: Value, value: Value) -> Value {
         Value::Vector(Vector::from_vec(vec![key, value]))
+    }
+
+    /// A date, an instant or a duration.
+    pub fn temporal(temporal: Temporal) -> Value {
+        Value::Temporal(Rc::new(temporal))
     }
 
     /// An integer of any size in its one representation.

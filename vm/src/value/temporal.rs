@@ -1,7 +1,11 @@
-//! Dates, instants and durations (language.md 2.8).
+//! Dates, instants and durations (language.md 2.8), and the calendar behind them.
 
-/// A point or span of time as a value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+use crate::meter;
+use std::cmp::Ordering;
+
+/// A point or span of time as a value. Made with [`Temporal::date`], [`Temporal::instant`] and
+/// [`Temporal::duration`], which charge it; read by matching.
+#[derive(Debug)]
 pub enum Temporal {
     /// A calendar day, in days since 1970-01-01.
     Date(i64),
@@ -14,4 +18,252 @@ pub enum Temporal {
     },
     /// A span in milliseconds.
     Duration(i64),
+}
+
+const MICROS_PER_SECOND: i64 = 1_000_000;
+const SECONDS_PER_DAY: i64 = 86_400;
+
+impl Temporal {
+    const BYTES: usize = 40;
+
+    /// A calendar day, in days since 1970-01-01.
+    pub fn date(days: i64) -> Temporal {
+        meter::charge_memory(Self::BYTES);
+        Temporal::Date(days)
+    }
+
+    /// A UTC instant in microseconds since the epoch that prints `digits` fraction digits, at most 6.
+    pub fn instant(micros: i64, digits: u8) -> Temporal {
+        meter::charge_memory(Self::BYTES);
+        Temporal::Instant { micros, digits: digits.min(6) }
+    }
+
+    /// A span in milliseconds.
+    pub fn duration(millis: i64) -> Temporal {
+        meter::charge_memory(Self::BYTES);
+        Temporal::Duration(millis)
+    }
+
+    /// The text of `str`: `2024-01-02`, `2024-01-02T03:04:05.120Z`, `#duration[1500ms]`.
+    pub fn iso(&self) -> String {
+        match *self {
+            Temporal::Date(days) => Day::from_epoch(days).iso(),
+            Temporal::Instant { micros, digits } => instant_iso(micros, digits),
+            Temporal::Duration(millis) => format!("#duration[{millis}ms]"),
+        }
+    }
+
+    /// Rank of the kind in the order of values: date < instant < duration (ruling 2).
+    fn key(&self) -> (u8, i64) {
+        match *self {
+            Temporal::Date(days) => (0, days),
+            Temporal::Instant { micros, .. } => (1, micros),
+            Temporal::Duration(millis) => (2, millis),
+        }
+    }
+}
+
+impl Drop for Temporal {
+    fn drop(&mut self) {
+        meter::credit_memory(Self::BYTES);
+    }
+}
+
+impl Clone for Temporal {
+    fn clone(&self) -> Temporal {
+        match *self {
+            Temporal::Date(days) => Temporal::date(days),
+            Temporal::Instant { micros, digits } => Temporal::instant(micros, digits),
+            Temporal::Duration(millis) => Temporal::duration(millis),
+        }
+    }
+}
+
+/// Equal kind and time; the number of fraction digits does not count.
+impl PartialEq for Temporal {
+    fn eq(&self, other: &Temporal) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Temporal {}
+
+/// Chronological within a kind.
+impl Ord for Temporal {
+    fn cmp(&self, other: &Temporal) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl PartialOrd for Temporal {
+    fn partial_cmp(&self, other: &Temporal) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl std::hash::Hash for Temporal {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}
+
+fn instant_iso(micros: i64, digits: u8) -> String {
+    let (seconds, fraction) = (micros.div_euclid(MICROS_PER_SECOND), micros.rem_euclid(MICROS_PER_SECOND));
+    let (days, second) = (seconds.div_euclid(SECONDS_PER_DAY), seconds.rem_euclid(SECONDS_PER_DAY));
+    let mut text = Day::from_epoch(days).iso();
+    text.push_str(&format!("T{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60));
+    if digits > 0 {
+        let all = format!("{fraction:06}");
+        text.push('.');
+        text.push_str(&all[..usize::from(digits.min(6))]);
+    }
+    text.push('Z');
+    text
+}
+
+/// A day of the proleptic Gregorian calendar, year 0 being 1 BC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Day {
+    /// Astronomical year.
+    pub year: i64,
+    /// Month, 1 to 12.
+    pub month: u8,
+    /// Day of the month, from 1.
+    pub day: u8,
+}
+
+impl Day {
+    /// The day, if the calendar has it.
+    pub fn new(year: i64, month: u8, day: u8) -> Option<Day> {
+        let real = (1..=12).contains(&month) && day >= 1 && day <= days_in_month(year, month);
+        real.then_some(Day { year, month, day })
+    }
+
+    /// The day that is `days` after 1970-01-01.
+    pub fn from_epoch(days: i64) -> Day {
+        // Years are counted from March, so that the leap day is the last of its year, in eras of 400 years.
+        let shifted = days + 719_468;
+        let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+        let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+        let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let from_march = (5 * of_year + 2) / 153;
+        let day = (of_year - (153 * from_march + 2) / 5 + 1) as u8;
+        let month = (if from_march < 10 { from_march + 3 } else { from_march - 9 }) as u8;
+        Day { year: year_of_era + era * 400 + i64::from(month <= 2), month, day }
+    }
+
+    /// Days since 1970-01-01.
+    pub fn to_epoch(self) -> i64 {
+        let year = self.year - i64::from(self.month <= 2);
+        let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
+        let from_march = (i64::from(self.month) + 9) % 12;
+        let of_year = (153 * from_march + 2) / 5 + i64::from(self.day) - 1;
+        era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + of_year - 719_468
+    }
+
+    /// The same day of the month `months` later; the last day of that month where it is shorter.
+    pub fn plus_months(self, months: i64) -> Option<Day> {
+        let total = self.year.checked_mul(12)?.checked_add(i64::from(self.month) - 1)?.checked_add(months)?;
+        let (year, month) = (total.div_euclid(12), (total.rem_euclid(12) + 1) as u8);
+        Some(Day { year, month, day: self.day.min(days_in_month(year, month)) })
+    }
+
+    /// Day of the year, from 1.
+    pub fn of_year(self) -> i64 {
+        self.to_epoch() - Day { year: self.year, month: 1, day: 1 }.to_epoch() + 1
+    }
+
+    /// `2024-01-02`; at least four digits of the year, with a minus sign before year 0.
+    pub fn iso(self) -> String {
+        let sign = if self.year < 0 { "-" } else { "" };
+        format!("{sign}{:04}-{:02}-{:02}", self.year.abs(), self.month, self.day)
+    }
+}
+
+/// Day of the week of a day since the epoch: 1 is Monday, 7 is Sunday.
+pub fn day_of_week(days: i64) -> i64 {
+    (days + 3).rem_euclid(7) + 1
+}
+
+fn days_in_month(year: i64, month: u8) -> u8 {
+    match month {
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn day(year: i64, month: u8, day: u8) -> Day {
+        Day::new(year, month, day).expect("a real day")
+    }
+
+    #[test]
+    fn days_and_epoch_days_are_each_others_inverse() {
+        for (days, text) in [
+            (0, "1970-01-01"),
+            (-1, "1969-12-31"),
+            (19_723, "2024-01-01"),
+            (19_782, "2024-02-29"),
+            (-735_525, "-0044-03-15"),
+            (2_932_896, "9999-12-31"),
+            (2_932_897, "10000-01-01"),
+        ] {
+            let day = Day::from_epoch(days);
+            assert_eq!((day.iso().as_str(), day.to_epoch()), (text, days));
+        }
+        let mut before = Day::from_epoch(-800_000);
+        for days in -799_999..800_000 {
+            let day = Day::from_epoch(days);
+            assert_eq!(day.to_epoch(), days);
+            assert!((before.year, before.month, before.day) < (day.year, day.month, day.day));
+            before = day;
+        }
+    }
+
+    #[test]
+    fn impossible_days_do_not_exist() {
+        for (y, m, d) in
+            [(2023, 2, 29), (1900, 2, 29), (2024, 13, 1), (2024, 0, 1), (2024, 4, 31), (2024, 1, 0)]
+        {
+            assert_eq!(Day::new(y, m, d), None, "{y}-{m}-{d}");
+        }
+        assert!(Day::new(2000, 2, 29).is_some());
+    }
+
+    #[test]
+    fn months_are_added_up_to_the_last_day() {
+        assert_eq!(day(2024, 1, 31).plus_months(1), Some(day(2024, 2, 29)));
+        assert_eq!(day(2024, 1, 31).plus_months(-2), Some(day(2023, 11, 30)));
+        assert_eq!(day(2024, 2, 29).plus_months(12), Some(day(2025, 2, 28)));
+        assert_eq!(day(2024, 5, 31).plus_months(i64::MAX), None);
+    }
+
+    #[test]
+    fn weeks_begin_on_monday() {
+        assert_eq!(day_of_week(0), 4);
+        assert_eq!(day_of_week(day(2024, 1, 1).to_epoch()), 1);
+        assert_eq!(day_of_week(day(1969, 12, 28).to_epoch()), 7);
+        assert_eq!(day(2024, 12, 31).of_year(), 366);
+    }
+
+    #[test]
+    fn instants_print_as_many_digits_as_they_were_given() {
+        assert_eq!(Temporal::instant(1_700_000_000_123_456, 6).iso(), "2023-11-14T22:13:20.123456Z");
+        assert_eq!(Temporal::instant(1_700_000_000_120_000, 3).iso(), "2023-11-14T22:13:20.120Z");
+        assert_eq!(Temporal::instant(-1, 0).iso(), "1969-12-31T23:59:59Z");
+        assert_eq!(Temporal::duration(-5).iso(), "#duration[-5ms]");
+    }
+
+    #[test]
+    fn order_is_by_kind_then_by_time_and_digits_do_not_count() {
+        assert!(Temporal::date(9) < Temporal::instant(0, 0));
+        assert!(Temporal::instant(9, 0) < Temporal::duration(0));
+        assert!(Temporal::date(1) < Temporal::date(2));
+        assert_eq!(Temporal::instant(5, 0), Temporal::instant(5, 3));
+    }
 }

@@ -1,1 +1,3 @@
-//! (front page to be written)
+//! Support for the whole-product tests.
+
+pub mod conformance;

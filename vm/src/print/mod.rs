@@ -1,24 +1,94 @@
-//! Values as text: readable (`pr-str`) and plain (`str`), and the bounded previews of hosts (language.md 6).
+//! Values as text: readable (`pr-str`) and plain (`str`), and the bounded renderings of hosts (language.md 6).
+//!
+//! | Function | For | Bounded by |
+//! |---|---|---|
+//! | [`readable`], [`plain`] and their `write_` forms | the running program | its steps and memory |
+//! | [`render_capped`] | results that a host shows (ruling 20) | bytes, and a [`Budget`] of work |
+//! | [`bounded`], [`preview`] | payloads, histories, listings (language.md 6.3) | items, characters, and a fixed size |
+//! | [`literal`] | values quoted in messages (upstreams.md 8.3) | 40 characters, 3 items |
+//! | [`readable_lossy`] | values quoted in messages of the language | 200 bytes |
+//!
+//! None of them recurses: values may be nested deeply, and may be enormous trees by sharing.
 
-use crate::error::Result;
+mod buffer;
+mod capped;
+mod level;
+mod number;
+mod path;
+mod preview;
+mod scalar;
+mod temporal;
+mod text;
+
+pub use buffer::{grow_bytes, grow_string};
+pub use capped::{Budget, Cut, CutUnit, Rendered, render_capped};
+pub(crate) use level::Level;
+pub use level::MAX_DEPTH;
+pub use number::{write_float_fixed, write_float_shortest, write_integer};
+pub(crate) use path::Path;
+pub use preview::{Preview, bounded, literal, preview, readable_lossy};
+pub use scalar::write_plain_scalar;
+pub use temporal::write_iso;
+pub use text::write_quoted;
+
+use crate::error::{Error, Result};
+use crate::meter;
 use crate::value::Value;
 
 /// The readable form. Charges steps and memory; fails at their limits and on values nested too deep.
 pub fn readable(value: &Value) -> Result<String> {
-    Ok(readable_lossy(value))
+    let mut out = String::new();
+    write_readable(value, &mut out)?;
+    Ok(out)
 }
 
-/// The readable form for messages and debugging, cut short on large or deep values instead of failing.
-pub fn readable_lossy(_value: &Value) -> String {
-    String::new()
-}
-
-/// The plain form that `str` gives a top-level argument.
+/// The plain form that `str` gives a top-level argument; fails as [`readable`] does.
 pub fn plain(value: &Value) -> Result<String> {
-    readable(value)
+    let mut out = String::new();
+    write_plain(value, &mut out)?;
+    Ok(out)
 }
 
-/// The readable form with at most `limit` items shown of each collection (language.md 6.3).
-pub fn bounded(value: &Value, _limit: usize) -> String {
-    readable_lossy(value)
+/// Appends the plain form; see [`plain`].
+pub fn write_plain(value: &Value, out: &mut String) -> Result<()> {
+    if level::is_collection(value) { write_readable(value, out) } else { write_plain_scalar(value, out) }
 }
+
+/// Appends the readable form; see [`readable`].
+pub fn write_readable(value: &Value, out: &mut String) -> Result<()> {
+    let Some(first) = Level::of(value) else { return scalar::write(value, out) };
+    meter::charge_steps(1)?;
+    out.push_str(first.opening());
+    let mut levels = vec![first];
+    while let Some(level) = levels.last_mut() {
+        let separate = level.started();
+        let Some(item) = level.next() else {
+            out.push(level.closing());
+            levels.pop();
+            continue;
+        };
+        // One byte for the separator, and one for the bracket that closes a collection.
+        grow_string(out, 4)?;
+        if separate {
+            out.push(' ');
+        }
+        match Level::of(&item) {
+            None => scalar::write(&item, out)?,
+            Some(_) if levels.len() >= MAX_DEPTH => return Err(too_deep()),
+            Some(inner) => {
+                meter::charge_steps(1)?;
+                out.push_str(inner.opening());
+                levels.push(inner);
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cold]
+pub(crate) fn too_deep() -> Error {
+    Error::runtime(format!("value is nested more than {MAX_DEPTH} levels deep"))
+}
+
+#[cfg(test)]
+mod tests;

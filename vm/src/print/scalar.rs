@@ -1,0 +1,115 @@
+//! Values that are not collections.
+
+use super::{grow_string, number, temporal, text};
+use crate::error::Result;
+use crate::meter;
+use crate::value::{Temporal, Value};
+use std::fmt::Write as _;
+
+/// Appends the readable form of anything but a vector, map or set. Charges steps and memory to the program.
+pub(super) fn write(value: &Value, out: &mut String) -> Result<()> {
+    meter::charge_steps(1)?;
+    match value {
+        Value::Str(s) => text::write_quoted(s.as_str(), out),
+        Value::BigInt(n) => number::write_integer(n, out),
+        other => {
+            let bytes = len_bound(other);
+            meter::charge_steps(bytes as u64 / 64)?;
+            grow_string(out, bytes)?;
+            push(other, out);
+            Ok(())
+        }
+    }
+}
+
+/// Appends the plain form of anything but a vector, map or set. Charges steps and memory to the program.
+pub fn write_plain_scalar(value: &Value, out: &mut String) -> Result<()> {
+    meter::charge_steps(1)?;
+    match value {
+        Value::Nil => Ok(()),
+        Value::Str(s) => {
+            meter::charge_steps(s.as_str().len() as u64 / 16)?;
+            grow_string(out, s.as_str().len())?;
+            out.push_str(s.as_str());
+            Ok(())
+        }
+        Value::Float(x) => {
+            grow_string(out, 32)?;
+            number::write_float_shortest(*x, out);
+            Ok(())
+        }
+        Value::Temporal(t) => {
+            grow_string(out, 64)?;
+            temporal::write_iso(t, out);
+            Ok(())
+        }
+        other => write(other, out),
+    }
+}
+
+/// At least as many bytes as [`push`] appends.
+pub(super) fn len_bound(value: &Value) -> usize {
+    match value {
+        Value::Str(s) => text::quoted_len(s.as_str()),
+        Value::BigInt(n) => number::decimal_digits(n.get().bits()),
+        Value::Keyword(k) => k.name().len() + 1,
+        Value::Closure(closure) => closure.code().display.len(),
+        Value::Regex(regex) => regex.source.as_str().len() + 3,
+        Value::Var(name) => name.as_str().len() + 2,
+        Value::Symbol(name) => name.as_str().len() + 1,
+        Value::Tool(name) => name.as_str().len() + 5,
+        Value::Temporal(_) => 64,
+        _ => 32,
+    }
+}
+
+/// Appends the readable form of anything but a vector, map or set, uncharged.
+pub(super) fn push(value: &Value, out: &mut String) {
+    match value {
+        Value::Nil => out.push_str("nil"),
+        Value::Bool(true) => out.push_str("true"),
+        Value::Bool(false) => out.push_str("false"),
+        Value::Int(n) => {
+            let _ = write!(out, "{n}");
+        }
+        Value::BigInt(n) => {
+            let _ = write!(out, "{}", n.get());
+        }
+        Value::Float(x) => number::write_float_fixed(*x, out),
+        Value::Keyword(k) => {
+            out.push(':');
+            out.push_str(k.name());
+        }
+        Value::Str(s) => text::push_quoted(s.as_str(), out),
+        Value::Builtin(_) => out.push_str("#<builtin>"),
+        Value::Closure(closure) => out.push_str(&closure.code().display),
+        Value::Combinator(_) => out.push_str("#fn[...]"),
+        Value::Regex(regex) => {
+            out.push_str("#\"");
+            out.push_str(regex.source.as_str());
+            out.push('"');
+        }
+        Value::Temporal(t) => match **t {
+            Temporal::Duration(_) => temporal::write_iso(t, out),
+            Temporal::Date(_) | Temporal::Instant { .. } => {
+                out.push('"');
+                temporal::write_iso(t, out);
+                out.push('"');
+            }
+        },
+        Value::Var(name) => {
+            out.push_str("#'");
+            out.push_str(name.as_str());
+        }
+        Value::Symbol(name) => {
+            out.push('\'');
+            out.push_str(name.as_str());
+        }
+        Value::Tool(name) => {
+            out.push_str("tool/");
+            out.push_str(name.as_str());
+        }
+        Value::Cursor(_) => out.push_str("#<cursor>"),
+        Value::Vector(_) | Value::Map(_) | Value::Set(_) => out.push_str("..."),
+    }
+}

@@ -1,5 +1,6 @@
 //! (front page to be written)
 
+pub mod catalog;
 pub mod config;
 pub mod credentials;
 pub mod engine;

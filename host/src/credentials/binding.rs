@@ -118,10 +118,10 @@ fn resolve_one(
         Some(Value::String(source)) => source.as_str(),
         _ => return Err(invalid("\"source\" must be one of env, file, literal")),
     };
-    let (key, resolve): (_, fn(&Binding<'_>) -> Result<String, ConfigError>) = match source {
-        "env" => ("var", from_env),
-        "file" => ("path", from_file),
-        "literal" => ("value", |binding| Ok(binding.text.to_owned())),
+    let key = match source {
+        "env" => "var",
+        "file" => "path",
+        "literal" => "value",
         "exec" => {
             return Err(invalid("the source exec is reserved and not supported; use env, file or literal"));
         }
@@ -143,7 +143,11 @@ fn resolve_one(
         Some(Value::Bool(allow)) => *allow,
         Some(_) => return Err(invalid("\"allow_short\" must be a boolean")),
     };
-    let secret = Secret::new(resolve(&Binding { name, text, env })?);
+    let secret = Secret::new(match source {
+        "env" => from_env(name, text, env)?,
+        "file" => from_file(name, text)?,
+        _ => text.to_owned(),
+    });
     if secret.open().contains(['\r', '\n', '\0']) {
         return Err(ConfigError::credential(format_args!(
             "credential {name} contains a line break or NUL, which no header can carry"
@@ -165,32 +169,20 @@ fn resolve_one(
     Ok(Credential { secret, scheme_hint, allow_short })
 }
 
-struct Binding<'a> {
-    name: &'a str,
-    /// The environment variable or the path.
-    text: &'a str,
-    env: &'a ProcessEnv,
-}
-
-fn from_env(binding: &Binding<'_>) -> Result<String, ConfigError> {
-    match binding.env.get(binding.text) {
+fn from_env(name: &str, variable: &str, env: &ProcessEnv) -> Result<String, ConfigError> {
+    match env.get(variable) {
         Some(value) if !value.is_empty() => match value.to_str() {
             Some(text) => Ok(text.to_owned()),
             None => Err(ConfigError::credential(format_args!(
-                "credential {} env {} is not UTF-8 text",
-                binding.name, binding.text
+                "credential {name} env {variable} is not UTF-8 text"
             ))),
         },
-        _ => Err(ConfigError::credential(format_args!(
-            "credential {} env {} is not set",
-            binding.name, binding.text
-        ))),
+        _ => Err(ConfigError::credential(format_args!("credential {name} env {variable} is not set"))),
     }
 }
 
-fn from_file(binding: &Binding<'_>) -> Result<String, ConfigError> {
+fn from_file(name: &str, path: &str) -> Result<String, ConfigError> {
     use std::io::Read as _;
-    let Binding { name, text: path, .. } = binding;
     let mut bytes = zeroize::Zeroizing::new(Vec::new());
     std::fs::File::open(PathBuf::from(path))
         .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))

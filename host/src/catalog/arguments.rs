@@ -1,0 +1,442 @@
+//! Spelling the arguments of a call as the tool's schema has them (upstreams.md 8.2, ruling 37).
+//!
+//! Programs write `:max-items` where a schema says `max_items`. The machine hands over JSON and the places of keys
+//! that were keywords with a hyphen; here those, and only those, are respelled, and only to a property that the schema
+//! names. Everything else goes out byte for byte as the program had it.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::ops::Range;
+
+use ptc_vm::machine::ToolArguments;
+use serde_json::Value;
+
+use super::schema::{admits_null, required, views};
+
+/// Nesting up to which keys are respelled; JSON that goes deeper is copied as it is.
+const MAX_DEPTH: usize = 128;
+/// Schemas that are asked about the keys of one object.
+const MAX_VIEWS: usize = 64;
+/// Properties up to which a name is sought that differs in `-` and `_` only.
+const MAX_LOOSE: usize = 256;
+
+/// Arguments ready to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spelled {
+    /// One JSON object.
+    pub json: Vec<u8>,
+    /// Names that the schema requires and the program did not give, in the schema's order.
+    pub missing: Vec<String>,
+    /// Names that the program gave and the schema does not know, in the program's order.
+    pub unexpected: Vec<String>,
+}
+
+/// Spells `arguments` by the input schema of a tool. A top-level optional argument that is `null` where its schema
+/// does not admit that is left out: programs may pass `nil` for "not given".
+///
+/// # Errors
+/// The name that two keys would share.
+pub fn spell_arguments(arguments: &ToolArguments, schema: &Value) -> Result<Spelled, String> {
+    let mut hyphenated = arguments.hyphenated.clone();
+    hyphenated.sort_unstable_by_key(|range| range.start);
+    let speller = Speller { json: &arguments.json, hyphenated: &hyphenated, root: schema };
+    let required = required(schema);
+    let Some(members) = speller.members(0) else {
+        // Not an object: cannot come from the machine, and is not ours to repair.
+        return Ok(Spelled { json: arguments.json.clone(), missing: Vec::new(), unexpected: Vec::new() });
+    };
+    let known = Known::of(schema, &[schema]);
+    let mut json = Vec::with_capacity(arguments.json.len());
+    let mut names: HashSet<Cow<'_, str>> = HashSet::with_capacity(members.len());
+    let mut unexpected = Vec::new();
+    json.push(b'{');
+    for member in members {
+        let name = speller.spelling(&member, &known);
+        let schemas = known.property(&name);
+        let is_null = &arguments.json[member.value.clone()] == b"null";
+        if is_null
+            && !required.contains(&&*name)
+            && !schemas.is_empty()
+            && !schemas.iter().any(|property| admits_null(schema, property))
+        {
+            continue;
+        }
+        if schemas.is_empty() {
+            unexpected.push(name.clone().into_owned());
+        }
+        speller.write_member(&member, &name, &known, &mut json, 1)?;
+        if let Some(twice) = names.replace(name) {
+            return Err(twice.into_owned());
+        }
+    }
+    json.push(b'}');
+    let missing = required.iter().filter(|name| !names.contains(**name));
+    Ok(Spelled { json, missing: missing.map(|name| (*name).to_owned()).collect(), unexpected })
+}
+
+/// What the schemas of one place say about its keys and items.
+struct Known<'s> {
+    views: Vec<&'s serde_json::Map<String, Value>>,
+}
+
+impl<'s> Known<'s> {
+    fn of(root: &'s Value, schemas: &[&'s Value]) -> Self {
+        Self { views: schemas.iter().flat_map(|schema| views(root, schema)).take(MAX_VIEWS).collect() }
+    }
+
+    fn properties(&self) -> impl Iterator<Item = &'s serde_json::Map<String, Value>> {
+        self.views.iter().filter_map(|view| view.get("properties").and_then(Value::as_object))
+    }
+
+    /// The schemas of the property of exactly this name.
+    fn property(&self, name: &str) -> Vec<&'s Value> {
+        self.properties().filter_map(|properties| properties.get(name)).collect()
+    }
+
+    /// The property that a keyword stands for: of this very name, else the same with `_` for `-`, else one that
+    /// differs in nothing but `-` and `_`.
+    fn respell(&self, name: &str) -> Option<&'s str> {
+        let named = |wanted: &str| self.properties().find_map(|p| Some(p.get_key_value(wanted)?.0.as_str()));
+        let loosely = || {
+            if self.properties().map(serde_json::Map::len).sum::<usize>() > MAX_LOOSE {
+                return None;
+            }
+            let wanted = name.replace('_', "-");
+            let alike =
+                self.properties().flat_map(|p| p.keys()).filter(|key| key.replace('_', "-") == wanted);
+            alike.min().map(String::as_str)
+        };
+        named(name).or_else(|| named(&name.replace('-', "_"))).or_else(loosely)
+    }
+
+    /// The schemas of the value under `name`.
+    fn under(&self, name: &str) -> Vec<&'s Value> {
+        let named = self.property(name);
+        if !named.is_empty() {
+            return named;
+        }
+        self.views
+            .iter()
+            .filter_map(|view| view.get("additionalProperties"))
+            .filter(|s| s.is_object())
+            .collect()
+    }
+
+    /// The schemas of the item at `index`.
+    fn item(&self, index: usize) -> Vec<&'s Value> {
+        let of_view = |view: &&'s serde_json::Map<String, Value>| {
+            let prefix = view.get("prefixItems").and_then(Value::as_array);
+            prefix
+                .and_then(|items| items.get(index))
+                .or_else(|| view.get("items").filter(|items| items.is_object()))
+        };
+        self.views.iter().filter_map(of_view).collect()
+    }
+}
+
+/// A key and its value; the key's range is without quotes.
+struct Member {
+    key: Range<usize>,
+    value: Range<usize>,
+}
+
+struct Speller<'a> {
+    json: &'a [u8],
+    /// Ascending.
+    hyphenated: &'a [Range<usize>],
+    root: &'a Value,
+}
+
+impl<'a> Speller<'a> {
+    /// The name that a key goes out under.
+    fn spelling(&self, member: &Member, known: &Known<'a>) -> Cow<'a, str> {
+        let quoted = &self.json[member.key.start - 1..member.key.end + 1];
+        let name: Cow<'a, str> = match serde_json::from_slice::<&'a str>(quoted) {
+            Ok(plain) => Cow::Borrowed(plain),
+            Err(_) => Cow::Owned(serde_json::from_slice(quoted).unwrap_or_default()),
+        };
+        let was_keyword =
+            self.hyphenated.binary_search_by_key(&member.key.start, |range| range.start).is_ok();
+        match known.respell(&name).filter(|_| was_keyword) {
+            Some(property) => Cow::Borrowed(property),
+            None => name,
+        }
+    }
+
+    fn write_member(
+        &self,
+        member: &Member,
+        name: &str,
+        known: &Known<'a>,
+        out: &mut Vec<u8>,
+        depth: usize,
+    ) -> Result<(), String> {
+        if out.last() != Some(&b'{') {
+            out.push(b',');
+        }
+        out.extend_from_slice(Value::from(name).to_string().as_bytes());
+        out.push(b':');
+        self.write_value(member.value.clone(), &|| known.under(name), out, depth)
+    }
+
+    /// Copies a value, respelling keys inside it by `schemas`.
+    fn write_value(
+        &self,
+        value: Range<usize>,
+        schemas: &dyn Fn() -> Vec<&'a Value>,
+        out: &mut Vec<u8>,
+        depth: usize,
+    ) -> Result<(), String> {
+        let first = self.hyphenated.partition_point(|range| range.start < value.start);
+        let concerned = self.hyphenated.get(first).is_some_and(|range| range.start < value.end);
+        let schemas = if concerned && depth < MAX_DEPTH { schemas() } else { Vec::new() };
+        if schemas.is_empty() {
+            out.extend_from_slice(&self.json[value]);
+            return Ok(());
+        }
+        let known = Known::of(self.root, &schemas);
+        if let Some(members) = self.members(value.start) {
+            out.push(b'{');
+            // Only respelling can make names collide; the machine has refused equal keys already.
+            let mut names: HashSet<Cow<'a, str>> = HashSet::with_capacity(members.len());
+            for member in members {
+                let name = self.spelling(&member, &known);
+                self.write_member(&member, &name, &known, out, depth + 1)?;
+                if let Some(twice) = names.replace(name) {
+                    return Err(twice.into_owned());
+                }
+            }
+            out.push(b'}');
+        } else if let Some(items) = self.items(value.start) {
+            out.push(b'[');
+            for (index, item) in items.into_iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                self.write_value(item, &|| known.item(index), out, depth + 1)?;
+            }
+            out.push(b']');
+        } else {
+            out.extend_from_slice(&self.json[value]);
+        }
+        Ok(())
+    }
+
+    /// The members of the object that starts at `at`; `None` if there is none.
+    fn members(&self, at: usize) -> Option<Vec<Member>> {
+        let mut members = Vec::new();
+        let mut at = self.skip_space(at);
+        if self.json.get(at) != Some(&b'{') {
+            return None;
+        }
+        loop {
+            at = self.skip_space(at + 1);
+            match self.json.get(at)? {
+                b'}' => return Some(members),
+                b'"' => {
+                    let key_end = self.string_end(at)?;
+                    let colon = self.skip_space(key_end);
+                    let start = self.skip_space(colon + 1);
+                    let end = self.value_end(start)?;
+                    members.push(Member { key: at + 1..key_end - 1, value: start..end });
+                    at = self.skip_space(end);
+                    match self.json.get(at)? {
+                        b',' => {}
+                        b'}' => return Some(members),
+                        _ => return None,
+                    }
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    /// The items of the array that starts at `at`; `None` if there is none.
+    fn items(&self, at: usize) -> Option<Vec<Range<usize>>> {
+        let mut items = Vec::new();
+        let mut at = self.skip_space(at);
+        if self.json.get(at) != Some(&b'[') {
+            return None;
+        }
+        loop {
+            at = self.skip_space(at + 1);
+            if self.json.get(at)? == &b']' {
+                return Some(items);
+            }
+            let end = self.value_end(at)?;
+            items.push(at..end);
+            at = self.skip_space(end);
+            match self.json.get(at)? {
+                b',' => {}
+                b']' => return Some(items),
+                _ => return None,
+            }
+        }
+    }
+
+    fn skip_space(&self, mut at: usize) -> usize {
+        while matches!(self.json.get(at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            at += 1;
+        }
+        at
+    }
+
+    /// The place behind the string that starts at `at`.
+    fn string_end(&self, mut at: usize) -> Option<usize> {
+        loop {
+            at += 1;
+            match self.json.get(at)? {
+                b'"' => return Some(at + 1),
+                b'\\' => at += 1,
+                _ => {}
+            }
+        }
+    }
+
+    /// The place behind the value that starts at `at`. Counts brackets instead of descending.
+    fn value_end(&self, mut at: usize) -> Option<usize> {
+        let mut open = 0_usize;
+        loop {
+            match self.json.get(at)? {
+                b'"' => at = self.string_end(at)?,
+                b'{' | b'[' => {
+                    open += 1;
+                    at += 1;
+                }
+                b'}' | b']' => {
+                    open = open.checked_sub(1)?;
+                    at += 1;
+                }
+                _ if open > 0 => at += 1,
+                _ => {
+                    while !matches!(
+                        self.json.get(at),
+                        None | Some(b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r')
+                    ) {
+                        at += 1;
+                    }
+                }
+            }
+            if open == 0 {
+                return Some(at);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Arguments in which the keys written `"~name"` were keywords.
+    fn arguments(marked: &str) -> ToolArguments {
+        let mut pieces = marked.split("\"~");
+        let mut json = pieces.next().unwrap_or_default().as_bytes().to_vec();
+        let mut hyphenated = Vec::new();
+        for piece in pieces {
+            json.push(b'"');
+            let key = piece.split('"').next().unwrap();
+            if key.contains('-') {
+                hyphenated.push(json.len()..json.len() + key.len());
+            }
+            json.extend_from_slice(piece.as_bytes());
+        }
+        ToolArguments { json, hyphenated }
+    }
+
+    fn spell(marked: &str, schema: Value) -> Spelled {
+        spell_arguments(&arguments(marked), &schema).unwrap()
+    }
+
+    fn sent(marked: &str, schema: Value) -> String {
+        String::from_utf8(spell(marked, schema).json).unwrap()
+    }
+
+    #[test]
+    fn keywords_become_the_schemas_names() {
+        let schema =
+            || json!({"properties": {"max_items": {}, "user-id": {}, "a_b-c": {}, "x-y": {}, "x_y": {}}});
+        assert_eq!(sent(r#"{"~max-items":1}"#, schema()), r#"{"max_items":1}"#);
+        assert_eq!(sent(r#"{"~user-id":1}"#, schema()), r#"{"user-id":1}"#, "exact comes first");
+        assert_eq!(sent(r#"{"~x-y":1}"#, schema()), r#"{"x-y":1}"#, "exact comes first");
+        assert_eq!(sent(r#"{"~a-b-c":1}"#, schema()), r#"{"a_b-c":1}"#);
+        assert_eq!(sent(r#"{"~not-known":1}"#, schema()), r#"{"not-known":1}"#, "only to a named property");
+        assert_eq!(sent(r#"{"max-items":1}"#, schema()), r#"{"max-items":1}"#, "strings go out as written");
+        assert_eq!(sent(r#"{"~max-items":1}"#, json!({"type": "object"})), r#"{"max-items":1}"#);
+    }
+
+    #[test]
+    fn nested_keys_follow_nested_schemas() {
+        let schema = json!({
+            "$defs": {"Row": {"properties": {"row_id": {}, "sub_rows": {"items": {"$ref": "#/$defs/Row"}}}}},
+            "properties": {
+                "rows": {"type": "array", "items": {"$ref": "#/$defs/Row"}},
+                "either": {"anyOf": [{"type": "null"}, {"properties": {"deep_key": {}}}]},
+                "pair": {"prefixItems": [{}, {"properties": {"p_q": {}}}]},
+                "open": {"additionalProperties": {"properties": {"v_w": {}}}}
+            }
+        });
+        assert_eq!(
+            sent(
+                r#"{"rows": [{"~row-id":1,"~sub-rows":[{"~row-id":2,"~other-key":3,"row-id":4}]}], "x":[ 1 ]}"#,
+                schema.clone()
+            ),
+            r#"{"rows":[{"row_id":1,"sub_rows":[{"row_id":2,"other-key":3,"row-id":4}]}],"x":[ 1 ]}"#
+        );
+        assert_eq!(sent(r#"{"either":{"~deep-key":1}}"#, schema.clone()), r#"{"either":{"deep_key":1}}"#);
+        assert_eq!(
+            sent(r#"{"pair":[{"~p-q":1},{"~p-q":1}]}"#, schema.clone()),
+            r#"{"pair":[{"p-q":1},{"p_q":1}]}"#
+        );
+        assert_eq!(sent(r#"{"open":{"~any-key":{"~v-w":1}}}"#, schema), r#"{"open":{"any-key":{"v_w":1}}}"#);
+    }
+
+    #[test]
+    fn values_are_copied_byte_for_byte() {
+        let text = r#"{"s":"a\"},{[\\","n":1.50e+3,"big":123456789012345678901234567890,"u":"\u0041","e":{},"l":[]}"#;
+        assert_eq!(sent(text, json!({})), text);
+        assert_eq!(sent("{}", json!({})), "{}");
+    }
+
+    #[test]
+    fn optional_nil_is_left_out_where_null_is_not_admitted() {
+        let schema = json!({
+            "properties": {"a": {"type": "string"}, "b": {"type": ["string", "null"]}, "c": {"type": "string"},
+                "d_e": {"type": "integer"}, "f": {"properties": {"g": {"type": "string"}}}},
+            "required": ["c"]
+        });
+        assert_eq!(
+            sent(r#"{"a":null,"b":null,"c":null,"~d-e":null,"f":{"g":null},"unknown":null}"#, schema),
+            r#"{"b":null,"c":null,"f":{"g":null},"unknown":null}"#
+        );
+    }
+
+    #[test]
+    fn missing_and_unexpected_names_are_found() {
+        let schema = json!({"properties": {"max_items": {}, "query": {}}, "required": ["query", "max_items", "ghost"]});
+        let spelled = spell(r#"{"~max-items":1,"q":2}"#, schema);
+        assert_eq!(spelled.missing, ["query", "ghost"]);
+        assert_eq!(spelled.unexpected, ["q"]);
+    }
+
+    #[test]
+    fn two_keys_of_one_name_are_refused() {
+        let schema = json!({"properties": {"a_b": {}, "o": {"properties": {"a_b": {}}}}});
+        for text in [r#"{"~a-b":1,"a_b":2}"#, r#"{"o":{"~a-b":1,"a_b":2}}"#] {
+            assert_eq!(spell_arguments(&arguments(text), &schema).unwrap_err(), "a_b");
+        }
+    }
+
+    #[test]
+    fn hostile_schemas_and_depth_cost_little() {
+        let schema = json!({"properties": {"n": {"$ref": "#"}, "a_b": {}}});
+        let depth = 20_000;
+        let text = format!("{}{}{}", r#"{"n":"#.repeat(depth), r#"{"~a-b":1}"#, "}".repeat(depth));
+        let spelled = sent(&text, schema);
+        assert!(spelled.contains(r#"{"a-b":1}"#), "too deep to respell, and no stack overflow");
+        let text =
+            format!("{{{}}}", (0..50_000).map(|i| format!("\"~k-{i}\":{i}")).collect::<Vec<_>>().join(","));
+        assert_eq!(sent(&text, json!({"properties": {"a_b": {}}})).len(), text.len() - 50_000);
+    }
+}

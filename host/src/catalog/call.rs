@@ -1,0 +1,277 @@
+//! The checks of a `tool/call` before it goes out (upstreams.md 8.3, rows 2 to 9). Every failure is the program's
+//! fault: the first line is fixed (ruling 38), the lines after it help to repair the program.
+
+use std::fmt::Write as _;
+
+use ptc_vm::machine::{BadArguments, UpstreamCall};
+
+use super::arguments::{Spelled, spell_arguments};
+use super::schema::properties;
+use super::text::{argument_key, string_literal};
+use super::{Catalog, ServerEntry, ToolEntry};
+
+/// Names that a hint shows at most.
+const MAX_HINTED: usize = 8;
+/// Jaro similarity from which on a name is worth proposing.
+const SIMILAR: f64 = 0.82;
+
+/// A call that passed the checks.
+#[derive(Clone, Debug)]
+pub struct CheckedCall<'c> {
+    /// Where it goes.
+    pub server: &'c ServerEntry,
+    /// The tool's name, as the upstream knows it.
+    pub tool_name: String,
+    /// The tool, if the server's list is known. If not, the caller loads the list and checks the call again.
+    pub tool: Option<&'c ToolEntry>,
+    /// The arguments as one JSON object, keys spelled as the tool's schema has them if that is known.
+    pub arguments: Vec<u8>,
+}
+
+/// Checks a call against the catalog, in the documented order.
+///
+/// # Errors
+/// The message with which the program ends, hints included.
+pub fn check_call<'c>(catalog: &'c Catalog, call: &UpstreamCall) -> Result<CheckedCall<'c>, String> {
+    let name = match &call.server {
+        Ok(name) => name,
+        Err(shown) => {
+            let mut text = format!("tool/call requires :server (string), got {shown}");
+            push_servers(catalog, &mut text);
+            return Err(text);
+        }
+    };
+    let tool_name = match &call.tool {
+        Ok(tool) => tool,
+        Err(shown) => {
+            let mut text = format!("tool/call on upstream '{name}' requires :tool (string), got {shown}");
+            if let Some(server) = catalog.server(name) {
+                push_tools(server, &mut text);
+            }
+            return Err(text);
+        }
+    };
+    if let Err(BadArguments::NotAMap(shown)) = &call.arguments {
+        return Err(format!("tool '{name}.{tool_name}' rejected args: :args must be a map, got {shown}"));
+    }
+    let server = catalog.server(name).ok_or_else(|| unknown_server(catalog, name))?;
+    let tool = server.tool(tool_name);
+    if tool.is_none() && server.loaded {
+        return Err(unknown_tool(server, tool_name));
+    }
+    let not_encodable =
+        |reason: &str| format!("tool '{name}.{tool_name}' rejected args: not JSON-encodable ({reason})");
+    let arguments = match &call.arguments {
+        Ok(arguments) => arguments,
+        Err(BadArguments::NotEncodable(reason) | BadArguments::NotAMap(reason)) => {
+            return Err(not_encodable(reason));
+        }
+    };
+    let arguments = match tool {
+        None => arguments.json.clone(),
+        Some(tool) => {
+            let spelled = spell_arguments(arguments, &tool.input_schema)
+                .map_err(|key| not_encodable(&format!("two keys become {key:?}")))?;
+            if !spelled.missing.is_empty() {
+                return Err(missing_arguments(server, tool, &spelled));
+            }
+            spelled.json
+        }
+    };
+    Ok(CheckedCall { server, tool_name: tool_name.clone(), tool, arguments })
+}
+
+/// `no upstream 'x' configured`, and which ones are.
+pub(super) fn unknown_server(catalog: &Catalog, name: &str) -> String {
+    let mut text = format!("no upstream '{name}' configured");
+    if let Some(similar) = most_similar(name, catalog.servers().map(|server| server.name.as_str())) {
+        let _ = write!(text, "\nDid you mean {}?", string_literal(similar));
+    }
+    push_servers(catalog, &mut text);
+    text
+}
+
+/// `no tool 't' in upstream 's'`, and which ones there are.
+pub(super) fn unknown_tool(server: &ServerEntry, tool: &str) -> String {
+    let mut text = format!("no tool '{tool}' in upstream '{}'", server.name);
+    let similar = most_similar(tool, server.tools_by_name().map(|known| known.name.as_str()));
+    if let Some(similar) = similar {
+        let _ = write!(text, "\nDid you mean {}?", string_literal(similar));
+    }
+    push_tools(server, &mut text);
+    text
+}
+
+fn missing_arguments(server: &ServerEntry, tool: &ToolEntry, spelled: &Spelled) -> String {
+    let mut text = format!(
+        "tool '{}.{}' rejected args: missing required args {}\n",
+        server.name,
+        tool.name,
+        spelled.missing.join(", ")
+    );
+    let keys = |names: &[String]| {
+        names.iter().take(MAX_HINTED).map(|name| key_hint(name)).collect::<Vec<_>>().join(", ")
+    };
+    let plural = |names: &[String]| if names.len() == 1 { "" } else { "s" };
+    if !spelled.unexpected.is_empty() {
+        let expected: Vec<String> =
+            properties(&tool.input_schema).into_iter().flat_map(|p| p.keys()).cloned().collect();
+        let received = &spelled.unexpected;
+        let _ = write!(
+            text,
+            "received unexpected key{} {}; expected {}. ",
+            plural(received),
+            keys(received),
+            keys(&expected)
+        );
+    }
+    let _ = write!(
+        text,
+        "Missing required arg{} {}.\nLook at (doc {}).",
+        plural(&spelled.missing),
+        keys(&spelled.missing),
+        string_literal(&format!("{}/{}", server.name, tool.name))
+    );
+    text
+}
+
+/// `:max-items (encoded as :max_items)`
+fn key_hint(name: &str) -> String {
+    let key = argument_key(name);
+    if key.starts_with(':') && name.contains('_') { format!("{key} (encoded as :{name})") } else { key }
+}
+
+fn push_servers(catalog: &Catalog, text: &mut String) {
+    push_names("Configured upstreams", catalog.servers().map(|server| server.name.as_str()), text);
+}
+
+fn push_tools(server: &ServerEntry, text: &mut String) {
+    if !server.loaded {
+        return;
+    }
+    push_names("Known tools", server.tools_by_name().map(|tool| tool.name.as_str()), text);
+    let _ = write!(text, "\nLook at (dir {} {{:limit 20}}).", string_literal(&server.name));
+}
+
+fn push_names<'n>(title: &str, names: impl ExactSizeIterator<Item = &'n str>, text: &mut String) {
+    let total = names.len();
+    let shown: Vec<&str> = names.take(MAX_HINTED).collect();
+    let _ =
+        write!(text, "\n{title}: {}", if shown.is_empty() { "none".to_owned() } else { shown.join(", ") });
+    if total > shown.len() {
+        let _ = write!(text, " and {} more", total - shown.len());
+    }
+}
+
+fn most_similar<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    // The comparison is quadratic in the lengths; a name of a page of text is not a typing error.
+    if wanted.len() > 128 {
+        return None;
+    }
+    let scored = names.filter(|name| name.len() <= 128).map(|name| (strsim::jaro(wanted, name), name));
+    scored
+        .filter(|(score, _)| *score >= SIMILAR)
+        .fold(None, |best: Option<(f64, &str)>, next| match best {
+            Some(best) if best.0 >= next.0 => Some(best),
+            _ => Some(next),
+        })
+        .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::fixtures;
+    use ptc_vm::machine::ToolArguments;
+
+    fn call(server: &str, tool: &str, json: &str) -> UpstreamCall {
+        UpstreamCall {
+            server: Ok(server.to_owned()),
+            tool: Ok(tool.to_owned()),
+            arguments: Ok(ToolArguments { json: json.as_bytes().to_vec(), hyphenated: Vec::new() }),
+        }
+    }
+
+    fn error(call: &UpstreamCall) -> (String, String) {
+        let text = check_call(&fixtures::catalog(), call).unwrap_err();
+        let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+        (first.to_owned(), rest.to_owned())
+    }
+
+    #[test]
+    fn a_good_call_passes() {
+        let catalog = fixtures::catalog();
+        let checked = check_call(&catalog, &call("fs", "read_text_file", r#"{"path":"/x"}"#)).unwrap();
+        assert_eq!((checked.server.name.as_str(), checked.tool_name.as_str()), ("fs", "read_text_file"));
+        assert!(checked.tool.is_some());
+        assert_eq!(checked.arguments, br#"{"path":"/x"}"#);
+    }
+
+    #[test]
+    fn texts_and_their_order() {
+        let mut bad = UpstreamCall {
+            server: Err("nil".to_owned()),
+            tool: Err("42".to_owned()),
+            arguments: Err(BadArguments::NotAMap("5".to_owned())),
+        };
+        assert_eq!(
+            error(&bad),
+            (
+                "tool/call requires :server (string), got nil".to_owned(),
+                "Configured upstreams: cold, fs, github".to_owned()
+            )
+        );
+        bad.server = Ok("githib".to_owned());
+        assert_eq!(error(&bad).0, "tool/call on upstream 'githib' requires :tool (string), got 42");
+        bad.tool = Ok("get_prs".to_owned());
+        assert_eq!(error(&bad).0, "tool 'githib.get_prs' rejected args: :args must be a map, got 5");
+        bad.arguments = Err(BadArguments::NotEncodable("a function".to_owned()));
+        assert_eq!(
+            error(&bad),
+            (
+                "no upstream 'githib' configured".to_owned(),
+                "Did you mean \"github\"?\nConfigured upstreams: cold, fs, github".to_owned()
+            )
+        );
+        bad.server = Ok("github".to_owned());
+        assert_eq!(
+            error(&bad),
+            (
+                "no tool 'get_prs' in upstream 'github'".to_owned(),
+                "Did you mean \"get_pr\"?\nKnown tools: get_pr, search_repos\nLook at (dir \"github\" {:limit 20}).".to_owned()
+            )
+        );
+        bad.tool = Ok("get_pr".to_owned());
+        assert_eq!(error(&bad).0, "tool 'github.get_pr' rejected args: not JSON-encodable (a function)");
+        bad.arguments = Ok(ToolArguments { json: br#"{"q":1}"#.to_vec(), hyphenated: Vec::new() });
+        assert_eq!(
+            error(&bad),
+            (
+                "tool 'github.get_pr' rejected args: missing required args owner, number".to_owned(),
+                "received unexpected key :q; expected :owner, :number, :diff-context (encoded as :diff_context). \
+                 Missing required args :owner, :number.\nLook at (doc \"github/get_pr\")."
+                    .to_owned()
+            )
+        );
+    }
+
+    #[test]
+    fn a_cold_server_proves_nothing() {
+        let catalog = fixtures::catalog();
+        let checked = check_call(&catalog, &call("cold", "whatever", r#"{"a":null}"#)).unwrap();
+        assert!(checked.tool.is_none());
+        assert_eq!(checked.arguments, br#"{"a":null}"#);
+    }
+
+    #[test]
+    fn hints_are_short() {
+        let tools = (0..20).map(|i| serde_json::json!({"name": format!("tool{i:02}")})).collect();
+        let (server, _) = fixtures::server("s", tools);
+        let text = unknown_tool(&server, "zzz");
+        assert_eq!(
+            text.lines().nth(1).unwrap(),
+            "Known tools: tool00, tool01, tool02, tool03, tool04, tool05, tool06, tool07 and 12 more"
+        );
+        assert!(!unknown_tool(&server, &"tool0".repeat(100_000)).contains("Did you mean"));
+    }
+}

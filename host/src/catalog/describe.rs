@@ -1,0 +1,336 @@
+//! The catalog as text: the tail of the tool descriptions, and the planner's snapshot (upstreams.md 12.2, 12.3).
+
+use super::search::server_description;
+use super::text::{named, short_line, string_literal};
+use super::{Catalog, ServerEntry, doc};
+
+/// Longest description of a tool, in characters.
+const TOOL_DESCRIPTION: usize = 120;
+/// Tools that a server's `dir` block of a snapshot shows.
+const SNAPSHOT_DIR: usize = 20;
+
+/// How much of the catalog goes into tool descriptions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CatalogMode {
+    /// Inline if everything is loaded and small enough, else lazy.
+    #[default]
+    Auto,
+    /// Servers and tools, always.
+    Inline,
+    /// Servers only.
+    Lazy,
+}
+
+impl CatalogMode {
+    /// The mode of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "auto" => Some(Self::Auto),
+            "inline" => Some(Self::Inline),
+            "lazy" => Some(Self::Lazy),
+            _ => None,
+        }
+    }
+
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Inline => "inline",
+            Self::Lazy => "lazy",
+        }
+    }
+}
+
+/// Up to where [`CatalogMode::Auto`] stays inline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InlineLimits {
+    /// Tools of all servers together.
+    pub max_tools: usize,
+    /// Length of the text in characters.
+    pub max_chars: usize,
+}
+
+impl Default for InlineLimits {
+    fn default() -> Self {
+        Self { max_tools: 8, max_chars: 800 }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Detail {
+    Servers,
+    ToolNames,
+    ToolDescriptions,
+}
+
+/// The text at the end of the `lisp_eval` and `lisp_session_eval` descriptions.
+pub fn describe(catalog: &Catalog, mode: CatalogMode, limits: InlineLimits) -> String {
+    let text = |detail| server_list(catalog, detail);
+    match choose(catalog, mode, limits, text) {
+        Choice::Text(text) => text,
+        Choice::Forced(mut text) => {
+            push_warnings(catalog, &mut text);
+            text
+        }
+    }
+}
+
+/// The "synthetic discovery snapshot" of the planner prompt: what the discovery forms would answer.
+pub fn snapshot(catalog: &Catalog, mode: CatalogMode, limits: InlineLimits) -> String {
+    let text = |detail| snapshot_text(catalog, detail);
+    match choose(catalog, mode, limits, text) {
+        Choice::Text(text) => text,
+        Choice::Forced(mut text) => {
+            text.push('\n');
+            push_warnings(catalog, &mut text);
+            text.trim_end().to_owned()
+        }
+    }
+}
+
+enum Choice {
+    Text(String),
+    /// Inline because the operator wants it: says which catalogs are missing.
+    Forced(String),
+}
+
+fn choose(
+    catalog: &Catalog,
+    mode: CatalogMode,
+    limits: InlineLimits,
+    text: impl Fn(Detail) -> String,
+) -> Choice {
+    let fits = |text: &String| text.chars().count() <= limits.max_chars;
+    Choice::Text(match mode {
+        CatalogMode::Inline => return Choice::Forced(text(Detail::ToolDescriptions)),
+        CatalogMode::Lazy => text(Detail::Servers),
+        CatalogMode::Auto => {
+            let tools: usize = catalog.servers().map(|server| server.tools().len()).sum();
+            let known = catalog.servers().all(|server| server.loaded);
+            let names = Some(text(Detail::ToolNames))
+                .filter(|names| known && tools <= limits.max_tools && fits(names));
+            match names {
+                None => text(Detail::Servers),
+                Some(names) => Some(text(Detail::ToolDescriptions)).filter(fits).unwrap_or(names),
+            }
+        }
+    })
+}
+
+fn push_warnings(catalog: &Catalog, text: &mut String) {
+    for server in catalog.servers().filter(|server| !server.loaded) {
+        text.push_str(&format!("\nWarning: catalog for {} not loaded yet.", string_literal(&server.name)));
+    }
+}
+
+fn server_list(catalog: &Catalog, detail: Detail) -> String {
+    let mut text = "Configured upstream MCP servers:".to_owned();
+    if catalog.servers().len() == 0 {
+        text.push_str(" none");
+    }
+    for server in catalog.servers() {
+        text.push_str(&format!("\n- {}", server_line(server)));
+        if detail == Detail::Servers || server.tools().is_empty() {
+            continue;
+        }
+        text.push_str("\n  Tools:");
+        for tool in server.tools() {
+            let description = match detail {
+                Detail::ToolDescriptions => short_line(&tool.description, TOOL_DESCRIPTION),
+                _ => String::new(),
+            };
+            text.push_str(&format!("\n  - {}", named(&tool.name, &description)));
+        }
+    }
+    text
+}
+
+/// `fs: Filesystem MCP server. 2 tools. files.`
+fn server_line(server: &ServerEntry) -> String {
+    let mut line = format!("{}:", server.name);
+    if let Some(description) = server_description(server) {
+        line.push_str(&format!(" {description}."));
+    }
+    line.push_str(&match server.tools().len() {
+        _ if !server.loaded => " Catalog not loaded.".to_owned(),
+        1 => " 1 tool.".to_owned(),
+        n => format!(" {n} tools."),
+    });
+    if !server.capabilities.is_empty() {
+        line.push_str(&format!(" {}.", short_line(&server.capabilities.join(", "), TOOL_DESCRIPTION)));
+    }
+    line
+}
+
+fn snapshot_text(catalog: &Catalog, detail: Detail) -> String {
+    let servers: Vec<String> = catalog
+        .servers()
+        .map(|server| {
+            // Keys in the order in which the language prints maps.
+            format!(
+                "{{\"catalog_loaded\" {} \"description\" {} \"name\" {} \"tool_count\" {}}}",
+                server.loaded,
+                string_literal(&server.description),
+                string_literal(&server.name),
+                server.tools().len()
+            )
+        })
+        .collect();
+    let mut text = "Synthetic discovery snapshot for configured upstreams:\n".to_owned();
+    push_form(&mut text, "(tool/servers)", &servers);
+    if detail == Detail::Servers {
+        return text;
+    }
+    let descriptions = detail == Detail::ToolDescriptions;
+    let with_tools = || catalog.servers().filter(|server| !server.tools().is_empty());
+    for server in with_tools() {
+        let lines: Vec<String> = server
+            .tools_by_name()
+            .take(SNAPSHOT_DIR)
+            .map(|tool| {
+                let description = if descriptions {
+                    short_line(&tool.description, TOOL_DESCRIPTION)
+                } else {
+                    String::new()
+                };
+                string_literal(&named(&tool.name, &description))
+            })
+            .collect();
+        push_form(
+            &mut text,
+            &format!("(dir {} {{:limit {SNAPSHOT_DIR}}})", string_literal(&server.name)),
+            &lines,
+        );
+    }
+    if let Some((server, tool)) =
+        with_tools().find_map(|server| Some((server, server.tools_by_name().next()?)))
+    {
+        let reference = string_literal(&format!("{}/{}", server.name, tool.name));
+        let value = string_literal(&doc::render(server, tool, descriptions));
+        text.push_str(&format!("\n(doc {reference})\n=> {value}\n"));
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+fn push_form(text: &mut String, form: &str, items: &[String]) {
+    text.push_str(&format!("\n{form}\n=> [{}]\n", items.join("\n    ")));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::fixtures;
+    use serde_json::json;
+
+    fn loaded() -> Catalog {
+        let all = fixtures::catalog();
+        Catalog::new(all.servers().filter(|s| s.loaded).cloned())
+    }
+
+    const SEED: &str = "\
+Configured upstream MCP servers:
+- fs: Filesystem MCP server. 2 tools. files.
+  Tools:
+  - read_text_file - Read the contents of a UTF-8 text file
+  - list_directory - List the entries in a directory
+- github: GitHub MCP server. 2 tools. issues, pull requests.
+  Tools:
+  - search_repos - Search repositories
+  - get_pr - Get a pull request";
+
+    #[test]
+    fn inline_text_is_the_seeds_example() {
+        assert_eq!(describe(&loaded(), CatalogMode::Inline, InlineLimits::default()), SEED);
+        assert_eq!(describe(&loaded(), CatalogMode::Auto, InlineLimits::default()), SEED);
+    }
+
+    #[test]
+    fn lazy_text_names_servers_only() {
+        assert_eq!(
+            describe(&fixtures::catalog(), CatalogMode::Lazy, InlineLimits::default()),
+            "Configured upstream MCP servers:\n\
+             - cold: Archive of old tickets. Catalog not loaded.\n\
+             - fs: Filesystem MCP server. 2 tools. files.\n\
+             - github: GitHub MCP server. 2 tools. issues, pull requests."
+        );
+    }
+
+    #[test]
+    fn auto_drops_descriptions_before_it_goes_lazy() {
+        let auto = |max_tools, max_chars| {
+            describe(&loaded(), CatalogMode::Auto, InlineLimits { max_tools, max_chars })
+        };
+        let lazy = describe(&loaded(), CatalogMode::Lazy, InlineLimits::default());
+        let full = SEED.chars().count();
+        assert_eq!(auto(4, full), SEED);
+        let names = auto(4, full - 1);
+        assert!(names.contains("\n  - read_text_file\n") && !names.contains("UTF-8"), "{names}");
+        assert_eq!(auto(4, names.chars().count()), names);
+        assert_eq!(auto(4, names.chars().count() - 1), lazy);
+        assert_eq!(auto(3, 800), lazy);
+        let cold = describe(&fixtures::catalog(), CatalogMode::Auto, InlineLimits::default());
+        assert!(!cold.contains("Tools:"), "an unloaded catalog makes auto lazy: {cold}");
+    }
+
+    #[test]
+    fn forced_inline_warns_about_what_is_missing() {
+        let text = describe(&fixtures::catalog(), CatalogMode::Inline, InlineLimits::default());
+        assert!(text.ends_with("\nWarning: catalog for \"cold\" not loaded yet."), "{text}");
+        assert!(text.contains("  - get_pr - Get a pull request"));
+    }
+
+    #[test]
+    fn lines_are_one_line_and_short() {
+        let upstream = fixtures::upstream("s", json!({"description": format!("{}\nb...", "a ".repeat(60))}));
+        let tool = json!({"name": "t", "description": format!("one\n\ttwo {}", "x".repeat(200))});
+        let (server, _) = ServerEntry::loaded(&upstream, vec![tool], &crate::credentials::Redactor::new());
+        let text = describe(&Catalog::new([server]), CatalogMode::Inline, InlineLimits::default());
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[1].chars().count(), "- s: ".len() + 80 + ". 1 tool.".len());
+        assert!(lines[1].ends_with("....") || lines[1].ends_with(" 1 tool."), "{}", lines[1]);
+        assert!(lines[3].starts_with("  - t - one two xxx") && lines[3].ends_with("..."));
+        assert_eq!(lines[3].chars().count(), "  - t - ".len() + 120);
+        assert_eq!(
+            describe(&Catalog::default(), CatalogMode::Auto, InlineLimits::default()),
+            "Configured upstream MCP servers: none"
+        );
+    }
+
+    #[test]
+    fn snapshots_show_what_the_forms_would_answer() {
+        let text = snapshot(&loaded(), CatalogMode::Inline, InlineLimits::default());
+        assert_eq!(
+            text,
+            r#"Synthetic discovery snapshot for configured upstreams:
+
+(tool/servers)
+=> [{"catalog_loaded" true "description" "Filesystem MCP server." "name" "fs" "tool_count" 2}
+    {"catalog_loaded" true "description" "GitHub MCP server." "name" "github" "tool_count" 2}]
+
+(dir "fs" {:limit 20})
+=> ["list_directory - List the entries in a directory"
+    "read_text_file - Read the contents of a UTF-8 text file"]
+
+(dir "github" {:limit 20})
+=> ["get_pr - Get a pull request"
+    "search_repos - Search repositories"]
+
+(doc "fs/list_directory")
+=> "fs/list_directory\nDescription: List the entries in a directory\n\nArgs: {:path string :depth integer?}\nRequired args: :path\n\nCall:\n(tool/call {:server \"fs\" :tool \"list_directory\" :args {:path ...}})\n\nReturns: Result<{:entries [string]}>\nUse `(:value r)` after checking `(:ok r)`.""#
+        );
+        let lazy = snapshot(&fixtures::catalog(), CatalogMode::Auto, InlineLimits::default());
+        assert!(lazy.contains("(tool/servers)") && !lazy.contains("(dir "), "{lazy}");
+        let forced = snapshot(&fixtures::catalog(), CatalogMode::Inline, InlineLimits::default());
+        assert!(forced.ends_with("\n\nWarning: catalog for \"cold\" not loaded yet."), "{forced}");
+    }
+
+    #[test]
+    fn modes_have_names() {
+        for mode in [CatalogMode::Auto, CatalogMode::Inline, CatalogMode::Lazy] {
+            assert_eq!(CatalogMode::from_name(mode.as_str()), Some(mode));
+        }
+        assert_eq!(CatalogMode::from_name("INLINE"), None);
+    }
+}

@@ -1,0 +1,486 @@
+//! The upstream half of the discovery forms: `tool/servers`, `apropos`, `dir`, `doc`, `meta` (upstreams.md 13).
+//!
+//! The machine looks at local names first and asks for what it does not know. [`Query::parse`] checks such a request,
+//! [`Query::needs`] says which upstreams must be listed before it can be answered, [`Query::answer`] answers it from
+//! a snapshot.
+
+use serde_json::{Map, Value, json};
+
+use super::call::{unknown_server, unknown_tool};
+use super::doc::{tool_doc, tool_meta};
+use super::search::apropos;
+use super::text::{named, short_line, string_literal};
+use super::{Catalog, ServerEntry, ToolEntry};
+
+/// Longest description in a line of `dir`, in characters.
+const LINE_DESCRIPTION: usize = 120;
+
+/// A discovery request whose arguments have been checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Query {
+    /// `(tool/servers)`
+    Servers,
+    /// `(apropos "query" {:limit 8 :load false})`
+    Apropos {
+        /// What to look for; not blank.
+        query: String,
+        /// 1..50
+        limit: usize,
+        /// Whether to list upstreams that are not loaded first.
+        load: bool,
+    },
+    /// `(dir "server" {:limit 50 :offset 0})`
+    Dir {
+        /// A configured server.
+        server: String,
+        /// 1..200
+        limit: usize,
+        /// Tools to skip.
+        offset: usize,
+    },
+    /// `(doc "server/tool")`
+    Doc(ToolRef),
+    /// `(meta "server/tool")`
+    Meta(ToolRef),
+}
+
+/// A tool as a program names it; the server is configured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolRef {
+    /// A configured server.
+    pub server: String,
+    /// Not checked yet: that takes a loaded list.
+    pub tool: String,
+}
+
+/// Which upstreams a query wants listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs<'q> {
+    /// None: it never loads anything.
+    Nothing,
+    /// This one.
+    Server(&'q str),
+    /// All that can be; those that fail are left out.
+    Everything,
+}
+
+/// The world's fault: the form gives `nil` and the program goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorldFault {
+    /// The program has used up its discovery operations.
+    CapExhausted,
+    /// The upstream cannot be started or listed.
+    UpstreamUnavailable,
+    /// The answer is larger than the limit and cannot be cut.
+    ResultTooLarge,
+}
+
+impl WorldFault {
+    /// The word in `catalog_ops`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::CapExhausted => "catalog_cap_exhausted",
+            Self::UpstreamUnavailable => "upstream_unavailable",
+            Self::ResultTooLarge => "catalog_result_too_large",
+        }
+    }
+}
+
+/// Why a query has no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DiscoveryFault {
+    /// The program is wrong: it ends with this message.
+    Program(String),
+    /// See [`WorldFault`].
+    World(WorldFault),
+}
+
+impl Query {
+    /// Checks a request: `form` is `tool/servers`, `apropos`, `dir`, `doc` or `meta`, `arguments` are its evaluated
+    /// arguments as JSON and `shown` the same as program text.
+    ///
+    /// # Errors
+    /// The message with which the program ends.
+    pub fn parse(
+        form: &str,
+        arguments: &[Value],
+        shown: &[String],
+        catalog: &Catalog,
+    ) -> Result<Self, String> {
+        let got = shown.first().map_or("nil", String::as_str);
+        let text = arguments.first().and_then(Value::as_str).filter(|text| !text.trim().is_empty());
+        let options = Options::of(arguments.get(1), shown.get(1))?;
+        match form {
+            "tool/servers" => Ok(Self::Servers),
+            "apropos" => {
+                let query = text
+                    .ok_or_else(|| format!("apropos requires query (non-empty string), got {got}"))?
+                    .to_owned();
+                let limit = options.integer("limit", 1..=50, 8, "apropos :limit must be an integer 1..50")?;
+                let load = match options.get("load") {
+                    None => false,
+                    Some(Value::Bool(load)) => *load,
+                    Some(other) => {
+                        return Err(format!("apropos :load must be a boolean, got {}", literal(other)));
+                    }
+                };
+                Ok(Self::Apropos { query, limit, load })
+            }
+            "dir" => {
+                let server = text
+                    .ok_or_else(|| format!("dir requires a quoted symbol or string ref, got {got}"))?
+                    .to_owned();
+                let limit = options.integer("limit", 1..=200, 50, "dir :limit must be an integer 1..200")?;
+                let offset = options.integer(
+                    "offset",
+                    0..=usize::MAX,
+                    0,
+                    "dir :offset must be a non-negative integer",
+                )?;
+                if catalog.server(&server).is_none() {
+                    return Err(unknown_server(catalog, &server));
+                }
+                Ok(Self::Dir { server, limit, offset })
+            }
+            "doc" | "meta" => {
+                let reference =
+                    text.ok_or_else(|| format!("{form} requires a quoted symbol or string ref, got {got}"))?;
+                let (server, tool) = catalog
+                    .split_reference(reference)
+                    .ok_or_else(|| format!("{form} requires upstream/tool ref, got {got}"))?;
+                if catalog.server(server).is_none() {
+                    return Err(unknown_server(catalog, server));
+                }
+                let tool = ToolRef { server: server.to_owned(), tool: tool.to_owned() };
+                Ok(if form == "doc" { Self::Doc(tool) } else { Self::Meta(tool) })
+            }
+            other => Err(format!("{other} is not a discovery form")),
+        }
+    }
+
+    /// The upstreams to list before [`answer`](Self::answer), where the runtime lists on demand.
+    pub fn needs(&self) -> Needs<'_> {
+        match self {
+            Self::Servers | Self::Apropos { load: false, .. } => Needs::Nothing,
+            Self::Apropos { load: true, .. } => Needs::Everything,
+            Self::Dir { server, .. }
+            | Self::Doc(ToolRef { server, .. })
+            | Self::Meta(ToolRef { server, .. }) => Needs::Server(server),
+        }
+    }
+
+    /// The `operation` of the record in `catalog_ops`.
+    pub fn operation(&self) -> &'static str {
+        match self {
+            Self::Servers => "servers",
+            Self::Apropos { .. } => "apropos",
+            Self::Dir { .. } => "dir",
+            Self::Doc(_) => "doc",
+            Self::Meta(_) => "meta",
+        }
+    }
+
+    /// The `args` of the record in `catalog_ops`.
+    pub fn record(&self) -> Value {
+        match self {
+            Self::Servers => json!({}),
+            Self::Apropos { query, limit, load } => {
+                json!({"query": query, "opts": {"limit": limit, "load": load}})
+            }
+            Self::Dir { server, .. } => json!({"server": server}),
+            Self::Doc(tool) | Self::Meta(tool) => json!({"ref": format!("{}/{}", tool.server, tool.tool)}),
+        }
+    }
+
+    /// The answer from this snapshot, at most `max_bytes` of JSON.
+    ///
+    /// # Errors
+    /// See [`DiscoveryFault`].
+    pub fn answer(&self, catalog: &Catalog, max_bytes: usize) -> Result<Value, DiscoveryFault> {
+        match self {
+            Self::Servers => capped_list(servers(catalog), max_bytes),
+            Self::Apropos { query, limit, load } => {
+                let lines = apropos(catalog, query, *limit, *load);
+                capped_list(lines.into_iter().map(Value::from).collect(), max_bytes)
+            }
+            Self::Dir { server, limit, offset } => {
+                let server = loaded(catalog, server)?;
+                let lines =
+                    server.tools_by_name().skip(*offset).take(*limit).map(|tool| {
+                        named(&tool.name, &short_line(&tool.description, LINE_DESCRIPTION)).into()
+                    });
+                capped_list(lines.collect(), max_bytes)
+            }
+            Self::Doc(reference) => {
+                let (server, tool) = found(catalog, reference)?;
+                capped(Value::from(tool_doc(server, tool)), max_bytes)
+            }
+            Self::Meta(reference) => {
+                let (server, tool) = found(catalog, reference)?;
+                capped(tool_meta(server, tool), max_bytes)
+            }
+        }
+    }
+}
+
+/// The maps of `(tool/servers)`.
+fn servers(catalog: &Catalog) -> Vec<Value> {
+    let entry = |server: &ServerEntry| {
+        json!({
+            "name": server.name,
+            "description": server.description,
+            "tool_count": server.tools().len(),
+            "catalog_loaded": server.loaded,
+        })
+    };
+    catalog.servers().map(entry).collect()
+}
+
+fn loaded<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c ServerEntry, DiscoveryFault> {
+    match catalog.server(name) {
+        None => Err(DiscoveryFault::Program(unknown_server(catalog, name))),
+        Some(server) if server.loaded => Ok(server),
+        Some(_) => Err(DiscoveryFault::World(WorldFault::UpstreamUnavailable)),
+    }
+}
+
+fn found<'c>(
+    catalog: &'c Catalog,
+    wanted: &ToolRef,
+) -> Result<(&'c ServerEntry, &'c ToolEntry), DiscoveryFault> {
+    let server = loaded(catalog, &wanted.server)?;
+    match server.tool(&wanted.tool) {
+        Some(tool) => Ok((server, tool)),
+        None => Err(DiscoveryFault::Program(unknown_tool(server, &wanted.tool))),
+    }
+}
+
+fn json_bytes(value: &Value) -> usize {
+    value.to_string().len()
+}
+
+fn capped(value: Value, max_bytes: usize) -> Result<Value, DiscoveryFault> {
+    if json_bytes(&value) <= max_bytes {
+        Ok(value)
+    } else {
+        Err(DiscoveryFault::World(WorldFault::ResultTooLarge))
+    }
+}
+
+/// Keeps entries while they fit and says so in a last one, if that still fits. Nothing fits: a world fault.
+fn capped_list(mut items: Vec<Value>, max_bytes: usize) -> Result<Value, DiscoveryFault> {
+    let total = items.len();
+    let mut used = 2;
+    let mut kept = 0;
+    for item in &items {
+        let with_item = used + json_bytes(item) + 1;
+        if with_item > max_bytes {
+            break;
+        }
+        used = with_item;
+        kept += 1;
+    }
+    if kept < total {
+        if kept == 0 {
+            return Err(DiscoveryFault::World(WorldFault::ResultTooLarge));
+        }
+        items.truncate(kept);
+        let marker = Value::from(format!("... {kept}/{total} shown"));
+        if used + json_bytes(&marker) < max_bytes {
+            items.push(marker);
+        }
+    }
+    Ok(Value::Array(items))
+}
+
+/// The options map of `apropos` and `dir`.
+struct Options<'a>(Option<&'a Map<String, Value>>);
+
+impl<'a> Options<'a> {
+    fn of(value: Option<&'a Value>, shown: Option<&String>) -> Result<Self, String> {
+        match value {
+            None => Ok(Self(None)),
+            Some(Value::Object(map)) => Ok(Self(Some(map))),
+            Some(other) => {
+                let got = shown.cloned().unwrap_or_else(|| literal(other));
+                Err(format!("discovery options must be a map, got {got}"))
+            }
+        }
+    }
+
+    fn get(&self, key: &str) -> Option<&'a Value> {
+        self.0?.get(key)
+    }
+
+    fn integer(
+        &self,
+        key: &str,
+        range: std::ops::RangeInclusive<usize>,
+        default: usize,
+        rule: &str,
+    ) -> Result<usize, String> {
+        let Some(value) = self.get(key) else { return Ok(default) };
+        let number = value.as_u64().and_then(|n| usize::try_from(n).ok()).filter(|n| range.contains(n));
+        number.ok_or_else(|| format!("{rule}, got {}", literal(value)))
+    }
+}
+
+/// A JSON value as program text.
+fn literal(value: &Value) -> String {
+    match value {
+        Value::Null => "nil".to_owned(),
+        Value::String(text) => string_literal(text),
+        Value::Array(items) => format!("[{}]", items.iter().map(literal).collect::<Vec<_>>().join(" ")),
+        Value::Object(map) => {
+            let entries: Vec<_> =
+                map.iter().map(|(k, v)| format!("{} {}", string_literal(k), literal(v))).collect();
+            format!("{{{}}}", entries.join(" "))
+        }
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::fixtures;
+
+    const ROOMY: usize = 262_144;
+
+    fn parse(form: &str, arguments: Value) -> Result<Query, String> {
+        let Value::Array(arguments) = arguments else { panic!("a list") };
+        let shown: Vec<String> = arguments.iter().map(literal).collect();
+        Query::parse(form, &arguments, &shown, &fixtures::catalog())
+    }
+
+    fn answer(form: &str, arguments: Value) -> Result<Value, DiscoveryFault> {
+        parse(form, arguments).map_err(DiscoveryFault::Program)?.answer(&fixtures::catalog(), ROOMY)
+    }
+
+    fn first_line(result: Result<Query, String>) -> String {
+        result.unwrap_err().lines().next().unwrap().to_owned()
+    }
+
+    #[test]
+    fn servers_are_listed_without_loading() {
+        assert_eq!(parse("tool/servers", json!([])).unwrap().needs(), Needs::Nothing);
+        assert_eq!(
+            answer("tool/servers", json!([])).unwrap(),
+            json!([
+                {"name": "cold", "description": "Archive of old tickets.", "tool_count": 0, "catalog_loaded": false},
+                {"name": "fs", "description": "Filesystem MCP server.", "tool_count": 2, "catalog_loaded": true},
+                {"name": "github", "description": "GitHub MCP server.", "tool_count": 2, "catalog_loaded": true},
+            ])
+        );
+    }
+
+    #[test]
+    fn dir_sorts_and_pages() {
+        assert_eq!(parse("dir", json!(["fs"])).unwrap().needs(), Needs::Server("fs"));
+        assert_eq!(
+            answer("dir", json!(["fs"])).unwrap(),
+            json!([
+                "list_directory - List the entries in a directory",
+                "read_text_file - Read the contents of a UTF-8 text file"
+            ])
+        );
+        assert_eq!(
+            answer("dir", json!(["fs", {"limit": 1, "offset": 1, "other": 1}])).unwrap(),
+            json!(["read_text_file - Read the contents of a UTF-8 text file"])
+        );
+        assert_eq!(answer("dir", json!(["fs", {"offset": 9}])).unwrap(), json!([]));
+    }
+
+    #[test]
+    fn option_checks_have_exact_texts() {
+        for (form, arguments, text) in [
+            ("apropos", json!(["x", {"limit": 0}]), "apropos :limit must be an integer 1..50, got 0"),
+            ("apropos", json!(["x", {"limit": 51}]), "apropos :limit must be an integer 1..50, got 51"),
+            ("apropos", json!(["x", {"limit": 1.5}]), "apropos :limit must be an integer 1..50, got 1.5"),
+            ("apropos", json!(["x", {"limit": null}]), "apropos :limit must be an integer 1..50, got nil"),
+            ("apropos", json!(["x", {"load": 1}]), "apropos :load must be a boolean, got 1"),
+            ("apropos", json!(["x", {"load": "yes"}]), "apropos :load must be a boolean, got \"yes\""),
+            ("apropos", json!([""]), "apropos requires query (non-empty string), got \"\""),
+            ("apropos", json!(["  "]), "apropos requires query (non-empty string), got \"  \""),
+            ("apropos", json!([5]), "apropos requires query (non-empty string), got 5"),
+            ("apropos", json!(["x", []]), "discovery options must be a map, got []"),
+            ("dir", json!(["fs", {"limit": 0}]), "dir :limit must be an integer 1..200, got 0"),
+            ("dir", json!(["fs", {"limit": 201}]), "dir :limit must be an integer 1..200, got 201"),
+            ("dir", json!(["fs", {"limit": "x"}]), "dir :limit must be an integer 1..200, got \"x\""),
+            ("dir", json!(["fs", {"offset": -1}]), "dir :offset must be a non-negative integer, got -1"),
+            ("dir", json!(["nope"]), "no upstream 'nope' configured"),
+            ("dir", json!([5]), "dir requires a quoted symbol or string ref, got 5"),
+            ("doc", json!(["fs"]), "doc requires upstream/tool ref, got \"fs\""),
+            ("meta", json!(["fs/"]), "meta requires upstream/tool ref, got \"fs/\""),
+            ("doc", json!(["nope/none"]), "no upstream 'nope' configured"),
+            ("doc", json!([5]), "doc requires a quoted symbol or string ref, got 5"),
+        ] {
+            assert_eq!(first_line(parse(form, arguments)), text);
+        }
+    }
+
+    #[test]
+    fn unknown_tools_are_the_programs_fault_and_cold_servers_the_worlds() {
+        let Err(DiscoveryFault::Program(text)) = answer("doc", json!(["fs/none"])) else {
+            panic!("a program fault")
+        };
+        assert!(text.starts_with("no tool 'none' in upstream 'fs'\n"), "{text}");
+        for (form, argument) in [("dir", "cold"), ("doc", "cold/x"), ("meta", "cold/x")] {
+            assert_eq!(
+                answer(form, json!([argument])),
+                Err(DiscoveryFault::World(WorldFault::UpstreamUnavailable)),
+                "{form}"
+            );
+        }
+    }
+
+    #[test]
+    fn doc_and_meta_answer_for_loaded_tools() {
+        let text = answer("doc", json!(["fs/read_text_file"])).unwrap();
+        assert!(text.as_str().unwrap().starts_with("fs/read_text_file\nDescription: Read the contents"));
+        assert_eq!(answer("meta", json!(["github/get_pr"])).unwrap()["name"], "get_pr");
+    }
+
+    #[test]
+    fn apropos_loads_only_on_request() {
+        assert_eq!(parse("apropos", json!(["x"])).unwrap().needs(), Needs::Nothing);
+        assert_eq!(parse("apropos", json!(["x", {"load": true}])).unwrap().needs(), Needs::Everything);
+        assert_eq!(
+            parse("apropos", json!(["x", {"limit": 50}])).unwrap(),
+            Query::Apropos { query: "x".to_owned(), limit: 50, load: false }
+        );
+    }
+
+    #[test]
+    fn lists_are_cut_entry_by_entry() {
+        let items = || ["aaaa", "bbbb", "cccc"].map(Value::from).to_vec();
+        // Each entry costs 7 bytes, the brackets 2, the marker "... 2/3 shown" 16.
+        assert_eq!(capped_list(items(), 23).unwrap(), json!(["aaaa", "bbbb", "cccc"]));
+        assert_eq!(capped_list(items(), 22).unwrap(), json!(["aaaa", "bbbb"]));
+        let long = || ["a".repeat(20), "b".repeat(20)].map(Value::from).to_vec();
+        assert_eq!(capped_list(long(), 42).unwrap(), json!(["a".repeat(20), "... 1/2 shown"]));
+        assert_eq!(capped_list(long(), 24), Err(DiscoveryFault::World(WorldFault::ResultTooLarge)));
+        assert_eq!(capped_list(Vec::new(), 2).unwrap(), json!([]));
+    }
+
+    #[test]
+    fn over_large_documents_are_a_world_fault() {
+        let query = parse("doc", json!(["fs/read_text_file"])).unwrap();
+        assert_eq!(
+            query.answer(&fixtures::catalog(), 50),
+            Err(DiscoveryFault::World(WorldFault::ResultTooLarge))
+        );
+    }
+
+    #[test]
+    fn records_name_the_operation_and_its_arguments() {
+        let query = parse("apropos", json!(["x", {"load": true}])).unwrap();
+        assert_eq!(
+            (query.operation(), query.record()),
+            ("apropos", json!({"query": "x", "opts": {"limit": 8, "load": true}}))
+        );
+        let query = parse("meta", json!(["fs/read_text_file"])).unwrap();
+        assert_eq!((query.operation(), query.record()), ("meta", json!({"ref": "fs/read_text_file"})));
+        assert_eq!(WorldFault::ResultTooLarge.as_str(), "catalog_result_too_large");
+    }
+}

@@ -1,0 +1,157 @@
+//! One tool in detail: the text of `doc` and the map of `meta` (upstreams.md 13.5).
+
+use serde_json::{Value, json};
+
+use super::schema::{properties, required};
+use super::text::{argument_key, short_line, string_literal};
+use super::types::{arguments_type, result_type};
+use super::{ServerEntry, ToolEntry};
+
+/// Longest description, in characters.
+const DESCRIPTION: usize = 240;
+
+/// The text that `(doc "server/tool")` gives.
+pub fn tool_doc(server: &ServerEntry, tool: &ToolEntry) -> String {
+    render(server, tool, true)
+}
+
+/// As [`tool_doc`], without the description if asked for.
+pub(super) fn render(server: &ServerEntry, tool: &ToolEntry, with_description: bool) -> String {
+    let required: Vec<String> = required(&tool.input_schema).into_iter().map(argument_key).collect();
+    let description = match short_line(&tool.description, DESCRIPTION) {
+        line if line.is_empty() || !with_description => String::new(),
+        line => format!("Description: {line}\n"),
+    };
+    format!(
+        "{}/{}\n{description}\nArgs: {}\nRequired args: {}\n\nCall:\n{}\n\nReturns: Result<{}>\n\
+         Use `(:value r)` after checking `(:ok r)`.",
+        server.name,
+        tool.name,
+        arguments_type(&tool.input_schema),
+        if required.is_empty() { "none".to_owned() } else { required.join(", ") },
+        call_example(server, tool),
+        result_type(tool.output_schema.as_ref()),
+    )
+}
+
+/// A call of the tool, ready to be edited: with its required arguments, else the first one by name, else none.
+pub fn call_example(server: &ServerEntry, tool: &ToolEntry) -> String {
+    let mut names = required(&tool.input_schema);
+    if names.is_empty() {
+        names.extend(
+            properties(&tool.input_schema).into_iter().flat_map(|p| p.keys()).map(String::as_str).min(),
+        );
+    }
+    let arguments: Vec<String> =
+        names.into_iter().map(|name| format!("{} ...", argument_key(name))).collect();
+    format!(
+        "(tool/call {{:server {} :tool {} :args {{{}}}}})",
+        string_literal(&server.name),
+        string_literal(&tool.name),
+        arguments.join(" ")
+    )
+}
+
+/// The map that `(meta "server/tool")` gives: raw schemas and provenance.
+pub fn tool_meta(server: &ServerEntry, tool: &ToolEntry) -> Value {
+    let kind = if server.transport == "openapi" { "openapi-tool" } else { "mcp-tool" };
+    json!({
+        "kind": kind,
+        "server": server.name,
+        "name": tool.name,
+        "tool": tool.name,
+        "description": tool.description,
+        "input_schema": tool.input_schema,
+        "output_schema": tool.output_schema,
+        "annotations": tool.annotations,
+        "_ptc": tool.meta,
+        "call": call_example(server, tool),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::fixtures;
+
+    fn doc_of(tool: Value) -> String {
+        let (server, _) = fixtures::server("server", vec![tool]);
+        tool_doc(&server, &server.tools()[0])
+    }
+
+    #[test]
+    fn doc_has_the_documented_layout() {
+        let text = doc_of(json!({
+            "name": "tool",
+            "description": "Lists\n  pull requests.",
+            "inputSchema": {"type": "object", "required": ["owner", "state"], "properties": {
+                "limit": {"type": "integer"}, "owner": {"type": "string"},
+                "state": {"type": "string", "enum": ["open", "closed"]}}},
+            "outputSchema": {"type": "array", "items": {"type": "object", "required": ["number"],
+                "properties": {"number": {"type": "integer"}, "title": {"type": "string"}}}}
+        }));
+        assert_eq!(
+            text,
+            "server/tool\n\
+             Description: Lists pull requests.\n\
+             \n\
+             Args: {:owner string :state enum<string> :limit integer?}\n\
+             Required args: :owner, :state\n\
+             \n\
+             Call:\n\
+             (tool/call {:server \"server\" :tool \"tool\" :args {:owner ... :state ...}})\n\
+             \n\
+             Returns: Result<[{:number int :title string?}]>\n\
+             Use `(:value r)` after checking `(:ok r)`."
+        );
+    }
+
+    #[test]
+    fn doc_of_a_bare_tool() {
+        assert_eq!(
+            doc_of(json!({"name": "tool"})),
+            "server/tool\n\nArgs: {}\nRequired args: none\n\nCall:\n\
+             (tool/call {:server \"server\" :tool \"tool\" :args {}})\n\nReturns: Result<any>\n\
+             Use `(:value r)` after checking `(:ok r)`."
+        );
+        let text = doc_of(json!({"name": "tool", "inputSchema": {"properties": {"b_x": {}, "a": {}}}}));
+        assert!(text.contains(":args {:a ...}})"), "{text}");
+    }
+
+    #[test]
+    fn long_descriptions_are_cut() {
+        let text = doc_of(json!({"name": "tool", "description": "x".repeat(300)}));
+        assert!(text.contains(&format!("\nDescription: {}...\n", "x".repeat(237))), "{text}");
+    }
+
+    #[test]
+    fn meta_carries_raw_schemas_and_provenance() {
+        let catalog = fixtures::catalog();
+        let server = catalog.server("github").unwrap();
+        let meta = tool_meta(server, server.tool("get_pr").unwrap());
+        let keys: Vec<_> = meta.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(
+            keys,
+            [
+                "kind",
+                "server",
+                "name",
+                "tool",
+                "description",
+                "input_schema",
+                "output_schema",
+                "annotations",
+                "_ptc",
+                "call"
+            ]
+        );
+        assert_eq!(meta["kind"], "mcp-tool");
+        assert_eq!(meta["annotations"], json!({"readOnlyHint": true}));
+        assert_eq!(meta["output_schema"], Value::Null);
+        assert_eq!(meta["_ptc"], json!({}));
+        assert_eq!(
+            meta["call"],
+            r#"(tool/call {:server "github" :tool "get_pr" :args {:owner ... :number ...}})"#
+        );
+    }
+}

@@ -1,0 +1,312 @@
+//! What is known about the upstreams: servers and their tools.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::search::Tokens;
+use crate::config::{Transport, UpstreamConfig};
+use crate::credentials::Redactor;
+
+/// Tools of one upstream that are kept; a list that goes on is cut there.
+const MAX_TOOLS: usize = 1000;
+
+/// A tool of an upstream, scrubbed of secrets.
+#[derive(Clone, Debug)]
+pub struct ToolEntry {
+    /// The name that calls use.
+    pub name: String,
+    /// As the upstream wrote it, control characters replaced by spaces; may be empty.
+    pub description: String,
+    /// JSON Schema of the arguments; `{"type":"object"}` if the upstream gave none.
+    pub input_schema: Value,
+    /// JSON Schema of the result.
+    pub output_schema: Option<Value>,
+    /// MCP annotations: hints of the upstream's that nobody has checked.
+    pub annotations: Option<Value>,
+    /// Our own `_ptc` data: set for OpenAPI tools (`operationId`, `method`, `path`, `defaultArgs`), else empty.
+    pub meta: Map<String, Value>,
+    pub(super) tokens: Tokens,
+}
+
+impl ToolEntry {
+    /// Reads a tool object of a `tools/list` answer. `ours` says that it comes from our own OpenAPI compiler, whose
+    /// `_ptc` key is believed; an MCP server has no say in that.
+    fn from_json(mut tool: Value, ours: bool, redactor: &Redactor) -> Result<Self, &'static str> {
+        redactor.scrub_json(&mut tool);
+        let Value::Object(mut tool) = tool else { return Err("it is not an object") };
+        let name = match tool.remove("name") {
+            Some(Value::String(name)) if !name.is_empty() => name,
+            _ => return Err("its name is not a non-empty string"),
+        };
+        if tool
+            .get("execution")
+            .and_then(|e| e.get("taskSupport"))
+            .is_some_and(|support| support == "required")
+        {
+            return Err("it can be called as a task only");
+        }
+        let description = match tool.remove("description") {
+            Some(Value::String(text)) => readable(&text),
+            _ => String::new(),
+        };
+        let non_null = |value: Option<Value>| value.filter(|value| !value.is_null());
+        let input_schema =
+            non_null(tool.remove("inputSchema")).unwrap_or_else(|| serde_json::json!({"type": "object"}));
+        let annotations = non_null(tool.remove("annotations"));
+        let meta = match tool.remove("_ptc") {
+            Some(Value::Object(meta)) if ours => meta,
+            _ => Map::new(),
+        };
+        let tokens = Tokens::of_tool(&name, &description, &input_schema, annotations.as_ref());
+        let output_schema = non_null(tool.remove("outputSchema"));
+        Ok(Self { name, description, input_schema, output_schema, annotations, meta, tokens })
+    }
+}
+
+/// An upstream as programs see it.
+#[derive(Clone, Debug)]
+pub struct ServerEntry {
+    /// Its name in programs.
+    pub name: String,
+    /// The operator's description; may be empty.
+    pub description: String,
+    /// The operator's key words.
+    pub capabilities: Vec<String>,
+    /// `mcp_stdio`, `mcp_http` or `openapi`.
+    pub transport: &'static str,
+    /// Whether its tools have been listed. Until then `tools` is empty and proves nothing.
+    pub loaded: bool,
+    /// In the order in which the upstream listed them.
+    tools: Vec<ToolEntry>,
+    /// Indices of `tools`, sorted by name.
+    by_name: Vec<u32>,
+    pub(super) tokens: Tokens,
+}
+
+impl ServerEntry {
+    /// An upstream whose tools are not known yet.
+    pub fn unloaded(upstream: &UpstreamConfig) -> Self {
+        Self {
+            name: upstream.name.clone(),
+            description: upstream.description.clone(),
+            capabilities: upstream.capabilities.clone(),
+            transport: upstream.transport.as_str(),
+            loaded: false,
+            tools: Vec::new(),
+            by_name: Vec::new(),
+            tokens: Tokens::of_server(&upstream.name, &upstream.description, &upstream.capabilities),
+        }
+    }
+
+    /// An upstream with the tool objects of its `tools/list` (or of the OpenAPI compiler). Applies the entry's
+    /// `allow_tools` and `deny_tools` and scrubs everything. Tools that cannot be offered are left out; the sentences
+    /// say which and why, for the log.
+    pub fn loaded(upstream: &UpstreamConfig, tools: Vec<Value>, redactor: &Redactor) -> (Self, Vec<String>) {
+        let ours = matches!(upstream.transport, Transport::OpenApi(_));
+        let mut entry = Self { loaded: true, ..Self::unloaded(upstream) };
+        let mut left_out = Vec::new();
+        let listed = tools.len();
+        for (position, tool) in (1..).zip(tools) {
+            if entry.tools.len() == MAX_TOOLS {
+                left_out.push(format!(
+                    "upstream {} lists {listed} tools; those from number {position} on are left out",
+                    entry.name
+                ));
+                break;
+            }
+            match ToolEntry::from_json(tool, ours, redactor) {
+                Ok(tool) if !upstream.tools.admits(&tool.name) => {}
+                Ok(tool) if entry.tools.iter().any(|known| known.name == tool.name) => {
+                    left_out.push(format!(
+                        "upstream {} lists tool {:?} twice; the second one is left out",
+                        entry.name, tool.name
+                    ))
+                }
+                Ok(tool) => entry.tools.push(tool),
+                Err(why) => {
+                    left_out
+                        .push(format!("upstream {}: tool number {position} is left out: {why}", entry.name));
+                }
+            }
+        }
+        entry.by_name = (0..).take(entry.tools.len()).collect();
+        entry.by_name.sort_by(|a, b| entry.tools[*a as usize].name.cmp(&entry.tools[*b as usize].name));
+        (entry, left_out)
+    }
+
+    /// Its tools in the order in which the upstream listed them.
+    pub fn tools(&self) -> &[ToolEntry] {
+        &self.tools
+    }
+
+    /// Its tools sorted by name.
+    pub fn tools_by_name(&self) -> impl ExactSizeIterator<Item = &ToolEntry> {
+        self.by_name.iter().map(|i| &self.tools[*i as usize])
+    }
+
+    /// The tool of this name.
+    pub fn tool(&self, name: &str) -> Option<&ToolEntry> {
+        let found =
+            self.by_name.binary_search_by(|i| self.tools[*i as usize].name.as_str().cmp(name)).ok()?;
+        Some(&self.tools[self.by_name[found] as usize])
+    }
+}
+
+/// A snapshot of all upstreams, sorted by name. Cheap to clone; a new server entry makes a new snapshot.
+#[derive(Clone, Debug, Default)]
+pub struct Catalog {
+    servers: Arc<[Arc<ServerEntry>]>,
+}
+
+impl Catalog {
+    /// A snapshot of these servers.
+    pub fn new(servers: impl IntoIterator<Item = ServerEntry>) -> Self {
+        let mut servers: Vec<Arc<ServerEntry>> = servers.into_iter().map(Arc::new).collect();
+        servers.sort_by(|a, b| a.name.cmp(&b.name));
+        Self { servers: servers.into() }
+    }
+
+    /// This snapshot with one server replaced or added.
+    #[must_use]
+    pub fn with_server(&self, server: ServerEntry) -> Self {
+        let others = self.servers.iter().filter(|other| other.name != server.name).cloned();
+        let mut servers: Vec<_> = others.collect();
+        servers.push(Arc::new(server));
+        servers.sort_by(|a, b| a.name.cmp(&b.name));
+        Self { servers: servers.into() }
+    }
+
+    /// All servers, sorted by name.
+    pub fn servers(&self) -> impl ExactSizeIterator<Item = &ServerEntry> {
+        self.servers.iter().map(Arc::as_ref)
+    }
+
+    /// The server of this name.
+    pub fn server(&self, name: &str) -> Option<&ServerEntry> {
+        self.servers.binary_search_by(|s| s.name.as_str().cmp(name)).ok().map(|i| &*self.servers[i])
+    }
+
+    /// Splits `server/tool`: at a configured server's name, the longest that fits, else at the first `/`. Both names
+    /// may contain `/`. `None` if either part would be empty.
+    pub fn split_reference<'r>(&self, reference: &'r str) -> Option<(&'r str, &'r str)> {
+        let configured = self
+            .servers()
+            .filter_map(|server| {
+                let tool = reference.strip_prefix(server.name.as_str())?.strip_prefix('/')?;
+                Some((&reference[..server.name.len()], tool))
+            })
+            .max_by_key(|(server, _)| server.len());
+        configured
+            .or_else(|| reference.split_once('/'))
+            .filter(|(server, tool)| !server.is_empty() && !tool.is_empty())
+    }
+}
+
+/// Control characters other than line breaks and tabs become spaces: terminals and models obey them.
+fn readable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::fixtures;
+    use crate::credentials::Secret;
+    use serde_json::json;
+
+    #[test]
+    fn tools_keep_their_order_and_are_found_by_name() {
+        let (server, left_out) = fixtures::server(
+            "s",
+            vec![json!({"name": "zed"}), json!({"name": "a/b.c", "description": "x\u{7}y\nz"})],
+        );
+        assert!(left_out.is_empty());
+        let listed: Vec<_> = server.tools().iter().map(|t| t.name.as_str()).collect();
+        assert_eq!(listed, ["zed", "a/b.c"]);
+        let sorted: Vec<_> = server.tools_by_name().map(|t| t.name.as_str()).collect();
+        assert_eq!(sorted, ["a/b.c", "zed"]);
+        assert_eq!(server.tool("a/b.c").unwrap().description, "x y\nz");
+        assert_eq!(server.tool("zed").unwrap().input_schema, json!({"type": "object"}));
+        assert!(server.tool("none").is_none());
+    }
+
+    #[test]
+    fn tools_that_cannot_be_offered_are_named() {
+        let (server, left_out) = fixtures::server(
+            "s",
+            vec![
+                json!({"name": ""}),
+                json!({"name": 5}),
+                json!("x"),
+                json!({"name": "t"}),
+                json!({"name": "t"}),
+                json!({"name": "task", "execution": {"taskSupport": "required"}}),
+                json!({"name": "plain", "execution": {"taskSupport": "optional"}}),
+            ],
+        );
+        assert_eq!(server.tools().len(), 2);
+        assert_eq!(
+            left_out,
+            [
+                "upstream s: tool number 1 is left out: its name is not a non-empty string",
+                "upstream s: tool number 2 is left out: its name is not a non-empty string",
+                "upstream s: tool number 3 is left out: it is not an object",
+                "upstream s lists tool \"t\" twice; the second one is left out",
+                "upstream s: tool number 6 is left out: it can be called as a task only",
+            ]
+        );
+        let (server, left_out) =
+            fixtures::server("s", (0..1500).map(|i| json!({"name": format!("t{i}")})).collect());
+        assert_eq!(server.tools().len(), 1000);
+        assert_eq!(left_out, ["upstream s lists 1500 tools; those from number 1001 on are left out"]);
+    }
+
+    #[test]
+    fn filters_hide_tools() {
+        let upstream = fixtures::upstream("s", json!({"allow_tools": ["get_*"], "deny_tools": ["*_secret"]}));
+        let tools = ["get_a", "get_secret", "put"].map(|name| json!({"name": name})).to_vec();
+        let (server, left_out) = ServerEntry::loaded(&upstream, tools, &Redactor::new());
+        assert_eq!(server.tools().iter().map(|t| t.name.as_str()).collect::<Vec<_>>(), ["get_a"]);
+        assert!(left_out.is_empty(), "a filter is the operator's wish, not a fault");
+    }
+
+    #[test]
+    fn echoed_secrets_are_scrubbed_in_keys_and_values() {
+        let redactor = Redactor::new();
+        redactor.register([&Secret::new("tok-tok-tok")]);
+        let tool = json!({"name": "t", "description": "use tok-tok-tok",
+            "inputSchema": {"properties": {"tok-tok-tok": {"default": "tok-tok-tok"}}}});
+        let upstream = fixtures::upstream("s", json!({}));
+        let (server, _) = ServerEntry::loaded(&upstream, vec![tool], &redactor);
+        assert!(!format!("{server:?}").contains("tok-tok-tok"));
+        assert_eq!(server.tools()[0].description, "use [REDACTED]");
+    }
+
+    #[test]
+    fn only_our_own_compiler_may_set_ptc_data() {
+        let (server, _) =
+            fixtures::server("s", vec![json!({"name": "t", "_ptc": {"operationId": "forged"}})]);
+        assert!(server.tools()[0].meta.is_empty());
+    }
+
+    #[test]
+    fn references_split_at_the_longest_configured_name() {
+        let catalog = Catalog::new(["a", "a/b"].map(|name| fixtures::server(name, vec![]).0));
+        assert_eq!(catalog.split_reference("a/b/c"), Some(("a/b", "c")));
+        assert_eq!(catalog.split_reference("a/x/y"), Some(("a", "x/y")));
+        assert_eq!(catalog.split_reference("z/x/y"), Some(("z", "x/y")));
+        for bad in ["a", "a/", "/x", "", "/"] {
+            assert_eq!(catalog.split_reference(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn snapshots_are_values() {
+        let before = Catalog::new(["b", "a"].map(|name| fixtures::server(name, vec![]).0));
+        let after = before.with_server(fixtures::server("a", vec![json!({"name": "t"})]).0);
+        assert!(before.server("a").unwrap().tools().is_empty());
+        assert_eq!(after.server("a").unwrap().tools().len(), 1);
+        assert_eq!(after.servers().map(|s| s.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    }
+}

@@ -1,0 +1,160 @@
+//! Looking into a JSON Schema: references, combinations, properties, and whether `null` is admitted.
+//!
+//! Schemas come from upstreams and are hostile until shown otherwise: every walk here is bounded in depth and in the
+//! number of schemas it looks at. Only references inside the document are followed.
+
+use serde_json::{Map, Value};
+
+/// How deep combinations and references are followed.
+const MAX_DEPTH: usize = 16;
+/// How many schemas one look may visit.
+const MAX_VIEWS: usize = 64;
+
+/// The schema that a chain of `$ref`s leads to, or the schema itself. `None` if a reference leads nowhere, outside
+/// the document, or round in a circle.
+pub(crate) fn resolve<'s>(root: &'s Value, schema: &'s Value) -> Option<&'s Value> {
+    let mut schema = schema;
+    for _ in 0..MAX_DEPTH {
+        match schema.get("$ref") {
+            Some(Value::String(reference)) => schema = root.pointer(&pointer(reference)?)?,
+            Some(_) => return None,
+            None => return Some(schema),
+        }
+    }
+    None
+}
+
+/// The JSON pointer in a reference to the same document; URI fragments are percent-encoded.
+fn pointer(reference: &str) -> Option<String> {
+    let fragment = reference.strip_prefix('#')?;
+    (fragment.is_empty() || fragment.starts_with('/')).then(|| {
+        percent_encoding::percent_decode_str(fragment).decode_utf8().ok().map(std::borrow::Cow::into_owned)
+    })?
+}
+
+/// The object schemas that together describe a value: the schema itself and, through references, the members of its
+/// `allOf`, `anyOf` and `oneOf`. In document order.
+pub(crate) fn views<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Map<String, Value>> {
+    fn collect<'s>(
+        root: &'s Value,
+        schema: &'s Value,
+        depth: usize,
+        found: &mut Vec<&'s Map<String, Value>>,
+    ) {
+        let Some(Value::Object(map)) = resolve(root, schema) else { return };
+        if depth == MAX_DEPTH || found.len() == MAX_VIEWS {
+            return;
+        }
+        found.push(map);
+        for key in ["allOf", "anyOf", "oneOf"] {
+            for member in map.get(key).and_then(Value::as_array).into_iter().flatten() {
+                collect(root, member, depth + 1, found);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    collect(root, schema, 0, &mut found);
+    found
+}
+
+/// The properties of an object schema by name.
+pub(crate) fn properties(schema: &Value) -> Option<&Map<String, Value>> {
+    schema.get("properties").and_then(Value::as_object)
+}
+
+/// The names in `required`, in order, without repeats.
+pub(crate) fn required(schema: &Value) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for name in
+        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+    {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// Whether `null` is a valid value as far as the schema says. What cannot be decided counts as admitted, so that
+/// nothing is withheld from an upstream that may want it.
+pub(crate) fn admits_null(root: &Value, schema: &Value) -> bool {
+    fn admits(root: &Value, schema: &Value, depth: usize) -> bool {
+        let map = match resolve(root, schema) {
+            Some(Value::Object(map)) if depth < MAX_DEPTH => map,
+            Some(Value::Bool(allowed)) => return *allowed,
+            _ => return true,
+        };
+        if map.get("nullable") == Some(&Value::Bool(true)) {
+            return true;
+        }
+        let members = |key: &str| map.get(key).and_then(Value::as_array);
+        let type_allows = match map.get("type") {
+            Some(Value::String(word)) => word == "null",
+            Some(Value::Array(words)) => words.iter().any(|word| word == "null"),
+            _ => true,
+        };
+        type_allows
+            && map.get("const").is_none_or(Value::is_null)
+            && members("enum").is_none_or(|values| values.iter().any(Value::is_null))
+            && members("allOf").is_none_or(|all| all.iter().all(|s| admits(root, s, depth + 1)))
+            && ["anyOf", "oneOf"]
+                .iter()
+                .all(|key| members(key).is_none_or(|any| any.iter().any(|s| admits(root, s, depth + 1))))
+    }
+    admits(root, schema, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn references_stay_inside_the_document() {
+        let root = json!({"$defs": {"a/b c": {"type": "string"}, "x": {"$ref": "#/$defs/a~1b%20c"},
+            "loop": {"$ref": "#/$defs/loop"}}});
+        let at = |reference: &str| resolve(&root, &json!({"$ref": reference})).cloned();
+        assert_eq!(at("#/$defs/x"), Some(json!({"type": "string"})));
+        assert_eq!(at("#").as_ref(), Some(&root));
+        for bad in ["#/$defs/none", "#/$defs/loop", "https://h/s.json", "other.json#/a", "#anchor"] {
+            assert_eq!(at(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn views_see_through_combinations_and_are_bounded() {
+        let root = json!({"$defs": {"n": {"allOf": [{"$ref": "#/$defs/n"}, {"$ref": "#/$defs/n"}]}}});
+        assert!(views(&root, &json!({"$ref": "#/$defs/n"})).len() <= MAX_VIEWS);
+        let schema = json!({"anyOf": [{"type": "null"}, {"allOf": [{"title": "t"}]}]});
+        assert_eq!(views(&schema, &schema).len(), 4);
+    }
+
+    #[test]
+    fn null_is_admitted_where_the_schema_says_so() {
+        for (schema, expected) in [
+            (json!({}), true),
+            (json!(true), true),
+            (json!(false), false),
+            (json!({"type": "string"}), false),
+            (json!({"type": "null"}), true),
+            (json!({"type": ["string", "null"]}), true),
+            (json!({"type": "string", "nullable": true}), true),
+            (json!({"enum": ["a", "b"]}), false),
+            (json!({"enum": ["a", null]}), true),
+            (json!({"const": 1}), false),
+            (json!({"const": null}), true),
+            (json!({"anyOf": [{"type": "string"}, {"type": "null"}]}), true),
+            (json!({"anyOf": [{"type": "string"}, {"type": "integer"}]}), false),
+            (json!({"allOf": [{"type": "string"}]}), false),
+            (json!({"$ref": "#/nowhere"}), true),
+        ] {
+            assert_eq!(admits_null(&schema, &schema), expected, "{schema}");
+        }
+    }
+
+    #[test]
+    fn required_names_come_once() {
+        assert_eq!(required(&json!({"required": ["b", "a", "b", 5]})), ["b", "a"]);
+        assert!(required(&json!({"required": "b"})).is_empty());
+    }
+}

@@ -1,0 +1,255 @@
+//! The lexical search behind `apropos` (upstreams.md 13.4).
+
+use serde_json::Value;
+
+use super::text::{named, one_line, short_line};
+use super::{Catalog, ServerEntry};
+
+/// Points for a match in a name, on top of those for its kind.
+const NAME_BOOST: u32 = 2;
+/// Longest description in a line, in characters.
+const LINE_DESCRIPTION: usize = 120;
+/// Longest description of a server in a line, in characters.
+const SERVER_DESCRIPTION: usize = 80;
+
+/// Words of a text: split at case changes, `_`, `-`, `.`, `/`, `(`, `)`, `,`, `:` and white space, in lower case.
+pub fn tokenize(text: &str) -> Vec<String> {
+    let mut spaced = String::with_capacity(text.len() + 8);
+    let mut after_lower = false;
+    for c in text.chars() {
+        if after_lower && c.is_uppercase() {
+            spaced.push(' ');
+        }
+        after_lower = c.is_lowercase();
+        let delimiter = c.is_whitespace() || "_-./(),:".contains(c);
+        spaced.push(if delimiter { ' ' } else { c });
+    }
+    spaced.split_whitespace().map(str::to_lowercase).collect()
+}
+
+/// Sum over the query's words of the best match among `targets`: 10 equal, 5 prefix, 2 inside, each plus `boost`.
+pub fn score<'t>(query: &[String], targets: impl Iterator<Item = &'t String> + Clone, boost: u32) -> u32 {
+    let best = |word: &String| {
+        targets
+            .clone()
+            .map(|target| match target.find(word.as_str()) {
+                Some(0) if target.len() == word.len() => 10 + boost,
+                Some(0) => 5 + boost,
+                Some(_) => 2 + boost,
+                None => 0,
+            })
+            .max()
+            .unwrap_or(0)
+    };
+    query.iter().map(best).fold(0, u32::saturating_add)
+}
+
+/// The words of a tool or server, taken once when its entry is built.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tokens {
+    name: Vec<String>,
+    other: Vec<String>,
+}
+
+impl Tokens {
+    pub(super) fn of_tool(name: &str, description: &str, input: &Value, annotations: Option<&Value>) -> Self {
+        let mut other = tokenize(description);
+        for key in super::schema::properties(input).into_iter().flat_map(|p| p.keys()) {
+            other.extend(tokenize(key));
+        }
+        for (key, value) in annotations.and_then(Value::as_object).into_iter().flatten() {
+            other.extend(tokenize(key));
+            match value {
+                Value::String(text) => other.extend(tokenize(text)),
+                Value::Bool(_) | Value::Number(_) => other.extend(tokenize(&value.to_string())),
+                _ => {}
+            }
+        }
+        Self::new(name, other)
+    }
+
+    pub(super) fn of_server(name: &str, description: &str, capabilities: &[String]) -> Self {
+        let mut other = tokenize(description);
+        other.extend(capabilities.iter().flat_map(|text| tokenize(text)));
+        Self::new(name, other)
+    }
+
+    fn new(name: &str, mut other: Vec<String>) -> Self {
+        // A repeated target word never changes a maximum.
+        other.sort_unstable();
+        other.dedup();
+        Self { name: tokenize(name), other }
+    }
+}
+
+/// One match: where it ranks, and its line.
+struct Match<'c> {
+    rank: u8,
+    score: u32,
+    server: &'c str,
+    name: &'c str,
+    line: String,
+}
+
+/// The best `limit` lines for `query`: tools of loaded servers first, then, unless `load` is set, hints at servers
+/// that are not loaded. Local builtins rank behind both; whoever has them appends theirs while there is room.
+pub fn apropos(catalog: &Catalog, query: &str, limit: usize, load: bool) -> Vec<String> {
+    let query = tokenize(query);
+    let mut matches = Vec::new();
+    for server in catalog.servers() {
+        if server.loaded {
+            tool_matches(server, &query, &mut matches);
+        } else if !load {
+            matches.extend(server_match(server, &query));
+        }
+    }
+    matches.sort_by(|a, b| {
+        a.rank.cmp(&b.rank).then(b.score.cmp(&a.score)).then(a.server.cmp(b.server)).then(a.name.cmp(b.name))
+    });
+    matches.into_iter().take(limit).map(|found| found.line).collect()
+}
+
+fn tool_matches<'c>(server: &'c ServerEntry, query: &[String], matches: &mut Vec<Match<'c>>) {
+    let scored: Vec<_> = server
+        .tools()
+        .iter()
+        .map(|tool| {
+            let other = score(query, tool.tokens.other.iter(), 0);
+            let own = score(query, tool.tokens.name.iter(), NAME_BOOST) + other;
+            let full = score(query, server.tokens.name.iter().chain(&tool.tokens.name), NAME_BOOST) + other;
+            (tool, own, full)
+        })
+        .collect();
+    // A query that names the server would otherwise match all of its tools and bury the good ones.
+    let some_by_themselves = scored.iter().any(|(_, own, _)| *own > 0);
+    let kept = scored.into_iter().filter(|(_, own, full)| *full > 0 && (*own > 0 || !some_by_themselves));
+    matches.extend(kept.map(|(tool, _, full)| Match {
+        rank: 0,
+        score: full,
+        server: &server.name,
+        name: &tool.name,
+        line: named(
+            &format!("{}/{}", server.name, tool.name),
+            &short_line(&tool.description, LINE_DESCRIPTION),
+        ),
+    }));
+}
+
+fn server_match<'c>(server: &'c ServerEntry, query: &[String]) -> Option<Match<'c>> {
+    let score =
+        score(query, server.tokens.name.iter(), NAME_BOOST) + score(query, server.tokens.other.iter(), 0);
+    let name = &server.name;
+    (score > 0).then(|| Match {
+        rank: 1,
+        score,
+        server: name,
+        name: "",
+        line: format!(
+            "{name}: {}. Catalog not loaded. Use (dir {} {{:limit 20}}).",
+            server_description(server).unwrap_or_else(|| name.clone()),
+            super::text::string_literal(name)
+        ),
+    })
+}
+
+/// The server's description as a clause: one line, without dots at its end, at most 80 characters.
+pub(super) fn server_description(server: &ServerEntry) -> Option<String> {
+    let line = one_line(&server.description);
+    let text = super::text::cut(line.trim_end_matches(['.', ' ']).to_owned(), SERVER_DESCRIPTION);
+    (!text.is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::fixtures;
+    use serde_json::json;
+
+    #[test]
+    fn words_split_at_case_and_punctuation() {
+        assert_eq!(tokenize("getPullRequest"), ["get", "pull", "request"]);
+        assert_eq!(tokenize("HTTPServer"), ["httpserver"]);
+        assert_eq!(
+            tokenize("read_text-file.v2/x (a,b):c  d"),
+            ["read", "text", "file", "v2", "x", "a", "b", "c", "d"]
+        );
+        assert_eq!(tokenize(" ()_ "), [""; 0]);
+    }
+
+    #[test]
+    fn scores_by_kind_of_match() {
+        let targets = ["read", "reader", "spread"].map(str::to_owned);
+        let of = |query: &str, boost| score(&tokenize(query), targets.iter(), boost);
+        assert_eq!(of("read", 0), 10);
+        assert_eq!(of("reade", 0), 5);
+        assert_eq!(of("prea", 0), 2);
+        assert_eq!(of("write", 2), 0);
+        assert_eq!(of("read prea prea", 2), 12 + 4 + 4, "repeated query words count again");
+    }
+
+    fn catalog() -> Catalog {
+        fixtures::catalog()
+    }
+
+    #[test]
+    fn tools_rank_by_score_then_by_name() {
+        assert_eq!(
+            apropos(&catalog(), "list directory", 8, true),
+            ["fs/list_directory - List the entries in a directory"]
+        );
+        let tie = Catalog::new(
+            ["b", "a"].map(|s| fixtures::server(s, ["y", "x"].map(|t| json!({"name": t})).to_vec()).0),
+        );
+        assert_eq!(apropos(&tie, "x y", 8, true), ["a/x", "a/y", "b/x", "b/y"]);
+        assert_eq!(apropos(&tie, "x y", 2, true), ["a/x", "a/y"]);
+    }
+
+    #[test]
+    fn argument_keys_and_annotations_count() {
+        assert_eq!(apropos(&catalog(), "diffContext", 8, true), ["github/get_pr - Get a pull request"]);
+        assert_eq!(
+            apropos(&catalog(), "readOnly", 8, true)[0],
+            "fs/read_text_file - Read the contents of a UTF-8 text file"
+        );
+        assert!(
+            apropos(&catalog(), "readOnlyHint", 8, true)
+                .contains(&"github/get_pr - Get a pull request".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_server_name_matches_its_tools_only_if_none_matches_itself() {
+        assert_eq!(apropos(&catalog(), "github", 8, true).len(), 2);
+        assert_eq!(
+            apropos(&catalog(), "github search", 8, true),
+            ["github/search_repos - Search repositories"]
+        );
+    }
+
+    #[test]
+    fn servers_that_are_not_loaded_give_a_hint() {
+        assert_eq!(
+            apropos(&catalog(), "tickets", 8, false),
+            [r#"cold: Archive of old tickets. Catalog not loaded. Use (dir "cold" {:limit 20})."#]
+        );
+        assert_eq!(apropos(&catalog(), "tickets", 8, true), [""; 0]);
+        let bare = Catalog::new([ServerEntry::unloaded(&fixtures::upstream("bare", json!({})))]);
+        assert_eq!(
+            apropos(&bare, "bare", 8, false),
+            [r#"bare: bare. Catalog not loaded. Use (dir "bare" {:limit 20})."#]
+        );
+    }
+
+    #[test]
+    fn loaded_tools_come_before_hints_whatever_the_score() {
+        let lines = apropos(&catalog(), "old contents", 8, false);
+        assert!(lines[0].starts_with("fs/read_text_file"), "{lines:?}");
+        assert!(lines[1].starts_with("cold: "), "{lines:?}");
+    }
+
+    #[test]
+    fn nothing_matches_nothing() {
+        assert_eq!(apropos(&catalog(), "zzzz", 8, false), [""; 0]);
+        assert_eq!(apropos(&catalog(), "()", 8, false), [""; 0]);
+    }
+}

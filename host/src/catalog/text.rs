@@ -1,0 +1,100 @@
+//! Small pieces of text: one line out of prose, cuts, literals as programs write them.
+
+use std::fmt::Write as _;
+
+/// Prose on one line: runs of white space and control characters become one space, none at the ends.
+pub(super) fn one_line(text: &str) -> String {
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+    let mut line = String::with_capacity(text.len());
+    for word in words {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    line
+}
+
+/// `text` if it has at most `limit` characters, else its first `limit` − 3 and `...`.
+pub(super) fn cut(mut text: String, limit: usize) -> String {
+    if text.char_indices().nth(limit).is_some() {
+        let end = text.char_indices().nth(limit - 3).map_or(text.len(), |(at, _)| at);
+        text.truncate(end);
+        text.push_str("...");
+    }
+    text
+}
+
+/// [`one_line`], then [`cut`].
+pub(super) fn short_line(text: &str, limit: usize) -> String {
+    cut(one_line(text), limit)
+}
+
+/// `name - description`, or the name alone.
+pub(super) fn named(name: &str, description: &str) -> String {
+    if description.is_empty() { name.to_owned() } else { format!("{name} - {description}") }
+}
+
+/// A string literal of the language (language.md 6).
+pub(crate) fn string_literal(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            c if c.is_ascii_control() => {
+                let _ = write!(out, "\\u{:04X}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// How a program writes the name of an argument: `max_items` → `:max-items`, which the call turns back into the
+/// property's own spelling; a name that no keyword can have → a string.
+pub(crate) fn argument_key(name: &str) -> String {
+    let in_keyword = |b: u8| b.is_ascii_alphanumeric() || b"+-*<>=?!_".contains(&b);
+    if !name.is_empty() && name.bytes().all(in_keyword) {
+        format!(":{}", name.replace('_', "-"))
+    } else {
+        string_literal(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prose_fits_one_line() {
+        assert_eq!(one_line("  List\n\titems \u{0} as\r\nrows. "), "List items as rows.");
+        assert_eq!(one_line(""), "");
+    }
+
+    #[test]
+    fn cuts_count_characters() {
+        assert_eq!(cut("äöüäöü".to_owned(), 6), "äöüäöü");
+        assert_eq!(cut("äöüäöüx".to_owned(), 6), "äöü...");
+    }
+
+    #[test]
+    fn argument_names_read_back() {
+        assert_eq!(argument_key("max_items"), ":max-items");
+        assert_eq!(argument_key("perPage"), ":perPage");
+        assert_eq!(argument_key("a.b"), "\"a.b\"");
+        assert_eq!(argument_key("x y\"z"), "\"x y\\\"z\"");
+    }
+
+    #[test]
+    fn literals_escape_what_the_language_escapes() {
+        assert_eq!(string_literal("a\"\\\n\t\r\u{8}\u{c}\u{1}\u{7f}é"), r#""a\"\\\n\t\r\b\f\u0001\u007Fé""#);
+    }
+}

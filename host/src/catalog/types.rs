@@ -1,0 +1,288 @@
+//! Schemas as one word or one line: argument types (upstreams.md 12.4) and result types (12.5).
+
+use serde_json::{Map, Value};
+
+use super::schema::{properties, required, resolve};
+use super::text::{argument_key, cut, string_literal};
+
+/// Nesting of objects and arrays that a result type shows.
+const MAX_RESULT_DEPTH: usize = 4;
+/// Longest result type, in characters.
+const MAX_RESULT_CHARS: usize = 400;
+/// Schemas that one result type may look at, so that a wide hostile schema costs little.
+const MAX_RESULT_NODES: usize = 500;
+
+/// The type of one argument: `string`, `enum<string>`, `const<42>` … `root` is the schema that holds it, for
+/// references.
+pub fn argument_type(root: &Value, schema: &Value) -> String {
+    let Some(Value::Object(map)) = resolve(root, schema) else { return "any".to_owned() };
+    // By presence of the key: false, null, 0 and "" are constants like any other.
+    if let Some(value) = map.get("const") {
+        return format!("const<{value}>");
+    }
+    if let Some(values) = map.get("enum").and_then(Value::as_array).filter(|values| !values.is_empty()) {
+        let first = primitive(&values[0]);
+        let uniform = values.iter().all(|value| primitive(value) == first);
+        return if uniform { format!("enum<{first}>") } else { "enum".to_owned() };
+    }
+    match map.get("type") {
+        Some(Value::String(word)) => word.clone(),
+        Some(Value::Array(words)) if words.iter().any(Value::is_string) => {
+            words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("|")
+        }
+        _ if map.contains_key("properties") => "object".to_owned(),
+        _ if map.contains_key("items") => "array".to_owned(),
+        _ => "any".to_owned(),
+    }
+}
+
+fn primitive(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if is_integer(number) => "integer",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+fn is_integer(number: &serde_json::Number) -> bool {
+    !number.to_string().contains(['.', 'e', 'E'])
+}
+
+/// The arguments of a tool in the order of every rendering: required ones as `required` lists them, then the rest by
+/// name. The flag says whether it is required.
+pub(super) fn ordered_arguments(schema: &Value) -> Vec<(&str, &Value, bool)> {
+    let Some(properties) = properties(schema) else { return Vec::new() };
+    let required = required(schema);
+    let mut ordered: Vec<(&str, &Value, bool)> = required
+        .iter()
+        .filter_map(|name| properties.get_key_value(*name))
+        .map(|(n, s)| (n.as_str(), s, true))
+        .collect();
+    let mut optional: Vec<(&str, &Value, bool)> = properties
+        .iter()
+        .filter(|(name, _)| !required.contains(&name.as_str()))
+        .map(|(name, schema)| (name.as_str(), schema, false))
+        .collect();
+    optional.sort_by_key(|(name, ..)| *name);
+    ordered.append(&mut optional);
+    ordered
+}
+
+/// All arguments of a tool: `{:owner string :state enum<string> :limit integer?}`.
+pub fn arguments_type(input_schema: &Value) -> String {
+    let shown: Vec<String> = ordered_arguments(input_schema)
+        .into_iter()
+        .map(|(name, schema, required)| {
+            let optional = if required { "" } else { "?" };
+            format!("{} {}{optional}", argument_key(name), argument_type(input_schema, schema))
+        })
+        .collect();
+    format!("{{{}}}", shown.join(" "))
+}
+
+/// The type of a result, at most 400 characters: `[{:number int :title string?}]`, `any` if nothing is known.
+pub fn result_type(output_schema: Option<&Value>) -> String {
+    let Some(root) = output_schema else { return "any".to_owned() };
+    let mut nodes = MAX_RESULT_NODES;
+    cut(ResultTypes { root, nodes: &mut nodes }.of(root, 1), MAX_RESULT_CHARS)
+}
+
+struct ResultTypes<'a> {
+    root: &'a Value,
+    nodes: &'a mut usize,
+}
+
+impl<'a> ResultTypes<'a> {
+    fn of(&mut self, schema: &'a Value, depth: usize) -> String {
+        let Some(Value::Object(map)) = resolve(self.root, schema) else { return "any".to_owned() };
+        if *self.nodes == 0 {
+            return "any".to_owned();
+        }
+        *self.nodes -= 1;
+        if let Some(value) = map.get("const") {
+            return literal(value);
+        }
+        if let Some(values) = map.get("enum").and_then(Value::as_array) {
+            return match &values[..] {
+                [] => "enum".to_owned(),
+                values => values.iter().map(literal).collect::<Vec<_>>().join("|"),
+            };
+        }
+        match map.get("type") {
+            Some(Value::String(word)) => self.of_type(word, map, depth),
+            Some(Value::Array(words)) => {
+                let types: Vec<String> = words
+                    .iter()
+                    .filter_map(Value::as_str)
+                    .filter(|word| *word != "null")
+                    .map(|word| self.of_type(word, map, depth))
+                    .collect();
+                if types.is_empty() { "nil".to_owned() } else { types.join("|") }
+            }
+            _ if map.contains_key("properties") => self.of_type("object", map, depth),
+            _ if map.contains_key("items") => self.of_type("array", map, depth),
+            _ => "any".to_owned(),
+        }
+    }
+
+    fn of_type(&mut self, word: &str, map: &'a Map<String, Value>, depth: usize) -> String {
+        match word {
+            "string" => "string".to_owned(),
+            "integer" => "int".to_owned(),
+            "number" => "float".to_owned(),
+            "boolean" => "bool".to_owned(),
+            "null" => "nil".to_owned(),
+            "array" => match map.get("items") {
+                Some(items) if depth <= MAX_RESULT_DEPTH => format!("[{}]", self.of(items, depth + 1)),
+                _ => "[any]".to_owned(),
+            },
+            "object" => self.of_object(map, depth),
+            other => other.to_owned(),
+        }
+    }
+
+    fn of_object(&mut self, map: &'a Map<String, Value>, depth: usize) -> String {
+        let Some(Value::Object(properties)) = map.get("properties").filter(|_| depth <= MAX_RESULT_DEPTH)
+        else {
+            return "map".to_owned();
+        };
+        if properties.is_empty() {
+            return "map".to_owned();
+        }
+        let required: Vec<&str> = map
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        let mut names: Vec<&'a String> = properties.keys().collect();
+        let rank = |name: &str| required.iter().position(|r| *r == name).unwrap_or(required.len());
+        names.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.cmp(b)));
+        let shown: Vec<String> = names
+            .into_iter()
+            .map(|name| {
+                let optional = if required.contains(&name.as_str()) { "" } else { "?" };
+                format!("{} {}{optional}", argument_key(name), self.of(&properties[name.as_str()], depth + 1))
+            })
+            .collect();
+        format!("{{{}}}", shown.join(" "))
+    }
+}
+
+/// A constant as a program writes it.
+fn literal(value: &Value) -> String {
+    match value {
+        Value::Null => "nil".to_owned(),
+        Value::String(text) => string_literal(text),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn argument(schema: Value) -> String {
+        argument_type(&schema, &schema)
+    }
+
+    #[test]
+    fn argument_types() {
+        for (schema, expected) in [
+            (json!({"const": "fixed"}), r#"const<"fixed">"#),
+            (json!({"const": 42, "type": "integer"}), "const<42>"),
+            (json!({"const": true}), "const<true>"),
+            (json!({"const": false}), "const<false>"),
+            (json!({"const": null}), "const<null>"),
+            (json!({"const": 0}), "const<0>"),
+            (json!({"const": ""}), "const<\"\">"),
+            (json!({"type": "string", "enum": ["open", "closed"]}), "enum<string>"),
+            (json!({"enum": [1, 2]}), "enum<integer>"),
+            (json!({"enum": [1, 2.5]}), "enum"),
+            (json!({"enum": [1.5, 2.5]}), "enum<number>"),
+            (json!({"enum": [true, false]}), "enum<boolean>"),
+            (json!({"enum": ["a", null]}), "enum"),
+            (json!({"enum": [null]}), "enum<null>"),
+            (json!({"enum": [], "type": "string"}), "string"),
+            (json!({"type": "integer"}), "integer"),
+            (json!({"type": "null"}), "null"),
+            (json!({"type": "date"}), "date"),
+            (json!({"type": ["string", "null"]}), "string|null"),
+            (json!({"properties": {}}), "object"),
+            (json!({"items": {}}), "array"),
+            (json!({}), "any"),
+            (json!(true), "any"),
+        ] {
+            assert_eq!(argument(schema.clone()), expected, "{schema}");
+        }
+    }
+
+    #[test]
+    fn argument_types_follow_references() {
+        let root = json!({"$defs": {"S": {"enum": ["a"]}}, "properties": {"s": {"$ref": "#/$defs/S"}}});
+        assert_eq!(arguments_type(&root), "{:s enum<string>?}");
+    }
+
+    #[test]
+    fn arguments_are_ordered_by_required_then_by_name() {
+        let schema = json!({
+            "properties": {"zeta": {"type": "string"}, "limit": {"type": "integer"}, "owner": {"type": "string"},
+                "max_items": {"type": "integer"}, "state": {"type": "string", "enum": ["open"]}},
+            "required": ["owner", "state", "ghost", "owner"]
+        });
+        assert_eq!(
+            arguments_type(&schema),
+            "{:owner string :state enum<string> :limit integer? :max-items integer? :zeta string?}"
+        );
+        assert_eq!(arguments_type(&json!({"type": "object"})), "{}");
+        assert_eq!(arguments_type(&json!(null)), "{}");
+    }
+
+    #[test]
+    fn result_types() {
+        for (schema, expected) in [
+            (json!({"const": null}), "nil"),
+            (json!({"enum": ["a", 1, null]}), "\"a\"|1|nil"),
+            (json!({"enum": []}), "enum"),
+            (json!({"type": "number"}), "float"),
+            (json!({"type": ["string", "null"]}), "string"),
+            (json!({"type": ["null"]}), "nil"),
+            (json!({"type": ["string", "integer"]}), "string|int"),
+            (json!({"type": "array"}), "[any]"),
+            (json!({"type": "array", "items": {"type": "string"}}), "[string]"),
+            (json!({"type": "object"}), "map"),
+            (json!({"properties": {"a_b": {"type": "boolean"}}}), "{:a-b bool?}"),
+            (json!({"items": {}}), "[any]"),
+            (json!({"type": "null"}), "nil"),
+            (json!({}), "any"),
+            (json!(5), "any"),
+        ] {
+            assert_eq!(result_type(Some(&schema)), expected, "{schema}");
+        }
+        assert_eq!(result_type(None), "any");
+        let schema = json!({"type": "array", "items": {"type": "object", "required": ["number"],
+            "properties": {"title": {"type": "string"}, "number": {"type": "integer"}}}});
+        assert_eq!(result_type(Some(&schema)), "[{:number int :title string?}]");
+    }
+
+    #[test]
+    fn result_types_are_bounded() {
+        let mut deep = json!({"type": "string"});
+        for _ in 0..6 {
+            deep = json!({"properties": {"k": deep}});
+        }
+        assert_eq!(result_type(Some(&deep)), "{:k {:k {:k {:k map?}?}?}?}");
+        let cyclic = json!({"type": "array", "items": {"$ref": "#"}});
+        assert_eq!(result_type(Some(&cyclic)), "[[[[[any]]]]]");
+        let wide = json!({"properties": (0..200).map(|i| (format!("property{i}"), json!({"type": "string"}))).collect::<Map<_, _>>()});
+        let shown = result_type(Some(&wide));
+        assert_eq!(shown.chars().count(), 400);
+        assert!(shown.ends_with("..."));
+    }
+}

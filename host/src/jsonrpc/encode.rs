@@ -1,0 +1,117 @@
+//! Writing messages. Each function yields one compact line without its newline; payloads are
+//! copied as they are.
+
+use serde_json::value::RawValue;
+
+/// A request. `params` is the text of a JSON object.
+#[must_use]
+pub fn request(id: u64, method: &str, params: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(64 + method.len() + params.len());
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    push_number(&mut out, id);
+    out.extend_from_slice(b",\"method\":");
+    push_string(&mut out, method);
+    out.extend_from_slice(b",\"params\":");
+    push_one_line(&mut out, params);
+    out.push(b'}');
+    out
+}
+
+/// A notification. `params` is the text of a JSON object.
+#[must_use]
+pub fn notification(method: &str, params: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(48 + method.len() + params.len());
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":");
+    push_string(&mut out, method);
+    out.extend_from_slice(b",\"params\":");
+    push_one_line(&mut out, params);
+    out.push(b'}');
+    out
+}
+
+/// A `tools/call` request. `arguments` is the text of a JSON object; `meta` that of `_meta`, which
+/// the modern era demands on every request.
+#[must_use]
+pub fn tools_call(id: u64, tool: &str, arguments: &[u8], meta: Option<&[u8]>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(96 + tool.len() + arguments.len() + meta.map_or(0, <[u8]>::len));
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    push_number(&mut out, id);
+    out.extend_from_slice(b",\"method\":\"tools/call\",\"params\":{\"name\":");
+    push_string(&mut out, tool);
+    out.extend_from_slice(b",\"arguments\":");
+    push_one_line(&mut out, arguments);
+    if let Some(meta) = meta {
+        out.extend_from_slice(b",\"_meta\":");
+        out.extend_from_slice(meta);
+    }
+    out.extend_from_slice(b"}}");
+    out
+}
+
+/// A successful reply with the empty result, to the request with this id.
+#[must_use]
+pub fn empty_result(id: &RawValue) -> Vec<u8> {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{{}}}}", id.get()).into_bytes()
+}
+
+/// The refusal of a request that we do not serve.
+#[must_use]
+pub fn method_not_found(id: &RawValue) -> Vec<u8> {
+    format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":{},\"error\":{{\"code\":-32601,\"message\":\"Method not found\"}}}}",
+        id.get()
+    )
+    .into_bytes()
+}
+
+/// Appends `text` as a JSON string.
+pub fn push_string(out: &mut Vec<u8>, text: &str) {
+    serde_json::to_writer(&mut *out, text).expect("writing a string to memory cannot fail");
+}
+
+fn push_number(out: &mut Vec<u8>, number: u64) {
+    use std::io::Write as _;
+    write!(out, "{number}").expect("writing to memory cannot fail");
+}
+
+/// Appends JSON text. A newline in it can only stand between tokens, where a space means the same;
+/// on a newline-framed pipe it would break the frame.
+fn push_one_line(out: &mut Vec<u8>, json: &[u8]) {
+    let start = out.len();
+    out.extend_from_slice(json);
+    if memchr::memchr2(b'\n', b'\r', json).is_some() {
+        for byte in &mut out[start..] {
+            if matches!(*byte, b'\n' | b'\r') {
+                *byte = b' ';
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_single_compact_lines() {
+        assert_eq!(
+            request(1, "tools/list", b"{}"),
+            br#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}"#
+        );
+        assert_eq!(
+            tools_call(12, "a\"b", b"{\"n\":\n1}", None),
+            br#"{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"a\"b","arguments":{"n": 1}}}"#
+        );
+        assert_eq!(
+            tools_call(1, "t", b"{}", Some(b"{\"m\":1}")),
+            br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{},"_meta":{"m":1}}}"#
+        );
+    }
+
+    #[test]
+    fn replies_echo_the_id_as_written() {
+        let id = RawValue::from_string("\"a\\u0062\"".to_owned()).unwrap();
+        assert_eq!(empty_result(&id), br#"{"jsonrpc":"2.0","id":"a\u0062","result":{}}"#);
+        assert!(method_not_found(&id).starts_with(br#"{"jsonrpc":"2.0","id":"a\u0062","error":"#));
+    }
+}

@@ -1,0 +1,190 @@
+//! Newline framing with a byte cap.
+//!
+//! An oversized line is not kept: its head is reported when the cap is passed, its tail when its
+//! newline arrives, and the frame after it is read as if nothing had been. Memory is bounded by the
+//! cap plus one read.
+
+use bytes::{Bytes, BytesMut};
+use memchr::memchr;
+
+/// How much of either end of an oversized line is kept to find out whose it is.
+const KEPT: usize = 256;
+/// The smallest and the largest read, in bytes. Reads grow while they fill up, up to what a pipe
+/// holds, so that an idle connection costs little.
+const MIN_READ: usize = 8 * 1024;
+const MAX_READ: usize = 64 * 1024;
+
+/// One thing found in the stream.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Frame {
+    /// A whole line without its newline (and without a carriage return before it).
+    Line(Bytes),
+    /// The line being read has just passed the cap; this is how it begins.
+    Overflow {
+        /// The first bytes of the line.
+        head: Bytes,
+    },
+    /// The newline of the line that had passed the cap.
+    OverflowEnd {
+        /// The last bytes of the line.
+        tail: Bytes,
+        /// The length of the whole line in bytes.
+        bytes: u64,
+    },
+}
+
+/// Splits a byte stream into lines.
+#[derive(Debug)]
+pub struct LineBuffer {
+    buffer: BytesMut,
+    /// Bytes at the front of `buffer` known to hold no newline.
+    scanned: usize,
+    /// While an oversized line is being dropped: how many of its bytes are gone already.
+    dropped: Option<u64>,
+    read: usize,
+}
+
+impl Default for LineBuffer {
+    fn default() -> Self {
+        Self { buffer: BytesMut::new(), scanned: 0, dropped: None, read: MIN_READ }
+    }
+}
+
+impl LineBuffer {
+    /// The buffer to read into: it has room for at least one read.
+    pub fn space(&mut self) -> &mut BytesMut {
+        self.buffer.reserve(self.read);
+        &mut self.buffer
+    }
+
+    /// Notes that a read brought `n` bytes, to size the next one.
+    pub fn filled(&mut self, n: usize) {
+        if n >= self.read {
+            self.read = (self.read * 2).min(MAX_READ);
+        }
+    }
+
+    /// Appends bytes that were read elsewhere.
+    pub fn extend(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// The next frame, if a whole one (or an event of an oversized one) is there. `cap` is the
+    /// longest line in bytes, newline not counted.
+    pub fn next(&mut self, cap: usize) -> Option<Frame> {
+        let newline = memchr(b'\n', &self.buffer[self.scanned..]).map(|at| self.scanned + at);
+        if let Some(gone) = self.dropped {
+            return self.drop_more(gone, newline);
+        }
+        let length = newline.unwrap_or(self.buffer.len());
+        if length > cap {
+            self.dropped = Some(0);
+            self.scanned = length;
+            return Some(Frame::Overflow { head: Bytes::copy_from_slice(&self.buffer[..KEPT.min(length)]) });
+        }
+        let Some(newline) = newline else {
+            self.scanned = self.buffer.len();
+            return None;
+        };
+        self.scanned = 0;
+        let mut line = self.buffer.split_to(newline + 1).freeze();
+        line.truncate(newline);
+        if line.last() == Some(&b'\r') {
+            line.truncate(newline - 1);
+        }
+        Some(Frame::Line(line))
+    }
+
+    fn drop_more(&mut self, gone: u64, newline: Option<usize>) -> Option<Frame> {
+        let Some(newline) = newline else {
+            let surplus = self.buffer.len().saturating_sub(KEPT);
+            let _ = self.buffer.split_to(surplus);
+            self.scanned = self.buffer.len();
+            self.dropped = Some(gone + surplus as u64);
+            return None;
+        };
+        let line = self.buffer.split_to(newline + 1);
+        self.scanned = 0;
+        self.dropped = None;
+        Some(Frame::OverflowEnd {
+            tail: Bytes::copy_from_slice(&line[newline.saturating_sub(KEPT)..newline]),
+            bytes: gone + newline as u64,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn frames(chunks: &[&[u8]], cap: usize) -> Vec<Frame> {
+        let mut buffer = LineBuffer::default();
+        let mut out = Vec::new();
+        for chunk in chunks {
+            buffer.extend(chunk);
+            while let Some(frame) = buffer.next(cap) {
+                out.push(frame);
+            }
+        }
+        out
+    }
+
+    fn line(text: &'static str) -> Frame {
+        Frame::Line(Bytes::from_static(text.as_bytes()))
+    }
+
+    #[test]
+    fn lines_end_at_newlines_wherever_reads_are_cut() {
+        assert_eq!(frames(&[b"a\r\n\nbc", b"d", b"\ne"], 10), [line("a"), line(""), line("bcd")]);
+    }
+
+    #[test]
+    fn a_line_at_the_cap_passes_and_one_byte_more_does_not() {
+        assert_eq!(frames(&[b"12345\nx\n"], 5), [line("12345"), line("x")]);
+        let over = frames(&[b"123456\nx\n"], 5);
+        assert_eq!(over[0], Frame::Overflow { head: Bytes::from_static(b"123456") });
+        assert_eq!(over[1], Frame::OverflowEnd { tail: Bytes::from_static(b"123456"), bytes: 6 });
+        assert_eq!(over[2], line("x"));
+    }
+
+    #[test]
+    fn an_oversized_line_is_dropped_in_bounded_memory() {
+        let mut buffer = LineBuffer::default();
+        let mut seen = Vec::new();
+        for _ in 0..1000 {
+            buffer.extend(&[b'a'; 4096]);
+            seen.extend(std::iter::from_fn(|| buffer.next(10_000)));
+            assert!(buffer.buffer.len() <= 10_000 + 4096);
+        }
+        buffer.extend(b"tail\nnext\n");
+        seen.extend(std::iter::from_fn(|| buffer.next(10_000)));
+        assert!(matches!(&seen[0], Frame::Overflow { head } if head.len() == KEPT));
+        assert!(matches!(&seen[1], Frame::OverflowEnd { tail, bytes: 4_096_004 } if tail.ends_with(b"tail")));
+        assert_eq!(seen[2..], [line("next")]);
+    }
+
+    proptest! {
+        #[test]
+        fn framing_does_not_depend_on_how_reads_are_cut(
+            text in "[ab\n]{0,60}",
+            cuts in proptest::collection::vec(1usize..7, 0..40),
+            cap in 1usize..12,
+        ) {
+            let whole = frames(&[text.as_bytes()], cap);
+            let mut rest = text.as_bytes();
+            let mut chunks = Vec::new();
+            for cut in cuts {
+                let (now, later) = rest.split_at(cut.min(rest.len()));
+                chunks.push(now);
+                rest = later;
+            }
+            chunks.push(rest);
+            let lines = |frames: Vec<Frame>| -> Vec<Frame> {
+                // The head of an oversized line is as long as what had arrived.
+                frames.into_iter().filter(|f| !matches!(f, Frame::Overflow { .. })).collect()
+            };
+            prop_assert_eq!(lines(frames(&chunks, cap)), lines(whole));
+        }
+    }
+}

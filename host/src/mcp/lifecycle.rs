@@ -1,0 +1,478 @@
+//! The life of a connection to an upstream: started once however many ask, restarted when needed, not started
+//! during the recovery window of a crash (spec 6.3).
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::runtime::Handle;
+use tokio::sync::{broadcast, watch};
+use tokio::time::{Duration, Instant};
+
+use crate::config::Backoff;
+use crate::upstream::{CallFault, Health, Phase, ToolInfo, UpstreamEvent};
+
+/// Events that a slow listener may fall behind before it loses the oldest.
+const EVENT_BACKLOG: usize = 16;
+
+/// A transport's connection: something that can end by itself.
+pub(crate) trait Connection: Send + Sync + 'static {
+    /// How it ended, if it has.
+    fn ended(&self) -> Option<End>;
+
+    /// Ends it in the background: nobody will use it any more.
+    fn abandon(&self);
+}
+
+/// How a connection ended.
+#[derive(Debug, Clone)]
+pub(crate) struct End {
+    /// What calls in flight got.
+    pub(crate) fault: CallFault,
+    /// Whether it was a crash, which opens the recovery window.
+    pub(crate) abnormal: bool,
+}
+
+/// What a successful start brings.
+pub(crate) struct Started<C> {
+    pub(crate) connection: Arc<C>,
+    pub(crate) tools: Arc<[ToolInfo]>,
+    pub(crate) protocol_version: Box<str>,
+}
+
+/// Keeps at most one live connection.
+pub(crate) struct Lifecycle<C> {
+    /// Where transports' tasks run.
+    owner: Handle,
+    backoff: Backoff,
+    state: Mutex<State<C>>,
+    events: broadcast::Sender<UpstreamEvent>,
+    closing: watch::Sender<bool>,
+}
+
+struct State<C> {
+    link: Link<C>,
+    tools: Option<Arc<[ToolInfo]>>,
+    protocol_version: Option<Box<str>>,
+    next_window: Duration,
+    window_until: Option<Instant>,
+    starts: u64,
+    last_fault: Option<CallFault>,
+}
+
+enum Link<C> {
+    Stopped,
+    Starting(watch::Receiver<Outcome<C>>),
+    Started(Arc<C>),
+    Closed,
+}
+
+type Outcome<C> = Option<Result<Arc<C>, CallFault>>;
+
+impl<C: Connection> Lifecycle<C> {
+    pub(crate) fn new(owner: Handle, backoff: Backoff) -> Self {
+        Self {
+            owner,
+            backoff,
+            state: Mutex::new(State {
+                link: Link::Stopped,
+                tools: None,
+                protocol_version: None,
+                next_window: backoff.initial,
+                window_until: None,
+                starts: 0,
+                last_fault: None,
+            }),
+            events: broadcast::Sender::new(EVENT_BACKLOG),
+            closing: watch::Sender::new(false),
+        }
+    }
+
+    /// The live connection, if there is one: the way of nearly every call.
+    pub(crate) fn current(&self) -> Option<Arc<C>> {
+        match &self.lock().link {
+            Link::Started(connection) => Some(connection.clone()),
+            _ => None,
+        }
+    }
+
+    /// The live connection, started by `start` if need be. One start runs at a time, on the owner's runtime, and goes
+    /// on when its callers lose interest. `patience` bounds the wait of callers who join a start already under way.
+    pub(crate) async fn connect<F>(
+        self: &Arc<Self>,
+        patience: Option<Duration>,
+        start: impl FnOnce() -> F,
+    ) -> Result<Arc<C>, CallFault>
+    where
+        F: Future<Output = Result<Started<C>, CallFault>> + Send + 'static,
+    {
+        let (mut outcome, leads) = match self.begin(start)? {
+            Begun::Ready(connection) => return Ok(connection),
+            Begun::Wait(outcome, leads) => (outcome, leads),
+        };
+        let wait = async {
+            match outcome.wait_for(Option::is_some).await {
+                Ok(outcome) => outcome.clone().unwrap_or_else(|| Err(interrupted())),
+                Err(_) => Err(interrupted()),
+            }
+        };
+        match patience.filter(|_| !leads) {
+            None => wait.await,
+            Some(patience) => tokio::time::timeout(patience, wait)
+                .await
+                .unwrap_or_else(|_| Err(CallFault::timeout("the upstream is still starting"))),
+        }
+    }
+
+    fn begin<F>(self: &Arc<Self>, start: impl FnOnce() -> F) -> Result<Begun<C>, CallFault>
+    where
+        F: Future<Output = Result<Started<C>, CallFault>> + Send + 'static,
+    {
+        let mut state = self.lock();
+        match &state.link {
+            Link::Started(connection) => return Ok(Begun::Ready(connection.clone())),
+            Link::Starting(outcome) => return Ok(Begun::Wait(outcome.clone(), false)),
+            Link::Closed => return Err(closed()),
+            Link::Stopped => {}
+        }
+        if state.window_until.is_some_and(|until| Instant::now() < until) {
+            let fault = CallFault::unavailable("in recovery");
+            return Err(match &state.last_fault {
+                Some(last) => fault.with_hint(&format!("after: {}", last.message)),
+                None => fault,
+            });
+        }
+        let (sender, outcome) = watch::channel(None);
+        state.link = Link::Starting(outcome.clone());
+        drop(state);
+        let starting = Starting { lifecycle: self.clone(), sender };
+        let start = start();
+        self.owner.spawn(async move { starting.finish(start.await) });
+        Ok(Begun::Wait(outcome, true))
+    }
+
+    /// To be called when `connection` has ended, after its `ended()` says so.
+    pub(crate) fn note_end(&self, connection: &Arc<C>) {
+        let Some(end) = connection.ended() else { return };
+        let mut state = self.lock();
+        let Link::Started(current) = &state.link else { return };
+        if !Arc::ptr_eq(current, connection) {
+            return;
+        }
+        state.link = Link::Stopped;
+        state.protocol_version = None;
+        if end.abnormal {
+            state.window_until = Some(Instant::now() + state.next_window);
+            state.next_window = (state.next_window * 2).min(self.backoff.max);
+            state.last_fault = Some(end.fault.clone());
+        }
+        drop(state);
+        let _ = self.events.send(UpstreamEvent::Ended { abnormal: end.abnormal, fault: end.fault });
+    }
+
+    /// The tools of the latest start.
+    pub(crate) fn tools(&self) -> Option<Arc<[ToolInfo]>> {
+        self.lock().tools.clone()
+    }
+
+    /// Replaces the tool list of a running upstream.
+    pub(crate) fn set_tools(&self, tools: Arc<[ToolInfo]>) {
+        self.lock().tools = Some(tools);
+    }
+
+    pub(crate) fn announce(&self, event: UpstreamEvent) {
+        let _ = self.events.send(event);
+    }
+
+    pub(crate) fn events(&self) -> broadcast::Receiver<UpstreamEvent> {
+        self.events.subscribe()
+    }
+
+    /// Where transports' tasks run.
+    pub(crate) fn owner(&self) -> &Handle {
+        &self.owner
+    }
+
+    /// Resolves when the upstream is being shut down: a start under way gives up.
+    pub(crate) async fn closing(&self) {
+        let mut closing = self.closing.subscribe();
+        let _ = closing.wait_for(|closing| *closing).await;
+    }
+
+    /// Closes for good. The live connection, if any, is the caller's to end; a start under way has given up and
+    /// cleaned up when this returns.
+    pub(crate) async fn close(&self) -> Option<Arc<C>> {
+        self.closing.send_replace(true);
+        let link = std::mem::replace(&mut self.lock().link, Link::Closed);
+        match link {
+            Link::Started(connection) => Some(connection),
+            Link::Starting(mut outcome) => {
+                let outcome = outcome.wait_for(Option::is_some).await.ok()?.clone();
+                outcome.and_then(Result::ok)
+            }
+            Link::Stopped | Link::Closed => None,
+        }
+    }
+
+    /// Closes for good without waiting for anything.
+    pub(crate) fn abandon(&self) {
+        self.closing.send_replace(true);
+        if let Link::Started(connection) = std::mem::replace(&mut self.lock().link, Link::Closed) {
+            connection.abandon();
+        }
+    }
+
+    /// The state for operators; `in_flight` is the transport's to fill in.
+    pub(crate) fn health(&self) -> Health {
+        let state = self.lock();
+        let now = Instant::now();
+        Health {
+            phase: match (&state.link, state.window_until) {
+                (Link::Started(_), _) => Phase::Started,
+                (Link::Starting(_), _) => Phase::Starting,
+                (Link::Closed, _) => Phase::Closed,
+                (Link::Stopped, Some(until)) if now < until => Phase::Recovery(until - now),
+                (Link::Stopped, _) => Phase::Stopped,
+            },
+            protocol_version: state.protocol_version.clone(),
+            tools: state.tools.as_ref().map_or(0, |tools| tools.len()),
+            in_flight: 0,
+            starts: state.starts,
+            last_fault: state.last_fault.clone(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<C>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+enum Begun<C> {
+    Ready(Arc<C>),
+    Wait(watch::Receiver<Outcome<C>>, bool),
+}
+
+/// A start under way. Dropped without a result (its runtime is gone, or it panicked), it leaves the upstream stopped.
+struct Starting<C: Connection> {
+    lifecycle: Arc<Lifecycle<C>>,
+    sender: watch::Sender<Outcome<C>>,
+}
+
+impl<C: Connection> Starting<C> {
+    fn finish(self, result: Result<Started<C>, CallFault>) {
+        let lifecycle = self.lifecycle.clone();
+        let result = {
+            let mut state = lifecycle.lock();
+            match result {
+                Ok(started) => {
+                    state.tools = Some(started.tools);
+                    state.protocol_version = Some(started.protocol_version);
+                    state.next_window = lifecycle.backoff.initial;
+                    state.window_until = None;
+                    state.starts += 1;
+                    if matches!(state.link, Link::Closed) {
+                        started.connection.abandon();
+                    } else {
+                        state.link = Link::Started(started.connection.clone());
+                    }
+                    Ok(started.connection)
+                }
+                Err(fault) => {
+                    state.last_fault = Some(fault.clone());
+                    if !matches!(state.link, Link::Closed) {
+                        state.link = Link::Stopped;
+                    }
+                    Err(fault)
+                }
+            }
+        };
+        self.sender.send_replace(Some(result.clone()));
+        if let Ok(connection) = result {
+            lifecycle.announce(UpstreamEvent::Started);
+            // It may have ended before it counted as started.
+            lifecycle.note_end(&connection);
+        }
+    }
+}
+
+impl<C: Connection> Drop for Starting<C> {
+    fn drop(&mut self) {
+        if self.sender.borrow().is_some() {
+            return;
+        }
+        let mut state = self.lifecycle.lock();
+        if matches!(state.link, Link::Starting(_)) {
+            state.link = Link::Stopped;
+        }
+    }
+}
+
+/// The fault of calls to an upstream that was shut down.
+pub(crate) fn closed() -> CallFault {
+    CallFault::unavailable("the upstream has been shut down")
+}
+
+fn interrupted() -> CallFault {
+    CallFault::unavailable("the start was interrupted")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[derive(Default)]
+    struct Fake(Mutex<Option<End>>);
+
+    impl Connection for Fake {
+        fn ended(&self) -> Option<End> {
+            self.0.lock().unwrap().clone()
+        }
+
+        fn abandon(&self) {
+            self.end(false);
+        }
+    }
+
+    impl Fake {
+        fn end(&self, abnormal: bool) {
+            *self.0.lock().unwrap() = Some(End { fault: CallFault::unavailable("gone"), abnormal });
+        }
+    }
+
+    fn lifecycle() -> Arc<Lifecycle<Fake>> {
+        let backoff = Backoff { initial: Duration::from_millis(100), max: Duration::from_millis(250) };
+        Arc::new(Lifecycle::new(Handle::current(), backoff))
+    }
+
+    async fn start() -> Result<Started<Fake>, CallFault> {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        Ok(Started { connection: Arc::default(), tools: Arc::new([]), protocol_version: "v".into() })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_callers_share_one_start() {
+        let lifecycle = lifecycle();
+        let starts = AtomicUsize::new(0);
+        let callers = (0..10).map(|_| {
+            lifecycle.connect(None, || {
+                starts.fetch_add(1, Ordering::Relaxed);
+                start()
+            })
+        });
+        let connections = futures_util::future::join_all(callers).await;
+        assert_eq!(starts.load(Ordering::Relaxed), 1);
+        let first = connections[0].as_ref().unwrap();
+        assert!(connections.iter().all(|c| Arc::ptr_eq(c.as_ref().unwrap(), first)));
+        assert_eq!(lifecycle.health().phase, Phase::Started);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_start_goes_on_when_its_caller_leaves_and_followers_lose_patience() {
+        let lifecycle = lifecycle();
+        let slow = || async {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            start().await
+        };
+        let leader = lifecycle.connect(Some(Duration::from_secs(1)), slow);
+        assert!(tokio::time::timeout(Duration::from_secs(2), leader).await.is_err(), "leaders wait on");
+        let follower = lifecycle.connect(Some(Duration::from_secs(1)), slow).await;
+        assert_eq!(follower.err().unwrap().reason, crate::upstream::FaultReason::Timeout);
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        assert!(lifecycle.current().is_some());
+        assert_eq!(lifecycle.health().starts, 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_crash_opens_a_window_and_a_clean_exit_does_not() {
+        let lifecycle = lifecycle();
+        let mut events = lifecycle.events();
+        let first = lifecycle.connect(None, start).await.unwrap();
+        first.end(false);
+        lifecycle.note_end(&first);
+        let second = lifecycle.connect(None, start).await.unwrap();
+        second.end(true);
+        lifecycle.note_end(&first);
+        assert!(lifecycle.current().is_some(), "an old connection's end says nothing of the new one");
+        lifecycle.note_end(&second);
+        let refused = lifecycle.connect(None, start).await.err().unwrap();
+        assert_eq!(refused.message, "in recovery\nafter: gone");
+        tokio::time::sleep(Duration::from_millis(99)).await;
+        assert!(matches!(lifecycle.health().phase, Phase::Recovery(_)));
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        lifecycle.connect(None, start).await.unwrap();
+        assert_eq!(lifecycle.health().starts, 3);
+        let fault = CallFault::unavailable("gone");
+        for expected in [
+            UpstreamEvent::Started,
+            UpstreamEvent::Ended { abnormal: false, fault: fault.clone() },
+            UpstreamEvent::Started,
+            UpstreamEvent::Ended { abnormal: true, fault },
+            UpstreamEvent::Started,
+        ] {
+            assert_eq!(events.try_recv().unwrap(), expected);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn failed_starts_open_no_window_and_do_not_reset_one() {
+        let lifecycle = lifecycle();
+        let fail = || async { Err(CallFault::unavailable("no")) };
+        for _ in 0..3 {
+            assert_eq!(lifecycle.connect(None, fail).await.err().unwrap().message, "no");
+            assert_eq!(lifecycle.health().phase, Phase::Stopped);
+        }
+        // Windows double while starts between them fail, up to the maximum.
+        let connection = lifecycle.connect(None, start).await.unwrap();
+        connection.end(true);
+        lifecycle.note_end(&connection);
+        assert_eq!(lifecycle.lock().next_window, Duration::from_millis(200));
+        tokio::time::sleep(Duration::from_millis(101)).await;
+        lifecycle.connect(None, start).await.unwrap();
+        assert_eq!(lifecycle.lock().next_window, Duration::from_millis(100), "a good start resets it");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_ends_while_starting_is_not_kept() {
+        let lifecycle = lifecycle();
+        let dead = || async {
+            let connection = Arc::new(Fake::default());
+            connection.end(true);
+            Ok(Started { connection, tools: Arc::new([]), protocol_version: "v".into() })
+        };
+        lifecycle.connect(None, dead).await.unwrap();
+        assert!(lifecycle.current().is_none());
+        assert!(matches!(lifecycle.health().phase, Phase::Recovery(_)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn closing_ends_starts_and_refuses_new_ones() {
+        let lifecycle = lifecycle();
+        let start = {
+            let lifecycle = lifecycle.clone();
+            move || async move {
+                lifecycle.closing().await;
+                Err(closed())
+            }
+        };
+        let (result, left) = tokio::join!(lifecycle.connect(None, start), async {
+            tokio::task::yield_now().await;
+            lifecycle.close().await
+        });
+        assert_eq!(result.err(), Some(closed()));
+        assert!(left.is_none());
+        assert_eq!(lifecycle.connect(None, self::start).await.err(), Some(closed()));
+        assert_eq!(lifecycle.health().phase, Phase::Closed);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_start_that_dies_leaves_the_upstream_stopped() {
+        let lifecycle = lifecycle();
+        let starting = {
+            let (sender, outcome) = watch::channel(None);
+            lifecycle.lock().link = Link::Starting(outcome);
+            Starting { lifecycle: lifecycle.clone(), sender }
+        };
+        drop(starting);
+        assert_eq!(lifecycle.health().phase, Phase::Stopped);
+        lifecycle.connect(None, self::start).await.unwrap();
+    }
+}

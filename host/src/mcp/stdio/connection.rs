@@ -1,0 +1,372 @@
+//! Where callers and the pipe's tasks meet: requests in flight by id, lines to be written, and the end.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::net::unix::pipe;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+
+use super::super::lifecycle::{Connection, End};
+use super::outbox::{Flushed, Outbox};
+use crate::child::StderrRing;
+use crate::jsonrpc::encode;
+use crate::upstream::{CallFault, CallLimits, FaultReason};
+
+/// How much of a child's standard error is remembered.
+const STDERR_KEPT: usize = 4096;
+
+/// What a child gets for each step of its end: standard input closed, `SIGTERM`, `SIGKILL`.
+pub(super) const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
+
+/// One child's connection. Handles are shared by callers on any thread and by the tasks on the owner's runtime.
+#[derive(Debug)]
+pub(crate) struct StdioConnection {
+    /// The upstream's name, for logs.
+    pub(super) name: Arc<str>,
+    next_id: AtomicU64,
+    state: Mutex<State>,
+    /// The longest line worth keeping: the largest cap among the requests in flight, and at least the handshake's.
+    line_cap: AtomicUsize,
+    base_cap: usize,
+    /// Whether requests carry modern `_meta`.
+    pub(super) modern: AtomicBool,
+    /// The pipe to the child broke.
+    pub(super) broken: Notify,
+    /// How the supervisor is asked to end the child.
+    pub(super) stop: watch::Sender<Stop>,
+    /// Whether the child is gone.
+    pub(super) gone: watch::Sender<bool>,
+    pub(super) stderr: StderrRing,
+}
+
+/// How the child is to be ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// Not at all.
+    No,
+    /// Standard input is closed; signals follow after each grace.
+    After(Duration),
+}
+
+#[derive(Debug, Default)]
+struct State {
+    pending: HashMap<u64, Pending, ahash::RandomState>,
+    outbox: Outbox,
+    stdin: Option<pipe::Sender>,
+    writer: Option<Waker>,
+    end: Option<End>,
+}
+
+#[derive(Debug)]
+struct Pending {
+    max_bytes: usize,
+    /// When its first byte was written.
+    written: Option<Instant>,
+    waker: Option<Waker>,
+    answer: Option<Result<Answer, CallFault>>,
+}
+
+/// What a reply holds, still as raw JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// Its `result`.
+    Result(Bytes),
+    /// Its `error`.
+    Error(Bytes),
+}
+
+impl Connection for StdioConnection {
+    fn ended(&self) -> Option<End> {
+        self.lock().end.clone()
+    }
+
+    fn abandon(&self) {
+        self.stop(SHUTDOWN_GRACE);
+    }
+}
+
+impl StdioConnection {
+    pub(super) fn new(name: Arc<str>, stdin: pipe::Sender, base_cap: usize) -> Self {
+        Self {
+            name,
+            next_id: AtomicU64::new(1),
+            state: Mutex::new(State { stdin: Some(stdin), ..State::default() }),
+            line_cap: AtomicUsize::new(base_cap),
+            base_cap,
+            modern: AtomicBool::new(false),
+            broken: Notify::new(),
+            stop: watch::Sender::new(Stop::No),
+            gone: watch::Sender::new(false),
+            stderr: StderrRing::new(STDERR_KEPT),
+        }
+    }
+
+    /// Sends the request that `encode` makes of its id and waits for the answer.
+    ///
+    /// The call's own time starts when its first byte is written. Dropping the future takes the request back; if it
+    /// was written and may be cancelled, the child is told.
+    pub(super) async fn request(
+        &self,
+        encode: impl FnOnce(u64) -> Vec<u8>,
+        limits: &CallLimits,
+        cancellable: bool,
+    ) -> Result<Answer, CallFault> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        self.enqueue(id, encode(id), limits.max_bytes)?;
+        let in_flight = InFlight { connection: self, id, cancellable };
+        let first = (Instant::now() + limits.timeout).min(limits.deadline);
+        let timer = tokio::time::sleep_until(first);
+        tokio::pin!(timer);
+        let answer = std::future::poll_fn(|cx| {
+            loop {
+                let written = match self.poll_answer(id, cx) {
+                    Progress::Answered(answer) => return Poll::Ready(answer),
+                    Progress::Waiting(written) => written,
+                };
+                if timer.as_mut().poll(cx).is_pending() {
+                    return Poll::Pending;
+                }
+                let now = Instant::now();
+                let expiry = written.unwrap_or(now) + limits.timeout;
+                if now >= limits.deadline.min(expiry) {
+                    return Poll::Ready(Err(timed_out(written.is_some())));
+                }
+                timer.as_mut().reset(expiry.min(limits.deadline));
+            }
+        })
+        .await;
+        drop(in_flight);
+        answer
+    }
+
+    fn enqueue(&self, id: u64, line: Vec<u8>, max_bytes: usize) -> Result<(), CallFault> {
+        let mut state = self.lock();
+        if let Some(end) = &state.end {
+            return Err(end.fault.clone());
+        }
+        let cap = if state.pending.is_empty() { self.base_cap } else { self.line_cap() };
+        self.line_cap.store(cap.max(max_bytes), Ordering::Relaxed);
+        let pending = Pending { max_bytes, written: None, waker: None, answer: None };
+        state.pending.insert(id, pending);
+        let alone = state.outbox.is_empty() && state.pending.len() == 1;
+        state.outbox.request(id, line);
+        if alone {
+            // Nobody's bytes could join these: writing here saves a turn of the writer's task.
+            if let Flushed::Empty = state.flush() {
+                return Ok(());
+            }
+        }
+        state.wake_writer();
+        Ok(())
+    }
+
+    /// Sends a notification or a reply, as far as there is room for such.
+    pub(super) fn control(&self, line: Vec<u8>) {
+        let mut state = self.lock();
+        if state.end.is_none() {
+            state.outbox.control(line);
+            state.wake_writer();
+        }
+    }
+
+    /// Sends a request whose answer nobody waits for. Its notifications are what matters.
+    pub(super) fn request_unanswered(&self, method: &str, params: &[u8]) {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        self.control(encode::request(id, method, params));
+    }
+
+    fn poll_answer(&self, id: u64, cx: &Context<'_>) -> Progress {
+        let mut state = self.lock();
+        let Some(pending) = state.pending.get_mut(&id) else {
+            return Progress::Answered(Err(CallFault::unavailable("the request was lost")));
+        };
+        if pending.answer.is_some() {
+            let answer = state.pending.remove(&id).and_then(|p| p.answer);
+            return answer.map_or(Progress::Waiting(None), Progress::Answered);
+        }
+        match &mut pending.waker {
+            Some(waker) => waker.clone_from(cx.waker()),
+            none => *none = Some(cx.waker().clone()),
+        }
+        Progress::Waiting(pending.written)
+    }
+
+    /// The longest line worth keeping right now.
+    pub(super) fn line_cap(&self) -> usize {
+        self.line_cap.load(Ordering::Relaxed)
+    }
+
+    /// Hands an answer of `wire_bytes` to the request that waits for it; `false` if there is none (any more).
+    pub(super) fn complete(&self, id: u64, wire_bytes: usize, answer: Result<Answer, CallFault>) -> bool {
+        let mut state = self.lock();
+        let Some(pending) = state.pending.get_mut(&id).filter(|p| p.answer.is_none()) else { return false };
+        let answer = if wire_bytes > pending.max_bytes && answer.is_ok() {
+            Err(too_large(pending.max_bytes, wire_bytes as u64))
+        } else {
+            answer
+        };
+        pending.answer = Some(answer);
+        let waker = pending.waker.take();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        true
+    }
+
+    /// Fails the request `id`, or if that is `None` the oldest one, because its answer was dropped as oversized.
+    pub(super) fn fail_oversized(&self, id: Option<u64>, bytes: u64) -> bool {
+        let target = {
+            let state = self.lock();
+            let waiting = state.pending.iter().filter(|(_, p)| p.answer.is_none());
+            let target = match id {
+                Some(id) => waiting.map(|(known, _)| *known).find(|known| *known == id),
+                None => waiting.map(|(known, _)| *known).min(),
+            };
+            target.and_then(|id| state.pending.get(&id).map(|p| (id, p.max_bytes)))
+        };
+        let Some((id, max_bytes)) = target else { return false };
+        self.complete(id, 0, Err(too_large(max_bytes, bytes)))
+    }
+
+    /// The request in flight, if there is exactly one.
+    pub(super) fn only_waiting(&self) -> Option<u64> {
+        let state = self.lock();
+        let mut waiting = state.pending.iter().filter(|(_, p)| p.answer.is_none());
+        match (waiting.next(), waiting.next()) {
+            (Some((id, _)), None) => Some(*id),
+            _ => None,
+        }
+    }
+
+    /// The writer's work: writes what there is and waits for more. Ready when there will be no more.
+    pub(super) fn poll_write(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.lock();
+        loop {
+            match state.flush() {
+                Flushed::Empty if state.stdin.is_none() => return Poll::Ready(()),
+                Flushed::Empty => {
+                    state.writer = Some(cx.waker().clone());
+                    return Poll::Pending;
+                }
+                Flushed::Full => {
+                    let Some(stdin) = &state.stdin else { return Poll::Ready(()) };
+                    match stdin.poll_write_ready(cx) {
+                        Poll::Ready(Ok(())) => {}
+                        Poll::Ready(Err(_)) => break,
+                        Poll::Pending => {
+                            state.writer = Some(cx.waker().clone());
+                            return Poll::Pending;
+                        }
+                    }
+                }
+                Flushed::Broken(_) => break,
+            }
+        }
+        state.stdin = None;
+        drop(state);
+        self.broken.notify_one();
+        Poll::Ready(())
+    }
+
+    /// Closes the child's standard input and fails what is in flight. The first end counts.
+    pub(super) fn close(&self, end: End) {
+        let mut state = self.lock();
+        if state.end.is_some() {
+            return;
+        }
+        let mut wakers: Vec<Waker> = state.writer.take().into_iter().collect();
+        for pending in state.pending.values_mut().filter(|p| p.answer.is_none()) {
+            pending.answer = Some(Err(end.fault.clone()));
+            wakers.extend(pending.waker.take());
+        }
+        state.end = Some(end);
+        state.stdin = None;
+        drop(state);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Asks the supervisor to end the child: standard input closed, a grace for each further step.
+    pub(super) fn stop(&self, grace: Duration) {
+        self.stop.send_replace(Stop::After(grace));
+    }
+
+    /// Resolves when the child is gone.
+    pub(super) async fn gone(&self) {
+        let mut gone = self.gone.subscribe();
+        let _ = gone.wait_for(|gone| *gone).await;
+    }
+
+    /// A hint with the last that the child said on standard error; empty if it said nothing.
+    pub(super) fn stderr_hint(&self) -> String {
+        match self.stderr.tail(500) {
+            tail if tail.is_empty() => tail,
+            tail => format!("standard error: {tail}"),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+enum Progress {
+    Answered(Result<Answer, CallFault>),
+    /// Still waiting; when its first byte was written.
+    Waiting(Option<Instant>),
+}
+
+impl State {
+    fn flush(&mut self) -> Flushed {
+        let Some(stdin) = &self.stdin else { return Flushed::Empty };
+        let pending = std::cell::RefCell::new(&mut self.pending);
+        self.outbox.flush(
+            stdin,
+            |id| pending.borrow().contains_key(&id),
+            |id| {
+                if let Some(pending) = pending.borrow_mut().get_mut(&id) {
+                    pending.written = Some(Instant::now());
+                }
+            },
+        )
+    }
+
+    fn wake_writer(&mut self) {
+        if let Some(writer) = self.writer.take() {
+            writer.wake();
+        }
+    }
+}
+
+/// A request in flight; dropped early, it is taken back.
+struct InFlight<'a> {
+    connection: &'a StdioConnection,
+    id: u64,
+    cancellable: bool,
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        let pending = self.connection.lock().pending.remove(&self.id);
+        let unanswered = pending.is_some_and(|p| p.written.is_some() && p.answer.is_none());
+        if unanswered && self.cancellable {
+            let params = format!("{{\"requestId\":{},\"reason\":\"no longer wanted\"}}", self.id);
+            self.connection.control(encode::notification("notifications/cancelled", params.as_bytes()));
+        }
+    }
+}
+
+fn timed_out(written: bool) -> CallFault {
+    let fault = CallFault::timeout("mcp_stdio request timed out");
+    if written { fault } else { fault.with_hint("It was never sent: the server does not read its input.") }
+}
+
+fn too_large(max_bytes: usize, bytes: u64) -> CallFault {
+    let message = format!("mcp_stdio response exceeded {max_bytes} bytes");
+    CallFault::new(FaultReason::ResponseTooLarge, message).with_bytes(bytes)
+}

@@ -1,0 +1,177 @@
+//! Starting a connection: the child, the era, the tools.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use super::super::lifecycle::{Lifecycle, Started, closed};
+use super::super::protocol::{self, Era, ServerHello};
+use super::super::tools::{ToolPages, admit_all};
+use super::connection::{Answer, StdioConnection};
+use super::tasks;
+use crate::child::{ChildProcess, ChildSpec};
+use crate::config::{Protocol, StdioConfig};
+use crate::jsonrpc::{RpcError, encode};
+use crate::upstream::{CallFault, CallLimits, ToolInfo};
+
+/// How long a child whose start failed gets for each step of its end.
+const FAILED_START_GRACE: Duration = Duration::from_millis(500);
+
+/// Errors by which a server says that it knows no `initialize`, or not without `_meta`: -32600 to -32602 and those of
+/// the modern era.
+const NO_HANDSHAKE: [i64; 6] = [
+    protocol::METHOD_NOT_FOUND,
+    -32600,
+    -32602,
+    protocol::HEADER_MISMATCH,
+    protocol::MISSING_CAPABILITY,
+    protocol::UNSUPPORTED_VERSION,
+];
+
+/// Starts a child and brings its connection to where tools can be called. On failure the child is gone.
+pub(super) async fn start(
+    name: Arc<str>,
+    entry: Arc<StdioConfig>,
+    lifecycle: Arc<Lifecycle<StdioConnection>>,
+) -> Result<Started<StdioConnection>, CallFault> {
+    let mut child =
+        ChildProcess::spawn(&ChildSpec::from(&*entry)).map_err(|e| CallFault::unavailable(e.to_string()))?;
+    let pipes = child.pipes.take().ok_or_else(|| CallFault::unavailable("the child has no pipes"))?;
+    let connection = Arc::new(StdioConnection::new(name, pipes.stdin, entry.max_response_bytes));
+    tasks::spawn(&connection, &lifecycle, child, pipes.stdout, pipes.stderr);
+    let mut unused = Unused(Some(connection.clone()));
+    let result = tokio::select! {
+        result = greet(&connection, &entry) => result,
+        () = lifecycle.closing() => Err(closed()),
+    };
+    match result {
+        Ok((hello, tools)) => {
+            unused.0 = None;
+            if hello.tools_change && connection.modern.load(Ordering::Relaxed) {
+                connection.request_unanswered("subscriptions/listen", &protocol::listen_params());
+            }
+            Ok(Started { connection, tools, protocol_version: hello.version })
+        }
+        Err(fault) => {
+            let died = fault.message.starts_with("mcp_stdio process");
+            drop(unused);
+            connection.gone().await;
+            Err(if died { fault } else { fault.with_hint(&connection.stderr_hint()) })
+        }
+    }
+}
+
+/// A connection that did not come to be used is ended, also when its start is dropped half-way.
+struct Unused(Option<Arc<StdioConnection>>);
+
+impl Drop for Unused {
+    fn drop(&mut self) {
+        if let Some(connection) = &self.0 {
+            connection.stop(FAILED_START_GRACE);
+        }
+    }
+}
+
+/// Finds the era and lists the tools.
+async fn greet(
+    connection: &StdioConnection,
+    entry: &StdioConfig,
+) -> Result<(ServerHello, Arc<[ToolInfo]>), CallFault> {
+    let hello = match entry.protocol {
+        Protocol::Modern => discover(connection, entry).await?,
+        Protocol::Handshake => initialize(connection, entry).await?.map_err(refused)?,
+        Protocol::Auto => match initialize(connection, entry).await? {
+            Ok(hello) => hello,
+            Err(error) if NO_HANDSHAKE.contains(&error.code) => {
+                discover(connection, entry).await.map_err(|_| refused(error))?
+            }
+            Err(error) => return Err(refused(error)),
+        },
+    };
+    let tools = list_tools(connection, entry).await?;
+    Ok((hello, tools))
+}
+
+fn refused(error: RpcError) -> CallFault {
+    CallFault::unavailable(format!("initialize failed: {}", error.message))
+}
+
+async fn initialize(
+    connection: &StdioConnection,
+    entry: &StdioConfig,
+) -> Result<Result<ServerHello, RpcError>, CallFault> {
+    // A client must not cancel `initialize`.
+    let answer = request(connection, entry, "initialize", &protocol::initialize_params(), false).await?;
+    match answer {
+        Ok(result) => {
+            let hello = protocol::read_initialize(&result, true).map_err(CallFault::unavailable)?;
+            connection.control(encode::notification("notifications/initialized", b"{}"));
+            Ok(Ok(hello))
+        }
+        Err(error) => Ok(Err(error)),
+    }
+}
+
+async fn discover(connection: &StdioConnection, entry: &StdioConfig) -> Result<ServerHello, CallFault> {
+    let params = protocol::params(Era::Modern, None);
+    let result = request(connection, entry, "server/discover", &params, true)
+        .await?
+        .map_err(|error| CallFault::unavailable(format!("server/discover failed: {}", error.message)))?;
+    let hello = protocol::read_discover(&result).ok_or_else(|| {
+        CallFault::unavailable(format!(
+            "protocol version mismatch: server/discover offers no {}: {}",
+            protocol::MODERN_VERSION,
+            protocol::render(&result)
+        ))
+    })?;
+    connection.modern.store(true, Ordering::Relaxed);
+    Ok(hello)
+}
+
+/// Lists the tools of a greeted connection.
+pub(super) async fn list_tools(
+    connection: &StdioConnection,
+    entry: &StdioConfig,
+) -> Result<Arc<[ToolInfo]>, CallFault> {
+    let era = if connection.modern.load(Ordering::Relaxed) { Era::Modern } else { Era::Handshake };
+    let mut pages = ToolPages::new(&connection.name, entry.max_response_bytes, admit_all);
+    let mut cursor = None;
+    loop {
+        let params = protocol::params(era, cursor.as_deref());
+        let result = request(connection, entry, "tools/list", &params, true)
+            .await?
+            .map_err(|error| CallFault::upstream_error(error.message))?;
+        cursor = pages.add(&result)?;
+        if cursor.is_none() {
+            return Ok(pages.finish());
+        }
+    }
+}
+
+/// One request of the handshake, within the handshake's own time and size.
+async fn request(
+    connection: &StdioConnection,
+    entry: &StdioConfig,
+    method: &str,
+    params: &[u8],
+    cancellable: bool,
+) -> Result<Result<Bytes, RpcError>, CallFault> {
+    let limits = CallLimits {
+        timeout: entry.handshake_timeout,
+        deadline: Instant::now() + entry.handshake_timeout,
+        max_bytes: entry.max_response_bytes,
+    };
+    let answer = connection.request(|id| encode::request(id, method, params), &limits, cancellable).await;
+    match answer {
+        Ok(Answer::Result(result)) => Ok(Ok(result)),
+        Ok(Answer::Error(error)) => Ok(Err(RpcError::of_bytes(&error))),
+        Err(fault) if fault.reason == crate::upstream::FaultReason::Timeout => {
+            let after = entry.handshake_timeout.as_millis();
+            Err(CallFault::unavailable(format!("{method} was not answered within {after} ms")))
+        }
+        Err(fault) => Err(fault),
+    }
+}

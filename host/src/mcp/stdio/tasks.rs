@@ -1,0 +1,253 @@
+//! The tasks behind a connection, on the owner's runtime: reader, writer, standard error, supervisor.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout};
+
+use super::super::lifecycle::{End, Lifecycle, closed};
+use super::connection::{Answer, StdioConnection, Stop};
+use crate::child::{ChildProcess, Exit};
+use crate::jsonrpc::lines::{Frame, LineBuffer};
+use crate::jsonrpc::{Message, encode, id_of_head, id_of_tail, number_of_id, parse};
+use crate::upstream::{CallFault, UpstreamEvent};
+
+/// How long a child whose pipe broke may take to be gone, so that its exit status can be told.
+const EXIT_PATIENCE: Duration = Duration::from_millis(1000);
+/// How long the last bytes of a child that is gone may take to arrive.
+const DRAIN_PATIENCE: Duration = Duration::from_millis(500);
+/// Most messages in one batch.
+const MAX_BATCH: usize = 1024;
+/// Lines of standard error that are logged in any second.
+const STDERR_LINES_PER_SECOND: u32 = 50;
+
+/// Starts the tasks of a fresh child. They end with it.
+pub(super) fn spawn(
+    connection: &Arc<StdioConnection>,
+    lifecycle: &Arc<Lifecycle<StdioConnection>>,
+    child: ChildProcess,
+    stdout: pipe::Receiver,
+    stderr: pipe::Receiver,
+) {
+    let owner = lifecycle.owner();
+    let writer = connection.clone();
+    owner.spawn(async move { std::future::poll_fn(|cx| writer.poll_write(cx)).await });
+    let reader = owner.spawn(read(connection.clone(), lifecycle.clone(), stdout));
+    let errors = owner.spawn(read_errors(connection.clone(), stderr));
+    owner.spawn(supervise(connection.clone(), lifecycle.clone(), child, reader, errors));
+}
+
+async fn read(
+    connection: Arc<StdioConnection>,
+    lifecycle: Arc<Lifecycle<StdioConnection>>,
+    mut stdout: pipe::Receiver,
+) {
+    let mut lines = LineBuffer::default();
+    let mut oversized = Oversized::default();
+    loop {
+        match stdout.read_buf(lines.space()).await {
+            Ok(0) | Err(_) => return,
+            Ok(n) => lines.filled(n),
+        }
+        while let Some(frame) = lines.next(connection.line_cap()) {
+            match frame {
+                Frame::Line(line) => {
+                    if dispatch(&connection, &line) {
+                        lifecycle.announce(UpstreamEvent::ToolsChanged);
+                    }
+                }
+                Frame::Overflow { head } => oversized.begin(&connection, &head),
+                Frame::OverflowEnd { tail, bytes } => oversized.end(&connection, &tail, bytes),
+            }
+        }
+    }
+}
+
+/// Finds the request that an oversized line answers: by the id at its beginning, because only one request waits, by
+/// the id at its end, or else the oldest.
+#[derive(Default)]
+struct Oversized {
+    settled: bool,
+}
+
+impl Oversized {
+    fn begin(&mut self, connection: &StdioConnection, head: &[u8]) {
+        let upstream = &*connection.name;
+        tracing::warn!(upstream, cap = connection.line_cap(), "upstream_line_too_long: dropped");
+        let id = id_of_head(head).or_else(|| connection.only_waiting());
+        self.settled = id.is_some_and(|id| connection.fail_oversized(Some(id), connection.line_cap() as u64));
+    }
+
+    fn end(&mut self, connection: &StdioConnection, tail: &[u8], bytes: u64) {
+        if !std::mem::take(&mut self.settled) {
+            let id = id_of_tail(tail);
+            if !(id.is_some() && connection.fail_oversized(id, bytes)) {
+                connection.fail_oversized(None, bytes);
+            }
+        }
+    }
+}
+
+/// Handles one line. Yields whether the tool list is said to have changed.
+fn dispatch(connection: &StdioConnection, line: &bytes::Bytes) -> bool {
+    let upstream = &*connection.name;
+    match parse(line, MAX_BATCH) {
+        Ok(messages) => {
+            messages.iter().fold(false, |changed, m| dispatch_one(connection, line, m) || changed)
+        }
+        Err(_) if line.iter().all(u8::is_ascii_whitespace) => false,
+        Err(error) => {
+            if !answer_of_bad_text(connection, line) {
+                let shown = String::from_utf8_lossy(&line[..line.len().min(200)]);
+                tracing::debug!(upstream, line = %shown, %error, "upstream_noise: not a message");
+            }
+            false
+        }
+    }
+}
+
+fn dispatch_one(connection: &StdioConnection, line: &bytes::Bytes, message: &Message<'_>) -> bool {
+    let upstream = &*connection.name;
+    match (&message.method, message.id) {
+        (Some(method), Some(id)) => {
+            connection.control(if method == "ping" {
+                encode::empty_result(id)
+            } else {
+                tracing::debug!(upstream, %method, "upstream_request_refused");
+                encode::method_not_found(id)
+            });
+            false
+        }
+        (Some(method), None) => method == "notifications/tools/list_changed",
+        (None, id) => {
+            let answer = match (message.error, message.result) {
+                (Some(error), _) => Answer::Error(line.slice_ref(error.get().as_bytes())),
+                (None, Some(result)) => Answer::Result(line.slice_ref(result.get().as_bytes())),
+                (None, None) => {
+                    tracing::debug!(upstream, "upstream_noise: neither request nor reply");
+                    return false;
+                }
+            };
+            let id = match id {
+                Some(id) if id.get() != "null" => number_of_id(id),
+                // A server that cannot even read the id of what it complains about.
+                _ => message.error.and_then(|_| connection.only_waiting()),
+            };
+            if !id.is_some_and(|id| connection.complete(id, line.len(), Ok(answer))) {
+                tracing::debug!(upstream, "upstream_noise: a reply to nobody");
+            }
+            false
+        }
+    }
+}
+
+/// A reply that would be JSON but for bytes that are not UTF-8 has an addressee who should hear of it.
+fn answer_of_bad_text(connection: &StdioConnection, line: &[u8]) -> bool {
+    let Err(error) = std::str::from_utf8(line) else { return false };
+    let text = String::from_utf8_lossy(line);
+    let Ok(messages) = parse(text.as_bytes(), MAX_BATCH) else { return false };
+    messages.iter().filter(|m| m.method.is_none()).filter_map(|m| m.id.and_then(number_of_id)).fold(
+        false,
+        |found, id| {
+            let at = error.valid_up_to();
+            let fault =
+                CallFault::upstream_error(format!("invalid JSON-RPC response: not UTF-8 at byte {at}"))
+                    .with_bytes(line.len() as u64);
+            connection.complete(id, line.len(), Err(fault)) || found
+        },
+    )
+}
+
+async fn read_errors(connection: Arc<StdioConnection>, mut stderr: pipe::Receiver) {
+    let upstream = &*connection.name;
+    let mut lines = LineBuffer::default();
+    let mut second = Instant::now();
+    let mut logged = 0;
+    loop {
+        let buffer = lines.space();
+        let old = buffer.len();
+        match stderr.read_buf(buffer).await {
+            Ok(0) | Err(_) => return,
+            Ok(_) => connection.stderr.push(&buffer[old..]),
+        }
+        if second.elapsed() >= Duration::from_secs(1) {
+            (second, logged) = (Instant::now(), 0);
+        }
+        while let Some(frame) = lines.next(8 * 1024) {
+            logged += 1;
+            if let Frame::Line(line) = frame
+                && logged <= STDERR_LINES_PER_SECOND
+            {
+                tracing::debug!(upstream, line = %String::from_utf8_lossy(&line), "upstream_stderr");
+            }
+        }
+    }
+}
+
+/// Watches over the child's life, and says how it ended.
+async fn supervise(
+    connection: Arc<StdioConnection>,
+    lifecycle: Arc<Lifecycle<StdioConnection>>,
+    mut child: ChildProcess,
+    mut reader: JoinHandle<()>,
+    errors: JoinHandle<()>,
+) {
+    let mut stop = connection.stop.subscribe();
+    let asked = async {
+        match stop.wait_for(|stop| *stop != Stop::No).await.as_deref() {
+            Ok(Stop::After(grace)) => *grace,
+            Ok(Stop::No) | Err(_) => Duration::ZERO,
+        }
+    };
+    let mut grace = None;
+    let exit = tokio::select! {
+        exit = child.wait() => Some(exit),
+        _ = &mut reader => timeout(EXIT_PATIENCE, child.wait()).await.ok(),
+        () = connection.broken.notified() => timeout(EXIT_PATIENCE, child.wait()).await.ok(),
+        asked = asked => {
+            grace = Some(asked);
+            None
+        }
+    };
+    let upstream = &*connection.name;
+    let end = match (&exit, grace) {
+        (Some(exit), _) => {
+            // Replies that it wrote before its end still count.
+            if !reader.is_finished() {
+                let _ = timeout(DRAIN_PATIENCE, &mut reader).await;
+            }
+            let exit = exit.as_ref().ok().copied();
+            tracing::info!(upstream, exit = exit.map(|e| e.to_string()), "upstream_exit");
+            let fault = CallFault::unavailable(match exit {
+                Some(exit) => format!("mcp_stdio process exited with {exit}"),
+                None => "mcp_stdio process exited".to_owned(),
+            });
+            End { fault: with_stderr(fault, &connection), abnormal: !exit.is_some_and(Exit::is_clean) }
+        }
+        (None, Some(_)) => End { fault: closed(), abnormal: false },
+        (None, None) => {
+            tracing::warn!(upstream, "upstream_closed_its_pipes: ending it");
+            let fault = CallFault::unavailable("mcp_stdio process closed its pipes");
+            End { fault: with_stderr(fault, &connection), abnormal: true }
+        }
+    };
+    connection.close(end);
+    if exit.is_none() {
+        let _ = match grace {
+            Some(grace) => child.wait_or_end(grace).await,
+            None => child.end_now().await,
+        };
+    }
+    drop(child);
+    reader.abort();
+    errors.abort();
+    connection.gone.send_replace(true);
+    lifecycle.note_end(&connection);
+}
+
+fn with_stderr(fault: CallFault, connection: &StdioConnection) -> CallFault {
+    fault.with_hint(&connection.stderr_hint())
+}

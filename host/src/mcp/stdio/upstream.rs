@@ -1,0 +1,149 @@
+//! A stdio server behind the [`Upstream`] trait.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, SemaphorePermit, broadcast};
+
+use super::super::lifecycle::{Lifecycle, closed};
+use super::super::{protocol, result};
+use super::connection::{Answer, SHUTDOWN_GRACE, StdioConnection};
+use super::handshake;
+use crate::config::{StdioConfig, UpstreamConfig};
+use crate::jsonrpc::{RpcError, encode};
+use crate::upstream::{Call, CallFault, CallLimits, CallReply, Health, ToolInfo, Upstream, UpstreamEvent};
+
+/// A tool server that is our child process.
+///
+/// Any number of calls is in flight on its one pipe, up to `max_concurrency`; further ones wait in the order of their
+/// coming. Its tasks run on the runtime given at construction, calls may come from anywhere.
+pub struct StdioUpstream {
+    name: Arc<str>,
+    entry: Arc<StdioConfig>,
+    slots: Arc<Semaphore>,
+    max_concurrency: usize,
+    lifecycle: Arc<Lifecycle<StdioConnection>>,
+    meta: Box<[u8]>,
+}
+
+impl StdioUpstream {
+    /// An upstream that is not started yet. `owner` is the runtime of its tasks; it needs I/O and time enabled.
+    #[must_use]
+    pub fn new(config: &UpstreamConfig, entry: &StdioConfig, owner: Handle) -> Self {
+        Self {
+            name: config.name.as_str().into(),
+            entry: Arc::new(entry.clone()),
+            slots: Arc::new(Semaphore::new(config.max_concurrency)),
+            max_concurrency: config.max_concurrency,
+            lifecycle: Arc::new(Lifecycle::new(owner, config.backoff)),
+            meta: protocol::modern_meta().into(),
+        }
+    }
+
+    async fn connect(&self, patience: Option<Duration>) -> Result<Arc<StdioConnection>, CallFault> {
+        if let Some(connection) = self.lifecycle.current() {
+            return Ok(connection);
+        }
+        let (name, entry, lifecycle) = (self.name.clone(), self.entry.clone(), self.lifecycle.clone());
+        self.lifecycle.connect(patience, || handshake::start(name, entry, lifecycle)).await
+    }
+
+    /// A live connection and a slot on it. Nothing of this counts against the call's own time: the program's
+    /// deadline bounds it.
+    async fn ready(
+        &self,
+        limits: &CallLimits,
+    ) -> Result<(Arc<StdioConnection>, SemaphorePermit<'_>), CallFault> {
+        if let (Ok(slot), Some(connection)) = (self.slots.try_acquire(), self.lifecycle.current()) {
+            return Ok((connection, slot));
+        }
+        let queue = async {
+            let slot = self.slots.acquire().await.map_err(|_| closed())?;
+            Ok((self.connect(Some(limits.timeout)).await?, slot))
+        };
+        tokio::time::timeout_at(limits.deadline, queue)
+            .await
+            .unwrap_or_else(|_| Err(CallFault::timeout("mcp_stdio call timed out before it could be sent")))
+    }
+
+    async fn call_now(&self, call: Call<'_>) -> Result<CallReply, CallFault> {
+        let mut limits = call.limits;
+        limits.timeout = limits.timeout.min(self.entry.request_timeout.unwrap_or(Duration::MAX));
+        let (connection, _slot) = self.ready(&limits).await?;
+        let meta = connection.modern.load(Ordering::Relaxed).then_some(&*self.meta);
+        let encode = |id| encode::tools_call(id, call.tool, call.arguments, meta);
+        match connection.request(encode, &limits, true).await? {
+            Answer::Result(bytes) => result::read(bytes),
+            Answer::Error(error) => {
+                Err(CallFault::upstream_error(RpcError::of_bytes(&error).message)
+                    .with_bytes(error.len() as u64))
+            }
+        }
+    }
+}
+
+impl Upstream for StdioUpstream {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn transport(&self) -> &'static str {
+        "mcp_stdio"
+    }
+
+    fn ensure_started(&self) -> BoxFuture<'_, Result<(), CallFault>> {
+        self.connect(None).map(|connected| connected.map(drop)).boxed()
+    }
+
+    fn list_tools(&self) -> BoxFuture<'_, Result<Arc<[ToolInfo]>, CallFault>> {
+        async {
+            self.connect(None).await?;
+            Ok(self.lifecycle.tools().unwrap_or_default())
+        }
+        .boxed()
+    }
+
+    fn refresh_tools(&self) -> BoxFuture<'_, Result<Arc<[ToolInfo]>, CallFault>> {
+        async {
+            let connection = self.connect(None).await?;
+            let tools = handshake::list_tools(&connection, &self.entry).await?;
+            self.lifecycle.set_tools(tools.clone());
+            Ok(tools)
+        }
+        .boxed()
+    }
+
+    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<CallReply, CallFault>> {
+        self.call_now(call).boxed()
+    }
+
+    fn health(&self) -> Health {
+        let in_flight = self.max_concurrency - self.slots.available_permits().min(self.max_concurrency);
+        Health { in_flight, ..self.lifecycle.health() }
+    }
+
+    fn events(&self) -> broadcast::Receiver<UpstreamEvent> {
+        self.lifecycle.events()
+    }
+
+    fn shutdown(&self) -> BoxFuture<'_, ()> {
+        async {
+            self.slots.close();
+            if let Some(connection) = self.lifecycle.close().await {
+                connection.stop(SHUTDOWN_GRACE);
+                connection.gone().await;
+            }
+        }
+        .boxed()
+    }
+}
+
+impl Drop for StdioUpstream {
+    fn drop(&mut self) {
+        self.lifecycle.abandon();
+    }
+}

@@ -1,0 +1,129 @@
+//! World faults: what can go wrong between us and an upstream.
+
+use std::fmt;
+
+/// Why a call failed, from the closed set that programs see as `:reason`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FaultReason {
+    /// It could not be started, its handshake failed, it died, it is in its recovery window, it
+    /// answered 5xx, or the network failed.
+    UpstreamUnavailable,
+    /// A JSON-RPC error, a malformed answer, or an unexpected HTTP status.
+    UpstreamError,
+    /// The tool itself reports failure: MCP `isError`, or HTTP 400/403/404/422 of an OpenAPI call.
+    ToolError,
+    /// HTTP 401, or credentials that cannot be turned into headers.
+    AuthFailed,
+    /// HTTP 429.
+    RateLimited,
+    /// A deadline passed.
+    Timeout,
+    /// The byte cap was passed before anything was decoded.
+    ResponseTooLarge,
+    /// The program's own call cap is used up.
+    CapExhausted,
+}
+
+impl FaultReason {
+    /// The reason's name as programs, call records and schemas spell it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::UpstreamUnavailable => "upstream_unavailable",
+            Self::UpstreamError => "upstream_error",
+            Self::ToolError => "tool_error",
+            Self::AuthFailed => "auth_failed",
+            Self::RateLimited => "rate_limited",
+            Self::Timeout => "timeout",
+            Self::ResponseTooLarge => "response_too_large",
+            Self::CapExhausted => "cap_exhausted",
+        }
+    }
+}
+
+impl fmt::Display for FaultReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A call (or start, or listing) that failed in the outside world.
+///
+/// The first line of `message` is the fixed text that programs may compare; further lines are hints
+/// for the reader. The message may quote the upstream and so must pass the redactor before anyone
+/// sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallFault {
+    /// Why, from the closed set.
+    pub reason: FaultReason,
+    /// What happened, for the author of the program and for the operator.
+    pub message: String,
+    /// The HTTP status that caused the fault, if one did.
+    pub http_status: Option<u16>,
+    /// Bytes of the answer that had arrived when the call failed.
+    pub received_bytes: u64,
+}
+
+impl CallFault {
+    /// A fault with a message and no status or bytes.
+    #[must_use]
+    pub fn new(reason: FaultReason, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into(), http_status: None, received_bytes: 0 }
+    }
+
+    /// [`FaultReason::UpstreamUnavailable`] with `message`.
+    #[must_use]
+    pub fn unavailable(message: impl Into<String>) -> Self {
+        Self::new(FaultReason::UpstreamUnavailable, message)
+    }
+
+    /// [`FaultReason::UpstreamError`] with `message`.
+    #[must_use]
+    pub fn upstream_error(message: impl Into<String>) -> Self {
+        Self::new(FaultReason::UpstreamError, message)
+    }
+
+    /// [`FaultReason::Timeout`] with `message`.
+    #[must_use]
+    pub fn timeout(message: impl Into<String>) -> Self {
+        Self::new(FaultReason::Timeout, message)
+    }
+
+    /// The same fault, caused by this HTTP status.
+    #[must_use]
+    pub fn with_status(mut self, status: u16) -> Self {
+        self.http_status = Some(status);
+        self
+    }
+
+    /// The same fault after `bytes` of the answer had arrived.
+    #[must_use]
+    pub fn with_bytes(mut self, bytes: u64) -> Self {
+        self.received_bytes = bytes;
+        self
+    }
+
+    /// The same fault with one more line of explanation below the fixed first line.
+    #[must_use]
+    pub fn with_hint(mut self, hint: &str) -> Self {
+        if !hint.is_empty() {
+            self.message.push('\n');
+            self.message.push_str(hint);
+        }
+        self
+    }
+
+    /// Whether the byte cap was the cause: the `oversize` of a call record.
+    #[must_use]
+    pub fn oversize(&self) -> bool {
+        self.reason == FaultReason::ResponseTooLarge
+    }
+}
+
+impl fmt::Display for CallFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.reason, self.message)
+    }
+}
+
+impl std::error::Error for CallFault {}

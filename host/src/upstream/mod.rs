@@ -1,0 +1,112 @@
+//! What the rest of the house knows of an upstream: start it, list its tools, call one, see how it
+//! is, stop it. A program cannot see which transport stands behind these five verbs, and neither can
+//! the engine.
+//!
+//! * [`Upstream`] — the trait every transport implements (`mcp_stdio`, `mcp_http`, `openapi`).
+//! * [`Call`], [`CallLimits`] — one tool call and what it may cost.
+//! * [`CallReply`], [`Payload`] — what came back, still as the upstream's own JSON bytes.
+//! * [`CallFault`], [`FaultReason`] — what went wrong in the outside world, from a closed set.
+//! * [`Health`], [`UpstreamEvent`] — for operators, `ptc check` and live catalogs.
+
+mod fault;
+mod health;
+mod reply;
+
+pub use fault::{CallFault, FaultReason};
+pub use health::{Health, Phase, UpstreamEvent};
+pub use reply::{CallReply, Payload};
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::value::RawValue;
+use tokio::sync::broadcast;
+use tokio::time::Instant;
+
+/// One configured tool server, whatever its transport.
+///
+/// Handles are `Send + Sync`: a machine's driver may call an upstream whose transport lives on
+/// another runtime thread. Dropping a returned future cancels what it asked for: a call that was
+/// already written is cancelled at the upstream too (stdio: `notifications/cancelled`, HTTP: the
+/// exchange is closed), a start goes on in the background and is there for the next caller.
+pub trait Upstream: Send + Sync {
+    /// The name under `upstreams` in the configuration file.
+    fn name(&self) -> &str;
+
+    /// The transport's name as the configuration file spells it, for instance `mcp_stdio`.
+    fn transport(&self) -> &'static str;
+
+    /// Starts the upstream unless it runs already, and lists its tools.
+    ///
+    /// At most one start is under way at any time; all callers wait for that one. The wait is
+    /// bounded by the upstream's own `handshake_timeout_ms`; a caller with less time drops the
+    /// future.
+    ///
+    /// # Errors
+    /// The fault of the failed start; `in recovery` while the recovery window of a crash is open.
+    fn ensure_started(&self) -> BoxFuture<'_, Result<(), CallFault>>;
+
+    /// The tools of the latest start, in the upstream's own order, loading them if need be.
+    ///
+    /// # Errors
+    /// As [`Upstream::ensure_started`].
+    fn list_tools(&self) -> BoxFuture<'_, Result<Arc<[ToolInfo]>, CallFault>>;
+
+    /// Lists the tools afresh, after [`UpstreamEvent::ToolsChanged`].
+    ///
+    /// # Errors
+    /// As [`Upstream::ensure_started`]; the list of before then stays.
+    fn refresh_tools(&self) -> BoxFuture<'_, Result<Arc<[ToolInfo]>, CallFault>>;
+
+    /// Calls one tool, starting the upstream first if it is not running.
+    ///
+    /// # Errors
+    /// A [`CallFault`] with a reason of the closed set. A tool that reports `isError` is the fault
+    /// [`FaultReason::ToolError`].
+    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<CallReply, CallFault>>;
+
+    /// How the upstream is right now. Never blocks, never starts anything.
+    fn health(&self) -> Health;
+
+    /// What happens to the upstream from now on. A receiver that lags loses the oldest events.
+    fn events(&self) -> broadcast::Receiver<UpstreamEvent>;
+
+    /// Ends the upstream for good: children are gone, sessions deleted when this resolves. Calls in
+    /// flight fail with [`FaultReason::UpstreamUnavailable`]; later ones do so at once.
+    fn shutdown(&self) -> BoxFuture<'_, ()>;
+}
+
+/// One tool call.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// The tool's name as the upstream lists it.
+    pub tool: &'a str,
+    /// The arguments as the text of one JSON object. It travels as it is: nothing is re-typed,
+    /// re-ordered or dropped.
+    pub arguments: &'a [u8],
+    /// What the call may cost.
+    pub limits: CallLimits,
+}
+
+/// What one call may cost.
+#[derive(Debug, Clone, Copy)]
+pub struct CallLimits {
+    /// The longest wait for the answer, counted from the moment when the first byte of the request
+    /// is written. Waiting in a queue or for a connection does not count.
+    pub timeout: Duration,
+    /// The end of everything, queueing and cold start included: the program's own deadline.
+    pub deadline: Instant,
+    /// The largest answer in bytes, counted on the wire and checked before anything is decoded.
+    pub max_bytes: usize,
+}
+
+/// One tool as its upstream describes it.
+#[derive(Debug, Clone)]
+pub struct ToolInfo {
+    /// The tool's name: never empty, unique within the upstream.
+    pub name: Box<str>,
+    /// The whole tool object as the upstream sent it (name, description, schemas, annotations …).
+    /// Untrusted text: scrub and bound it before anybody sees it.
+    pub json: Box<RawValue>,
+}

@@ -1,0 +1,87 @@
+//! What a successful call brings back, still as the upstream's bytes.
+
+use bytes::Bytes;
+use serde::de::IgnoredAny;
+
+/// A successful call.
+#[derive(Debug, Clone)]
+pub struct CallReply {
+    /// The payload selected for the program.
+    pub payload: Payload,
+    /// The whole untouched result (MCP: the `result` object; OpenAPI: the body), for `:raw`. Shares
+    /// its memory with the payload.
+    pub envelope: Bytes,
+    /// Size of the result as compact JSON: what a client without us would have received.
+    pub result_bytes: u64,
+}
+
+/// The part of a result that a program gets as `:value`, with its origin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Payload {
+    /// JSON text from `structuredContent` or a JSON body: `:value_kind :json`.
+    Json(Bytes),
+    /// Text of the first text block that may be JSON: kind `:json` if all of it reads as one JSON
+    /// value, else `:text`. Left undecided so that the reader of values decides in its one pass.
+    JsonOrText(Bytes),
+    /// Text that cannot be JSON: `:value_kind :text`.
+    Text(Bytes),
+    /// Nothing was selected: value nil, `:value_kind :none`.
+    None,
+    /// An empty success of a transport whose values are JSON (OpenAPI 204): value nil, kind `:json`.
+    JsonNull,
+}
+
+impl Payload {
+    /// Sorts a text block by its first byte: only text that begins like a JSON value is worth a
+    /// reader's attempt.
+    #[must_use]
+    pub fn of_text(text: Bytes) -> Self {
+        let first = text.iter().find(|b| !b.is_ascii_whitespace());
+        match first {
+            Some(b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n') => Self::JsonOrText(text),
+            _ => Self::Text(text),
+        }
+    }
+
+    /// Decides [`Payload::JsonOrText`] by reading the text once. For consumers that do not read the
+    /// value themselves.
+    #[must_use]
+    pub fn resolve(self) -> Self {
+        match self {
+            Self::JsonOrText(text) => match serde_json::from_slice::<IgnoredAny>(&text) {
+                Ok(_) => Self::Json(text),
+                Err(_) => Self::Text(text),
+            },
+            decided => decided,
+        }
+    }
+
+    /// The `:value_kind` of a decided payload: `json`, `text` or `none`.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Json(_) | Self::JsonOrText(_) | Self::JsonNull => "json",
+            Self::Text(_) => "text",
+            Self::None => "none",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(s: &'static str) -> Payload {
+        Payload::of_text(Bytes::from_static(s.as_bytes())).resolve()
+    }
+
+    #[test]
+    fn text_is_json_only_when_all_of_it_is() {
+        for json in ["42", " null ", "true", "\"x\"", "{\"a\":1}", "[1]", "-0.5e3"] {
+            assert!(matches!(text(json), Payload::Json(_)), "{json}");
+        }
+        for plain in ["", "  ", "hello", "42 apples", "{a}", "nul", "[1] trailing", "+1", "NaN"] {
+            assert!(matches!(text(plain), Payload::Text(_)), "{plain}");
+        }
+    }
+}

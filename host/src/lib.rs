@@ -1,5 +1,15 @@
-//! (front page to be written)
+//! Drives PTC-Lisp machines on tokio and connects them to upstream tool servers.
+//!
+//! | Module | What it is |
+//! |---|---|
+//! | [`engine`] | evaluates programs on a few single-threaded runtimes; a `Send + Clone` handle |
+//! | [`aggregator`] | owns the configured upstreams, answers `tool/call` and discovery |
+//! | [`config`], [`credentials`] | the upstreams file, checked word by word; secrets, headers made of them, the redactor |
+//! | [`catalog`] | what the upstreams offer, rendered, searched, and used to check calls |
+//! | [`upstream`] | the one contract of all transports |
+//! | [`mcp`], [`child`], [`jsonrpc`] | MCP client of both eras; child processes under a guard; framing |
 
+pub mod aggregator;
 pub mod catalog;
 pub mod child;
 pub mod config;

@@ -1,0 +1,53 @@
+//! Discovery forms over upstreams: budget, loading, answer (upstreams.md 13).
+
+use super::{Aggregator, raise};
+use crate::catalog::{DiscoveryFault, Needs, Query};
+use crate::engine::RunContext;
+use futures_util::future::join_all;
+use ptc_vm::machine::{Payload, Reply};
+use serde_json::Value;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Answers one discovery operation. A world fault is `nil`.
+pub(super) async fn answer(
+    aggregator: Arc<Aggregator>,
+    run: Rc<RunContext>,
+    form: &'static str,
+    arguments: Vec<u8>,
+    shown: Vec<String>,
+) -> Reply {
+    let arguments: Vec<Value> = serde_json::from_slice(&arguments).unwrap_or_default();
+    let query = match Query::parse(form, &arguments, &shown, &aggregator.catalog()) {
+        Ok(query) => query,
+        Err(text) => return raise(&text),
+    };
+    if !RunContext::take(&run.discoveries, aggregator.limits.max_discoveries) {
+        return Reply::Value(Payload::None);
+    }
+    let catalog = aggregator.catalog();
+    let cold: Vec<String> = match query.needs() {
+        Needs::Nothing => Vec::new(),
+        Needs::Server(name) => vec![name.to_owned()],
+        Needs::Everything => catalog.servers().map(|server| server.name.clone()).collect(),
+    };
+    let cold = cold.into_iter().filter(|name| catalog.server(name).is_some_and(|server| !server.loaded));
+    let loads = cold.map(|name| {
+        let (aggregator, run) = (&aggregator, &run);
+        async move {
+            if run.failed_starts.borrow().contains_key(&name) {
+                return;
+            }
+            let loaded = tokio::time::timeout_at(run.deadline, aggregator.load(&name)).await;
+            if let Ok(Err(fault)) = loaded {
+                run.failed_starts.borrow_mut().insert(name, fault.message);
+            }
+        }
+    });
+    join_all(loads).await;
+    match query.answer(&aggregator.catalog(), aggregator.limits.max_discovery_bytes) {
+        Ok(value) => Reply::Value(Payload::Json(value.to_string().into())),
+        Err(DiscoveryFault::Program(text)) => raise(&text),
+        Err(DiscoveryFault::World(_)) => Reply::Value(Payload::None),
+    }
+}

@@ -5,6 +5,7 @@
 
 pub mod registry;
 pub mod reply;
+pub mod shaping;
 
 use futures_util::future::BoxFuture;
 

@@ -457,49 +457,6 @@ fn unescape(inner: &str) -> String {
     out
 }
 
-/// Appends `text` to `out` as a JSON string.
-pub fn write_string(out: &mut Vec<u8>, text: &str) {
-    out.push(b'"');
-    let bytes = text.as_bytes();
-    let mut plain = 0;
-    for (at, &byte) in bytes.iter().enumerate() {
-        let short = match byte {
-            b'"' => b'"',
-            b'\\' => b'\\',
-            b'\n' => b'n',
-            b'\r' => b'r',
-            b'\t' => b't',
-            0x08 => b'b',
-            0x0c => b'f',
-            0..=0x1f => 0,
-            _ => continue,
-        };
-        out.extend_from_slice(&bytes[plain..at]);
-        plain = at + 1;
-        if short == 0 {
-            const HEX: &[u8; 16] = b"0123456789abcdef";
-            out.extend_from_slice(b"\\u00");
-            out.push(HEX[usize::from(byte >> 4)]);
-            out.push(HEX[usize::from(byte & 15)]);
-        } else {
-            out.extend_from_slice(&[b'\\', short]);
-        }
-    }
-    out.extend_from_slice(&bytes[plain..]);
-    out.push(b'"');
-}
-
-/// The bytes [`write_string`] would write, counted.
-pub fn string_len(text: &str) -> usize {
-    text.bytes().fold(2, |sum, byte| {
-        sum + match byte {
-            b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
-            0..=0x1f => 6,
-            _ => 1,
-        }
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -584,18 +541,6 @@ mod tests {
         assert_eq!(members, [("a".into(), "1"), ("b".into(), "[2, 3]"), ("c\n".into(), "\"x\"")]);
         assert!(Raw::parse("[1]").unwrap().members().is_none());
         assert_eq!(Raw::parse("{}").unwrap().members().unwrap().count(), 0);
-    }
-
-    #[test]
-    fn strings_survive_decoding_and_encoding() {
-        let all: String = (0..0x300u32).filter_map(char::from_u32).chain(['😀', '\u{ffff}']).collect();
-        let mut written = Vec::new();
-        write_string(&mut written, &all);
-        assert_eq!(written.len(), string_len(&all));
-        let text = String::from_utf8(written).unwrap();
-        assert_eq!(text, serde_json::to_string(&all).unwrap());
-        assert_eq!(Raw::parse(&text).unwrap().as_str().unwrap(), all);
-        assert_eq!(Raw::parse(r#""\ud83d\ude00\/\b\f""#).unwrap().as_str().unwrap(), "😀/\u{8}\u{c}");
     }
 
     #[test]

@@ -1,0 +1,18 @@
+//! From the outcome of an evaluation to what a client sees of it.
+//!
+//! An evaluation gives one full [`Payload`]. [`shape`](project::shape) bounds it and projects it to a response
+//! profile; diagnostics take the payload as it is.
+
+pub mod feedback;
+pub mod metrics;
+pub mod payload;
+pub mod preview;
+pub mod project;
+
+mod limits;
+
+#[cfg(test)]
+mod tests;
+
+pub use payload::{ErrorReason, Payload};
+pub use project::{Shaper, shape};

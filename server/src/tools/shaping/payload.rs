@@ -1,0 +1,174 @@
+//! Everything there is to say about one evaluation, before a profile picks from it.
+
+use ptc_host::engine::{CallRecord, EvalOutcome};
+use ptc_vm::Reason;
+
+/// Why a tool call failed, in the words of `reason`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorReason {
+    /// The program cannot be read.
+    ParseError,
+    /// The program does something wrong.
+    RuntimeError,
+    /// The program's time is up.
+    Timeout,
+    /// The program's memory is used up.
+    MemoryLimit,
+    /// The program's steps are used up.
+    StepLimit,
+    /// The arguments of the call are wrong.
+    ArgsError,
+    /// The program said `(fail …)`.
+    Fail,
+    /// The value does not fit `output_schema`.
+    ValidationError,
+    /// No permit is free.
+    Busy,
+    /// The call was cancelled.
+    Cancelled,
+    /// No such tool.
+    UnknownTool,
+    /// The server is shutting down.
+    ShuttingDown,
+}
+
+impl ErrorReason {
+    /// All reasons, in the order of the advertised enumeration.
+    pub const ALL: [ErrorReason; 12] = [
+        ErrorReason::ParseError,
+        ErrorReason::RuntimeError,
+        ErrorReason::Timeout,
+        ErrorReason::MemoryLimit,
+        ErrorReason::StepLimit,
+        ErrorReason::ArgsError,
+        ErrorReason::Fail,
+        ErrorReason::ValidationError,
+        ErrorReason::Busy,
+        ErrorReason::Cancelled,
+        ErrorReason::UnknownTool,
+        ErrorReason::ShuttingDown,
+    ];
+
+    /// The word.
+    pub fn name(self) -> &'static str {
+        match self {
+            ErrorReason::ParseError => "parse_error",
+            ErrorReason::RuntimeError => "runtime_error",
+            ErrorReason::Timeout => "timeout",
+            ErrorReason::MemoryLimit => "memory_limit",
+            ErrorReason::StepLimit => "step_limit",
+            ErrorReason::ArgsError => "args_error",
+            ErrorReason::Fail => "fail",
+            ErrorReason::ValidationError => "validation_error",
+            ErrorReason::Busy => "busy",
+            ErrorReason::Cancelled => "cancelled",
+            ErrorReason::UnknownTool => "unknown_tool",
+            ErrorReason::ShuttingDown => "shutting_down",
+        }
+    }
+}
+
+impl From<Reason> for ErrorReason {
+    fn from(reason: Reason) -> Self {
+        match reason {
+            Reason::ParseError | Reason::ProgramTooLarge => ErrorReason::ParseError,
+            Reason::Timeout | Reason::CompileTimeout => ErrorReason::Timeout,
+            Reason::MemoryExceeded | Reason::CompileMemoryExceeded => ErrorReason::MemoryLimit,
+            Reason::StepLimitExceeded => ErrorReason::StepLimit,
+            Reason::Fail => ErrorReason::Fail,
+            Reason::ValidationError => ErrorReason::ValidationError,
+            Reason::Cancelled => ErrorReason::Cancelled,
+            _ => ErrorReason::RuntimeError,
+        }
+    }
+}
+
+/// How an evaluation ended.
+#[derive(Debug, Clone)]
+pub enum Ending {
+    /// With a value.
+    Ok {
+        /// `user=> ` and the value's text; `None` for nil.
+        result: Option<String>,
+        /// Whether the text is cut.
+        cut: bool,
+        /// The value as JSON, where a schema was given.
+        validated: Option<String>,
+    },
+    /// Without one.
+    Error {
+        /// Why.
+        reason: ErrorReason,
+        /// The sentence.
+        message: String,
+        /// What to do about it, or where it happened, if there is more to say than the message.
+        hint: Option<String>,
+        /// The value given to `fail`.
+        result: Option<String>,
+    },
+}
+
+/// The full result of an evaluation.
+#[derive(Debug, Clone)]
+pub struct Payload {
+    /// How it ended.
+    pub ending: Ending,
+    /// What it printed, one text a print.
+    pub prints: Vec<String>,
+    /// Its upstream calls, in order of completion.
+    pub upstream_calls: Vec<CallRecord>,
+}
+
+impl Payload {
+    /// The payload of a call that never ran.
+    pub fn refused(reason: ErrorReason, message: impl Into<String>, hint: Option<String>) -> Self {
+        Payload {
+            ending: Ending::Error { reason, message: message.into(), hint, result: None },
+            prints: Vec::new(),
+            upstream_calls: Vec::new(),
+        }
+    }
+
+    /// The payload of an evaluation of `program`.
+    pub fn of(outcome: EvalOutcome, program: &str) -> Self {
+        let ending = match outcome.result {
+            Ok(answer) => Ending::Ok {
+                result: (!answer.is_nil).then(|| format!("user=> {}", answer.text)),
+                cut: answer.truncated,
+                validated: answer.validated,
+            },
+            Err(failure) => Ending::Error {
+                reason: failure.reason.into(),
+                // In a program of one line the place adds nothing to a message that names what is wrong.
+                hint: failure
+                    .position
+                    .filter(|_| program.trim().contains('\n'))
+                    .map(|at| format!("at line {}, column {}", at.line, at.column)),
+                message: failure.message,
+                result: failure.payload,
+            },
+        };
+        Payload { ending, prints: outcome.prints, upstream_calls: outcome.upstream_calls }
+    }
+
+    /// Whether the evaluation failed.
+    pub fn is_error(&self) -> bool {
+        matches!(self.ending, Ending::Error { .. })
+    }
+
+    /// The reason of a failure.
+    pub fn reason(&self) -> Option<ErrorReason> {
+        match &self.ending {
+            Ending::Error { reason, .. } => Some(*reason),
+            Ending::Ok { .. } => None,
+        }
+    }
+
+    /// The bytes of the `result` of a success as it is sent; 0 for everything else.
+    pub fn final_result_bytes(&self) -> u64 {
+        match &self.ending {
+            Ending::Ok { result: Some(result), .. } => result.len() as u64,
+            _ => 0,
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! Projects a payload to a response profile and keeps it within bounds.
+//!
+//! Nothing is ever cut inside JSON: lists keep a prefix, texts end between characters, a value that is too large is
+//! replaced by a preview under another name, and what is left out is flagged.
+
+use ptc_host::engine::{CallRecord, CallStatus};
+
+use super::feedback::{self, clip};
+use super::limits::{Caps, caps};
+use super::metrics::Metrics;
+use super::payload::{Ending, ErrorReason, Payload};
+use super::preview::preview;
+use crate::options::settings::Profile;
+use crate::protocol::json::{Object, object_text, string_len, write_array, write_strings};
+use crate::tools::{ReplyText, ToolReply};
+
+/// The end of a text that is not complete.
+const TRUNCATED: &str = "\n\n[truncated]";
+/// What is left of a result that fits in no way.
+const NO_ROOM: &str = "MCP output exceeded response limit.\n\n[truncated]";
+
+/// What shaping depends on besides the payload.
+#[derive(Debug, Clone, Copy)]
+pub struct Shaper {
+    /// The response profile.
+    pub profile: Profile,
+    /// Longest result text, in bytes.
+    pub max_result_bytes: usize,
+}
+
+/// What a client is sent of `payload`.
+pub fn shape(shaper: &Shaper, payload: &Payload) -> ToolReply {
+    let caps = caps(shaper.profile, shaper.max_result_bytes);
+    let parts = Parts::of(payload, &caps, shaper.profile);
+    let reply = match shaper.profile {
+        Profile::Slim => ToolReply::text(payload.is_error(), parts.text()),
+        Profile::Structured => ToolReply {
+            is_error: payload.is_error(),
+            text: ReplyText::Plain(parts.text()),
+            structured: Some(object_text(|object| parts.write_structured(object))),
+            eval_id: None,
+        },
+        Profile::Debug => ToolReply::mirrored(payload.is_error(), object_text(|object| parts.write_debug(object))),
+    };
+    if size(&reply) <= caps.result_object { reply } else { parts.reduced(shaper.profile, &caps) }
+}
+
+/// Bytes of the result object.
+fn size(reply: &ToolReply) -> usize {
+    let mut out = Vec::new();
+    reply.write_members(&mut out);
+    out.len() + 2
+}
+
+/// A payload after its parts were bounded.
+struct Parts<'p> {
+    payload: &'p Payload,
+    profile: Profile,
+    prints: &'p [String],
+    prints_cut: bool,
+    feedback: String,
+    feedback_cut: bool,
+    validated: Validated<'p>,
+}
+
+enum Validated<'p> {
+    Absent,
+    Exact(&'p str),
+    Preview { bytes: usize, text: String, lossy: bool },
+}
+
+impl<'p> Parts<'p> {
+    fn of(payload: &'p Payload, caps: &Caps, profile: Profile) -> Self {
+        let prints = &payload.prints[..fitting(&payload.prints, caps)];
+        let (feedback, print_text_cut) = full_feedback(payload);
+        let clipped = clip(&feedback, caps.feedback_bytes).len();
+        let feedback_cut = print_text_cut || clipped < feedback.len();
+        let mut feedback = feedback;
+        feedback.truncate(clipped);
+        let validated = match &payload.ending {
+            // Slim sends text only, so there is nothing to preview and nothing to flag.
+            Ending::Ok { validated: Some(json), .. } if profile != Profile::Slim => {
+                if json.len() <= caps.validated_bytes {
+                    Validated::Exact(json)
+                } else {
+                    let (text, lossy) = preview(json, caps.preview_string, caps.validated_bytes / 4);
+                    Validated::Preview { bytes: json.len(), text, lossy }
+                }
+            }
+            _ => Validated::Absent,
+        };
+        let prints_cut = prints.len() < payload.prints.len();
+        Parts { payload, profile, prints, prints_cut, feedback, feedback_cut, validated }
+    }
+
+    /// Whether a bound of this module left something out that the profile would show.
+    fn output_cut(&self) -> bool {
+        let is_error = self.payload.is_error();
+        let prints = self.prints_cut && (self.profile == Profile::Debug || self.profile == Profile::Slim && !is_error);
+        let feedback = self.feedback_cut && (self.profile == Profile::Debug || is_error);
+        prints || feedback || matches!(self.validated, Validated::Preview { .. })
+    }
+
+    fn cut(&self) -> bool {
+        self.output_cut() || matches!(self.payload.ending, Ending::Ok { cut: true, .. })
+    }
+
+    /// The text block of slim and structured.
+    fn text(&self) -> String {
+        let mut text = match &self.payload.ending {
+            Ending::Ok { result, .. } => self.success_text(result.as_deref().unwrap_or_default()),
+            Ending::Error { reason, message, .. } => self.error_text(*reason, message),
+        };
+        if self.cut() {
+            text.push_str(TRUNCATED);
+        }
+        text
+    }
+
+    fn success_text(&self, result: &str) -> String {
+        if self.profile != Profile::Slim || self.prints.is_empty() {
+            return result.to_owned();
+        }
+        format!("<prints>\n{}\n\n<result>\n{result}", self.prints.join("\n"))
+    }
+
+    /// `reason: message`, what feedback says beyond the message, and the first upstream call that failed.
+    fn error_text(&self, reason: ErrorReason, message: &str) -> String {
+        let reason = reason.name();
+        let bare = message.strip_prefix(reason).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(message);
+        let mut text = format!("{reason}: {bare}");
+        let more = self.feedback.strip_prefix(message).unwrap_or(&self.feedback).trim_start_matches('\n');
+        if !more.is_empty() {
+            text.push('\n');
+            text.push_str(more);
+        }
+        if let Some(call) = self.payload.upstream_calls.iter().find(|call| call.status == CallStatus::Error) {
+            let reason = call.reason.as_deref().unwrap_or("upstream_error");
+            text.push_str(&format!("\nupstream {}.{} failed: {reason}", call.server, call.tool));
+        }
+        text
+    }
+
+    fn write_status(&self, object: &mut Object<'_>) {
+        match &self.payload.ending {
+            Ending::Ok { result, .. } => {
+                object.string("status", "ok");
+                if let Some(result) = result {
+                    object.string("result", result);
+                }
+            }
+            Ending::Error { reason, message, result, .. } => {
+                object.string("status", "error");
+                object.string("reason", reason.name());
+                object.string("message", message);
+                object.string("feedback", &self.feedback);
+                if let Some(result) = result {
+                    object.string("result", result);
+                }
+            }
+        }
+    }
+
+    fn write_validated(&self, object: &mut Object<'_>) {
+        match &self.validated {
+            Validated::Absent => {}
+            Validated::Exact(json) => object.raw("validated", json),
+            Validated::Preview { bytes, text, lossy } => {
+                object.integer("validated_bytes", *bytes as u64);
+                object.string("validated_preview", text);
+                object.boolean("validated_preview_truncated", *lossy);
+            }
+        }
+    }
+
+    fn write_structured(&self, object: &mut Object<'_>) {
+        self.write_status(object);
+        self.write_validated(object);
+        if self.cut() {
+            object.boolean("truncated", true);
+        }
+        if self.output_cut() {
+            object.boolean("output_truncated", true);
+        }
+        if self.payload.is_error() {
+            if self.feedback_cut {
+                object.boolean("feedback_truncated", true);
+            }
+            let failed: Vec<_> =
+                self.payload.upstream_calls.iter().filter(|call| call.status == CallStatus::Error).collect();
+            if !failed.is_empty() {
+                write_array(object.key("upstream_calls"), failed, |out, call| {
+                    out.extend_from_slice(failed_call(call).as_bytes());
+                });
+            }
+        }
+    }
+
+    fn write_debug(&self, object: &mut Object<'_>) {
+        let payload = self.payload;
+        self.write_status(object);
+        object.strings("prints", self.prints.iter().map(String::as_str));
+        if !payload.is_error() {
+            object.string("feedback", &self.feedback);
+        }
+        object.boolean("truncated", self.cut());
+        self.write_validated(object);
+        for (name, cut) in [
+            ("output_truncated", self.output_cut()),
+            ("prints_truncated", self.prints_cut),
+            ("feedback_truncated", self.feedback_cut),
+        ] {
+            if cut {
+                object.boolean(name, true);
+            }
+        }
+        if !payload.upstream_calls.is_empty() {
+            write_array(object.key("upstream_calls"), &payload.upstream_calls, |out, call| {
+                // Plain data: it serialises.
+                let _ = serde_json::to_writer(out, call);
+            });
+            let results: Vec<_> = payload.upstream_calls.iter().filter_map(call_result).collect();
+            write_array(object.key("upstream_results"), results, |out, result| {
+                out.extend_from_slice(result.as_bytes());
+            });
+            object.raw("ptc_metrics", &metrics(payload).json());
+        }
+    }
+
+    /// The result with everything dispensable taken out.
+    fn reduced(&self, profile: Profile, caps: &Caps) -> ToolReply {
+        let is_error = self.payload.is_error();
+        if profile == Profile::Slim {
+            let whole = self.text();
+            let text = clip_json(&whole, caps.result_object / 2);
+            return ToolReply::text(is_error, format!("{text}{TRUNCATED}"));
+        }
+        let whole = object_text(|object| {
+            self.write_reduced(object, usize::MAX);
+            if let Ending::Ok { result: Some(result), .. } = &self.payload.ending {
+                object.string("result", result);
+            }
+        });
+        let fallback = match &self.payload.ending {
+            Ending::Error { reason, message, .. } => format!("{}: {message}{TRUNCATED}", reason.name()),
+            Ending::Ok { result: Some(result), .. } => format!("{result}{TRUNCATED}"),
+            Ending::Ok { result: None, .. } => NO_ROOM.to_owned(),
+        };
+        let reply = |structured, text| ToolReply {
+            is_error,
+            text: ReplyText::Plain(text),
+            structured: Some(structured),
+            eval_id: None,
+        };
+        let first = reply(whole, fallback.clone());
+        if size(&first) <= caps.result_object {
+            return first;
+        }
+        let cut = 4096.min((caps.result_object / 8).max(256));
+        let text = match clip_json(&fallback, cut) {
+            shown if shown.len() < fallback.len() => format!("{shown}{TRUNCATED}"),
+            shown => shown.to_owned(),
+        };
+        reply(object_text(|object| self.write_reduced(object, cut)), text)
+    }
+
+    fn write_reduced(&self, object: &mut Object<'_>, max_text: usize) {
+        match &self.payload.ending {
+            Ending::Ok { validated, .. } => {
+                object.string("status", "ok");
+                if self.profile == Profile::Debug {
+                    object.strings("prints", []);
+                    object.string("feedback", "");
+                }
+                if let Some(json) = validated {
+                    object.integer("validated_bytes", json.len() as u64);
+                }
+            }
+            Ending::Error { reason, message, .. } => {
+                let shown = clip_json(message, max_text);
+                let mark = if shown.len() < message.len() { TRUNCATED } else { "" };
+                let message = format!("{shown}{mark}");
+                object.string("status", "error");
+                object.string("reason", reason.name());
+                object.string("message", &message);
+                if self.profile == Profile::Debug {
+                    object.string("feedback", "");
+                }
+            }
+        }
+        object.boolean("truncated", true);
+        object.boolean("output_truncated", true);
+    }
+}
+
+/// The metrics of a payload.
+pub fn metrics(payload: &Payload) -> Metrics {
+    let mut prints = Vec::new();
+    if !payload.prints.is_empty() {
+        write_strings(&mut prints, payload.prints.iter().map(String::as_str));
+    }
+    Metrics::of(&payload.upstream_calls, payload.final_result_bytes(), prints.len() as u64)
+}
+
+/// `feedback` before it is bounded, and whether printed text in it is cut.
+fn full_feedback(payload: &Payload) -> (String, bool) {
+    match &payload.ending {
+        Ending::Ok { .. } if payload.prints.is_empty() => (String::new(), false),
+        Ending::Ok { .. } => feedback::prints(&payload.prints, feedback::PRINT_CHARS),
+        Ending::Error { message, hint, .. } => {
+            let mut text = message.clone();
+            if let Some(hint) = hint {
+                text = format!("{text}\n{hint}");
+            }
+            if let Some(summary) = feedback::upstream_summary(&payload.upstream_calls) {
+                text = format!("{text}\n\n{summary}");
+            }
+            (text, false)
+        }
+    }
+}
+
+/// How many prints fit: the longest prefix within both limits.
+fn fitting(prints: &[String], caps: &Caps) -> usize {
+    let mut bytes = 2;
+    prints
+        .iter()
+        .take(caps.print_entries)
+        .enumerate()
+        .take_while(|(at, print)| {
+            bytes += string_len(print) + usize::from(*at > 0);
+            bytes <= caps.print_bytes
+        })
+        .count()
+}
+
+fn failed_call(call: &CallRecord) -> String {
+    object_text(|object| {
+        object.string("server", &call.server);
+        object.string("tool", &call.tool);
+        object.string("status", "error");
+        if let Some(reason) = &call.reason {
+            object.string("reason", reason);
+        }
+    })
+}
+
+/// The entry of `upstream_results`, if there is anything to show.
+fn call_result(call: &CallRecord) -> Option<String> {
+    if call.status == CallStatus::Ok && call.overview.is_none() {
+        return None;
+    }
+    Some(object_text(|object| {
+        object.string("server", &call.server);
+        object.string("tool", &call.tool);
+        match (&call.overview, call.status) {
+            (Some(overview), CallStatus::Ok) => {
+                object.string("status", "ok");
+                object.string("value_kind", overview.value_kind);
+                object.string("shape", &overview.shape);
+                object.string("preview", &overview.preview);
+            }
+            _ => {
+                object.string("status", "error");
+                for (name, text) in [("reason", &call.reason), ("error", &call.error)] {
+                    if let Some(text) = text.as_deref().filter(|text| !text.is_empty()) {
+                        object.string(name, text);
+                    }
+                }
+            }
+        }
+    }))
+}
+
+/// The longest beginning of `text` that takes at most `max` bytes as a JSON string.
+fn clip_json(text: &str, max: usize) -> &str {
+    let mut bytes = 2;
+    for (at, character) in text.char_indices() {
+        bytes += string_len(character.encode_utf8(&mut [0; 4])) - 2;
+        if bytes > max {
+            return &text[..at];
+        }
+    }
+    text
+}

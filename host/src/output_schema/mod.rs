@@ -1,0 +1,52 @@
+//! The subset of JSON Schema that callers may hold a program's value against (server.md 5.1, 5.5).
+//!
+//! [`OutputSchema::parse`] reads a schema, [`OutputSchema::validate`] checks a value and gives its JSON. The check
+//! sees values of the language, so its messages speak of keywords and nil; the JSON has the schema's own names.
+
+mod check;
+mod parse;
+
+use ahash::AHashMap;
+
+/// A schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OutputSchema {
+    /// Text: strings, keywords, dates and instants.
+    String,
+    /// Integers of any size.
+    Integer,
+    /// Integers and floats.
+    Number,
+    /// Booleans.
+    Boolean,
+    /// Vectors and sets.
+    Array(Box<OutputSchema>),
+    /// Maps.
+    Object(ObjectSchema),
+}
+
+/// The schema of a map.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ObjectSchema {
+    /// Declared properties, sorted by name.
+    properties: Vec<Property>,
+    /// From names with `_` for `-` to places in `properties`; the first of several wins.
+    by_spelling: AHashMap<String, usize>,
+    /// Whether other properties are refused.
+    closed: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Property {
+    name: String,
+    schema: OutputSchema,
+    required: bool,
+}
+
+/// The spelling under which `a-b` and `a_b` are the same name.
+fn spelling(name: &str) -> String {
+    name.replace('-', "_")
+}
+
+#[cfg(test)]
+mod tests;

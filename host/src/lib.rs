@@ -17,4 +17,5 @@ pub mod credentials;
 pub mod engine;
 pub mod jsonrpc;
 pub mod mcp;
+pub mod output_schema;
 pub mod upstream;

@@ -1,6 +1,7 @@
 //! What an eval is asked with.
 
 use super::tools::{AppTools, HostCalls};
+use crate::output_schema::OutputSchema;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -85,6 +86,8 @@ pub struct EvalRequest {
     pub strict_data: bool,
     /// What is wanted of the value.
     pub render: Render,
+    /// What the value must be like; a value that is not makes the program fail.
+    pub output_schema: Option<Arc<OutputSchema>>,
     /// Answers `tool/call` and discovery over upstreams.
     pub upstreams: Option<Arc<dyn HostCalls>>,
     /// Answers `(tool/NAME …)`.
@@ -103,6 +106,7 @@ impl EvalRequest {
             limits: Limits::plain(),
             strict_data: false,
             render: Render { max_text_bytes: None, json: false },
+            output_schema: None,
             upstreams: None,
             tools: None,
             id: EvalId::new(),

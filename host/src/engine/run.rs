@@ -240,5 +240,12 @@ fn render(value: &Value, request: &EvalRequest) -> Result<Answer, Failure> {
             Err(error) => Err(error.message().to_owned()),
         }
     });
-    Ok(Answer { text, truncated: false, is_nil: value.is_nil(), json, validated: None })
+    let validated = match &request.output_schema {
+        Some(schema) => {
+            let checked = schema.validate(value);
+            Some(checked.map_err(|text| Failure::new(Reason::ValidationError, text))?)
+        }
+        None => None,
+    };
+    Ok(Answer { text, truncated: false, is_nil: value.is_nil(), json, validated })
 }

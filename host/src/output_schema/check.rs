@@ -36,7 +36,8 @@ impl OutputSchema {
         if !check.respell {
             return Ok(text);
         }
-        let mut tree: Json = serde_json::from_str(&text).map_err(|error| format!("validated value: {error}"))?;
+        let mut tree: Json =
+            serde_json::from_str(&text).map_err(|error| format!("validated value: {error}"))?;
         respell(self, &mut tree);
         Ok(tree.to_string())
     }
@@ -77,10 +78,16 @@ impl Check {
             (OutputSchema::Number, Value::Float(_)) => return,
             (OutputSchema::Boolean, Value::Bool(_)) => return,
             (OutputSchema::Array(items), Value::Vector(elements)) => {
-                return elements.iter().enumerate().for_each(|(at, element)| self.element(items, at, &element, path));
+                return elements
+                    .iter()
+                    .enumerate()
+                    .for_each(|(at, element)| self.element(items, at, &element, path));
             }
             (OutputSchema::Array(items), Value::Set(elements)) => {
-                return elements.iter().enumerate().for_each(|(at, element)| self.element(items, at, element, path));
+                return elements
+                    .iter()
+                    .enumerate()
+                    .for_each(|(at, element)| self.element(items, at, element, path));
             }
             (OutputSchema::Object(schema), Value::Map(map)) => return self.map(schema, map, path),
             (OutputSchema::String, _) => "string",
@@ -129,7 +136,9 @@ impl Check {
             path.parts.push(property.name.clone());
             match entry {
                 None if property.required => self.complain(path, "expected field, got nil"),
-                Some((_, value)) if property.required || !value.is_nil() => self.value(&property.schema, value, path),
+                Some((_, value)) if property.required || !value.is_nil() => {
+                    self.value(&property.schema, value, path)
+                }
                 _ => {}
             }
             path.parts.pop();
@@ -179,7 +188,7 @@ fn respell(schema: &OutputSchema, tree: &mut Json) {
 }
 
 fn is_duration(temporal: &Temporal) -> bool {
-    matches!(temporal, Temporal::Duration { .. })
+    matches!(temporal, Temporal::Duration(_))
 }
 
 /// The name of a value's type in messages.
@@ -193,6 +202,17 @@ fn label(value: &Value) -> &'static str {
         Value::Keyword(_) => "keyword",
         Value::Vector(_) => "list",
         Value::Map(_) => "map",
-        other => other.kind_label(),
+        Value::Set(_) => "set",
+        Value::Regex(_) => "regex",
+        Value::Temporal(temporal) => match &**temporal {
+            Temporal::Date(_) => "date",
+            Temporal::Instant { .. } => "instant",
+            Temporal::Duration(_) => "duration",
+        },
+        Value::Var(_) => "var",
+        Value::Symbol(_) => "symbol",
+        Value::Tool(_) => "tool",
+        Value::Builtin(_) | Value::Closure(_) | Value::Combinator(_) => "fn",
+        Value::Cursor(_) => "cursor",
     }
 }

@@ -70,7 +70,11 @@ pub fn write_strings<'s>(out: &mut Vec<u8>, values: impl IntoIterator<Item = &'s
 }
 
 /// Appends an array whose elements are written by `write`.
-pub fn write_array<T>(out: &mut Vec<u8>, items: impl IntoIterator<Item = T>, mut write: impl FnMut(&mut Vec<u8>, T)) {
+pub fn write_array<T>(
+    out: &mut Vec<u8>,
+    items: impl IntoIterator<Item = T>,
+    mut write: impl FnMut(&mut Vec<u8>, T),
+) {
     out.push(b'[');
     for (at, item) in items.into_iter().enumerate() {
         if at > 0 {

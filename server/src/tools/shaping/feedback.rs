@@ -32,7 +32,10 @@ pub fn prints(prints: &[String], max_chars: usize) -> (String, bool) {
     match text.char_indices().nth(max_chars) {
         None => (envelope("println", &text), false),
         Some((at, _)) => {
-            let shown = format!("{}\n... (truncated at {max_chars} chars; print specific fields instead)", &text[..at]);
+            let shown = format!(
+                "{}\n... (truncated at {max_chars} chars; print specific fields instead)",
+                &text[..at]
+            );
             (envelope("println", &shown), true)
         }
     }
@@ -45,7 +48,10 @@ pub fn upstream_summary(calls: &[CallRecord]) -> Option<String> {
         return None;
     }
     let body = with_dots(&lines.join("\n"), SUMMARY_BODY);
-    Some(envelope("upstream-tool-results", &format!("Tool results before error (untrusted summary):\n{body}")))
+    Some(envelope(
+        "upstream-tool-results",
+        &format!("Tool results before error (untrusted summary):\n{body}"),
+    ))
 }
 
 fn summary_line(call: &CallRecord) -> String {

@@ -54,7 +54,8 @@ impl Metrics {
         if self.result_bytes == 0 || self.final_result_bytes == 0 {
             return None;
         }
-        let (numerator, denominator) = (u128::from(self.result_bytes) * 100, u128::from(self.final_result_bytes));
+        let (numerator, denominator) =
+            (u128::from(self.result_bytes) * 100, u128::from(self.final_result_bytes));
         // Rounds half up.
         u64::try_from((numerator * 2 + denominator) / (denominator * 2)).ok()
     }

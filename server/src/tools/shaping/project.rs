@@ -40,7 +40,9 @@ pub fn shape(shaper: &Shaper, payload: &Payload) -> ToolReply {
             structured: Some(object_text(|object| parts.write_structured(object))),
             eval_id: None,
         },
-        Profile::Debug => ToolReply::mirrored(payload.is_error(), object_text(|object| parts.write_debug(object))),
+        Profile::Debug => {
+            ToolReply::mirrored(payload.is_error(), object_text(|object| parts.write_debug(object)))
+        }
     };
     if size(&reply) <= caps.result_object { reply } else { parts.reduced(shaper.profile, &caps) }
 }
@@ -96,7 +98,8 @@ impl<'p> Parts<'p> {
     /// Whether a bound of this module left something out that the profile would show.
     fn output_cut(&self) -> bool {
         let is_error = self.payload.is_error();
-        let prints = self.prints_cut && (self.profile == Profile::Debug || self.profile == Profile::Slim && !is_error);
+        let prints =
+            self.prints_cut && (self.profile == Profile::Debug || self.profile == Profile::Slim && !is_error);
         let feedback = self.feedback_cut && (self.profile == Profile::Debug || is_error);
         prints || feedback || matches!(self.validated, Validated::Preview { .. })
     }

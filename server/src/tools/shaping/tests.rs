@@ -205,7 +205,10 @@ fn a_validated_value_is_whole_or_a_preview() {
 
 #[test]
 fn previews() {
-    assert_eq!(preview(r#"{"a":[1,null,true],"b":"x\ny"}"#, 99, 999), (r#"{"a" [1 nil true] "b" "x\ny"}"#.into(), false));
+    assert_eq!(
+        preview(r#"{"a":[1,null,true],"b":"x\ny"}"#, 99, 999),
+        (r#"{"a" [1 nil true] "b" "x\ny"}"#.into(), false)
+    );
     assert_eq!(preview(r#""ééé""#, 3, 999), ("\"é\"...".into(), true));
 }
 
@@ -219,7 +222,11 @@ fn an_answer_that_is_too_large_is_reduced_and_stays_json() {
             reply.write_members(&mut out);
             out.push(b'}');
             let object: Value = serde_json::from_slice(&out).unwrap();
-            assert!(out.len() <= 524_288 && (profile == Profile::Debug || out.len() <= 98_304), "{}", out.len());
+            assert!(
+                out.len() <= 524_288 && (profile == Profile::Debug || out.len() <= 98_304),
+                "{}",
+                out.len()
+            );
             if profile != Profile::Slim {
                 let structured = &object["structuredContent"];
                 assert_eq!(structured["reason"], "runtime_error");

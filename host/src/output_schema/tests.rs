@@ -1,0 +1,89 @@
+use ptc_vm::Value;
+use ptc_vm::value::Map;
+use serde_json::{Value as Json, json};
+
+use super::OutputSchema;
+
+fn parse(schema: Json) -> Result<OutputSchema, String> {
+    OutputSchema::parse(&schema.to_string())
+}
+
+fn refused(schema: Json) -> String {
+    parse(schema).expect_err("refused")
+}
+
+fn validate(schema: Json, value: &Value) -> Result<Json, String> {
+    parse(schema).unwrap().validate(value).map(|text| serde_json::from_str(&text).unwrap())
+}
+
+fn map(entries: Vec<(Value, Value)>) -> Value {
+    Value::Map(Map::from_entries(entries))
+}
+
+fn kw(name: &str) -> Value {
+    Value::keyword(name)
+}
+
+#[test]
+fn schemas_outside_the_subset_are_refused() {
+    for (schema, text) in [
+        (json!({}), r#"schema must have a "type" key"#),
+        (json!({"type": ["string", "null"]}), r#"schema must have a "type" key"#),
+        (json!({"type": "null"}), r#"unsupported type: "null""#),
+        (
+            json!({"type": "string", "minLength": 1, "enum": []}),
+            "unsupported JSON Schema key(s): enum, minLength",
+        ),
+        (json!({"type": "string", "items": {}}), "unsupported JSON Schema key(s): items"),
+        (json!({"type": "array"}), r#"array type requires an "items" key"#),
+        (json!({"type": "array", "items": []}), r#"array "items" must be a JSON object"#),
+        (
+            json!({"type": "object", "additionalProperties": {}}),
+            r#""additionalProperties" must be true or false, got {}"#,
+        ),
+        (json!({"type": "object", "required": "a"}), r#""required" must be an array of strings"#),
+        (json!({"type": "object", "required": [1]}), r#""required" entries must be strings, got 1"#),
+        (json!({"type": "object", "required": ["a"]}), r#""required" entry "a" is not a declared property"#),
+        (
+            json!({"type": "object", "properties": {"b": {"type": "x"}, "a": {"type": "object", "properties": {"c": {}}}}}),
+            r#"property "a": property "c": schema must have a "type" key"#,
+        ),
+    ] {
+        assert_eq!(refused(schema.clone()), text, "{schema}");
+    }
+    assert!(
+        OutputSchema::parse(&(r#"{"type":"array","items":"#.repeat(200) + "1" + &"}".repeat(200))).is_err()
+    );
+    assert!(parse(json!({"type": "object", "description": "d", "additionalProperties": false})).is_ok());
+}
+
+#[test]
+fn mismatches_name_the_place_and_both_types() {
+    let count =
+        json!({"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]});
+    let of = |value: Value| validate(count.clone(), &map(vec![(kw("count"), value)])).expect_err("mismatch");
+    assert_eq!(of(Value::str("x")), "return.count: expected int, got string");
+    assert_eq!(of(kw("x")), "return.count: expected int, got keyword");
+    assert_eq!(of(Value::Float(1.0)), "return.count: expected int, got float");
+    assert_eq!(of(Value::Nil), "return.count: expected int, got nil");
+    assert_eq!(validate(count.clone(), &Value::Nil).unwrap_err(), "return: expected map, got nil");
+    let missing = map(vec![(kw("other"), Value::Int(1))]);
+    assert_eq!(validate(count, &missing).unwrap_err(), "return.count: expected field, got nil");
+    let closed =
+        json!({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": false});
+    let extra = map(vec![(kw("extra"), Value::Nil), (kw("a"), Value::Bool(true))]);
+    assert_eq!(
+        validate(closed, &extra).unwrap_err(),
+        "return.extra: unexpected field — schema disallows additional properties; return.a: expected string, got bool"
+    );
+    let rows = json!({"type": "array", "items": {"type": "array", "items": {"type": "boolean"}}});
+    let value = Value::vector(vec![Value::vector(vec![Value::Bool(true), Value::Int(1)])]);
+    assert_eq!(validate(rows, &value).unwrap_err(), "return.0.1: expected bool, got int");
+}
+
+#[test]
+fn complaints_are_bounded() {
+    let value = Value::vector(vec![Value::Nil; 1000]);
+    let text = validate(json!({"type": "array", "items": {"type": "string"}}), &value).unwrap_err();
+    assert!(text.starts_with("return.0: expected string, got nil; ") && text.ends_with("; and 980 more"));
+}

@@ -1,1 +1,7 @@
-//! (front page to be written)
+//! The PTC-Lisp front end.
+pub mod error;
+pub mod form;
+pub mod names;
+pub mod reader;
+pub mod source;
+pub mod token;

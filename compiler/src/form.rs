@@ -1,0 +1,209 @@
+//! Forms: what the reader makes of tokens.
+//!
+//! The forms of a program lie in one vector. A collection names the run of its children in it, so that reading allocates
+//! nothing for each form and no pass need chase pointers.
+
+use std::borrow::Cow;
+use std::ops::Index;
+
+use num_bigint::BigInt;
+
+use crate::names::{Name, Names};
+use crate::source::Span;
+
+/// A form and where it stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Form {
+    /// What it is.
+    pub kind: FormKind,
+    /// The text it was read from. A form that analysis makes carries the span of what it stands for.
+    pub span: Span,
+}
+
+/// A run of forms in [`Forms`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Items {
+    start: u32,
+    len: u32,
+}
+
+impl Items {
+    /// How many forms there are.
+    pub fn len(self) -> usize {
+        self.len as usize
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.len == 0
+    }
+
+    /// The run without its first `n` forms.
+    pub fn skip(self, n: usize) -> Self {
+        let n = (n as u32).min(self.len);
+        Self { start: self.start + n, len: self.len - n }
+    }
+
+    /// The first `n` forms of the run.
+    pub fn take(self, n: usize) -> Self {
+        Self { start: self.start, len: (n as u32).min(self.len) }
+    }
+}
+
+/// What a form is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FormKind {
+    /// `nil`
+    Nil,
+    /// `true`, `false`
+    Bool(bool),
+    /// An integer that fits in 64 bits.
+    Int(i64),
+    /// Any other integer; an index for [`Forms::big`].
+    BigInt(u32),
+    /// A finite float.
+    Float(f64),
+    /// `##Inf`, `##-Inf`, `##NaN`
+    SpecialFloat(f64),
+    /// A string or character, decoded; an index for [`Forms::string`].
+    Str(u32),
+    /// The pattern of a regex literal, decoded; an index for [`Forms::string`].
+    Regex(u32),
+    /// `:name`
+    Keyword(Name),
+    /// `name`
+    Symbol(Name),
+    /// `namespace/name`
+    Qualified {
+        /// Before the first `/`.
+        namespace: Name,
+        /// After it.
+        name: Name,
+    },
+    /// `'name`, with everything after the quote.
+    QuotedSymbol(Name),
+    /// `'form` for any other form: one item.
+    Quoted(Items),
+    /// `*1`, `*2`, `*3`
+    History(u8),
+    /// `( … )`
+    List(Items),
+    /// `[ … ]`
+    Vector(Items),
+    /// `{ … }`, keys and values in turn
+    Map(Items),
+    /// `#{ … }`
+    Set(Items),
+    /// `#( … )`
+    ShortFn(Items),
+    /// Made by analysis: the value that a threading form has so far; an index into its own table.
+    Threaded(u32),
+}
+
+/// All forms of a program.
+#[derive(Debug, Default)]
+pub struct Forms<'s> {
+    /// Every symbol and keyword text.
+    pub names: Names<'s>,
+    nodes: Vec<Form>,
+    strings: Vec<Cow<'s, str>>,
+    big: Vec<BigInt>,
+    program: Items,
+}
+
+impl<'s> Forms<'s> {
+    pub(crate) fn with_capacity(forms: usize) -> Self {
+        Self { nodes: Vec::with_capacity(forms), ..Self::default() }
+    }
+
+    /// The top-level forms.
+    pub fn program(&self) -> Items {
+        self.program
+    }
+
+    pub(crate) fn set_program(&mut self, items: Items) {
+        self.program = items;
+    }
+
+    /// Enters a run of forms.
+    pub fn add(&mut self, forms: impl IntoIterator<Item = Form>) -> Items {
+        let start = self.nodes.len();
+        self.nodes.extend(forms);
+        Items { start: start as u32, len: (self.nodes.len() - start) as u32 }
+    }
+
+    pub(crate) fn add_string(&mut self, text: Cow<'s, str>) -> u32 {
+        self.strings.push(text);
+        self.strings.len() as u32 - 1
+    }
+
+    pub(crate) fn add_big(&mut self, number: BigInt) -> u32 {
+        self.big.push(number);
+        self.big.len() as u32 - 1
+    }
+
+    /// The text of a [`FormKind::Str`] or [`FormKind::Regex`].
+    pub fn string(&self, index: u32) -> &str {
+        &self.strings[index as usize]
+    }
+
+    /// The number of a [`FormKind::BigInt`].
+    pub fn big(&self, index: u32) -> &BigInt {
+        &self.big[index as usize]
+    }
+
+    /// The `n`th form of a run.
+    pub fn at(&self, items: Items, n: usize) -> Form {
+        self[items][n]
+    }
+
+    /// Whether two forms are equal as they are written: numbers by value and kind, maps and sets in any order, regexes and
+    /// short functions never.
+    pub fn equal(&self, a: Form, b: Form) -> bool {
+        use FormKind::*;
+        match (a.kind, b.kind) {
+            (Nil, Nil) => true,
+            (Bool(a), Bool(b)) => a == b,
+            (Int(a), Int(b)) => a == b,
+            (BigInt(a), BigInt(b)) => self.big(a) == self.big(b),
+            (Float(a), Float(b)) => a == b,
+            (SpecialFloat(a), SpecialFloat(b)) => a == b || (a.is_nan() && b.is_nan()),
+            (Str(a), Str(b)) => self.string(a) == self.string(b),
+            (Keyword(a), Keyword(b)) | (Symbol(a), Symbol(b)) | (QuotedSymbol(a), QuotedSymbol(b)) => a == b,
+            (Qualified { namespace: an, name: a }, Qualified { namespace: bn, name: b }) => {
+                an == bn && a == b
+            }
+            (History(a), History(b)) => a == b,
+            (List(a), List(b)) | (Vector(a), Vector(b)) | (Quoted(a), Quoted(b)) => {
+                a.len() == b.len() && self[a].iter().zip(&self[b]).all(|(&a, &b)| self.equal(a, b))
+            }
+            (Set(a), Set(b)) => {
+                a.len() == b.len() && self[a].iter().all(|&x| self[b].iter().any(|&y| self.equal(x, y)))
+            }
+            (Map(a), Map(b)) => {
+                let entry = |x: &[Form], y: &[Form]| self.equal(x[0], y[0]) && self.equal(x[1], y[1]);
+                a.len() == b.len()
+                    && self[a].chunks_exact(2).all(|x| self[b].chunks_exact(2).any(|y| entry(x, y)))
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Index<Items> for Forms<'_> {
+    type Output = [Form];
+
+    fn index(&self, items: Items) -> &[Form] {
+        &self.nodes[items.start as usize..][..items.len as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_is_three_words() {
+        assert_eq!(size_of::<Form>(), 24);
+    }
+}

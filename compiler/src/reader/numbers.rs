@@ -1,0 +1,67 @@
+//! The values of number literals.
+
+use num_bigint::BigInt;
+
+use crate::error::{CompileError, Result};
+use crate::form::{FormKind, Forms};
+use crate::source::Span;
+use crate::token::{NameKind, NumberKind};
+
+/// The most digits that the integer part of a literal may have.
+const MAX_DIGITS: usize = 100;
+
+pub(super) fn number(forms: &mut Forms<'_>, kind: NumberKind, text: &str, span: Span) -> Result<FormKind> {
+    match kind {
+        NumberKind::Integer => integer(forms, text, 10, span),
+        NumberKind::Float => float(text, span),
+        NumberKind::Big => integer(forms, &text[..text.len() - 1], 10, span),
+        NumberKind::Hex => with_radix(forms, text, 16, span),
+        NumberKind::Radix => {
+            let radix = text.trim_start_matches('-').split(['r', 'R']).next().and_then(|r| r.parse().ok());
+            with_radix(forms, text, radix.unwrap_or(10), span)
+        }
+    }
+}
+
+pub(super) fn positive(forms: &mut Forms<'_>, kind: NameKind, text: &str, span: Span) -> Result<FormKind> {
+    match kind {
+        NameKind::PlusFloat => float(&text[1..], span),
+        _ => integer(forms, &text[1..], 10, span),
+    }
+}
+
+/// `-0x1F`, `36rZZ`: the digits stand behind the letter.
+fn with_radix(forms: &mut Forms<'_>, text: &str, radix: u32, span: Span) -> Result<FormKind> {
+    let digits = text.split_once(['x', 'X', 'r', 'R']).map_or("", |(_, digits)| digits);
+    if text.starts_with('-') {
+        return integer(forms, &format!("-{digits}"), radix, span);
+    }
+    integer(forms, digits, radix, span)
+}
+
+fn integer(forms: &mut Forms<'_>, text: &str, radix: u32, span: Span) -> Result<FormKind> {
+    check_digits(text.trim_start_matches('-').len(), span)?;
+    if let Ok(small) = i64::from_str_radix(text, radix) {
+        return Ok(FormKind::Int(small));
+    }
+    match BigInt::parse_bytes(text.as_bytes(), radix) {
+        Some(big) => Ok(FormKind::BigInt(forms.add_big(big))),
+        None => Err(CompileError::parse(span, format!("invalid integer: {text}"))),
+    }
+}
+
+fn float(text: &str, span: Span) -> Result<FormKind> {
+    let whole = text.trim_start_matches('-');
+    check_digits(whole.bytes().take_while(u8::is_ascii_digit).count(), span)?;
+    match text.parse::<f64>() {
+        Ok(value) if value.is_finite() => Ok(FormKind::Float(value)),
+        _ => Err(CompileError::parse(span, format!("invalid float: {text}"))),
+    }
+}
+
+fn check_digits(digits: usize, span: Span) -> Result<()> {
+    if digits > MAX_DIGITS {
+        return Err(CompileError::parse(span, format!("integer literal exceeds {MAX_DIGITS} digit limit")));
+    }
+    Ok(())
+}

@@ -1,0 +1,307 @@
+//! Text to tokens.
+//!
+//! One regular expression a kind of token, longest match wins; only strings, characters and the number spellings of Clojure
+//! need a look beyond their first match. A token is two bytes: its text is read from the span.
+
+use logos::{Lexer, Logos};
+
+/// A lexical element. White space (space, tab, CR, LF, comma) and `;` comments are skipped.
+#[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
+#[logos(skip r"[ \t\r\n,]+")]
+#[logos(skip(r";[^\n]*", allow_greedy = true))]
+#[logos(error = LexError)]
+pub enum Token {
+    /// `(`
+    #[token("(")]
+    OpenList,
+    /// `[`
+    #[token("[")]
+    OpenVector,
+    /// `{`
+    #[token("{")]
+    OpenMap,
+    /// `#{`
+    #[token("#{")]
+    OpenSet,
+    /// `#(`
+    #[token("#(")]
+    OpenShortFn,
+    /// `)`
+    #[token(")")]
+    CloseList,
+    /// `]`
+    #[token("]")]
+    CloseVector,
+    /// `}`, for maps and sets
+    #[token("}")]
+    CloseMap,
+    /// `'` before anything but a symbol
+    #[token("'")]
+    Quote,
+    /// `'name`, all of it
+    #[regex(r"'[a-zA-Z+\-*/<>=?!_%.&][a-zA-Z0-9+\-*/<>=?!_%.&']*")]
+    QuotedName,
+    /// `#'` without a symbol
+    #[token("#'")]
+    Var,
+    /// `#'name`, all of it
+    #[regex(r"#'[a-zA-Z+\-*/<>=?!_%.&][a-zA-Z0-9+\-*/<>=?!_%.&']*")]
+    VarName,
+    /// `#_`
+    #[token("#_")]
+    Discard,
+    /// `##Inf`
+    #[token("##Inf", end_of_word)]
+    Infinity,
+    /// `##-Inf`
+    #[token("##-Inf", end_of_word)]
+    NegativeInfinity,
+    /// `##NaN`
+    #[token("##NaN", end_of_word)]
+    NaN,
+    /// Digits, with `-`, fraction, exponent
+    #[regex(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?", number)]
+    Number(NumberKind),
+    /// `:name`
+    #[regex(r":[a-zA-Z0-9+\-*<>=?!_]+")]
+    Keyword,
+    /// A name; `+5` is told from a name by [`positive`].
+    #[regex(r"[a-zA-Z+*/<>=?!_%.&][a-zA-Z0-9+\-*/<>=?!_%.&']*", positive)]
+    #[regex(r"-([a-zA-Z+\-*/<>=?!_%.&'][a-zA-Z0-9+\-*/<>=?!_%.&']*)?", |_| NameKind::Name)]
+    Name(NameKind),
+    /// `"…"`
+    #[token("\"", string)]
+    Str(Escapes),
+    /// `#"…"`
+    #[token("#\"", string)]
+    Regex(Escapes),
+    /// `\a`, `\newline`, `\u0041`
+    #[token("\\", character)]
+    Char,
+}
+
+/// How a number is spelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NumberKind {
+    /// Decimal digits.
+    Integer,
+    /// With a fraction or an exponent.
+    Float,
+    /// `0x1F`
+    Hex,
+    /// `36rZZ`
+    Radix,
+    /// `12N`
+    Big,
+}
+
+/// Whether a word is a name or a number with a plus sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameKind {
+    /// A name.
+    Name,
+    /// `+5`
+    PlusInteger,
+    /// `+5.0`
+    PlusFloat,
+}
+
+/// Whether a string holds backslashes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Escapes {
+    /// The text between the quotes is the value.
+    None,
+    /// Backslash pairs are to be decoded.
+    Some,
+}
+
+/// Why no token could be made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LexError {
+    /// No token starts like this.
+    #[default]
+    Unexpected,
+    /// The end of the text, or a backslash before CR, LF or the end, inside a string. The byte where reading stopped.
+    UnclosedString(u32),
+    /// A backslash at the end of the text, or `\uD800`.
+    InvalidChar(u32),
+}
+
+/// Whether `byte` may stand inside a symbol.
+pub(crate) fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"+-*/<>=?!_%.&'".contains(&byte)
+}
+
+fn ends_here(lex: &Lexer<'_, Token>) -> bool {
+    !lex.remainder().bytes().next().is_some_and(is_name_byte)
+}
+
+fn end_of_word(lex: &mut Lexer<'_, Token>) -> Result<(), LexError> {
+    if ends_here(lex) { Ok(()) } else { Err(LexError::Unexpected) }
+}
+
+/// The spellings `0x1F`, `36rZZ` and `12N` of Clojure, if the whole word is one. Anything else splits after the digits.
+fn number(lex: &mut Lexer<'_, Token>) -> NumberKind {
+    let digits = lex.slice();
+    if digits.bytes().any(|b| matches!(b, b'.' | b'e' | b'E')) {
+        return NumberKind::Float;
+    }
+    let rest = lex.remainder().as_bytes();
+    let word = rest.iter().take_while(|&&b| is_name_byte(b)).count();
+    let (kind, valid) = match rest.first() {
+        Some(b'N') => (NumberKind::Big, word == 1),
+        Some(b'x' | b'X') => {
+            let zero = matches!(digits, "0" | "-0");
+            (NumberKind::Hex, zero && word > 1 && rest[1..word].iter().all(u8::is_ascii_hexdigit))
+        }
+        Some(b'r' | b'R') => {
+            let radix = digits.trim_start_matches('-').parse::<u32>().unwrap_or(0);
+            let valid = (2..=36).contains(&radix)
+                && word > 1
+                && rest[1..word].iter().all(|&b| char::from(b).is_digit(radix));
+            (NumberKind::Radix, valid)
+        }
+        _ => return NumberKind::Integer,
+    };
+    if !valid {
+        return NumberKind::Integer;
+    }
+    lex.bump(word);
+    kind
+}
+
+/// `+5` is a number where a word begins (`1+5` is not such a place), and only if all of the word is one.
+fn positive(lex: &mut Lexer<'_, Token>) -> NameKind {
+    let Some(digits) = lex.slice().strip_prefix('+') else { return NameKind::Name };
+    if !digits.starts_with(|c: char| c.is_ascii_digit()) {
+        return NameKind::Name;
+    }
+    let start = lex.span().start;
+    if start > 0 && is_name_byte(lex.source().as_bytes()[start - 1]) {
+        return NameKind::Name;
+    }
+    if digits.bytes().all(|b| b.is_ascii_digit()) {
+        return NameKind::PlusInteger;
+    }
+    let well_formed = digits.bytes().all(|b| b.is_ascii_digit() || b"eE.+-".contains(&b))
+        && digits.ends_with(|c: char| c.is_ascii_digit())
+        && !digits.contains(".e")
+        && digits.parse::<f64>().is_ok();
+    if well_formed { NameKind::PlusFloat } else { NameKind::Name }
+}
+
+fn string(lex: &mut Lexer<'_, Token>) -> Result<Escapes, LexError> {
+    let rest = lex.remainder().as_bytes();
+    let mut escapes = Escapes::None;
+    let mut at = 0;
+    loop {
+        match rest.get(at) {
+            None => break,
+            Some(b'"') => {
+                lex.bump(at + 1);
+                return Ok(escapes);
+            }
+            Some(b'\\') => {
+                escapes = Escapes::Some;
+                match rest.get(at + 1) {
+                    None | Some(b'\n' | b'\r') => break,
+                    // The second byte of a pair may begin a character of several bytes: its tail is neither quote nor backslash.
+                    Some(_) => at += 2,
+                }
+            }
+            Some(_) => at += 1,
+        }
+    }
+    let stopped = lex.span().end + at;
+    // The rest of the text belongs to no token; `failure` looks at it once more.
+    lex.bump(rest.len());
+    Err(LexError::UnclosedString(stopped as u32))
+}
+
+/// The names of characters.
+pub(crate) const CHARACTER_NAMES: [(&str, &str); 6] = [
+    ("newline", "\n"),
+    ("space", " "),
+    ("tab", "\t"),
+    ("return", "\r"),
+    ("backspace", "\u{8}"),
+    ("formfeed", "\u{c}"),
+];
+
+fn character(lex: &mut Lexer<'_, Token>) -> Result<(), LexError> {
+    let rest = lex.remainder();
+    let Some(first) = rest.chars().next() else { return Err(LexError::InvalidChar(lex.span().end as u32)) };
+    let length = if let Some((name, _)) = CHARACTER_NAMES.iter().find(|(name, _)| rest.starts_with(name)) {
+        name.len()
+    } else if first == 'u' && rest.len() >= 5 && rest.as_bytes()[1..5].iter().all(u8::is_ascii_hexdigit) {
+        5
+    } else {
+        first.len_utf8()
+    };
+    lex.bump(length);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<&str> {
+        Token::lexer(text).spanned().map(|(_, span)| &text[span]).collect()
+    }
+
+    #[test]
+    fn nothing_but_the_rules_separates_tokens() {
+        assert_eq!(words("[:a:b]"), ["[", ":a", ":b", "]"]);
+        assert_eq!(words("(str:a)"), ["(", "str", ":a", ")"]);
+        assert_eq!(words(r#""a""b""#), ["\"a\"", "\"b\""]);
+        assert_eq!(words("12abc"), ["12", "abc"]);
+        assert_eq!(words("-1abc --1 -x -"), ["-1", "abc", "--1", "-x", "-"]);
+        assert_eq!(words("1. .5 1e 1e5 1.5e-3x"), ["1", ".", ".5", "1", "e", "1e5", "1.5e-3", "x"]);
+        assert_eq!(words("1/2 a/b/c 1'a"), ["1", "/2", "a/b/c", "1", "'a"]);
+        assert_eq!(words("'-1 '- '-> '-' #'x"), ["'-1", "'-", "'->", "'-'", "#'x"]);
+        assert_eq!(words("\\newlinex \\ab \\( \\  \\,"), ["\\newline", "x", "\\a", "b", "\\(", "\\ ", "\\,"]);
+        assert_eq!(words("a ; (b\n c"), ["a", "c"]);
+    }
+
+    #[test]
+    fn spellings_of_numbers() {
+        let kinds = |text| Token::lexer(text).map(|t| t.expect("a token")).collect::<Vec<_>>();
+        use {NameKind::*, NumberKind::*};
+        assert_eq!(kinds("0x1F"), [Token::Number(Hex)]);
+        assert_eq!(kinds("-36rZZ"), [Token::Number(Radix)]);
+        assert_eq!(kinds("12N"), [Token::Number(Big)]);
+        assert_eq!(kinds("0xZZ"), [Token::Number(Integer), Token::Name(Name)]);
+        assert_eq!(kinds("1x10"), [Token::Number(Integer), Token::Name(Name)]);
+        assert_eq!(kinds("12Nx"), [Token::Number(Integer), Token::Name(Name)]);
+        assert_eq!(kinds("+5"), [Token::Name(PlusInteger)]);
+        assert_eq!(kinds("+5.5e3"), [Token::Name(PlusFloat)]);
+        assert_eq!(kinds("+5x"), [Token::Name(Name)]);
+        assert_eq!(kinds("1+5"), [Token::Number(Integer), Token::Name(Name)]);
+        assert_eq!(kinds("2rx"), [Token::Number(Integer), Token::Name(Name)]);
+    }
+
+    #[test]
+    fn strings_end_at_their_quote_or_report_where_they_stop() {
+        let one = |text| Token::lexer(text).next();
+        assert_eq!(one(r#""a\"b""#), Some(Ok(Token::Str(Escapes::Some))));
+        assert_eq!(one("\"a\nb\""), Some(Ok(Token::Str(Escapes::None))));
+        assert_eq!(one("\"abc\\"), Some(Err(LexError::UnclosedString(4))));
+        assert_eq!(one("\"a\\\nb\""), Some(Err(LexError::UnclosedString(2))));
+        assert_eq!(one("#\"abc"), Some(Err(LexError::UnclosedString(5))));
+        assert_eq!(one("\"é\\é\""), Some(Ok(Token::Str(Escapes::Some))));
+    }
+
+    #[test]
+    fn white_space_is_ascii_and_has_no_form_feed() {
+        for text in ["\u{c}", "\u{b}", "\u{a0}", "\u{feff}", "\u{200b}", "\0", "$", "λ", "~", "^", "`", "@"]
+        {
+            assert_eq!(Token::lexer(text).next(), Some(Err(LexError::Unexpected)), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_two_bytes() {
+        assert_eq!(size_of::<Token>(), 2);
+    }
+}

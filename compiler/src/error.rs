@@ -2,63 +2,9 @@
 
 use std::fmt;
 
+pub use ptc_vm::Reason;
+
 use crate::source::{Position, Span, excerpt};
-
-/// Why a program was refused before it ran: the *reason* words of phases 1 to 6.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Reason {
-    /// The text is longer than the limit.
-    ProgramTooLarge,
-    /// The text is not a sequence of forms.
-    ParseError,
-    /// Too many distinct names.
-    SymbolLimitExceeded,
-    /// A special form has the wrong shape.
-    InvalidForm,
-    /// A special form has the wrong number of parts.
-    InvalidArity,
-    /// `cond` with an odd number of parts.
-    InvalidCondForm,
-    /// A threading form has the wrong shape.
-    InvalidThreadForm,
-    /// Something that cannot be bound stands in a binding position.
-    UnsupportedPattern,
-    /// `%` outside `#( … )`, or one that does not exist.
-    InvalidPlaceholder,
-    /// Two keys or elements of a literal are equal as forms.
-    DuplicateKey,
-    /// A name that nothing defines.
-    UnboundVar,
-    /// A tool that is not registered.
-    UnknownTool,
-}
-
-impl Reason {
-    /// The word that hosts report.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ProgramTooLarge => "program_too_large",
-            Self::ParseError => "parse_error",
-            Self::SymbolLimitExceeded => "symbol_limit_exceeded",
-            Self::InvalidForm => "invalid_form",
-            Self::InvalidArity => "invalid_arity",
-            Self::InvalidCondForm => "invalid_cond_form",
-            Self::InvalidThreadForm => "invalid_thread_form",
-            Self::UnsupportedPattern => "unsupported_pattern",
-            Self::InvalidPlaceholder => "invalid_placeholder",
-            Self::DuplicateKey => "duplicate_key",
-            Self::UnboundVar => "unbound_var",
-            Self::UnknownTool => "unknown_tool",
-        }
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
 
 /// A program that was refused before it ran. One word wide.
 ///
@@ -138,6 +84,14 @@ impl fmt::Display for CompileError {
 }
 
 impl std::error::Error for CompileError {}
+
+impl From<CompileError> for ptc_vm::Error {
+    fn from(error: CompileError) -> Self {
+        let at = error.position();
+        let position = ptc_vm::error::Position { line: at.line, column: at.column };
+        ptc_vm::Error::verbatim(error.0.reason, error.0.message).at(Some(position))
+    }
+}
 
 /// What the phases inside the crate return.
 pub(crate) type Result<T> = std::result::Result<T, CompileError>;

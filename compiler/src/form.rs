@@ -5,7 +5,9 @@
 
 use std::borrow::Cow;
 use std::ops::Index;
+use std::sync::LazyLock;
 
+use ahash::RandomState;
 use num_bigint::BigInt;
 
 use crate::names::{Name, Names};
@@ -186,6 +188,39 @@ impl<'s> Forms<'s> {
                     && self[a].chunks_exact(2).all(|x| self[b].chunks_exact(2).any(|y| entry(x, y)))
             }
             _ => false,
+        }
+    }
+}
+
+impl Forms<'_> {
+    /// A hash that agrees with [`equal`](Self::equal). Differs from process to process.
+    pub fn hash(&self, form: Form) -> u64 {
+        static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+        use FormKind::*;
+        let items = |items: Items| self[items].iter().map(|&item| self.hash(item));
+        match form.kind {
+            Nil => KEYS.hash_one(0u8),
+            Bool(b) => KEYS.hash_one((1u8, b)),
+            Int(n) => KEYS.hash_one((2u8, n)),
+            BigInt(n) => KEYS.hash_one((3u8, self.big(n))),
+            Float(f) => KEYS.hash_one((4u8, (f + 0.0).to_bits())),
+            SpecialFloat(f) => KEYS.hash_one((5u8, f.is_nan(), f > 0.0)),
+            Str(s) => KEYS.hash_one((6u8, self.string(s))),
+            Keyword(name) => KEYS.hash_one((7u8, name)),
+            Symbol(name) => KEYS.hash_one((8u8, name)),
+            QuotedSymbol(name) => KEYS.hash_one((9u8, name)),
+            Qualified { namespace, name } => KEYS.hash_one((10u8, namespace, name)),
+            History(n) => KEYS.hash_one((11u8, n)),
+            List(run) => KEYS.hash_one((12u8, items(run).collect::<Vec<_>>())),
+            Vector(run) => KEYS.hash_one((13u8, items(run).collect::<Vec<_>>())),
+            Quoted(run) => KEYS.hash_one((14u8, items(run).collect::<Vec<_>>())),
+            Set(run) => KEYS.hash_one((15u8, items(run).fold(0, u64::wrapping_add))),
+            Map(run) => {
+                let entry = |pair: &[Form]| KEYS.hash_one((self.hash(pair[0]), self.hash(pair[1])));
+                KEYS.hash_one((16u8, self[run].chunks_exact(2).map(entry).fold(0, u64::wrapping_add)))
+            }
+            Regex(n) | Threaded(n) => KEYS.hash_one((17u8, n)),
+            ShortFn(_) => KEYS.hash_one((18u8, form.span.start)),
         }
     }
 }

@@ -1,0 +1,169 @@
+//! Names in value position and calls.
+
+use super::namespaces;
+use super::{Analyzer, FreeName};
+use crate::ast::{Node, NodeId};
+use crate::error::{CompileError, Result};
+use crate::form::{Form, FormKind, Items};
+use crate::names::Name;
+use crate::source::Span;
+use ptc_vm::builtins::{BuiltinId, Native, registry};
+
+/// What a qualified name means.
+enum Qualified {
+    Data,
+    Tool,
+    Budget,
+    Builtin(BuiltinId),
+}
+
+impl Analyzer<'_, '_> {
+    /// A name in value position.
+    pub(super) fn symbol(&mut self, name: Name, span: Span) -> Result<Node> {
+        if self.text(name).starts_with('%') {
+            return self.placeholder(name, span);
+        }
+        Ok(self.lexical(name).unwrap_or_else(|| self.global(name, span)))
+    }
+
+    /// A name that is not lexical. Names that nothing certainly defines are noted for phase 5.
+    pub(super) fn global(&mut self, name: Name, span: Span) -> Node {
+        if !self.is_bound_globally(name) {
+            let in_function = self.scope.in_function();
+            self.free.push(FreeName { name, span, in_function });
+        }
+        Node::Global(name)
+    }
+
+    /// Whether a name that is not lexical certainly has a value here. Methods are looked at when they are called.
+    pub(super) fn is_bound_globally(&mut self, name: Name) -> bool {
+        self.names[name.index()].defined > 0
+            || self.text(name).starts_with('.')
+            || self.builtin_value(name).is_some()
+    }
+
+    /// The builtin that a name is in value position. Most special forms have no value.
+    pub(super) fn builtin_value(&mut self, name: Name) -> Option<BuiltinId> {
+        let known = self.known(name);
+        let is_value = known.special.is_none() || matches!(self.text(name), "apply" | "juxt");
+        known.builtin.filter(|_| is_value)
+    }
+
+    /// `namespace/name` in value position.
+    pub(super) fn qualified_value(&mut self, namespace: Name, name: Name, span: Span) -> Result<Node> {
+        Ok(match self.qualified(namespace, name, span)? {
+            Qualified::Data => Node::Data(name),
+            Qualified::Tool => self.tool(name, span),
+            Qualified::Budget => Node::Budget,
+            Qualified::Builtin(id) => Node::Builtin(id),
+        })
+    }
+
+    fn qualified(&mut self, namespace: Name, name: Name, span: Span) -> Result<Qualified> {
+        let (prefix, member) = (self.text(namespace), self.text(name));
+        match prefix {
+            "data" => return Ok(Qualified::Data),
+            "tool" => return Ok(Qualified::Tool),
+            "budget" if member == "remaining" => return Ok(Qualified::Budget),
+            "budget" => {
+                let text = format!("Unknown budget function: budget/{member}. Available: budget/remaining");
+                return Err(CompileError::form(span, text));
+            }
+            _ => {}
+        }
+        match namespaces::member(prefix, member) {
+            Some(id) => Ok(Qualified::Builtin(id)),
+            None => Err(CompileError::form(span, namespaces::not_available(prefix, member))),
+        }
+    }
+
+    fn tool(&mut self, name: Name, span: Span) -> Node {
+        // These two come with upstreams and are checked when they are called.
+        if !matches!(self.text(name), "call" | "servers") {
+            self.tools.push(FreeName { name, span, in_function: false });
+        }
+        Node::Tool(name)
+    }
+
+    /// A call: a list that is no special form.
+    pub(super) fn call(&mut self, head: Form, arguments: Items, span: Span) -> Result<NodeId> {
+        let callee = match head.kind {
+            FormKind::Symbol(name) if !self.text(name).starts_with('%') => match self.lexical(name) {
+                Some(node) => self.ast.add(node, head.span),
+                None => {
+                    self.global(name, head.span);
+                    let arguments = self.values(arguments)?;
+                    return Ok(self.ast.add(Node::CallGlobal { name, arguments }, span));
+                }
+            },
+            FormKind::Qualified { namespace, name } => {
+                let callee = self.qualified_callee(namespace, name, head.span, arguments)?;
+                if arguments.is_empty() && is_constant(callee) {
+                    // `(Double/NaN)` and `(budget/remaining)` are what they are without parentheses.
+                    return Ok(self.ast.add(callee, span));
+                }
+                self.ast.add(callee, head.span)
+            }
+            FormKind::List(items) if items.is_empty() => {
+                return Err(CompileError::form(head.span, "Empty list is not a valid expression"));
+            }
+            _ => self.expr(head, false)?,
+        };
+        let arguments = self.values(arguments)?;
+        Ok(self.ast.add(Node::Call { callee, arguments }, span))
+    }
+
+    fn qualified_callee(
+        &mut self,
+        namespace: Name,
+        name: Name,
+        span: Span,
+        arguments: Items,
+    ) -> Result<Node> {
+        let (prefix, member) = (self.text(namespace), self.text(name));
+        match prefix {
+            "data" => return Err(CompileError::form(span, namespaces::unknown("data"))),
+            "mcp" => {
+                let text = format!("Unknown mcp function: mcp/{member}. Available: tool/servers");
+                return Err(CompileError::form(span, text));
+            }
+            "tool" if member == "servers" && !arguments.is_empty() => {
+                return Err(CompileError::arity(span, "(tool/servers) takes no arguments"));
+            }
+            "budget" if member == "remaining" && !arguments.is_empty() => {
+                return Err(CompileError::arity(span, "(budget/remaining) takes no arguments"));
+            }
+            _ => {}
+        }
+        self.qualified_value(namespace, name, span)
+    }
+
+    /// A call of a builtin that no definition can replace.
+    pub(super) fn builtin_call(
+        &mut self,
+        name: &str,
+        arguments: Items,
+        head: Span,
+        span: Span,
+    ) -> Result<NodeId> {
+        let callee = self.builtin(name, head)?;
+        let arguments = self.values(arguments)?;
+        Ok(self.ast.add(Node::Call { callee, arguments }, span))
+    }
+
+    /// A builtin as a value that no definition can replace.
+    pub(super) fn builtin(&mut self, name: &str, span: Span) -> Result<NodeId> {
+        match registry().id(name) {
+            Some(id) => Ok(self.ast.add(Node::Builtin(id), span)),
+            None => Err(CompileError::form(span, format!("{name} is not available"))),
+        }
+    }
+}
+
+fn is_constant(node: Node) -> bool {
+    match node {
+        Node::Budget => true,
+        Node::Builtin(id) => matches!(registry().get(id).native, Native::Constant(_)),
+        _ => false,
+    }
+}

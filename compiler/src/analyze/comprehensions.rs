@@ -1,0 +1,137 @@
+//! `for`, `doseq`, `dotimes`.
+
+use super::Analyzer;
+use crate::ast::{Comprehension, Level, Modifier, Node, NodeId, Run};
+use crate::error::{CompileError, Result};
+use crate::form::{Form, FormKind, Items};
+use crate::source::Span;
+use crate::special::Special;
+
+impl Analyzer<'_, '_> {
+    pub(super) fn comprehension(&mut self, special: Special, items: Items, span: Span) -> Result<NodeId> {
+        let word = if special == Special::For { "for" } else { "doseq" };
+        let [Form { kind: FormKind::Vector(bindings), span: at }, ..] = self.forms[items] else {
+            return Err(CompileError::arity(span, format!("expected ({word} [bindings] body ...)")));
+        };
+        if items.len() == 1 {
+            let text = match special {
+                Special::For => "for requires at least one body expression",
+                _ => "doseq requires at least one body expression, missing body",
+            };
+            return Err(CompileError::arity(span, text));
+        }
+        if bindings.is_empty() {
+            return Err(CompileError::form(at, "for/doseq requires at least one binding pair"));
+        }
+        let mark = self.scope.mark();
+        let defined = self.defined.len();
+        let whole = self.round();
+        let mut levels = Vec::new();
+        let mut rounds = Vec::new();
+        let mut i = 0;
+        while i < bindings.len() {
+            let (pattern, level) = (self.forms.at(bindings, i), bindings.skip(i + 1));
+            self.check_pair(pattern, level, word)?;
+            let collection = self.expr(self.forms.at(level, 0), false)?;
+            rounds.push(self.round());
+            let pattern = self.pattern(pattern)?;
+            i += 2;
+            let mut modifiers = Vec::new();
+            while i < bindings.len() {
+                let FormKind::Keyword(name) = self.forms.at(bindings, i).kind else { break };
+                modifiers.push(self.modifier(self.text(name), bindings.skip(i))?);
+                i += 2;
+            }
+            levels.push(Level { pattern, collection, modifiers, reads: Run::default() });
+        }
+        let body = self.body(items.skip(1), false, span)?;
+        for (level, round) in levels.iter_mut().zip(rounds) {
+            level.reads = self.reads_from_outside(round);
+        }
+        let reads = self.reads_from_outside(whole);
+        self.forget_definitions(defined);
+        self.unbind(mark);
+        let collects = special == Special::For;
+        self.ast.comprehensions.push(Comprehension { collects, levels, body, reads });
+        Ok(self.ast.add(Node::For(self.ast.comprehensions.len() as u32 - 1), span))
+    }
+
+    /// Checks what stands where a pair should begin.
+    fn check_pair(&self, pattern: Form, rest: Items, word: &str) -> Result<()> {
+        if let FormKind::Keyword(_) = pattern.kind {
+            let text = format!(
+                "expected a binding symbol, got keyword {}. Keywords like :when/:let/:while must follow a binding pair",
+                self.shown(pattern)
+            );
+            return Err(CompileError::form(pattern.span, text));
+        }
+        let Some(collection) = self.forms[rest].first() else {
+            let text = "for/doseq bindings require pairs, got trailing element";
+            return Err(CompileError::form(pattern.span, text));
+        };
+        let kind = match collection.kind {
+            FormKind::Int(_) | FormKind::BigInt(_) | FormKind::Float(_) | FormKind::SpecialFloat(_) => {
+                "number"
+            }
+            FormKind::Keyword(_) => "keyword",
+            _ => return Ok(()),
+        };
+        let text = format!(
+            "{word} binding '{}' expected a collection, got: {} ({kind})",
+            self.shown(pattern),
+            self.shown(*collection)
+        );
+        Err(CompileError::arity(collection.span, text))
+    }
+
+    fn modifier(&mut self, name: &str, items: Items) -> Result<Modifier> {
+        let keyword = self.forms.at(items, 0);
+        if !matches!(name, "when" | "while" | "let") {
+            let text = format!("unknown modifier :{name} in for/doseq. Known: :when, :let, :while");
+            return Err(CompileError::form(keyword.span, text));
+        }
+        let Some(&value) = self.forms[items].get(1) else {
+            return Err(CompileError::form(keyword.span, format!("modifier :{name} requires a value")));
+        };
+        match name {
+            "when" => Ok(Modifier::When(self.expr(value, false)?)),
+            "while" => Ok(Modifier::While(self.expr(value, false)?)),
+            _ => {
+                if !matches!(value.kind, FormKind::Vector(_)) {
+                    let quote = matches!(value.kind, FormKind::Symbol(_));
+                    let shown = self.shown(value);
+                    let shown = if quote { format!("symbol '{shown}'") } else { shown };
+                    let text = format!(":let modifier requires a vector of bindings, got: {shown}");
+                    return Err(CompileError::form(value.span, text));
+                }
+                Ok(Modifier::Let(self.let_bindings(value)?))
+            }
+        }
+    }
+
+    /// `(dotimes [name count] body …)`: a `doseq` over the numbers below the count.
+    pub(super) fn dotimes(&mut self, items: Items, span: Span) -> Result<NodeId> {
+        let shape = || CompileError::arity(span, "expected (dotimes [name count] body ...)");
+        let [Form { kind: FormKind::Vector(pair), .. }, ..] = self.forms[items] else { return Err(shape()) };
+        let [pattern @ Form { kind: FormKind::Symbol(_), .. }, count] = self.forms[pair] else {
+            return Err(shape());
+        };
+        let defined = self.defined.len();
+        let whole = self.round();
+        let callee = self.builtin("range", count.span)?;
+        let count_node = self.expr(count, false)?;
+        let arguments = self.list([count_node]);
+        let collection = self.ast.add(Node::Call { callee, arguments }, count.span);
+        let mark = self.scope.mark();
+        let round = self.round();
+        let pattern = self.pattern(pattern)?;
+        let body = self.body(items.skip(1), false, span)?;
+        let level_reads = self.reads_from_outside(round);
+        let reads = self.reads_from_outside(whole);
+        self.forget_definitions(defined);
+        self.unbind(mark);
+        let level = Level { pattern, collection, modifiers: Vec::new(), reads: level_reads };
+        self.ast.comprehensions.push(Comprehension { collects: false, levels: vec![level], body, reads });
+        Ok(self.ast.add(Node::For(self.ast.comprehensions.len() as u32 - 1), span))
+    }
+}

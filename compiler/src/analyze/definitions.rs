@@ -1,0 +1,100 @@
+//! `def`, `defonce`, `defn`, `declare`.
+
+use super::Analyzer;
+use crate::ast::{Definition, Node, NodeId};
+use crate::error::{CompileError, Result};
+use crate::form::{Form, FormKind, Items};
+use crate::names::Name;
+use crate::source::Span;
+use crate::special::Special;
+
+impl Analyzer<'_, '_> {
+    pub(super) fn def(&mut self, special: Special, items: Items, span: Span) -> Result<NodeId> {
+        let word = if special == Special::Defonce { "defonce" } else { "def" };
+        let shape = || format!("expected ({word} name value) or ({word} name docstring value)");
+        let (doc, value) = match self.forms[items] {
+            [_] => {
+                let text = format!("expected ({word} name value), got ({word} name) without value");
+                return Err(CompileError::arity(span, text));
+            }
+            [_, value] => (None, value),
+            [_, Form { kind: FormKind::Str(doc), .. }, value] => (Some(doc), value),
+            _ => return Err(CompileError::arity(span, shape())),
+        };
+        let name = self.defined_name(self.forms.at(items, 0), word)?;
+        self.define(name);
+        let value = self.expr(value, false)?;
+        self.add_definition(Definition { name, value, doc, once: special == Special::Defonce, span })
+    }
+
+    pub(super) fn defn(&mut self, items: Items, span: Span) -> Result<NodeId> {
+        let shape = || CompileError::arity(span, "expected (defn name [params] body)");
+        if items.len() < 2 {
+            return Err(shape());
+        }
+        let name = self.defined_name(self.forms.at(items, 0), "defn")?;
+        let mut rest = items.skip(1);
+        let mut doc = None;
+        if let FormKind::Str(text) = self.forms.at(rest, 0).kind {
+            doc = Some(text);
+            rest = rest.skip(1);
+        }
+        if rest.is_empty() {
+            return Err(shape());
+        }
+        self.define(name);
+        let value = self.defn_function(name, rest, span)?;
+        self.add_definition(Definition { name, value, doc, once: false, span })
+    }
+
+    fn add_definition(&mut self, definition: Definition) -> Result<NodeId> {
+        self.ast.definitions.push(definition);
+        let index = self.ast.definitions.len() as u32 - 1;
+        Ok(self.ast.add(Node::Def(index), definition.span))
+    }
+
+    /// `(declare name …)`: the names are legal from here on; their value is still to come.
+    pub(super) fn declare(&mut self, items: Items, span: Span) -> Result<NodeId> {
+        let mut node = Node::Nil;
+        for i in 0..items.len() {
+            let name = self.defined_name(self.forms.at(items, i), "declare")?;
+            self.define(name);
+            node = Node::Var(name);
+        }
+        Ok(self.ast.add(node, span))
+    }
+
+    /// Notes that a name is certainly defined from here on, its own value included.
+    fn define(&mut self, name: Name) {
+        self.shadows_builtin |= self.known(name).builtin.is_some();
+        self.names[name.index()].defined += 1;
+        self.defined.push(name);
+    }
+
+    fn defined_name(&self, form: Form, word: &str) -> Result<Name> {
+        match form.kind {
+            FormKind::Symbol(name) => {
+                self.refuse_placeholder(name, form.span)?;
+                Ok(name)
+            }
+            FormKind::Qualified { namespace, .. } => {
+                let shown = self.shown(form);
+                let text = match self.text(namespace) {
+                    protected @ ("tool" | "data" | "budget") => format!(
+                        "cannot define {shown}: {protected}/ is a protected namespace. Define unqualified names in the \
+                         user namespace instead."
+                    ),
+                    _ => format!(
+                        "qualified definitions are not supported: cannot define {shown}. Define unqualified names in the \
+                         user namespace instead."
+                    ),
+                };
+                Err(CompileError::form(form.span, text))
+            }
+            _ => {
+                let text = format!("{word} name must be a symbol, got: {}", self.shown(form));
+                Err(CompileError::form(form.span, text))
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! `apropos dir doc meta ns-publics ns-name all-ns source`.
+
+use super::Analyzer;
+use crate::ast::{Node, NodeId};
+use crate::error::{CompileError, Result};
+use crate::form::{Form, FormKind, Items};
+use crate::source::Span;
+use crate::special::Special;
+
+impl Analyzer<'_, '_> {
+    pub(super) fn discovery(&mut self, special: Special, items: Items, span: Span) -> Result<NodeId> {
+        let got = items.len();
+        let (name, counts, shape) = match special {
+            Special::Apropos => {
+                ("apropos", 1..=2, format!("(apropos query) or (apropos query opts) — got {got} args"))
+            }
+            Special::Dir => ("dir", 1..=2, format!("(dir server) or (dir server opts) — got {got} args")),
+            Special::Doc => ("doc", 1..=1, format!("(doc tool-ref) requires exactly 1 argument, got {got}")),
+            Special::Meta => {
+                ("meta", 1..=1, format!("(meta tool-ref) requires exactly 1 argument, got {got}"))
+            }
+            Special::NsPublics => (
+                "ns-publics",
+                1..=1,
+                format!("(ns-publics namespace) requires exactly 1 argument, got {got}"),
+            ),
+            Special::NsName => {
+                ("ns-name", 1..=1, format!("(ns-name namespace) requires exactly 1 argument, got {got}"))
+            }
+            Special::Source => {
+                ("source", 1..=1, format!("(source ref) requires exactly 1 argument, got {got}"))
+            }
+            _ => ("all-ns", 0..=0, "(all-ns) takes no arguments".to_owned()),
+        };
+        if !counts.contains(&got) {
+            return Err(CompileError::arity(span, shape));
+        }
+        let callee = self.builtin(name, span)?;
+        let mut nodes = super::Nodes::new();
+        for i in 0..got {
+            let form = self.forms.at(items, i);
+            nodes.push(match special {
+                Special::Apropos => self.expr(form, false)?,
+                _ if i == 0 => self.reference(form)?,
+                _ => self.expr(form, false)?,
+            });
+        }
+        let arguments = self.list(nodes);
+        Ok(self.ast.add(Node::Call { callee, arguments }, span))
+    }
+
+    /// A bare name as a reference means the quoted name (language.md 11).
+    fn reference(&mut self, form: Form) -> Result<NodeId> {
+        match form.kind {
+            FormKind::Symbol(name) if !self.text(name).starts_with('%') => {
+                Ok(self.ast.add(Node::Symbol(name), form.span))
+            }
+            FormKind::Qualified { .. } => self.quoted(form),
+            _ => self.expr(form, false),
+        }
+    }
+}

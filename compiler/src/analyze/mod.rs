@@ -1,0 +1,332 @@
+//! Forms to core forms: special forms are checked and expanded, names are resolved, patterns are taken apart.
+//!
+//! One pass over the forms. It recurses as deep as the text is nested (at most 65), plus one level for each special form
+//! among the steps of a `->`, which has its own limit.
+
+mod bindings;
+mod calls;
+mod case;
+mod comprehensions;
+mod conditionals;
+mod control;
+mod definitions;
+mod discovery;
+mod functions;
+mod literals;
+mod namespaces;
+mod patterns;
+mod scope;
+mod short_fn;
+mod threading;
+
+use crate::ast::{Ast, Node, NodeId, Run};
+use crate::error::{CompileError, Reason, Result};
+use crate::form::{Form, FormKind, Forms, Items};
+use crate::names::Name;
+use crate::source::{Span, excerpt};
+use crate::special::{self, Known, Shadowing, Special};
+use scope::Scope;
+use smallvec::SmallVec;
+use threading::Threaded;
+
+/// How deep core forms may be nested: the 65 levels of the reader, and as many special forms in threads.
+const MAX_DEPTH: u32 = 130;
+
+/// A name that the program uses but does not certainly define before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FreeName {
+    /// The name.
+    pub name: Name,
+    /// Its first use.
+    pub span: Span,
+    in_function: bool,
+}
+
+/// What analysis makes of a program.
+#[derive(Debug, Default)]
+pub struct Analysis {
+    /// The core forms.
+    pub ast: Ast,
+    /// Names that the namespace must have, by first use.
+    pub requires: Vec<FreeName>,
+    /// Tools that are called or referred to, by first use.
+    pub tools: Vec<FreeName>,
+    /// Whether a definition takes the name of a builtin.
+    pub shadows_builtin: bool,
+}
+
+/// Analyses a program (phase 4), and finds its free names (for phases 5 and 6).
+///
+/// # Errors
+/// The first fault in source order; `cond`, `case` and `condp` look at their last clause first.
+pub fn analyze<'s>(source: &'s str, forms: &mut Forms<'s>) -> Result<Analysis> {
+    let program = forms.program();
+    let mut analyzer = Analyzer::new(source, forms);
+    analyzer.program(program)?;
+    Ok(analyzer.finish())
+}
+
+/// What a name means at the current place.
+#[derive(Clone, Copy, Debug, Default)]
+struct NameState {
+    /// Index of its innermost binding in [`Scope`], plus one.
+    binding: u32,
+    /// How many definitions of it certainly run before this place.
+    defined: u32,
+    /// Whether the whole program certainly defines or declares it.
+    top_level: bool,
+    /// Filled in on first use.
+    known: Option<Known>,
+}
+
+struct Analyzer<'a, 's> {
+    source: &'s str,
+    forms: &'a mut Forms<'s>,
+    ast: Ast,
+    names: Vec<NameState>,
+    scope: Scope,
+    /// Names defined so far on the current path, to be forgotten where the path ends.
+    defined: Vec<Name>,
+    free: Vec<FreeName>,
+    tools: Vec<FreeName>,
+    threaded: Vec<Threaded>,
+    depth: u32,
+    shadows_builtin: bool,
+}
+
+type Nodes = SmallVec<[NodeId; 8]>;
+
+impl<'a, 's> Analyzer<'a, 's> {
+    fn new(source: &'s str, forms: &'a mut Forms<'s>) -> Self {
+        let names = vec![NameState::default(); forms.names.len()];
+        Self {
+            source,
+            forms,
+            ast: Ast::default(),
+            names,
+            scope: Scope::default(),
+            defined: Vec::new(),
+            free: Vec::new(),
+            tools: Vec::new(),
+            threaded: Vec::new(),
+            depth: 0,
+            shadows_builtin: false,
+        }
+    }
+
+    fn program(&mut self, items: Items) -> Result<()> {
+        self.scope.enter_function(0);
+        self.ast.captures.push(Vec::new());
+        let mut nodes = Nodes::new();
+        for i in 0..items.len() {
+            nodes.push(self.flow(self.forms.at(items, i), false)?);
+        }
+        for &name in &self.defined {
+            self.names[name.index()].top_level = true;
+        }
+        self.ast.program = self.list(nodes);
+        self.ast.program_locals = self.scope.leave_function().locals;
+        Ok(())
+    }
+
+    fn finish(self) -> Analysis {
+        let names = &self.names;
+        let mut requires = self.free;
+        // A function body may use what the program defines further down (ruling 15).
+        requires.retain(|free| !(free.in_function && names[free.name.index()].top_level));
+        first_uses(&mut requires);
+        let mut tools = self.tools;
+        first_uses(&mut tools);
+        Analysis { ast: self.ast, requires, tools, shadows_builtin: self.shadows_builtin }
+    }
+
+    /// Analyses a form. What it defines is certain only inside it.
+    fn expr(&mut self, form: Form, tail: bool) -> Result<NodeId> {
+        let mark = self.defined.len();
+        let node = self.flow(form, tail);
+        self.forget_definitions(mark);
+        node
+    }
+
+    fn forget_definitions(&mut self, mark: usize) {
+        for name in self.defined.drain(mark..) {
+            self.names[name.index()].defined -= 1;
+        }
+    }
+
+    /// Analyses a form whose definitions hold for what follows it. `tail`: `recur` may stand here.
+    fn flow(&mut self, form: Form, tail: bool) -> Result<NodeId> {
+        let node = match form.kind {
+            FormKind::Nil => Node::Nil,
+            FormKind::Bool(b) => Node::Bool(b),
+            FormKind::Int(n) => Node::Int(n),
+            FormKind::BigInt(n) => Node::BigInt(n),
+            FormKind::Float(f) | FormKind::SpecialFloat(f) => Node::Float(f),
+            FormKind::Str(s) => Node::Str(s),
+            FormKind::Regex(s) => Node::Regex(s),
+            FormKind::Keyword(name) => Node::Keyword(name),
+            FormKind::QuotedSymbol(name) => Node::Symbol(name),
+            FormKind::History(n) => Node::History(n),
+            FormKind::Symbol(name) => self.symbol(name, form.span)?,
+            FormKind::Qualified { namespace, name } => self.qualified_value(namespace, name, form.span)?,
+            FormKind::List(items) => return self.nested(form, |this| this.list_form(form, items, tail)),
+            FormKind::Vector(items) => return self.nested(form, |this| this.vector(items, form.span)),
+            FormKind::Map(items) => return self.nested(form, |this| this.map(items, form.span)),
+            FormKind::Set(items) => return self.nested(form, |this| this.set(items, form.span)),
+            FormKind::ShortFn(items) => return self.nested(form, |this| this.short_fn(items, form.span)),
+            FormKind::Quoted(items) => return self.quoted(self.forms.at(items, 0)),
+            FormKind::Threaded(index) => {
+                return self.nested(form, |this| this.threaded_value(index, form.span));
+            }
+        };
+        Ok(self.ast.add(node, form.span))
+    }
+
+    /// Counts a level of nesting.
+    fn nested(&mut self, form: Form, inner: impl FnOnce(&mut Self) -> Result<NodeId>) -> Result<NodeId> {
+        if self.depth >= MAX_DEPTH {
+            let text = format!("special forms inside each other exceed a depth of {MAX_DEPTH}");
+            return Err(CompileError::prefixed(Reason::InvalidThreadForm, form.span, text));
+        }
+        self.depth += 1;
+        let node = inner(self);
+        self.depth -= 1;
+        node
+    }
+
+    fn list_form(&mut self, form: Form, items: Items, tail: bool) -> Result<NodeId> {
+        if items.is_empty() {
+            // `()` is the empty vector (ruling 14).
+            let node = Node::Vector { items: Run::default(), constant: true };
+            return Ok(self.ast.add(node, form.span));
+        }
+        let head = self.forms.at(items, 0);
+        match self.special_form(head) {
+            Some(special) => self.special(special, form.span, items.skip(1), tail),
+            None => self.call(head, items.skip(1), form.span),
+        }
+    }
+
+    /// The special form that a list with this head is.
+    fn special_form(&mut self, head: Form) -> Option<Special> {
+        let FormKind::Symbol(name) = head.kind else { return None };
+        let (special, shadowing) = self.known(name).special?;
+        let state = self.names[name.index()];
+        let shadowed = match shadowing {
+            Shadowing::Never => false,
+            Shadowing::Local => state.binding != 0,
+            Shadowing::Definition => state.binding != 0 || state.defined > 0,
+        };
+        (!shadowed).then_some(special)
+    }
+
+    fn special(&mut self, special: Special, span: Span, items: Items, tail: bool) -> Result<NodeId> {
+        match special {
+            Special::Do => self.body(items, tail, span),
+            Special::Comment => Ok(self.ast.add(Node::Nil, span)),
+            Special::Quote => self.quote(items, span),
+            Special::Def | Special::Defonce => self.def(special, items, span),
+            Special::Defn => self.defn(items, span),
+            Special::Declare => self.declare(items, span),
+            Special::If | Special::IfNot => self.if_form(special, items, span, tail),
+            Special::When | Special::WhenNot => self.when(special, items, span, tail),
+            Special::And | Special::Or => self.and_or(special, items, span, tail),
+            Special::Cond => self.cond(items, span, tail),
+            Special::Case => self.case(items, span, tail),
+            Special::Condp => self.condp(items, span, tail),
+            Special::IfLet | Special::IfSome | Special::WhenLet | Special::WhenSome | Special::WhenFirst => {
+                self.conditional_let(special, items, span, tail)
+            }
+            Special::Let => self.let_form(items, span, tail),
+            Special::Loop => self.loop_form(items, span),
+            Special::Recur => self.recur(items, span, tail),
+            Special::Fn => self.fn_form(items, span),
+            Special::Letfn => self.letfn(items, span, tail),
+            Special::ThreadFirst | Special::ThreadLast => self.thread(special, items, span, tail),
+            Special::As => self.as_thread(items, span, tail),
+            Special::CondFirst | Special::CondLast => self.cond_thread(special, items, span),
+            Special::SomeFirst | Special::SomeLast => self.some_thread(special, items, span, tail),
+            Special::Doto => self.doto(items, span),
+            Special::For | Special::Doseq => self.comprehension(special, items, span),
+            Special::Dotimes => self.dotimes(items, span),
+            Special::Return | Special::Fail => self.exit(special, items, span),
+            Special::Task | Special::StepDone | Special::TaskReset => self.journal(special, items, span),
+            Special::Apply | Special::Juxt | Special::Pmap | Special::Pcalls => {
+                self.function_form(special, items, span)
+            }
+            Special::Dot => Err(CompileError::form(
+                span,
+                "(. obj method) syntax is not supported. Use (.method obj) instead.",
+            )),
+            Special::Apropos
+            | Special::Dir
+            | Special::Doc
+            | Special::Meta
+            | Special::NsPublics
+            | Special::NsName
+            | Special::AllNs
+            | Special::Source => self.discovery(special, items, span),
+        }
+    }
+
+    /// Forms in order, as the body of a form that is itself certain to run.
+    fn body(&mut self, items: Items, tail: bool, span: Span) -> Result<NodeId> {
+        match items.len() {
+            0 => return Ok(self.ast.add(Node::Nil, span)),
+            1 => return self.flow(self.forms.at(items, 0), tail),
+            _ => {}
+        }
+        let mut nodes = Nodes::new();
+        for i in 0..items.len() {
+            nodes.push(self.flow(self.forms.at(items, i), tail && i + 1 == items.len())?);
+        }
+        let list = self.list(nodes);
+        Ok(self.ast.add(Node::Do(list), span))
+    }
+
+    /// Forms in order, as the body of a form that may not run: its definitions are not certain outside.
+    fn uncertain_body(&mut self, items: Items, tail: bool, span: Span) -> Result<NodeId> {
+        let mark = self.defined.len();
+        let node = self.body(items, tail, span);
+        self.forget_definitions(mark);
+        node
+    }
+
+    /// The values of all forms, none of them in tail position.
+    fn values(&mut self, items: Items) -> Result<Run> {
+        let mut nodes = Nodes::new();
+        for i in 0..items.len() {
+            nodes.push(self.expr(self.forms.at(items, i), false)?);
+        }
+        Ok(self.list(nodes))
+    }
+
+    fn list(&mut self, nodes: impl IntoIterator<Item = NodeId>) -> Run {
+        Run::append(&mut self.ast.lists, nodes)
+    }
+
+    fn nil(&mut self, span: Span) -> NodeId {
+        self.ast.add(Node::Nil, span)
+    }
+
+    fn known(&mut self, name: Name) -> Known {
+        let text = self.forms.names.text(name);
+        *self.names[name.index()].known.get_or_insert_with(|| special::known(text))
+    }
+
+    fn text(&self, name: Name) -> &'s str {
+        self.forms.names.text(name)
+    }
+
+    /// A form as the text shows it, shortened, for messages.
+    fn shown(&self, form: Form) -> String {
+        excerpt(self.source, form.span)
+    }
+}
+
+/// Sorts by place and keeps the first use of each name.
+fn first_uses(names: &mut Vec<FreeName>) {
+    names.sort_by_key(|free| free.span.start);
+    let mut seen = ahash::AHashSet::new();
+    names.retain(|free| seen.insert(free.name));
+}

@@ -1,0 +1,199 @@
+//! Destructuring.
+
+use super::Analyzer;
+use crate::ast::{Entry, LocalId, Node, NodeId, Pattern, PatternId, Run};
+use crate::error::{CompileError, Result};
+use crate::form::{Form, FormKind, Items};
+use crate::names::Name;
+use crate::source::Span;
+use smallvec::SmallVec;
+
+type Entries = SmallVec<[Entry; 6]>;
+
+impl Analyzer<'_, '_> {
+    /// A pattern; its names are bound from here on.
+    pub(super) fn pattern(&mut self, form: Form) -> Result<PatternId> {
+        match form.kind {
+            FormKind::Symbol(name) => {
+                let local = self.bind_checked(name, form.span)?;
+                Ok(self.add_pattern(Pattern::Bind(local)))
+            }
+            FormKind::Vector(items) => self.vector_pattern(items),
+            FormKind::Map(items) => self.map_pattern(items, false),
+            _ => Err(CompileError::pattern(self.source, form.span)),
+        }
+    }
+
+    pub(super) fn add_pattern(&mut self, pattern: Pattern) -> PatternId {
+        self.ast.patterns.push(pattern);
+        PatternId(self.ast.patterns.len() as u32 - 1)
+    }
+
+    fn bind_checked(&mut self, name: Name, span: Span) -> Result<LocalId> {
+        self.refuse_placeholder(name, span)?;
+        Ok(self.bind(name))
+    }
+
+    fn is_symbol(&self, form: Form, text: &str) -> bool {
+        matches!(form.kind, FormKind::Symbol(name) if self.text(name) == text)
+    }
+
+    fn is_keyword(&self, form: Form, text: &str) -> bool {
+        matches!(form.kind, FormKind::Keyword(name) if self.text(name) == text)
+    }
+
+    /// Splits `p … & rest` at the `&` and checks what is behind it. The rest pattern, if there is one.
+    pub(super) fn split_rest(&self, items: Items) -> Result<(Items, Option<Form>)> {
+        let Some(at) = self.forms[items].iter().position(|&form| self.is_symbol(form, "&")) else {
+            return Ok((items, None));
+        };
+        let behind = items.skip(at + 1);
+        let ampersand = self.forms.at(items, at).span;
+        match &self.forms[behind] {
+            [] => Err(CompileError::form(ampersand, "& must be followed by a pattern")),
+            [rest] => Ok((items.take(at), Some(*rest))),
+            [_, extra, .., last] | [_, extra @ last] => {
+                let span = extra.span.to(last.span);
+                let text = crate::source::excerpt(self.source, span);
+                let text = format!("& must be followed by exactly one pattern, got extra: {text}");
+                Err(CompileError::form(span, text))
+            }
+        }
+    }
+
+    fn vector_pattern(&mut self, items: Items) -> Result<PatternId> {
+        let (items, whole) = self.split_whole(items)?;
+        let (items, rest) = self.split_rest(items)?;
+        let mut patterns: SmallVec<[PatternId; 6]> = SmallVec::new();
+        for i in 0..items.len() {
+            patterns.push(self.pattern(self.forms.at(items, i))?);
+        }
+        let rest = rest.map(|rest| self.rest_pattern(rest)).transpose()?;
+        let items = Run::append(&mut self.ast.pattern_lists, patterns);
+        let whole = match whole {
+            Some((name, span)) => Some(self.bind_checked(name, span)?),
+            None => None,
+        };
+        Ok(self.add_pattern(Pattern::Vector { items, rest, whole }))
+    }
+
+    /// Takes `:as name` off the end of a vector pattern.
+    fn split_whole(&self, items: Items) -> Result<(Items, Option<(Name, Span)>)> {
+        if let [.., keyword, name] = &self.forms[items]
+            && self.is_keyword(*keyword, "as")
+            && let FormKind::Symbol(symbol) = name.kind
+        {
+            return Ok((items.take(items.len() - 2), Some((symbol, name.span))));
+        }
+        Ok((items, None))
+    }
+
+    /// The pattern after `&`: a map pattern takes keyword arguments.
+    pub(super) fn rest_pattern(&mut self, form: Form) -> Result<PatternId> {
+        match form.kind {
+            FormKind::Map(items) => self.map_pattern(items, true),
+            _ => self.pattern(form),
+        }
+    }
+
+    fn map_pattern(&mut self, items: Items, keyword_arguments: bool) -> Result<PatternId> {
+        let mut defaults = Items::default();
+        let mut whole = None;
+        for i in (0..items.len()).step_by(2) {
+            let (key, value) = (self.forms.at(items, i), self.forms.at(items, i + 1));
+            if self.is_keyword(key, "or") {
+                defaults = self.defaults(value)?;
+            } else if self.is_keyword(key, "as") {
+                let FormKind::Symbol(name) = value.kind else {
+                    let text = format!(":as must be followed by a symbol, got: {}", self.shown(value));
+                    return Err(CompileError::form(value.span, text));
+                };
+                whole = Some(self.bind_checked(name, value.span)?);
+            }
+        }
+        let mut entries = Entries::new();
+        for i in (0..items.len()).step_by(2) {
+            let (left, right) = (self.forms.at(items, i), self.forms.at(items, i + 1));
+            match left.kind {
+                FormKind::Keyword(name) => match self.text(name) {
+                    "or" | "as" => {}
+                    kind @ ("keys" | "strs" | "syms") => {
+                        self.key_list(kind, right, defaults, &mut entries)?
+                    }
+                    _ => return Err(CompileError::pattern(self.source, left.span)),
+                },
+                _ => {
+                    let key = self.source_key(right)?;
+                    let entry = self.entry(left, key, defaults)?;
+                    entries.push(entry);
+                }
+            }
+        }
+        let entries = Run::append(&mut self.ast.entries, entries);
+        Ok(self.add_pattern(Pattern::Map { entries, whole, keyword_arguments }))
+    }
+
+    /// The map behind `:or`.
+    fn defaults(&self, form: Form) -> Result<Items> {
+        let FormKind::Map(items) = form.kind else {
+            let text = format!(":or must be a map of symbols to defaults, got: {}", self.shown(form));
+            return Err(CompileError::form(form.span, text));
+        };
+        match self.forms[items].iter().step_by(2).find(|key| !matches!(key.kind, FormKind::Symbol(_))) {
+            Some(key) => Err(CompileError::form(key.span, "default keys must be symbols")),
+            None => Ok(items),
+        }
+    }
+
+    /// `:keys [a b]` and its kin.
+    fn key_list(&mut self, kind: &str, list: Form, defaults: Items, entries: &mut Entries) -> Result<()> {
+        let FormKind::Vector(items) = list.kind else {
+            return Err(CompileError::form(list.span, format!("invalid :{kind} destructuring form")));
+        };
+        for i in 0..items.len() {
+            let item = self.forms.at(items, i);
+            let (FormKind::Symbol(name) | FormKind::Keyword(name)) = item.kind else {
+                return Err(CompileError::form(item.span, "expected keyword or symbol in destructuring key"));
+            };
+            let key = match kind {
+                "keys" => Node::Keyword(name),
+                "syms" => Node::Symbol(name),
+                _ => {
+                    let text = self.text(name);
+                    Node::Str(self.forms.add_string(text.into()))
+                }
+            };
+            let key = self.ast.add(key, item.span);
+            let entry = self.entry(Form { kind: FormKind::Symbol(name), span: item.span }, key, defaults)?;
+            entries.push(entry);
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, left: Form, key: NodeId, defaults: Items) -> Result<Entry> {
+        let default = match left.kind {
+            FormKind::Symbol(name) => {
+                let at =
+                    self.forms[defaults].iter().step_by(2).position(|key| key.kind == FormKind::Symbol(name));
+                at.map(|at| self.expr(self.forms.at(defaults, 2 * at + 1), false)).transpose()?
+            }
+            _ => None,
+        };
+        let pattern = self.pattern(left)?;
+        Ok(Entry { key, pattern, default })
+    }
+
+    /// The constant on the right of `{pattern key}`.
+    fn source_key(&mut self, form: Form) -> Result<NodeId> {
+        match form.kind {
+            FormKind::Keyword(_)
+            | FormKind::Str(_)
+            | FormKind::Int(_)
+            | FormKind::Float(_)
+            | FormKind::Bool(_)
+            | FormKind::Nil
+            | FormKind::QuotedSymbol(_) => self.expr(form, false),
+            _ => Err(CompileError::form(form.span, format!("invalid source key: {}", self.shown(form)))),
+        }
+    }
+}

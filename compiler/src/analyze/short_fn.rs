@@ -1,0 +1,139 @@
+//! `#( … )` and its placeholders.
+
+use super::Analyzer;
+use super::scope::{BindingKind, Target};
+use crate::ast::{Arity, FUNCTION_BODY, FnId, Function, LocalId, Loop, Node, NodeId, Run, Shown};
+use crate::error::{CompileError, Reason, Result};
+use crate::form::{Form, FormKind, Items};
+use crate::names::Name;
+use crate::source::Span;
+
+/// The highest placeholder.
+const MAX_PLACEHOLDER: u8 = 20;
+
+/// Which placeholders a short function uses.
+#[derive(Debug, Default)]
+pub(super) struct Placeholders {
+    highest: u8,
+    rest: bool,
+}
+
+/// A placeholder's local: `%n` is local n − 1, `%&` the one after `%20`.
+const REST: LocalId = LocalId(MAX_PLACEHOLDER as u32);
+
+/// Keys of captured placeholders, apart from those of bindings.
+const FIRST_KEY: u32 = 1 << 31;
+
+impl Analyzer<'_, '_> {
+    pub(super) fn short_fn(&mut self, items: Items, span: Span) -> Result<NodeId> {
+        if self.short_fn_level().is_some() {
+            return Err(CompileError::form(span, "Nested #() anonymous functions are not allowed"));
+        }
+        let id = self.reserve_function(span);
+        let captures = self.new_captures();
+        self.scope.enter_function(captures);
+        let body = self.scope.body();
+        body.locals = REST.0 + 1;
+        body.short_fn = Some(Box::default());
+        body.targets.push(Target { index: FUNCTION_BODY, used: false });
+        let mark = self.defined.len();
+        let node = self.short_fn_body(items, span)?;
+        self.forget_definitions(mark);
+        let body = self.scope.leave_function();
+        let used = body.short_fn.unwrap_or_default();
+        let placeholders = (1..=used.highest).map(Shown::Placeholder);
+        let shown = Run::append(&mut self.ast.shown, placeholders.chain(used.rest.then_some(Shown::Rest)));
+        let arity = Arity {
+            required: u32::from(used.highest),
+            rest: used.rest.then_some(REST),
+            body: Loop {
+                variables: Run::default(),
+                heads: Run::default(),
+                body: node,
+                reads: Run::default(),
+            },
+            locals: body.locals,
+            parameters: Span::default(),
+            shown,
+        };
+        self.ast.functions[id.0 as usize] = Function { name: None, arities: vec![arity], captures, span };
+        Ok(self.ast.add(Node::Fn(id), span))
+    }
+
+    /// One element that is a name is called, any other single element is the body itself.
+    fn short_fn_body(&mut self, items: Items, span: Span) -> Result<NodeId> {
+        match items.len() {
+            0 => return Ok(self.nil(span)),
+            1 => {
+                let form = self.forms.at(items, 0);
+                let is_call = matches!(form.kind, FormKind::Symbol(name) if !self.text(name).starts_with('%'))
+                    || matches!(form.kind, FormKind::Qualified { .. });
+                if !is_call {
+                    return self.flow(form, true);
+                }
+            }
+            _ => {}
+        }
+        self.list_form(Form { kind: FormKind::List(items), span }, items, true)
+    }
+
+    pub(super) fn reserve_function(&mut self, span: Span) -> FnId {
+        self.ast.functions.push(Function { name: None, arities: Vec::new(), captures: 0, span });
+        FnId(self.ast.functions.len() as u32 - 1)
+    }
+
+    pub(super) fn new_captures(&mut self) -> u32 {
+        self.ast.captures.push(Vec::new());
+        self.ast.captures.len() as u32 - 1
+    }
+
+    /// Which open body is a short function.
+    fn short_fn_level(&mut self) -> Option<u32> {
+        (0..=self.scope.level()).rev().find(|&level| self.scope.body_at(level).short_fn.is_some())
+    }
+
+    /// The value of `%`, `%n`, `%&`.
+    pub(super) fn placeholder(&mut self, name: Name, span: Span) -> Result<Node> {
+        let text = self.text(name);
+        let Some(level) = self.short_fn_level() else { return Err(outside(text, span)) };
+        let local = match &text[1..] {
+            "&" => REST,
+            "" => LocalId(0),
+            digits => match digits.parse::<u64>() {
+                Ok(n) if (1..=u64::from(MAX_PLACEHOLDER)).contains(&n) => LocalId(n as u32 - 1),
+                Ok(0) | Err(_)
+                    if !digits.bytes().all(|b| b.is_ascii_digit()) || digits.parse() == Ok(0u64) =>
+                {
+                    let text =
+                        format!("Analysis error: placeholder '{text}' does not exist. Use %, %1 to %20, %&");
+                    return Err(CompileError::new(Reason::InvalidPlaceholder, span, text));
+                }
+                _ => {
+                    let text =
+                        format!("short function placeholder {text} exceeds max arity of {MAX_PLACEHOLDER}");
+                    return Err(CompileError::form(span, text));
+                }
+            },
+        };
+        if let Some(used) = &mut self.scope.body_at(level).short_fn {
+            if local == REST {
+                used.rest = true;
+            } else {
+                used.highest = used.highest.max(local.0 as u8 + 1);
+            }
+        }
+        Ok(self.resolve(FIRST_KEY + local.0, BindingKind::Local(local), level))
+    }
+
+    /// A placeholder cannot be bound.
+    pub(super) fn refuse_placeholder(&self, name: Name, span: Span) -> Result<()> {
+        let text = self.text(name);
+        if text.starts_with('%') { Err(outside(text, span)) } else { Ok(()) }
+    }
+}
+
+fn outside(text: &str, span: Span) -> CompileError {
+    let text =
+        format!("Analysis error: placeholder '{text}' can only be used inside #() anonymous function syntax");
+    CompileError::new(Reason::InvalidPlaceholder, span, text)
+}

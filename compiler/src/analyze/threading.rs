@@ -1,0 +1,254 @@
+//! `-> ->> as-> cond-> cond->> some-> some->> doto`.
+//!
+//! A step is a list into which the value so far is put, and which is then analysed like any other list: it may be a call or a
+//! special form. Calls, by far the most of them, are kept flat in one [`Node::Thread`] in the order of evaluation that the
+//! nested lists would have. Only special forms among the steps nest.
+
+use super::{Analyzer, Nodes};
+use crate::ast::{LocalId, Node, NodeId, Pipe, PipeKind, Run};
+use crate::error::{CompileError, Reason, Result};
+use crate::form::{Form, FormKind, Items};
+use crate::source::Span;
+use crate::special::Special;
+use smallvec::SmallVec;
+
+/// What a [`FormKind::Threaded`] stands for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Threaded {
+    /// The first steps of a thread, applied to its start.
+    Steps { start: Form, steps: Items, place: Place },
+    /// The value in a local of the body at a level.
+    Local { local: LocalId, level: u32 },
+    /// The value on the stack, in a call that is a step.
+    Hole,
+}
+
+/// Where a step takes the value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// As first argument.
+    First,
+    /// As last argument.
+    Last,
+}
+
+fn place(special: Special) -> Place {
+    match special {
+        Special::ThreadLast | Special::CondLast | Special::SomeLast => Place::Last,
+        _ => Place::First,
+    }
+}
+
+fn invalid(span: Span, text: &str) -> CompileError {
+    CompileError::prefixed(Reason::InvalidThreadForm, span, text)
+}
+
+impl Analyzer<'_, '_> {
+    pub(super) fn thread(
+        &mut self,
+        special: Special,
+        items: Items,
+        span: Span,
+        tail: bool,
+    ) -> Result<NodeId> {
+        if items.is_empty() {
+            let word = if special == Special::ThreadLast { "->>" } else { "->" };
+            return Err(invalid(span, &format!("{word} requires at least one expression")));
+        }
+        self.steps(self.forms.at(items, 0), items.skip(1), place(special), span, tail)
+    }
+
+    fn steps(&mut self, start: Form, steps: Items, place: Place, span: Span, tail: bool) -> Result<NodeId> {
+        // The calls at the end are kept flat; what they are applied to is the start or a special form.
+        let mut first_call = steps.len();
+        while first_call > 0 && self.step_special(self.forms.at(steps, first_call - 1)).is_none() {
+            first_call -= 1;
+        }
+        let calls = steps.skip(first_call);
+        let tail = tail && calls.is_empty();
+        let base = if first_call == 0 {
+            self.expr(start, tail)?
+        } else {
+            let before = Threaded::Steps { start, steps: steps.take(first_call - 1), place };
+            let before = if first_call == 1 { start } else { self.threaded_form(before, start.span) };
+            let step = self.forms.at(steps, first_call - 1);
+            let list = self.insert(step, before, place);
+            self.expr(list, tail)?
+        };
+        if calls.is_empty() {
+            return Ok(base);
+        }
+        let hole = self.threaded_form(Threaded::Hole, span);
+        let mut nodes = Nodes::new();
+        for i in 0..calls.len() {
+            let step = self.forms.at(calls, i);
+            nodes.push(self.call_step(step, hole, place)?);
+        }
+        let calls = self.list(nodes);
+        Ok(self.ast.add(Node::Thread { base, calls }, span))
+    }
+
+    /// The special form that a step is with the value put in.
+    fn step_special(&mut self, step: Form) -> Option<Special> {
+        match step.kind {
+            FormKind::List(items) if !items.is_empty() => self.special_form(self.forms.at(items, 0)),
+            _ => None,
+        }
+    }
+
+    /// A step that is a call, with the value put in. A name by itself is called, whatever it is.
+    fn call_step(&mut self, step: Form, value: Form, place: Place) -> Result<NodeId> {
+        let list = self.insert(step, value, place);
+        let FormKind::List(items) = list.kind else { return self.expr(list, false) };
+        let mark = self.defined.len();
+        let node = self.call(self.forms.at(items, 0), items.skip(1), step.span)?;
+        self.forget_definitions(mark);
+        Ok(node)
+    }
+
+    /// The list of a step with the value put in.
+    fn insert(&mut self, step: Form, value: Form, place: Place) -> Form {
+        let mut list: SmallVec<[Form; 8]> = SmallVec::new();
+        match step.kind {
+            // `()` stays what it is, so that it is refused as a head.
+            FormKind::List(items) if !items.is_empty() => {
+                list.extend_from_slice(&self.forms[items]);
+                match place {
+                    Place::First => list.insert(1, value),
+                    Place::Last => list.push(value),
+                }
+            }
+            _ => list.extend([step, value]),
+        }
+        let items = self.forms.add(list);
+        Form { kind: FormKind::List(items), span: step.span }
+    }
+
+    fn threaded_form(&mut self, threaded: Threaded, span: Span) -> Form {
+        self.threaded.push(threaded);
+        Form { kind: FormKind::Threaded(self.threaded.len() as u32 - 1), span }
+    }
+
+    pub(super) fn threaded_value(&mut self, index: u32, span: Span) -> Result<NodeId> {
+        let node = match self.threaded[index as usize] {
+            Threaded::Steps { start, steps, place } => return self.steps(start, steps, place, span, false),
+            Threaded::Hole => Node::Hole,
+            Threaded::Local { local, level } => {
+                // At most 130 bodies are open, and a text has far fewer than 2²² locals in one.
+                let key = HIDDEN_KEYS | (level << 22) | local.0;
+                self.resolve(key, super::scope::BindingKind::Local(local), level)
+            }
+        };
+        Ok(self.ast.add(node, span))
+    }
+
+    /// `(as-> expr name form …)`
+    pub(super) fn as_thread(&mut self, items: Items, span: Span, tail: bool) -> Result<NodeId> {
+        let shape = || invalid(span, "as-> expected (as-> expr name form ...)");
+        let [start, Form { kind: FormKind::Symbol(name), span: at }, ..] = self.forms[items] else {
+            return Err(shape());
+        };
+        self.refuse_placeholder(name, at)?;
+        let start = self.expr(start, false)?;
+        let mark = self.scope.mark();
+        let local = self.bind(name);
+        let mut nodes = Nodes::new();
+        for i in 2..items.len() {
+            nodes.push(self.expr(self.forms.at(items, i), tail && i + 1 == items.len())?);
+        }
+        self.unbind(mark);
+        let steps = self.list(nodes);
+        self.pipe(PipeKind::As, local, start, steps, span)
+    }
+
+    fn pipe(
+        &mut self,
+        kind: PipeKind,
+        local: LocalId,
+        start: NodeId,
+        steps: Run,
+        span: Span,
+    ) -> Result<NodeId> {
+        self.ast.pipes.push(Pipe { kind, local, start, steps });
+        Ok(self.ast.add(Node::Pipe(self.ast.pipes.len() as u32 - 1), span))
+    }
+
+    /// A local without a name, and the form that reads it.
+    fn hidden_value(&mut self, span: Span) -> (LocalId, Form) {
+        let local = self.hidden_local();
+        let level = self.scope.level();
+        (local, self.threaded_form(Threaded::Local { local, level }, span))
+    }
+
+    pub(super) fn cond_thread(&mut self, special: Special, items: Items, span: Span) -> Result<NodeId> {
+        let word = if special == Special::CondLast { "cond->>" } else { "cond->" };
+        if items.is_empty() {
+            return Err(invalid(span, &format!("{word} requires at least one expression")));
+        }
+        if items.len() % 2 == 0 {
+            let text = format!("{word} requires even number of test/form pairs after expression");
+            return Err(invalid(span, &text));
+        }
+        let start = self.expr(self.forms.at(items, 0), false)?;
+        let (local, value) = self.hidden_value(span);
+        let mut nodes = Nodes::new();
+        for i in (1..items.len()).step_by(2) {
+            nodes.push(self.expr(self.forms.at(items, i), false)?);
+            nodes.push(self.step(self.forms.at(items, i + 1), value, place(special), false)?);
+        }
+        let steps = self.list(nodes);
+        self.pipe(PipeKind::Cond, local, start, steps, span)
+    }
+
+    /// Any step, with the value put in.
+    fn step(&mut self, step: Form, value: Form, place: Place, tail: bool) -> Result<NodeId> {
+        if self.step_special(step).is_none() {
+            return self.call_step(step, value, place);
+        }
+        let list = self.insert(step, value, place);
+        self.expr(list, tail)
+    }
+
+    pub(super) fn some_thread(
+        &mut self,
+        special: Special,
+        items: Items,
+        span: Span,
+        tail: bool,
+    ) -> Result<NodeId> {
+        if items.is_empty() {
+            let word = if special == Special::SomeLast { "some->>" } else { "some->" };
+            return Err(invalid(span, &format!("{word} requires at least one expression")));
+        }
+        if items.len() == 1 {
+            return self.expr(self.forms.at(items, 0), tail);
+        }
+        let start = self.expr(self.forms.at(items, 0), false)?;
+        let (local, value) = self.hidden_value(span);
+        let mut nodes = Nodes::new();
+        for i in 1..items.len() {
+            let tail = tail && i + 1 == items.len();
+            nodes.push(self.step(self.forms.at(items, i), value, place(special), tail)?);
+        }
+        let steps = self.list(nodes);
+        self.pipe(PipeKind::Some, local, start, steps, span)
+    }
+
+    /// `(doto x form …)`
+    pub(super) fn doto(&mut self, items: Items, span: Span) -> Result<NodeId> {
+        if items.is_empty() {
+            return Err(CompileError::arity(span, "expected (doto expr form ...)"));
+        }
+        let start = self.expr(self.forms.at(items, 0), false)?;
+        let (local, value) = self.hidden_value(span);
+        let mut nodes = Nodes::new();
+        for i in 1..items.len() {
+            nodes.push(self.step(self.forms.at(items, i), value, Place::First, false)?);
+        }
+        let steps = self.list(nodes);
+        self.pipe(PipeKind::Doto, local, start, steps, span)
+    }
+}
+
+/// Keys of captured hidden locals, apart from those of bindings and placeholders.
+const HIDDEN_KEYS: u32 = 3 << 30;

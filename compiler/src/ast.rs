@@ -1,0 +1,600 @@
+//! Core forms: the program after analysis.
+//!
+//! Macros are gone, names are resolved, shapes are checked. Nodes lie in one vector and name their children by number.
+//! Whatever a program can make long (`->` steps, `cond` clauses, `and` operands, bindings) is a list in *one* node, so the
+//! tree is never deeper than the text is nested, and passes over it may recurse.
+
+use crate::names::Name;
+use crate::source::Span;
+
+/// A node of the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NodeId(u32);
+
+/// A local of one function body, numbered from 0. Parameters come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LocalId(pub u32);
+
+/// A function of the program; an index into [`Ast::functions`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FnId(pub u32);
+
+/// A pattern; an index into [`Ast::patterns`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PatternId(pub u32);
+
+/// A run of elements in one of the tables of [`Ast`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Run {
+    start: u32,
+    len: u32,
+}
+
+impl Run {
+    /// How many elements.
+    pub fn len(self) -> usize {
+        self.len as usize
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.len == 0
+    }
+
+    /// The elements of `table`.
+    pub fn of<T>(self, table: &[T]) -> &[T] {
+        &table[self.start as usize..][..self.len as usize]
+    }
+
+    /// The first `n` elements.
+    pub fn take(self, n: usize) -> Self {
+        Self { start: self.start, len: (n as u32).min(self.len) }
+    }
+
+    /// Appends to `table` and gives the run.
+    pub fn append<T>(table: &mut Vec<T>, items: impl IntoIterator<Item = T>) -> Self {
+        let start = table.len();
+        table.extend(items);
+        Self { start: start as u32, len: (table.len() - start) as u32 }
+    }
+}
+
+/// A core form. A [`Run`] without further remark is one of [`Ast::lists`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Node {
+    /// `nil`
+    Nil,
+    /// `true`, `false`
+    Bool(bool),
+    /// A 64-bit integer.
+    Int(i64),
+    /// A larger integer, by its number in the forms.
+    BigInt(u32),
+    /// A float, special ones included.
+    Float(f64),
+    /// A string, by its number in the forms.
+    Str(u32),
+    /// A regex, by the number of its pattern in the forms.
+    Regex(u32),
+    /// A keyword.
+    Keyword(Name),
+    /// A symbol reference.
+    Symbol(Name),
+    /// A tool reference.
+    Tool(Name),
+    /// A builtin that no definition can replace: a qualified name, or what a special form stands for.
+    Builtin(u16),
+
+    /// A local. `last`: nothing reads it afterwards, on any path.
+    Local {
+        /// Which one.
+        local: LocalId,
+        /// Set by [`liveness`](crate::liveness).
+        last: bool,
+    },
+    /// A captured value of the running closure.
+    Capture(u32),
+    /// The running closure.
+    SelfFn,
+    /// A sibling in a `letfn` group.
+    Sibling(FnId),
+    /// A name of the user namespace, or else the builtin of that name.
+    Global(Name),
+    /// As `Global`, but nil if there is neither: a bare operand of `or`.
+    GlobalOrNil(Name),
+    /// `data/name`
+    Data(Name),
+    /// `*1`
+    History(u8),
+    /// `budget/remaining`
+    Budget,
+    /// In a call that is a step of a [`Node::Thread`]: the value of the steps before it, already on the stack.
+    Hole,
+
+    /// A vector. `constant`: all elements are.
+    Vector {
+        /// Elements.
+        items: Run,
+        /// Whether it can be built before the program runs.
+        constant: bool,
+    },
+    /// A map; keys and values in turn.
+    Map {
+        /// Keys and values.
+        items: Run,
+        /// Whether it can be built before the program runs.
+        constant: bool,
+    },
+    /// A set.
+    Set {
+        /// Elements.
+        items: Run,
+        /// Whether it can be built before the program runs.
+        constant: bool,
+    },
+
+    /// Forms in order; the value of the last, nil if there is none.
+    Do(Run),
+    /// Condition, then, else.
+    If(NodeId, NodeId, NodeId),
+    /// Operands; there is at least one.
+    And(Run),
+    /// Operands; there is at least one.
+    Or(Run),
+    /// Test and result in turn, and the default at the end.
+    Cond(Run),
+    /// An index into [`Ast::cases`].
+    Case(u32),
+    /// An index into [`Ast::condps`].
+    Condp(u32),
+    /// An index into [`Ast::conditional_lets`].
+    ConditionalLet(u32),
+    /// `bindings` is a run of [`Ast::bindings`].
+    Let {
+        /// Patterns and values, in order.
+        bindings: Run,
+        /// What sees them.
+        body: NodeId,
+    },
+    /// An index into [`Ast::loops`].
+    Loop(u32),
+    /// Back to the innermost loop or function body.
+    Recur {
+        /// New values of the loop variables.
+        arguments: Run,
+        /// Index into [`Ast::loops`], or [`FUNCTION_BODY`].
+        target: u32,
+    },
+    /// A new closure.
+    Fn(FnId),
+    /// An index into [`Ast::groups`].
+    Letfn(u32),
+
+    /// A call of any value.
+    Call {
+        /// What is called.
+        callee: NodeId,
+        /// Arguments.
+        arguments: Run,
+    },
+    /// A call of a global name: a definition or a builtin.
+    CallGlobal {
+        /// Its name.
+        name: Name,
+        /// Arguments.
+        arguments: Run,
+    },
+    /// Calls one inside the other, innermost first: each has a [`Node::Hole`] among its arguments that stands for the one
+    /// before it, the first for `base`.
+    Thread {
+        /// The innermost expression.
+        base: NodeId,
+        /// Nodes of kind `Call` or `CallGlobal`.
+        calls: Run,
+    },
+    /// An index into [`Ast::pipes`].
+    Pipe(u32),
+    /// An index into [`Ast::comprehensions`].
+    For(u32),
+
+    /// An index into [`Ast::definitions`].
+    Def(u32),
+    /// The var of a name, without a definition.
+    Var(Name),
+    /// `(return value)`
+    Return(NodeId),
+    /// `(fail value)`
+    Fail(NodeId),
+    /// `(task id value)`
+    Task(NodeId, NodeId),
+}
+
+/// The target of a [`Node::Recur`] that restarts its function.
+pub const FUNCTION_BODY: u32 = u32::MAX;
+
+/// A pattern and the value that it takes apart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Binding {
+    /// What is bound.
+    pub pattern: PatternId,
+    /// To what.
+    pub value: NodeId,
+}
+
+/// A binding form.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pattern {
+    /// A name.
+    Bind(LocalId),
+    /// `[p … & rest :as whole]`
+    Vector {
+        /// A run of [`Ast::pattern_lists`].
+        items: Run,
+        /// The pattern after `&`.
+        rest: Option<PatternId>,
+        /// The name after `:as`.
+        whole: Option<LocalId>,
+    },
+    /// `{…}`
+    Map {
+        /// A run of [`Ast::entries`].
+        entries: Run,
+        /// The name after `:as`.
+        whole: Option<LocalId>,
+        /// Whether the value may be a vector of keyword arguments: the pattern stands after `&`.
+        keyword_arguments: bool,
+    },
+}
+
+/// One key of a map pattern.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Entry {
+    /// A constant.
+    pub key: NodeId,
+    /// What takes its value.
+    pub pattern: PatternId,
+    /// What stands for a key that is absent.
+    pub default: Option<NodeId>,
+}
+
+/// `(case subject constants result … default)`
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The value that is compared.
+    pub subject: NodeId,
+    /// Constants (a run of lists) and result.
+    pub clauses: Vec<(Run, NodeId)>,
+    /// What it is otherwise.
+    pub default: NodeId,
+}
+
+/// `(condp predicate subject test result … default)`
+#[derive(Clone, Debug)]
+pub struct Condp {
+    /// Called with test and subject.
+    pub predicate: NodeId,
+    /// The value that is compared.
+    pub subject: NodeId,
+    /// The clauses.
+    pub clauses: Vec<CondpClause>,
+    /// What it is otherwise.
+    pub default: NodeId,
+}
+
+/// A clause of `condp`.
+#[derive(Clone, Copy, Debug)]
+pub struct CondpClause {
+    /// First argument of the predicate.
+    pub test: NodeId,
+    /// The result, or with `:>>` the function that is called with what the predicate gave.
+    pub result: NodeId,
+    /// Whether `:>>` stands between them.
+    pub applies: bool,
+}
+
+/// What a [`ConditionalLet`] asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// Neither nil nor false (`if-let`).
+    Truthy,
+    /// Not nil (`if-some`).
+    NonNil,
+    /// A first element, which is what is bound (`when-first`).
+    First,
+}
+
+/// `if-let` and its kin.
+#[derive(Clone, Copy, Debug)]
+pub struct ConditionalLet {
+    /// What is asked of the value.
+    pub condition: Condition,
+    /// What takes the value.
+    pub pattern: PatternId,
+    /// The value.
+    pub value: NodeId,
+    /// If the answer is yes; sees the names of the pattern.
+    pub then: NodeId,
+    /// Otherwise. Sees the name if the pattern is one and the name means nothing else.
+    pub otherwise: NodeId,
+}
+
+/// A `loop`, or a function body with its parameters.
+#[derive(Clone, Debug)]
+pub struct Loop {
+    /// The loop variables, each with its first value (a run of bindings to plain names).
+    pub variables: Run,
+    /// What is taken apart anew in each round (a run of bindings).
+    pub heads: Run,
+    /// The body.
+    pub body: NodeId,
+    /// Locals from outside that the loop reads (a run of [`Ast::read_sets`]), if it goes round.
+    pub reads: Run,
+}
+
+/// `as->`, `cond->`, `some->`, `doto`: one value that goes from step to step in a local.
+#[derive(Clone, Copy, Debug)]
+pub struct Pipe {
+    /// How the steps are chained.
+    pub kind: PipeKind,
+    /// The local that holds the value.
+    pub local: LocalId,
+    /// The first value.
+    pub start: NodeId,
+    /// The steps; with [`PipeKind::Cond`] test and step in turn.
+    pub steps: Run,
+}
+
+/// How a [`Pipe`] chains its steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PipeKind {
+    /// Each step gives the next value.
+    As,
+    /// So does each whose test holds.
+    Cond,
+    /// Each step gives the next value, until one is nil.
+    Some,
+    /// The value stays the same, results of steps are dropped.
+    Doto,
+}
+
+/// `for` and `doseq`.
+#[derive(Clone, Debug)]
+pub struct Comprehension {
+    /// Whether the values of the body are collected.
+    pub collects: bool,
+    /// The loops, outermost first.
+    pub levels: Vec<Level>,
+    /// The body.
+    pub body: NodeId,
+    /// Locals from outside that it reads (a run of [`Ast::read_sets`]).
+    pub reads: Run,
+}
+
+/// One loop of a [`Comprehension`].
+#[derive(Clone, Debug)]
+pub struct Level {
+    /// What takes each element.
+    pub pattern: PatternId,
+    /// Where the elements come from.
+    pub collection: NodeId,
+    /// What stands behind the pair, in order.
+    pub modifiers: Vec<Modifier>,
+    /// Locals from outside this level that what is repeated reads (a run of [`Ast::read_sets`]).
+    pub reads: Run,
+}
+
+/// A modifier of a [`Level`].
+#[derive(Clone, Copy, Debug)]
+pub enum Modifier {
+    /// `:when`
+    When(NodeId),
+    /// `:while`
+    While(NodeId),
+    /// `:let`, a run of bindings
+    Let(Run),
+}
+
+/// `def`, `defonce`, `defn`
+#[derive(Clone, Copy, Debug)]
+pub struct Definition {
+    /// What is defined.
+    pub name: Name,
+    /// Its value.
+    pub value: NodeId,
+    /// The docstring, by its number in the forms.
+    pub doc: Option<u32>,
+    /// Whether an existing definition is left alone.
+    pub once: bool,
+    /// The whole form.
+    pub span: Span,
+}
+
+/// A function: `fn`, `defn`, `#( … )`, a member of `letfn`.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// Its own name.
+    pub name: Option<Name>,
+    /// Bodies by ascending number of parameters, a variadic one last.
+    pub arities: Vec<Arity>,
+    /// Index into [`Ast::captures`].
+    pub captures: u32,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// One body of a function.
+#[derive(Clone, Debug)]
+pub struct Arity {
+    /// Parameters by position: locals 0 to `required` − 1.
+    pub required: u32,
+    /// The local of the one after `&`.
+    pub rest: Option<LocalId>,
+    /// What is taken apart at the start, and the body.
+    pub body: Loop,
+    /// How many locals it has.
+    pub locals: u32,
+    /// The parameter vector, as it stands in the text; empty for `#( … )`.
+    pub parameters: Span,
+    /// How the parameters print.
+    pub shown: Run,
+}
+
+/// How a parameter prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// A name.
+    Name(Name),
+    /// `_`: it is taken apart.
+    Pattern,
+    /// `pN` of a short function.
+    Placeholder(u8),
+    /// `rest` of a short function.
+    Rest,
+}
+
+/// A `letfn` group.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// The functions, and the locals that hold them in the body.
+    pub members: Vec<(FnId, LocalId)>,
+    /// What sees them.
+    pub body: NodeId,
+}
+
+/// Where a new closure takes a captured value from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CaptureSource {
+    /// A local of the creating body.
+    Local(LocalId),
+    /// A captured value of the creating closure.
+    Capture(u32),
+    /// The creating closure.
+    SelfFn,
+    /// A sibling of the creating closure.
+    Sibling(FnId),
+}
+
+/// A whole program as core forms.
+#[derive(Debug, Default)]
+pub struct Ast {
+    nodes: Vec<Node>,
+    spans: Vec<Span>,
+    /// Children.
+    pub lists: Vec<NodeId>,
+    /// Patterns.
+    pub patterns: Vec<Pattern>,
+    /// Children of vector patterns.
+    pub pattern_lists: Vec<PatternId>,
+    /// Keys of map patterns.
+    pub entries: Vec<Entry>,
+    /// Bindings.
+    pub bindings: Vec<Binding>,
+    /// `case`
+    pub cases: Vec<Case>,
+    /// `condp`
+    pub condps: Vec<Condp>,
+    /// `if-let` and its kin
+    pub conditional_lets: Vec<ConditionalLet>,
+    /// `loop`
+    pub loops: Vec<Loop>,
+    /// `as->` and its kin
+    pub pipes: Vec<Pipe>,
+    /// `for`, `doseq`
+    pub comprehensions: Vec<Comprehension>,
+    /// `def`
+    pub definitions: Vec<Definition>,
+    /// Functions.
+    pub functions: Vec<Function>,
+    /// How parameters print.
+    pub shown: Vec<Shown>,
+    /// `letfn`
+    pub groups: Vec<Group>,
+    /// What functions capture; a `letfn` group and the bodies of one function share a list.
+    pub captures: Vec<Vec<CaptureSource>>,
+    /// Locals that loops read from outside.
+    pub read_sets: Vec<LocalId>,
+    /// The forms of the program.
+    pub program: Run,
+    /// How many locals the program's own body has.
+    pub program_locals: u32,
+}
+
+impl Ast {
+    /// Enters a node.
+    pub fn add(&mut self, node: Node, span: Span) -> NodeId {
+        self.nodes.push(node);
+        self.spans.push(span);
+        NodeId(self.nodes.len() as u32 - 1)
+    }
+
+    /// A node.
+    pub fn node(&self, id: NodeId) -> Node {
+        self.nodes[id.0 as usize]
+    }
+
+    /// A node, to be changed.
+    pub fn node_mut(&mut self, id: NodeId) -> &mut Node {
+        &mut self.nodes[id.0 as usize]
+    }
+
+    /// Where a node stands in the text.
+    pub fn span(&self, id: NodeId) -> Span {
+        self.spans[id.0 as usize]
+    }
+
+    /// The children of a run.
+    pub fn list(&self, run: Run) -> &[NodeId] {
+        run.of(&self.lists)
+    }
+
+    /// The `n`th child of a run.
+    pub fn child(&self, run: Run, n: usize) -> NodeId {
+        self.list(run)[n]
+    }
+
+    /// The `n`th binding of a run.
+    pub fn binding(&self, run: Run, n: usize) -> Binding {
+        run.of(&self.bindings)[n]
+    }
+
+    /// How many nodes there are.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Whether the value of a node is known before the program runs.
+    pub fn is_constant(&self, id: NodeId) -> bool {
+        match self.node(id) {
+            Node::Nil
+            | Node::Bool(_)
+            | Node::Int(_)
+            | Node::BigInt(_)
+            | Node::Float(_)
+            | Node::Str(_)
+            | Node::Regex(_)
+            | Node::Keyword(_)
+            | Node::Symbol(_)
+            | Node::Tool(_)
+            | Node::Builtin(_) => true,
+            Node::Vector { constant, .. } | Node::Map { constant, .. } | Node::Set { constant, .. } => {
+                constant
+            }
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_two_words() {
+        assert_eq!(size_of::<Node>(), 16);
+    }
+}

@@ -1,0 +1,186 @@
+//! The names of special forms.
+
+use ahash::AHashMap;
+use ptc_vm::builtins::{BuiltinId, registry};
+use std::sync::LazyLock;
+
+/// A special form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "each variant is the form of the name in the table below")]
+pub enum Special {
+    AllNs,
+    And,
+    Apply,
+    Apropos,
+    As,
+    Case,
+    Comment,
+    Cond,
+    CondFirst,
+    CondLast,
+    Condp,
+    Declare,
+    Def,
+    Defn,
+    Defonce,
+    Dir,
+    Do,
+    Doc,
+    Doseq,
+    Dot,
+    Dotimes,
+    Doto,
+    Fail,
+    Fn,
+    For,
+    If,
+    IfLet,
+    IfNot,
+    IfSome,
+    Juxt,
+    Let,
+    Letfn,
+    Loop,
+    Meta,
+    NsName,
+    NsPublics,
+    Or,
+    Pcalls,
+    Pmap,
+    Quote,
+    Recur,
+    Return,
+    SomeFirst,
+    SomeLast,
+    Source,
+    StepDone,
+    Task,
+    TaskReset,
+    ThreadFirst,
+    ThreadLast,
+    When,
+    WhenFirst,
+    WhenLet,
+    WhenNot,
+    WhenSome,
+}
+
+/// What may take the name of a special form in call position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shadowing {
+    /// Nothing.
+    Never,
+    /// A local.
+    Local,
+    /// A local, or a definition of the program: forms that the reference does not have.
+    Definition,
+}
+
+/// Names, forms, and what may shadow them.
+const FORMS: &[(&str, Special, Shadowing)] = {
+    use Shadowing::*;
+    use Special::*;
+    &[
+        ("if", If, Never),
+        ("do", Do, Never),
+        ("def", Def, Never),
+        ("defonce", Defonce, Never),
+        ("recur", Recur, Never),
+        ("return", Return, Never),
+        ("fail", Fail, Never),
+        ("task", Task, Never),
+        ("step-done", StepDone, Never),
+        ("task-reset", TaskReset, Never),
+        (".", Dot, Never),
+        ("fn", Fn, Local),
+        ("defn", Defn, Local),
+        ("let", Let, Local),
+        ("loop", Loop, Local),
+        ("when", When, Local),
+        ("when-not", WhenNot, Local),
+        ("if-not", IfNot, Local),
+        ("if-let", IfLet, Local),
+        ("when-let", WhenLet, Local),
+        ("if-some", IfSome, Local),
+        ("when-some", WhenSome, Local),
+        ("when-first", WhenFirst, Local),
+        ("cond", Cond, Local),
+        ("case", Case, Local),
+        ("condp", Condp, Local),
+        ("and", And, Local),
+        ("or", Or, Local),
+        ("->", ThreadFirst, Local),
+        ("->>", ThreadLast, Local),
+        ("as->", As, Local),
+        ("cond->", CondFirst, Local),
+        ("cond->>", CondLast, Local),
+        ("some->", SomeFirst, Local),
+        ("some->>", SomeLast, Local),
+        ("juxt", Juxt, Local),
+        ("pmap", Pmap, Local),
+        ("pcalls", Pcalls, Local),
+        ("apply", Apply, Local),
+        ("comment", Comment, Local),
+        ("doseq", Doseq, Local),
+        ("for", For, Local),
+        ("quote", Quote, Local),
+        ("apropos", Apropos, Local),
+        ("dir", Dir, Local),
+        ("doc", Doc, Local),
+        ("meta", Meta, Local),
+        ("ns-publics", NsPublics, Local),
+        ("all-ns", AllNs, Definition),
+        ("ns-name", NsName, Definition),
+        ("source", Source, Definition),
+        ("letfn", Letfn, Definition),
+        ("dotimes", Dotimes, Definition),
+        ("declare", Declare, Definition),
+        ("doto", Doto, Definition),
+    ]
+};
+
+/// What a name means before any program says otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// The special form of that name.
+    pub special: Option<(Special, Shadowing)>,
+    /// The builtin of that name.
+    pub builtin: Option<BuiltinId>,
+}
+
+/// Special forms and builtins by bare name. Built once: a name costs one probe.
+static KNOWN: LazyLock<AHashMap<&'static str, Known>> = LazyLock::new(|| {
+    let mut known: AHashMap<&'static str, Known> = AHashMap::new();
+    for (id, builtin) in registry().all().iter().enumerate() {
+        known.entry(builtin.name).or_default().builtin = BuiltinId::try_from(id).ok();
+    }
+    for &(name, special, shadowing) in FORMS {
+        known.entry(name).or_default().special = Some((special, shadowing));
+    }
+    known
+});
+
+/// What `name` means.
+pub fn known(name: &str) -> Known {
+    KNOWN.get(name).copied().unwrap_or_default()
+}
+
+/// The names of all special forms.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    FORMS.iter().map(|&(name, _, _)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_is_listed_once() {
+        let mut seen = std::collections::HashSet::new();
+        assert!(FORMS.iter().all(|(name, _, _)| seen.insert(*name)));
+        let mut forms = std::collections::HashSet::new();
+        assert!(FORMS.iter().all(|(_, form, _)| forms.insert(*form)));
+        assert_eq!(known("when").special, Some((Special::When, Shadowing::Local)));
+        assert_eq!(known("nope"), Known::default());
+    }
+}

@@ -265,7 +265,7 @@ impl StdioConnection {
                         }
                     }
                 }
-                Flushed::Broken(_) => break,
+                Flushed::Broken => break,
             }
         }
         state.stdin = None;

@@ -1,0 +1,473 @@
+//! `mcp_stdio` against a child that is well, ill, noisy, slow, dead, or a parent of many.
+
+use std::io::{BufRead as _, Write as _};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use libtest_mimic::Trial;
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
+use ptc_host::config::{Backoff, Protocol, StdioConfig, Transport, UpstreamConfig};
+use ptc_host::mcp::StdioUpstream;
+use ptc_host::upstream::{CallLimits, FaultReason, Phase, Upstream, UpstreamEvent};
+use tokio::runtime::Handle;
+use tokio::time::Instant;
+
+use crate::fake_stdio;
+use crate::support::{call, call_with, fault_of, json, json_of, limits, text, trial, until};
+
+/// The first argument that makes the test binary a process that owns an upstream and waits to be killed.
+pub(crate) const OWNER_ROLE: &str = "--owner-of-a-stdio-upstream";
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial("stdio::calls_and_lists", calls_and_lists),
+        trial("stdio::arguments_and_results_stay_as_written", arguments_and_results_stay_as_written),
+        trial("stdio::replies_come_in_any_order", replies_come_in_any_order),
+        trial("stdio::faults_of_the_tool_and_of_the_protocol", faults_of_the_tool_and_of_the_protocol),
+        trial("stdio::noise_is_skipped", noise_is_skipped),
+        trial("stdio::a_second_reply_is_dropped", a_second_reply_is_dropped),
+        trial("stdio::an_oversized_line_fails_its_own_call_only", an_oversized_line_fails_its_own_call_only),
+        trial("stdio::a_reply_under_the_line_cap_is_still_held_to_its_own", a_reply_under_the_line_cap),
+        trial("stdio::text_that_is_not_utf8_is_told", text_that_is_not_utf8_is_told),
+        trial("stdio::death_fails_the_calls_in_flight_and_opens_a_window", death_opens_a_window),
+        trial("stdio::a_clean_exit_opens_no_window", a_clean_exit_opens_no_window),
+        trial("stdio::a_timeout_cancels_at_the_child", a_timeout_cancels_at_the_child),
+        trial("stdio::a_dripping_reply_times_out", a_dripping_reply_times_out),
+        trial("stdio::a_dropped_call_cancels_at_the_child", a_dropped_call_cancels_at_the_child),
+        trial("stdio::waiting_in_the_queue_is_free", waiting_in_the_queue_is_free),
+        trial("stdio::server_requests_are_answered", server_requests_are_answered),
+        trial("stdio::pings_are_answered_before_initialize_is", pings_before_initialize),
+        trial("stdio::starts_that_fail_say_why", starts_that_fail_say_why),
+        trial("stdio::a_silent_server_fails_the_handshake", a_silent_server_fails_the_handshake),
+        trial("stdio::the_modern_era_is_found_and_spoken", the_modern_era_is_found_and_spoken),
+        trial("stdio::pages_of_tools_are_followed", pages_of_tools_are_followed),
+        trial("stdio::a_closed_output_ends_the_child", a_closed_output_ends_the_child),
+        trial("stdio::changes_of_the_tool_list_are_events", changes_are_events),
+        trial("stdio::callers_of_other_threads", callers_of_other_threads),
+        trial("stdio::shutdown_ends_the_family", shutdown_ends_the_family),
+        trial("stdio::shutdown_ends_a_child_that_ignores_eof", shutdown_ends_a_child_that_ignores_eof),
+        trial("stdio::dropping_ends_the_family", dropping_ends_the_family),
+        trial("stdio::killing_us_ends_the_family", killing_us_ends_the_family),
+        trial("stdio::large_arguments_pass", large_arguments_pass),
+    ]
+}
+
+fn entry(mode: &str) -> StdioConfig {
+    let own = std::env::current_exe().unwrap();
+    let mut entry = StdioConfig::for_command(own.to_str().unwrap());
+    entry.args = vec![fake_stdio::ROLE.to_owned(), mode.to_owned()];
+    entry.handshake_timeout = Duration::from_secs(30);
+    entry
+}
+
+fn upstream_of(entry: StdioConfig, tweak: impl FnOnce(&mut UpstreamConfig)) -> StdioUpstream {
+    let mut config = UpstreamConfig::new("fake", Transport::Stdio(entry.clone()));
+    config.backoff = Backoff { initial: Duration::from_millis(300), max: Duration::from_millis(300) };
+    tweak(&mut config);
+    StdioUpstream::new(&config, &entry, Handle::current())
+}
+
+fn upstream(mode: &str) -> StdioUpstream {
+    upstream_of(entry(mode), |_| {})
+}
+
+fn alive(pid: u32) -> bool {
+    kill(Pid::from_raw(i32::try_from(pid).unwrap()), None).is_ok() && !is_zombie(pid)
+}
+
+fn is_zombie(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')))
+}
+
+async fn calls_and_lists() {
+    let upstream = upstream("plain");
+    assert_eq!(upstream.health().phase, Phase::Stopped);
+    assert_eq!(json(&upstream, "echo", r#"{"a":1}"#).await, r#"{"a":1}"#);
+    let tools = upstream.list_tools().await.unwrap();
+    assert_eq!(&*tools[0].name, "echo");
+    let health = upstream.health();
+    assert_eq!((health.phase, health.starts, health.in_flight), (Phase::Started, 1, 0));
+    assert_eq!(health.protocol_version.as_deref(), Some("2024-11-05"));
+    upstream.shutdown().await;
+    assert_eq!(upstream.health().phase, Phase::Closed);
+    assert_eq!(fault_of(call(&upstream, "echo", "{}").await).0, FaultReason::UpstreamUnavailable);
+}
+
+async fn arguments_and_results_stay_as_written() {
+    let upstream = upstream("plain");
+    let big = r#"{"n":123456789012345678901234567890,"f":1.5e300,"s":"a\u00e9\n","m":{"z":1,"a":[]}}"#;
+    let reply = call(&upstream, "echo", big).await.unwrap();
+    assert!(reply.result_bytes >= reply.envelope.len() as u64 - 8);
+    let got = json_of(reply);
+    for part in ["123456789012345678901234567890", "{\"z\":1,\"a\":[]}"] {
+        assert!(got.contains(part), "{got}");
+    }
+    upstream.shutdown().await;
+}
+
+async fn replies_come_in_any_order() {
+    let upstream = upstream("plain");
+    upstream.ensure_started().await.unwrap();
+    let calls = (0..20u64).map(|n| {
+        let arguments = format!(r#"{{"ms":{},"n":{n}}}"#, 200 - n * 10);
+        let upstream = &upstream;
+        async move { json(upstream, "later", &arguments).await }
+    });
+    for (n, got) in futures_util::future::join_all(calls).await.iter().enumerate() {
+        assert!(got.ends_with(&format!("\"n\":{n}}}")) || got.contains(&format!("\"n\":{n}")), "{n}: {got}");
+    }
+    upstream.shutdown().await;
+}
+
+async fn faults_of_the_tool_and_of_the_protocol() {
+    let upstream = upstream("plain");
+    assert_eq!(
+        fault_of(call(&upstream, "fail", "{}").await),
+        (FaultReason::ToolError, "no such PR".to_owned())
+    );
+    let refused = (FaultReason::UpstreamError, "bad arguments".to_owned());
+    assert_eq!(fault_of(call(&upstream, "error", "{}").await), refused);
+    upstream.shutdown().await;
+}
+
+async fn noise_is_skipped() {
+    let upstream = upstream("plain");
+    assert_eq!(json(&upstream, "noise", "{}").await, "\"after the noise\"");
+    upstream.shutdown().await;
+}
+
+async fn a_second_reply_is_dropped() {
+    let upstream = upstream("plain");
+    for _ in 0..3 {
+        assert_eq!(json(&upstream, "twice", "{}").await, "1");
+    }
+    assert_eq!(json(&upstream, "echo", "{}").await, "{}");
+    upstream.shutdown().await;
+}
+
+async fn an_oversized_line_fails_its_own_call_only() {
+    let mut entry = entry("plain");
+    entry.max_response_bytes = 5_000;
+    let upstream = upstream_of(entry, |_| {});
+    let small = CallLimits { max_bytes: 10_000, ..limits() };
+    for tool in ["big", "big_id_last"] {
+        let (oversized, other, patient) = tokio::join!(
+            call_with(&upstream, tool, r#"{"bytes":3000000}"#, small),
+            call_with(&upstream, "later", r#"{"ms":100}"#, small),
+            call_with(&upstream, "later", r#"{"ms":300}"#, small),
+        );
+        let fault = oversized.unwrap_err();
+        assert!(fault.oversize(), "{fault}");
+        assert_eq!(fault.message, "mcp_stdio response exceeded 10000 bytes");
+        assert!(fault.received_bytes >= 10_000);
+        assert_eq!(json_of(other.unwrap()), r#"{"ms":100}"#);
+        assert_eq!(json_of(patient.unwrap()), r#"{"ms":300}"#);
+    }
+    assert_eq!(json(&upstream, "echo", "{}").await, "{}");
+    upstream.shutdown().await;
+}
+
+async fn a_reply_under_the_line_cap() {
+    let upstream = upstream("plain");
+    let small = CallLimits { max_bytes: 1_000, ..limits() };
+    let ample = limits();
+    let (cut, whole) = tokio::join!(
+        call_with(&upstream, "big", r#"{"bytes":5000}"#, small),
+        call_with(&upstream, "big", r#"{"bytes":5000}"#, ample),
+    );
+    assert_eq!(cut.unwrap_err().message, "mcp_stdio response exceeded 1000 bytes");
+    assert!(whole.unwrap().result_bytes > 5_000);
+    upstream.shutdown().await;
+}
+
+async fn text_that_is_not_utf8_is_told() {
+    let upstream = upstream("plain");
+    let (reason, message) = fault_of(call(&upstream, "latin1", "{}").await);
+    assert_eq!(reason, FaultReason::UpstreamError);
+    assert!(message.starts_with("invalid JSON-RPC response: not UTF-8 at byte "), "{message}");
+    upstream.shutdown().await;
+}
+
+async fn death_opens_a_window() {
+    let upstream = upstream("plain");
+    upstream.ensure_started().await.unwrap();
+    let mut events = upstream.events();
+    let (waiting, dead) =
+        tokio::join!(call(&upstream, "never", "{}"), call(&upstream, "die", r#"{"status":7}"#));
+    for result in [waiting, dead] {
+        let fault = result.unwrap_err();
+        assert_eq!(fault.reason, FaultReason::UpstreamUnavailable);
+        assert_eq!(fault.message, "mcp_stdio process exited with status 7\nstandard error: out of cheese");
+    }
+    until("the end is noted", || matches!(upstream.health().phase, Phase::Recovery(_))).await;
+    assert!(matches!(events.recv().await, Ok(UpstreamEvent::Ended { abnormal: true, .. })));
+    let refused = (FaultReason::UpstreamUnavailable, "in recovery".to_owned());
+    assert_eq!(fault_of(call(&upstream, "echo", "{}").await), refused);
+    until("the window passes", || upstream.health().phase == Phase::Stopped).await;
+    assert_eq!(json(&upstream, "echo", "{}").await, "{}");
+    assert_eq!(upstream.health().starts, 2);
+    upstream.shutdown().await;
+}
+
+async fn a_clean_exit_opens_no_window() {
+    let upstream = upstream("plain");
+    let fault = fault_of(call(&upstream, "die", r#"{"status":0}"#).await);
+    assert_eq!(fault.1, "mcp_stdio process exited with status 0");
+    until("the end is noted", || upstream.health().phase == Phase::Stopped).await;
+    assert_eq!(json(&upstream, "echo", "{}").await, "{}");
+    upstream.shutdown().await;
+}
+
+async fn a_timeout_cancels_at_the_child() {
+    let upstream = upstream("plain");
+    upstream.ensure_started().await.unwrap();
+    let short = CallLimits { timeout: Duration::from_millis(50), ..limits() };
+    let fault = fault_of(call_with(&upstream, "never", "{}", short).await);
+    assert_eq!(fault, (FaultReason::Timeout, "mcp_stdio request timed out".to_owned()));
+    let short = CallLimits { deadline: Instant::now() + Duration::from_millis(50), ..limits() };
+    assert_eq!(fault_of(call_with(&upstream, "never", "{}", short).await).0, FaultReason::Timeout);
+    let cancelled = json(&upstream, "cancelled", "{}").await;
+    assert_eq!(cancelled.matches(',').count(), 1, "two ids: {cancelled}");
+    upstream.shutdown().await;
+}
+
+async fn a_dripping_reply_times_out() {
+    let upstream = upstream("plain");
+    upstream.ensure_started().await.unwrap();
+    let short = CallLimits { timeout: Duration::from_millis(200), ..limits() };
+    assert_eq!(fault_of(call_with(&upstream, "drip", "{}", short).await).0, FaultReason::Timeout);
+    upstream.shutdown().await;
+}
+
+async fn a_dropped_call_cancels_at_the_child() {
+    let upstream = upstream("plain");
+    upstream.ensure_started().await.unwrap();
+    let mut dropped = call(&upstream, "never", "{}").boxed_local();
+    assert!(dropped.as_mut().now_or_never().is_none());
+    assert_eq!(json(&upstream, "cancelled", "{}").await, "[]");
+    drop(dropped);
+    assert_ne!(json(&upstream, "cancelled", "{}").await, "[]");
+    assert_eq!(upstream.health().in_flight, 0);
+    upstream.shutdown().await;
+}
+
+async fn waiting_in_the_queue_is_free() {
+    let upstream = upstream_of(entry("plain"), |config| config.max_concurrency = 1);
+    upstream.ensure_started().await.unwrap();
+    // One after the other, each with a limit that its own time fits in and the last one's wait does not.
+    let each = CallLimits { timeout: Duration::from_millis(1400), ..limits() };
+    let calls = (0..6).map(|_| call_with(&upstream, "later", r#"{"ms":300}"#, each));
+    for result in futures_util::future::join_all(calls).await {
+        result.unwrap();
+    }
+    // The program's own end bounds the wait.
+    let soon = CallLimits { deadline: Instant::now() + Duration::from_millis(100), ..limits() };
+    let (first, queued) = tokio::join!(
+        call(&upstream, "later", r#"{"ms":400}"#),
+        call_with(&upstream, "later", r#"{"ms":1}"#, soon),
+    );
+    first.unwrap();
+    let queued = fault_of(queued);
+    assert_eq!(queued, (FaultReason::Timeout, "mcp_stdio call timed out before it could be sent".to_owned()));
+    upstream.shutdown().await;
+}
+
+async fn server_requests_are_answered() {
+    let upstream = upstream("plain");
+    let answers: serde_json::Value = serde_json::from_str(&json(&upstream, "ping", "{}").await).unwrap();
+    assert_eq!(answers[0], serde_json::json!({"jsonrpc": "2.0", "id": "p1", "result": {}}));
+    assert_eq!((&answers[1]["id"], &answers[1]["error"]["code"]), (&2.into(), &(-32601).into()));
+    upstream.shutdown().await;
+}
+
+async fn pings_before_initialize() {
+    let upstream = upstream("pings-first");
+    upstream.ensure_started().await.unwrap();
+    upstream.shutdown().await;
+}
+
+async fn starts_that_fail_say_why() {
+    let fault = |upstream: StdioUpstream| async move { upstream.ensure_started().await.unwrap_err() };
+    let missing = fault(upstream_of(StdioConfig::for_command("no-such-command-anywhere"), |_| {})).await;
+    assert_eq!(missing.message, "command not found: no-such-command-anywhere");
+    let mut nowhere = entry("plain");
+    nowhere.cd = Some("/no/such/folder".into());
+    assert!(fault(upstream_of(nowhere, |_| {})).await.message.contains("/no/such/folder does not exist"));
+    let died = fault(upstream("dies-at-start")).await;
+    assert_eq!(
+        died.message,
+        "mcp_stdio process exited with status 3\nstandard error: cannot open the database"
+    );
+    let refused = fault(upstream("refuses")).await;
+    assert_eq!(refused.message, "initialize failed: license expired");
+    let odd = fault(upstream("odd-list")).await;
+    assert_eq!(odd.message, "tools/list returned unexpected payload {\"tools\":7}");
+    for fault in [missing, died, refused] {
+        assert_eq!(fault.reason, FaultReason::UpstreamUnavailable);
+    }
+    assert_eq!(odd.reason, FaultReason::UpstreamError);
+    let legacy = StdioConfig { protocol: Protocol::Modern, ..entry("plain") };
+    let legacy = fault(upstream_of(legacy, |_| {})).await;
+    assert_eq!(legacy.message, "server/discover failed: no method server/discover");
+}
+
+async fn a_silent_server_fails_the_handshake() {
+    let mut entry = entry("no-initialize");
+    entry.handshake_timeout = Duration::from_millis(300);
+    let upstream = upstream_of(entry, |_| {});
+    let fault = upstream.ensure_started().await.unwrap_err();
+    assert_eq!(fault.message, "initialize was not answered within 300 ms");
+    assert_eq!(fault.reason, FaultReason::UpstreamUnavailable);
+    assert_eq!(upstream.health().phase, Phase::Stopped, "a failed start opens no window");
+}
+
+async fn the_modern_era_is_found_and_spoken() {
+    for protocol in [Protocol::Auto, Protocol::Modern] {
+        let upstream = upstream_of(StdioConfig { protocol, ..entry("modern") }, |_| {});
+        assert_eq!(json(&upstream, "echo", r#"{"a":1}"#).await, r#"{"a":1}"#);
+        assert_eq!(upstream.health().protocol_version.as_deref(), Some("2026-07-28"));
+        upstream.shutdown().await;
+    }
+    let only_handshake = StdioConfig { protocol: Protocol::Handshake, ..entry("modern") };
+    let fault = upstream_of(only_handshake, |_| {}).ensure_started().await.unwrap_err();
+    assert_eq!(fault.message, "initialize failed: Method not found");
+}
+
+async fn pages_of_tools_are_followed() {
+    let paged = upstream("pages");
+    let tools = paged.list_tools().await.unwrap();
+    let plain = upstream("plain");
+    assert_eq!(tools.len(), plain.list_tools().await.unwrap().len());
+    tokio::join!(paged.shutdown(), plain.shutdown());
+}
+
+async fn a_closed_output_ends_the_child() {
+    let upstream = upstream("plain");
+    let (reason, message) = fault_of(call(&upstream, "close_stdout", "{}").await);
+    assert_eq!(
+        (reason, message.as_str()),
+        (FaultReason::UpstreamUnavailable, "mcp_stdio process closed its pipes")
+    );
+    until("the window passes", || upstream.health().phase == Phase::Stopped).await;
+    assert_eq!(json(&upstream, "echo", "{}").await, "{}");
+    upstream.shutdown().await;
+}
+
+async fn changes_are_events() {
+    let upstream = upstream("plain");
+    upstream.ensure_started().await.unwrap();
+    let mut events = upstream.events();
+    json(&upstream, "change", "{}").await;
+    assert_eq!(events.recv().await.unwrap(), UpstreamEvent::ToolsChanged);
+    assert!(!upstream.refresh_tools().await.unwrap().is_empty());
+    upstream.shutdown().await;
+}
+
+async fn callers_of_other_threads() {
+    let upstream = std::sync::Arc::new(upstream("plain"));
+    upstream.ensure_started().await.unwrap();
+    let threads: Vec<_> = (0..4u64)
+        .map(|thread| {
+            let upstream = upstream.clone();
+            tokio::task::spawn_blocking(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                runtime.block_on(async {
+                    for n in 0..50 {
+                        let arguments = format!(r#"{{"n":{}}}"#, thread * 1000 + n);
+                        assert_eq!(json(&*upstream, "echo", &arguments).await, arguments);
+                    }
+                });
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.await.unwrap();
+    }
+    upstream.shutdown().await;
+}
+
+async fn family_of(upstream: &StdioUpstream) -> Vec<u32> {
+    let pids: Vec<u32> = serde_json::from_str(&json(upstream, "family", "{}").await).unwrap();
+    assert_eq!(pids.len(), 4);
+    assert!(pids.iter().all(|pid| alive(*pid)), "{pids:?}");
+    pids
+}
+
+async fn shutdown_ends_the_family() {
+    let upstream = upstream("plain");
+    let pids = family_of(&upstream).await;
+    upstream.shutdown().await;
+    assert!(!pids.iter().any(|pid| alive(*pid)), "all are gone when shutdown resolves");
+}
+
+async fn shutdown_ends_a_child_that_ignores_eof() {
+    let upstream = upstream("ignores-eof");
+    let pids = family_of(&upstream).await;
+    let waiting = call(&upstream, "never", "{}");
+    let (fault, ()) = tokio::join!(waiting, upstream.shutdown());
+    assert_eq!(
+        fault_of(fault),
+        (FaultReason::UpstreamUnavailable, "the upstream has been shut down".to_owned())
+    );
+    assert!(!pids.iter().any(|pid| alive(*pid)));
+}
+
+async fn dropping_ends_the_family() {
+    let pids = {
+        let runtime = std::thread::spawn(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            // The runtime is dropped with the upstream still up.
+            runtime.block_on(async { family_of(&upstream("ignores-eof")).await })
+        });
+        runtime.join().unwrap()
+    };
+    until("the family is gone", || !pids.iter().any(|pid| alive(*pid))).await;
+}
+
+/// The process that [`killing_us_ends_the_family`] kills.
+pub(crate) fn own() -> ! {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let upstream = upstream("ignores-eof");
+        let pids = family_of(&upstream).await;
+        println!("{}", serde_json::to_string(&pids).unwrap());
+        std::io::stdout().flush().unwrap();
+        std::future::pending::<()>().await;
+    });
+    unreachable!()
+}
+
+async fn killing_us_ends_the_family() {
+    let mut owner = Command::new(std::env::current_exe().unwrap())
+        .arg(OWNER_ROLE)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    std::io::BufReader::new(owner.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let pids: Vec<u32> = serde_json::from_str(&line).unwrap();
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    until("the family is gone", || !pids.iter().any(|pid| alive(*pid))).await;
+}
+
+async fn large_arguments_pass() {
+    let upstream = upstream("plain");
+    let ample = CallLimits { max_bytes: 8 << 20, ..limits() };
+    let arguments = format!(r#"{{"s":"{}"}}"#, "y".repeat(3 << 20));
+    let calls = (0..3).map(|_| call_with(&upstream, "echo", &arguments, ample));
+    for reply in futures_util::future::join_all(calls).await {
+        assert_eq!(json_of(reply.unwrap()).len(), arguments.len());
+    }
+    let reply = call(&upstream, "text", r#"{"text":"plain"}"#).await.unwrap();
+    assert_eq!(
+        text(&reply.envelope),
+        r#"{"content":[{"text":"plain","type":"text"}]}"#
+            .replace(r#""text":"plain","type":"text""#, r#""type":"text","text":"plain""#)
+    );
+    upstream.shutdown().await;
+}

@@ -23,3 +23,15 @@ pub fn multiply(a: &Value, b: &Value) -> Result<Value> {
 
 /// The family's functions.
 pub static BUILTINS: &[super::Builtin] = &[];
+
+/// Most bits of an integer (ruling 5: above 1 Mbit it is `memory_exceeded`).
+pub const MAX_INTEGER_BITS: u64 = 1 << 20;
+
+/// An integer of more than [`MAX_INTEGER_BITS`] bits.
+#[cold]
+pub fn integer_too_large() -> Error {
+    Error::verbatim(
+        crate::error::Reason::MemoryExceeded,
+        format!("integer of more than {MAX_INTEGER_BITS} bits; keep numbers smaller, for example with mod"),
+    )
+}

@@ -17,18 +17,17 @@ mod number;
 mod path;
 mod preview;
 mod scalar;
-mod temporal;
 mod text;
 
 pub use buffer::{grow_bytes, grow_string};
 pub use capped::{Budget, Cut, CutUnit, Rendered, render_capped};
 pub(crate) use level::Level;
 pub use level::MAX_DEPTH;
+pub(crate) use number::big_cost;
 pub use number::{write_float_fixed, write_float_shortest, write_integer};
 pub(crate) use path::Path;
 pub use preview::{Preview, bounded, literal, preview, readable_lossy};
 pub use scalar::write_plain_scalar;
-pub use temporal::write_iso;
 pub use text::write_quoted;
 
 use crate::error::{Error, Result};

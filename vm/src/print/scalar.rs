@@ -1,6 +1,6 @@
 //! Values that are not collections.
 
-use super::{grow_string, number, temporal, text};
+use super::{grow_string, number, text};
 use crate::error::Result;
 use crate::meter;
 use crate::value::{Temporal, Value};
@@ -40,7 +40,7 @@ pub fn write_plain_scalar(value: &Value, out: &mut String) -> Result<()> {
         }
         Value::Temporal(t) => {
             grow_string(out, 64)?;
-            temporal::write_iso(t, out);
+            out.push_str(&t.iso());
             Ok(())
         }
         other => write(other, out),
@@ -90,10 +90,10 @@ pub(super) fn push(value: &Value, out: &mut String) {
             out.push('"');
         }
         Value::Temporal(t) => match **t {
-            Temporal::Duration(_) => temporal::write_iso(t, out),
+            Temporal::Duration(_) => out.push_str(&t.iso()),
             Temporal::Date(_) | Temporal::Instant { .. } => {
                 out.push('"');
-                temporal::write_iso(t, out);
+                out.push_str(&t.iso());
                 out.push('"');
             }
         },

@@ -41,19 +41,11 @@ fn scalars_print_in_both_styles() {
         (Value::Var(Str::new("x")), "#'x", "#'x"),
         (Value::Symbol(Str::new("a/b")), "'a/b", "'a/b"),
         (Value::Tool(Str::new("search")), "tool/search", "tool/search"),
-        (temporal(Temporal::Date(19_782)), "\"2024-02-29\"", "2024-02-29"),
-        (temporal(Temporal::Date(-719_529)), "\"-0001-12-31\"", "-0001-12-31"),
-        (
-            temporal(Temporal::Instant { micros: 1_500_000, digits: 2 }),
-            "\"1970-01-01T00:00:01.50Z\"",
-            "1970-01-01T00:00:01.50Z",
-        ),
-        (
-            temporal(Temporal::Instant { micros: -1, digits: 0 }),
-            "\"1969-12-31T23:59:59Z\"",
-            "1969-12-31T23:59:59Z",
-        ),
-        (temporal(Temporal::Duration(-5)), "#duration[-5ms]", "#duration[-5ms]"),
+        (temporal(Temporal::date(19_782)), "\"2024-02-29\"", "2024-02-29"),
+        (temporal(Temporal::date(-719_529)), "\"-0001-12-31\"", "-0001-12-31"),
+        (temporal(Temporal::instant(1_500_000, 2)), "\"1970-01-01T00:00:01.50Z\"", "1970-01-01T00:00:01.50Z"),
+        (temporal(Temporal::instant(-1, 0)), "\"1969-12-31T23:59:59Z\"", "1969-12-31T23:59:59Z"),
+        (temporal(Temporal::duration(-5)), "#duration[-5ms]", "#duration[-5ms]"),
     ] {
         assert_eq!(readable(&value).unwrap(), readable_text);
         assert_eq!(plain(&value).unwrap(), plain_text);

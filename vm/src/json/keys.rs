@@ -1,0 +1,42 @@
+//! Keys that a text repeats share one allocation.
+
+use crate::value::{Str, Value};
+
+/// Slots of the cache; a power of two.
+const SLOTS: usize = 256;
+/// Longest key that is kept.
+const LONGEST: usize = 48;
+
+/// The keys seen last, found by a hash of their text. The hash is fixed: what a program costs must not depend
+/// on a random seed.
+#[derive(Default)]
+pub(super) struct Keys(Vec<Option<Str>>);
+
+impl Keys {
+    /// The key of this text.
+    pub(super) fn get(&mut self, name: &str) -> Value {
+        if name.len() > LONGEST {
+            return Value::Str(Str::new(name));
+        }
+        if self.0.is_empty() {
+            self.0.resize(SLOTS, None);
+        }
+        let slot = &mut self.0[slot(name)];
+        match slot {
+            Some(key) if key.as_str() == name => Value::Str(key.clone()),
+            slot => {
+                let key = Str::new(name);
+                *slot = Some(key.clone());
+                Value::Str(key)
+            }
+        }
+    }
+}
+
+fn slot(name: &str) -> usize {
+    // FNV-1a
+    let hash = name
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    (hash ^ (hash >> 32)) as usize % SLOTS
+}

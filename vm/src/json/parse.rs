@@ -1,0 +1,234 @@
+//! The reader: one pass over the bytes, no tree in between.
+
+use super::keys::Keys;
+use super::{number, strings};
+use crate::error::{Error, Result};
+use crate::meter;
+use crate::value::{Map, Str, Value, Vector};
+
+/// Deepest nesting of arrays and objects that is read (ruling 10).
+pub const MAX_NESTING: usize = 128;
+
+/// Parses one JSON document into a value; `None` when the text is not JSON as ruling 10 defines it.
+///
+/// Charges steps and memory to the running program, and fails only at its limits.
+pub fn parse(text: &[u8]) -> Result<Option<Value>> {
+    meter::charge_steps(text.len() as u64 / 16)?;
+    let Ok(text) = std::str::from_utf8(text) else { return Ok(None) };
+    let mut parser = Parser::new(text);
+    match parser.document() {
+        Ok(value) => Ok(Some(value)),
+        Err(Fault::NotJson) => Ok(None),
+        Err(Fault::Limit(error)) => Err(error),
+    }
+}
+
+/// Why reading stops.
+pub(super) enum Fault {
+    /// The text is not JSON.
+    NotJson,
+    /// The program's limits are reached.
+    Limit(Error),
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Fault {
+        Fault::Limit(error)
+    }
+}
+
+type Parsed<T> = std::result::Result<T, Fault>;
+
+/// A reader of one text.
+pub(super) struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+    depth: usize,
+    /// Elements, keys and values of all arrays and objects that are open.
+    stack: Vec<Value>,
+    /// Bytes of `stack` as charged.
+    charged: usize,
+    keys: Keys,
+    /// Room for strings with escapes.
+    scratch: String,
+}
+
+impl Drop for Parser<'_> {
+    fn drop(&mut self) {
+        meter::credit_memory(self.charged);
+    }
+}
+
+impl<'a> Parser<'a> {
+    pub(super) fn new(text: &'a str) -> Parser<'a> {
+        Parser {
+            text,
+            at: 0,
+            depth: 0,
+            stack: Vec::new(),
+            charged: 0,
+            keys: Keys::default(),
+            scratch: String::new(),
+        }
+    }
+
+    /// Starts over with another text, keeping what is known of keys.
+    pub(super) fn restart(&mut self, text: &'a str) {
+        self.text = text;
+        (self.at, self.depth) = (0, 0);
+        self.stack.clear();
+    }
+
+    /// The value that is the whole text.
+    pub(super) fn document(&mut self) -> Parsed<Value> {
+        let value = self.value()?;
+        self.skip_space();
+        if self.at == self.text.len() { Ok(value) } else { Err(Fault::NotJson) }
+    }
+
+    #[inline]
+    fn peek(&self) -> u8 {
+        // NUL is no token of JSON, so it can stand for the end.
+        self.text.as_bytes().get(self.at).copied().unwrap_or(0)
+    }
+
+    #[inline]
+    fn skip_space(&mut self) {
+        while let b' ' | b'\n' | b'\r' | b'\t' = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    /// The next byte that is no white space, not consumed.
+    #[inline]
+    fn token(&mut self) -> u8 {
+        self.skip_space();
+        self.peek()
+    }
+
+    fn word(&mut self, word: &str, value: Value) -> Parsed<Value> {
+        if self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
+            self.at += word.len();
+            Ok(value)
+        } else {
+            Err(Fault::NotJson)
+        }
+    }
+
+    /// One value. Native recursion is bounded by [`MAX_NESTING`].
+    fn value(&mut self) -> Parsed<Value> {
+        meter::charge_steps(1)?;
+        match self.token() {
+            b'"' => {
+                self.at += 1;
+                let text = strings::read(self.text, &mut self.at, &mut self.scratch)?;
+                Ok(Value::Str(Str::new(text)))
+            }
+            b'{' => self.nested(Parser::object),
+            b'[' => self.nested(Parser::array),
+            b'-' | b'0'..=b'9' => {
+                let (value, len) = number::read(&self.text[self.at..])?;
+                self.at += len;
+                Ok(value)
+            }
+            b't' => self.word("true", Value::Bool(true)),
+            b'f' => self.word("false", Value::Bool(false)),
+            b'n' => self.word("null", Value::Nil),
+            _ => Err(Fault::NotJson),
+        }
+    }
+
+    fn nested(&mut self, read: fn(&mut Self) -> Parsed<Value>) -> Parsed<Value> {
+        self.at += 1;
+        self.depth += 1;
+        if self.depth > MAX_NESTING {
+            return Err(Fault::NotJson);
+        }
+        let value = read(self)?;
+        self.depth -= 1;
+        // Small values charge memory without asking; so ask at least once for each collection.
+        meter::check_memory()?;
+        Ok(value)
+    }
+
+    fn array(&mut self) -> Parsed<Value> {
+        if self.token() == b']' {
+            self.at += 1;
+            return Ok(Value::Vector(Vector::new()));
+        }
+        let start = self.stack.len();
+        loop {
+            let item = self.value()?;
+            self.push(item)?;
+            match self.token() {
+                b',' => self.at += 1,
+                b']' => break,
+                _ => return Err(Fault::NotJson),
+            }
+        }
+        self.at += 1;
+        meter::reserve((self.stack.len() - start) * size_of::<Value>())?;
+        Ok(Value::Vector(self.stack.drain(start..).collect()))
+    }
+
+    fn object(&mut self) -> Parsed<Value> {
+        if self.token() == b'}' {
+            self.at += 1;
+            return Ok(Value::Map(Map::new()));
+        }
+        let start = self.stack.len();
+        loop {
+            if self.token() != b'"' {
+                return Err(Fault::NotJson);
+            }
+            self.at += 1;
+            let name = strings::read(self.text, &mut self.at, &mut self.scratch)?;
+            let key = self.keys.get(name);
+            self.push(key)?;
+            if self.token() != b':' {
+                return Err(Fault::NotJson);
+            }
+            self.at += 1;
+            let value = self.value()?;
+            self.push(value)?;
+            match self.token() {
+                b',' => self.at += 1,
+                b'}' => break,
+                _ => return Err(Fault::NotJson),
+            }
+        }
+        self.at += 1;
+        let count = (self.stack.len() - start) / 2;
+        // Sorting: see to it that an object of many members pays for it.
+        meter::charge_steps(count as u64 * u64::from(count.ilog2()) / 4)?;
+        meter::reserve(count * 2 * size_of::<Value>())?;
+        let mut entries = Vec::with_capacity(count);
+        let mut items = self.stack.drain(start..);
+        while let (Some(key), Some(value)) = (items.next(), items.next()) {
+            entries.push((key, value));
+        }
+        drop(items);
+        Ok(Value::Map(Map::from_entries(entries)))
+    }
+
+    /// Puts a value on the stack, which belongs to the program's memory.
+    #[inline]
+    fn push(&mut self, value: Value) -> Parsed<()> {
+        if self.stack.len() == self.stack.capacity() {
+            self.grow()?;
+        }
+        self.stack.push(value);
+        Ok(())
+    }
+
+    #[cold]
+    fn grow(&mut self) -> Parsed<()> {
+        let wanted = (self.stack.capacity() * 2).max(16);
+        let bytes = wanted * size_of::<Value>();
+        meter::reserve(bytes)?;
+        self.stack.reserve_exact(wanted - self.stack.len());
+        meter::charge_memory(bytes - self.charged);
+        self.charged = bytes;
+        Ok(())
+    }
+}

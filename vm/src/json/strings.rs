@@ -1,0 +1,160 @@
+//! Strings of JSON, both ways.
+
+use super::parse::Fault;
+use crate::meter;
+
+/// Bytes that end a run of plain characters in a string that is read or written: quote, backslash, controls.
+static SPECIAL: [bool; 256] = {
+    let mut special = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        special[byte] = true;
+        byte += 1;
+    }
+    special[b'"' as usize] = true;
+    special[b'\\' as usize] = true;
+    special
+};
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGHS: u64 = 0x8080_8080_8080_8080;
+
+/// Whether one of eight bytes is special. May say yes for no reason when a byte is not ASCII.
+#[inline]
+fn may_be_special(chunk: u64) -> bool {
+    let zero_byte = |x: u64| x.wrapping_sub(ONES) & !x & HIGHS;
+    let quote = zero_byte(chunk ^ (ONES * b'"' as u64));
+    let backslash = zero_byte(chunk ^ (ONES * b'\\' as u64));
+    let control = chunk.wrapping_sub(ONES * 0x20) & !chunk & HIGHS;
+    quote | backslash | control != 0
+}
+
+/// The index of the first special byte from `from` on, or the length.
+#[inline]
+pub(super) fn find_special(bytes: &[u8], from: usize) -> usize {
+    let mut at = from;
+    loop {
+        // Eight at a time as long as nothing turns up.
+        while let Some(chunk) = bytes.get(at..at + 8).and_then(|chunk| <[u8; 8]>::try_from(chunk).ok()) {
+            if may_be_special(u64::from_ne_bytes(chunk)) {
+                break;
+            }
+            at += 8;
+        }
+        let end = bytes.len().min(at + 8);
+        match bytes[at..end].iter().position(|byte| SPECIAL[usize::from(*byte)]) {
+            Some(offset) => return at + offset,
+            None if end == bytes.len() => return end,
+            None => at = end,
+        }
+    }
+}
+
+/// Reads a string whose opening quote lies right before `*at`; leaves `*at` behind the closing one. Strings
+/// with escapes are decoded into `scratch`.
+pub(super) fn read<'a>(text: &'a str, at: &mut usize, scratch: &'a mut String) -> Result<&'a str, Fault> {
+    let bytes = text.as_bytes();
+    let start = *at;
+    let mut end = find_special(bytes, start);
+    if bytes.get(end) == Some(&b'"') {
+        *at = end + 1;
+        meter::reserve(end - start)?;
+        return Ok(&text[start..end]);
+    }
+    scratch.clear();
+    let mut from = start;
+    loop {
+        crate::print::grow_string(scratch, end - from + 4)?;
+        scratch.push_str(&text[from..end]);
+        match bytes.get(end) {
+            Some(b'"') => break,
+            Some(b'\\') => from = escape(bytes, end + 1, scratch)?,
+            _ => return Err(Fault::NotJson),
+        }
+        end = find_special(bytes, from);
+    }
+    *at = end + 1;
+    meter::reserve(scratch.len())?;
+    Ok(scratch)
+}
+
+/// Decodes the escape behind a backslash; where it ends.
+fn escape(bytes: &[u8], at: usize, out: &mut String) -> Result<usize, Fault> {
+    let plain = match bytes.get(at) {
+        Some(b'"') => '"',
+        Some(b'\\') => '\\',
+        Some(b'/') => '/',
+        Some(b'b') => '\u{8}',
+        Some(b'f') => '\u{c}',
+        Some(b'n') => '\n',
+        Some(b'r') => '\r',
+        Some(b't') => '\t',
+        Some(b'u') => return unicode(bytes, at + 1, out),
+        _ => return Err(Fault::NotJson),
+    };
+    out.push(plain);
+    Ok(at + 1)
+}
+
+/// Decodes the four digits behind `\u`, and the low surrogate that must follow a high one.
+fn unicode(bytes: &[u8], at: usize, out: &mut String) -> Result<usize, Fault> {
+    let first = hex(bytes, at)?;
+    if !(0xD800..0xDC00).contains(&first) {
+        // A low surrogate by itself is no character.
+        out.push(char::from_u32(first).ok_or(Fault::NotJson)?);
+        return Ok(at + 4);
+    }
+    if bytes.get(at + 4..at + 6) != Some(b"\\u") {
+        return Err(Fault::NotJson);
+    }
+    let second = hex(bytes, at + 6)?;
+    if !(0xDC00..0xE000).contains(&second) {
+        return Err(Fault::NotJson);
+    }
+    let code = 0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00);
+    out.push(char::from_u32(code).ok_or(Fault::NotJson)?);
+    Ok(at + 10)
+}
+
+fn hex(bytes: &[u8], at: usize) -> Result<u32, Fault> {
+    let digits = bytes.get(at..at + 4).ok_or(Fault::NotJson)?;
+    digits.iter().try_fold(0, |n, digit| {
+        let digit = char::from(*digit).to_digit(16).ok_or(Fault::NotJson)?;
+        Ok(n * 16 + digit)
+    })
+}
+
+/// Appends `text` as a JSON string, uncharged; makes at most six bytes of each.
+pub(super) fn push(text: &str, out: &mut Vec<u8>) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    let bytes = text.as_bytes();
+    out.push(b'"');
+    let mut from = 0;
+    loop {
+        let end = find_special(bytes, from);
+        out.extend_from_slice(&bytes[from..end]);
+        let Some(byte) = bytes.get(end) else { break };
+        match byte {
+            b'"' => out.extend_from_slice(b"\\\""),
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            8 => out.extend_from_slice(b"\\b"),
+            12 => out.extend_from_slice(b"\\f"),
+            other => {
+                out.extend_from_slice(b"\\u00");
+                out.extend([HEX[usize::from(other >> 4)], HEX[usize::from(other & 15)]]);
+            }
+        }
+        from = end + 1;
+    }
+    out.push(b'"');
+}
+
+/// Bytes of `text` as a JSON string, at most.
+pub(super) fn len_bound(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let first = find_special(bytes, 0);
+    if first == bytes.len() { bytes.len() + 2 } else { first + (bytes.len() - first) * 6 + 2 }
+}

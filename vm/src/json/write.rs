@@ -1,0 +1,281 @@
+//! The writer: values straight to bytes, on an explicit stack.
+
+use super::strings;
+use crate::error::{Error, Reason, Result};
+use crate::machine::ToolArguments;
+use crate::meter::{self, Account};
+use crate::print::{self, Budget, Level, MAX_DEPTH, Path, grow_bytes};
+use crate::value::{Map, Temporal, Value};
+use std::io::Write as _;
+use std::ops::Range;
+
+/// Writes a value as JSON for results, `validated` and tool arguments (ruling 10), charged to the running
+/// program. Members of objects come in key order.
+///
+/// The error's message is exactly `non-JSON-encodable value at rows[0].ts`, or `… at <root>`.
+pub fn write(value: &Value, out: &mut Vec<u8>) -> Result<()> {
+    Writer::new(out).document(value).map_err(Fault::into_error)
+}
+
+/// As [`write`], after the program: bounded by `budget` instead of the program's limits.
+pub fn write_within(value: &Value, out: &mut Vec<u8>, budget: Budget) -> Result<()> {
+    let mut account = Account::new(budget.bytes);
+    let _installed = account.install();
+    meter::set_work_limit(budget.nodes);
+    write(value, out).map_err(|error| match error.reason() {
+        Reason::StepLimitExceeded | Reason::MemoryExceeded => Error::verbatim(
+            Reason::MemoryExceeded,
+            format!(
+                "the value is too large to be written as JSON (more than {} values or {} bytes); return less of it",
+                budget.nodes, budget.bytes
+            ),
+        ),
+        _ => error,
+    })
+}
+
+/// JSON text of a value for `json/generate-string`: `None` where [`write`] would refuse the value. Fails only
+/// at the program's limits.
+pub fn generate(value: &Value) -> Result<Option<String>> {
+    let mut out = Vec::new();
+    match Writer::new(&mut out).document(value) {
+        Ok(()) => Ok(String::from_utf8(out).ok()),
+        Err(Fault::Limit(error)) => Err(error),
+        Err(Fault::Refused(_) | Fault::TooDeep) => Ok(None),
+    }
+}
+
+/// The arguments of a tool call as JSON, with the places of the keyword keys that a schema may respell
+/// (ruling 37). Fails as [`write`] does.
+pub fn write_tool_arguments(arguments: &Map) -> Result<ToolArguments> {
+    let mut json = Vec::new();
+    let mut writer = Writer::new(&mut json);
+    writer.document(&Value::Map(arguments.clone())).map_err(Fault::into_error)?;
+    let hyphenated = writer.hyphenated;
+    Ok(ToolArguments { json, hyphenated })
+}
+
+/// Why a value is not written.
+enum Fault {
+    /// It has no JSON form; the message.
+    Refused(String),
+    /// It is nested too deep.
+    TooDeep,
+    /// The program's limits are reached.
+    Limit(Error),
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Fault {
+        Fault::Limit(error)
+    }
+}
+
+impl Fault {
+    fn into_error(self) -> Error {
+        match self {
+            Fault::Refused(message) => Error::verbatim(Reason::RuntimeError, message),
+            Fault::TooDeep => print::too_deep(),
+            Fault::Limit(error) => error,
+        }
+    }
+}
+
+type Written<T = ()> = std::result::Result<T, Fault>;
+
+/// An array or object that is being written.
+struct Open {
+    level: Level,
+    /// An object whose keys are of different kinds, so that two of them may have the same text.
+    mixed: Option<Map>,
+}
+
+impl Open {
+    fn of(value: &Value) -> Option<Open> {
+        let mixed = match value {
+            Value::Map(map) => {
+                let kind =
+                    |entry: Option<(&Value, &Value)>| entry.map(|(key, _)| std::mem::discriminant(key));
+                // Keys of one kind are neighbours in key order.
+                (kind(map.iter().next()) != kind(map.iter().next_back())).then(|| map.clone())
+            }
+            _ => None,
+        };
+        Level::of(value).map(|level| Open { level, mixed })
+    }
+
+    fn closing(&self) -> u8 {
+        if self.level.is_map() { b'}' } else { b']' }
+    }
+}
+
+struct Writer<'a> {
+    out: &'a mut Vec<u8>,
+    levels: Vec<Open>,
+    /// Places in `out` of names that were keyword keys and contain `-`.
+    hyphenated: Vec<Range<usize>>,
+    /// Digits of a key or a number.
+    scratch: String,
+}
+
+impl<'a> Writer<'a> {
+    fn new(out: &'a mut Vec<u8>) -> Writer<'a> {
+        Writer { out, levels: Vec::new(), hyphenated: Vec::new(), scratch: String::new() }
+    }
+
+    fn document(&mut self, value: &Value) -> Written {
+        self.value(value)?;
+        while let Some(open) = self.levels.last_mut() {
+            let separate = open.level.started();
+            let Some(item) = open.level.next() else {
+                let closing = open.closing();
+                self.push(closing)?;
+                self.levels.pop();
+                continue;
+            };
+            if open.level.at_key() {
+                if separate {
+                    self.push(b',')?;
+                }
+                self.key(&item)?;
+                self.push(b':')?;
+            } else {
+                if separate && !open.level.is_map() {
+                    self.push(b',')?;
+                }
+                self.value(&item)?;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn push(&mut self, byte: u8) -> Written {
+        grow_bytes(self.out, 1)?;
+        self.out.push(byte);
+        Ok(())
+    }
+
+    fn text(&mut self, text: &str) -> Written {
+        meter::charge_steps(text.len() as u64 / 16)?;
+        grow_bytes(self.out, strings::len_bound(text))?;
+        strings::push(text, self.out);
+        Ok(())
+    }
+
+    fn raw(&mut self, text: &str) -> Written {
+        grow_bytes(self.out, text.len())?;
+        self.out.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
+
+    /// Writes a scalar, or opens a collection.
+    fn value(&mut self, value: &Value) -> Written {
+        meter::charge_steps(1)?;
+        match value {
+            Value::Nil => self.raw("null"),
+            Value::Bool(true) => self.raw("true"),
+            Value::Bool(false) => self.raw("false"),
+            Value::Int(n) => self.raw(itoa::Buffer::new().format(*n)),
+            Value::BigInt(n) => {
+                self.scratch.clear();
+                print::write_integer(n, &mut self.scratch)?;
+                grow_bytes(self.out, self.scratch.len())?;
+                self.out.extend_from_slice(self.scratch.as_bytes());
+                Ok(())
+            }
+            Value::Float(x) if x.is_finite() => self.float(*x),
+            Value::Str(s) => self.text(s.as_str()),
+            Value::Keyword(k) => self.text(k.name()),
+            Value::Temporal(t) if !matches!(**t, Temporal::Duration(_)) => self.text(&t.iso()),
+            Value::Vector(_) | Value::Set(_) | Value::Map(_) => {
+                if self.levels.len() >= MAX_DEPTH {
+                    return Err(Fault::TooDeep);
+                }
+                let Some(open) = Open::of(value) else { return Ok(()) };
+                self.push(if open.level.is_map() { b'{' } else { b'[' })?;
+                self.levels.push(open);
+                Ok(())
+            }
+            _ => Err(self.refused("")),
+        }
+    }
+
+    /// The shortest digits that read back to the same float.
+    fn float(&mut self, x: f64) -> Written {
+        let mut buffer = ryu::Buffer::new();
+        let text = buffer.format_finite(x);
+        match text.split_once('e') {
+            // `1e16`: a reader that tells floats from integers by the point shall find one.
+            Some((mantissa, exponent)) if !mantissa.contains('.') => {
+                grow_bytes(self.out, 32)?;
+                let _ = write!(self.out, "{mantissa}.0e{exponent}");
+                Ok(())
+            }
+            _ => self.raw(text),
+        }
+    }
+
+    fn key(&mut self, key: &Value) -> Written {
+        meter::charge_steps(1)?;
+        self.check_twins(key)?;
+        match key {
+            Value::Str(s) => self.text(s.as_str()),
+            Value::Keyword(k) => {
+                self.text(k.name())?;
+                if k.name().contains('-') {
+                    let end = self.out.len() - 1;
+                    self.hyphenated.push(end - k.name().len()..end);
+                }
+                Ok(())
+            }
+            Value::Int(n) => self.text(itoa::Buffer::new().format(*n)),
+            Value::BigInt(n) => {
+                let mut digits = String::new();
+                print::write_integer(n, &mut digits)?;
+                self.text(&digits)
+            }
+            other => {
+                let why = format!(": the key {} is neither text nor an integer", print::literal(other));
+                Err(self.refused(&why))
+            }
+        }
+    }
+
+    /// Refuses a key whose text another key of the same object has too.
+    fn check_twins(&self, key: &Value) -> Written {
+        let Some(map) = self.levels.last().and_then(|open| open.mixed.as_ref()) else { return Ok(()) };
+        let digits;
+        let (name, twin) = match key {
+            // Strings come last, so that their twins have been looked for already.
+            Value::Keyword(k) => (k.name(), map.entry_named(k.name(), false)),
+            Value::Int(n) => {
+                digits = n.to_string();
+                (&*digits, map.entry_named(&digits, false).or_else(|| map.entry_named(&digits, true)))
+            }
+            Value::BigInt(n) => {
+                let mut text = String::new();
+                print::write_integer(n, &mut text)?;
+                digits = text;
+                (&*digits, map.entry_named(&digits, false).or_else(|| map.entry_named(&digits, true)))
+            }
+            _ => return Ok(()),
+        };
+        match twin {
+            None => Ok(()),
+            Some((twin, _)) => {
+                let (key, twin) = (print::literal(key), print::literal(twin));
+                let name = print::literal(&Value::str(name));
+                Err(self.refused(&format!(": the keys {key} and {twin} would both be written {name}")))
+            }
+        }
+    }
+
+    /// The fault at the current place; `why` may add to its text.
+    #[cold]
+    fn refused(&self, why: &str) -> Fault {
+        let path = Path::of(self.levels.iter().map(|open| &open.level)).into_text();
+        let path = if path.is_empty() { "<root>" } else { &path };
+        Fault::Refused(format!("non-JSON-encodable value at {path}{why}"))
+    }
+}

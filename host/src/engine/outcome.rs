@@ -29,8 +29,8 @@ pub struct EvalOutcome {
 pub struct Answer {
     /// The readable form, as far as it was asked for.
     pub text: String,
-    /// Whether `text` is cut; it ends with a note that says how then.
-    pub truncated: bool,
+    /// What `text` leaves out, if anything.
+    pub cut: Option<ptc_vm::print::Cut>,
     /// Whether the value is `nil`.
     pub is_nil: bool,
     /// The value as JSON, if it was asked for; the error names the path that has no JSON form.

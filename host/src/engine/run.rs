@@ -192,12 +192,15 @@ impl Run {
     /// Renders the value, checks it, and commits to the session.
     fn finish(mut self: Box<Self>) -> EvalOutcome {
         self.calls.clear();
-        let machine = self.machine.take().expect("a run finishes once");
-        let answer = match machine.result() {
-            Some(Ok(value)) => render(value, &self.request),
-            Some(Err(error)) => Err(Failure::from(error)),
-            None => Err(Failure::new(Reason::Cancelled, "the program was cancelled")),
+        let mut machine = self.machine.take().expect("a run finishes once");
+        let answer = match machine.inspect(|value| Ok(render(value, &self.request))) {
+            Some(rendered) => rendered.and_then(|answer| answer),
+            None => match machine.result() {
+                Some(Err(error)) => Err(error.clone()),
+                _ => Err(Error::verbatim(Reason::Cancelled, "the program was cancelled")),
+            },
         };
+        let answer = answer.map_err(|error| Failure::from(&error));
         let outcome = machine.finish(answer.is_ok());
         if let Some(lease) = self.session.take() {
             lease.end(outcome.namespace, outcome.result.ok().filter(|_| answer.is_ok()));
@@ -231,8 +234,14 @@ fn answer(request: &EvalRequest, run: &Rc<RunContext>, call: HostRequest) -> Loc
 }
 
 /// The value as text and JSON, as far as it is wanted.
-fn render(value: &Value, request: &EvalRequest) -> Result<Answer, Failure> {
-    let text = print::readable(value).map_err(|error| Failure::from(&error))?;
+fn render(value: &Value, request: &EvalRequest) -> ptc_vm::Result<Answer> {
+    let (text, cut) = match request.render.max_text_bytes {
+        None => (print::readable(value)?, None),
+        Some(max_bytes) => {
+            let rendered = print::render_capped(value, max_bytes, print::Budget::default());
+            (rendered.text, rendered.truncated)
+        }
+    };
     let json = request.render.json.then(|| {
         let mut out = Vec::new();
         match json::write(value, &mut out) {
@@ -243,9 +252,9 @@ fn render(value: &Value, request: &EvalRequest) -> Result<Answer, Failure> {
     let validated = match &request.output_schema {
         Some(schema) => {
             let checked = schema.validate(value);
-            Some(checked.map_err(|text| Failure::new(Reason::ValidationError, text))?)
+            Some(checked.map_err(|text| Error::verbatim(Reason::ValidationError, text))?)
         }
         None => None,
     };
-    Ok(Answer { text, truncated: false, is_nil: value.is_nil(), json, validated })
+    Ok(Answer { text, cut, is_nil: value.is_nil(), json, validated })
 }

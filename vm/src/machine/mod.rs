@@ -357,6 +357,25 @@ impl Machine {
         self.ended.as_ref()
     }
 
+    /// Looks at the value of a program that has succeeded, under the program's own meters: printing and JSON
+    /// end with a named error where the value is too large, an enormous tree by sharing for instance. The work
+    /// is not added to the program's steps.
+    pub fn inspect<R>(&mut self, look: impl FnOnce(&Value) -> Result<R>) -> Option<Result<R>> {
+        let Some(Ok(value)) = &self.ended else { return None };
+        let steps = self.limits.steps;
+        let mut account = self.account;
+        let looked = {
+            let _installed = account.install();
+            meter::set_work_limit(steps);
+            match look(value) {
+                Err(error) if error.reason() == Reason::StepLimitExceeded => Err(Error::steps(steps)),
+                looked => looked,
+            }
+        };
+        self.account = account;
+        Some(looked)
+    }
+
     /// Takes the machine apart once [`resume`](Machine::resume) has said that the program has ended; one that
     /// has not is taken as cancelled. Definitions stay only if the program succeeded and `commit` is set.
     pub fn finish(mut self, commit: bool) -> Outcome {

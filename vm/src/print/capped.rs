@@ -8,6 +8,7 @@
 use super::level::is_collection;
 use super::{Level, MAX_DEPTH, Path, number, scalar, text};
 use crate::value::{Str, Value};
+use std::fmt;
 
 /// How much of a value a rendering may walk, since a small value can be an enormous tree by sharing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +61,25 @@ pub enum CutUnit {
     Characters,
     /// Digits or other bytes of a single value that is no string.
     Bytes,
+}
+
+impl fmt::Display for Cut {
+    /// The note of ruling 20: how many of how many, the full size, and how to ask for the rest.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (unit, advice) = match self.unit {
+            CutUnit::Items => {
+                ("items", "return part of it with take, drop, filter or select-keys, or a summary")
+            }
+            CutUnit::Characters => ("characters", "return part of it with subs, or search it in the program"),
+            CutUnit::Bytes => ("bytes", "return less of it"),
+        };
+        write!(f, ";; cut: {} of {} {unit}", self.shown, self.total)?;
+        if !self.path.is_empty() {
+            write!(f, " of {}", self.path)?;
+        }
+        let at_least = if self.at_least { "at least " } else { "" };
+        write!(f, " shown, {at_least}{} bytes in all; {advice}", self.full_bytes)
+    }
 }
 
 /// Stands for what is left out of a collection.

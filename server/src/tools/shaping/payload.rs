@@ -133,8 +133,11 @@ impl Payload {
     pub fn of(outcome: EvalOutcome, program: &str) -> Self {
         let ending = match outcome.result {
             Ok(answer) => Ending::Ok {
-                result: (!answer.is_nil).then(|| format!("user=> {}", answer.text)),
-                cut: answer.truncated,
+                result: (!answer.is_nil).then(|| match &answer.cut {
+                    None => format!("user=> {}", answer.text),
+                    Some(cut) => format!("user=> {}\n{cut}", answer.text),
+                }),
+                cut: answer.cut.is_some(),
                 validated: answer.validated,
             },
             Err(failure) => Ending::Error {

@@ -96,7 +96,11 @@ fn dispatch(connection: &StdioConnection, line: &bytes::Bytes) -> bool {
     let upstream = &*connection.name;
     match parse(line, MAX_BATCH) {
         Ok(messages) => {
-            messages.iter().fold(false, |changed, m| dispatch_one(connection, line, m) || changed)
+            let mut changed = false;
+            for message in messages.iter() {
+                changed |= dispatch_one(connection, line, message);
+            }
+            changed
         }
         Err(_) if line.iter().all(u8::is_ascii_whitespace) => false,
         Err(error) => {
@@ -149,16 +153,14 @@ fn answer_of_bad_text(connection: &StdioConnection, line: &[u8]) -> bool {
     let Err(error) = std::str::from_utf8(line) else { return false };
     let text = String::from_utf8_lossy(line);
     let Ok(messages) = parse(text.as_bytes(), MAX_BATCH) else { return false };
-    messages.iter().filter(|m| m.method.is_none()).filter_map(|m| m.id.and_then(number_of_id)).fold(
-        false,
-        |found, id| {
-            let at = error.valid_up_to();
-            let fault =
-                CallFault::upstream_error(format!("invalid JSON-RPC response: not UTF-8 at byte {at}"))
-                    .with_bytes(line.len() as u64);
-            connection.complete(id, line.len(), Err(fault)) || found
-        },
-    )
+    let mut found = false;
+    for id in messages.iter().filter(|m| m.method.is_none()).filter_map(|m| m.id.and_then(number_of_id)) {
+        let at = error.valid_up_to();
+        let fault = CallFault::upstream_error(format!("invalid JSON-RPC response: not UTF-8 at byte {at}"))
+            .with_bytes(line.len() as u64);
+        found |= connection.complete(id, line.len(), Err(fault));
+    }
+    found
 }
 
 async fn read_errors(connection: Arc<StdioConnection>, mut stderr: pipe::Receiver) {

@@ -7,7 +7,7 @@
 use crate::builtins::BuiltinId;
 
 /// One instruction, at most 8 bytes. Each costs one step.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Op {
     // --- constants and variables -------------------------------------------------------------------------
     /// Pushes `nil`.

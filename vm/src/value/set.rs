@@ -1,12 +1,16 @@
 //! Sets: elements unique by identity, always traversed in ascending order (language.md 2.7, 2.11).
 
-use super::{Map, MapIter, Value};
+use super::Value;
+use super::ordered::{Held, Ordered};
 
 /// An immutable set.
 #[derive(Clone, Default)]
-pub struct Set(Map);
+pub struct Set(Ordered<()>);
 
 impl Set {
+    /// Bytes that a caller [reserves](crate::meter::reserve) for each element it is going to build.
+    pub const ELEMENT_BYTES: usize = size_of::<Value>();
+
     /// The empty set.
     pub fn new() -> Set {
         Set::default()
@@ -21,12 +25,17 @@ impl Set {
     /// Whether there are none.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.len() == 0
     }
 
     /// The element identical to `value`.
     pub fn get(&self, value: &Value) -> Option<&Value> {
-        self.0.entry(value).map(|(key, _)| key)
+        self.0.get(value).map(|(found, ())| found)
+    }
+
+    /// The element at `index`, in order.
+    pub fn element_at(&self, index: usize) -> Option<&Value> {
+        self.0.entry_at(index).map(|(found, ())| found)
     }
 
     /// Whether an element is identical to `value`.
@@ -36,7 +45,7 @@ impl Set {
 
     /// Adds `value`; in place when nobody else holds this set. An identical element stays.
     pub fn insert(&mut self, value: Value) {
-        self.0.insert(value, Value::Nil);
+        self.0.insert(value, ());
     }
 
     /// Removes the element identical to `value`; whether there was one.
@@ -45,11 +54,13 @@ impl Set {
     }
 
     /// The elements in order.
+    #[inline]
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Value> + ExactSizeIterator {
-        self.0.iter().map(|(key, _)| key)
+        self.0.iter().map(|(value, ())| value)
     }
 
     /// Whether both are the same allocation.
+    #[inline]
     pub fn same_allocation(&self, other: &Set) -> bool {
         self.0.same_allocation(&other.0)
     }
@@ -57,7 +68,7 @@ impl Set {
 
 impl FromIterator<Value> for Set {
     fn from_iter<I: IntoIterator<Item = Value>>(items: I) -> Set {
-        Set(Map::from_entries(items.into_iter().map(|item| (item, Value::Nil)).collect()))
+        Set(Ordered::from_entries(items.into_iter().map(|item| (item, ())).collect()))
     }
 }
 
@@ -65,24 +76,36 @@ impl IntoIterator for Set {
     type Item = Value;
     type IntoIter = SetIter;
 
+    #[inline]
     fn into_iter(self) -> SetIter {
-        SetIter(self.0.into_iter())
+        SetIter(self.0.held())
     }
 }
 
 /// Iterates a set that it holds, in order.
 #[derive(Clone)]
-pub struct SetIter(MapIter);
+pub struct SetIter(Held<()>);
 
 impl Iterator for SetIter {
     type Item = Value;
 
+    #[inline]
     fn next(&mut self) -> Option<Value> {
-        self.0.next().map(|(key, _)| key)
+        self.0.next().map(|(value, ())| value)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         self.0.size_hint()
+    }
+
+    fn nth(&mut self, n: usize) -> Option<Value> {
+        self.0.nth(n).map(|(value, ())| value)
+    }
+}
+
+impl DoubleEndedIterator for SetIter {
+    fn next_back(&mut self) -> Option<Value> {
+        self.0.next_back().map(|(value, ())| value)
     }
 }
 

@@ -1,0 +1,159 @@
+//! Equality, identity and the total order of values (language.md 2.10, 2.11; ruling 2).
+//!
+//! | Function | What it means |
+//! |---|---|
+//! | [`compare`] | the order of `sort`, `<` and `compare`: an integer ties with an equal float |
+//! | [`key_compare`] | the order of map keys and set elements: an integer comes before an equal float |
+//! | [`equal`] | `=`: [`compare`] finds a tie, but a NaN that is an operand itself equals nothing |
+//! | [`identical`] | one key: [`key_compare`] finds a tie |
+//! | [`hash`] | agrees with [`identical`] |
+//!
+//! None of these can fail, and none recurses natively: nested values are walked with a stack on the heap. They
+//! charge the [meter](crate::meter) for each node and, once the program's steps are used up, answer anything:
+//! see the text of that module. A sort that uses them must therefore survive an order that contradicts itself;
+//! [`sort_by_key`] does.
+
+mod functions;
+mod hash;
+mod numbers;
+mod sort;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+pub use hash::hash;
+pub use sort::{sort_by, sort_by_key};
+
+use super::{Str, Value};
+use crate::meter;
+use std::cmp::Ordering;
+use walk::Mode;
+
+/// The order that programs see in `compare` and `sort`: an integer ties with an equal float. NaN comes after
+/// `##Inf` and ties with itself.
+#[inline]
+pub fn compare(a: &Value, b: &Value) -> Ordering {
+    match (a, b) {
+        (Value::Int(x), Value::Int(y)) => x.cmp(y),
+        (Value::Str(x), Value::Str(y)) => compare_strings(x, y),
+        _ => walk::order(a, b, Mode::LOOSE),
+    }
+}
+
+/// The order of map keys and set elements: as [`compare`], an integer before an equal float. `Equal` means
+/// [`identical`].
+#[inline]
+pub fn key_compare(a: &Value, b: &Value) -> Ordering {
+    match (a, b) {
+        (Value::Keyword(x), Value::Keyword(y)) if x.same_allocation(y) => Ordering::Equal,
+        (Value::Keyword(x), Value::Keyword(y)) => compare_text(x.name(), y.name()),
+        (Value::Str(x), Value::Str(y)) => compare_strings(x, y),
+        (Value::Int(x), Value::Int(y)) => x.cmp(y),
+        _ => walk::order(a, b, Mode::STRICT),
+    }
+}
+
+/// `=`
+#[inline]
+pub fn equal(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Int(x), Value::Int(y)) => x == y,
+        (Value::Keyword(x), Value::Keyword(y)) => x == y,
+        (Value::Str(x), Value::Str(y)) => equal_strings(x, y),
+        (Value::Float(x), Value::Float(y)) => x == y,
+        (Value::Nil, Value::Nil) => true,
+        (Value::Bool(x), Value::Bool(y)) => x == y,
+        _ => walk::order(a, b, Mode::EQUAL) == Ordering::Equal,
+    }
+}
+
+/// Whether two values are the same key.
+#[inline]
+pub fn identical(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Int(x), Value::Int(y)) => x == y,
+        (Value::Keyword(x), Value::Keyword(y)) => x == y,
+        (Value::Str(x), Value::Str(y)) => equal_strings(x, y),
+        _ => walk::order(a, b, Mode::IDENTICAL) == Ordering::Equal,
+    }
+}
+
+/// Compares a key with the keyword (or the string) of this name without building one.
+pub(super) fn compare_to_name(key: &Value, name: &str, keyword: bool) -> Ordering {
+    match key {
+        Value::Keyword(k) if keyword => compare_text(k.name(), name),
+        Value::Str(s) if !keyword => compare_text(s.as_str(), name),
+        other => rank(other).cmp(if keyword { &Rank::Keyword } else { &Rank::String }),
+    }
+}
+
+/// As [`compare_to_name`] with every `-` of `name` read as `_`.
+pub(super) fn compare_to_underscored(key: &Value, name: &str, keyword: bool) -> Ordering {
+    let text = match key {
+        Value::Keyword(k) if keyword => k.name(),
+        Value::Str(s) if !keyword => s.as_str(),
+        other => return rank(other).cmp(if keyword { &Rank::Keyword } else { &Rank::String }),
+    };
+    charge_text(text.len().min(name.len()));
+    text.bytes().cmp(name.bytes().map(|byte| if byte == b'-' { b'_' } else { byte }))
+}
+
+/// The groups of 2.11, lowest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rank {
+    Number,
+    Simple,
+    Keyword,
+    Opaque,
+    Temporal,
+    Set,
+    Map,
+    Vector,
+    String,
+}
+
+pub(super) fn rank(value: &Value) -> Rank {
+    match value {
+        Value::Int(_) | Value::BigInt(_) | Value::Float(_) => Rank::Number,
+        Value::Nil | Value::Bool(_) => Rank::Simple,
+        Value::Keyword(_) => Rank::Keyword,
+        Value::Temporal(_) => Rank::Temporal,
+        Value::Set(_) => Rank::Set,
+        Value::Map(_) => Rank::Map,
+        Value::Vector(_) => Rank::Vector,
+        Value::Str(_) => Rank::String,
+        Value::Builtin(_)
+        | Value::Closure(_)
+        | Value::Combinator(_)
+        | Value::Regex(_)
+        | Value::Var(_)
+        | Value::Symbol(_)
+        | Value::Tool(_)
+        | Value::Cursor(_) => Rank::Opaque,
+    }
+}
+
+#[inline]
+fn compare_strings(a: &Str, b: &Str) -> Ordering {
+    if a.same_allocation(b) { Ordering::Equal } else { compare_text(a.as_str(), b.as_str()) }
+}
+
+#[inline]
+fn equal_strings(a: &Str, b: &Str) -> bool {
+    a.same_allocation(b)
+        || (a.as_str().len() == b.as_str().len() && compare_text(a.as_str(), b.as_str()).is_eq())
+}
+
+#[inline]
+fn compare_text(a: &str, b: &str) -> Ordering {
+    charge_text(a.len().min(b.len()));
+    a.cmp(b)
+}
+
+/// Comparing short texts is part of the step that compares them; long ones cost a step for every 16 bytes.
+#[inline]
+fn charge_text(bytes: usize) {
+    if bytes >= 64 {
+        meter::work(bytes as u64 / 16);
+    }
+}

@@ -1,0 +1,207 @@
+//! The comparison of nested values, with a stack on the heap.
+
+use super::{Rank, compare_strings, compare_text, functions, numbers, rank};
+use crate::meter;
+use crate::value::{MapIter, SetIter, Temporal, Value, VectorIter};
+use functions::Opaque;
+use std::cmp::Ordering;
+
+/// Which of the four questions is asked.
+#[derive(Clone, Copy)]
+pub(super) struct Mode {
+    /// An integer comes before an equal float.
+    strict: bool,
+    /// Only equality counts, so that vectors of different lengths need no look inside.
+    equality: bool,
+    /// The values are the operands themselves, so that NaN equals nothing.
+    operand: bool,
+}
+
+impl Mode {
+    pub(super) const LOOSE: Mode = Mode { strict: false, equality: false, operand: false };
+    pub(super) const STRICT: Mode = Mode { strict: true, equality: false, operand: false };
+    pub(super) const EQUAL: Mode = Mode { strict: false, equality: true, operand: true };
+    pub(super) const IDENTICAL: Mode = Mode { strict: true, equality: true, operand: false };
+
+    fn inside(self) -> Mode {
+        Mode { operand: false, ..self }
+    }
+
+    /// Keys of maps and elements of sets are the same only if identical, whatever is asked.
+    fn of_keys(self) -> Mode {
+        Mode { strict: true, operand: false, ..self }
+    }
+}
+
+/// What a look at two values without entering them tells.
+enum Look {
+    Decided(Ordering),
+    Enter(Level),
+}
+
+/// A pair of collections that is being compared.
+enum Level {
+    Vectors(VectorIter, VectorIter, Mode),
+    /// Of the same size. All keys come first, then all values.
+    Maps {
+        a: MapIter,
+        b: MapIter,
+        keys: bool,
+        mode: Mode,
+    },
+    /// Of the same size.
+    Sets(SetIter, SetIter, Mode),
+    Parts(std::vec::IntoIter<Value>, std::vec::IntoIter<Value>, Mode),
+}
+
+/// Compares two values of any kind.
+pub(super) fn order(a: &Value, b: &Value, mode: Mode) -> Ordering {
+    let mut top = match look(a, b, mode) {
+        Look::Decided(order) => return order,
+        Look::Enter(level) => level,
+    };
+    let mut outer = Vec::new();
+    loop {
+        meter::work(1);
+        if meter::exhausted() {
+            return Ordering::Equal;
+        }
+        match top.advance() {
+            Ok((x, y, mode)) => match look(&x, &y, mode) {
+                Look::Decided(Ordering::Equal) => {}
+                Look::Decided(order) => return order,
+                Look::Enter(level) => {
+                    let parent = std::mem::replace(&mut top, level);
+                    // A level that is done needs no coming back, so that `[[[…]]]` takes no stack at all.
+                    if !parent.is_done() {
+                        outer.push(parent);
+                    }
+                }
+            },
+            Err(Ordering::Equal) => match outer.pop() {
+                Some(parent) => top = parent,
+                None => return Ordering::Equal,
+            },
+            Err(order) => return order,
+        }
+    }
+}
+
+impl Level {
+    /// The next pair to compare, or how the level ends when all pairs were equal.
+    fn advance(&mut self) -> Result<(Value, Value, Mode), Ordering> {
+        match self {
+            Level::Vectors(a, b, mode) => pair(a.next(), b.next(), *mode),
+            Level::Sets(a, b, mode) => pair(a.next(), b.next(), *mode),
+            Level::Parts(a, b, mode) => pair(a.next(), b.next(), *mode),
+            Level::Maps { a, b, keys, mode } => {
+                if *keys {
+                    if let (Some((x, _)), Some((y, _))) = (a.next(), b.next()) {
+                        return Ok((x, y, mode.of_keys()));
+                    }
+                    a.restart();
+                    b.restart();
+                    *keys = false;
+                }
+                pair(a.next().map(|(_, x)| x), b.next().map(|(_, y)| y), *mode)
+            }
+        }
+    }
+
+    /// Whether nothing is left to be decided here.
+    fn is_done(&self) -> bool {
+        match self {
+            Level::Vectors(a, b, _) => a.len() == 0 && b.len() == 0,
+            Level::Maps { a, keys, .. } => !keys && a.len() == 0,
+            Level::Sets(a, ..) => a.len() == 0,
+            Level::Parts(a, b, _) => a.len() == 0 && b.len() == 0,
+        }
+    }
+}
+
+fn pair(a: Option<Value>, b: Option<Value>, mode: Mode) -> Result<(Value, Value, Mode), Ordering> {
+    match (a, b) {
+        (Some(a), Some(b)) => Ok((a, b, mode)),
+        (None, None) => Err(Ordering::Equal),
+        (None, Some(_)) => Err(Ordering::Less),
+        (Some(_), None) => Err(Ordering::Greater),
+    }
+}
+
+fn look(a: &Value, b: &Value, mode: Mode) -> Look {
+    let (rank_a, rank_b) = (rank(a), rank(b));
+    if rank_a != rank_b {
+        return Look::Decided(rank_a.cmp(&rank_b));
+    }
+    if rank_a == Rank::Number && mode.operand && (is_nan(a) || is_nan(b)) {
+        return Look::Decided(Ordering::Less);
+    }
+    let order = match (a, b) {
+        (Value::Keyword(x), Value::Keyword(y)) if x.same_allocation(y) => Ordering::Equal,
+        (Value::Keyword(x), Value::Keyword(y)) => compare_text(x.name(), y.name()),
+        (Value::Str(x), Value::Str(y)) => compare_strings(x, y),
+        (Value::Vector(x), Value::Vector(y)) => {
+            if x.same_allocation(y) {
+                Ordering::Equal
+            } else if mode.equality && x.len() != y.len() {
+                x.len().cmp(&y.len())
+            } else {
+                return Look::Enter(Level::Vectors(x.iter(), y.iter(), mode.inside()));
+            }
+        }
+        (Value::Map(x), Value::Map(y)) => {
+            if x.same_allocation(y) {
+                Ordering::Equal
+            } else if x.len() != y.len() {
+                x.len().cmp(&y.len())
+            } else {
+                let (a, b) = (x.clone().into_iter(), y.clone().into_iter());
+                return Look::Enter(Level::Maps { a, b, keys: !x.same_keys(y), mode: mode.inside() });
+            }
+        }
+        (Value::Set(x), Value::Set(y)) => {
+            if x.same_allocation(y) {
+                Ordering::Equal
+            } else if x.len() != y.len() {
+                x.len().cmp(&y.len())
+            } else {
+                let (a, b) = (x.clone().into_iter(), y.clone().into_iter());
+                return Look::Enter(Level::Sets(a, b, mode.of_keys()));
+            }
+        }
+        (Value::Temporal(x), Value::Temporal(y)) => temporal_key(x).cmp(&temporal_key(y)),
+        _ => match rank_a {
+            Rank::Number => numbers::compare(a, b, mode.strict),
+            Rank::Simple => simple(a).cmp(&simple(b)),
+            _ => match functions::compare(a, b) {
+                Opaque::Decided(order) => order,
+                Opaque::Parts(x, y) => {
+                    return Look::Enter(Level::Parts(x.into_iter(), y.into_iter(), mode.inside()));
+                }
+            },
+        },
+    };
+    Look::Decided(order)
+}
+
+fn is_nan(value: &Value) -> bool {
+    matches!(value, Value::Float(x) if x.is_nan())
+}
+
+/// `false`, `nil`, `true`, in this order.
+fn simple(value: &Value) -> u8 {
+    match value {
+        Value::Bool(false) => 0,
+        Value::Nil => 1,
+        _ => 2,
+    }
+}
+
+/// Dates before instants before durations, each by time; how many digits an instant prints does not count.
+pub(super) fn temporal_key(value: &Temporal) -> (u8, i64) {
+    match value {
+        Temporal::Date(days) => (0, *days),
+        Temporal::Instant { micros, .. } => (1, *micros),
+        Temporal::Duration(millis) => (2, *millis),
+    }
+}

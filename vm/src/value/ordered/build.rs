@@ -1,0 +1,40 @@
+//! Building from entries in any order.
+
+use super::tree::Tree;
+use super::{Ordered, Payload, Repr, SMALL_MAX, Shape};
+use crate::meter;
+use crate::value::Value;
+use crate::value::order::{key_compare, sort_by_key};
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+impl<V: Payload> Ordered<V> {
+    /// Entries in ascending order of their keys, which are all different.
+    pub(super) fn from_sorted(entries: Vec<(Value, V)>) -> Ordered<V> {
+        if entries.len() <= SMALL_MAX {
+            let (keys, payloads) = entries.into_iter().unzip();
+            return Ordered::from_shape(Shape::new(keys), payloads);
+        }
+        Ordered(Rc::new(Repr::tree(Tree::from_sorted(entries))))
+    }
+
+    /// Entries in any order; of identical keys the first one stays, with the last payload.
+    pub(in crate::value) fn from_entries(mut entries: Vec<(Value, V)>) -> Ordered<V> {
+        if !is_ascending(&entries) {
+            meter::work(entries.len() as u64);
+            sort_by_key(&mut entries, |entry| &entry.0);
+            entries.dedup_by(|next, kept| {
+                let same = key_compare(&next.0, &kept.0) == Ordering::Equal;
+                if same {
+                    std::mem::replace(&mut kept.1, std::mem::take(&mut next.1)).discard();
+                }
+                same
+            });
+        }
+        Ordered::from_sorted(entries)
+    }
+}
+
+fn is_ascending<V>(entries: &[(Value, V)]) -> bool {
+    entries.is_sorted_by(|a, b| key_compare(&a.0, &b.0) == Ordering::Less)
+}

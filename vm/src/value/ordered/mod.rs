@@ -1,0 +1,259 @@
+//! What maps and sets have in common: keys in the order of [`key_compare`], each with a payload.
+//!
+//! Up to [`SMALL_MAX`] keys are a [`Shape`], which maps with the same keys share, and the payloads side by
+//! side: a thousand rows with the same columns hold one list of keys. More keys are a B+ tree ([`tree`]) whose
+//! nodes are shared between versions. Both are changed in place where nobody else holds them.
+
+mod build;
+mod iter;
+mod node;
+mod shape;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+pub(super) use iter::{Held, Iter};
+pub use shape::Shape;
+
+use super::order::key_compare;
+use super::{Value, drop_deferred};
+use crate::meter;
+use std::cmp::Ordering;
+use std::rc::Rc;
+use tree::Tree;
+
+/// Most keys without a tree.
+pub(super) const SMALL_MAX: usize = 32;
+
+/// What is kept with each key: a value in maps, nothing in sets.
+pub(super) trait Payload: Clone + Default {
+    /// Drops without native recursion.
+    fn discard(self);
+}
+
+impl Payload for Value {
+    #[inline]
+    fn discard(self) {
+        drop_deferred(self);
+    }
+}
+
+impl Payload for () {
+    #[inline]
+    fn discard(self) {}
+}
+
+/// Keys in ascending order with their payloads: the one machine word behind maps and sets.
+#[derive(Clone)]
+pub(super) struct Ordered<V: Payload>(Rc<Repr<V>>);
+
+enum Repr<V: Payload> {
+    Small(Small<V>),
+    Tree(Tree<V>),
+}
+
+/// As many payloads as the shape has keys.
+struct Small<V> {
+    shape: Rc<Shape>,
+    payloads: Vec<V>,
+}
+
+impl<V: Payload> Repr<V> {
+    const BYTES: usize = size_of::<Repr<V>>() + 16;
+
+    fn small(shape: Rc<Shape>, payloads: Vec<V>) -> Repr<V> {
+        debug_assert_eq!(shape.len(), payloads.len());
+        meter::charge_memory(Repr::<V>::BYTES + payloads.capacity() * size_of::<V>());
+        Repr::Small(Small { shape, payloads })
+    }
+
+    fn tree(tree: Tree<V>) -> Repr<V> {
+        meter::charge_memory(Repr::<V>::BYTES);
+        Repr::Tree(tree)
+    }
+}
+
+impl<V: Payload> Clone for Repr<V> {
+    fn clone(&self) -> Repr<V> {
+        match self {
+            Repr::Small(small) => Repr::small(small.shape.clone(), small.payloads.clone()),
+            Repr::Tree(tree) => Repr::tree(tree.clone()),
+        }
+    }
+}
+
+impl<V: Payload> Drop for Repr<V> {
+    fn drop(&mut self) {
+        let mut bytes = Repr::<V>::BYTES;
+        if let Repr::Small(small) = self {
+            bytes += small.payloads.capacity() * size_of::<V>();
+            small.payloads.drain(..).for_each(V::discard);
+        }
+        meter::credit_memory(bytes);
+    }
+}
+
+impl<V: Payload> Small<V> {
+    fn insert(&mut self, index: usize, key: Value, payload: V) {
+        let before = self.payloads.capacity();
+        if before == self.payloads.len() {
+            self.payloads.reserve_exact((before / 2).clamp(2, SMALL_MAX));
+        }
+        self.payloads.insert(index, payload);
+        meter::charge_memory((self.payloads.capacity() - before) * size_of::<V>());
+        Rc::make_mut(&mut self.shape).insert(index, key);
+    }
+}
+
+impl<V: Payload> Default for Ordered<V> {
+    fn default() -> Ordered<V> {
+        Ordered::from_shape(Shape::new(Vec::new()), Vec::new())
+    }
+}
+
+impl<V: Payload> Ordered<V> {
+    /// `payloads` for the keys of `shape`, in their order.
+    ///
+    /// # Panics
+    /// If their numbers differ.
+    pub(super) fn from_shape(shape: Rc<Shape>, payloads: Vec<V>) -> Ordered<V> {
+        assert_eq!(shape.len(), payloads.len(), "a payload for each key");
+        Ordered(Rc::new(Repr::small(shape, payloads)))
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        match &*self.0 {
+            Repr::Small(small) => small.payloads.len(),
+            Repr::Tree(tree) => tree.len(),
+        }
+    }
+
+    /// The keys of a small one.
+    #[inline]
+    pub(super) fn shape(&self) -> Option<&Rc<Shape>> {
+        match &*self.0 {
+            Repr::Small(small) => Some(&small.shape),
+            Repr::Tree(_) => None,
+        }
+    }
+
+    /// The shape and payloads of a small one.
+    #[inline]
+    pub(super) fn small(&self) -> Option<(&Shape, &[V])> {
+        match &*self.0 {
+            Repr::Small(small) => Some((&small.shape, &small.payloads)),
+            Repr::Tree(_) => None,
+        }
+    }
+
+    #[inline]
+    pub(super) fn same_allocation(&self, other: &Ordered<V>) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// The entry of exactly this key.
+    #[inline]
+    pub(super) fn get(&self, key: &Value) -> Option<(&Value, &V)> {
+        match &*self.0 {
+            Repr::Small(small) => {
+                let index = small.shape.find(key).ok()?;
+                Some((small.shape.key(index), &small.payloads[index]))
+            }
+            Repr::Tree(tree) => tree.get_by(|other| key_compare(other, key)),
+        }
+    }
+
+    /// The entry whose key `compare` finds equal to what it looks for. `compare` must agree with the order.
+    pub(super) fn get_by(&self, compare: impl FnMut(&Value) -> Ordering) -> Option<(&Value, &V)> {
+        match &*self.0 {
+            Repr::Small(small) => {
+                let index = small.shape.keys().binary_search_by(compare).ok()?;
+                Some((small.shape.key(index), &small.payloads[index]))
+            }
+            Repr::Tree(tree) => tree.get_by(compare),
+        }
+    }
+
+    /// The entry at `index`, in the order of the keys.
+    pub(super) fn entry_at(&self, index: usize) -> Option<(&Value, &V)> {
+        match &*self.0 {
+            Repr::Small(small) => small.payloads.get(index).map(|payload| (small.shape.key(index), payload)),
+            Repr::Tree(tree) => (index < tree.len())
+                .then(|| tree.leaf_at(index))
+                .map(|(leaf, first)| leaf.entry(index - first)),
+        }
+    }
+
+    /// The payload of exactly this key, to be changed in place; copied first where somebody else holds it.
+    pub(super) fn get_mut(&mut self, key: &Value) -> Option<&mut V> {
+        // Looking first keeps a miss from copying anything.
+        let found = match &*self.0 {
+            Repr::Small(small) => small.shape.find(key).ok()?,
+            Repr::Tree(tree) => tree.get_by(|other| key_compare(other, key)).map(|_| 0)?,
+        };
+        match Rc::make_mut(&mut self.0) {
+            Repr::Small(small) => small.payloads.get_mut(found),
+            Repr::Tree(tree) => tree.get_mut(key),
+        }
+    }
+
+    /// Sets exactly this key. A key that is there stays and keeps its own spelling of a number.
+    pub(super) fn insert(&mut self, key: Value, payload: V) {
+        if let Repr::Small(small) = &*self.0 {
+            match small.shape.find(&key) {
+                Ok(index) => {
+                    let Repr::Small(small) = Rc::make_mut(&mut self.0) else { unreachable!("it is small") };
+                    std::mem::replace(&mut small.payloads[index], payload).discard();
+                    return;
+                }
+                Err(index) if small.payloads.len() < SMALL_MAX => {
+                    let Repr::Small(small) = Rc::make_mut(&mut self.0) else { unreachable!("it is small") };
+                    small.insert(index, key, payload);
+                    return;
+                }
+                Err(_) => {
+                    let entries = small.shape.keys().iter().cloned().zip(small.payloads.iter().cloned());
+                    self.0 = Rc::new(Repr::tree(Tree::from_sorted(entries)));
+                }
+            }
+        }
+        if let Repr::Tree(tree) = Rc::make_mut(&mut self.0) {
+            tree.insert(key, payload);
+        }
+    }
+
+    /// Removes exactly this key.
+    pub(super) fn remove(&mut self, key: &Value) -> Option<V> {
+        match &*self.0 {
+            Repr::Small(small) => {
+                let index = small.shape.find(key).ok()?;
+                let Repr::Small(small) = Rc::make_mut(&mut self.0) else { unreachable!("it is small") };
+                Rc::make_mut(&mut small.shape).remove(index);
+                Some(small.payloads.remove(index))
+            }
+            Repr::Tree(tree) => {
+                tree.get_by(|other| key_compare(other, key))?;
+                let Repr::Tree(tree) = Rc::make_mut(&mut self.0) else { unreachable!("it is a tree") };
+                let removed = tree.remove(key);
+                // Half the limit, so that a map at the limit does not change its form with every step.
+                if tree.len() <= SMALL_MAX / 2 {
+                    *self = Ordered::from_sorted(self.held().collect());
+                }
+                removed
+            }
+        }
+    }
+
+    /// The entries in key order.
+    #[inline]
+    pub(super) fn iter(&self) -> Iter<'_, V> {
+        Iter::new(self)
+    }
+
+    /// The entries in key order, cloned, by an iterator that holds this.
+    #[inline]
+    pub(super) fn held(&self) -> Held<V> {
+        Held::new(self.clone())
+    }
+}

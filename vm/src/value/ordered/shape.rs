@@ -1,0 +1,189 @@
+//! The keys of a small map, shared by all maps that have the same ones.
+
+use crate::meter;
+use crate::value::order::{compare_to_name, compare_to_underscored, key_compare};
+use crate::value::{Value, drop_deferred};
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+/// Up to this many keys are searched one by one for the same allocation first.
+const SCAN_MAX: usize = 8;
+
+/// Up to 32 keys in ascending order, without duplicates.
+pub struct Shape {
+    keys: Vec<Value>,
+    kinds: Kinds,
+}
+
+/// What kinds of keys there can be: bits that are set when a key is added, and never taken back. They tell
+/// whether a key that was found by a flexible read can be hidden by an exact one.
+#[derive(Clone, Copy, Default)]
+struct Kinds(u8);
+
+impl Kinds {
+    const KEYWORDS: u8 = 1;
+    const STRINGS: u8 = 2;
+    /// A name with `-`.
+    const DASHES: u8 = 4;
+
+    fn add(&mut self, key: &Value) {
+        let (kind, name) = match key {
+            Value::Keyword(k) => (Self::KEYWORDS, k.name()),
+            Value::Str(s) => (Self::STRINGS, s.as_str()),
+            _ => return,
+        };
+        self.0 |= kind | if name.contains('-') { Self::DASHES } else { 0 };
+    }
+
+    fn has(self, kind: u8) -> bool {
+        self.0 & kind != 0
+    }
+}
+
+impl Shape {
+    const BYTES: usize = size_of::<Shape>() + 16;
+
+    /// `keys`, which are in ascending order of [`key_compare`] and all different.
+    pub(super) fn new(keys: Vec<Value>) -> Rc<Shape> {
+        let mut kinds = Kinds::default();
+        keys.iter().for_each(|key| kinds.add(key));
+        Rc::new(Shape::charged(keys, kinds))
+    }
+
+    /// The shape of these keys, in any order; `None` if two are identical or there are more than 32.
+    pub fn of(mut keys: Vec<Value>) -> Option<Rc<Shape>> {
+        if keys.len() > super::SMALL_MAX {
+            return None;
+        }
+        keys.sort_by(key_compare);
+        keys.is_sorted_by(|a, b| key_compare(a, b) == Ordering::Less).then(|| Shape::new(keys))
+    }
+
+    fn charged(keys: Vec<Value>, kinds: Kinds) -> Shape {
+        meter::charge_memory(Shape::BYTES + keys.capacity() * size_of::<Value>());
+        Shape { keys, kinds }
+    }
+
+    /// How many keys.
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// The keys in ascending order.
+    #[inline]
+    pub fn keys(&self) -> &[Value] {
+        &self.keys
+    }
+
+    #[inline]
+    pub(super) fn key(&self, index: usize) -> &Value {
+        &self.keys[index]
+    }
+
+    /// Where exactly this key is, or where it belongs.
+    #[inline]
+    pub fn find(&self, key: &Value) -> Result<usize, usize> {
+        if let Value::Keyword(k) = key
+            && self.keys.len() <= SCAN_MAX
+        {
+            let same = |other: &Value| matches!(other, Value::Keyword(o) if o.same_allocation(k));
+            if let Some(index) = self.keys.iter().position(same) {
+                return Ok(index);
+            }
+        }
+        self.keys.binary_search_by(|other| key_compare(other, key))
+    }
+
+    /// Where the key is that a read of `key` finds: exact, twin, then with `_` for `-` (language.md 2.6).
+    pub fn find_flexible(&self, key: &Value) -> Option<usize> {
+        let (name, keyword) = match key {
+            Value::Keyword(k) => (k.name(), true),
+            Value::Str(s) => (s.as_str(), false),
+            _ => return self.find(key).ok(),
+        };
+        let (own, other) =
+            if keyword { (Kinds::KEYWORDS, Kinds::STRINGS) } else { (Kinds::STRINGS, Kinds::KEYWORDS) };
+        if self.kinds.has(own)
+            && let Ok(index) = self.find(key)
+        {
+            return Some(index);
+        }
+        let named = |keyword| self.keys.binary_search_by(|k| compare_to_name(k, name, keyword)).ok();
+        if self.kinds.has(other)
+            && let Some(index) = named(!keyword)
+        {
+            return Some(index);
+        }
+        if !name.contains('-') {
+            return None;
+        }
+        let respelled =
+            |keyword| self.keys.binary_search_by(|k| compare_to_underscored(k, name, keyword)).ok();
+        respelled(keyword).or_else(|| respelled(!keyword))
+    }
+
+    /// Whether `key` certainly finds the key at `index`, judged by this one key and the kinds of all.
+    #[inline]
+    pub fn certainly_finds(&self, key: &Value, index: usize) -> bool {
+        let (name, found) = match (key, self.keys.get(index)) {
+            (Value::Keyword(k), Some(Value::Keyword(o))) => {
+                if k.same_allocation(o) {
+                    return true;
+                }
+                (k.name(), o.name())
+            }
+            (Value::Str(k), Some(Value::Str(o))) => (k.as_str(), o.as_str()),
+            (Value::Keyword(k), Some(Value::Str(o))) if !self.kinds.has(Kinds::KEYWORDS) => {
+                (k.name(), o.as_str())
+            }
+            (Value::Str(k), Some(Value::Keyword(o))) if !self.kinds.has(Kinds::STRINGS) => {
+                (k.as_str(), o.name())
+            }
+            (Value::Int(k), Some(Value::Int(o))) => return k == o,
+            _ => return false,
+        };
+        name == found || self.respelled(name, found)
+    }
+
+    /// Whether `found` is `name` with `_` for `-`, and no key can be there that is spelled like `name`.
+    #[inline]
+    fn respelled(&self, name: &str, found: &str) -> bool {
+        name.len() == found.len()
+            && !self.kinds.has(Kinds::DASHES)
+            && name.bytes().map(|byte| if byte == b'-' { b'_' } else { byte }).eq(found.bytes())
+    }
+
+    /// Adds `key` at `index`, where it belongs.
+    pub(super) fn insert(&mut self, index: usize, key: Value) {
+        self.kinds.add(&key);
+        let before = self.keys.capacity();
+        if before == self.keys.len() {
+            self.keys.reserve_exact((before / 2).clamp(2, super::SMALL_MAX));
+        }
+        self.keys.insert(index, key);
+        meter::charge_memory((self.keys.capacity() - before) * size_of::<Value>());
+    }
+
+    /// Removes the key at `index`.
+    pub(super) fn remove(&mut self, index: usize) {
+        drop_deferred(self.keys.remove(index));
+    }
+}
+
+impl Clone for Shape {
+    fn clone(&self) -> Shape {
+        // Who copies a shape is about to add a key or to remove one.
+        let mut keys = Vec::with_capacity(self.keys.len() + 1);
+        keys.extend_from_slice(&self.keys);
+        Shape::charged(keys, self.kinds)
+    }
+}
+
+impl Drop for Shape {
+    fn drop(&mut self) {
+        meter::credit_memory(Shape::BYTES + self.keys.capacity() * size_of::<Value>());
+        self.keys.drain(..).for_each(drop_deferred);
+    }
+}

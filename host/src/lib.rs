@@ -17,5 +17,6 @@ pub mod credentials;
 pub mod engine;
 pub mod jsonrpc;
 pub mod mcp;
+pub mod openapi;
 pub mod output_schema;
 pub mod upstream;

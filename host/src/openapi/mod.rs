@@ -1,0 +1,18 @@
+//! OpenAPI upstreams: selected GET operations of a REST service as tools.
+//!
+//! [`Document`] is the decoded description of the service, [`compile`] turns the operations that the configuration
+//! includes into [`Operation`]s: a tool object of the same shape as an MCP server's, and what it takes to build the
+//! URL of a call ([`Operation::url`]). [`decode`] says what the answer means. All of that is plain synchronous code.
+
+mod compile;
+mod document;
+mod naming;
+mod request;
+mod response;
+mod template;
+#[cfg(test)]
+mod tests;
+
+pub use compile::{Operation, compile};
+pub use document::Document;
+pub use response::{decode, too_large};

@@ -6,23 +6,27 @@ use crate::value::{Value, Vector};
 
 /// Collects values into a vector. Room is [reserved](meter::reserve) before it is taken and charged while the
 /// builder lives, so that a frame that waits with a half-built result is accounted for.
+///
+/// Values gather in a short block that is appended to the vector when it is full: a long result is never held
+/// twice, and the vector is built leaf by leaf.
 #[derive(Default)]
 pub struct Builder {
-    items: Vec<Value>,
-    charged: usize,
+    /// The full blocks so far.
+    vector: Option<Vector>,
+    block: Vec<Value>,
 }
 
 const SLOT: usize = size_of::<Value>();
 const FIRST: usize = 4;
+const BLOCK: usize = 1024;
 
 impl Builder {
-    /// An empty builder with room for `capacity` values; fails when the memory limit does not allow that many.
+    /// An empty builder for `capacity` values; fails when the memory limit does not allow that many.
     pub fn with_capacity(capacity: usize) -> Result<Builder> {
         meter::reserve(capacity.saturating_mul(SLOT))?;
-        let items = Vec::with_capacity(capacity);
-        let charged = items.capacity() * SLOT;
-        meter::charge_memory(charged);
-        Ok(Builder { items, charged })
+        let block = Vec::with_capacity(capacity.min(BLOCK));
+        meter::charge_memory(block.capacity() * SLOT);
+        Ok(Builder { vector: None, block })
     }
 
     /// An empty builder.
@@ -33,90 +37,81 @@ impl Builder {
     /// Appends a value.
     #[inline]
     pub fn push(&mut self, value: Value) -> Result<()> {
-        if self.items.len() == self.items.capacity() {
-            self.grow(1)?;
+        if self.block.len() == self.block.capacity() {
+            self.make_room()?;
         }
-        self.items.push(value);
+        self.block.push(value);
         Ok(())
     }
 
-    /// Makes room for `more` values, doubling at least while the limit allows it.
     #[cold]
-    fn grow(&mut self, more: usize) -> Result<()> {
-        let capacity = self.items.capacity();
-        let needed = self.items.len().saturating_add(more);
-        // While it grows both blocks exist.
-        let mut wanted = needed.max(capacity * 2).max(FIRST);
-        if meter::reserve(wanted.saturating_mul(SLOT)).is_err() {
-            wanted = needed.max(capacity + capacity / 8);
-            meter::reserve(wanted.saturating_mul(SLOT))?;
+    fn make_room(&mut self) -> Result<()> {
+        let capacity = self.block.capacity();
+        if capacity >= BLOCK {
+            meter::reserve(BLOCK * SLOT)?;
+            let full = std::mem::replace(&mut self.block, Vec::with_capacity(BLOCK));
+            meter::credit_memory(capacity * SLOT);
+            self.append(full);
+            meter::charge_memory(self.block.capacity() * SLOT);
+        } else {
+            let wanted = (capacity * 2).max(FIRST);
+            meter::reserve((wanted - capacity) * SLOT)?;
+            self.block.reserve_exact(wanted - capacity);
+            meter::charge_memory((self.block.capacity() - capacity) * SLOT);
         }
-        self.items.reserve_exact(wanted - self.items.len());
-        let charged = self.items.capacity() * SLOT;
-        meter::charge_memory(charged - self.charged);
-        self.charged = charged;
         Ok(())
+    }
+
+    fn append(&mut self, items: Vec<Value>) {
+        let items = Vector::from_vec(items);
+        match &mut self.vector {
+            Some(vector) => vector.append(&items),
+            None => self.vector = Some(items),
+        }
     }
 
     /// Appends the elements of a vector; charges a step for each.
     pub fn extend(&mut self, items: &Vector) -> Result<()> {
         meter::charge_steps(items.len() as u64)?;
-        if self.items.capacity() - self.items.len() < items.len() {
-            self.grow(items.len())?;
+        meter::reserve(items.len().saturating_mul(SLOT))?;
+        for item in items.iter() {
+            self.push(item)?;
         }
-        self.items.extend(items.iter());
         Ok(())
     }
 
     /// How many values there are.
     #[inline]
     pub fn len(&self) -> usize {
-        self.items.len()
+        self.vector.as_ref().map_or(0, Vector::len) + self.block.len()
     }
 
     /// Whether there are none.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.items.is_empty()
+        self.len() == 0
     }
 
-    /// The last value.
-    pub fn last(&self) -> Option<&Value> {
-        self.items.last()
-    }
-
-    /// The values so far.
-    pub fn as_slice(&self) -> &[Value] {
-        &self.items
-    }
-
-    /// Takes the values out as a vector and leaves the builder empty. Room that is mostly unused is given back.
+    /// Takes the values out as a vector and leaves the builder empty.
     pub fn take_vector(&mut self) -> Vector {
-        let mut items = std::mem::take(&mut self.items);
-        meter::credit_memory(self.charged);
-        self.charged = 0;
-        if items.capacity() > 2 * items.len().max(FIRST) {
-            items.shrink_to_fit();
+        let mut block = std::mem::take(&mut self.block);
+        meter::credit_memory(block.capacity() * SLOT);
+        if block.capacity() > 2 * block.len() {
+            block.shrink_to_fit();
         }
-        Vector::from_vec(items)
+        self.append(block);
+        self.vector.take().unwrap_or_default()
     }
 
     /// As [`Builder::take_vector`], as a value.
     pub fn take(&mut self) -> Value {
         Value::Vector(self.take_vector())
     }
-
-    /// Takes the values out as they are.
-    pub fn take_items(&mut self) -> Vec<Value> {
-        meter::credit_memory(self.charged);
-        self.charged = 0;
-        std::mem::take(&mut self.items)
-    }
 }
 
 impl Drop for Builder {
     fn drop(&mut self) {
-        meter::credit_memory(self.charged);
+        meter::credit_memory(self.block.capacity() * SLOT);
     }
 }
 
@@ -127,29 +122,33 @@ mod tests {
 
     #[test]
     fn room_is_charged_while_it_grows_and_given_back() {
-        let mut account = Account::new(10_000);
-        {
-            let _installed = account.install();
-            let mut builder = Builder::new();
-            for n in 0..100 {
-                builder.push(Value::Int(n)).unwrap();
+        for count in [0, 3, 100, 1024, 5000] {
+            let mut account = Account::new(1_000_000);
+            {
+                let _installed = account.install();
+                let mut builder = Builder::new();
+                for n in 0..count {
+                    builder.push(Value::Int(n)).unwrap();
+                }
+                assert_eq!(builder.len(), count as usize);
+                let items = builder.take_vector().to_vec();
+                assert!(items.iter().zip(0..count).all(|(item, n)| matches!(item, Value::Int(i) if *i == n)));
+                assert_eq!(items.len(), count as usize);
             }
-            let vector = builder.take_vector();
-            assert_eq!(vector.len(), 100);
+            assert_eq!(account.live, 0);
+            assert!(account.peak >= 16 * count);
         }
-        assert_eq!(account.live, 0);
-        assert!(account.peak >= 1600);
     }
 
     #[test]
     fn growth_stops_at_the_memory_limit() {
-        let mut account = Account::new(10_000);
+        let mut account = Account::new(100_000);
         let _installed = account.install();
         assert!(Builder::with_capacity(1_000_000).is_err());
         assert!(Builder::with_capacity(usize::MAX).is_err());
         let mut builder = Builder::new();
         let refused = (0..10_000).find_map(|n| builder.push(Value::Int(n)).err());
         assert!(refused.is_some());
-        assert!(builder.len() <= 625);
+        assert!(builder.len() <= 7_000);
     }
 }

@@ -6,20 +6,27 @@
 //! | [`builder`] | a vector that grows within the memory limit |
 //! | [`each`] | the frame behind `map`, `filter`, `some` …: call a function for each element, do something with the results |
 //! | [`callee`] | calls by function, string key or path; the reading of paths |
+//! | [`check`] | what the positions of functions and collections accept |
+//! | [`table`] | a hash table by identity, for counting and grouping |
+//! | [`order`] | comparing where NaN is an error |
 //! | [`reduced`] | the wrapper with which a reducing function stops early |
 //! | [`errors`] | the message templates of functions.md 0.5 that several families use |
 
 pub mod builder;
 pub mod callee;
+pub mod check;
 pub mod each;
 pub mod errors;
+pub mod order;
 pub mod reduced;
 pub mod sequence;
+pub mod table;
 
 pub use builder::Builder;
 pub use callee::{call, read_path};
 pub use each::{Each, Feed, Sink, each};
 pub use sequence::{cursor, elements};
+pub use table::Table;
 
 use crate::error::Result;
 use crate::machine::Ctx;

@@ -1,0 +1,195 @@
+//! Reading by position: vectors and strings only, since maps and sets have no order of their own.
+
+use crate::builtins::support::{elements, errors};
+use crate::error::{Error, Result};
+use crate::machine::Ctx;
+use crate::value::{Str, Value, Vector};
+use std::mem::take;
+use unicode_segmentation::UnicodeSegmentation;
+
+fn grapheme_at(text: &Str, index: usize) -> Option<Value> {
+    if index == 0 {
+        // Needs no count of the whole text.
+        return text.as_str().graphemes(true).next().map(Value::str);
+    }
+    if index >= text.len() { None } else { Some(Value::Str(text.slice(index, index + 1))) }
+}
+
+/// The element at `index` of a vector or string; `None` when there is none, or when it is neither.
+fn element(value: &Value, index: usize) -> Option<Value> {
+    match value {
+        Value::Vector(vector) => vector.get(index),
+        Value::Str(text) => grapheme_at(text, index),
+        _ => None,
+    }
+}
+
+/// A vector or the graphemes of a string; `nil` is empty. Refuses anything else under the name of the function.
+fn positional(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Vector> {
+    match &args[0] {
+        Value::Vector(_) | Value::Str(_) | Value::Nil => {
+            Ok(elements(ctx, take(&mut args[0]))?.unwrap_or_default())
+        }
+        _ => Err(Error::argument_types(name, args)),
+    }
+}
+
+fn nil_if_empty(vector: Vector) -> Value {
+    if vector.is_empty() { Value::Nil } else { Value::Vector(vector) }
+}
+
+/// `(first c)`
+pub(super) fn first(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    match &args[0] {
+        Value::Vector(_) | Value::Str(_) | Value::Nil => Ok(element(&args[0], 0).unwrap_or_default()),
+        Value::Set(_) => Err(errors::no_sets("first")),
+        Value::Map(_) => Err(errors::no_maps("first")),
+        _ => Err(Error::argument_types("first", args)),
+    }
+}
+
+/// `(second c)`
+pub(super) fn second(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    match &args[0] {
+        Value::Vector(_) | Value::Str(_) | Value::Nil => Ok(element(&args[0], 1).unwrap_or_default()),
+        _ => Err(Error::argument_types("second", args)),
+    }
+}
+
+/// `(last c)`
+pub(super) fn last(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    match &args[0] {
+        Value::Vector(vector) => {
+            Ok(vector.len().checked_sub(1).and_then(|i| vector.get(i)).unwrap_or_default())
+        }
+        Value::Str(text) => Ok(text.as_str().graphemes(true).next_back().map(Value::str).unwrap_or_default()),
+        Value::Nil => Ok(Value::Nil),
+        Value::Set(_) => Err(errors::no_sets("last")),
+        Value::Map(_) => Err(errors::no_maps("last")),
+        _ => Err(Error::argument_types("last", args)),
+    }
+}
+
+/// `(nth c i)`, `(nth c i default)`
+pub(super) fn nth(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let index = match (&args[0], &args[1]) {
+        (Value::Vector(_) | Value::Str(_) | Value::Nil, Value::Int(i)) => usize::try_from(*i).ok(),
+        (Value::Vector(_) | Value::Str(_) | Value::Nil, Value::BigInt(_)) => None,
+        (_, Value::Map(_)) => return Err(errors::no_maps("nth")),
+        _ => return Err(Error::argument_types("nth", args)),
+    };
+    let found = index.and_then(|index| element(&args[0], index));
+    Ok(found.unwrap_or_else(|| args.get_mut(2).map(take).unwrap_or_default()))
+}
+
+/// `(rest c)`
+pub(super) fn rest(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let all = positional(ctx, "rest", args)?;
+    Ok(Value::Vector(all.slice(1, all.len())))
+}
+
+/// `(next c)`
+pub(super) fn next(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let all = positional(ctx, "next", args)?;
+    Ok(nil_if_empty(all.slice(1, all.len())))
+}
+
+/// `(butlast c)`
+pub(super) fn butlast(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let all = positional(ctx, "butlast", args)?;
+    Ok(nil_if_empty(all.slice(0, all.len().saturating_sub(1))))
+}
+
+/// The root of `ffirst` and its kin: a vector or `nil`.
+fn vector_root(name: &str, args: &[Value]) -> Result<Vector> {
+    match &args[0] {
+        Value::Vector(vector) => Ok(vector.clone()),
+        Value::Nil => Ok(Vector::new()),
+        _ => Err(Error::argument_types(name, args)),
+    }
+}
+
+/// The first element of the root, for functions that go on inside it.
+fn inner(name: &str, args: &[Value]) -> Result<Value> {
+    match vector_root(name, args)?.get(0).unwrap_or_default() {
+        inner @ (Value::Vector(_) | Value::Str(_) | Value::Nil) => Ok(inner),
+        _ => Err(Error::argument_types(name, args)),
+    }
+}
+
+/// `(ffirst v)`
+pub(super) fn ffirst(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    Ok(element(&inner("ffirst", args)?, 0).unwrap_or_default())
+}
+
+/// `(fnext v)`
+pub(super) fn fnext(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    Ok(vector_root("fnext", args)?.get(1).unwrap_or_default())
+}
+
+/// `(nfirst v)`
+pub(super) fn nfirst(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    args[0] = inner("nfirst", args)?;
+    next(ctx, args)
+}
+
+/// `(nnext v)`
+pub(super) fn nnext(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let all = vector_root("nnext", args)?;
+    Ok(nil_if_empty(all.slice(2, all.len())))
+}
+
+/// `(peek v)`
+pub(super) fn peek(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let all = vector_root("peek", args)?;
+    Ok(all.len().checked_sub(1).and_then(|i| all.get(i)).unwrap_or_default())
+}
+
+/// `(pop v)`
+pub(super) fn pop(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    match take(&mut args[0]) {
+        Value::Nil => Ok(Value::Nil),
+        Value::Vector(vector) if vector.is_empty() => Ok(Value::Nil),
+        Value::Vector(mut vector) => {
+            vector.pop();
+            Ok(Value::Vector(vector))
+        }
+        other => Err(Error::argument_types("pop", &[other])),
+    }
+}
+
+/// `(subvec v a)`, `(subvec v a b)`
+pub(super) fn subvec(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let bound = |value: &Value| match value {
+        Value::Int(i) => Some(usize::try_from(*i).unwrap_or(0)),
+        Value::BigInt(n) => Some(if n.get().sign() == num_bigint::Sign::Minus { 0 } else { usize::MAX }),
+        _ => None,
+    };
+    if let (Value::Vector(vector), Some(from)) = (&args[0], bound(&args[1])) {
+        match args.get(2).map(bound) {
+            None => return Ok(Value::Vector(vector.slice(from, vector.len()))),
+            Some(Some(to)) => return Ok(Value::Vector(vector.slice(from, to))),
+            Some(None) => {}
+        }
+    }
+    Err(Error::argument_types("subvec", args))
+}
+
+/// `(rseq c)`
+pub(super) fn rseq(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    if !matches!(args[0], Value::Vector(_) | Value::Map(_) | Value::Set(_)) {
+        return Err(Error::argument_types("rseq", args));
+    }
+    let all = elements(ctx, take(&mut args[0]))?.unwrap_or_default();
+    Ok(nil_if_empty(reversed(ctx, &all)?))
+}
+
+/// The elements in reverse order; charges a step for each.
+pub(crate) fn reversed(ctx: &mut Ctx<'_>, all: &Vector) -> Result<Vector> {
+    ctx.charge(all.len())?;
+    let mut out = crate::builtins::support::Builder::with_capacity(all.len())?;
+    for item in all.iter().rev() {
+        out.push(item)?;
+    }
+    Ok(out.take_vector())
+}

@@ -1,0 +1,117 @@
+//! Sequence views, sizes, and the building of vectors from arguments.
+
+use crate::builtins::support::{elements, sequence};
+use crate::error::{Error, Result};
+use crate::machine::Ctx;
+use crate::value::{Map, Set, Value, Vector};
+use std::mem::take;
+
+/// `(seq c)`
+pub(super) fn seq(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    if !args[0].is_seqable() {
+        return Err(Error::argument_types("seq", args));
+    }
+    let all = elements(ctx, take(&mut args[0]))?.unwrap_or_default();
+    Ok(if all.is_empty() { Value::Nil } else { Value::Vector(all) })
+}
+
+/// `(count c)`
+pub(super) fn count(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    match sequence::count(&args[0]) {
+        Some(n) => Ok(Value::Int(n as i64)),
+        None => Err(Error::argument("count", 1, "seqable", &args[0])),
+    }
+}
+
+/// `(bounded-count n c)`: everything is counted already.
+pub(super) fn bounded_count(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    match (&args[0], sequence::count(&args[1])) {
+        (Value::Int(_), Some(n)) => Ok(Value::Int(n as i64)),
+        _ => Err(Error::argument_types("bounded-count", args)),
+    }
+}
+
+fn is_empty(value: &Value) -> Option<bool> {
+    Some(match value {
+        Value::Nil => true,
+        Value::Vector(v) => v.is_empty(),
+        Value::Str(s) => s.as_str().is_empty(),
+        Value::Map(m) => m.is_empty(),
+        Value::Set(s) => s.is_empty(),
+        _ => return None,
+    })
+}
+
+/// `(empty? c)`
+pub(super) fn empty_p(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    is_empty(&args[0]).map(Value::Bool).ok_or_else(|| Error::argument_types("empty?", args))
+}
+
+/// `(not-empty c)`
+pub(super) fn not_empty(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    match is_empty(&args[0]) {
+        Some(true) => Ok(Value::Nil),
+        Some(false) => Ok(take(&mut args[0])),
+        None => Err(Error::argument_types("not_empty", args)),
+    }
+}
+
+/// `(empty c)`
+pub(super) fn empty(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    Ok(match &args[0] {
+        Value::Nil => Value::Nil,
+        Value::Vector(_) => Value::Vector(Vector::new()),
+        Value::Map(_) => Value::Map(Map::new()),
+        Value::Set(_) => Value::Set(Set::new()),
+        Value::Str(_) => Value::str(""),
+        _ => return Err(Error::argument_types("empty", args)),
+    })
+}
+
+/// `(vec c)`
+pub(super) fn vec(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    match &args[0] {
+        Value::Nil => Ok(Value::Nil),
+        value if value.is_seqable() => {
+            Ok(Value::Vector(elements(ctx, take(&mut args[0]))?.unwrap_or_default()))
+        }
+        _ => Err(Error::argument_types("vec", args)),
+    }
+}
+
+/// `(vector & xs)`, `(list & xs)`
+pub(super) fn vector(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    ctx.charge(args.len())?;
+    ctx.reserve(size_of_val(args))?;
+    Ok(Value::vector(args.iter_mut().map(take).collect::<Vec<_>>()))
+}
+
+/// `(list* x & xs c)`
+pub(super) fn list_star(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let last = args.len() - 1;
+    if !args[last].is_seqable() {
+        return Err(Error::argument_types("list*", args));
+    }
+    let mut all = elements(ctx, take(&mut args[last]))?.unwrap_or_default();
+    ctx.charge(last)?;
+    let mut front: Vector = args[..last].iter_mut().map(take).collect();
+    ctx.reserve(front.len().min(all.len()).saturating_mul(size_of::<Value>()))?;
+    front.append(&all);
+    std::mem::swap(&mut front, &mut all);
+    Ok(Value::Vector(all))
+}
+
+/// `(doall c)`, `(doall n c)`: everything is there already.
+pub(super) fn doall(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    Ok(args.last_mut().map(take).unwrap_or_default())
+}
+
+/// `(dorun c)`, `(dorun n c)`
+pub(super) fn dorun(_: &mut Ctx<'_>, _: &mut [Value]) -> Result<Value> {
+    Ok(Value::Nil)
+}
+
+/// `(realized? x)`
+pub(super) fn realized(_: &mut Ctx<'_>, _: &mut [Value]) -> Result<Value> {
+    Ok(Value::Bool(true))
+}

@@ -1,0 +1,96 @@
+//! `min-by`, `max-by`, `min-key`, `max-key`.
+
+use crate::builtins::support::{Feed, Sink, check, each, order};
+use crate::error::{Error, Result};
+use crate::machine::{Ctx, Flow};
+use crate::value::{Cursor, Value, Vector};
+use std::cmp::Ordering;
+use std::mem::take;
+use std::ops::ControlFlow;
+
+/// Keeps the item with the best key so far; the first one of equals.
+struct Extreme {
+    better: Ordering,
+    skips_nil: bool,
+    best: Option<(Value, Value)>,
+}
+
+impl Sink for Extreme {
+    const KEEPS_ITEM: bool = true;
+
+    fn accept(&mut self, _: &mut Ctx<'_>, item: Value, key: Value) -> Result<ControlFlow<Value>> {
+        if !(self.skips_nil && key.is_nil()) {
+            let replaces = match &self.best {
+                None => true,
+                Some((best, _)) => order::compare(&key, best)? == self.better,
+            };
+            if replaces {
+                self.best = Some((key, item));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn finish(&mut self, _: &mut Ctx<'_>) -> Result<Value> {
+        Ok(self.best.take().map(|(_, item)| item).unwrap_or_default())
+    }
+}
+
+fn arguments_as_items(args: &mut [Value]) -> Cursor {
+    let items: Vector = args.iter_mut().map(take).collect();
+    Cursor::Vector(items.into_iter())
+}
+
+fn by(ctx: &mut Ctx<'_>, name: &str, shown: &str, better: Ordering, args: &mut [Value]) -> Result<Flow> {
+    if args.len() < 2 {
+        return Err(Error::runtime(format!("{name} requires at least a key and one value or collection")));
+    }
+    let is_collection =
+        args.len() == 2 && matches!(args[1], Value::Nil | Value::Vector(_) | Value::Map(_) | Value::Set(_));
+    if !is_collection && !check::is_key_function(&args[0]) {
+        return Err(Error::argument_types(shown, args));
+    }
+    let items = if is_collection {
+        check::keyed(ctx, shown, false, args)?
+    } else {
+        ctx.charge(args.len())?;
+        arguments_as_items(&mut args[1..])
+    };
+    Ok(each(take(&mut args[0]), Feed::One(items), Extreme { better, skips_nil: true, best: None }))
+}
+
+/// `(min-by k c)`, `(min-by k x & more)`
+pub(super) fn min_by(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    by(ctx, "min-by", "min_by_variadic", Ordering::Less, args)
+}
+
+/// `(max-by k c)`, `(max-by k x & more)`
+pub(super) fn max_by(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    by(ctx, "max-by", "max_by_variadic", Ordering::Greater, args)
+}
+
+fn key(ctx: &mut Ctx<'_>, name: &str, shown: &str, better: Ordering, args: &mut [Value]) -> Result<Flow> {
+    match args {
+        [] => return Err(Error::argument_types(shown, args)),
+        [_] => {
+            let text = format!("{name} requires at least 2 arguments (function and one value)");
+            return Err(Error::runtime(text));
+        }
+        [function, ..] if !function.is_callable() => return Err(Error::argument_types(shown, args)),
+        [_, only] => return Ok(Flow::Return(take(only))),
+        _ => {}
+    }
+    ctx.charge(args.len())?;
+    let items = arguments_as_items(&mut args[1..]);
+    Ok(each(take(&mut args[0]), Feed::One(items), Extreme { better, skips_nil: false, best: None }))
+}
+
+/// `(min-key f x & more)`
+pub(super) fn min_key(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    key(ctx, "min-key", "min_key_variadic", Ordering::Less, args)
+}
+
+/// `(max-key f x & more)`
+pub(super) fn max_key(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    key(ctx, "max-key", "max_key_variadic", Ordering::Greater, args)
+}

@@ -1,0 +1,115 @@
+//! `sum`, `avg` and their forms with a key: finite arithmetic over numbers, `nil` skipped.
+
+use crate::builtins::arithmetic;
+use crate::builtins::support::{Feed, Sink, check, each};
+use crate::error::{Error, Result};
+use crate::machine::{Ctx, Flow};
+use crate::value::Value;
+use num_traits::ToPrimitive;
+use std::mem::take;
+use std::ops::ControlFlow;
+
+/// Whether the total or the mean is asked for.
+#[derive(Clone, Copy)]
+enum Kind {
+    Sum,
+    Mean,
+}
+
+/// A running total.
+struct Total {
+    kind: Kind,
+    sum: Value,
+    count: i64,
+}
+
+impl Total {
+    fn new(kind: Kind) -> Total {
+        Total { kind, sum: Value::Int(0), count: 0 }
+    }
+
+    fn add(&mut self, value: &Value) -> Result<()> {
+        let sum = match (&self.sum, value) {
+            (_, Value::Nil) => return Ok(()),
+            (Value::Int(a), Value::Int(b)) => match a.checked_add(*b) {
+                Some(sum) => Value::Int(sum),
+                None => arithmetic::add(&self.sum, value)?,
+            },
+            (_, Value::Float(x)) if !x.is_finite() => return Err(Error::bad_arithmetic()),
+            (sum, value) if value.is_number() => match arithmetic::add(sum, value) {
+                Ok(Value::Float(x)) if !x.is_finite() => return Err(Error::bad_arithmetic()),
+                Ok(sum) => sum,
+                Err(error) => return Err(error),
+            },
+            _ => return Err(Error::bad_arithmetic()),
+        };
+        self.sum = sum;
+        self.count += 1;
+        Ok(())
+    }
+
+    fn value(&mut self) -> Result<Value> {
+        match self.kind {
+            Kind::Sum => Ok(take(&mut self.sum)),
+            Kind::Mean if self.count == 0 => Ok(Value::Nil),
+            Kind::Mean => {
+                let sum = match &self.sum {
+                    Value::Int(n) => *n as f64,
+                    Value::Float(x) => *x,
+                    Value::BigInt(n) => n.get().to_f64().unwrap_or(f64::INFINITY),
+                    _ => 0.0,
+                };
+                let mean = sum / self.count as f64;
+                if mean.is_finite() { Ok(Value::Float(mean)) } else { Err(Error::bad_arithmetic()) }
+            }
+        }
+    }
+}
+
+impl Sink for Total {
+    fn accept(&mut self, _: &mut Ctx<'_>, _: Value, result: Value) -> Result<ControlFlow<Value>> {
+        self.add(&result)?;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn finish(&mut self, _: &mut Ctx<'_>) -> Result<Value> {
+        self.value()
+    }
+}
+
+fn total(ctx: &mut Ctx<'_>, name: &str, kind: Kind, args: &mut [Value]) -> Result<Value> {
+    let mut total = Total::new(kind);
+    match &args[0] {
+        Value::Nil => {}
+        Value::Vector(vector) => {
+            for item in vector.iter() {
+                ctx.charge(1)?;
+                total.add(&item)?;
+            }
+        }
+        _ => return Err(Error::argument_types(name, args)),
+    }
+    total.value()
+}
+
+/// `(sum v)`
+pub(super) fn sum(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    total(ctx, "sum", Kind::Sum, args)
+}
+
+/// `(avg v)`
+pub(super) fn avg(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    total(ctx, "avg", Kind::Mean, args)
+}
+
+/// `(sum-by k c)`
+pub(super) fn sum_by(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    let items = check::keyed(ctx, "sum_by", false, args)?;
+    Ok(each(take(&mut args[0]), Feed::One(items), Total::new(Kind::Sum)))
+}
+
+/// `(avg-by k c)`
+pub(super) fn avg_by(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    let items = check::keyed(ctx, "avg_by", false, args)?;
+    Ok(each(take(&mut args[0]), Feed::One(items), Total::new(Kind::Mean)))
+}

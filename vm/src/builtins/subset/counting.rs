@@ -1,0 +1,134 @@
+//! `take` and `drop` by count.
+
+use crate::builtins::support::{elements, errors};
+use crate::builtins::transducers::transducer;
+use crate::error::{Error, Result};
+use crate::machine::{Ctx, Flow};
+use crate::value::{Value, Vector};
+use std::mem::take as take_out;
+
+/// A count argument, clamped to what fits; negative counts are 0. `None` when it is no integer.
+pub(crate) fn count(value: &Value) -> Option<usize> {
+    match value {
+        Value::Int(n) => Some(usize::try_from(*n).unwrap_or(0)),
+        Value::BigInt(n) => Some(if n.get().sign() == num_bigint::Sign::Minus { 0 } else { usize::MAX }),
+        _ => None,
+    }
+}
+
+fn nil_if_empty(vector: Vector) -> Value {
+    if vector.is_empty() { Value::Nil } else { Value::Vector(vector) }
+}
+
+/// `(take n c)`
+pub(super) fn take(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    let Some(n) = count(&args[0]) else { return Err(Error::argument("take", 1, "integer", &args[0])) };
+    if args.len() == 1 {
+        return transducer("take", args);
+    }
+    if let Value::Str(text) = &args[1] {
+        // Only the part that is taken becomes graphemes.
+        args[1] = Value::Str(text.slice(0, n));
+    }
+    let all = ordered(ctx, "take", args)?;
+    Ok(Flow::Return(Value::Vector(all.slice(0, n))))
+}
+
+/// `(drop n c)`
+pub(super) fn drop(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    let Some(n) = count(&args[0]) else { return Err(Error::argument("drop", 1, "integer", &args[0])) };
+    if args.len() == 1 {
+        return transducer("drop", args);
+    }
+    let all = ordered(ctx, "drop", args)?;
+    Ok(Flow::Return(Value::Vector(all.slice(n, all.len()))))
+}
+
+/// The collection of `take` and `drop`: anything seqable but a set.
+fn ordered(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Vector> {
+    match &args[1] {
+        Value::Set(_) => Err(errors::no_sets(name)),
+        value if value.is_seqable() => Ok(elements(ctx, take_out(&mut args[1]))?.unwrap_or_default()),
+        value => Err(Error::argument(name, 2, "seqable", value)),
+    }
+}
+
+/// The collection of `take-last` and `drop-last`, which know only the template TYPES.
+fn ordered_last(ctx: &mut Ctx<'_>, shown: &str, args: &mut [Value]) -> Result<Vector> {
+    let last = args.len() - 1;
+    if matches!(args[last], Value::Set(_)) || !args[last].is_seqable() {
+        return Err(Error::argument_types(shown, args));
+    }
+    Ok(elements(ctx, take_out(&mut args[last]))?.unwrap_or_default())
+}
+
+/// `(take-last n c)`
+pub(super) fn take_last(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let Some(n) = count(&args[0]) else { return Err(Error::argument_types("take_last", args)) };
+    let all = ordered_last(ctx, "take_last", args)?;
+    if all.is_empty() {
+        return Ok(Value::Nil);
+    }
+    Ok(Value::Vector(all.slice(all.len().saturating_sub(n), all.len())))
+}
+
+/// `(drop-last c)`, `(drop-last n c)`
+pub(super) fn drop_last(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let n = if args.len() == 1 { Some(1) } else { count(&args[0]) };
+    let Some(n) = n else { return Err(Error::argument_types("drop_last", args)) };
+    let all = ordered_last(ctx, "drop_last", args)?;
+    Ok(Value::Vector(all.slice(0, all.len().saturating_sub(n))))
+}
+
+/// The elements after the first n of `(name c n)`.
+fn nth_rest(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Vector> {
+    if !args[0].is_seqable() {
+        return Err(errors::not_a_collection(&args[0]));
+    }
+    let Some(n) = count(&args[1]) else { return Err(Error::argument_types(name, args)) };
+    let all = elements(ctx, take_out(&mut args[0]))?.unwrap_or_default();
+    Ok(all.slice(n, all.len()))
+}
+
+/// `(nthrest c n)`
+pub(super) fn nthrest(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    nth_rest(ctx, "nthrest", args).map(Value::Vector)
+}
+
+/// `(nthnext c n)`
+pub(super) fn nthnext(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    nth_rest(ctx, "nthnext", args).map(nil_if_empty)
+}
+
+/// `(split-at n c)`
+pub(super) fn split_at(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let Some(n) = count(&args[0]) else { return Err(Error::argument_types("split_at", args)) };
+    if !args[1].is_seqable() {
+        return Err(errors::not_a_collection(&args[1]));
+    }
+    let all = elements(ctx, take_out(&mut args[1]))?.unwrap_or_default();
+    Ok(Value::pair(Value::Vector(all.slice(0, n)), Value::Vector(all.slice(n, all.len()))))
+}
+
+/// `(take-nth n c)`
+pub(super) fn take_nth(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    let step = match &args[0] {
+        Value::Int(n) if *n > 0 => *n as usize,
+        Value::BigInt(n) if n.get().sign() == num_bigint::Sign::Plus => usize::MAX,
+        other => return Err(super::grouping::not_positive("take-nth", "n", other)),
+    };
+    if args.len() == 1 {
+        return transducer("take-nth", args);
+    }
+    if !args[1].is_seqable() {
+        return Err(errors::not_a_collection(&args[1]));
+    }
+    let all = elements(ctx, take_out(&mut args[1]))?.unwrap_or_default();
+    let count = all.len().div_ceil(step);
+    ctx.charge(count)?;
+    let mut out = crate::builtins::support::Builder::with_capacity(count)?;
+    for i in 0..count {
+        out.push(all.get(i * step).unwrap_or_default())?;
+    }
+    Ok(Flow::Return(out.take()))
+}

@@ -1,0 +1,163 @@
+//! `partition` and its kin: runs of neighbours.
+
+use crate::builtins::support::{Builder, Feed, Sink, check, each, elements, errors};
+use crate::builtins::transducers::transducer;
+use crate::error::{Error, Result};
+use crate::machine::{Ctx, Flow};
+use crate::print;
+use crate::value::{Value, Vector, identical};
+use std::mem::take;
+use std::ops::ControlFlow;
+
+/// Bytes of a vector besides its elements, for reservations.
+const GROUP: usize = 64;
+
+/// `NAME: WHAT must be a positive integer, got V`; the doubled prefix is the text of the specification.
+#[cold]
+pub(super) fn not_positive(name: &str, what: &str, got: &Value) -> Error {
+    Error::type_error(format!(
+        "type_error: {name}: {what} must be a positive integer, got {}",
+        print::readable_lossy(got)
+    ))
+}
+
+pub(crate) fn positive(name: &str, what: &str, value: &Value) -> Result<usize> {
+    match value {
+        Value::Int(n) if *n > 0 => Ok(*n as usize),
+        Value::BigInt(n) if n.get().sign() == num_bigint::Sign::Plus => Ok(usize::MAX),
+        other => Err(not_positive(name, what, other)),
+    }
+}
+
+/// What becomes of the groups at the end that have fewer than n elements.
+enum Tail {
+    Drop,
+    Keep,
+    /// The first one is completed with these and kept, the others are dropped.
+    Pad(Vector),
+}
+
+/// `n`, `step` and the elements of `(name n c)`, `(name n step c)` …
+fn arguments(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<(usize, usize, Vector)> {
+    let n = positive(name, "n", &args[0])?;
+    let step = if args.len() > 2 { positive(name, "step", &args[1])? } else { n };
+    let last = args.len() - 1;
+    if !args[last].is_seqable() {
+        return Err(errors::not_a_collection(&args[last]));
+    }
+    let all = elements(ctx, take(&mut args[last]))?.unwrap_or_default();
+    Ok((n, step, all))
+}
+
+fn groups(ctx: &mut Ctx<'_>, n: usize, step: usize, all: &Vector, tail: &Tail) -> Result<Value> {
+    let length = all.len();
+    let starts = length.div_ceil(step);
+    // Groups that are complete, and what they hold together.
+    let complete = if length < n { 0 } else { (length - n) / step + 1 };
+    let kept = if matches!(tail, Tail::Keep) { starts } else { complete };
+    let elements = kept.saturating_mul(n.min(length));
+    ctx.charge(elements.saturating_add(kept))?;
+    ctx.reserve(kept.saturating_mul(GROUP + size_of::<Value>()))?;
+    let mut out = Builder::with_capacity(kept)?;
+    for group in 0..kept {
+        let start = group * step;
+        // Long groups share the elements, short ones copy them.
+        out.push(Value::Vector(all.slice(start, start.saturating_add(n))))?;
+        ctx.reserve(0)?;
+    }
+    if let (Tail::Pad(pad), true) = (tail, complete < starts) {
+        let start = complete * step;
+        let mut group = all.slice(start, length);
+        let missing = (n - group.len()).min(pad.len());
+        ctx.charge(group.len() + missing)?;
+        ctx.reserve((group.len() + missing).saturating_mul(size_of::<Value>()))?;
+        group.append(&pad.slice(0, missing));
+        out.push(Value::Vector(group))?;
+    }
+    Ok(out.take())
+}
+
+/// `(partition n c)`, `(partition n step c)`, `(partition n step pad c)`
+pub(super) fn partition(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    partition_as(ctx, "partition", args)
+}
+
+/// `(partitionv …)`
+pub(super) fn partitionv(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    partition_as(ctx, "partitionv", args)
+}
+
+fn partition_as(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Value> {
+    if args.len() < 4 {
+        let (n, step, all) = arguments(ctx, name, args)?;
+        return groups(ctx, n, step, &all, &Tail::Drop);
+    }
+    if matches!(args[2], Value::Str(_)) || !args[2].is_seqable() {
+        return Err(Error::argument_types(name, args));
+    }
+    let pad = elements(ctx, take(&mut args[2]))?.unwrap_or_default();
+    let (n, step, all) = arguments(ctx, name, args)?;
+    groups(ctx, n, step, &all, &Tail::Pad(pad))
+}
+
+/// `(partition-all n c)`, `(partition-all n step c)`
+pub(super) fn partition_all(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    if args.len() == 1 {
+        positive("partition-all", "n", &args[0])?;
+        return transducer("partition-all", args);
+    }
+    let (n, step, all) = arguments(ctx, "partition-all", args)?;
+    groups(ctx, n, step, &all, &Tail::Keep).map(Flow::Return)
+}
+
+/// `(partitionv-all n c)`, `(partitionv-all n step c)`
+pub(super) fn partitionv_all(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let (n, step, all) = arguments(ctx, "partitionv-all", args)?;
+    groups(ctx, n, step, &all, &Tail::Keep)
+}
+
+/// Collects runs of elements whose keys are identical.
+struct Runs {
+    key: Option<Value>,
+    run: Builder,
+    out: Builder,
+}
+
+impl Runs {
+    fn close(&mut self) -> Result<()> {
+        if !self.run.is_empty() {
+            let run = self.run.take();
+            self.out.push(run)?;
+        }
+        Ok(())
+    }
+}
+
+impl Sink for Runs {
+    const KEEPS_ITEM: bool = true;
+
+    fn accept(&mut self, _: &mut Ctx<'_>, item: Value, key: Value) -> Result<ControlFlow<Value>> {
+        if self.key.as_ref().is_none_or(|last| !identical(last, &key)) {
+            self.close()?;
+            self.key = Some(key);
+        }
+        self.run.push(item)?;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn finish(&mut self, _: &mut Ctx<'_>) -> Result<Value> {
+        self.close()?;
+        Ok(self.out.take())
+    }
+}
+
+/// `(partition-by f c)`
+pub(super) fn partition_by(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    if args.len() == 1 {
+        check::callable("partition-by", 1, "keyfn", &args[0])?;
+        return transducer("partition-by", args);
+    }
+    let items = check::unchecked(ctx, "partition_by", "function or key", args)?;
+    let sink = Runs { key: None, run: Builder::new(), out: Builder::new() };
+    Ok(each(take(&mut args[0]), Feed::One(items), sink))
+}

@@ -1,0 +1,85 @@
+//! Checking the arguments of higher-order functions (functions.md 0.4).
+
+use super::{cursor, errors};
+use crate::builtins::Native;
+use crate::error::{Error, Result};
+use crate::machine::Ctx;
+use crate::value::{CombinatorKind, Cursor, Value};
+
+/// Refuses what cannot be called; `n` counts from 1, `expected` is the word of the template ARG.
+pub fn callable(name: &str, n: usize, expected: &str, value: &Value) -> Result<()> {
+    if value.is_callable() { Ok(()) } else { Err(Error::argument(name, n, expected, value)) }
+}
+
+/// The elements of argument `n`, which counts from 1; refuses what is not seqable.
+pub fn seqable(ctx: &mut Ctx<'_>, name: &str, n: usize, value: &Value) -> Result<Cursor> {
+    match cursor(ctx, value)? {
+        Some(cursor) => Ok(cursor),
+        None => Err(Error::argument(name, n, "seqable", value)),
+    }
+}
+
+/// Whether a call with `argc` arguments can fit the parameters of this function.
+pub fn takes(ctx: &mut Ctx<'_>, function: &Value, argc: usize) -> Result<bool> {
+    let (mut function, mut argc) = (function, argc);
+    loop {
+        ctx.charge(1)?;
+        let combinator = match function {
+            Value::Closure(closure) => return Ok(closure.code().arity_for(argc).is_some()),
+            Value::Builtin(builtin) => {
+                let is_function = !matches!(builtin.native, Native::Constant(_));
+                return Ok(is_function && builtin.check_arity(argc).is_ok());
+            }
+            Value::Keyword(_) | Value::Map(_) => return Ok(argc == 1 || argc == 2),
+            Value::Set(_) => return Ok(argc == 1),
+            Value::Tool(_) => return Ok(argc <= 1),
+            Value::Combinator(combinator) => combinator,
+            _ => return Ok(false),
+        };
+        let parts = &combinator.parts;
+        match combinator.kind {
+            CombinatorKind::Constantly | CombinatorKind::EveryPred | CombinatorKind::SomeFn => {
+                return Ok(true);
+            }
+            CombinatorKind::Transducer | CombinatorKind::Reduced => return Ok(false),
+            CombinatorKind::Comp => function = &parts[parts.len() - 1],
+            CombinatorKind::Partial => {
+                function = &parts[0];
+                argc += parts.len() - 1;
+            }
+            CombinatorKind::Complement | CombinatorKind::Fnil | CombinatorKind::Juxt => function = &parts[0],
+        }
+    }
+}
+
+/// Whether a value can stand for the key of an item: anything callable, a string key, a path.
+pub fn is_key_function(value: &Value) -> bool {
+    value.is_callable() || matches!(value, Value::Str(_) | Value::Vector(_))
+}
+
+/// The elements of the last argument for a function whose first argument is checked only when there is something
+/// to call it with. `shown` is the name in TYPES texts, `expected` the word of VECPRED or VECKEY.
+pub fn unchecked(ctx: &mut Ctx<'_>, shown: &str, expected: &str, args: &[Value]) -> Result<Cursor> {
+    let collection = &args[args.len() - 1];
+    let Some(items) = cursor(ctx, collection)? else { return Err(errors::not_a_collection(collection)) };
+    match &args[0] {
+        _ if items.remaining() == 0 => Ok(items),
+        function if function.is_callable() => Ok(items),
+        Value::Vector(vector) => Err(errors::vector_as_function(expected, vector)),
+        _ => Err(Error::argument_types(shown, args)),
+    }
+}
+
+/// The elements of a vector, map or set (or `nil`) for a function whose first argument is a key of its items.
+/// The key is checked only when there are items. `strings` says whether graphemes of a string are items too.
+pub fn keyed(ctx: &mut Ctx<'_>, shown: &str, strings: bool, args: &[Value]) -> Result<Cursor> {
+    let accepted = match &args[1] {
+        Value::Str(_) => strings,
+        value => value.is_seqable(),
+    };
+    let items = if accepted { cursor(ctx, &args[1])? } else { None };
+    match items {
+        Some(items) if items.remaining() == 0 || is_key_function(&args[0]) => Ok(items),
+        _ => Err(Error::argument_types(shown, args)),
+    }
+}

@@ -1,0 +1,19 @@
+//! Comparing where NaN is an error (language.md 2.11).
+
+use crate::error::{Error, Result};
+use crate::value::{Value, compare as total};
+use std::cmp::Ordering;
+
+/// Whether this is NaN.
+pub fn is_nan(value: &Value) -> bool {
+    matches!(value, Value::Float(x) if x.is_nan())
+}
+
+/// `compare`: the total order of values, which NaN has no place in.
+#[inline]
+pub fn compare(a: &Value, b: &Value) -> Result<Ordering> {
+    if is_nan(a) || is_nan(b) {
+        return Err(Error::type_error("type_error: compare: unordered comparison with NaN"));
+    }
+    Ok(total(a, b))
+}

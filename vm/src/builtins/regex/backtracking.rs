@@ -1,0 +1,331 @@
+//! The engine for patterns with lookaround, backreferences and the like: it tries one way after the other, with
+//! every step counted.
+//!
+//! Its steps are the program's steps, charged as they are taken, and their number is bounded: 100 000 from one
+//! starting place ([`START_LIMIT`]), and an amount in proportion to the text for a whole search. A general
+//! purpose engine of this kind counts only its returns and may scan the whole text between two of them.
+
+use super::linear::Groups;
+use super::program::{Inst, Program};
+use crate::error::{Error, Result};
+use crate::meter;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// Most steps from one starting place (ruling 7).
+const START_LIMIT: u32 = 100_000;
+/// Most steps of a search on a short text.
+const SEARCH_LIMIT: u64 = 1_000_000;
+/// Steps more for each byte of the text.
+const STEPS_PER_BYTE: u64 = 32;
+/// Steps that are charged at a time.
+const CHUNK: u32 = 64;
+
+/// Something to undo, or another way to try.
+#[derive(Clone, Copy)]
+enum Entry {
+    /// Go on at this instruction and place.
+    Branch { inst: u32, at: u32 },
+    /// Put a register back.
+    Restore { register: u32, value: u32 },
+}
+
+/// The error of a pattern that takes too many steps.
+#[cold]
+fn too_complex() -> Error {
+    Error::type_error("Regex complexity limit exceeded (ReDoS protection)")
+}
+
+struct Search<'a> {
+    program: &'a Program,
+    text: &'a str,
+    from: usize,
+    registers: Vec<u32>,
+    stack: Vec<Entry>,
+    /// Steps left of the whole search.
+    left: u64,
+    /// Steps taken and not charged yet.
+    uncharged: u32,
+}
+
+/// A register that has no value.
+const UNSET: u32 = u32::MAX;
+
+impl Program {
+    /// The first match at or after `from`.
+    pub(super) fn find(&self, text: &str, from: usize) -> Result<Option<Groups>> {
+        let mut search = self.search(text, from)?;
+        let mut at = from;
+        loop {
+            if let Some(groups) = search.attempt(at, false)? {
+                return Ok(Some(groups));
+            }
+            let Some(c) = text[at..].chars().next() else { return Ok(None) };
+            at += c.len_utf8();
+        }
+    }
+
+    /// The match of the whole text.
+    pub(super) fn matches(&self, text: &str) -> Result<Option<Groups>> {
+        self.search(text, 0)?.attempt(0, true)
+    }
+
+    fn search<'a>(&'a self, text: &'a str, from: usize) -> Result<Search<'a>> {
+        // Places are kept in 32 bits.
+        if u32::try_from(text.len()).is_err() {
+            return Err(too_complex());
+        }
+        Ok(Search {
+            program: self,
+            text,
+            from,
+            registers: vec![UNSET; self.registers],
+            stack: Vec::new(),
+            left: SEARCH_LIMIT + STEPS_PER_BYTE * (text.len() - from) as u64,
+            uncharged: 0,
+        })
+    }
+}
+
+impl Search<'_> {
+    /// Tries to match at `start`.
+    fn attempt(&mut self, start: usize, whole: bool) -> Result<Option<Groups>> {
+        self.registers.fill(UNSET);
+        self.stack.clear();
+        let mut steps = 0;
+        let (mut inst, mut at) = (0, start);
+        self.registers[0] = start as u32;
+        loop {
+            steps += 1;
+            self.uncharged += 1;
+            if self.uncharged >= CHUNK {
+                meter::charge_steps(u64::from(self.uncharged))?;
+                self.left = self.left.saturating_sub(u64::from(self.uncharged));
+                self.uncharged = 0;
+            }
+            if steps > START_LIMIT || self.left == 0 {
+                return Err(too_complex());
+            }
+            let next = match self.step(inst, at)? {
+                Next::At(next, place) => Some((next, place)),
+                Next::Fail => self.back(),
+                Next::Match if whole && at != self.text.len() => self.back(),
+                Next::Match => {
+                    self.registers[1] = at as u32;
+                    return Ok(Some(self.groups()));
+                }
+            };
+            match next {
+                Some((next, place)) => (inst, at) = (next, place),
+                None => return Ok(None),
+            }
+        }
+    }
+
+    fn groups(&self) -> Groups {
+        self.registers[..2 * (self.program.groups + 1)]
+            .chunks_exact(2)
+            .map(|pair| match pair {
+                [start, end] if *start != UNSET && *end != UNSET => Some((*start as usize, *end as usize)),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// The last way that has not been tried.
+    fn back(&mut self) -> Option<(usize, usize)> {
+        while let Some(entry) = self.stack.pop() {
+            match entry {
+                Entry::Branch { inst, at } => return Some((inst as usize, at as usize)),
+                Entry::Restore { register, value } => self.registers[register as usize] = value,
+            }
+        }
+        None
+    }
+
+    fn push(&mut self, entry: Entry) -> Result<()> {
+        if self.stack.len() == self.stack.capacity() {
+            meter::reserve((self.stack.capacity() + 16) * 3 * size_of::<Entry>())?;
+        }
+        self.stack.push(entry);
+        Ok(())
+    }
+
+    fn branch(&mut self, inst: usize, at: usize) -> Result<()> {
+        self.push(Entry::Branch { inst: inst as u32, at: at as u32 })
+    }
+
+    fn set(&mut self, register: usize, value: u32) -> Result<()> {
+        let old = std::mem::replace(&mut self.registers[register], value);
+        self.push(Entry::Restore { register: register as u32, value: old })
+    }
+
+    /// Forgets the ways that have opened above `height`, but not what is to be undone.
+    fn commit(&mut self, height: usize) {
+        let mut kept = height;
+        for i in height..self.stack.len() {
+            if let entry @ Entry::Restore { .. } = self.stack[i] {
+                self.stack[kept] = entry;
+                kept += 1;
+            }
+        }
+        self.uncharged += ((self.stack.len() - height) / 8) as u32;
+        self.stack.truncate(kept);
+    }
+
+    fn char_at(&self, at: usize) -> Option<char> {
+        self.text[at..].chars().next()
+    }
+
+    fn char_before(&self, at: usize) -> Option<char> {
+        self.text[..at].chars().next_back()
+    }
+
+    fn step(&mut self, inst: usize, at: usize) -> Result<Next> {
+        let program = self.program;
+        let go = |holds: bool| if holds { Next::At(inst + 1, at) } else { Next::Fail };
+        Ok(match &program.insts[inst] {
+            Inst::Match => Next::Match,
+            Inst::Char(c) => match self.char_at(at) {
+                Some(found) if found == *c => Next::At(inst + 1, at + found.len_utf8()),
+                _ => Next::Fail,
+            },
+            Inst::Class(class) => match self.char_at(at) {
+                Some(found) if program.classes[*class].contains(found) => {
+                    Next::At(inst + 1, at + found.len_utf8())
+                }
+                _ => Next::Fail,
+            },
+            Inst::Any { newline } => match self.char_at(at) {
+                Some(found) if *newline || found != '\n' => Next::At(inst + 1, at + found.len_utf8()),
+                _ => Next::Fail,
+            },
+            Inst::LineBreak => match self.text[at..].as_bytes() {
+                [b'\r', b'\n', ..] => Next::At(inst + 1, at + 2),
+                _ => match self.char_at(at) {
+                    Some(c @ ('\n' | '\x0B' | '\x0C' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}')) => {
+                        Next::At(inst + 1, at + c.len_utf8())
+                    }
+                    _ => Next::Fail,
+                },
+            },
+            Inst::Grapheme => match self.text[at..].graphemes(true).next() {
+                Some(cluster) => Next::At(inst + 1, at + cluster.len()),
+                None => Next::Fail,
+            },
+            Inst::Start => go(at == 0),
+            Inst::End => go(at == self.text.len()),
+            Inst::EndOfText => go(matches!(&self.text[at..], "" | "\n")),
+            Inst::LineStart => go(at == 0 || (at < self.text.len() && self.text.as_bytes()[at - 1] == b'\n')),
+            Inst::LineEnd => go(matches!(self.text.as_bytes().get(at), None | Some(b'\n'))),
+            Inst::WordBoundary { negative } => {
+                let word = |c: Option<char>| c.is_some_and(|c| program.word.contains(c));
+                let boundary = word(self.char_before(at)) != word(self.char_at(at));
+                go(boundary != *negative)
+            }
+            Inst::SearchStart => go(at == self.from),
+            Inst::Jump(to) => Next::At(*to, at),
+            Inst::Split { first, second } => {
+                self.branch(*second, at)?;
+                Next::At(*first, at)
+            }
+            Inst::Save(register) => {
+                self.set(*register, at as u32)?;
+                Next::At(inst + 1, at)
+            }
+            Inst::LoopStart { count, place } => {
+                self.set(*count, 0)?;
+                self.set(*place, UNSET)?;
+                Next::At(inst + 1, at)
+            }
+            Inst::Loop { count, place, min, max, lazy, exit } => {
+                let done = self.registers[*count];
+                if done < *min {
+                    Next::At(inst + 1, at)
+                } else if max.is_some_and(|max| done >= max) || self.registers[*place] == at as u32 {
+                    // Full, or the last turn matched nothing and so would all others.
+                    Next::At(*exit, at)
+                } else if *lazy {
+                    self.branch(inst + 1, at)?;
+                    Next::At(*exit, at)
+                } else {
+                    self.branch(*exit, at)?;
+                    Next::At(inst + 1, at)
+                }
+            }
+            Inst::LoopTurn { count, place } => {
+                self.set(*count, self.registers[*count] + 1)?;
+                self.set(*place, at as u32)?;
+                Next::At(inst + 1, at)
+            }
+            Inst::Mark { height } => {
+                let top = self.stack.len() as u32;
+                self.set(*height, top)?;
+                Next::At(inst + 1, at)
+            }
+            Inst::Commit { height, place } => {
+                let top = self.registers[*height] as usize;
+                self.commit(top);
+                let at = place.map_or(at, |place| self.registers[place] as usize);
+                Next::At(inst + 1, at)
+            }
+            Inst::Refuse { height } => {
+                let top = self.registers[*height] as usize;
+                while self.stack.len() > top {
+                    if let Some(Entry::Restore { register, value }) = self.stack.pop() {
+                        self.registers[register as usize] = value;
+                    }
+                }
+                Next::Fail
+            }
+            Inst::Back(chars) => {
+                let mut place = at;
+                for _ in 0..*chars {
+                    match self.char_before(place) {
+                        Some(c) => place -= c.len_utf8(),
+                        None => return Ok(Next::Fail),
+                    }
+                }
+                Next::At(inst + 1, place)
+            }
+            Inst::AtPlace(register) => go(self.registers[*register] == at as u32),
+            Inst::Backreference { group, ignore_case } => {
+                let (start, end) = (self.registers[2 * group], self.registers[2 * group + 1]);
+                if start == UNSET || end == UNSET {
+                    return Ok(Next::Fail);
+                }
+                let wanted = &self.text[start as usize..end as usize];
+                self.uncharged += (wanted.len() / 16) as u32;
+                let rest = &self.text[at..];
+                if rest.starts_with(wanted) {
+                    Next::At(inst + 1, at + wanted.len())
+                } else if *ignore_case {
+                    match same_ignoring_case(rest, wanted) {
+                        Some(length) => Next::At(inst + 1, at + length),
+                        None => Next::Fail,
+                    }
+                } else {
+                    Next::Fail
+                }
+            }
+        })
+    }
+}
+
+/// What comes after an instruction.
+enum Next {
+    At(usize, usize),
+    Fail,
+    Match,
+}
+
+/// How many bytes of `rest` are `wanted` but for case.
+fn same_ignoring_case(rest: &str, wanted: &str) -> Option<usize> {
+    let mut found = rest.chars();
+    for c in wanted.chars() {
+        let other = found.next()?;
+        if c != other && !c.to_lowercase().eq(other.to_lowercase()) {
+            return None;
+        }
+    }
+    Some(rest.len() - found.as_str().len())
+}

@@ -1,0 +1,239 @@
+//! A compiled pattern, and the cache of those that a thread has used.
+
+use super::linear::{Found, Groups, Linear, Variant};
+use super::parser::{PatternError, parse};
+use super::program::Program;
+use super::syntax::Pattern;
+use crate::error::{Error, Result};
+use crate::meter;
+use crate::value::{Regex, Str, Value};
+use ahash::AHashMap;
+use regex_automata::meta::Cache;
+use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
+
+/// Most bytes of a pattern's text (functions.md 22).
+const MAX_PATTERN_BYTES: usize = 256;
+/// Patterns that a thread keeps compiled.
+const KEPT_PATTERNS: usize = 128;
+/// Bytes that they may take together.
+const KEPT_BYTES: usize = 4 << 20;
+/// Automata whose scratch memory a thread keeps.
+const KEPT_SCRATCH: usize = 16;
+/// Bytes of a compiled pattern that are built in one step.
+const BYTES_PER_STEP: usize = 32;
+/// Bytes that are built before automata are given up as too large.
+const GIVEN_UP: usize = 2 << 20;
+/// Bytes of a compiled pattern that make each byte of text one step dearer to search.
+const BYTES_PER_WEIGHT: usize = 8 << 10;
+
+/// A compiled pattern.
+pub struct Engine(Rc<Compiled>);
+
+struct Compiled {
+    /// Key of its scratch memory.
+    id: u64,
+    pattern: Pattern,
+    /// The linear engine, for patterns that it can match.
+    linear: Option<Linear>,
+    /// The backtracking engine, built when it is needed.
+    backtracking: OnceCell<Option<Program>>,
+    /// Bytes charged to every value that holds this pattern.
+    size: usize,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("pattern", &self.0.pattern).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        meter::credit_memory(self.0.size);
+    }
+}
+
+/// Why there is no engine for a pattern.
+enum Refusal {
+    Unreadable(PatternError),
+    TooLarge,
+}
+
+impl Refusal {
+    fn position(&self) -> usize {
+        match self {
+            Refusal::Unreadable(error) => error.position,
+            Refusal::TooLarge => 0,
+        }
+    }
+
+    fn text(&self) -> &str {
+        match self {
+            Refusal::Unreadable(error) => &error.text,
+            Refusal::TooLarge => "regular expression is too large",
+        }
+    }
+}
+
+#[derive(Default)]
+struct Kept {
+    patterns: AHashMap<Box<str>, Rc<Compiled>>,
+    bytes: usize,
+    next_id: u64,
+    /// Scratch memory of automata, most recently used last.
+    scratch: Vec<((u64, Variant), Cache)>,
+}
+
+thread_local! {
+    static KEPT: RefCell<Kept> = RefCell::default();
+}
+
+fn compiled(source: &str) -> Result<Rc<Compiled>, Refusal> {
+    if let Some(known) = KEPT.with_borrow(|kept| kept.patterns.get(source).cloned()) {
+        return Ok(known);
+    }
+    let pattern = parse(source).map_err(Refusal::Unreadable)?;
+    // What gets too large as automata, such as `\w{1,200}`, is small as instructions.
+    let linear = if pattern.node.is_linear() { Linear::new(&pattern.node) } else { None };
+    let backtracking = OnceCell::new();
+    let mut size = 512 + source.len() + linear.as_ref().map_or(0, Linear::size);
+    if linear.is_none() {
+        let program = Program::new(&pattern).ok_or(Refusal::TooLarge)?;
+        size += program.size();
+        let _ = backtracking.set(Some(program));
+    }
+    Ok(KEPT.with_borrow_mut(|kept| {
+        if kept.patterns.len() >= KEPT_PATTERNS || kept.bytes + size > KEPT_BYTES {
+            kept.patterns.clear();
+            kept.bytes = 0;
+        }
+        kept.next_id += 1;
+        let compiled = Rc::new(Compiled { id: kept.next_id, pattern, linear, backtracking, size });
+        kept.bytes += size;
+        kept.patterns.insert(source.into(), compiled.clone());
+        compiled
+    }))
+}
+
+fn value(source: &str, compiled: Rc<Compiled>) -> Value {
+    meter::charge_memory(compiled.size);
+    Value::Regex(Rc::new(Regex { source: Str::new(source), engine: Engine(compiled) }))
+}
+
+fn check_length(source: &str) -> Result<()> {
+    if source.len() > MAX_PATTERN_BYTES {
+        return Err(Error::runtime(format!(
+            "Regex pattern exceeds maximum length of {MAX_PATTERN_BYTES} bytes"
+        )));
+    }
+    Ok(())
+}
+
+/// The value of the literal `#"source"`, for the compiler. The error is the one of language.md 7.2.
+pub fn compile(source: &str) -> Result<Value> {
+    check_length(source)?;
+    let compiled = compiled(source).map_err(|refusal| {
+        let text = format!(
+            "invalid regex literal #\"{source}\": {} at position {}",
+            refusal.text(),
+            refusal.position()
+        );
+        Error::new(crate::error::Reason::InvalidForm, text)
+    })?;
+    Ok(value(source, compiled))
+}
+
+/// The value of `(re-pattern source)`. Charges the work of compiling, also when the pattern is in the cache.
+pub(super) fn pattern(source: &str) -> Result<Value> {
+    check_length(source)?;
+    meter::charge_steps(200 + 4 * source.len() as u64)?;
+    let compiled = compiled(source).map_err(|refusal| {
+        Error::runtime(format!("Invalid regex at position {}: {}", refusal.position(), refusal.text()))
+    })?;
+    let built =
+        if compiled.linear.is_none() && compiled.pattern.node.is_linear() { GIVEN_UP } else { compiled.size };
+    meter::charge_steps((built / BYTES_PER_STEP) as u64)?;
+    meter::reserve(compiled.size)?;
+    Ok(value(source, compiled))
+}
+
+impl Engine {
+    /// How many groups it reports besides the whole match.
+    pub fn groups(&self) -> usize {
+        self.0.pattern.groups
+    }
+
+    /// The number of the group of this name.
+    pub fn group_named(&self, name: &str) -> Option<usize> {
+        self.0.pattern.names.iter().find(|(known, _)| known == name).map(|(_, group)| *group)
+    }
+
+    /// Steps that searching one byte costs: pattern size times subject (ruling 7).
+    fn weight(&self) -> u64 {
+        1 + (self.0.size / BYTES_PER_WEIGHT) as u64
+    }
+
+    /// Charges a search from `from` on that will look at `bytes` bytes, as far as anybody can tell.
+    pub(super) fn charge(&self, bytes: usize) -> Result<()> {
+        meter::charge_steps(4 + (bytes as u64 / 8).saturating_mul(self.weight()))
+    }
+
+    /// The first match at or after byte `from`. The caller [charges](Engine::charge) it.
+    pub(super) fn find(&self, text: &str, from: usize) -> Result<Option<Groups>> {
+        if let Some(linear) = &self.0.linear
+            && let Some(variant) = linear.variant_for(text)
+            && let Some(found) =
+                self.run(linear, variant, |automaton, cache| linear.find(automaton, cache, text, from))
+        {
+            return Ok(found);
+        }
+        self.backtracking()?.find(text, from)
+    }
+
+    /// The match of the whole text. The caller [charges](Engine::charge) it.
+    pub(super) fn matches(&self, text: &str) -> Result<Option<Groups>> {
+        if let Some(linear) = &self.0.linear
+            && let Some(found) =
+                self.run(linear, Variant::Whole, |automaton, cache| linear.matches(automaton, cache, text))
+        {
+            return Ok(found);
+        }
+        self.backtracking()?.matches(text)
+    }
+
+    /// Runs one of the automata with its scratch memory. `None` when the other engine must decide.
+    fn run(
+        &self,
+        linear: &Linear,
+        variant: Variant,
+        search: impl FnOnce(&regex_automata::meta::Regex, &mut Cache) -> Found,
+    ) -> Option<Option<Groups>> {
+        let automaton = linear.automaton(variant)?;
+        let key = (self.0.id, variant);
+        let kept = KEPT.with_borrow_mut(|kept| {
+            let at = kept.scratch.iter().rposition(|(known, _)| *known == key)?;
+            Some(kept.scratch.remove(at).1)
+        });
+        let mut cache = kept.unwrap_or_else(|| automaton.create_cache());
+        let found = search(automaton, &mut cache);
+        KEPT.with_borrow_mut(|kept| {
+            if kept.scratch.len() >= KEPT_SCRATCH {
+                kept.scratch.remove(0);
+            }
+            kept.scratch.push((key, cache));
+        });
+        match found {
+            Found::No => Some(None),
+            Found::Match(groups) => Some(Some(groups)),
+            Found::Unsure => None,
+        }
+    }
+
+    fn backtracking(&self) -> Result<&Program> {
+        let program = self.0.backtracking.get_or_init(|| Program::new(&self.0.pattern));
+        program
+            .as_ref()
+            .ok_or_else(|| Error::type_error("Regex complexity limit exceeded (ReDoS protection)"))
+    }
+}

@@ -1,0 +1,90 @@
+//! The `re-…` functions, and `extract`.
+
+use super::engine;
+use super::scan::{Scan, match_value};
+use crate::builtins::parsing;
+use crate::error::{Error, Result};
+use crate::machine::{Ctx, Flow};
+use crate::value::{Regex, Str, Value};
+use std::rc::Rc;
+
+/// `(re-pattern s)`
+pub(super) fn re_pattern(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    match &args[0] {
+        Value::Str(source) => engine::pattern(source.as_str()),
+        regex @ Value::Regex(_) => Ok(regex.clone()),
+        _ => Err(Error::argument_types("re_pattern", args)),
+    }
+}
+
+/// The pattern and the text, in this order.
+fn regex_and_text(name: &str, args: &[Value]) -> Result<(Rc<Regex>, Str)> {
+    match args {
+        [Value::Regex(regex), Value::Str(text), ..] => Ok((regex.clone(), text.clone())),
+        _ => Err(Error::argument_types(name, args)),
+    }
+}
+
+/// `(re-find re s)`
+pub(super) fn re_find(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let (regex, text) = regex_and_text("re_find", args)?;
+    regex.engine.charge(text.as_str().len())?;
+    let found = regex.engine.find(text.as_str(), 0)?;
+    Ok(found.map_or(Value::Nil, |groups| match_value(text.as_str(), &groups)))
+}
+
+/// `(re-matches re s)`
+pub(super) fn re_matches(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let (regex, text) = regex_and_text("re_matches", args)?;
+    regex.engine.charge(text.as_str().len())?;
+    let found = regex.engine.matches(text.as_str())?;
+    Ok(found.map_or(Value::Nil, |groups| match_value(text.as_str(), &groups)))
+}
+
+/// `(re-seq re s)`
+pub(super) fn re_seq(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    let (regex, text) = regex_and_text("re_seq", args)?;
+    Scan::matches(regex, text, ctx)
+}
+
+/// `(re-split re s)`
+pub(super) fn re_split(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    let (regex, text) = regex_and_text("re_split", args)?;
+    Scan::split(regex, text, None, ctx)
+}
+
+/// The text of a group of the first match, or `nil`.
+fn group_text(name: &str, args: &[Value]) -> Result<Value> {
+    let group = match args.get(2) {
+        None => 1,
+        Some(Value::Int(n)) => *n,
+        Some(_) => return Err(Error::argument_types(name, args)),
+    };
+    let regex = match (&args[0], &args[1]) {
+        (Value::Regex(regex), Value::Str(_)) => regex.clone(),
+        (Value::Str(source), Value::Str(_)) => match engine::pattern(source.as_str())? {
+            Value::Regex(regex) => regex,
+            _ => return Ok(Value::Nil),
+        },
+        _ => return Err(Error::argument_types(name, args)),
+    };
+    let Value::Str(text) = &args[1] else { return Ok(Value::Nil) };
+    regex.engine.charge(text.as_str().len())?;
+    let found = regex.engine.find(text.as_str(), 0)?;
+    let range = usize::try_from(group).ok().and_then(|group| *found?.get(group)?);
+    Ok(range.map_or(Value::Nil, |(start, end)| Value::str(&text.as_str()[start..end])))
+}
+
+/// `(extract pat s)`, `(extract pat s n)`
+pub(super) fn extract(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    group_text("extract", args)
+}
+
+/// `(extract-int pat s)`, `(extract-int pat s n)`, `(extract-int pat s n default)`
+pub(super) fn extract_int(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let text = group_text("extract_int", args)?;
+    Ok(match parsing::long(&text) {
+        Value::Nil => args.get(3).cloned().unwrap_or_default(),
+        number => number,
+    })
+}

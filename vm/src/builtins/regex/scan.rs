@@ -1,0 +1,244 @@
+//! Going through all matches of a text: `re-seq`, splitting, replacing.
+//!
+//! A scan runs to its end at once when that fits into the slice, and as a frame otherwise, or when it calls a
+//! replacement function.
+
+use super::linear::Groups;
+use crate::error::{Error, Result};
+use crate::machine::{Args, CallNow, Ctx, Flow, Input, NativeFrame};
+use crate::meter;
+use crate::value::{Regex, Str, Value, Vector};
+use smallvec::smallvec;
+use std::rc::Rc;
+
+/// Bytes of the rest of the text that a search is assumed to look at beyond its match, as a fraction.
+const LOOKAHEAD: usize = 2048;
+
+/// What is put in place of a match.
+pub(crate) enum Replacement {
+    /// Text with references to groups.
+    Template(Vec<TemplatePart>),
+    /// A function of the match.
+    Function(Value),
+}
+
+/// A part of a replacement text.
+#[derive(Debug, PartialEq)]
+pub(crate) enum TemplatePart {
+    /// Text.
+    Text(String),
+    /// What a group matched.
+    Group(usize),
+}
+
+enum Sink {
+    Matches(Vec<Value>),
+    Split { pieces: Vec<Value>, last: usize, limit: Option<usize> },
+    Replace { out: String, last: usize, with: Replacement, first_only: bool },
+}
+
+/// A walk over the matches of a pattern in a text.
+pub(crate) struct Scan {
+    regex: Rc<Regex>,
+    text: Str,
+    /// Where the next search begins; `None` after the end.
+    next: Option<usize>,
+    /// The match whose replacement is being computed.
+    pending: Option<(usize, usize)>,
+    sink: Sink,
+}
+
+/// What a match gives: the matched text, or a vector of it and of the groups if the pattern has any; `nil` for a
+/// group that took no part.
+pub(super) fn match_value(text: &str, groups: &Groups) -> Value {
+    let piece = |range: &Option<(usize, usize)>| match range {
+        Some((start, end)) => Value::str(&text[*start..*end]),
+        None => Value::Nil,
+    };
+    match groups.as_slice() {
+        [whole] => piece(whole),
+        groups => Value::Vector(groups.iter().map(piece).collect::<Vector>()),
+    }
+}
+
+impl Scan {
+    fn start(regex: Rc<Regex>, text: Str, sink: Sink, ctx: &mut Ctx<'_>) -> Result<Flow> {
+        regex.engine.charge(text.as_str().len())?;
+        let calls = matches!(sink, Sink::Replace { with: Replacement::Function(_), .. });
+        let mut scan = Scan { regex, text, next: Some(0), pending: None, sink };
+        if !calls && let Some(value) = scan.run(ctx)? {
+            return Ok(Flow::Return(value));
+        }
+        Ok(Flow::Push(Box::new(scan)))
+    }
+
+    /// All matches (`re-seq`).
+    pub(super) fn matches(regex: Rc<Regex>, text: Str, ctx: &mut Ctx<'_>) -> Result<Flow> {
+        Scan::start(regex, text, Sink::Matches(Vec::new()), ctx)
+    }
+
+    /// The pieces between the matches, with what groups matched between them; at most `limit` pieces, the last
+    /// one with the rest.
+    pub(crate) fn split(
+        regex: Rc<Regex>,
+        text: Str,
+        limit: Option<usize>,
+        ctx: &mut Ctx<'_>,
+    ) -> Result<Flow> {
+        Scan::start(regex, text, Sink::Split { pieces: Vec::new(), last: 0, limit }, ctx)
+    }
+
+    /// The text with its matches, or the first one, replaced.
+    pub(crate) fn replace(
+        regex: Rc<Regex>,
+        text: Str,
+        with: Replacement,
+        first_only: bool,
+        ctx: &mut Ctx<'_>,
+    ) -> Result<Flow> {
+        Scan::start(regex, text, Sink::Replace { out: String::new(), last: 0, with, first_only }, ctx)
+    }
+
+    /// The next match. After an empty one the search goes on one character further.
+    fn search(&mut self) -> Result<Option<Groups>> {
+        let text = self.text.as_str();
+        let Some(from) = self.next else { return Ok(None) };
+        self.regex.engine.charge((text.len() - from) / LOOKAHEAD)?;
+        let found = self.regex.engine.find(text, from)?;
+        self.next = match found.as_ref().and_then(|groups| groups[0]) {
+            None => None,
+            Some((start, end)) if start == end => text[end..].chars().next().map(|c| end + c.len_utf8()),
+            // `\K` may put the start behind where the search began.
+            Some((_, end)) => Some(end.max(from)),
+        };
+        Ok(found)
+    }
+
+    /// Runs until the end, or until the slice is used up. Never comes to a function.
+    fn run(&mut self, ctx: &mut Ctx<'_>) -> Result<Option<Value>> {
+        loop {
+            let Some(groups) = self.search()? else { return self.finish().map(Some) };
+            self.take(&groups)?;
+            if ctx.should_yield() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Uses a match.
+    fn take(&mut self, groups: &Groups) -> Result<()> {
+        let Some((start, end)) = groups[0] else { return Ok(()) };
+        let text = self.text.as_str();
+        match &mut self.sink {
+            Sink::Matches(found) => {
+                found.push(match_value(text, groups));
+                meter::reserve(found.len() * 2 * size_of::<Value>())?;
+            }
+            Sink::Split { pieces, last, limit } => {
+                // Nothing is cut off before an empty match at the start of a piece.
+                if start == end && end == *last || limit.is_some_and(|limit| pieces.len() + 1 >= limit) {
+                    return Ok(());
+                }
+                pieces.push(Value::str(&text[*last..start]));
+                if limit.is_none() {
+                    let groups = groups[1..].iter();
+                    pieces.extend(
+                        groups.map(|group| Value::str(group.map_or("", |(start, end)| &text[start..end]))),
+                    );
+                }
+                *last = end;
+                meter::reserve(pieces.len() * 2 * size_of::<Value>())?;
+            }
+            Sink::Replace { out, last, with: Replacement::Template(parts), first_only } => {
+                append(out, &text[*last..start])?;
+                for part in parts {
+                    match part {
+                        TemplatePart::Text(text) => append(out, text)?,
+                        TemplatePart::Group(group) => {
+                            if let Some((start, end)) = groups[*group] {
+                                append(out, &text[start..end])?;
+                            }
+                        }
+                    }
+                }
+                *last = end;
+                if *first_only {
+                    self.next = None;
+                }
+            }
+            Sink::Replace { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<Value> {
+        let text = self.text.as_str();
+        Ok(match &mut self.sink {
+            Sink::Matches(found) => Value::Vector(Vector::from_vec(std::mem::take(found))),
+            Sink::Split { pieces, last, .. } => {
+                pieces.push(Value::str(&text[*last..]));
+                Value::Vector(Vector::from_vec(std::mem::take(pieces)))
+            }
+            Sink::Replace { last: 0, out, .. } if out.is_empty() => Value::Str(self.text.clone()),
+            Sink::Replace { out, last, .. } => {
+                append(out, &text[*last..])?;
+                Value::Str(Str::from_string(std::mem::take(out)))
+            }
+        })
+    }
+
+    /// Puts the result of the function in place of the pending match.
+    fn take_result(&mut self, result: &Value) -> Result<()> {
+        let Sink::Replace { out, last, first_only, .. } = &mut self.sink else { return Ok(()) };
+        let (Some((start, end)), Value::Str(result)) = (self.pending.take(), result) else {
+            return Err(Error::type_error(format!(
+                "replace: the replacement function must return a string, got {}",
+                result.kind_label()
+            )));
+        };
+        append(out, &self.text.as_str()[*last..start])?;
+        append(out, result.as_str())?;
+        *last = end;
+        if *first_only {
+            self.next = None;
+        }
+        Ok(())
+    }
+}
+
+/// Appends `piece`, refusing before the text would pass the memory limit.
+fn append(out: &mut String, piece: &str) -> Result<()> {
+    meter::charge_steps(piece.len() as u64 / 16)?;
+    if out.len() + piece.len() > out.capacity() {
+        meter::reserve(2 * (out.len() + piece.len()))?;
+    }
+    out.push_str(piece);
+    Ok(())
+}
+
+impl NativeFrame for Scan {
+    fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
+        if let Input::Value(result) = input {
+            self.take_result(&result)?;
+        }
+        let Sink::Replace { with: Replacement::Function(function), .. } = &self.sink else {
+            return Ok(match self.run(ctx)? {
+                Some(value) => Flow::Return(value),
+                None => Flow::Yield,
+            });
+        };
+        let function = function.clone();
+        loop {
+            let Some(groups) = self.search()? else { return self.finish().map(Flow::Return) };
+            self.pending = groups[0];
+            let args: Args = smallvec![match_value(self.text.as_str(), &groups)];
+            match ctx.call_now(&function, args)? {
+                CallNow::Done(result) => self.take_result(&result)?,
+                CallNow::NeedsFrame(args) => return Ok(Flow::Call(function, args)),
+            }
+            if ctx.should_yield() {
+                return Ok(Flow::Yield);
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The syntax tree of a pattern, which both engines are made from.
+
+/// A pattern or a part of one.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Node {
+    /// Matches nothing at all, everywhere.
+    Empty,
+    /// One character.
+    Char {
+        /// The character.
+        char: char,
+        /// Whether its other cases match too.
+        ignore_case: bool,
+    },
+    /// One character of a class.
+    Class {
+        /// The class as the linear engine writes it, brackets included.
+        text: String,
+        /// Whether other cases match too.
+        ignore_case: bool,
+    },
+    /// `.`
+    Any {
+        /// Whether a line feed matches (`(?s)`).
+        newline: bool,
+    },
+    /// A place in the text.
+    Assertion(Assertion),
+    /// A group whose text is reported, numbered from 1.
+    Capture(usize, Box<Node>),
+    /// Parts one after the other.
+    Concat(Vec<Node>),
+    /// Parts of which the first that leads to a match counts.
+    Alternate(Vec<Node>),
+    /// A part several times.
+    Repeat {
+        /// What is repeated.
+        node: Box<Node>,
+        /// How often at least.
+        min: u32,
+        /// How often at most.
+        max: Option<u32>,
+        /// Which number of times is tried first.
+        greed: Greed,
+    },
+    /// A condition on the text around the place.
+    Look {
+        /// What must match, or must not.
+        node: Box<Node>,
+        /// Whether it is about the text before the place.
+        behind: bool,
+        /// Whether it must not match.
+        negative: bool,
+    },
+    /// A group that is not reconsidered once it has matched.
+    Atomic(Box<Node>),
+    /// The text of a group again.
+    Backreference {
+        /// The group's number.
+        group: usize,
+        /// Whether other cases match too.
+        ignore_case: bool,
+    },
+    /// `\R`: one line break.
+    LineBreak,
+    /// `\X`: one extended grapheme cluster.
+    Grapheme,
+    /// `\K`: the match begins here.
+    Keep,
+}
+
+/// A place in the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Assertion {
+    /// `\A`, `^`
+    Start,
+    /// `\z`
+    End,
+    /// `$`, `\Z`: the end, and before a line feed that ends the text.
+    EndOfText,
+    /// `^` with `(?m)`: the start, and after every line feed that does not end the text.
+    LineStart,
+    /// `$` with `(?m)`: the end, and before every line feed.
+    LineEnd,
+    /// `\b`
+    WordBoundary,
+    /// `\B`
+    NoWordBoundary,
+    /// `\G`: where the search began.
+    SearchStart,
+}
+
+/// How many times a repetition is tried first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Greed {
+    /// As often as possible.
+    Greedy,
+    /// As seldom as possible.
+    Lazy,
+    /// As often as possible, never reconsidered.
+    Possessive,
+}
+
+/// A pattern that has been read.
+#[derive(Clone, Debug)]
+pub(super) struct Pattern {
+    /// What to match.
+    pub(super) node: Node,
+    /// How many groups are reported, the whole match not counted.
+    pub(super) groups: usize,
+    /// Names of groups, with their numbers.
+    pub(super) names: Vec<(String, usize)>,
+}
+
+impl Node {
+    /// Whether the linear engine can match it: no lookaround, backreference, atomic group and the like.
+    pub(super) fn is_linear(&self) -> bool {
+        !self.any(&|node| {
+            matches!(
+                node,
+                Node::Look { .. }
+                    | Node::Atomic(_)
+                    | Node::Backreference { .. }
+                    | Node::Grapheme
+                    | Node::Keep
+                    | Node::Assertion(Assertion::SearchStart)
+                    | Node::Repeat { greed: Greed::Possessive, .. }
+            )
+        })
+    }
+
+    /// Whether some part asserts this place.
+    pub(super) fn asserts(&self, place: Assertion) -> bool {
+        self.any(&|node| matches!(node, Node::Assertion(assertion) if *assertion == place))
+    }
+
+    /// Whether `wanted` holds for some part. Patterns have at most 256 bytes, so recursion is shallow here and in
+    /// all other walks over them.
+    fn any(&self, wanted: &dyn Fn(&Node) -> bool) -> bool {
+        wanted(self)
+            || match self {
+                Node::Concat(parts) | Node::Alternate(parts) => parts.iter().any(|part| part.any(wanted)),
+                Node::Capture(_, node)
+                | Node::Atomic(node)
+                | Node::Repeat { node, .. }
+                | Node::Look { node, .. } => node.any(wanted),
+                _ => false,
+            }
+    }
+
+    /// The least and the greatest number of characters that a match takes; no greatest when there is no bound.
+    pub(super) fn width(&self) -> (usize, Option<usize>) {
+        match self {
+            Node::Empty | Node::Assertion(_) | Node::Look { .. } | Node::Keep => (0, Some(0)),
+            Node::Char { .. } | Node::Class { .. } | Node::Any { .. } => (1, Some(1)),
+            Node::LineBreak => (1, Some(2)),
+            Node::Grapheme => (1, None),
+            Node::Backreference { .. } => (0, None),
+            Node::Capture(_, node) | Node::Atomic(node) => node.width(),
+            Node::Concat(parts) => parts.iter().map(Node::width).fold((0, Some(0)), |(low, high), (l, h)| {
+                (low.saturating_add(l), high.zip(h).and_then(|(a, b)| a.checked_add(b)))
+            }),
+            Node::Alternate(parts) => {
+                let mut widths = parts.iter().map(Node::width);
+                let first = widths.next().unwrap_or((0, Some(0)));
+                widths.fold(first, |(low, high), (l, h)| (low.min(l), high.zip(h).map(|(a, b)| a.max(b))))
+            }
+            Node::Repeat { node, min, max, .. } => {
+                let (low, high) = node.width();
+                let high = high.zip(*max).and_then(|(high, max)| high.checked_mul(max as usize));
+                (low.saturating_mul(*min as usize), high)
+            }
+        }
+    }
+}

@@ -1,0 +1,263 @@
+use super::engine::{Engine, compile, pattern};
+use super::linear::Groups;
+use crate::meter::{self, Account};
+use crate::value::Value;
+
+fn engine_of(value: Value) -> std::rc::Rc<crate::value::Regex> {
+    match value {
+        Value::Regex(regex) => regex,
+        other => panic!("not a regex: {}", other.kind_label()),
+    }
+}
+
+fn compiled(source: &str) -> std::rc::Rc<crate::value::Regex> {
+    engine_of(compile(source).unwrap_or_else(|error| panic!("{source}: {error}")))
+}
+
+fn texts(text: &str, groups: Option<Groups>) -> Option<Vec<Option<&str>>> {
+    Some(groups?.iter().map(|range| range.map(|(start, end)| &text[start..end])).collect())
+}
+
+/// All matches, as the functions that go through a text find them.
+fn all<'t>(engine: &Engine, text: &'t str) -> Vec<&'t str> {
+    let (mut found, mut from) = (Vec::new(), Some(0));
+    while let Some(at) = from {
+        let Some((start, end)) = engine.find(text, at).expect("within limits").and_then(|groups| groups[0])
+        else {
+            break;
+        };
+        found.push(&text[start..end]);
+        from = if start == end { text[end..].chars().next().map(|c| end + c.len_utf8()) } else { Some(end) };
+    }
+    found
+}
+
+fn first(source: &str, text: &str) -> Option<String> {
+    let regex = compiled(source);
+    let groups = regex.engine.find(text, 0).expect("within limits");
+    texts(text, groups).and_then(|groups| groups[0].map(str::to_owned))
+}
+
+#[test]
+fn perl_syntax_is_understood() {
+    for (source, text, want) in [
+        (r"\d+", "v12.5", Some("12")),
+        (r"(\d+)\.(\d+)", "v12.5", Some("12.5")),
+        ("x", "abc", None),
+        ("a|ab", "ab", Some("a")),
+        ("日", "x日", Some("日")),
+        ("a*?", "aaa", Some("")),
+        (r"(\w)\1", "hello", Some("ll")),
+        (r"(?<c>\w)\k<c>", "hello", Some("ll")),
+        (r"(?P<c>\w)(?P=c)", "hello", Some("ll")),
+        (r"(\w)\g{-1}", "hello", Some("ll")),
+        (r"(?i)(a)\1", "xaA", Some("aA")),
+        (r"\x41", "xA", Some("A")),
+        (r"\x{e9}\u00e9\351", "ééé", Some("ééé")),
+        (r"\t", "a\tb", Some("\t")),
+        (r"\\", "a\\b", Some("\\")),
+        (r"\Aabc\z", "abc", Some("abc")),
+        (r"\Aabc\z", "abc\n", None),
+        (r"abc\Z", "abc\n", Some("abc")),
+        ("(?x) a b c # comment\n d", "abcd", Some("abcd")),
+        (r"\R", "a\r\nb", Some("\r\n")),
+        (r"\h", "a b", Some(" ")),
+        (r"[\h,]+", "a\t, b", Some("\t, ")),
+        (r"\H+", "\tab", Some("ab")),
+        (r"[[:digit:]]+", "ab12", Some("12")),
+        (r"[[:^alpha:]]+", "ab12", Some("12")),
+        (r"\p{L}+", "1é日2", Some("é日")),
+        (r"\pL\PL", "é1", Some("é1")),
+        (r"\p{IsAlphabetic}\p{Lower}", "éb", Some("éb")),
+        (r"\s", "a\u{a0}b", Some("\u{a0}")),
+        (r"\w+", "-été_1-", Some("été_1")),
+        ("b$", "ab\n", Some("b")),
+        ("b$", "ab\ncb\n", Some("b")),
+        ("^b", "a\nb", None),
+        ("(?m)^b$", "a\nb\nc", Some("b")),
+        (r"\Q.*\E+", "a.***", Some(".***")),
+        ("a{2,3}", "aaaa", Some("aaa")),
+        ("a{,3}", "a{,3}", Some("a{,3}")),
+        ("{a}", "x{a}", Some("{a}")),
+        ("[]a]+", "x]a]", Some("]a]")),
+        ("[^]a]", "]ab", Some("b")),
+        ("[a-]+", "x-a-", Some("-a-")),
+        ("[a&&b]+", "x&ab", Some("&ab")),
+        (r"[\w-]+", "a-b c", Some("a-b")),
+        ("(?i)straße", "STRAßE", Some("STRAßE")),
+        ("(?i:a)b", "Ab", Some("Ab")),
+        ("(?i:a)b", "AB", None),
+        ("a(?#comment)b", "ab", Some("ab")),
+        ("(?s)a.b", "a\nb", Some("a\nb")),
+        ("a.b", "a\nb", None),
+        ("a++b", "aaab", Some("aaab")),
+        ("a++ab", "aaab", None),
+        ("(?>a|ab)c", "abc", None),
+        (r"(?<=\$)\d+", "a $12", Some("12")),
+        (r"(?<!\$)\b\d+", "$12 34", Some("34")),
+        (r"\d+(?=%)", "10 20%", Some("20")),
+        (r"\b\w+\b(?!:)", "a: b", Some("b")),
+        ("(?<=a|bc)d", "bcd", Some("d")),
+        ("(?<=^|,)x", "x", Some("x")),
+        (r"foo\Kbar", "foobar", Some("bar")),
+        (r"\X", "e\u{301}x", Some("e\u{301}")),
+        (r"(?=(a+))\1b", "aab", Some("aab")),
+        (r"(a?){3}(?=b)b", "aab", Some("aab")),
+        (r"(?:a|(?=b))*b", "aab", Some("aab")),
+        (r"(a{2,3}?)(?=a)a", "aaaa", Some("aaa")),
+    ] {
+        assert_eq!(first(source, text).as_deref(), want, "{source} on {text:?}");
+    }
+}
+
+#[test]
+fn groups_that_take_no_part_are_absent() {
+    for source in ["(a)?(b)?(c)?", "(a)?(b)?(c)?(?=)"] {
+        let regex = compiled(source);
+        let found = texts("b", regex.engine.find("b", 0).expect("within limits"));
+        assert_eq!(found, Some(vec![Some("b"), None, Some("b"), None]), "{source}");
+    }
+    let regex = compiled("(?:(a)|b)*");
+    let found = texts("ab", regex.engine.find("ab", 0).expect("within limits"));
+    assert_eq!(found, Some(vec![Some("ab"), Some("a")]));
+}
+
+#[test]
+fn empty_matches_move_on_by_one_character() {
+    assert_eq!(all(&compiled("").engine, "日b"), ["", "", ""]);
+    assert_eq!(all(&compiled("a|").engine, "aba"), ["a", "", "a", ""]);
+    assert_eq!(all(&compiled("(?=b)").engine, "ab"), [""]);
+    assert_eq!(all(&compiled("(?m)^.*$").engine, "a\nb\n"), ["a", "b"]);
+    assert_eq!(all(&compiled(r"\G\d").engine, "12a3"), ["1", "2"]);
+}
+
+#[test]
+fn whole_matches_cover_the_whole_text() {
+    let whole =
+        |source: &str, text: &str| compiled(source).engine.matches(text).expect("within limits").is_some();
+    assert!(whole("a|ab", "ab"));
+    assert!(whole("(?=a)a|ab", "ab"));
+    assert!(!whole(r"\d+", "12a"));
+    assert!(!whole("a$", "a\n"));
+    assert!(whole("(?m)a\n^", "a\n") == first("(?m)a\n^\\z", "a\n").is_some());
+}
+
+#[test]
+fn both_engines_agree() {
+    let texts = ["", "a", "abc", "aab\nab\n", "foo bar\tbaz", "x=1, y=22", "ééa\r\nb", "aaaa\n"];
+    for source in [
+        "a*",
+        "(a)(b)?",
+        r"\w+\s*",
+        "^a",
+        "b$",
+        "(?m)^.*$",
+        "(?m)a$",
+        r"\b",
+        "[^a]+",
+        "(a|ab)(c|bcd)?",
+        "a{2,3}",
+        "(?i)A+?b",
+        r"\R",
+        r"(\w)=(\d+)",
+        "x*",
+        "(?:a?b?)*",
+        r"\d{1,2}\z",
+        "a{0}",
+        "(?s).*",
+    ] {
+        let linear = compiled(source);
+        // An empty lookahead changes nothing but the engine.
+        let backtracking = compiled(&format!("{source}(?=)"));
+        for text in texts {
+            assert_eq!(all(&linear.engine, text), all(&backtracking.engine, text), "{source} on {text:?}");
+            let (a, b) = (linear.engine.find(text, 0), backtracking.engine.find(text, 0));
+            assert_eq!(a.expect("within limits"), b.expect("within limits"), "{source} on {text:?}");
+        }
+    }
+}
+
+#[test]
+fn bad_patterns_name_the_place_and_the_fault() {
+    for (source, text) in [
+        ("(", "missing ) at position 1"),
+        ("[", "missing terminating ] for character class at position 1"),
+        ("*a", "nothing to repeat at position 0"),
+        ("a**", "nothing to repeat at position 2"),
+        ("a{2,1}", "numbers out of order in {} quantifier at position 5"),
+        ("\\", "\\ at end of pattern at position 1"),
+        ("a)", "unmatched parentheses at position 1"),
+        ("[b-a]", "range out of order in character class at position 3"),
+        ("(?z)", "unrecognized character after (? or (?- at position 2"),
+        (r"\1", "reference to non-existent subpattern at position 2"),
+        (r"\p{Nope}", "unknown property name after \\P or \\p at position 8"),
+        ("[[:nope:]]", "unknown POSIX class name at position 1"),
+        ("(?<=a+)b", "lookbehind assertion is not fixed length at position 7"),
+        ("(?<n>a)(?<n>b)", "two named subpatterns have the same name at position 12"),
+        ("(?R)", "recursion into groups is not supported at position 0"),
+    ] {
+        let error = compile(source).expect_err(source);
+        assert_eq!(error.message(), format!("invalid_form: invalid regex literal #\"{source}\": {text}"));
+    }
+    let mut account = Account::new(10 << 20);
+    let _installed = account.install();
+    assert_eq!(
+        pattern("日(").expect_err("unclosed").message(),
+        "Runtime error: Invalid regex at position 2: missing )"
+    );
+    let long = "a".repeat(257);
+    assert_eq!(
+        pattern(&long).expect_err("too long").message(),
+        "Runtime error: Regex pattern exceeds maximum length of 256 bytes"
+    );
+}
+
+#[test]
+fn a_pattern_too_large_for_automata_backtracks() {
+    assert_eq!(first(r"\w{1,200}", "été!").as_deref(), Some("été"));
+    assert_eq!(first(r"(\w{1000}){1000}", "a"), None);
+}
+
+#[test]
+fn no_pattern_runs_away() {
+    let mut account = Account::new(10 << 20);
+    let _installed = account.install();
+    meter::set_work_limit(25_000_000);
+    let text = format!("{}b", "a".repeat(40));
+    assert_eq!(first("(a+)+$", &text), None);
+    let complex = compiled("(?=a)(a+)+$").engine.find(&text, 0).expect_err("too complex");
+    assert_eq!(complex.message(), "type_error: Regex complexity limit exceeded (ReDoS protection)");
+    // A long text alone is not complex.
+    let long = "a".repeat(200_000);
+    assert_eq!(first("(?<=a)b", &long), None);
+    // Many starting places, each of them cheap enough, are.
+    let quadratic = compiled("(?=a)a*b").engine.find(&long, 0).expect_err("too complex");
+    assert_eq!(quadratic.message(), "type_error: Regex complexity limit exceeded (ReDoS protection)");
+}
+
+#[test]
+fn backtracking_steps_are_steps_of_the_program() {
+    let mut account = Account::new(10 << 20);
+    let _installed = account.install();
+    meter::set_work_limit(10_000);
+    let error = compiled("(?=a)(a+)+$").engine.find(&"a".repeat(40).replace("aa", "ab"), 0);
+    assert!(error.is_ok_and(|found| found.is_none()));
+    let error =
+        compiled("(?=a)(a+)+$").engine.find(&format!("{}b", "a".repeat(40)), 0).expect_err("out of steps");
+    assert_eq!(error.reason(), crate::Reason::StepLimitExceeded);
+}
+
+#[test]
+fn the_price_of_a_pattern_does_not_depend_on_the_cache() {
+    let mut account = Account::new(10 << 20);
+    let _installed = account.install();
+    let price = || {
+        meter::take_work();
+        let regex = pattern(r"price-\w+").expect("a pattern");
+        drop(regex);
+        meter::take_work()
+    };
+    let fresh = price();
+    assert!(fresh > 200);
+    assert_eq!(price(), fresh);
+}

@@ -5,7 +5,7 @@
 //! What the transports share: `protocol` (what is said at the start of a connection), `tools` (reading
 //! `tools/list`), `result` (unwrapping `tools/call`), `lifecycle` (one connection, restarted when needed).
 
-mod lifecycle;
+pub(crate) mod lifecycle;
 mod protocol;
 mod result;
 mod stdio;

@@ -2,7 +2,8 @@
 //!
 //! [`Document`] is the decoded description of the service, [`compile`] turns the operations that the configuration
 //! includes into [`Operation`]s: a tool object of the same shape as an MCP server's, and what it takes to build the
-//! URL of a call ([`Operation::url`]). [`decode`] says what the answer means. All of that is plain synchronous code.
+//! URL of a call ([`Operation::url`]). [`decode`] says what the answer means. All of that is plain synchronous
+//! code; [`OpenApiUpstream`] puts it behind the [`Upstream`](crate::upstream::Upstream) trait, over any [`HttpGet`].
 
 mod compile;
 mod document;
@@ -12,7 +13,9 @@ mod response;
 mod template;
 #[cfg(test)]
 mod tests;
+mod upstream;
 
 pub use compile::{Operation, compile};
 pub use document::Document;
 pub use response::{decode, too_large};
+pub use upstream::{GetFault, GetRequest, HttpAnswer, HttpGet, OpenApiUpstream};

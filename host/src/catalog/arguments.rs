@@ -439,4 +439,38 @@ mod tests {
             format!("{{{}}}", (0..50_000).map(|i| format!("\"~k-{i}\":{i}")).collect::<Vec<_>>().join(","));
         assert_eq!(sent(&text, json!({"properties": {"a_b": {}}})).len(), text.len() - 50_000);
     }
+
+    fn any_json() -> impl proptest::strategy::Strategy<Value = Value> {
+        use proptest::prelude::*;
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            "[a-c\"\\\\{\\[,:_-]{0,6}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 32, 4, |inner| {
+            let key = "[a-c\"{_-]{1,3}";
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                proptest::collection::hash_map(key, inner, 0..4)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn without_keywords_nothing_changes(value in any_json(), schema in any_json()) {
+            let text = json!({"top": value}).to_string();
+            let spelled = spell_arguments(&ToolArguments { json: text.clone().into_bytes(), hyphenated: vec![] }, &schema);
+            proptest::prop_assert_eq!(String::from_utf8(spelled.unwrap().json).unwrap(), text);
+        }
+
+        #[test]
+        fn any_bytes_are_survived(json in proptest::collection::vec(proptest::sample::select(&b"{}[]\":,\\a- 1"[..]), 0..40)) {
+            let hyphenated = (0..json.len()).map(|i| i..i + 1).collect();
+            let schema = json!({"properties": {"a": {"properties": {}, "items": {}}, "a_": {"$ref": "#"}}});
+            let _ = spell_arguments(&ToolArguments { json, hyphenated }, &schema);
+        }
+    }
 }

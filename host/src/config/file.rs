@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
+use super::duplicates::UniqueKeys;
 use super::upstream::{Context, UpstreamConfig};
 use super::{ConfigError, ConfigLocation, ConfigWarning, NamedBy, ProcessEnv, os_error_text};
 use crate::credentials::{CredentialStore, Redactor, Secret};
@@ -171,8 +172,9 @@ fn credential_variables(top: &Map<String, Value>) -> std::collections::BTreeSet<
 
 fn decode(bytes: &[u8], place: &str) -> Result<Value, ConfigError> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    // The decoder's texts say what it expected and where, and quote nothing of the input.
-    serde_json::from_slice(bytes).map_err(|e| {
+    // The decoder's texts say what it expected and where, and quote nothing of the input but a key.
+    let decoded = serde_json::from_slice::<UniqueKeys>(bytes).and_then(|_| serde_json::from_slice(bytes));
+    decoded.map_err(|e| {
         ConfigError::file(
             format_args!("upstreams config JSON decode failed: {e} {place}").to_string().trim_end(),
         )

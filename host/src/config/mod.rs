@@ -12,6 +12,7 @@
 
 mod child_env;
 mod command;
+mod duplicates;
 mod environment;
 mod error;
 mod fields;

@@ -130,6 +130,9 @@ fn file_level_errors() {
         error("{"),
         "upstreams config JSON decode failed: EOF while parsing an object at line 1 column 1"
     );
+    assert!(error(r#"{"upstreams": {"a": {}, "a": {}}}"#).starts_with(
+        r#"upstreams config JSON decode failed: the key "a" stands twice in one object at line 1"#
+    ));
     assert!(error("{} x").starts_with("upstreams config JSON decode failed: trailing characters"));
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 use ptc_host::credentials::Secret;
 use ptc_host::engine::{Answer, Failure};
 use ptc_vm::Reason;
+use ptc_vm::print::{Cut, CutUnit};
 use serde_json::{Value, json};
 
 use super::*;
@@ -36,6 +37,10 @@ fn outcome(result: Result<Answer, Failure>) -> EvalOutcome {
         changed: Vec::new(),
         duration: Duration::ZERO,
     }
+}
+
+fn cut() -> Cut {
+    Cut { unit: CutUnit::Items, shown: 1, total: 2, path: String::new(), full_bytes: 9, at_least: false }
 }
 
 fn value(text: &str) -> EvalOutcome {
@@ -181,7 +186,7 @@ async fn everything_structured_satisfies_the_advertised_schema() {
         outcome(Ok(Answer { is_nil: true, ..Answer::default() })),
         outcome(Ok(Answer {
             text: "x".into(),
-            truncated: true,
+            cut: Some(cut()),
             validated: Some("[]".into()),
             ..Answer::default()
         })),

@@ -93,5 +93,5 @@ impl From<CompileError> for ptc_vm::Error {
     }
 }
 
-/// What the phases inside the crate return.
-pub(crate) type Result<T> = std::result::Result<T, CompileError>;
+/// What compilation returns.
+pub type Result<T> = std::result::Result<T, CompileError>;

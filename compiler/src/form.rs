@@ -159,6 +159,23 @@ impl<'s> Forms<'s> {
         self[items][n]
     }
 
+    /// The names that count towards the limit of a program: symbols, keywords, and what stands behind a `/`. Each once.
+    pub fn counted_names(&self) -> impl Iterator<Item = Name> {
+        let mut counted: Vec<Name> = self
+            .nodes
+            .iter()
+            .filter_map(|form| match form.kind {
+                FormKind::Keyword(name) | FormKind::Symbol(name) | FormKind::Qualified { name, .. } => {
+                    Some(name)
+                }
+                _ => None,
+            })
+            .collect();
+        counted.sort_unstable();
+        counted.dedup();
+        counted.into_iter()
+    }
+
     /// Whether two forms are equal as they are written: numbers by value and kind, maps and sets in any order, regexes and
     /// short functions never.
     pub fn equal(&self, a: Form, b: Form) -> bool {

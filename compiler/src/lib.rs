@@ -1,6 +1,16 @@
-//! The PTC-Lisp front end.
+//! The PTC-Lisp front end: text to bytecode.
+//!
+//! ```text
+//! text → token → reader (forms) → analyze (core forms) → liveness → codegen → Program
+//! ```
+//!
+//! Each phase runs over the whole program before the next begins, so that a program that cannot be compiled has no effect.
+//! Names that only a session knows are left to linking ([`ptc_vm::machine::Module::link`]): a program is compiled once,
+//! whatever namespace it runs in.
+
 pub mod analyze;
 pub mod ast;
+pub mod codegen;
 pub mod error;
 pub mod form;
 pub mod liveness;
@@ -9,3 +19,109 @@ pub mod reader;
 pub mod source;
 pub mod special;
 pub mod token;
+pub mod verify;
+
+pub use error::CompileError;
+pub use source::{Position, Span};
+
+use error::Result;
+use ptc_vm::{Program, Reason};
+
+/// Limits of compilation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompileOptions {
+    /// Most bytes of source text.
+    pub max_source_bytes: usize,
+    /// Most distinct names of symbols and keywords, apart from the usual forms.
+    pub max_names: usize,
+}
+
+impl Default for CompileOptions {
+    /// The defaults of language.md 8.
+    fn default() -> Self {
+        Self { max_source_bytes: 1_000_000, max_names: 10_000 }
+    }
+}
+
+/// Compiles a program.
+///
+/// # Errors
+/// The reasons of phases 1 to 4, with the texts of the language specification and the place in the source.
+pub fn compile(source: &str, options: &CompileOptions) -> Result<Program> {
+    check_size(source, options)?;
+    compile_checked(source, options).map_err(|error| error.locate(source))
+}
+
+fn compile_checked(source: &str, options: &CompileOptions) -> Result<Program> {
+    let mut forms = reader::read(source)?;
+    check_names(&forms, options)?;
+    let mut analysis = analyze::analyze(source, &mut forms)?;
+    liveness::mark_last_uses(&mut analysis.ast);
+    codegen::generate(source, &forms, &analysis)
+}
+
+fn check_size(source: &str, options: &CompileOptions) -> Result<()> {
+    // Offsets are 32 bits wide.
+    let limit = options.max_source_bytes.min(u32::MAX as usize / 4);
+    if source.len() > limit {
+        let text = format!("program size {} bytes exceeds limit of {limit}", source.len());
+        return Err(CompileError::new(Reason::ProgramTooLarge, Span::default(), text));
+    }
+    Ok(())
+}
+
+/// Names that do not count towards the limit.
+const UNCOUNTED: [&str; 39] = [
+    "let",
+    "if",
+    "fn",
+    "when",
+    "if-let",
+    "when-let",
+    "if-some",
+    "when-some",
+    "when-first",
+    "cond",
+    "do",
+    "and",
+    "not",
+    "or",
+    "->>",
+    "->",
+    "as->",
+    "cond->",
+    "cond->>",
+    "some->",
+    "some->>",
+    "return",
+    "fail",
+    "quote",
+    "apropos",
+    "dir",
+    "doc",
+    "meta",
+    "=",
+    "not=",
+    ">",
+    "<",
+    ">=",
+    "<=",
+    "data",
+    "tool",
+    "mcp",
+    "catalog",
+    "else",
+];
+
+fn check_names(forms: &form::Forms<'_>, options: &CompileOptions) -> Result<()> {
+    let limit = options.max_names;
+    if forms.names.len() <= limit {
+        return Ok(());
+    }
+    let count = forms.counted_names().filter(|name| !UNCOUNTED.contains(&forms.names.text(*name))).count();
+    if count <= limit {
+        return Ok(());
+    }
+    let text = format!("program contains {count} unique symbols/keywords, exceeds limit of {limit}");
+    Err(CompileError::new(Reason::SymbolLimitExceeded, Span::default(), text))
+}

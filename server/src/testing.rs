@@ -32,7 +32,6 @@ impl Tool for Puppet {
                 idempotent: true,
                 open_world: false,
             },
-            meta: None,
         }
     }
 

@@ -128,9 +128,15 @@ impl Analyzer<'_, '_> {
             let text = format!("{word} requires exactly one binding pair [name expr]");
             return Err(CompileError::form(at, text));
         }
+        let target = self.forms.at(pair, 0);
+        if !matches!(target.kind, FormKind::Symbol(_) | FormKind::Vector(_) | FormKind::Map(_)) {
+            return Err(CompileError::form(
+                target.span,
+                "binding must be a simple symbol, not a destructuring pattern",
+            ));
+        }
         let value = self.expr(self.forms.at(pair, 1), false)?;
         let mark = self.scope.mark();
-        let target = self.forms.at(pair, 0);
         let pattern = self.pattern(target)?;
         let (then, otherwise) = if is_if {
             let then = self.expr(self.forms.at(items, 1), tail)?;

@@ -12,6 +12,9 @@ impl Analyzer<'_, '_> {
     pub(super) fn def(&mut self, special: Special, items: Items, span: Span) -> Result<NodeId> {
         let word = if special == Special::Defonce { "defonce" } else { "def" };
         let shape = || format!("expected ({word} name value) or ({word} name docstring value)");
+        if let Some(&name) = self.forms[items].first() {
+            self.defined_name(name, word)?;
+        }
         let (doc, value) = match self.forms[items] {
             [_] => {
                 let text = format!("expected ({word} name value), got ({word} name) without value");

@@ -234,6 +234,9 @@ impl<'s> Reader<'s> {
             if frame.opening == Opening::Discard {
                 return Ok(());
             }
+            if matches!(form.kind, FormKind::Quoted(_) | FormKind::QuotedSymbol(_)) {
+                return Err(self.unfinished_prefix(frame, form.span.end));
+            }
             self.depth -= 1;
             let items = self.forms.add([form]);
             form =

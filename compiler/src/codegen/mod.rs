@@ -1,0 +1,250 @@
+//! Core forms to bytecode.
+//!
+//! Locals live on the value stack: a binding is the slot where its value was computed. The generator therefore knows the
+//! depth of the stack at every instruction, and both branches of a conditional leave it one deeper.
+
+mod body;
+mod calls;
+mod conditionals;
+mod constants;
+mod loops;
+mod patterns;
+mod positions;
+
+use std::rc::Rc;
+
+use ptc_vm::Program;
+use ptc_vm::Value;
+use ptc_vm::code::{Arity, Capture, DefInfo, Function, Op, Parameters, Requirement};
+
+use crate::analyze::{Analysis, FreeName};
+use crate::ast::{self, Ast, CaptureSource, FnId, Shown};
+use crate::error::{CompileError, Reason, Result};
+use crate::form::Forms;
+use crate::names::Name;
+use crate::source::Span;
+use body::Body;
+use positions::Lines;
+
+/// Generates the program.
+///
+/// # Errors
+/// `invalid_form` for a regex literal that does not compile; `compile_memory_exceeded` for a function with more values in
+/// its frame than an instruction can name.
+pub fn generate(source: &str, forms: &Forms<'_>, analysis: &Analysis) -> Result<Program> {
+    let mut generator = Generator::new(source, forms, analysis);
+    generator.program()?;
+    Ok(generator.finish(analysis))
+}
+
+/// What is generated once a program.
+struct Generator<'a> {
+    source: &'a str,
+    forms: &'a Forms<'a>,
+    ast: &'a Ast,
+    lines: Lines<'a>,
+    /// Index of the program itself and of [`Ast::functions`], in this order; then of helpers.
+    functions: Vec<Option<Function>>,
+    /// What closures over the functions capture, once their creation has been generated.
+    captures: Vec<Vec<Capture>>,
+    globals: Vec<Rc<str>>,
+    /// Index of each name in `globals`, plus one.
+    global_of: Vec<u32>,
+    /// One keyword value a name, so that equal keywords are mostly the same allocation.
+    keywords: Vec<Option<Value>>,
+    defs: Vec<Rc<DefInfo>>,
+}
+
+impl<'a> Generator<'a> {
+    fn new(source: &'a str, forms: &'a Forms<'a>, analysis: &'a Analysis) -> Self {
+        let ast = &analysis.ast;
+        let functions = ast.functions.len() + 1;
+        Self {
+            source,
+            forms,
+            ast,
+            lines: Lines::new(source),
+            functions: (0..functions).map(|_| None).collect(),
+            captures: vec![Vec::new(); functions],
+            globals: Vec::new(),
+            global_of: vec![0; forms.names.len()],
+            keywords: Vec::new(),
+            defs: Vec::new(),
+        }
+    }
+
+    fn program(&mut self) -> Result<()> {
+        let mut body = Body::new(self.ast.program_locals);
+        body.sequence(self, self.ast.program, true)?;
+        let arity = body.finish(Parameters { required: 0, rest: false });
+        self.functions[0] = Some(Function {
+            name: None,
+            arities: vec![arity],
+            captures: Vec::new(),
+            display: Rc::from("#fn[]"),
+            position: self.lines.position(0),
+        });
+        // A function is generated after the one it stands in, which says what it captures.
+        for index in 0..self.ast.functions.len() {
+            let function = self.function(FnId(index as u32))?;
+            self.functions[index + 1] = Some(function);
+        }
+        Ok(())
+    }
+
+    fn function(&mut self, id: FnId) -> Result<Function> {
+        let ast = self.ast;
+        let function = &ast.functions[id.0 as usize];
+        let mut arities: Vec<Arity> = Vec::with_capacity(function.arities.len());
+        for arity in &function.arities {
+            arities.push(self.arity(function, arity)?);
+        }
+        Ok(Function {
+            name: function.name.map(|name| Rc::from(self.text(name))),
+            arities,
+            captures: std::mem::take(&mut self.captures[id.0 as usize + 1]),
+            display: self.display(function).into(),
+            position: self.lines.position(function.span.start),
+        })
+    }
+
+    fn arity(&mut self, function: &ast::Function, arity: &ast::Arity) -> Result<Arity> {
+        let parameters = Parameters { required: arity.required, rest: arity.rest.is_some() };
+        let mut body = Body::new(arity.locals);
+        body.enter_function(arity);
+        body.bindings(self, arity.body.heads)?;
+        body.node(self, arity.body.body, true)?;
+        body.check(function.span)?;
+        Ok(body.finish(parameters))
+    }
+
+    /// `#fn[x & more]`; the parameter lists of several bodies are listed.
+    fn display(&self, function: &ast::Function) -> String {
+        let mut text = String::from("#fn");
+        let several = function.arities.len() > 1;
+        if several {
+            text.push('(');
+        }
+        for (n, arity) in function.arities.iter().enumerate() {
+            if n > 0 {
+                text.push(' ');
+            }
+            text.push('[');
+            for (i, shown) in arity.shown.of(&self.ast.shown).iter().enumerate() {
+                if i > 0 {
+                    text.push(' ');
+                }
+                if arity.rest.is_some() && i == arity.required as usize {
+                    text.push_str("& ");
+                }
+                match shown {
+                    Shown::Name(name) => text.push_str(self.text(*name)),
+                    Shown::Pattern => text.push('_'),
+                    Shown::Placeholder(n) => {
+                        text.push('p');
+                        text.push_str(&n.to_string());
+                    }
+                    Shown::Rest => text.push_str("rest"),
+                }
+            }
+            text.push(']');
+        }
+        if several {
+            text.push(')');
+        }
+        text
+    }
+
+    fn finish(self, analysis: &Analysis) -> Program {
+        let requirement = |free: &FreeName| Requirement {
+            name: Rc::from(self.forms.names.text(free.name)),
+            position: self.lines.position(free.span.start),
+        };
+        Program {
+            requires: analysis.requires.iter().map(requirement).collect(),
+            tools: analysis.tools.iter().map(requirement).collect(),
+            functions: self.functions.into_iter().flatten().collect(),
+            globals: self.globals,
+            defs: self.defs,
+            shadows_builtin: analysis.shadows_builtin,
+            source_bytes: self.source.len(),
+        }
+    }
+
+    fn text(&self, name: Name) -> &'a str {
+        self.forms.names.text(name)
+    }
+
+    /// The index of a global name.
+    fn global(&mut self, name: Name) -> u32 {
+        if let Some(index) = self.global_of[name.index()].checked_sub(1) {
+            return index;
+        }
+        self.globals.push(Rc::from(self.text(name)));
+        self.global_of[name.index()] = self.globals.len() as u32;
+        self.globals.len() as u32 - 1
+    }
+
+    /// The index of a global name where an instruction has 16 bits for it.
+    fn short_global(&mut self, name: Name, span: Span) -> Result<u16> {
+        u16::try_from(self.global(name)).map_err(|_| too_large(span, "65 536 global names"))
+    }
+
+    /// Says what closures over a function capture, in terms of the body that creates them.
+    fn capture(&mut self, id: FnId, body: &Body) {
+        let list = self.ast.functions[id.0 as usize].captures;
+        let sources = &self.ast.captures[list as usize];
+        self.captures[id.0 as usize + 1] = sources
+            .iter()
+            .map(|&source| match source {
+                CaptureSource::Local(local) => Capture::Local(body.slot(local)),
+                CaptureSource::Capture(index) => Capture::Capture(index),
+                CaptureSource::SelfFn => Capture::SelfFn,
+                CaptureSource::Sibling(id) => Capture::Sibling(id.0 + 1),
+            })
+            .collect();
+    }
+
+    /// Documentation of a definition, if its value is a function.
+    fn documentation(&mut self, definition: &ast::Definition) -> Option<u32> {
+        let ast::Node::Fn(id) = self.ast.node(definition.value) else { return None };
+        let function = &self.ast.functions[id.0 as usize];
+        let parameters = function.arities.iter().map(|arity| Rc::from(arity.parameters.text(self.source)));
+        self.defs.push(Rc::new(DefInfo {
+            doc: definition.doc.map(|doc| Rc::from(self.forms.string(doc))),
+            parameters: parameters.collect(),
+            source: Rc::from(definition.span.text(self.source)),
+        }));
+        Some(self.defs.len() as u32 - 1)
+    }
+
+    /// A function that takes `count` arguments, to be called with another number of them.
+    fn arity_check(&mut self, count: u32, span: Span) -> u32 {
+        let position = self.lines.position(span.start);
+        let arity = Arity {
+            parameters: Parameters { required: count, rest: false },
+            code: vec![Op::Nil, Op::Return],
+            constants: Vec::new(),
+            max_stack: count + 1,
+            lookups: Vec::new(),
+            positions: Vec::new(),
+        };
+        self.functions.push(Some(Function {
+            name: None,
+            arities: vec![arity],
+            captures: Vec::new(),
+            display: Rc::from("#fn[]"),
+            position,
+        }));
+        self.functions.len() as u32 - 1
+    }
+}
+
+/// A program that does not fit into bytecode.
+fn too_large(span: Span, what: &str) -> CompileError {
+    CompileError::new(
+        Reason::CompileMemoryExceeded,
+        span,
+        format!("compilation exceeded the limit of {what}"),
+    )
+}

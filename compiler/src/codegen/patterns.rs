@@ -1,0 +1,106 @@
+//! Destructuring.
+
+use ptc_vm::code::Op;
+
+use super::Generator;
+use super::body::Body;
+use crate::ast::{Binding, Node, NodeId, Pattern, PatternId, Run};
+use crate::error::Result;
+use crate::source::Span;
+
+impl Body {
+    /// Binds in order. What is bound stays on the stack.
+    pub(super) fn bindings(&mut self, generator: &mut Generator<'_>, bindings: Run) -> Result<()> {
+        let ast = generator.ast;
+        for &Binding { pattern, value } in bindings.of(&ast.bindings) {
+            let slot = match ast.node(value) {
+                // A local that nothing else reads is taken apart where it lies.
+                Node::Local { local, last: true } => self.slot(local),
+                _ => {
+                    self.node(generator, value, false)?;
+                    self.top()
+                }
+            };
+            self.pattern(generator, pattern, slot, ast.span(value))?;
+        }
+        Ok(())
+    }
+
+    /// Binds a pattern to the value in `slot`; `span` is what is blamed.
+    pub(super) fn pattern(
+        &mut self,
+        generator: &mut Generator<'_>,
+        pattern: PatternId,
+        slot: u32,
+        span: Span,
+    ) -> Result<()> {
+        let ast = generator.ast;
+        match ast.patterns[pattern.0 as usize] {
+            Pattern::Bind(local) => self.place(local, slot),
+            Pattern::Vector { items, rest, whole } => {
+                if let Some(whole) = whole {
+                    self.place(whole, slot);
+                }
+                self.at(generator, span);
+                self.emit(Op::CheckSequential(slot), 0, 0);
+                let short = self.short(slot, span)?;
+                for (index, &item) in items.of(&ast.pattern_lists).iter().enumerate() {
+                    self.push(Op::Element { slot: short, index: index as u32 });
+                    self.pattern(generator, item, self.top(), span)?;
+                }
+                if let Some(rest) = rest {
+                    self.push(Op::ElementsFrom { slot: short, from: items.len() as u32 });
+                    self.pattern(generator, rest, self.top(), span)?;
+                }
+            }
+            Pattern::Map { entries, whole, keyword_arguments } => {
+                if let Some(whole) = whole {
+                    self.place(whole, slot);
+                }
+                self.at(generator, span);
+                if keyword_arguments {
+                    self.emit(Op::KeywordArguments(slot), 0, 0);
+                }
+                self.emit(Op::CheckMap(slot), 0, 0);
+                let short = self.short(slot, span)?;
+                for entry in entries.of(&ast.entries) {
+                    self.entry(generator, short, entry.key, entry.default)?;
+                    self.pattern(generator, entry.pattern, self.top(), span)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Pushes what a map holds under a key, or the default if it has no such key.
+    fn entry(
+        &mut self,
+        generator: &mut Generator<'_>,
+        slot: u16,
+        key: NodeId,
+        default: Option<NodeId>,
+    ) -> Result<()> {
+        let key = match generator.ast.node(key) {
+            Node::Keyword(name) => self.keyword(generator, name),
+            _ => {
+                let value = generator.constant(key)?;
+                self.constant(value)
+            }
+        };
+        let Some(default) = default else {
+            self.push(Op::Entry { slot, key });
+            return Ok(());
+        };
+        self.push(Op::HasEntry { slot, key });
+        let absent = self.jump(Op::JumpIfFalse, 1);
+        let depth = self.depth();
+        self.push(Op::Entry { slot, key });
+        let end = self.jump(Op::Jump, 0);
+        self.land(absent);
+        self.set_depth(depth);
+        self.node(generator, default, false)?;
+        self.set_depth(depth + 1);
+        self.land(end);
+        Ok(())
+    }
+}

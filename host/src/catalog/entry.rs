@@ -10,6 +10,8 @@ use crate::credentials::Redactor;
 
 /// Tools of one upstream that are kept; a list that goes on is cut there.
 const MAX_TOOLS: usize = 1000;
+/// Longest tool name, in characters: twice what MCP allows.
+const MAX_NAME: usize = 256;
 
 /// A tool of an upstream, scrubbed of secrets.
 #[derive(Clone, Debug)]
@@ -39,6 +41,9 @@ impl ToolEntry {
             Some(Value::String(name)) if !name.is_empty() => name,
             _ => return Err("its name is not a non-empty string"),
         };
+        if name.chars().count() > MAX_NAME || name.contains(char::is_control) {
+            return Err("its name is too long or has control characters");
+        }
         if tool
             .get("execution")
             .and_then(|e| e.get("taskSupport"))
@@ -242,6 +247,7 @@ mod tests {
                 json!({"name": "t"}),
                 json!({"name": "t"}),
                 json!({"name": "task", "execution": {"taskSupport": "required"}}),
+                json!({"name": "a\nb"}),
                 json!({"name": "plain", "execution": {"taskSupport": "optional"}}),
             ],
         );
@@ -254,6 +260,7 @@ mod tests {
                 "upstream s: tool number 3 is left out: it is not an object",
                 "upstream s lists tool \"t\" twice; the second one is left out",
                 "upstream s: tool number 6 is left out: it can be called as a task only",
+                "upstream s: tool number 7 is left out: its name is too long or has control characters",
             ]
         );
         let (server, left_out) =

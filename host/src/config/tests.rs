@@ -368,3 +368,16 @@ fn the_first_error_is_that_of_the_credentials() {
     .unwrap_err();
     assert_eq!(text, "credential t env UNSET_VAR_X is not set");
 }
+
+#[test]
+fn the_documented_example_loads() {
+    let text = include_str!("../../../docs/upstreams.md");
+    let example =
+        text.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
+    let config = load_with(
+        &serde_json::from_str(example).unwrap(),
+        &[("GITHUB_PAT", "pat-pat-pat"), ("OBSERVATORY_TOKEN", "tok-tok-tok")],
+    );
+    let config = config.unwrap();
+    assert_eq!((config.upstreams.len(), &config.warnings[..]), (3, &[][..]));
+}

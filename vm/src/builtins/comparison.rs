@@ -1,6 +1,207 @@
-//! `=`, `<`, `compare` …
+//! `=`, `<` and their like, over values of all kinds (functions.md 17; language.md 2.10, 2.11).
 
-use super::Builtin;
+use super::{Arities, Builtin, Example, Native};
+use crate::error::{Error, Result};
+use crate::machine::Ctx;
+use crate::value::{self, Value};
+use std::cmp::Ordering;
+
+fn is_nan(value: &Value) -> bool {
+    matches!(value, Value::Float(x) if x.is_nan())
+}
+
+/// Whether all arguments equal the first one.
+fn all_equal(ctx: &mut Ctx<'_>, args: &[Value]) -> Result<bool> {
+    ctx.charge(args.len())?;
+    Ok(args.split_first().is_none_or(|(first, rest)| rest.iter().all(|other| value::equal(first, other))))
+}
+
+/// Whether each argument and the next one are ordered so. NaN is ordered with nothing.
+fn all_ordered(ctx: &mut Ctx<'_>, args: &[Value], fits: fn(Ordering) -> bool) -> Result<Value> {
+    ctx.charge(args.len())?;
+    let ordered =
+        |pair: &[Value]| !is_nan(&pair[0]) && !is_nan(&pair[1]) && fits(value::compare(&pair[0], &pair[1]));
+    Ok(Value::Bool(args.windows(2).all(ordered)))
+}
+
+/// `(= x & xs)`
+fn equal(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    all_equal(ctx, args).map(Value::Bool)
+}
+
+/// `(not= x & xs)`
+fn not_equal(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    all_equal(ctx, args).map(|equal| Value::Bool(!equal))
+}
+
+/// `(< x & xs)`
+fn less(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    all_ordered(ctx, args, Ordering::is_lt)
+}
+
+/// `(<= x & xs)`
+fn less_or_equal(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    all_ordered(ctx, args, Ordering::is_le)
+}
+
+/// `(> x & xs)`
+fn greater(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    all_ordered(ctx, args, Ordering::is_gt)
+}
+
+/// `(>= x & xs)`
+fn greater_or_equal(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    all_ordered(ctx, args, Ordering::is_ge)
+}
+
+/// `(compare a b)`
+fn compare(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    if is_nan(&args[0]) || is_nan(&args[1]) {
+        return Err(Error::type_error("type_error: compare: unordered comparison with NaN"));
+    }
+    Ok(Value::Int(value::compare(&args[0], &args[1]) as i64))
+}
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &[];
+pub static BUILTINS: &[Builtin] = &[
+    Builtin {
+        name: "=",
+        namespace: "clojure.core",
+        aliases: &["clojure.core/=", "core/="],
+        arities: Arities::AtLeast(1),
+        signatures: &["(= x & xs)"],
+        doc: "Whether all arguments equal the first, an integer an equal float too",
+        section: "compare",
+        examples: &[
+            Example { program: "(= 1 1.0)", value: "true" },
+            Example { program: "(= [1 {:a 2}] [1 {:a 2}])", value: "true" },
+            Example { program: r#"(= :a "a")"#, value: "false" },
+        ],
+        native: Native::Plain(equal),
+    },
+    Builtin {
+        name: "==",
+        namespace: "clojure.core",
+        aliases: &["clojure.core/==", "core/=="],
+        arities: Arities::AtLeast(1),
+        signatures: &["(== x & more)"],
+        doc: "Same as =",
+        section: "compare",
+        examples: &[Example { program: "(== 2 2.0)", value: "true" }],
+        native: Native::Plain(equal),
+    },
+    Builtin {
+        name: "not=",
+        namespace: "clojure.core",
+        aliases: &["clojure.core/not=", "core/not="],
+        arities: Arities::AtLeast(1),
+        signatures: &["(not= x & xs)"],
+        doc: "Whether some argument differs from the first",
+        section: "compare",
+        examples: &[Example { program: "(not= 1 2)", value: "true" }],
+        native: Native::Plain(not_equal),
+    },
+    Builtin {
+        name: "<",
+        namespace: "clojure.core",
+        aliases: &["clojure.core/<", "core/<"],
+        arities: Arities::AtLeast(1),
+        signatures: &["(< x & xs)"],
+        doc: "Strictly ascending in the total order",
+        section: "compare",
+        examples: &[
+            Example { program: "(< 1 2 3)", value: "true" },
+            Example { program: r#"(< "a" "b")"#, value: "true" },
+            Example { program: "(< 1 nil)", value: "true" },
+        ],
+        native: Native::Plain(less),
+    },
+    Builtin {
+        name: "<=",
+        namespace: "clojure.core",
+        aliases: &["clojure.core/<=", "core/<="],
+        arities: Arities::AtLeast(1),
+        signatures: &["(<= x & xs)"],
+        doc: "Ascending in the total order",
+        section: "compare",
+        examples: &[Example { program: "(<= 1 1 2)", value: "true" }],
+        native: Native::Plain(less_or_equal),
+    },
+    Builtin {
+        name: ">",
+        namespace: "clojure.core",
+        aliases: &["clojure.core/>", "core/>"],
+        arities: Arities::AtLeast(1),
+        signatures: &["(> x & xs)"],
+        doc: "Strictly descending in the total order",
+        section: "compare",
+        examples: &[Example { program: "(> 3 2 1)", value: "true" }],
+        native: Native::Plain(greater),
+    },
+    Builtin {
+        name: ">=",
+        namespace: "clojure.core",
+        aliases: &["clojure.core/>=", "core/>="],
+        arities: Arities::AtLeast(1),
+        signatures: &["(>= x & xs)"],
+        doc: "Descending in the total order",
+        section: "compare",
+        examples: &[Example { program: "(>= 3 3 1)", value: "true" }],
+        native: Native::Plain(greater_or_equal),
+    },
+    Builtin {
+        name: "compare",
+        namespace: "clojure.core",
+        aliases: &["clojure.core/compare", "core/compare"],
+        arities: Arities::OneOf(&[2]),
+        signatures: &["(compare a b)"],
+        doc: "-1, 0 or 1: how two values are ordered",
+        section: "compare",
+        examples: &[
+            Example { program: "(compare 1 1.0)", value: "0" },
+            Example { program: r#"(compare "a" "b")"#, value: "-1" },
+            Example { program: "(compare nil 1)", value: "1" },
+        ],
+        native: Native::Plain(compare),
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use crate::builtins::support::testing::shown;
+    use crate::value::Value;
+
+    #[test]
+    fn nan_equals_and_orders_nothing() {
+        let nan = || Value::Float(f64::NAN);
+        for name in ["=", "==", "<", "<=", ">", ">="] {
+            assert_eq!(shown(name, [nan(), nan()]), "false", "{name}");
+            assert_eq!(shown(name, [nan()]), "true", "{name}");
+        }
+        assert_eq!(shown("not=", [nan(), nan()]), "true");
+        let text = "! type_error: type_error: compare: unordered comparison with NaN";
+        assert_eq!(shown("compare", [Value::Int(1), nan()]), text);
+    }
+
+    #[test]
+    fn equality_compares_with_the_first_and_order_with_the_next() {
+        let ints = |ns: &[i64]| ns.iter().copied().map(Value::Int).collect::<Vec<_>>();
+        for (name, ns, text) in [
+            ("=", &[1, 1, 1][..], "true"),
+            ("=", &[1, 1, 2], "false"),
+            ("not=", &[1, 1, 2], "true"),
+            ("not=", &[1], "false"),
+            ("<", &[1, 2, 3], "true"),
+            ("<", &[1, 3, 2], "false"),
+            ("<=", &[1, 1, 2], "true"),
+            (">", &[3, 2, 2], "false"),
+            (">=", &[3, 3, 1], "true"),
+            ("compare", &[1, 2], "-1"),
+        ] {
+            assert_eq!(shown(name, ints(ns)), text, "{name} {ns:?}");
+        }
+        assert_eq!(shown("compare", [Value::Nil, Value::Int(1)]), "1");
+        assert_eq!(shown("compare", [Value::Int(1), Value::Float(1.0)]), "0");
+        assert_eq!(shown("<", []), "! arity error: < requires at least 1 argument, got 0");
+    }
+}

@@ -1,6 +1,102 @@
-//! `json/parse-string`, `json/generate-string` …
+//! JSON text to values and back (functions.md 26; ruling 10).
 
-use super::Builtin;
+use super::{Arities, Builtin, Example, Native};
+use crate::error::Result;
+use crate::json;
+use crate::machine::Ctx;
+use crate::value::{Str, Value};
+
+/// `(json/parse-string s)`
+fn parse(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    match &args[0] {
+        Value::Str(text) => Ok(json::parse(text.as_str().as_bytes())?.unwrap_or_default()),
+        _ => Ok(Value::Nil),
+    }
+}
+
+/// `(json/parse-lines s)`
+fn parse_lines(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    match &args[0] {
+        Value::Str(text) => json::parse_lines(text.as_str()),
+        _ => Ok(Value::Nil),
+    }
+}
+
+/// `(json/generate-string v)`
+fn generate(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    Ok(json::generate(&args[0])?.map_or(Value::Nil, |text| Value::Str(Str::from_string(text))))
+}
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &[];
+pub static BUILTINS: &[Builtin] = &[
+    Builtin {
+        name: "json/parse-string",
+        namespace: "json",
+        aliases: &["json/read-str", "json/decode"],
+        arities: Arities::OneOf(&[1]),
+        signatures: &["(json/parse-string s)"],
+        doc: "Value of a JSON text; nil when it is not one",
+        section: "json",
+        examples: &[
+            Example {
+                program: r#"(json/parse-string "{\"a\":[1,2.5,null]}")"#,
+                value: r#"{"a" [1 2.5 nil]}"#,
+            },
+            Example { program: r#"(json/parse-string "oops")"#, value: "nil" },
+        ],
+        native: Native::Plain(parse),
+    },
+    Builtin {
+        name: "json/generate-string",
+        namespace: "json",
+        aliases: &["json/write-str", "json/encode"],
+        arities: Arities::OneOf(&[1]),
+        signatures: &["(json/generate-string v)"],
+        doc: "Compact JSON text of a value; nil when it has none",
+        section: "json",
+        examples: &[
+            Example {
+                program: r#"(json/generate-string {"a" [1 true nil]})"#,
+                value: r#""{\"a\":[1,true,null]}""#,
+            },
+            Example { program: "(json/generate-string {:a #{2 1}})", value: r#""{\"a\":[1,2]}""# },
+            Example { program: "(json/generate-string ##NaN)", value: "nil" },
+        ],
+        native: Native::Plain(generate),
+    },
+    Builtin {
+        name: "json/parse-lines",
+        namespace: "json",
+        aliases: &[],
+        arities: Arities::OneOf(&[1]),
+        signatures: &["(json/parse-lines s)"],
+        doc: "Vector of the values of JSON Lines; blank lines are skipped, a bad line gives nil",
+        section: "json",
+        examples: &[Example {
+            program: r#"(json/parse-lines "{\"a\":1}\n[2]\n")"#,
+            value: r#"[{"a" 1} [2]]"#,
+        }],
+        native: Native::Plain(parse_lines),
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use crate::builtins::support::testing::shown;
+    use crate::value::Value;
+
+    #[test]
+    fn what_cannot_be_read_or_written_is_nil() {
+        assert_eq!(shown("json/parse-string", [Value::str("[1, 2.0")]), "nil");
+        assert_eq!(shown("json/parse-string", [Value::Int(5)]), "nil");
+        assert_eq!(shown("json/parse-lines", [Value::Nil]), "nil");
+        assert_eq!(shown("json/generate-string", [Value::vector([Value::Var("x".into())])]), "nil");
+    }
+
+    #[test]
+    fn text_goes_both_ways() {
+        let text = r#"{"a":[1,2.5,null,"é\n"]}"#;
+        let value = crate::builtins::support::testing::call("json/decode", [Value::str(text)]).unwrap();
+        assert_eq!(shown("json/encode", [value]), format!("{text:?}"));
+    }
+}

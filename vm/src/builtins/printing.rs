@@ -1,6 +1,326 @@
-//! `println`, `pr-str`
+//! `println`, `pr-str` and their like (functions.md 25, 37.1; language.md 6.2).
+//!
+//! A program has no output stream but a log of entries: every call adds one.
 
-use super::Builtin;
+use super::{Arities, Builtin, Example, Native, registry};
+use crate::error::{Error, Result};
+use crate::machine::Ctx;
+use crate::meter;
+use crate::print::{self, grow_string};
+use crate::value::{Str, Value, Vector};
+
+/// Graphemes of an entry that are kept.
+const LONGEST_ENTRY: usize = 2_000;
+
+/// The readable forms with spaces between.
+fn readable(args: &[Value]) -> Result<String> {
+    let mut text = String::new();
+    for (i, arg) in args.iter().enumerate() {
+        if i > 0 {
+            separate(&mut text)?;
+        }
+        print::write_readable(arg, &mut text)?;
+    }
+    Ok(text)
+}
+
+/// What `println` logs: strings bare, vectors of characters joined, everything else readable.
+fn human(args: &[Value]) -> Result<String> {
+    let mut text = String::new();
+    for (i, arg) in args.iter().enumerate() {
+        if i > 0 {
+            separate(&mut text)?;
+        }
+        match arg {
+            Value::Str(_) => print::write_plain(arg, &mut text)?,
+            Value::Vector(items) if are_characters(items)? => {
+                for item in items.iter() {
+                    print::write_plain(&item, &mut text)?;
+                }
+            }
+            other => print::write_readable(other, &mut text)?,
+        }
+    }
+    Ok(text)
+}
+
+fn separate(text: &mut String) -> Result<()> {
+    meter::charge_steps(1)?;
+    grow_string(text, 1)?;
+    text.push(' ');
+    Ok(())
+}
+
+/// Whether this is a non-empty vector of one-grapheme strings.
+fn are_characters(items: &Vector) -> Result<bool> {
+    for item in items.iter() {
+        meter::charge_steps(1)?;
+        if !matches!(&item, Value::Str(s) if s.len() == 1) {
+            return Ok(false);
+        }
+    }
+    Ok(!items.is_empty())
+}
+
+/// Adds an entry to the log, cut to its longest size.
+fn log(ctx: &mut Ctx<'_>, text: String) -> Result<Value> {
+    let mut entry = Str::from_string(text);
+    // A text of so few bytes cannot have more graphemes.
+    if entry.as_str().len() > LONGEST_ENTRY {
+        let all = entry.len();
+        if all > LONGEST_ENTRY {
+            let kept = entry.slice(0, LONGEST_ENTRY);
+            entry = Str::from_string(format!("{}... ({LONGEST_ENTRY}/{all} chars)", kept.as_str()));
+        }
+    }
+    meter::check_memory()?;
+    ctx.print(entry);
+    Ok(Value::Nil)
+}
+
+fn text(text: String) -> Result<Value> {
+    Ok(Value::Str(Str::from_string(text)))
+}
+
+fn line(mut line: String) -> Result<Value> {
+    grow_string(&mut line, 1)?;
+    line.push('\n');
+    text(line)
+}
+
+/// `(println & xs)`
+fn println(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let entry = human(args)?;
+    log(ctx, entry)
+}
+
+/// `(prn & xs)`
+fn prn(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let entry = readable(args)?;
+    log(ctx, entry)
+}
+
+/// `(printf fmt & xs)`
+fn printf(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let formatted = match registry().find("format").map(|format| format.native) {
+        Some(Native::Plain(format)) => format(ctx, args)?,
+        _ => return Err(Error::runtime("printf is not available; use (println (str …))")),
+    };
+    let entry = print::plain(&formatted)?;
+    log(ctx, entry)
+}
+
+/// `(flush)`
+fn flush(_: &mut Ctx<'_>, _: &mut [Value]) -> Result<Value> {
+    Ok(Value::Nil)
+}
+
+/// `(pr-str & xs)`
+fn pr_str(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    text(readable(args)?)
+}
+
+/// `(prn-str & xs)`
+fn prn_str(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    line(readable(args)?)
+}
+
+/// `(print-str & xs)`
+fn print_str(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    text(human(args)?)
+}
+
+/// `(println-str & xs)`
+fn println_str(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    line(human(args)?)
+}
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &[];
+pub static BUILTINS: &[Builtin] = &[
+    Builtin {
+        name: "println",
+        namespace: "clojure.core",
+        aliases: &["clojure.core/println", "core/println"],
+        arities: Arities::AtLeast(0),
+        signatures: &["(println & xs)"],
+        doc: "Adds an entry to the print log: the arguments with spaces between",
+        section: "print",
+        examples: &[Example { program: r#"(println "x" 1 nil :k ["a" 2])"#, value: "nil" }],
+        native: Native::Plain(println),
+    },
+    Builtin {
+        name: "pr-str",
+        namespace: "clojure.core",
+        aliases: &[
+            "clojure.core/pr-str",
+            "core/pr-str",
+            "clojure.string/pr-str",
+            "str/pr-str",
+            "string/pr-str",
+        ],
+        arities: Arities::AtLeast(0),
+        signatures: &["(pr-str & xs)"],
+        doc: "Readable text of the arguments, with spaces between",
+        section: "print",
+        examples: &[
+            Example { program: r#"(pr-str "a\"b" nil :k)"#, value: r#""\"a\\\"b\" nil :k""# },
+            Example { program: r#"(pr-str {:b 1 :a "x"})"#, value: r#""{:a \"x\" :b 1}""# },
+        ],
+        native: Native::Plain(pr_str),
+    },
+    Builtin {
+        name: "print",
+        namespace: "clojure.core",
+        aliases: &["clojure.core/print", "core/print"],
+        arities: Arities::AtLeast(0),
+        signatures: &["(print & xs)"],
+        doc: "Same as println: each call is an entry of its own",
+        section: "print",
+        examples: &[Example { program: r#"(print "x" 1)"#, value: "nil" }],
+        native: Native::Plain(println),
+    },
+    Builtin {
+        name: "prn",
+        namespace: "clojure.core",
+        aliases: &["clojure.core/prn", "core/prn"],
+        arities: Arities::AtLeast(0),
+        signatures: &["(prn & xs)"],
+        doc: "Adds an entry to the print log: the readable text of the arguments",
+        section: "print",
+        examples: &[Example { program: r#"(prn "x" 1)"#, value: "nil" }],
+        native: Native::Plain(prn),
+    },
+    Builtin {
+        name: "pr",
+        namespace: "clojure.core",
+        aliases: &["clojure.core/pr", "core/pr"],
+        arities: Arities::AtLeast(0),
+        signatures: &["(pr & xs)"],
+        doc: "Same as prn",
+        section: "print",
+        examples: &[Example { program: r#"(pr "x" 1)"#, value: "nil" }],
+        native: Native::Plain(prn),
+    },
+    Builtin {
+        name: "printf",
+        namespace: "clojure.core",
+        aliases: &["clojure.core/printf", "core/printf"],
+        arities: Arities::AtLeast(1),
+        signatures: &["(printf fmt & xs)"],
+        doc: "Adds an entry to the print log: what format gives",
+        section: "print",
+        examples: &[Example { program: r#"(printf "%s is %d" "x" 1)"#, value: "nil" }],
+        native: Native::Plain(printf),
+    },
+    Builtin {
+        name: "newline",
+        namespace: "clojure.core",
+        aliases: &["clojure.core/newline", "core/newline"],
+        arities: Arities::OneOf(&[0]),
+        signatures: &["(newline)"],
+        doc: "Adds an empty entry to the print log",
+        section: "print",
+        examples: &[Example { program: "(newline)", value: "nil" }],
+        native: Native::Plain(println),
+    },
+    Builtin {
+        name: "flush",
+        namespace: "clojure.core",
+        aliases: &["clojure.core/flush", "core/flush"],
+        arities: Arities::OneOf(&[0]),
+        signatures: &["(flush)"],
+        doc: "Does nothing: the print log is kept at once",
+        section: "print",
+        examples: &[Example { program: "(flush)", value: "nil" }],
+        native: Native::Plain(flush),
+    },
+    Builtin {
+        name: "print-str",
+        namespace: "clojure.core",
+        aliases: &["clojure.core/print-str", "core/print-str"],
+        arities: Arities::AtLeast(0),
+        signatures: &["(print-str & xs)"],
+        doc: "Text that print would log",
+        section: "print",
+        examples: &[Example { program: r#"(print-str "a" [1 "b"] nil)"#, value: r#""a [1 \"b\"] nil""# }],
+        native: Native::Plain(print_str),
+    },
+    Builtin {
+        name: "println-str",
+        namespace: "clojure.core",
+        aliases: &["clojure.core/println-str", "core/println-str"],
+        arities: Arities::AtLeast(0),
+        signatures: &["(println-str & xs)"],
+        doc: "Text that println would log, with a line end",
+        section: "print",
+        examples: &[Example { program: r#"(println-str "a" 1)"#, value: r#""a 1\n""# }],
+        native: Native::Plain(println_str),
+    },
+    Builtin {
+        name: "prn-str",
+        namespace: "clojure.core",
+        aliases: &["clojure.core/prn-str", "core/prn-str"],
+        arities: Arities::AtLeast(0),
+        signatures: &["(prn-str & xs)"],
+        doc: "Readable text of the arguments, with a line end",
+        section: "print",
+        examples: &[Example { program: r#"(prn-str "a" 1)"#, value: r#""\"a\" 1\n""# }],
+        native: Native::Plain(prn_str),
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use crate::builtins::support::testing::{outcome, shown};
+    use crate::machine::Limits;
+    use crate::value::Value;
+
+    /// The one entry that a call logs.
+    fn logged(name: &str, args: impl Into<Vec<Value>>) -> String {
+        let outcome = outcome(name, args, Limits::default());
+        assert!(outcome.result.is_ok());
+        let [entry] = &outcome.prints[..] else { panic!("one entry, not {:?}", outcome.prints) };
+        entry.as_str().to_owned()
+    }
+
+    #[test]
+    fn println_logs_strings_bare_and_the_rest_readable() {
+        let args = [
+            Value::str("x"),
+            Value::Int(1),
+            Value::Nil,
+            Value::Float(1e-11),
+            Value::Float(f64::INFINITY),
+            Value::keyword("k"),
+            Value::vector([Value::str("ab"), Value::Int(2)]),
+        ];
+        assert_eq!(logged("println", args.clone()), "x 1 nil 1.0e-11 ##Inf :k [\"ab\" 2]");
+        assert_eq!(logged("prn", args), "\"x\" 1 nil 1.0e-11 ##Inf :k [\"ab\" 2]");
+        assert_eq!(logged("println", []), "");
+    }
+
+    #[test]
+    fn println_joins_characters() {
+        let characters = Value::vector([Value::str("h"), Value::str("👨‍👩‍👧")]);
+        assert_eq!(logged("println", [characters.clone(), Value::Int(1)]), "h👨‍👩‍👧 1");
+        assert_eq!(logged("println", [Value::vector([characters])]), "[[\"h\" \"👨‍👩‍👧\"]]");
+        assert_eq!(logged("println", [Value::vector([])]), "[]");
+    }
+
+    #[test]
+    fn long_entries_are_cut() {
+        let whole = "é".repeat(2_000);
+        assert_eq!(logged("println", [Value::str(&whole)]), whole);
+        let long = Value::str("é".repeat(2_500));
+        assert_eq!(logged("println", [long]), format!("{whole}... (2000/2500 chars)"));
+    }
+
+    #[test]
+    fn texts_are_readable_or_plain() {
+        let args = [Value::str("a\"b"), Value::Nil, Value::keyword("k")];
+        assert_eq!(shown("pr-str", args.clone()), format!("{:?}", "\"a\\\"b\" nil :k"));
+        assert_eq!(shown("print-str", args.clone()), format!("{:?}", "a\"b nil :k"));
+        assert_eq!(shown("prn-str", args), format!("{:?}", "\"a\\\"b\" nil :k\n"));
+        assert_eq!(shown("pr-str", []), "\"\"");
+    }
+}

@@ -10,6 +10,7 @@
 //! | [`table`] | a hash table by identity, for counting and grouping |
 //! | [`order`] | comparing where NaN is an error |
 //! | [`reduced`] | the wrapper with which a reducing function stops early |
+//! | `testing` | calling a builtin in a machine of its own, for tests |
 //! | [`errors`] | the message templates of functions.md 0.5 that several families use |
 
 pub mod builder;
@@ -21,6 +22,8 @@ pub mod order;
 pub mod reduced;
 pub mod sequence;
 pub mod table;
+#[cfg(test)]
+pub mod testing;
 
 pub use builder::Builder;
 pub use callee::{call, read_path};

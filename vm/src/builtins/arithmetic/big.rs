@@ -1,0 +1,77 @@
+//! Integers of any size: what they cost, how large they may become, and their way to and from floats.
+
+use crate::error::{Error, Reason, Result};
+use crate::meter;
+use crate::value::Value;
+use num_bigint::BigInt;
+use num_traits::{FromPrimitive, ToPrimitive};
+
+/// Most bits of an integer (ruling 5: above 1 Mbit it is `memory_exceeded`).
+pub const MAX_INTEGER_BITS: u64 = 1 << 20;
+
+/// An integer of more than [`MAX_INTEGER_BITS`] bits.
+#[cold]
+pub fn integer_too_large() -> Error {
+    Error::verbatim(
+        Reason::MemoryExceeded,
+        format!("integer of more than {MAX_INTEGER_BITS} bits; keep numbers smaller, for example with mod"),
+    )
+}
+
+/// To be asked before an integer of at most `bits` bits is computed: charges one step per word and reserves the
+/// memory.
+pub fn admit(bits: u64) -> Result<()> {
+    if bits > MAX_INTEGER_BITS {
+        return Err(integer_too_large());
+    }
+    meter::charge_steps(bits / 64 + 1)?;
+    meter::reserve(bits as usize / 8 + 64)
+}
+
+/// Charges for a product of integers of so many bits, which takes more than linear work.
+pub(super) fn charge_product(a: u64, b: u64) -> Result<()> {
+    let (short, long) = (a.min(b) / 64 + 1, a.max(b) / 64 + 1);
+    // Long multiplication up to 32 words; beyond that the exponent of the algorithms in use is about 1.5.
+    let square = if short <= 32 { short * short } else { short * short.isqrt() * 6 };
+    meter::charge_steps(long.div_ceil(short) * square / 8)
+}
+
+/// Charges for a division of integers of so many bits: long division.
+pub(super) fn charge_quotient(a: u64, b: u64) -> Result<()> {
+    let (a, b) = (a / 64 + 1, b / 64 + 1);
+    meter::charge_steps((a.saturating_sub(b) + 1) * b / 4)
+}
+
+/// The nearest float, infinite when there is none.
+pub fn to_float(n: &BigInt) -> f64 {
+    n.to_f64().unwrap_or(f64::NAN)
+}
+
+/// A finite float without fraction as an integer.
+pub fn integral(x: f64) -> Value {
+    // 2^63 itself does not fit.
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+    if (-LIMIT..LIMIT).contains(&x) {
+        return Value::Int(x as i64);
+    }
+    BigInt::from_f64(x).map_or(Value::Float(x), Value::integer)
+}
+
+/// An integer as `m × 2^e` with `m` a float of 64 bits' precision, for results that fit a float though the
+/// integer does not.
+pub fn scaled(n: &BigInt) -> (f64, i64) {
+    let shift = n.bits().saturating_sub(64);
+    (to_float(&(n >> shift)), shift as i64)
+}
+
+/// `m × 2^e`
+pub fn unscaled(mut m: f64, e: i64) -> f64 {
+    // In steps, because 2^e itself may be out of range where the product is not.
+    let mut left = e.clamp(-4_000, 4_000) as i32;
+    while left != 0 {
+        let step = left.clamp(-512, 512);
+        m *= 2f64.powi(step);
+        left -= step;
+    }
+    m
+}

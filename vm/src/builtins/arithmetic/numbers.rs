@@ -1,0 +1,271 @@
+//! `+ - * /` and their like on two numbers: integers of any size, floats, and both together (functions.md 14).
+
+use super::big::{admit, charge_product, charge_quotient, integral, scaled, to_float, unscaled};
+use crate::error::{Error, Result};
+use crate::value::{Value, compare};
+use num_bigint::BigInt;
+use num_integer::Integer;
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+/// Two numbers on common ground.
+enum Pair<'a> {
+    Ints(i64, i64),
+    Bigs(Cow<'a, BigInt>, Cow<'a, BigInt>),
+    Floats(f64, f64),
+    /// A float and an integer beyond the range of floats, or something that is no number.
+    Neither(Unfit),
+}
+
+enum Unfit {
+    OutOfRange,
+    NotNumbers,
+}
+
+fn big(value: &Value) -> Option<Cow<'_, BigInt>> {
+    match value {
+        Value::Int(n) => Some(Cow::Owned(BigInt::from(*n))),
+        Value::BigInt(n) => Some(Cow::Borrowed(n.get())),
+        _ => None,
+    }
+}
+
+/// The float of a number; infinite for an integer beyond the range.
+pub fn float(value: &Value) -> Option<f64> {
+    match value {
+        Value::Int(n) => Some(*n as f64),
+        Value::Float(x) => Some(*x),
+        Value::BigInt(n) => Some(to_float(n.get())),
+        _ => None,
+    }
+}
+
+fn pair<'a>(a: &'a Value, b: &'a Value) -> Pair<'a> {
+    match (a, b) {
+        (Value::Int(x), Value::Int(y)) => Pair::Ints(*x, *y),
+        (Value::Int(_) | Value::BigInt(_), Value::Int(_) | Value::BigInt(_)) => match (big(a), big(b)) {
+            (Some(x), Some(y)) => Pair::Bigs(x, y),
+            _ => Pair::Neither(Unfit::NotNumbers),
+        },
+        (Value::Float(x), Value::Float(y)) => Pair::Floats(*x, *y),
+        _ => match (float(a), float(b)) {
+            (Some(x), Some(y)) => {
+                let special = |v: &Value| matches!(v, Value::Float(x) if !x.is_finite());
+                let huge = |v: &Value, x: f64| matches!(v, Value::BigInt(_)) && x.is_infinite();
+                if special(a) || special(b) {
+                    Pair::Floats(beside_special(x, a), beside_special(y, b))
+                } else if huge(a, x) || huge(b, y) {
+                    Pair::Neither(Unfit::OutOfRange)
+                } else {
+                    Pair::Floats(x, y)
+                }
+            }
+            _ => Pair::Neither(Unfit::NotNumbers),
+        },
+    }
+}
+
+/// The float of a number beside an infinity or a NaN, where only the sign of a huge integer matters.
+fn beside_special(x: f64, of: &Value) -> f64 {
+    if matches!(of, Value::BigInt(_)) { x.clamp(f64::MIN, f64::MAX) } else { x }
+}
+
+/// A float result: finite operands must not overflow (language.md 2.2).
+fn checked(result: f64, a: f64, b: f64) -> Result<Value> {
+    if result.is_finite() || !a.is_finite() || !b.is_finite() {
+        Ok(Value::Float(result))
+    } else {
+        Err(Error::bad_arithmetic())
+    }
+}
+
+/// TYPES for an operator, or the error of an integer that meets a float beyond its range.
+#[cold]
+fn unfit(why: &Unfit, name: &str, a: &Value, b: &Value) -> Error {
+    match why {
+        Unfit::OutOfRange => Error::bad_arithmetic(),
+        Unfit::NotNumbers => Error::argument_types(name, &[a.clone(), b.clone()]),
+    }
+}
+
+/// `(+ a b)`
+pub fn add(a: &Value, b: &Value) -> Result<Value> {
+    match pair(a, b) {
+        Pair::Ints(x, y) => Ok(match x.checked_add(y) {
+            Some(sum) => Value::Int(sum),
+            None => Value::integer(BigInt::from(i128::from(x) + i128::from(y))),
+        }),
+        Pair::Floats(x, y) => checked(x + y, x, y),
+        Pair::Bigs(x, y) => {
+            admit(x.bits().max(y.bits()) + 1)?;
+            Ok(Value::integer(&*x + &*y))
+        }
+        Pair::Neither(why) => Err(unfit(&why, "add", a, b)),
+    }
+}
+
+/// `(- a b)`
+pub fn subtract(a: &Value, b: &Value) -> Result<Value> {
+    match pair(a, b) {
+        Pair::Ints(x, y) => Ok(match x.checked_sub(y) {
+            Some(difference) => Value::Int(difference),
+            None => Value::integer(BigInt::from(i128::from(x) - i128::from(y))),
+        }),
+        Pair::Floats(x, y) => checked(x - y, x, y),
+        Pair::Bigs(x, y) => {
+            admit(x.bits().max(y.bits()) + 1)?;
+            Ok(Value::integer(&*x - &*y))
+        }
+        Pair::Neither(why) => Err(unfit(&why, "subtract", a, b)),
+    }
+}
+
+/// `(* a b)`
+pub fn multiply(a: &Value, b: &Value) -> Result<Value> {
+    match pair(a, b) {
+        Pair::Ints(x, y) => Ok(match x.checked_mul(y) {
+            Some(product) => Value::Int(product),
+            None => Value::integer(BigInt::from(i128::from(x) * i128::from(y))),
+        }),
+        Pair::Floats(x, y) => checked(x * y, x, y),
+        Pair::Bigs(x, y) => {
+            // A product has the bits of both factors, or one less.
+            admit((x.bits() + y.bits()).saturating_sub(1))?;
+            charge_product(x.bits(), y.bits())?;
+            Ok(Value::integer(&*x * &*y))
+        }
+        Pair::Neither(why) => Err(unfit(&why, "multiply", a, b)),
+    }
+}
+
+/// `(- a)`
+pub fn negate(a: &Value) -> Result<Value> {
+    match a {
+        Value::Float(x) => Ok(Value::Float(-x)),
+        Value::Int(_) | Value::BigInt(_) => subtract(&Value::Int(0), a),
+        other => Err(Error::argument_types("subtract", std::slice::from_ref(other))),
+    }
+}
+
+/// `(/ a b)`: always a float. The integer zero divides nothing; the float zero gives the infinity of the
+/// dividend's sign, whatever its own.
+pub fn divide(a: &Value, b: &Value) -> Result<Value> {
+    if let (Some(x), Value::Int(0)) = (float(a), b) {
+        return if x.is_nan() { Ok(Value::Float(x)) } else { Err(Error::division_by_zero()) };
+    }
+    match pair(a, b) {
+        Pair::Ints(x, y) => Ok(Value::Float(x as f64 / y as f64)),
+        Pair::Floats(x, y) if y == 0.0 => Ok(Value::Float(x / y.abs())),
+        Pair::Floats(x, y) => checked(x / y, x, y),
+        Pair::Bigs(x, y) => {
+            admit(x.bits().max(y.bits()))?;
+            let ((x, ex), (y, ey)) = (scaled(&x), scaled(&y));
+            checked(unscaled(x / y, ex - ey), 0.0, 0.0)
+        }
+        Pair::Neither(why) => Err(unfit(&why, "divide", a, b)),
+    }
+}
+
+/// What `quot`, `rem` and `mod` have in common: who may be divided by what.
+fn dividing<'a>(a: &'a Value, b: &'a Value) -> Result<Pair<'a>> {
+    let (Some(x), Some(y)) = (float(a), float(b)) else { return Err(Error::bad_arithmetic()) };
+    let special = |v: &Value, x: f64| matches!(v, Value::Float(_)) && !x.is_finite();
+    if special(a, x) || special(b, y) {
+        return Ok(Pair::Floats(f64::NAN, f64::NAN));
+    }
+    if y == 0.0 {
+        return Err(Error::division_by_zero());
+    }
+    match pair(a, b) {
+        Pair::Neither(_) => Err(Error::bad_arithmetic()),
+        pair => Ok(pair),
+    }
+}
+
+/// `(quot a b)`: an integer, rounded toward zero.
+pub fn quotient(a: &Value, b: &Value) -> Result<Value> {
+    match dividing(a, b)? {
+        Pair::Ints(x, y) => Ok(match x.checked_div(y) {
+            Some(quotient) => Value::Int(quotient),
+            None => Value::integer(-BigInt::from(x)),
+        }),
+        Pair::Floats(x, _) if x.is_nan() => Ok(Value::Float(x)),
+        Pair::Floats(x, y) if (x / y).is_finite() => Ok(integral((x / y).trunc())),
+        Pair::Bigs(x, y) => {
+            admit(x.bits())?;
+            charge_quotient(x.bits(), y.bits())?;
+            Ok(Value::integer(&*x / &*y))
+        }
+        _ => Err(Error::bad_arithmetic()),
+    }
+}
+
+/// `(rem a b)`: has the sign of `a`.
+pub fn remainder(a: &Value, b: &Value) -> Result<Value> {
+    match dividing(a, b)? {
+        Pair::Ints(x, y) => Ok(Value::Int(x.checked_rem(y).unwrap_or(0))),
+        Pair::Floats(x, _) if x.is_nan() => Ok(Value::Float(x)),
+        Pair::Floats(x, y) => checked(x - y * (x / y).trunc(), x, y),
+        Pair::Bigs(x, y) => {
+            admit(y.bits())?;
+            charge_quotient(x.bits(), y.bits())?;
+            Ok(Value::integer(&*x % &*y))
+        }
+        Pair::Neither(_) => Err(Error::bad_arithmetic()),
+    }
+}
+
+/// `(mod a b)`: has the sign of `b`.
+pub fn modulo(a: &Value, b: &Value) -> Result<Value> {
+    match dividing(a, b)? {
+        Pair::Ints(x, y) => Ok(Value::Int(if y == -1 { 0 } else { x.mod_floor(&y) })),
+        Pair::Floats(x, _) if x.is_nan() => Ok(Value::Float(x)),
+        Pair::Floats(x, y) => checked(x - y * (x / y).floor(), x, y),
+        Pair::Bigs(x, y) => {
+            admit(y.bits() + 1)?;
+            charge_quotient(x.bits(), y.bits())?;
+            Ok(Value::integer(x.mod_floor(&y)))
+        }
+        Pair::Neither(_) => Err(Error::bad_arithmetic()),
+    }
+}
+
+/// The quotient of integers rounded down (`Math/floorDiv`).
+pub fn floor_quotient(a: &Value, b: &Value) -> Result<Value> {
+    match dividing(a, b)? {
+        Pair::Ints(x, y) if x != i64::MIN || y != -1 => Ok(Value::Int(Integer::div_floor(&x, &y))),
+        Pair::Floats(x, _) if x.is_nan() => Ok(Value::Float(x)),
+        Pair::Floats(x, y) if (x / y).is_finite() => Ok(integral((x / y).floor())),
+        Pair::Bigs(x, y) => {
+            admit(x.bits())?;
+            charge_quotient(x.bits(), y.bits())?;
+            Ok(Value::integer(x.div_floor(&y)))
+        }
+        Pair::Ints(x, _) => Ok(Value::integer(-BigInt::from(x))),
+        _ => Err(Error::bad_arithmetic()),
+    }
+}
+
+/// `(inc a)`, `(dec a)`
+pub fn increment(a: &Value, by: i64) -> Result<Value> {
+    match a {
+        Value::Int(_) | Value::BigInt(_) | Value::Float(_) => add(a, &Value::Int(by)),
+        _ => Err(Error::bad_arithmetic()),
+    }
+}
+
+/// The first of the values that no other one exceeds in this direction (`max`: `Greater`); a NaN among them
+/// wins.
+pub fn extreme(values: &mut [Value], direction: Ordering) -> Value {
+    let mut best = 0;
+    for i in 0..values.len() {
+        if matches!(values[i], Value::Float(x) if x.is_nan()) {
+            best = i;
+            break;
+        }
+        if compare(&values[i], &values[best]) == direction {
+            best = i;
+        }
+    }
+    values.get_mut(best).map(std::mem::take).unwrap_or_default()
+}

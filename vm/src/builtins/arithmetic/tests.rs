@@ -1,0 +1,161 @@
+use crate::Reason;
+use crate::builtins::support::testing::{call, outcome, shown};
+use crate::machine::Limits;
+use crate::value::Value;
+use num_bigint::BigInt;
+
+fn big(text: &str) -> Value {
+    Value::integer(text.parse::<BigInt>().unwrap())
+}
+
+fn power_of_ten(n: u32) -> Value {
+    Value::integer(BigInt::from(10).pow(n))
+}
+
+const INF: Value = Value::Float(f64::INFINITY);
+const NAN: Value = Value::Float(f64::NAN);
+const MAX: Value = Value::Int(i64::MAX);
+const MIN: Value = Value::Int(i64::MIN);
+
+fn int(n: i64) -> Value {
+    Value::Int(n)
+}
+
+fn float(x: f64) -> Value {
+    Value::Float(x)
+}
+
+#[test]
+fn sums_and_products_promote_and_mix() {
+    for (name, args, text) in [
+        ("+", vec![], "0"),
+        ("*", vec![], "1"),
+        ("+", vec![int(1), int(2), int(3)], "6"),
+        ("+", vec![int(1), float(0.5)], "1.5"),
+        ("+", vec![MAX, int(1)], "9223372036854775808"),
+        ("-", vec![MIN, int(1)], "-9223372036854775809"),
+        ("-", vec![big("9223372036854775808"), int(1)], "9223372036854775807"),
+        ("-", vec![MIN], "9223372036854775808"),
+        ("-", vec![float(0.0)], "-0.0"),
+        ("*", vec![MIN, int(-1)], "9223372036854775808"),
+        (
+            "*",
+            vec![big("-10000000000000000000000"), big("10000000000000000000000")],
+            "-100000000000000000000000000000000000000000000",
+        ),
+        ("inc", vec![MAX], "9223372036854775808"),
+        ("dec'", vec![MIN], "-9223372036854775809"),
+        ("inc", vec![INF], "##Inf"),
+        ("+", vec![INF, float(f64::NEG_INFINITY)], "##NaN"),
+        ("*", vec![int(0), INF], "##NaN"),
+        ("*", vec![power_of_ten(400), float(f64::NEG_INFINITY)], "##-Inf"),
+        ("max", vec![int(1), float(2.5), int(2)], "2.5"),
+        ("max", vec![int(1), float(1.0)], "1"),
+        ("min", vec![float(1.0), int(1)], "1.0"),
+        ("max", vec![int(5), NAN, Value::str("a")], "##NaN"),
+        ("max", vec![int(5), Value::Nil], "nil"),
+        ("min", vec![Value::str("b"), Value::str("a")], "\"a\""),
+    ] {
+        assert_eq!(shown(name, args.clone()), text, "{name} {args:?}");
+    }
+}
+
+#[test]
+fn division_gives_floats() {
+    for (args, text) in [
+        (vec![int(10), int(4)], "2.5"),
+        (vec![int(6), int(3)], "2.0"),
+        (vec![int(2)], "0.5"),
+        (vec![int(-1), float(0.0)], "##-Inf"),
+        (vec![int(1), float(-0.0)], "##Inf"),
+        (vec![int(0), float(0.0)], "##NaN"),
+        (vec![float(0.0)], "##Inf"),
+        (vec![float(f64::NEG_INFINITY), int(-2)], "##Inf"),
+        (vec![NAN, int(0)], "##NaN"),
+        (vec![power_of_ten(400), power_of_ten(399)], "10.0"),
+        (vec![power_of_ten(399), power_of_ten(400)], "0.1"),
+        (vec![int(1), power_of_ten(400)], "0.0"),
+        (vec![int(5), int(2), int(0)], "! arithmetic_error: division by zero"),
+        (vec![float(0.0), int(0)], "! arithmetic_error: division by zero"),
+        (vec![float(1e308), float(1e-10)], "! arithmetic_error: bad argument in arithmetic expression"),
+        (vec![power_of_ten(400), int(3)], "! arithmetic_error: bad argument in arithmetic expression"),
+        (vec![Value::str("4"), int(2)], "! type_error: divide: invalid argument types: string, number"),
+    ] {
+        assert_eq!(shown("/", args.clone()), text, "{args:?}");
+    }
+}
+
+#[test]
+fn integer_division_rounds_as_named() {
+    for (name, a, b, text) in [
+        ("quot", int(-7), int(2), "-3"),
+        ("rem", int(-7), int(3), "-1"),
+        ("mod", int(-7), int(3), "2"),
+        ("mod", int(7), int(-3), "-2"),
+        ("Math/floorDiv", int(-7), int(2), "-4"),
+        ("quot", MIN, int(-1), "9223372036854775808"),
+        ("Math/floorDiv", MIN, int(-1), "9223372036854775808"),
+        ("rem", MIN, int(-1), "0"),
+        ("mod", MIN, int(-1), "0"),
+        ("quot", float(7.5), int(2), "3"),
+        ("rem", float(7.5), int(2), "1.5"),
+        ("mod", float(-7.5), int(2), "0.5"),
+        ("quot", float(1e10), int(3), "3333333333"),
+        ("quot", float(1e20), int(1), "100000000000000000000"),
+        ("quot", power_of_ten(30), power_of_ten(28), "100"),
+        ("mod", big("-1000000000000000000001"), int(10), "9"),
+        ("rem", big("-1000000000000000000001"), int(10), "-1"),
+        ("mod", int(5), INF, "##NaN"),
+        ("quot", INF, int(0), "##NaN"),
+        ("quot", int(5), float(0.0), "! arithmetic_error: division by zero"),
+        ("mod", float(5.5), int(0), "! arithmetic_error: division by zero"),
+        ("quot", float(1e308), float(1e-10), "! arithmetic_error: bad argument in arithmetic expression"),
+        ("rem", Value::Nil, int(1), "! arithmetic_error: bad argument in arithmetic expression"),
+    ] {
+        assert_eq!(shown(name, [a.clone(), b.clone()]), text, "{name} {a:?} {b:?}");
+    }
+}
+
+#[test]
+fn what_is_no_number_is_named() {
+    for (name, args, text) in [
+        ("+", vec![Value::Nil], "! type_error: expected number, got nil"),
+        ("*", vec![Value::str("a")], "! type_error: expected number, got string"),
+        ("+", vec![int(1), Value::Nil, int(2)], "! type_error: add: invalid argument types: number, nil"),
+        (
+            "-",
+            vec![Value::str("a"), int(1)],
+            "! type_error: subtract: invalid argument types: string, number",
+        ),
+        (
+            "*",
+            vec![int(2), Value::vector([])],
+            "! type_error: multiply: invalid argument types: number, list",
+        ),
+        ("inc", vec![Value::keyword("a")], "! arithmetic_error: bad argument in arithmetic expression"),
+        ("-", vec![], "! arity error: - requires at least 1 argument, got 0"),
+        ("max", vec![], "! arity error: max requires at least 1 argument, got 0"),
+        ("+", vec![float(1e308), float(1e308)], "! arithmetic_error: bad argument in arithmetic expression"),
+        (
+            "+",
+            vec![power_of_ten(400), float(1.0)],
+            "! arithmetic_error: bad argument in arithmetic expression",
+        ),
+    ] {
+        assert_eq!(shown(name, args.clone()), text, "{name} {args:?}");
+    }
+}
+
+#[test]
+fn integers_stop_at_one_megabit_before_they_are_computed() {
+    let large = Value::integer(BigInt::from(1) << 600_000_u32);
+    assert_eq!(call("*", [large.clone(), large.clone()]).unwrap_err().reason(), Reason::MemoryExceeded);
+    assert!(call("+", [large.clone(), large.clone()]).is_ok());
+    let limits = Limits { steps: 100, ..Limits::default() };
+    assert_eq!(
+        outcome("*", [large.clone(), int(3)], limits).result.unwrap_err().reason(),
+        Reason::StepLimitExceeded
+    );
+    let limits = Limits { memory_bytes: 50_000, ..Limits::default() };
+    assert_eq!(outcome("+", [large, int(3)], limits).result.unwrap_err().reason(), Reason::MemoryExceeded);
+}

@@ -1,6 +1,0 @@
-//! `abs`, `floor`, `sqrt` …
-
-use super::Builtin;
-
-/// The family's functions.
-pub static BUILTINS: &[Builtin] = &[];

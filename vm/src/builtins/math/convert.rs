@@ -1,0 +1,83 @@
+//! Conversion between integers, floats and characters.
+
+use crate::builtins::arithmetic::{integral, to_float};
+use crate::error::{Error, Reason, Result};
+use crate::machine::Ctx;
+use crate::value::Value;
+use std::mem::take;
+
+fn to_double(name: &str, args: &mut [Value]) -> Result<Value> {
+    match &args[0] {
+        Value::Int(n) => Ok(Value::Float(*n as f64)),
+        Value::Float(x) => Ok(Value::Float(*x)),
+        Value::BigInt(n) => match to_float(n.get()) {
+            x if x.is_finite() => Ok(Value::Float(x)),
+            _ => Err(Error::bad_arithmetic()),
+        },
+        _ => Err(Error::argument_types(name, args)),
+    }
+}
+
+/// `(double x)`
+pub(super) fn double(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    to_double("double", args)
+}
+
+/// `(float x)`
+pub(super) fn float(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    to_double("float", args)
+}
+
+/// An integer from a number or, where `characters` count, from a string of one code point.
+fn to_integer(name: &str, args: &mut [Value], characters: bool) -> Result<Value> {
+    match &args[0] {
+        Value::Int(_) | Value::BigInt(_) => Ok(take(&mut args[0])),
+        Value::Float(x) if x.is_nan() => Ok(Value::Int(0)),
+        Value::Float(x) if x.is_infinite() => {
+            let sign = if *x < 0.0 { "-" } else { "" };
+            Err(Error::new(Reason::ArithmeticError, format!("cannot convert {sign}Infinity to integer")))
+        }
+        Value::Float(x) => Ok(integral(x.trunc())),
+        Value::Str(s) if characters => {
+            let mut chars = s.as_str().chars();
+            match (chars.next(), chars.next()) {
+                (Some(only), None) => Ok(Value::Int(i64::from(u32::from(only)))),
+                _ => Err(Error::argument_types(name, args)),
+            }
+        }
+        _ => Err(Error::argument_types(name, args)),
+    }
+}
+
+/// `(int x)`: must fit 32 bits
+pub(super) fn int(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    match to_integer("int", args, true)? {
+        Value::Int(n) if i32::try_from(n).is_ok() => Ok(Value::Int(n)),
+        _ => Err(Error::new(Reason::ArithmeticError, "integer overflow")),
+    }
+}
+
+/// `(long x)`
+pub(super) fn long(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    to_integer("long", args, true)
+}
+
+/// `(bigint x)`
+pub(super) fn bigint(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    to_integer("bigint", args, false)
+}
+
+/// `(short x)`
+pub(super) fn short(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    to_integer("short", args, true)
+}
+
+/// `(byte x)`
+pub(super) fn byte(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    to_integer("byte", args, true)
+}
+
+/// `(num x)`
+pub(super) fn num(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    if args[0].is_number() { Ok(take(&mut args[0])) } else { Err(Error::argument_types("num", args)) }
+}

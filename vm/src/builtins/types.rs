@@ -1,6 +1,0 @@
-//! Type predicates and `type`
-
-use super::Builtin;
-
-/// The family's functions.
-pub static BUILTINS: &[Builtin] = &[];

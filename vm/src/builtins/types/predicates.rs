@@ -1,0 +1,125 @@
+//! The tests behind the names.
+
+use crate::error::Result;
+use crate::machine::Ctx;
+use crate::value::Value;
+
+macro_rules! predicates {
+    ($($name:ident = $test:expr;)*) => {
+        $(pub(super) fn $name(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+            let test: fn(&Value) -> bool = $test;
+            Ok(Value::Bool(test(&args[0])))
+        })*
+    };
+}
+
+predicates! {
+    is_any = |_| true;
+    is_never = |_| false;
+    is_nil = Value::is_nil;
+    is_some = |v| !v.is_nil();
+    is_boolean = |v| matches!(v, Value::Bool(_));
+    is_true = |v| matches!(v, Value::Bool(true));
+    is_false = |v| matches!(v, Value::Bool(false));
+    is_number = Value::is_number;
+    is_integer = |v| matches!(v, Value::Int(_) | Value::BigInt(_));
+    is_float = |v| matches!(v, Value::Float(x) if x.is_finite());
+    is_string = |v| matches!(v, Value::Str(_));
+    is_char = |v| matches!(v, Value::Str(s) if s.len() == 1);
+    is_keyword = |v| matches!(v, Value::Keyword(_));
+    is_vector = |v| matches!(v, Value::Vector(_));
+    is_map = |v| matches!(v, Value::Map(_));
+    is_set = |v| matches!(v, Value::Set(_));
+    is_collection = |v| matches!(v, Value::Vector(_) | Value::Map(_) | Value::Set(_));
+    is_associative = |v| matches!(v, Value::Vector(_) | Value::Map(_));
+    is_counted = |v| matches!(v, Value::Vector(_) | Value::Map(_) | Value::Set(_) | Value::Str(_));
+    is_indexed = |v| matches!(v, Value::Vector(_) | Value::Str(_));
+    is_seqable = Value::is_seqable;
+    is_function = Value::is_function;
+    is_callable = Value::is_callable;
+    is_regex = |v| matches!(v, Value::Regex(_));
+}
+
+/// `(type x)`: the kind as a keyword, `nil` for `nil`.
+pub(super) fn type_of(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let name = match &args[0] {
+        Value::Nil => return Ok(Value::Nil),
+        Value::Bool(_) => "boolean",
+        Value::Int(_) | Value::BigInt(_) | Value::Float(_) => "number",
+        Value::Str(_) => "string",
+        Value::Keyword(_) => "keyword",
+        Value::Vector(_) => "vector",
+        Value::Map(_) => "map",
+        Value::Set(_) => "set",
+        Value::Regex(_) => "regex",
+        Value::Builtin(_) | Value::Closure(_) | Value::Combinator(_) => "function",
+        Value::Temporal(_) | Value::Var(_) | Value::Symbol(_) | Value::Tool(_) | Value::Cursor(_) => {
+            "unknown"
+        }
+    };
+    Ok(Value::keyword(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::builtins::support::testing::shown;
+    use crate::value::{Map, Set, Str, Value};
+
+    /// For each predicate, the values of the list that it holds for, by position.
+    #[test]
+    fn predicates_hold_for_their_kinds_only() {
+        let values = [
+            Value::Nil,
+            Value::Bool(true),
+            Value::Bool(false),
+            Value::Int(7),
+            Value::Float(1.5),
+            Value::Float(f64::INFINITY),
+            Value::str("ab"),
+            Value::str("👨‍👩‍👧"),
+            Value::keyword("k"),
+            Value::vector([]),
+            Value::Map(Map::new()),
+            Value::Set(Set::new()),
+            Value::Builtin(crate::builtins::registry().find("type").unwrap()),
+            Value::Tool(Str::new("search")),
+        ];
+        for (name, holds) in [
+            ("nil?", &[0][..]),
+            ("boolean?", &[1, 2]),
+            ("true?", &[1]),
+            ("false?", &[2]),
+            ("number?", &[3, 4, 5]),
+            ("int?", &[3]),
+            ("rational?", &[3]),
+            ("float?", &[4]),
+            ("string?", &[6, 7]),
+            ("char?", &[7]),
+            ("keyword?", &[8]),
+            ("vector?", &[9]),
+            ("seq?", &[9]),
+            ("map?", &[10]),
+            ("set?", &[11]),
+            ("coll?", &[9, 10, 11]),
+            ("associative?", &[9, 10]),
+            ("counted?", &[6, 7, 9, 10, 11]),
+            ("indexed?", &[6, 7, 9]),
+            ("seqable?", &[0, 6, 7, 9, 10, 11]),
+            ("fn?", &[12]),
+            ("ifn?", &[8, 10, 11, 12, 13]),
+            ("symbol?", &[]),
+            ("any?", &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]),
+        ] {
+            let found: Vec<usize> =
+                (0..values.len()).filter(|i| shown(name, [values[*i].clone()]) == "true").collect();
+            assert_eq!(found, holds, "{name}");
+        }
+    }
+
+    #[test]
+    fn types_are_keywords() {
+        assert_eq!(shown("type", [Value::Nil]), "nil");
+        assert_eq!(shown("type", [Value::Float(f64::NAN)]), ":number");
+        assert_eq!(shown("type", [Value::Tool(Str::new("x"))]), ":unknown");
+    }
+}

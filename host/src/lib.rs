@@ -15,6 +15,7 @@ pub mod child;
 pub mod config;
 pub mod credentials;
 pub mod engine;
+pub mod http;
 pub mod jsonrpc;
 pub mod mcp;
 pub mod openapi;

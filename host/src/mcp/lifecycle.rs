@@ -27,8 +27,19 @@ pub(crate) trait Connection: Send + Sync + 'static {
 pub(crate) struct End {
     /// What calls in flight got.
     pub(crate) fault: CallFault,
-    /// Whether it was a crash, which opens the recovery window.
-    pub(crate) abnormal: bool,
+    pub(crate) kind: EndKind,
+}
+
+/// Whether an end opens the recovery window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EndKind {
+    /// An end in order opens none.
+    Clean,
+    /// A crash opens one.
+    Crash,
+    /// The server forgot the session, as it may when it restarts: MCP has the client begin a new one. Only a server
+    /// that forgets again and again is left alone for a while.
+    SessionLost,
 }
 
 /// What a successful start brings.
@@ -54,6 +65,7 @@ struct State<C> {
     protocol_version: Option<Box<str>>,
     next_window: Duration,
     window_until: Option<Instant>,
+    last_session_loss: Option<Instant>,
     starts: u64,
     last_fault: Option<CallFault>,
 }
@@ -78,6 +90,7 @@ impl<C: Connection> Lifecycle<C> {
                 protocol_version: None,
                 next_window: backoff.initial,
                 window_until: None,
+                last_session_loss: None,
                 starts: 0,
                 last_fault: None,
             }),
@@ -159,13 +172,25 @@ impl<C: Connection> Lifecycle<C> {
         }
         state.link = Link::Stopped;
         state.protocol_version = None;
-        if end.abnormal {
-            state.window_until = Some(Instant::now() + state.next_window);
+        let now = Instant::now();
+        let opens_window = match end.kind {
+            EndKind::Clean => false,
+            EndKind::Crash => true,
+            EndKind::SessionLost => {
+                let before = state.last_session_loss.replace(now);
+                before.is_some_and(|before| now - before < self.backoff.max)
+            }
+        };
+        if opens_window {
+            state.window_until = Some(now + state.next_window);
             state.next_window = (state.next_window * 2).min(self.backoff.max);
+        }
+        let abnormal = end.kind != EndKind::Clean;
+        if abnormal {
             state.last_fault = Some(end.fault.clone());
         }
         drop(state);
-        let _ = self.events.send(UpstreamEvent::Ended { abnormal: end.abnormal, fault: end.fault });
+        let _ = self.events.send(UpstreamEvent::Ended { abnormal, fault: end.fault });
     }
 
     /// The tools of the latest start.
@@ -328,13 +353,13 @@ mod tests {
         }
 
         fn abandon(&self) {
-            self.end(false);
+            self.end(EndKind::Clean);
         }
     }
 
     impl Fake {
-        fn end(&self, abnormal: bool) {
-            *self.0.lock().unwrap() = Some(End { fault: CallFault::unavailable("gone"), abnormal });
+        fn end(&self, kind: EndKind) {
+            *self.0.lock().unwrap() = Some(End { fault: CallFault::unavailable("gone"), kind });
         }
     }
 
@@ -386,10 +411,10 @@ mod tests {
         let lifecycle = lifecycle();
         let mut events = lifecycle.events();
         let first = lifecycle.connect(None, start).await.unwrap();
-        first.end(false);
+        first.end(EndKind::Clean);
         lifecycle.note_end(&first);
         let second = lifecycle.connect(None, start).await.unwrap();
-        second.end(true);
+        second.end(EndKind::Crash);
         lifecycle.note_end(&first);
         assert!(lifecycle.current().is_some(), "an old connection's end says nothing of the new one");
         lifecycle.note_end(&second);
@@ -422,7 +447,7 @@ mod tests {
         }
         // Windows double while starts between them fail, up to the maximum.
         let connection = lifecycle.connect(None, start).await.unwrap();
-        connection.end(true);
+        connection.end(EndKind::Crash);
         lifecycle.note_end(&connection);
         assert_eq!(lifecycle.lock().next_window, Duration::from_millis(200));
         tokio::time::sleep(Duration::from_millis(101)).await;
@@ -435,12 +460,28 @@ mod tests {
         let lifecycle = lifecycle();
         let dead = || async {
             let connection = Arc::new(Fake::default());
-            connection.end(true);
+            connection.end(EndKind::Crash);
             Ok(Started { connection, tools: Arc::new([]), protocol_version: "v".into() })
         };
         lifecycle.connect(None, dead).await.unwrap();
         assert!(lifecycle.current().is_none());
         assert!(matches!(lifecycle.health().phase, Phase::Recovery(_)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_sessions_lost_again_and_again_open_a_window() {
+        let lifecycle = lifecycle();
+        for expected in [Phase::Stopped, Phase::Recovery(Duration::from_millis(100))] {
+            let connection = lifecycle.connect(None, start).await.unwrap();
+            connection.end(EndKind::SessionLost);
+            lifecycle.note_end(&connection);
+            assert_eq!(lifecycle.health().phase, expected);
+        }
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let connection = lifecycle.connect(None, start).await.unwrap();
+        connection.end(EndKind::SessionLost);
+        lifecycle.note_end(&connection);
+        assert_eq!(lifecycle.health().phase, Phase::Stopped, "the loss before is long ago");
     }
 
     #[tokio::test(start_paused = true)]

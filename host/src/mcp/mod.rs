@@ -1,14 +1,17 @@
 //! The MCP client: tool servers reached over a child's pipes or over Streamable HTTP, of either era of the protocol.
 //!
 //! * [`StdioUpstream`] — `mcp_stdio`: many calls in flight on one child.
+//! * [`HttpUpstream`] — `mcp_http`: JSON or event streams over kept-alive connections.
 //!
 //! What the transports share: `protocol` (what is said at the start of a connection), `tools` (reading
 //! `tools/list`), `result` (unwrapping `tools/call`), `lifecycle` (one connection, restarted when needed).
 
+pub mod http;
 pub(crate) mod lifecycle;
 mod protocol;
 mod result;
 mod stdio;
 mod tools;
 
+pub use http::HttpUpstream;
 pub use stdio::StdioUpstream;

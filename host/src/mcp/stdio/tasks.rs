@@ -8,7 +8,7 @@ use tokio::net::unix::pipe;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
-use super::super::lifecycle::{End, Lifecycle, closed};
+use super::super::lifecycle::{End, EndKind, Lifecycle, closed};
 use super::connection::{Answer, StdioConnection, Stop};
 use crate::child::{ChildProcess, Exit};
 use crate::jsonrpc::lines::{Frame, LineBuffer};
@@ -227,13 +227,14 @@ async fn supervise(
                 Some(exit) => format!("mcp_stdio process exited with {exit}"),
                 None => "mcp_stdio process exited".to_owned(),
             });
-            End { fault: with_stderr(fault, &connection), abnormal: !exit.is_some_and(Exit::is_clean) }
+            let kind = if exit.is_some_and(Exit::is_clean) { EndKind::Clean } else { EndKind::Crash };
+            End { fault: with_stderr(fault, &connection), kind }
         }
-        (None, Some(_)) => End { fault: closed(), abnormal: false },
+        (None, Some(_)) => End { fault: closed(), kind: EndKind::Clean },
         (None, None) => {
             tracing::warn!(upstream, "upstream_closed_its_pipes: ending it");
             let fault = CallFault::unavailable("mcp_stdio process closed its pipes");
-            End { fault: with_stderr(fault, &connection), abnormal: true }
+            End { fault: with_stderr(fault, &connection), kind: EndKind::Crash }
         }
     };
     connection.close(end);

@@ -1,0 +1,192 @@
+//! The body of an answer, as it arrives.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::{Bytes, BytesMut};
+use hyper::body::{Body as _, Incoming};
+use tokio::time::Sleep;
+
+use super::HttpError;
+use super::exchange::Rest;
+use super::pool::Pool;
+
+/// The body of an answer, as it arrives. Dropping it before its end closes the exchange: the server learns that
+/// nobody waits any more.
+pub struct Body {
+    incoming: Option<Incoming>,
+    rest: Option<Rest>,
+    pool: Arc<Pool>,
+    timer: Pin<Box<Sleep>>,
+    max_bytes: usize,
+    received: u64,
+}
+
+impl std::fmt::Debug for Body {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Body").field("received", &self.received).finish_non_exhaustive()
+    }
+}
+
+impl Body {
+    pub(super) fn new(
+        incoming: Incoming,
+        rest: Rest,
+        pool: Arc<Pool>,
+        timer: Pin<Box<Sleep>>,
+        max_bytes: usize,
+    ) -> Self {
+        Self { incoming: Some(incoming), rest: Some(rest), pool, timer, max_bytes, received: 0 }
+    }
+
+    /// The next piece; `None` at the end.
+    ///
+    /// # Errors
+    /// The connection failed, time is up, or the cap is passed. After an error there is no more to come.
+    pub async fn chunk(&mut self) -> Option<Result<Bytes, HttpError>> {
+        poll_fn(|cx| self.poll_chunk(cx)).await
+    }
+
+    /// Bytes that have arrived.
+    #[must_use]
+    pub fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// The whole body.
+    ///
+    /// # Errors
+    /// As [`Body::chunk`].
+    pub async fn collect(mut self) -> Result<Bytes, HttpError> {
+        if let Some(error) = self.announced_too_large() {
+            return Err(error);
+        }
+        let Some(first) = self.chunk().await.transpose()? else { return Ok(Bytes::new()) };
+        let Some(second) = self.chunk().await.transpose()? else { return Ok(first) };
+        let mut whole = BytesMut::with_capacity(first.len() + second.len() + self.announced());
+        whole.extend_from_slice(&first);
+        whole.extend_from_slice(&second);
+        while let Some(chunk) = self.chunk().await.transpose()? {
+            whole.extend_from_slice(&chunk);
+        }
+        Ok(whole.freeze())
+    }
+
+    /// The beginning of the body, at most `max` bytes, for a message. Errors count as its end.
+    pub async fn beginning(mut self, max: usize) -> Bytes {
+        let mut start = BytesMut::new();
+        while start.len() < max
+            && let Some(Ok(chunk)) = self.chunk().await
+        {
+            start.extend_from_slice(&chunk[..chunk.len().min(max - start.len())]);
+        }
+        start.freeze()
+    }
+
+    /// Gives the rest of the body up, because what was wanted has come. A server that is just about to end it keeps
+    /// its connection; one that holds it open loses it soon.
+    pub fn abandon(mut self) {
+        if let (Some(incoming), Some(Rest::H1(h1))) = (self.incoming.take(), self.rest.take()) {
+            self.pool.put_draining(*h1, incoming);
+        }
+    }
+
+    /// What is still to come, as far as the server has said.
+    fn announced(&self) -> usize {
+        let exact = self.incoming.as_ref().and_then(|i| i.size_hint().exact()).unwrap_or(0);
+        usize::try_from(exact).unwrap_or(usize::MAX).min(self.max_bytes)
+    }
+
+    /// A body that says itself that it is too large is not worth reading.
+    fn announced_too_large(&self) -> Option<HttpError> {
+        let announced = self.incoming.as_ref()?.size_hint().lower();
+        (announced > self.max_bytes as u64)
+            .then_some(HttpError::TooLarge { max: self.max_bytes, received: announced })
+    }
+
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, HttpError>>> {
+        let chunk = match self.poll_frame(cx) {
+            Poll::Pending => {
+                if self.timer.as_mut().poll(cx).is_pending() {
+                    return Poll::Pending;
+                }
+                Some(Err(HttpError::Timeout))
+            }
+            Poll::Ready(chunk) => chunk,
+        };
+        match chunk {
+            Some(Ok(chunk)) => {
+                self.received += chunk.len() as u64;
+                if self.received > self.max_bytes as u64 {
+                    self.close();
+                    let error = HttpError::TooLarge { max: self.max_bytes, received: self.received };
+                    return Poll::Ready(Some(Err(error)));
+                }
+                Poll::Ready(Some(Ok(chunk)))
+            }
+            Some(Err(error)) => {
+                self.close();
+                Poll::Ready(Some(Err(error)))
+            }
+            None => {
+                self.finish(cx);
+                Poll::Ready(None)
+            }
+        }
+    }
+
+    fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, HttpError>>> {
+        let Some(incoming) = &mut self.incoming else { return Poll::Ready(None) };
+        let h1 = match &mut self.rest {
+            Some(Rest::H1(h1)) => Some(h1),
+            _ => None,
+        };
+        poll_data(incoming, h1.map(|h1| move |cx: &mut Context<'_>| h1.drive(cx)), cx)
+    }
+
+    /// The end came: the connection may serve again.
+    fn finish(&mut self, cx: &mut Context<'_>) {
+        self.incoming = None;
+        if let Some(Rest::H1(mut h1)) = self.rest.take()
+            && h1.is_ready(cx)
+        {
+            self.pool.put(*h1);
+        }
+    }
+
+    fn close(&mut self) {
+        self.incoming = None;
+        self.rest = None;
+    }
+}
+
+/// The next data of a body whose connection `drive` lets work; trailers are skipped.
+pub(super) fn poll_data(
+    incoming: &mut Incoming,
+    mut drive: Option<impl FnMut(&mut Context<'_>) -> bool>,
+    cx: &mut Context<'_>,
+) -> Poll<Option<Result<Bytes, HttpError>>> {
+    let mut alive = true;
+    let mut driven = false;
+    loop {
+        match Pin::new(&mut *incoming).poll_frame(cx) {
+            Poll::Ready(Some(Ok(frame))) => {
+                if let Ok(data) = frame.into_data() {
+                    return Poll::Ready(Some(Ok(data)));
+                }
+            }
+            Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(HttpError::of_hyper(&error)))),
+            Poll::Ready(None) => return Poll::Ready(None),
+            Poll::Pending if !alive => return Poll::Ready(Some(Err(HttpError::Closed))),
+            Poll::Pending => match &mut drive {
+                Some(drive) if !driven => {
+                    driven = true;
+                    alive = drive(cx);
+                }
+                _ => return Poll::Pending,
+            },
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Sending a request over the right connection, within its limits.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HOST};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use http_body_util::Full;
+use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
+
+use super::connect::connect;
+use super::exchange::{Connection, SendError};
+use super::pool::{Pool, Version};
+use super::target::Origin;
+use super::tls::Trust;
+use super::{Body, HttpError, Target, TlsRootsError};
+
+/// How long a connection waits before it is looked at twice: servers begin to hang up after a few seconds.
+const LONG_IDLE: Duration = Duration::from_millis(500);
+
+/// A client with its connections. Clones share them.
+///
+/// It needs no runtime of its own: connections are opened on the runtime of the caller, and reused by callers on the
+/// same thread first.
+#[derive(Clone, Default)]
+pub struct Client(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    trust: Trust,
+    pools: Mutex<HashMap<Arc<Origin>, Arc<Pool>, ahash::RandomState>>,
+}
+
+/// One request.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The method.
+    pub method: Method,
+    /// Where it goes.
+    pub target: Target,
+    /// Its headers. `host` and the length are added, and `accept-encoding: identity` unless set.
+    pub headers: HeaderMap,
+    /// Its body, which may be empty.
+    pub body: Bytes,
+}
+
+/// What one exchange may cost.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Name, TCP and TLS, if a connection must be opened.
+    pub connect: Duration,
+    /// From the first byte of the request to the head of the answer.
+    pub first_byte: Option<Duration>,
+    /// From the first byte of the request to the end of the answer.
+    pub total: Duration,
+    /// The end of everything, waiting for a connection included.
+    pub deadline: Instant,
+    /// The largest body.
+    pub max_bytes: usize,
+}
+
+/// The head of an answer, and its body to come.
+#[derive(Debug)]
+pub struct Response {
+    /// The status. Redirects are not followed.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body to come.
+    pub body: Body,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// A client that trusts the system's root certificates.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A client that also trusts the certificates of a PEM file (`--ca-file`).
+    ///
+    /// # Errors
+    /// The file cannot be read, or holds no certificate.
+    pub fn with_ca_file(path: &Path) -> Result<Self, TlsRootsError> {
+        Ok(Self(Arc::new(Shared { trust: Trust::with_file(path)?, ..Shared::default() })))
+    }
+
+    /// Sends a request and waits for the head of its answer.
+    ///
+    /// Dropping the future, or the body of the answer, closes the exchange.
+    ///
+    /// # Errors
+    /// What [`HttpError`] lists. An answer of any status is none.
+    pub async fn send(&self, request: Request, limits: &Limits) -> Result<Response, HttpError> {
+        let pool = self.pool(&request.target.origin);
+        let mut fresh_only = false;
+        loop {
+            let connection = self.connection(&pool, &request.target.origin, limits, fresh_only).await?;
+            let used = connection.used();
+            let started = Instant::now();
+            let end = (started + limits.total).min(limits.deadline);
+            let first = limits.first_byte.map_or(end, |limit| (started + limit).min(end));
+            let mut timer = Box::pin(sleep_until(first));
+            let message = message(&request, connection.is_h2())?;
+            match within(&mut timer, connection.send(message)).await {
+                Some(Ok((response, rest))) => {
+                    if first != end {
+                        timer.as_mut().reset(end);
+                    }
+                    let (head, incoming) = response.into_parts();
+                    check_encoding(&head.headers)?;
+                    let body = Body::new(incoming, rest, pool, timer, limits.max_bytes);
+                    return Ok(Response { status: head.status, headers: head.headers, body });
+                }
+                Some(Err(SendError::Unsent)) if used => fresh_only = true,
+                Some(Err(SendError::Unsent)) => return Err(HttpError::Closed),
+                Some(Err(SendError::Failed(error))) => return Err(error),
+                None => return Err(HttpError::Timeout),
+            }
+        }
+    }
+
+    /// Closes all connections that nobody uses.
+    pub fn close_idle(&self) {
+        let pools = self.0.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        pools.values().for_each(|pool| pool.clear());
+    }
+
+    fn pool(&self, origin: &Arc<Origin>) -> Arc<Pool> {
+        let mut pools = self.0.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pool) = pools.get(origin) {
+            return pool.clone();
+        }
+        pools.entry(origin.clone()).or_default().clone()
+    }
+
+    async fn connection(
+        &self,
+        pool: &Pool,
+        origin: &Origin,
+        limits: &Limits,
+        fresh_only: bool,
+    ) -> Result<Connection, HttpError> {
+        if !fresh_only && let Some(connection) = take(pool).await {
+            return Ok(connection);
+        }
+        let bounded = |error| move |_| error;
+        if !origin.tls || pool.version() == Version::H1 {
+            let end = (Instant::now() + limits.connect).min(limits.deadline);
+            let connection = timeout_at(end, connect(origin, &self.0.trust))
+                .await
+                .map_err(bounded(HttpError::ConnectTimeout))??;
+            pool.opened(&connection);
+            return Ok(connection);
+        }
+        let _opening =
+            timeout_at(limits.deadline, pool.opening.lock()).await.map_err(bounded(HttpError::Deadline))?;
+        if !fresh_only && let Some(connection) = take(pool).await {
+            return Ok(connection);
+        }
+        let end = (Instant::now() + limits.connect).min(limits.deadline);
+        let connection = timeout_at(end, connect(origin, &self.0.trust))
+            .await
+            .map_err(bounded(HttpError::ConnectTimeout))??;
+        pool.opened(&connection);
+        Ok(connection)
+    }
+}
+
+/// A pooled connection that the server has not closed, as far as can be known.
+async fn take(pool: &Pool) -> Option<Connection> {
+    let connection = std::future::poll_fn(|cx| Poll::Ready(pool.take(cx))).await?;
+    let Connection::H1(mut h1) = connection else { return Some(connection) };
+    if h1.idle_since.elapsed() < LONG_IDLE {
+        return Some(Connection::H1(h1));
+    }
+    // The reactor may not have looked at the socket since the server hung up.
+    tokio::task::yield_now().await;
+    let ready = std::future::poll_fn(|cx| Poll::Ready(h1.is_ready(cx))).await;
+    if ready { Some(Connection::H1(h1)) } else { std::future::poll_fn(|cx| Poll::Ready(pool.take(cx))).await }
+}
+
+/// The outcome of `future`, or `None` when the timer runs out first.
+async fn within<F: Future>(timer: &mut std::pin::Pin<Box<Sleep>>, future: F) -> Option<F::Output> {
+    let mut future = std::pin::pin!(future);
+    std::future::poll_fn(|cx| {
+        if let Poll::Ready(output) = future.as_mut().poll(cx) {
+            return Poll::Ready(Some(output));
+        }
+        timer.as_mut().poll(cx).map(|()| None)
+    })
+    .await
+}
+
+fn message(request: &Request, h2: bool) -> Result<http::Request<Full<Bytes>>, HttpError> {
+    let target = &request.target;
+    let mut message = http::Request::new(Full::new(request.body.clone()));
+    *message.method_mut() = request.method.clone();
+    *message.headers_mut() = request.headers.clone();
+    let headers = message.headers_mut();
+    headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
+    if h2 {
+        *message.uri_mut() =
+            target.full_uri().ok_or_else(|| HttpError::BadTarget("the URL cannot be rebuilt".to_owned()))?;
+    } else {
+        headers.insert(HOST, target.authority().clone());
+        *message.uri_mut() = target.path_uri();
+    }
+    Ok(message)
+}
+
+/// A body that is compressed although we asked for none cannot be capped before it is decoded, so it is refused.
+fn check_encoding(headers: &HeaderMap) -> Result<(), HttpError> {
+    match headers.get(CONTENT_ENCODING) {
+        Some(value) if !value.as_bytes().eq_ignore_ascii_case(b"identity") && !value.is_empty() => {
+            let shown = String::from_utf8_lossy(value.as_bytes()).into_owned();
+            Err(HttpError::Malformed(format!("content-encoding {shown:.40} although identity was asked for")))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,185 @@
+//! Opening a connection: name, TCP, TLS, HTTP.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustls_pki_types::ServerName;
+use tokio::net::{TcpStream, lookup_host};
+use tokio_rustls::TlsConnector;
+use url::Host;
+
+use super::HttpError;
+use super::exchange::{Connection, H1, H2};
+use super::stream::Stream;
+use super::target::Origin;
+use super::tls::Trust;
+
+/// How long one address may stay silent before the next is tried beside it.
+const STAGGER: Duration = Duration::from_millis(250);
+/// Most addresses of a name that are tried.
+const MAX_ADDRESSES: usize = 8;
+/// Largest head of a response.
+const MAX_HEAD: usize = 64 * 1024;
+
+/// Opens a connection to `origin`, of the version that TLS negotiates.
+pub(super) async fn connect(origin: &Origin, trust: &Trust) -> Result<Connection, HttpError> {
+    let tcp = dial(addresses(origin).await?).await?;
+    tcp.set_nodelay(true).map_err(|e| HttpError::of_io(&e))?;
+    if !origin.tls {
+        return http1(Stream::Plain(tcp)).await;
+    }
+    let name = match &origin.host {
+        Host::Domain(name) => {
+            ServerName::try_from(name.clone()).map_err(|e| HttpError::Tls(e.to_string()))?
+        }
+        Host::Ipv4(address) => IpAddr::from(*address).into(),
+        Host::Ipv6(address) => IpAddr::from(*address).into(),
+    };
+    let connector = TlsConnector::from(trust.config().await?);
+    let stream = connector.connect(name, tcp).await.map_err(|e| tls_error(&e))?;
+    let h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+    let stream = Stream::Tls(Box::new(stream));
+    if h2 { http2(stream).await } else { http1(stream).await }
+}
+
+async fn http1(stream: Stream) -> Result<Connection, HttpError> {
+    let handshake = hyper::client::conn::http1::Builder::new()
+        .max_buf_size(MAX_HEAD)
+        .handshake(TokioIo::new(stream))
+        .await;
+    let (sender, driver) = handshake.map_err(|e| HttpError::of_hyper(&e))?;
+    Ok(Connection::H1(H1::new(sender, driver)))
+}
+
+async fn http2(stream: Stream) -> Result<Connection, HttpError> {
+    let handshake = hyper::client::conn::http2::Builder::new(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .keep_alive_interval(Duration::from_secs(30))
+        .keep_alive_timeout(Duration::from_secs(15))
+        .max_header_list_size(MAX_HEAD as u32)
+        .handshake(TokioIo::new(stream))
+        .await;
+    let (sender, driver) = handshake.map_err(|e| HttpError::of_hyper(&e))?;
+    // It ends when the last handle is dropped and the last stream is done.
+    tokio::spawn(async move {
+        if let Err(error) = driver.await {
+            tracing::debug!(%error, "http2_connection_ended");
+        }
+    });
+    Ok(Connection::H2(H2::new(sender)))
+}
+
+async fn addresses(origin: &Origin) -> Result<VecDeque<SocketAddr>, HttpError> {
+    match &origin.host {
+        Host::Ipv4(address) => Ok([SocketAddr::new((*address).into(), origin.port)].into()),
+        Host::Ipv6(address) => Ok([SocketAddr::new((*address).into(), origin.port)].into()),
+        Host::Domain(name) => {
+            let found: Vec<SocketAddr> = lookup_host((name.as_str(), origin.port))
+                .await
+                .map_err(|e| dns_error(&e))?
+                .take(MAX_ADDRESSES)
+                .collect();
+            if found.is_empty() { Err(HttpError::Dns("nxdomain".to_owned())) } else { Ok(interleave(found)) }
+        }
+    }
+}
+
+/// Alternates between the address families, in the order that the resolver prefers.
+fn interleave(found: Vec<SocketAddr>) -> VecDeque<SocketAddr> {
+    let first_is_v6 = found[0].is_ipv6();
+    let (first, second): (Vec<_>, Vec<_>) = found.into_iter().partition(|a| a.is_ipv6() == first_is_v6);
+    let (mut first, mut second) = (first.into_iter(), second.into_iter());
+    let mut out = VecDeque::new();
+    loop {
+        let pair = (first.next(), second.next());
+        if pair == (None, None) {
+            return out;
+        }
+        out.extend(pair.0.into_iter().chain(pair.1));
+    }
+}
+
+/// Tries the addresses one after the other, the next as soon as one fails or stays silent for a moment.
+async fn dial(mut addresses: VecDeque<SocketAddr>) -> Result<TcpStream, HttpError> {
+    let mut attempts = FuturesUnordered::new();
+    let mut failure = HttpError::Refused;
+    loop {
+        if let Some(address) = addresses.pop_front() {
+            attempts.push(TcpStream::connect(address));
+        }
+        let stagger = async {
+            if addresses.is_empty() {
+                std::future::pending::<()>().await;
+            }
+            tokio::time::sleep(STAGGER).await;
+        };
+        tokio::select! {
+            attempt = attempts.next() => match attempt {
+                Some(Ok(stream)) => return Ok(stream),
+                Some(Err(error)) => {
+                    failure = HttpError::of_io(&error);
+                    if attempts.is_empty() && addresses.is_empty() {
+                        return Err(failure);
+                    }
+                }
+                None => return Err(failure),
+            },
+            () = stagger => {}
+        }
+    }
+}
+
+fn dns_error(error: &io::Error) -> HttpError {
+    let text = error.to_string();
+    let short = text.strip_prefix("failed to lookup address information: ").unwrap_or(&text);
+    let unknown = ["not known", "No address associated", "nodename nor servname"];
+    if unknown.iter().any(|u| short.contains(u)) {
+        return HttpError::Dns("nxdomain".to_owned());
+    }
+    HttpError::Dns(short.to_owned())
+}
+
+fn tls_error(error: &io::Error) -> HttpError {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        Some(error) => HttpError::Tls(error.to_string()),
+        None => match HttpError::of_io(error) {
+            HttpError::Closed => HttpError::Tls("connection closed in the handshake".to_owned()),
+            other => other,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn families_alternate() {
+        let parse = |list: &[&str]| -> Vec<SocketAddr> { list.iter().map(|a| a.parse().unwrap()).collect() };
+        let mixed = parse(&["[::1]:1", "[::2]:1", "[::3]:1", "1.1.1.1:1"]);
+        assert_eq!(interleave(mixed), parse(&["[::1]:1", "1.1.1.1:1", "[::2]:1", "[::3]:1"]));
+    }
+
+    #[tokio::test]
+    async fn a_refused_address_does_not_hide_the_next() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let closed = {
+            let gone = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            gone.local_addr().unwrap()
+        };
+        let good = listener.local_addr().unwrap();
+        assert!(dial([closed, good].into()).await.is_ok());
+        assert_eq!(dial([closed].into()).await.unwrap_err(), HttpError::Refused);
+    }
+
+    #[tokio::test]
+    async fn an_unknown_name_is_told() {
+        let origin = Origin { tls: false, host: Host::Domain("no-such-host.invalid".to_owned()), port: 80 };
+        assert!(matches!(addresses(&origin).await, Err(HttpError::Dns(_))));
+    }
+}

@@ -1,0 +1,162 @@
+//! One request and its answer on one connection.
+//!
+//! An HTTP/1.1 connection has no task of its own: whoever uses it drives it, and in between nobody needs to. That
+//! saves two task switches and a channel for every request, and a dropped exchange closes its connection at once,
+//! which is how a server learns that nobody waits any more.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::thread::ThreadId;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::client::conn::{http1, http2};
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use tokio::time::Instant;
+
+use super::HttpError;
+use super::stream::Stream;
+
+type Outgoing = Full<Bytes>;
+
+/// A connection that is not in use.
+pub(super) enum Connection {
+    H1(H1),
+    H2(H2),
+}
+
+/// A kept-alive HTTP/1.1 connection.
+pub(super) struct H1 {
+    sender: http1::SendRequest<Outgoing>,
+    driver: Pin<Box<http1::Connection<TokioIo<Stream>, Outgoing>>>,
+    /// The driver has come to its end and must not be polled again.
+    over: bool,
+    /// The thread whose reactor watches its socket.
+    pub(super) thread: ThreadId,
+    /// Whether it has carried a request before.
+    pub(super) used: bool,
+    pub(super) idle_since: Instant,
+}
+
+/// A handle to a shared HTTP/2 connection.
+#[derive(Clone)]
+pub(super) struct H2 {
+    sender: http2::SendRequest<Outgoing>,
+    pub(super) thread: ThreadId,
+    used: bool,
+}
+
+/// Why a request got no answer.
+pub(super) enum SendError {
+    /// It was not sent at all, for the connection was closed meanwhile: another one may carry it.
+    Unsent,
+    Failed(HttpError),
+}
+
+/// What drives the rest of the answer.
+pub(super) enum Rest {
+    H1(Box<H1>),
+    H2,
+}
+
+impl H1 {
+    pub(super) fn new(
+        sender: http1::SendRequest<Outgoing>,
+        driver: http1::Connection<TokioIo<Stream>, Outgoing>,
+    ) -> Self {
+        Self {
+            sender,
+            driver: Box::pin(driver),
+            over: false,
+            thread: std::thread::current().id(),
+            used: false,
+            idle_since: Instant::now(),
+        }
+    }
+
+    /// Lets the connection do its work. `false` when it has come to its end.
+    pub(super) fn drive(&mut self, cx: &mut Context<'_>) -> bool {
+        if !self.over && self.driver.as_mut().poll(cx).is_ready() {
+            self.over = true;
+        }
+        !self.over
+    }
+
+    /// Whether it can carry a request now: the last exchange is done and the server has not hung up.
+    pub(super) fn is_ready(&mut self, cx: &mut Context<'_>) -> bool {
+        self.drive(cx) && self.sender.is_ready()
+    }
+
+    async fn send(&mut self, request: Request<Outgoing>) -> Result<Response<Incoming>, SendError> {
+        self.used = true;
+        let mut answer = std::pin::pin!(self.sender.try_send_request(request));
+        let (driver, over) = (&mut self.driver, &mut self.over);
+        poll_fn(|cx| {
+            if !*over && driver.as_mut().poll(cx).is_ready() {
+                *over = true;
+            }
+            match answer.as_mut().poll(cx) {
+                Poll::Ready(answer) => Poll::Ready(answer.map_err(send_error)),
+                Poll::Pending if *over => Poll::Ready(Err(SendError::Failed(HttpError::Closed))),
+                Poll::Pending => Poll::Pending,
+            }
+        })
+        .await
+    }
+}
+
+impl H2 {
+    pub(super) fn new(sender: http2::SendRequest<Outgoing>) -> Self {
+        Self { sender, thread: std::thread::current().id(), used: false }
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        !self.sender.is_closed()
+    }
+
+    async fn send(&mut self, request: Request<Outgoing>) -> Result<Response<Incoming>, SendError> {
+        self.used = true;
+        if self.sender.ready().await.is_err() {
+            return Err(SendError::Unsent);
+        }
+        self.sender.try_send_request(request).await.map_err(send_error)
+    }
+}
+
+impl Connection {
+    /// Whether it has carried a request before, so that the server may have closed it meanwhile.
+    pub(super) fn used(&self) -> bool {
+        match self {
+            Self::H1(h1) => h1.used,
+            Self::H2(h2) => h2.used,
+        }
+    }
+
+    pub(super) fn is_h2(&self) -> bool {
+        matches!(self, Self::H2(_))
+    }
+
+    /// Sends a request and waits for the head of its answer.
+    pub(super) async fn send(
+        self,
+        request: Request<Outgoing>,
+    ) -> Result<(Response<Incoming>, Rest), SendError> {
+        match self {
+            Self::H1(mut h1) => {
+                let response = h1.send(request).await?;
+                Ok((response, Rest::H1(Box::new(h1))))
+            }
+            Self::H2(mut h2) => Ok((h2.send(request).await?, Rest::H2)),
+        }
+    }
+}
+
+fn send_error(mut error: hyper::client::conn::TrySendError<Request<Outgoing>>) -> SendError {
+    match error.take_message() {
+        Some(_) => SendError::Unsent,
+        None => SendError::Failed(HttpError::of_hyper(error.error())),
+    }
+}

@@ -1,0 +1,26 @@
+//! A small HTTP client over raw `hyper` connections: HTTP/1.1 kept alive, HTTP/2 where TLS negotiates it, one pool
+//! for each origin.
+//!
+//! * [`Client`] — sends a [`Request`], yields a [`Response`] whose [`Body`] arrives piece by piece.
+//! * [`Target`] — where a request goes: an origin and a path.
+//! * [`Limits`] — separate bounds on connecting, on the first byte, on the whole exchange, and on the body's size.
+//! * [`HttpError`] — what can go wrong, in short fixed texts.
+//!
+//! No redirect is followed: a redirect is an answer like any other, and whoever asked decides. Nothing is retried,
+//! except for a request that a connection closed by the server meanwhile had not begun to send.
+
+mod body;
+mod client;
+mod connect;
+mod error;
+mod exchange;
+mod pool;
+mod stream;
+mod target;
+mod tls;
+
+pub use body::Body;
+pub use client::{Client, Limits, Request, Response};
+pub use error::HttpError;
+pub use target::Target;
+pub use tls::TlsRootsError;

@@ -1,0 +1,105 @@
+//! Where a request goes.
+
+use std::sync::Arc;
+
+use http::uri::PathAndQuery;
+use http::{HeaderValue, Uri};
+use url::{Host, Url};
+
+use super::HttpError;
+
+/// Scheme, host and port: what connections are shared by.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Origin {
+    pub(super) tls: bool,
+    pub(super) host: Host<String>,
+    pub(super) port: u16,
+}
+
+/// Where a request goes: an origin and a path with its query. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Target {
+    pub(super) origin: Arc<Origin>,
+    authority: HeaderValue,
+    path: PathAndQuery,
+}
+
+impl Target {
+    /// The target that a URL means. User info and fragment are not sent.
+    ///
+    /// # Errors
+    /// [`HttpError::BadTarget`] for other schemes than `http` and `https`, and without a host.
+    pub fn new(url: &Url) -> Result<Self, HttpError> {
+        let bad = |what: &str| HttpError::BadTarget(format!("{what} in {}", without_secrets(url)));
+        let tls = match url.scheme() {
+            "https" => true,
+            "http" => false,
+            _ => return Err(bad("unsupported scheme")),
+        };
+        let host = url.host().ok_or_else(|| bad("no host"))?.to_owned();
+        let port = url.port_or_known_default().ok_or_else(|| bad("no port"))?;
+        let authority = match url.port() {
+            Some(port) => format!("{host}:{port}"),
+            None => host.to_string(),
+        };
+        let path = match url.query() {
+            Some(query) => format!("{}?{query}", url.path()),
+            None => url.path().to_owned(),
+        };
+        Ok(Self {
+            origin: Arc::new(Origin { tls, host, port }),
+            authority: HeaderValue::try_from(authority).map_err(|_| bad("unusable host"))?,
+            path: PathAndQuery::try_from(path).map_err(|_| bad("unusable path"))?,
+        })
+    }
+
+    /// The value of `host`.
+    pub(super) fn authority(&self) -> &HeaderValue {
+        &self.authority
+    }
+
+    /// The request line of HTTP/1.1.
+    pub(super) fn path_uri(&self) -> Uri {
+        Uri::from(self.path.clone())
+    }
+
+    /// The pseudo-headers of HTTP/2.
+    pub(super) fn full_uri(&self) -> Option<Uri> {
+        let authority = self.authority.to_str().ok()?;
+        let scheme = if self.origin.tls { "https" } else { "http" };
+        Uri::builder().scheme(scheme).authority(authority).path_and_query(self.path.clone()).build().ok()
+    }
+}
+
+/// A URL as a message may show it.
+fn without_secrets(url: &Url) -> String {
+    format!("{}://{}", url.scheme(), url.host_str().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(url: &str) -> Result<Target, HttpError> {
+        Target::new(&Url::parse(url).unwrap())
+    }
+
+    #[test]
+    fn urls_become_origin_and_path() {
+        let t = target("https://user:pw@Example.COM/a%2Fb?c=d#e").unwrap();
+        assert_eq!((t.origin.tls, t.origin.port), (true, 443));
+        assert_eq!(t.authority(), "example.com");
+        assert_eq!(t.path_uri(), "/a%2Fb?c=d");
+        assert_eq!(t.full_uri().unwrap(), "https://example.com/a%2Fb?c=d");
+        let t = target("http://[::1]:8080").unwrap();
+        assert_eq!(t.authority(), "[::1]:8080");
+        assert_eq!(t.path_uri(), "/");
+    }
+
+    #[test]
+    fn other_urls_are_refused_without_showing_secrets() {
+        let error = target("ftp://user:sekrit@example.com/x").unwrap_err().to_string();
+        assert!(!error.contains("sekrit"), "{error}");
+        assert!(target("data:text/plain,x").is_err());
+    }
+}

@@ -1,0 +1,248 @@
+//! Reaching an agreement with a server: which era, which session, which tools.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::super::lifecycle::Started;
+use super::super::protocol::{self, Era, ServerHello};
+use super::super::tools::{ToolPages, admit_all};
+use super::mirror;
+use super::post::{Answer, Endpoint, Failure, Outgoing};
+use super::session::HttpSession;
+use crate::config::Protocol;
+use crate::http::Limits;
+use crate::jsonrpc::{RpcError, encode};
+use crate::upstream::{CallFault, FaultReason, ToolInfo};
+
+/// The era that a server was found to speak, remembered over restarts.
+#[derive(Debug, Default)]
+pub(super) struct Remembered(AtomicU8);
+
+impl Remembered {
+    fn get(&self) -> Option<Era> {
+        match self.0.load(Ordering::Relaxed) {
+            1 => Some(Era::Handshake),
+            2 => Some(Era::Modern),
+            _ => None,
+        }
+    }
+
+    fn set(&self, era: Option<Era>) {
+        let number = match era {
+            None => 0,
+            Some(Era::Handshake) => 1,
+            Some(Era::Modern) => 2,
+        };
+        self.0.store(number, Ordering::Relaxed);
+    }
+}
+
+/// Greets the server and lists its tools.
+pub(super) async fn start(
+    endpoint: Arc<Endpoint>,
+    remembered: Arc<Remembered>,
+) -> Result<Started<HttpSession>, CallFault> {
+    let (session, hello) = greet(&endpoint, &remembered).await?;
+    remembered.set(Some(session.era));
+    match list_tools(&endpoint, &session).await {
+        Ok(tools) => {
+            session.set_tools(&tools);
+            Ok(Started { connection: Arc::new(session), tools, protocol_version: hello.version })
+        }
+        Err(fault) => {
+            endpoint.delete(&session, &handshake_limits(&endpoint)).await;
+            Err(fault)
+        }
+    }
+}
+
+async fn greet(
+    endpoint: &Endpoint,
+    remembered: &Remembered,
+) -> Result<(HttpSession, ServerHello), CallFault> {
+    match (endpoint.entry.protocol, remembered.get()) {
+        (Protocol::Handshake, _) => initialize(endpoint).await.map_err(Refusal::into_fault),
+        (Protocol::Modern, _) => discover(endpoint, Duration::MAX).await.map_err(Refusal::into_fault),
+        (Protocol::Auto, Some(Era::Handshake)) => match initialize(endpoint).await {
+            Ok(agreed) => Ok(agreed),
+            Err(Refusal::OtherEra(_)) => {
+                // It has changed since: look again.
+                remembered.set(None);
+                discover(endpoint, Duration::MAX).await.map_err(Refusal::into_fault)
+            }
+            Err(Refusal::Fault(fault)) => Err(fault),
+        },
+        (Protocol::Auto, _) => {
+            // Half of the time, so that a server that keeps silent about methods it does not know can still be
+            // greeted in its own way.
+            match discover(endpoint, endpoint.entry.handshake_timeout / 2).await {
+                Ok(agreed) => Ok(agreed),
+                Err(Refusal::OtherEra(_)) => initialize(endpoint).await.map_err(Refusal::into_fault),
+                Err(Refusal::Fault(fault)) => Err(fault),
+            }
+        }
+    }
+}
+
+/// Why a greeting was not returned.
+enum Refusal {
+    /// The server may speak the other era.
+    OtherEra(CallFault),
+    /// It would not speak the other one either.
+    Fault(CallFault),
+}
+
+impl Refusal {
+    fn into_fault(self) -> CallFault {
+        match self {
+            Self::OtherEra(fault) | Self::Fault(fault) => fault,
+        }
+    }
+}
+
+/// Tries the modern era. A recognised modern error identifies a modern server; any other refusal, and silence, may come
+/// from one that wants a handshake.
+async fn discover(endpoint: &Endpoint, at_most: Duration) -> Result<(HttpSession, ServerHello), Refusal> {
+    let session = HttpSession::new(Era::Modern, Some(protocol::MODERN_VERSION));
+    let mut limits = handshake_limits(endpoint);
+    limits.total = limits.total.min(at_most);
+    let params = protocol::params(Era::Modern, None);
+    let failed = |text: &str| CallFault::unavailable(format!("server/discover failed: {text}"));
+    match request(endpoint, &session, "server/discover", &params, &limits).await {
+        Ok(Answer::Result(result)) => match protocol::read_discover(&result) {
+            Some(hello) => Ok((session, hello)),
+            None => Err(Refusal::OtherEra(failed(&format!(
+                "it offers no {}: {}",
+                protocol::MODERN_VERSION,
+                protocol::render(&result)
+            )))),
+        },
+        Ok(Answer::Error(error, _)) if error.code == protocol::UNSUPPORTED_VERSION => {
+            let offered = protocol::supported_versions(error.data.as_deref());
+            let fault = CallFault::unavailable(format!(
+                "protocol version mismatch: server={} client={}",
+                offered.join(","),
+                protocol::MODERN_VERSION
+            ));
+            let handshake = offered.iter().any(|v| protocol::HANDSHAKE_VERSIONS.contains(&v.as_str()));
+            Err(if handshake { Refusal::OtherEra(fault) } else { Refusal::Fault(fault) })
+        }
+        Ok(Answer::Error(error, _))
+            if [protocol::HEADER_MISMATCH, protocol::MISSING_CAPABILITY].contains(&error.code) =>
+        {
+            Err(Refusal::Fault(failed(&error.message)))
+        }
+        Ok(Answer::Error(error, _)) => Err(Refusal::OtherEra(failed(&error.message))),
+        Err(Failure::Fault(fault)) if may_want_handshake(&fault) => {
+            Err(Refusal::OtherEra(handshake_fault(fault, "server/discover", limits.total)))
+        }
+        Err(failure) => Err(Refusal::Fault(failure.into_fault())),
+    }
+}
+
+/// Whether a server that cannot be spoken to in the modern way may still have a handshake: it refused or broke on a
+/// method that it does not know. Where nobody listens, or the credentials are refused, there is nothing to try.
+fn may_want_handshake(fault: &CallFault) -> bool {
+    match fault.http_status {
+        Some(status) => matches!(status, 400 | 402..=428 | 430..=499 | 500 | 501),
+        None => matches!(fault.reason, FaultReason::Timeout | FaultReason::UpstreamError),
+    }
+}
+
+async fn initialize(endpoint: &Endpoint) -> Result<(HttpSession, ServerHello), Refusal> {
+    let session = HttpSession::new(Era::Handshake, None);
+    let limits = handshake_limits(endpoint);
+    let result = match request(endpoint, &session, "initialize", &protocol::initialize_params(), &limits)
+        .await
+    {
+        Ok(Answer::Result(result)) => result,
+        Ok(Answer::Error(error, _)) => {
+            let fault = CallFault::unavailable(format!("initialize failed: {}", error.message));
+            return Err(Refusal::OtherEra(fault));
+        }
+        Err(Failure::Fault(fault)) => {
+            let other = fault.http_status.is_some_and(|status| (400..500).contains(&status) && status != 429);
+            let fault = handshake_fault(fault, "initialize", limits.total);
+            return Err(if other { Refusal::OtherEra(fault) } else { Refusal::Fault(fault) });
+        }
+        Err(failure) => return Err(Refusal::Fault(failure.into_fault())),
+    };
+    let hello = protocol::read_initialize(&result, false)
+        .map_err(|text| Refusal::Fault(CallFault::unavailable(text)))?;
+    let session = session.agreed(&hello.version);
+    let note = encode::notification("notifications/initialized", b"{}");
+    match endpoint.notify(&session, "notifications/initialized", note, &limits).await {
+        Ok(status) if status.is_success() => Ok((session, hello)),
+        Ok(status) => {
+            let code = status.as_u16();
+            let text = format!("notifications/initialized returned http {code}");
+            Err(Refusal::Fault(CallFault::upstream_error(text).with_status(code)))
+        }
+        Err(failure) => Err(Refusal::Fault(handshake_fault(
+            failure.into_fault(),
+            "notifications/initialized",
+            limits.total,
+        ))),
+    }
+}
+
+/// Lists the tools within the handshake's time and size.
+pub(super) async fn list_tools(
+    endpoint: &Endpoint,
+    session: &HttpSession,
+) -> Result<Arc<[ToolInfo]>, CallFault> {
+    let admits = if session.era == Era::Modern { mirror::admit } else { admit_all };
+    let limits = handshake_limits(endpoint);
+    let mut pages = ToolPages::new(&endpoint.name, endpoint.entry.max_response_bytes, admits);
+    let mut cursor = None;
+    loop {
+        let params = protocol::params(session.era, cursor.as_deref());
+        let limits = Limits { deadline: Instant::now() + limits.total + limits.connect, ..limits };
+        let result = match request(endpoint, session, "tools/list", &params, &limits).await {
+            Ok(Answer::Result(result)) => result,
+            Ok(Answer::Error(RpcError { message, .. }, _)) => return Err(CallFault::upstream_error(message)),
+            Err(failure) => return Err(handshake_fault(failure.into_fault(), "tools/list", limits.total)),
+        };
+        cursor = pages.add(&result)?;
+        if cursor.is_none() {
+            return Ok(pages.finish());
+        }
+    }
+}
+
+async fn request(
+    endpoint: &Endpoint,
+    session: &HttpSession,
+    method: &str,
+    params: &[u8],
+    limits: &Limits,
+) -> Result<Answer, Failure> {
+    let id = session.next_id();
+    let body = encode::request(id, method, params);
+    let outgoing = Outgoing { id: Some(id), method, tool: None, mirrored: Vec::new(), body };
+    endpoint.request(session, outgoing, limits).await
+}
+
+fn handshake_limits(endpoint: &Endpoint) -> Limits {
+    let entry = &endpoint.entry;
+    let connect = entry.connect_timeout.min(entry.handshake_timeout);
+    Limits {
+        connect,
+        first_byte: None,
+        total: entry.handshake_timeout,
+        deadline: Instant::now() + connect + entry.handshake_timeout,
+        max_bytes: entry.max_response_bytes,
+    }
+}
+
+/// A handshake that took too long is an upstream that could not be started.
+fn handshake_fault(fault: CallFault, method: &str, limit: Duration) -> CallFault {
+    if fault.reason == FaultReason::Timeout {
+        let text = format!("{method} was not answered within {} ms", limit.as_millis());
+        return CallFault::unavailable(text);
+    }
+    fault
+}

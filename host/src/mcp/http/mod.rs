@@ -1,0 +1,14 @@
+//! The `mcp_http` transport: a tool server behind a Streamable HTTP endpoint.
+//!
+//! `post` sends one message and reads its answer, JSON or an event stream (`sse`); `session` is what a handshake
+//! leaves behind; `handshake` finds the era and lists the tools; `mirror` puts arguments into headers where the
+//! modern era asks for it; `upstream` puts all of it behind the [`Upstream`](crate::upstream::Upstream) trait.
+
+mod handshake;
+mod mirror;
+mod post;
+mod session;
+pub mod sse;
+mod upstream;
+
+pub use upstream::HttpUpstream;

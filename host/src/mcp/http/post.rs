@@ -1,0 +1,425 @@
+//! One message to a Streamable HTTP endpoint, and its answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use tokio::time::Instant;
+
+use super::super::protocol::{CLIENT_VERSION, Era, render};
+use super::session::HttpSession;
+use super::sse::SseDecoder;
+use crate::config::HttpConfig;
+use crate::credentials::CredentialStore;
+use crate::http::{Body, Client, HttpError, Limits, Request, Response, Target};
+use crate::jsonrpc::{Message, RpcError, clip, encode, number_of_id, parse};
+use crate::upstream::{CallFault, FaultReason};
+
+/// Most messages in one batch.
+const MAX_BATCH: usize = 1024;
+/// How much of an error's body is read.
+const ERROR_BODY: usize = 64 * 1024;
+/// Times that one stream may be taken up again.
+const MAX_RESUMES: usize = 8;
+/// Bounds of the pause before that.
+const RESUME_PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+
+/// Where the endpoint is and how to speak to it.
+pub(super) struct Endpoint {
+    pub(super) name: Arc<str>,
+    pub(super) target: Target,
+    pub(super) entry: HttpConfig,
+    pub(super) client: Client,
+    pub(super) store: Arc<CredentialStore>,
+    /// Told of `notifications/tools/list_changed` on whatever stream it comes.
+    pub(super) tools_changed: Box<dyn Fn() + Send + Sync>,
+}
+
+/// One message to be posted.
+pub(super) struct Outgoing<'a> {
+    /// Its id, if it is a request.
+    pub(super) id: Option<u64>,
+    pub(super) method: &'a str,
+    /// The name of the tool it calls.
+    pub(super) tool: Option<&'a str>,
+    /// Arguments that go into headers.
+    pub(super) mirrored: Vec<(HeaderName, HeaderValue)>,
+    pub(super) body: Vec<u8>,
+}
+
+/// What came back for a request.
+pub(super) enum Answer {
+    /// Its `result` as raw JSON.
+    Result(Bytes),
+    /// Its `error`, whatever the status it came with.
+    Error(RpcError, StatusCode),
+}
+
+/// Why no answer came.
+pub(super) enum Failure {
+    /// The server did not accept the credentials.
+    Unauthorized,
+    /// It does not know the session any more.
+    SessionLost,
+    /// Everything else.
+    Fault(CallFault),
+}
+
+impl From<CallFault> for Failure {
+    fn from(fault: CallFault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl Failure {
+    pub(super) fn into_fault(self) -> CallFault {
+        match self {
+            Self::Unauthorized => CallFault::new(FaultReason::AuthFailed, "auth_failed").with_status(401),
+            Self::SessionLost => CallFault::unavailable("session_lost").with_status(404),
+            Self::Fault(fault) => fault,
+        }
+    }
+}
+
+impl Endpoint {
+    /// Posts a request and reads its answer.
+    pub(super) async fn request(
+        &self,
+        session: &HttpSession,
+        outgoing: Outgoing<'_>,
+        limits: &Limits,
+    ) -> Result<Answer, Failure> {
+        let id = outgoing.id.unwrap_or_default();
+        let started = Instant::now();
+        let response = self.post(session, outgoing, limits).await?;
+        session.note_id(response.headers.get(&SESSION_ID));
+        if !response.status.is_success() {
+            return refusal(response, session).await;
+        }
+        if response.status == StatusCode::ACCEPTED {
+            return Err(CallFault::upstream_error("unexpected JSON-RPC response nil").into());
+        }
+        if is_event_stream(&response.headers) {
+            return self.read_events(session, response.body, id, limits, started).await;
+        }
+        let body = response.body.collect().await.map_err(|error| body_fault(error, false))?;
+        read_json(&body, id)
+    }
+
+    /// Posts a notification or a reply. Yields the status, whatever it is.
+    pub(super) async fn notify(
+        &self,
+        session: &HttpSession,
+        method: &str,
+        body: Vec<u8>,
+        limits: &Limits,
+    ) -> Result<StatusCode, Failure> {
+        let outgoing = Outgoing { id: None, method, tool: None, mirrored: Vec::new(), body };
+        let response = self.post(session, outgoing, limits).await?;
+        session.note_id(response.headers.get(&SESSION_ID));
+        let status = response.status;
+        // The rest is of no interest, but reading it to its end keeps the connection.
+        if is_event_stream(&response.headers) {
+            response.body.abandon();
+        } else {
+            response.body.beginning(ERROR_BODY).await;
+        }
+        Ok(status)
+    }
+
+    /// Ends the session at the server, if there is one and as far as it likes.
+    pub(super) async fn delete(&self, session: &HttpSession, limits: &Limits) {
+        if session.id().is_some()
+            && let Ok(headers) = self.headers(session)
+        {
+            let request =
+                Request { method: Method::DELETE, target: self.target.clone(), headers, body: Bytes::new() };
+            if let Ok(response) = self.client.send(request, limits).await {
+                response.body.beginning(ERROR_BODY).await;
+            }
+        }
+    }
+
+    async fn post(
+        &self,
+        session: &HttpSession,
+        outgoing: Outgoing<'_>,
+        limits: &Limits,
+    ) -> Result<Response, Failure> {
+        let mut headers = self.headers(session)?;
+        headers.insert(CONTENT_TYPE, JSON);
+        headers.insert(ACCEPT, JSON_OR_EVENTS);
+        if session.era == Era::Modern {
+            headers.insert(METHOD, super::mirror::header_value(outgoing.method));
+            if let Some(tool) = outgoing.tool {
+                headers.insert(NAME, super::mirror::header_value(tool));
+            }
+            headers.extend(outgoing.mirrored);
+        }
+        let request = Request {
+            method: Method::POST,
+            target: self.target.clone(),
+            headers,
+            body: outgoing.body.into(),
+        };
+        self.client.send(request, limits).await.map_err(|error| Failure::Fault(body_fault(error, false)))
+    }
+
+    /// The headers of every request: the operator's, computed now and kept nowhere, then the protocol's.
+    fn headers(&self, session: &HttpSession) -> Result<HeaderMap, CallFault> {
+        let own = self
+            .entry
+            .auth
+            .headers(&self.store)
+            .map_err(|error| CallFault::new(FaultReason::AuthFailed, error.to_string()))?;
+        let mut headers = HeaderMap::with_capacity(own.len() + 8);
+        headers.extend(own);
+        if let Ok(agent) = HeaderValue::try_from(format!("ptc-runner-mcp/{CLIENT_VERSION}")) {
+            headers.insert(USER_AGENT, agent);
+        }
+        if let Some(version) = &session.version {
+            headers.insert(PROTOCOL_VERSION, version.clone());
+        }
+        if let Some(id) = session.id() {
+            headers.insert(SESSION_ID, id);
+        }
+        Ok(headers)
+    }
+
+    /// Reads an event stream up to the answer, taking it up again where the server's revision allows it.
+    async fn read_events(
+        &self,
+        session: &HttpSession,
+        mut body: Body,
+        id: u64,
+        limits: &Limits,
+        started: Instant,
+    ) -> Result<Answer, Failure> {
+        let mut resumes = 0;
+        let mut received = 0;
+        loop {
+            let mut decoder = SseDecoder::default();
+            let broke = match self.read_stream(session, &mut body, &mut decoder, id, limits).await? {
+                Streamed::Answer(answer) => {
+                    body.abandon();
+                    return Ok(answer);
+                }
+                Streamed::Broke(error) => error,
+            };
+            received += body.received();
+            let closed = broke.map_or_else(
+                || CallFault::unavailable(format!("SSE stream closed before response with id={id} arrived")),
+                HttpError::into_fault,
+            );
+            let Some(last_id) = decoder.last_id().and_then(|id| HeaderValue::from_str(id).ok()) else {
+                return Err(closed.with_bytes(received).into());
+            };
+            resumes += 1;
+            if session.era == Era::Modern || resumes > MAX_RESUMES {
+                return Err(closed.with_bytes(received).into());
+            }
+            let pause =
+                Duration::from_millis(decoder.retry_ms().unwrap_or(0)).clamp(RESUME_PAUSE.0, RESUME_PAUSE.1);
+            let left = limits.total.saturating_sub(started.elapsed());
+            if left <= pause {
+                return Err(closed.with_bytes(received).into());
+            }
+            tokio::time::sleep(pause).await;
+            body = match self.resume(session, last_id, left.saturating_sub(pause), limits).await {
+                Some(body) => body,
+                None => return Err(closed.with_bytes(received).into()),
+            };
+        }
+    }
+
+    async fn resume(
+        &self,
+        session: &HttpSession,
+        last_id: HeaderValue,
+        left: Duration,
+        limits: &Limits,
+    ) -> Option<Body> {
+        let mut headers = self.headers(session).ok()?;
+        headers.insert(ACCEPT, EVENTS);
+        headers.insert(LAST_EVENT_ID, last_id);
+        let request =
+            Request { method: Method::GET, target: self.target.clone(), headers, body: Bytes::new() };
+        let response = self.client.send(request, &Limits { total: left, ..*limits }).await.ok()?;
+        (response.status.is_success() && is_event_stream(&response.headers)).then_some(response.body)
+    }
+
+    async fn read_stream(
+        &self,
+        session: &HttpSession,
+        body: &mut Body,
+        decoder: &mut SseDecoder,
+        id: u64,
+        limits: &Limits,
+    ) -> Result<Streamed, Failure> {
+        loop {
+            let chunk = body.chunk().await;
+            let mut found = None;
+            let mut replies = Vec::new();
+            let mut take = |data: &Bytes| {
+                found = self.read_event(data, id, &mut replies);
+                found.is_none()
+            };
+            let ended = match &chunk {
+                Some(Ok(chunk)) => {
+                    decoder.feed(chunk, |event| take(&event.data));
+                    None
+                }
+                Some(Err(error @ (HttpError::TooLarge { .. } | HttpError::Timeout))) => {
+                    return Err(body_fault(error.clone(), true).with_bytes(body.received()).into());
+                }
+                Some(Err(error)) => Some(Some(error.clone())),
+                None => Some(None),
+            };
+            if ended.is_some()
+                && let Some(event) = decoder.finish()
+            {
+                take(&event.data);
+            }
+            if let Some(answer) = found {
+                return Ok(Streamed::Answer(answer));
+            }
+            for reply in replies {
+                // A server that waits for this answer sends nothing else meanwhile.
+                let _ = self.notify(session, "reply", reply, limits).await;
+            }
+            if let Some(error) = ended {
+                return Ok(Streamed::Broke(error));
+            }
+        }
+    }
+
+    /// The answer to `id`, if the event holds it. Requests of the server are answered through `replies`.
+    fn read_event(&self, data: &Bytes, id: u64, replies: &mut Vec<Vec<u8>>) -> Option<Answer> {
+        let upstream = &*self.name;
+        let Ok(messages) = parse(data, MAX_BATCH) else {
+            tracing::debug!(upstream, "upstream_noise: an event that is no message");
+            return None;
+        };
+        let mut found = None;
+        for message in messages.iter() {
+            match (&message.method, message.id) {
+                (Some(method), Some(request)) => replies.push(if method == "ping" {
+                    encode::empty_result(request)
+                } else {
+                    encode::method_not_found(request)
+                }),
+                (Some(method), None) if method == "notifications/tools/list_changed" => {
+                    (self.tools_changed)()
+                }
+                (Some(_), None) => {}
+                (None, _) => found = found.or_else(|| answer_of(data, message, id, false)),
+            }
+        }
+        found
+    }
+}
+
+enum Streamed {
+    Answer(Answer),
+    /// The stream ended before the answer, in order or by an error.
+    Broke(Option<HttpError>),
+}
+
+fn is_event_stream(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_TYPE).is_some_and(|value| {
+        value.to_str().is_ok_and(|v| v.to_ascii_lowercase().contains("text/event-stream"))
+    })
+}
+
+/// The answer in a message, if it is one to `id`. `alone`: nothing else came, so that an error without an id is meant
+/// for us.
+fn answer_of(bytes: &Bytes, message: &Message<'_>, id: u64, alone: bool) -> Option<Answer> {
+    let matches = message.id.and_then(number_of_id) == Some(id);
+    let anonymous = alone && message.id.is_none_or(|id| id.get() == "null");
+    match (message.error, message.result) {
+        (Some(error), _) if matches || anonymous => {
+            Some(Answer::Error(RpcError::read(error), StatusCode::OK))
+        }
+        (None, Some(result)) if matches => Some(Answer::Result(bytes.slice_ref(result.get().as_bytes()))),
+        _ => None,
+    }
+}
+
+fn read_json(body: &Bytes, id: u64) -> Result<Answer, Failure> {
+    let fault = |message: String| CallFault::upstream_error(message).with_bytes(body.len() as u64);
+    if body.iter().all(u8::is_ascii_whitespace) {
+        return Err(fault("unexpected JSON-RPC response nil".to_owned()).into());
+    }
+    let unexpected = || Failure::Fault(fault(format!("unexpected JSON-RPC response {}", render(body))));
+    match parse(body, MAX_BATCH) {
+        Ok(messages) => {
+            let alone = messages.iter().len() == 1;
+            messages.iter().find_map(|message| answer_of(body, message, id, alone)).ok_or_else(unexpected)
+        }
+        Err(error) if error.is_data() && serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok() => {
+            Err(unexpected())
+        }
+        Err(error) => Err(fault(format!("invalid JSON response: {error}")).into()),
+    }
+}
+
+/// What an answer outside 2xx means.
+async fn refusal(response: Response, session: &HttpSession) -> Result<Answer, Failure> {
+    let status = response.status;
+    let code = status.as_u16();
+    let holds_session = session.id().is_some();
+    let body = response.body.beginning(ERROR_BODY).await;
+    let error = parse(&body, 1)
+        .ok()
+        .and_then(|messages| messages.iter().next().and_then(|message| message.error.map(RpcError::read)));
+    let plain = |reason| CallFault::new(reason, format!("http {code}")).with_status(code);
+    Err(match code {
+        401 => Failure::Unauthorized,
+        404 if holds_session => Failure::SessionLost,
+        // What servers built on the SDKs' examples answer after a restart.
+        400 if holds_session && error.as_ref().is_some_and(says_session_unknown) => Failure::SessionLost,
+        429 => CallFault::new(FaultReason::RateLimited, "rate_limited").with_status(code).into(),
+        500.. => plain(FaultReason::UpstreamUnavailable).into(),
+        400.. => match error {
+            Some(error) => return Ok(Answer::Error(error, status)),
+            None => plain(FaultReason::UpstreamError).with_hint(&first_line(&body)).into(),
+        },
+        _ => plain(FaultReason::UpstreamError).into(),
+    })
+}
+
+fn says_session_unknown(error: &RpcError) -> bool {
+    matches!(error.code, -32000 | -32001) && error.message.to_ascii_lowercase().contains("session")
+}
+
+/// The beginning of an error's body, fit for a message; empty for markup, which helps nobody.
+fn first_line(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let line = text.trim_start().lines().next().unwrap_or_default();
+    if line.starts_with('<') { String::new() } else { clip(&line.replace(char::is_control, " "), 200) }
+}
+
+fn body_fault(error: HttpError, streamed: bool) -> CallFault {
+    match error {
+        HttpError::TooLarge { max, received } => {
+            let message = if streamed {
+                format!("SSE response {received} bytes exceeds max_bytes ({max})")
+            } else {
+                format!("mcp_http response exceeded {max} bytes")
+            };
+            CallFault::new(FaultReason::ResponseTooLarge, message).with_bytes(received)
+        }
+        other => other.into_fault(),
+    }
+}

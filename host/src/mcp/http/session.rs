@@ -1,0 +1,97 @@
+//! What a handshake leaves behind: the era, the revision, a session id.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use http::HeaderValue;
+
+use super::super::lifecycle::{Connection, End, EndKind};
+use super::super::protocol::Era;
+use super::mirror::Mirrors;
+use crate::upstream::{CallFault, ToolInfo};
+
+/// An agreement with a server. It is no connection: those belong to the client's pool.
+#[derive(Debug)]
+pub(crate) struct HttpSession {
+    pub(super) era: Era,
+    /// The value of `mcp-protocol-version`; `None` before it is agreed upon.
+    pub(super) version: Option<HeaderValue>,
+    next_id: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    id: Option<HeaderValue>,
+    end: Option<End>,
+    mirrors: Arc<Mirrors>,
+}
+
+impl Connection for HttpSession {
+    fn ended(&self) -> Option<End> {
+        self.with(|state| state.end.clone())
+    }
+
+    fn abandon(&self) {
+        self.end(End { fault: super::super::lifecycle::closed(), kind: EndKind::Clean });
+    }
+}
+
+impl HttpSession {
+    pub(super) fn new(era: Era, version: Option<&str>) -> Self {
+        let version = version.and_then(|v| HeaderValue::from_str(v).ok());
+        Self { era, version, next_id: AtomicU64::new(1), state: Mutex::default() }
+    }
+
+    /// The same session once its revision is known.
+    pub(super) fn agreed(self, version: &str) -> Self {
+        Self { version: HeaderValue::from_str(version).ok(), ..self }
+    }
+
+    pub(super) fn next_id(&self) -> u64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The session id that the server gave last.
+    pub(super) fn id(&self) -> Option<HeaderValue> {
+        self.with(|state| state.id.clone())
+    }
+
+    /// Remembers the session id of an answer. Such ids are secrets of a kind: they are not logged.
+    pub(super) fn note_id(&self, id: Option<&HeaderValue>) {
+        if let Some(id) = id.filter(|_| self.era == Era::Handshake) {
+            let mut id = id.clone();
+            id.set_sensitive(true);
+            self.with(|state| state.id = Some(id));
+        }
+    }
+
+    /// Notes that the session is over. The first end counts.
+    pub(super) fn end(&self, end: End) {
+        self.with(|state| {
+            state.end.get_or_insert(end);
+        });
+    }
+
+    /// Notes that the server has forgotten the session.
+    pub(super) fn lost(&self) -> CallFault {
+        let fault = CallFault::unavailable("session_lost").with_status(404);
+        self.end(End { fault: fault.clone(), kind: EndKind::SessionLost });
+        fault
+    }
+
+    pub(super) fn set_tools(&self, tools: &Arc<[ToolInfo]>) {
+        if self.era == Era::Modern {
+            let mirrors = Arc::new(Mirrors::of(tools));
+            self.with(|state| state.mirrors = mirrors);
+        }
+    }
+
+    pub(super) fn mirrors(&self) -> Arc<Mirrors> {
+        self.with(|state| state.mirrors.clone())
+    }
+
+    fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

@@ -1,0 +1,194 @@
+//! Decoding an event stream as it arrives.
+
+use bytes::Bytes;
+use memchr::memchr2;
+
+/// One event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Its `data` lines, joined with newlines.
+    pub data: Bytes,
+}
+
+/// Splits a byte stream into events. Only `data`, `id` and `retry` count; lines end with `\n`, `\r\n` or `\r`. What
+/// is buffered is what was fed: the feeder bounds it.
+#[derive(Debug, Default)]
+pub struct SseDecoder {
+    /// The line under way.
+    line: Vec<u8>,
+    /// The data lines of the event under way, each with a newline behind it.
+    data: Vec<u8>,
+    /// The last line ended with `\r`: a `\n` now belongs to it.
+    after_cr: bool,
+    started: bool,
+    last_id: Option<String>,
+    retry_ms: Option<u64>,
+}
+
+impl SseDecoder {
+    /// Takes the next bytes and hands every event that they complete to `on_event`, which says whether to go on.
+    /// Yields `false` when it was told to stop; the rest of `chunk` is then lost.
+    pub fn feed(&mut self, chunk: &[u8], mut on_event: impl FnMut(Event) -> bool) -> bool {
+        let mut rest = chunk;
+        if !self.started && !rest.is_empty() {
+            self.started = true;
+            // A byte order mark may stand in front of all.
+            rest = rest.strip_prefix("\u{feff}".as_bytes()).unwrap_or(rest);
+        }
+        while !rest.is_empty() {
+            if std::mem::take(&mut self.after_cr) && rest[0] == b'\n' {
+                rest = &rest[1..];
+                continue;
+            }
+            let Some(end) = memchr2(b'\n', b'\r', rest) else {
+                self.line.extend_from_slice(rest);
+                return true;
+            };
+            self.after_cr = rest[end] == b'\r';
+            let event = if self.line.is_empty() {
+                self.take_line(&rest[..end])
+            } else {
+                let mut line = std::mem::take(&mut self.line);
+                line.extend_from_slice(&rest[..end]);
+                self.take_line(&line)
+            };
+            rest = &rest[end + 1..];
+            if let Some(event) = event
+                && !on_event(event)
+            {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The event that the end of the stream completes, for servers that leave out the last blank line.
+    pub fn finish(&mut self) -> Option<Event> {
+        let line = std::mem::take(&mut self.line);
+        if !line.is_empty() {
+            self.take_line(&line);
+        }
+        self.take_event()
+    }
+
+    /// The last event id seen: where a broken stream may be taken up again.
+    #[must_use]
+    pub fn last_id(&self) -> Option<&str> {
+        self.last_id.as_deref()
+    }
+
+    /// How long the server wants us to wait before that, in milliseconds.
+    #[must_use]
+    pub fn retry_ms(&self) -> Option<u64> {
+        self.retry_ms
+    }
+
+    fn take_line(&mut self, line: &[u8]) -> Option<Event> {
+        if line.is_empty() {
+            return self.take_event();
+        }
+        let colon = line.iter().position(|b| *b == b':').unwrap_or(line.len());
+        let value = line.get(colon + 1..).unwrap_or_default();
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match &line[..colon] {
+            b"data" => {
+                self.data.extend_from_slice(value);
+                self.data.push(b'\n');
+            }
+            b"id" if !value.contains(&0) => {
+                self.last_id = std::str::from_utf8(value).ok().filter(|id| !id.is_empty()).map(str::to_owned);
+            }
+            b"retry" => {
+                self.retry_ms =
+                    std::str::from_utf8(value).ok().and_then(|v| v.parse().ok()).or(self.retry_ms);
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn take_event(&mut self) -> Option<Event> {
+        let mut data = std::mem::take(&mut self.data);
+        data.pop()?;
+        Some(Event { data: Bytes::from(data) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn decode(chunks: &[&[u8]]) -> Vec<String> {
+        let mut decoder = SseDecoder::default();
+        let mut out = Vec::new();
+        for chunk in chunks {
+            decoder.feed(chunk, |event| {
+                out.push(String::from_utf8(event.data.to_vec()).unwrap());
+                true
+            });
+        }
+        out.extend(decoder.finish().map(|e| String::from_utf8(e.data.to_vec()).unwrap()));
+        out
+    }
+
+    #[test]
+    fn events_end_at_blank_lines_of_every_kind() {
+        for end in ["\n", "\r\n", "\r"] {
+            let stream = "event: message|data: 1||: comment|data:2|data: 3|id: x||||data|".replace('|', end);
+            assert_eq!(decode(&[stream.as_bytes()]), ["1", "2\n3", ""], "{end:?}");
+        }
+        assert_eq!(decode(&[b"data: a\r\n\ndata: b\n\r\n"]), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_last_event_without_a_blank_line_counts() {
+        assert_eq!(decode(&[b"data: 1\n\ndata: 2"]), ["1", "2"]);
+        assert_eq!(decode(&[b": only a comment\n\n"]), [""; 0]);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_skipped_and_one_space_only() {
+        assert_eq!(decode(&["\u{feff}data:  x\n\n".as_bytes()]), [" x"]);
+    }
+
+    #[test]
+    fn ids_and_retry_are_remembered() {
+        let mut decoder = SseDecoder::default();
+        decoder.feed(b"id: 7\nretry: 20\ndata:\n\nretry: x\n", |_| true);
+        assert_eq!((decoder.last_id(), decoder.retry_ms()), (Some("7"), Some(20)));
+    }
+
+    #[test]
+    fn decoding_stops_when_told() {
+        let mut decoder = SseDecoder::default();
+        let mut seen = 0;
+        let go_on = decoder.feed(b"data: 1\n\ndata: 2\n\n", |_| {
+            seen += 1;
+            false
+        });
+        assert!(!go_on);
+        assert_eq!(seen, 1);
+    }
+
+    proptest! {
+        #[test]
+        fn events_do_not_depend_on_how_the_stream_is_cut(
+            text in "(data: ?[ab]{0,3}|id: 1|:c|)(\r|\n|\r\n)",
+            more in proptest::collection::vec("(data: ?[ab]{0,3}|id: 1|:c|)(\r|\n|\r\n)", 0..8),
+            size in 1usize..6,
+        ) {
+            let stream = text + &more.concat();
+            let whole = decode(&[stream.as_bytes()]);
+            let cut: Vec<&[u8]> = stream.as_bytes().chunks(size).collect();
+            prop_assert_eq!(decode(&cut), whole);
+        }
+
+        #[test]
+        fn no_bytes_make_the_decoder_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let mut decoder = SseDecoder::default();
+            decoder.feed(&bytes, |_| true);
+            decoder.finish();
+        }
+    }
+}

@@ -28,4 +28,11 @@ fn main() {
     };
     println!("cargo::rustc-env=PTC_BUILD_COMMIT={commit}");
     println!("cargo::rustc-env=PTC_BUILD_DIRTY={dirty}");
+    let package = std::env::var("CARGO_PKG_VERSION").unwrap_or_default();
+    let version = match (commit.as_str(), dirty) {
+        ("unknown", _) => package,
+        (commit, false) => format!("{package}+{commit}"),
+        (commit, true) => format!("{package}+{commit}.dirty"),
+    };
+    println!("cargo::rustc-env=PTC_BUILD_VERSION={version}");
 }

@@ -17,13 +17,7 @@ pub fn git_dirty() -> bool {
 }
 
 /// `serverInfo.version`: the package version, with commit and `.dirty` where they are known.
-pub fn version() -> String {
-    if GIT_COMMIT == "unknown" {
-        return PACKAGE_VERSION.to_owned();
-    }
-    let dirty = if git_dirty() { ".dirty" } else { "" };
-    format!("{PACKAGE_VERSION}+{GIT_COMMIT}{dirty}")
-}
+pub const VERSION: &str = env!("PTC_BUILD_VERSION");
 
 /// The `serverInfo` object as JSON.
 pub fn server_info_json() -> String {
@@ -31,7 +25,7 @@ pub fn server_info_json() -> String {
     out.extend_from_slice(b"{\"name\":");
     write_string(&mut out, SERVER_NAME);
     out.extend_from_slice(b",\"version\":");
-    write_string(&mut out, &version());
+    write_string(&mut out, VERSION);
     out.extend_from_slice(b",\"build\":{\"package_version\":");
     write_string(&mut out, PACKAGE_VERSION);
     out.extend_from_slice(b",\"git_commit\":");

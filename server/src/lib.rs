@@ -3,6 +3,7 @@
 //! Layers, each knowing only those above it in this list: [`protocol`] (messages, methods, both eras) and [`tools`]
 //! (what the methods call), [`transport`] (pipes and sockets), [`cli`] (the sub-commands).
 
+pub mod boot;
 pub mod cli;
 pub mod gate;
 pub mod identity;

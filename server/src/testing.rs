@@ -32,6 +32,7 @@ impl Tool for Puppet {
                 idempotent: true,
                 open_world: false,
             },
+            meta: None,
         }
     }
 

@@ -1,5 +1,5 @@
 use ptc_vm::Value;
-use ptc_vm::value::Map;
+use ptc_vm::value::{Map, Set, Temporal};
 use serde_json::{Value as Json, json};
 
 use super::OutputSchema;
@@ -86,4 +86,35 @@ fn complaints_are_bounded() {
     let value = Value::vector(vec![Value::Nil; 1000]);
     let text = validate(json!({"type": "array", "items": {"type": "string"}}), &value).unwrap_err();
     assert!(text.starts_with("return.0: expected string, got nil; ") && text.ends_with("; and 980 more"));
+}
+#[test]
+fn a_value_that_fits_comes_back_under_declared_names() {
+    let schema = json!({"type": "object", "properties": {
+        "user_id": {"type": "integer"}, "state": {"type": "string"}, "when": {"type": "string"},
+        "tags": {"type": "array", "items": {"type": "string"}}, "note": {"type": "string"},
+        "score": {"type": "number"}}, "required": ["user_id"]});
+    let mut tags = Set::new();
+    tags.insert(kw("x"));
+    let value = map(vec![
+        (kw("user-id"), Value::Int(7)),
+        (Value::str("state"), kw("open")),
+        (kw("when"), Value::temporal(Temporal::date(0))),
+        (kw("tags"), Value::Set(tags)),
+        (kw("note"), Value::Nil),
+        (kw("score"), Value::Int(3)),
+        (kw("other"), Value::Bool(true)),
+    ]);
+    assert_eq!(
+        validate(schema, &value).unwrap(),
+        json!({"user_id": 7, "state": "open", "when": "1970-01-01", "tags": ["x"], "score": 3, "other": true})
+    );
+    assert_eq!(validate(json!({"type": "object"}), &map(vec![])).unwrap(), json!({}));
+}
+
+#[test]
+fn what_has_no_json_form_names_its_place() {
+    let schema =
+        json!({"type": "object", "properties": {"rows": {"type": "array", "items": {"type": "number"}}}});
+    let value = map(vec![(kw("rows"), Value::vector(vec![Value::Float(f64::NAN)]))]);
+    assert_eq!(validate(schema, &value).unwrap_err(), "validated value: non-JSON-encodable value at rows[0]");
 }

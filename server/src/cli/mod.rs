@@ -1,15 +1,24 @@
 //! The sub-commands, one file each.
+//!
+//! Exit codes: 0 all went well, 1 the work could not be done, 2 the command line is wrong.
 
 pub mod eval;
 pub mod limits;
 pub mod report;
+pub mod start;
+
+mod version;
 
 use clap::{Parser, Subcommand};
+use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::process::ExitCode;
+
+use crate::options::command::spell_out_switches;
 
 /// Run one small program instead of many tool calls.
 #[derive(Parser, Debug)]
-#[command(name = "ptc", version, about)]
+#[command(name = "ptc", version = crate::identity::VERSION, about)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -17,13 +26,74 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Serve MCP on standard input and output, or on HTTP with --http
+    Start(start::StartArgs),
     /// Evaluate a program from the command line, a file, standard input or JSON Lines
     Eval(eval::EvalArgs),
+    /// Print the version
+    Version,
 }
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
-    match Cli::parse().command {
+    let arguments = default_to_start(std::env::args_os().collect(), std::io::stdin().is_terminal());
+    let parsed = Cli::try_parse_from(spell_out_switches(arguments));
+    let cli = match parsed {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Writing to a closed terminal is no further error.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    match cli.command {
+        Command::Start(args) => start::run(&args),
         Command::Eval(args) => eval::run(args),
+        Command::Version => version::run(),
+    }
+}
+
+/// MCP clients launch the bare command or give it flags only: both mean `start`. A person who types the bare command
+/// wants to know what it can do.
+fn default_to_start(mut arguments: Vec<OsString>, has_terminal: bool) -> Vec<OsString> {
+    let starts = match arguments.get(1).and_then(|first| first.to_str()) {
+        None => arguments.len() == 1 && !has_terminal,
+        Some("-h" | "--help" | "-V" | "--version") => false,
+        Some(first) => first.starts_with("--"),
+    };
+    if starts {
+        arguments.insert(1, "start".into());
+    }
+    arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn flags_without_a_sub_command_mean_start() {
+        let resolved = |given: &[&str], terminal| {
+            let given = std::iter::once("ptc").chain(given.iter().copied()).map(OsString::from).collect();
+            default_to_start(given, terminal)[1..].join(std::ffi::OsStr::new(" ")).into_string().unwrap()
+        };
+        assert_eq!(resolved(&["--http"], true), "start --http");
+        assert_eq!(resolved(&[], false), "start");
+        for kept in ["", "--help", "--version", "-h", "version", "start --http", "frobnicate"] {
+            let given: Vec<_> = kept.split_whitespace().collect();
+            assert_eq!(resolved(&given, true), kept);
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+        assert!(matches!(
+            Cli::try_parse_from(["ptc", "start", "--sessions"]).unwrap().command,
+            Command::Start(_)
+        ));
+        assert_eq!(Cli::try_parse_from(["ptc", "start", "--max-sesions=1"]).unwrap_err().exit_code(), 2);
     }
 }

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::ArgMatches;
+use ptc_host::catalog::CatalogMode;
 use ptc_host::config::{ProcessEnv, SERVER_VARIABLE, locate};
 
 use super::error::BootError;
 use super::settings::{
-    Aggregator, CatalogMode, Diagnostics, Limits, LogLevel, PayloadPolicy, Planner, Profile, Sessions,
-    Settings,
+    Aggregator, Diagnostics, Limits, LogLevel, PayloadPolicy, Planner, Profile, Sessions, Settings,
 };
 use super::values::Values;
 
@@ -101,15 +101,13 @@ fn aggregator(values: &mut Values<'_>, env: &ProcessEnv) -> Result<Aggregator, B
     // The variable is asked for by `locate`, which must know what named the file.
     let from_variable = env.get(SERVER_VARIABLE).map(Path::new) == named.as_deref();
     let config = locate(named.as_deref().filter(|_| !from_variable), Some(SERVER_VARIABLE), env);
-    let catalog_mode = match values.text("catalog-mode").as_deref() {
-        None | Some("auto") => CatalogMode::Auto,
-        Some("inline") => CatalogMode::Inline,
-        Some("lazy") => CatalogMode::Lazy,
-        Some(other) => {
-            let message = format!("--catalog-mode must be auto, inline or lazy, got: {other:?}; using auto");
+    let catalog_mode = match values.text("catalog-mode") {
+        None => CatalogMode::Auto,
+        Some(text) => CatalogMode::from_name(&text).unwrap_or_else(|| {
+            let message = format!("--catalog-mode must be auto, inline or lazy, got: {text:?}; using auto");
             values.warn("catalog_mode_invalid", message);
             CatalogMode::Auto
-        }
+        }),
     };
     Ok(Aggregator {
         config,

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ptc_host::catalog::CatalogMode;
 use ptc_host::config::{ConfigLocation, ProcessEnv};
 use ptc_host::credentials::Secret;
 
@@ -42,17 +43,6 @@ pub enum LogLevel {
     Warn,
     /// What failed.
     Error,
-}
-
-/// Whether tool descriptions list the upstreams' tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CatalogMode {
-    /// If they are few.
-    Auto,
-    /// Always.
-    Inline,
-    /// Never.
-    Lazy,
 }
 
 /// How much of programs and data is recorded.

@@ -3,8 +3,11 @@
 //! A tool is asked twice. [`Tool::prepare`] checks the arguments at once, on the reader's thread; most failures end
 //! there. What remains is a future that needs a permit of the gate and is dropped when the call is cancelled.
 
+pub mod cards;
+pub mod lisp_eval;
 pub mod registry;
 pub mod reply;
+pub mod schemas;
 pub mod shaping;
 
 use futures_util::future::BoxFuture;
@@ -64,6 +67,8 @@ pub struct Definition {
     pub output_schema: Option<String>,
     /// Hints.
     pub annotations: Annotations,
+    /// `_meta`: further facts, as a JSON object.
+    pub meta: Option<String>,
 }
 
 /// A tool.

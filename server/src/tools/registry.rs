@@ -56,8 +56,13 @@ fn write_definition(out: &mut Vec<u8>, definition: &Definition) {
     out.extend_from_slice(
         format!(
             ",\"annotations\":{{\"readOnlyHint\":{read_only},\"destructiveHint\":{destructive},\
-             \"idempotentHint\":{idempotent},\"openWorldHint\":{open_world}}}}}"
+             \"idempotentHint\":{idempotent},\"openWorldHint\":{open_world}}}"
         )
         .as_bytes(),
     );
+    if let Some(meta) = &definition.meta {
+        out.extend_from_slice(b",\"_meta\":");
+        out.extend_from_slice(meta.as_bytes());
+    }
+    out.push(b'}');
 }

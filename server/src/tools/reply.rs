@@ -1,6 +1,6 @@
 //! The result of a tool call, before it is written for one revision of the protocol.
 
-use crate::protocol::json::write_string;
+use crate::protocol::json::{string_len, write_string};
 
 /// The one text block of a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,6 +76,19 @@ impl ToolReply {
         Self::failure("busy", &busy_message(limit), &busy_feedback(limit))
     }
 
+    /// Bytes of the result object, `_meta` aside.
+    pub fn json_len(&self) -> usize {
+        let structured = self.structured.as_deref();
+        let text = match &self.text {
+            ReplyText::Plain(text) => text,
+            ReplyText::Mirrored => structured.unwrap_or_default(),
+        };
+        let mut frame = Vec::with_capacity(64);
+        ToolReply::text(self.is_error, "").write_members(&mut frame);
+        let wrapping = structured.map_or(0, |json| json.len() + ",\"structuredContent\":".len());
+        2 + frame.len() - 2 + string_len(text) + wrapping
+    }
+
     /// Writes the members of the result object, without its braces.
     pub fn write_members(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(if self.is_error { b"\"isError\":true" } else { b"\"isError\":false" });
@@ -100,4 +113,22 @@ pub fn busy_message(limit: usize) -> String {
 /// `feedback` of a `busy` result.
 pub fn busy_feedback(limit: usize) -> String {
     format!("All {limit} call slots are taken. Wait a moment and retry the same tools/call.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_length_is_that_of_what_is_written() {
+        let mut plain = ToolReply::text(true, "a\"b\n\u{1}é");
+        for reply in [plain.clone(), ToolReply::busy(3), {
+            plain.structured = Some("{\"a\":1}".into());
+            plain
+        }] {
+            let mut out = Vec::new();
+            reply.write_members(&mut out);
+            assert_eq!(reply.json_len(), out.len() + 2);
+        }
+    }
 }

@@ -9,6 +9,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::write::string_len;
+
 /// Deepest nesting of a whole message, in levels of `{` and `[`. A value inside a message may nest 128 levels; the
 /// envelope, `params`, `arguments` and a batch around it use a few more.
 pub const MAX_DEPTH: usize = 192;
@@ -120,8 +122,30 @@ impl<'a> Raw<'a> {
             return None;
         }
         let mut scanner = Scanner::new(self.0);
-        scanner.pos = 1;
+        scanner.enter_object().ok()?;
         Some(Members { scanner, first: true })
+    }
+
+    /// Bytes of the value as compact JSON: without the whitespace between its tokens, escapes as short as they can be.
+    pub fn compact_len(self) -> usize {
+        let bytes = self.0.as_bytes();
+        let (mut at, mut len) = (0, 0);
+        while let Some(&byte) = bytes.get(at) {
+            if byte == b'"' {
+                let mut string = Scanner::new(self.0);
+                string.pos = at;
+                if string.string().is_err() {
+                    break;
+                }
+                let raw = Raw(&self.0[at..string.pos]);
+                len += raw.as_str().map_or(0, |text| string_len(&text));
+                at = string.pos;
+            } else {
+                len += usize::from(!byte.is_ascii_whitespace());
+                at += 1;
+            }
+        }
+        len
     }
 }
 
@@ -130,6 +154,13 @@ impl<'a> Raw<'a> {
 pub struct Members<'a> {
     scanner: Scanner<'a>,
     first: bool,
+}
+
+impl Members<'_> {
+    /// The deepest nesting among the members read so far, the object itself included.
+    pub fn deepest(&self) -> usize {
+        self.scanner.deepest
+    }
 }
 
 impl<'a> Iterator for Members<'a> {
@@ -152,12 +183,14 @@ pub struct Scanner<'a> {
     pos: usize,
     /// Levels opened by the caller's own descent (see [`Scanner::enter_object`]).
     depth: usize,
+    /// The deepest level seen.
+    deepest: usize,
 }
 
 impl<'a> Scanner<'a> {
     /// Starts at the beginning of `text`.
     pub fn new(text: &'a str) -> Self {
-        Scanner { text, pos: 0, depth: 0 }
+        Scanner { text, pos: 0, depth: 0, deepest: 0 }
     }
 
     /// The first byte of the next value, without consuming it.
@@ -191,6 +224,7 @@ impl<'a> Scanner<'a> {
         }
         self.pos += 1;
         self.depth += 1;
+        self.deepest = self.deepest.max(self.depth);
         if self.depth > MAX_DEPTH { Err(Malformed::TooDeep) } else { Ok(()) }
     }
 
@@ -249,7 +283,7 @@ impl<'a> Scanner<'a> {
                 Some(b'"') => self.string()?,
                 Some(b'{') => {
                     self.pos += 1;
-                    open.push(true, self.depth)?;
+                    self.deepest = self.deepest.max(open.push(true, self.depth)?);
                     if self.peek() != Some(b'}') {
                         self.key()?;
                         continue;
@@ -257,7 +291,7 @@ impl<'a> Scanner<'a> {
                 }
                 Some(b'[') => {
                     self.pos += 1;
-                    open.push(false, self.depth)?;
+                    self.deepest = self.deepest.max(open.push(false, self.depth)?);
                     if self.peek() != Some(b']') {
                         continue;
                     }
@@ -401,14 +435,15 @@ struct OpenLevels {
 }
 
 impl OpenLevels {
-    fn push(&mut self, object: bool, outer: usize) -> Result<(), Malformed> {
+    /// Opens a level and returns how deep it is.
+    fn push(&mut self, object: bool, outer: usize) -> Result<usize, Malformed> {
         if self.count + outer >= MAX_DEPTH {
             return Err(Malformed::TooDeep);
         }
         let (word, bit) = (self.count / 64, self.count % 64);
         self.bits[word] = (self.bits[word] & !(1 << bit)) | (u64::from(object) << bit);
         self.count += 1;
-        Ok(())
+        Ok(self.count + outer)
     }
 
     fn pop(&mut self) {
@@ -541,6 +576,18 @@ mod tests {
         assert_eq!(members, [("a".into(), "1"), ("b".into(), "[2, 3]"), ("c\n".into(), "\"x\"")]);
         assert!(Raw::parse("[1]").unwrap().members().is_none());
         assert_eq!(Raw::parse("{}").unwrap().members().unwrap().count(), 0);
+    }
+
+    #[test]
+    fn compact_length_and_depth() {
+        for text in [r#" { "a" : [ 1 , "x y\u0041" ] } "#, "[]", "\"\\u00e9\"", r#"{"a":{"b":[[]]},"c":[]}"#]
+        {
+            let raw = Raw::parse(text).unwrap();
+            let tree: serde_json::Value = serde_json::from_str(text).unwrap();
+            assert_eq!(raw.compact_len(), tree.to_string().len(), "{text}");
+        }
+        let mut members = Raw::parse(r#"{"a":{"b":[[]]},"c":[]}"#).unwrap().members().unwrap();
+        assert_eq!((members.by_ref().count(), members.deepest()), (2, 4));
     }
 
     #[test]

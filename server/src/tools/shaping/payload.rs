@@ -1,5 +1,8 @@
 //! Everything there is to say about one evaluation, before a profile picks from it.
 
+use std::borrow::Cow;
+
+use ptc_host::credentials::Redactor;
 use ptc_host::engine::{CallRecord, EvalOutcome};
 use ptc_vm::Reason;
 
@@ -152,6 +155,29 @@ impl Payload {
             },
         };
         Payload { ending, prints: outcome.prints, upstream_calls: outcome.upstream_calls }
+    }
+
+    /// Replaces secrets in everything that programs and upstreams wrote.
+    pub fn scrub(&mut self, redactor: &Redactor) {
+        let text = |text: &mut String| *text = redactor.scrub_string(std::mem::take(text));
+        match &mut self.ending {
+            Ending::Ok { result, validated, .. } => {
+                result.iter_mut().for_each(text);
+                if let Some(json) = validated
+                    && let Cow::Owned(_) = redactor.scrub(json)
+                    && let Ok(mut tree) = serde_json::from_str(json)
+                {
+                    redactor.scrub_json(&mut tree);
+                    *json = tree.to_string();
+                }
+            }
+            Ending::Error { message, result, .. } => {
+                text(message);
+                result.iter_mut().for_each(text);
+            }
+        }
+        self.prints.iter_mut().for_each(text);
+        // Records of calls are scrubbed where they are made.
     }
 
     /// Whether the evaluation failed.

@@ -44,14 +44,7 @@ pub fn shape(shaper: &Shaper, payload: &Payload) -> ToolReply {
             ToolReply::mirrored(payload.is_error(), object_text(|object| parts.write_debug(object)))
         }
     };
-    if size(&reply) <= caps.result_object { reply } else { parts.reduced(shaper.profile, &caps) }
-}
-
-/// Bytes of the result object.
-fn size(reply: &ToolReply) -> usize {
-    let mut out = Vec::new();
-    reply.write_members(&mut out);
-    out.len() + 2
+    if reply.json_len() <= caps.result_object { reply } else { parts.reduced(shaper.profile, &caps) }
 }
 
 /// A payload after its parts were bounded.
@@ -256,7 +249,7 @@ impl<'p> Parts<'p> {
             eval_id: None,
         };
         let first = reply(whole, fallback.clone());
-        if size(&first) <= caps.result_object {
+        if first.json_len() <= caps.result_object {
             return first;
         }
         let cut = 4096.min((caps.result_object / 8).max(256));

@@ -1,0 +1,123 @@
+//! The arguments of an evaluation, checked in a fixed order with fixed texts.
+
+use std::sync::Arc;
+
+use ptc_host::output_schema::OutputSchema;
+
+use crate::protocol::json::{Kind, Raw, write_string};
+
+/// Deepest nesting of `context`.
+const MAX_CONTEXT_DEPTH: usize = 128;
+/// Largest `output_schema`, in bytes.
+const MAX_SCHEMA_BYTES: usize = 256 << 10;
+
+/// Bounds of arguments.
+#[derive(Debug, Clone, Copy)]
+pub struct ArgumentCaps {
+    /// Longest program, in bytes.
+    pub max_program_bytes: usize,
+    /// Largest context, in bytes of compact JSON.
+    pub max_context_bytes: usize,
+}
+
+/// Checked arguments.
+#[derive(Debug, Clone)]
+pub struct Arguments {
+    /// The program.
+    pub program: Arc<str>,
+    /// The context: the text of a JSON object.
+    pub context: Option<Arc<str>>,
+    /// What the value must be like.
+    pub output_schema: Option<Arc<OutputSchema>>,
+}
+
+impl Arguments {
+    /// Reads an arguments object.
+    ///
+    /// # Errors
+    /// The `message` of the first check that fails.
+    pub fn read(arguments: Option<Raw<'_>>, caps: &ArgumentCaps) -> Result<Arguments, String> {
+        let (mut program, mut context, mut output_schema, mut signature) = (None, None, None, None);
+        for (key, value) in arguments.and_then(Raw::members).into_iter().flatten() {
+            let slot = match &*key {
+                "program" => &mut program,
+                "context" => &mut context,
+                "output_schema" => &mut output_schema,
+                "signature" => &mut signature,
+                _ => continue,
+            };
+            if slot.replace(value).is_some() {
+                return Err(format!("argument `{key}` is given twice"));
+            }
+        }
+        let program = self::program(program, caps.max_program_bytes)?;
+        let context = self::context(context, caps.max_context_bytes)?;
+        if signature.is_some() {
+            return Err("argument `signature` is no longer supported; use `output_schema`".into());
+        }
+        let output_schema = self::output_schema(output_schema)?;
+        Ok(Arguments { program, context, output_schema })
+    }
+}
+
+fn program(value: Option<Raw<'_>>, max: usize) -> Result<Arc<str>, String> {
+    let Some(value) = value else { return Err("argument `program` is required".into()) };
+    let Some(program) = value.as_str() else {
+        return Err(format!("argument `program` must be a string, got {}", value.kind().name()));
+    };
+    if program.trim().is_empty() {
+        return Err("argument `program` must be a non-empty string".into());
+    }
+    if program.len() > max {
+        return Err(format!("argument `program` exceeds max_program_bytes ({} > {max})", program.len()));
+    }
+    Ok(program.into())
+}
+
+fn context(value: Option<Raw<'_>>, max: usize) -> Result<Option<Arc<str>>, String> {
+    let Some(value) = value.filter(|value| value.kind() != Kind::Null) else { return Ok(None) };
+    let Some(mut members) = value.members() else {
+        return Err(format!("argument `context` must be a JSON object, got {}", value.kind().name()));
+    };
+    // The text as sent is never shorter than its compact form.
+    if value.text().len() > max {
+        let size = value.compact_len();
+        if size > max {
+            return Err(format!("argument `context` exceeds max_context_bytes ({size} > {max})"));
+        }
+    }
+    let (mut empty, mut slashed) = (false, None);
+    for (key, _) in &mut members {
+        empty |= key.is_empty();
+        if slashed.is_none() && key.contains('/') {
+            slashed = Some(key);
+        }
+    }
+    if empty {
+        return Err("argument `context` keys must be non-empty".into());
+    }
+    if let Some(key) = slashed {
+        let mut quoted = Vec::new();
+        write_string(&mut quoted, &key);
+        let quoted = String::from_utf8_lossy(&quoted);
+        return Err(format!(
+            "argument `context` keys may not contain `/` (would shadow PTC-Lisp namespace): {quoted}"
+        ));
+    }
+    if members.deepest() > MAX_CONTEXT_DEPTH {
+        return Err(format!("argument `context` is nested deeper than {MAX_CONTEXT_DEPTH} levels"));
+    }
+    Ok(Some(value.text().into()))
+}
+
+fn output_schema(value: Option<Raw<'_>>) -> Result<Option<Arc<OutputSchema>>, String> {
+    let Some(value) = value else { return Ok(None) };
+    if value.kind() != Kind::Object {
+        return Err(format!("argument `output_schema` must be a JSON object, got {}", value.kind().name()));
+    }
+    let invalid = |detail: &str| format!("argument `output_schema` is invalid: {detail}");
+    if value.text().len() > MAX_SCHEMA_BYTES {
+        return Err(invalid(&format!("schema exceeds {MAX_SCHEMA_BYTES} bytes")));
+    }
+    OutputSchema::parse(value.text()).map(|schema| Some(Arc::new(schema))).map_err(|detail| invalid(&detail))
+}

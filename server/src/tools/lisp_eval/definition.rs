@@ -1,0 +1,111 @@
+//! How `lisp_eval` is listed.
+
+use super::EvalOptions;
+use crate::options::settings::Profile;
+use crate::protocol::json::{Object, object_text};
+use crate::tools::schemas::{self, error_branch, success_branch, union};
+use crate::tools::{Annotations, Definition, cards};
+
+/// The definition under these options.
+pub(super) fn definition(options: &EvalOptions) -> Definition {
+    let has_upstreams = options.catalog.is_some();
+    Definition {
+        name: "lisp_eval",
+        title: "PTC-Lisp eval",
+        description: cards::lisp_eval(options.shaper.profile, options.catalog.as_deref()),
+        input_schema: input_schema(has_upstreams),
+        output_schema: output_schema(options.shaper.profile, has_upstreams),
+        annotations: annotations(has_upstreams, options.read_only),
+        meta: Some(limits(options)),
+    }
+}
+
+/// The hints of an evaluating tool.
+pub(super) fn annotations(has_upstreams: bool, read_only: bool) -> Annotations {
+    match (has_upstreams, read_only) {
+        (false, _) => {
+            Annotations { read_only: true, destructive: false, idempotent: true, open_world: false }
+        }
+        (true, true) => {
+            Annotations { read_only: true, destructive: false, idempotent: false, open_world: true }
+        }
+        (true, false) => {
+            Annotations { read_only: false, destructive: true, idempotent: false, open_world: true }
+        }
+    }
+}
+
+fn input_schema(has_upstreams: bool) -> String {
+    let scope =
+        if has_upstreams { " It is held against the answer, not against what tools return." } else { "" };
+    object_text(|object| {
+        object.string("type", "object");
+        object.strings("required", ["program"]);
+        let mut properties = Object::new(object.key("properties"));
+        properties.raw(
+            "program",
+            r#"{"type":"string","description":"PTC-Lisp source; must contain more than whitespace."}"#,
+        );
+        properties.raw(
+            "context",
+            r#"{"type":"object","additionalProperties":true,"description":"Optional named JSON values, readable as data/<name>."}"#,
+        );
+        let mut schema = Object::new(properties.key("output_schema"));
+        schema.string("type", "object");
+        schema.string(
+            "description",
+            &format!(
+                "Optional JSON Schema the returned value must satisfy; the checked value comes back as `validated`. \
+                 Subset: string, integer, number, boolean, array+items, object+properties/required.{scope}"
+            ),
+        );
+        schema.end();
+        properties.end();
+    })
+}
+
+fn output_schema(profile: Profile, has_upstreams: bool) -> Option<String> {
+    match profile {
+        Profile::Slim => None,
+        Profile::Structured => Some(union([
+            success_branch(&["status"], |properties| {
+                schemas::result(properties);
+                schemas::validated(properties);
+                properties.raw("upstream_results", schemas::OBJECTS);
+                schemas::flags(properties, &["truncated", "output_truncated"]);
+            }),
+            error_branch(&["status", "reason", "message"], |properties| {
+                properties.raw("reason", schemas::STRING);
+                schemas::strings(properties, &["message", "feedback", "result"]);
+                schemas::flags(properties, &["truncated", "output_truncated", "feedback_truncated"]);
+                properties.raw("upstream_calls", schemas::FAILED_CALLS);
+            }),
+        ])),
+        Profile::Debug => Some(union([
+            success_branch(&["status", "prints", "feedback", "truncated"], |properties| {
+                schemas::result(properties);
+                schemas::validated(properties);
+                schemas::diagnostics(properties, has_upstreams);
+            }),
+            error_branch(&["status", "reason", "message", "feedback"], |properties| {
+                properties.raw("reason", &schemas::reason());
+                schemas::strings(properties, &["message", "result"]);
+                schemas::diagnostics(properties, has_upstreams);
+            }),
+        ])),
+    }
+}
+
+/// The caps of one call, for clients that plan ahead.
+fn limits(options: &EvalOptions) -> String {
+    object_text(|object| {
+        let mut limits = Object::new(object.key("limits"));
+        limits.integer("max_program_bytes", options.caps.max_program_bytes as u64);
+        limits.integer("max_context_bytes", options.caps.max_context_bytes as u64);
+        limits.integer("max_result_bytes", options.shaper.max_result_bytes as u64);
+        limits.integer("program_timeout_ms", options.limits.timeout.as_millis() as u64);
+        limits.integer("program_memory_limit_bytes", options.limits.memory_bytes);
+        limits.integer("program_step_limit", options.limits.steps);
+        limits.end();
+    })
+}

@@ -1,0 +1,91 @@
+//! Pieces of the output schemas that tools advertise.
+//!
+//! The root is an object; success and error are told apart by the constant `status`. Other members are allowed, so
+//! that a later version may add some.
+
+use super::shaping::ErrorReason;
+use crate::protocol::json::{Object, object_text, write_array};
+
+/// A string.
+pub const STRING: &str = r#"{"type":"string"}"#;
+/// Strings.
+pub const STRINGS: &str = r#"{"type":"array","items":{"type":"string"}}"#;
+/// Objects.
+pub const OBJECTS: &str = r#"{"type":"array","items":{"type":"object"}}"#;
+const BOOLEAN: &str = r#"{"type":"boolean"}"#;
+const COUNT: &str = r#"{"type":"integer","minimum":0}"#;
+
+/// Failed upstream calls as the structured profile shows them.
+pub const FAILED_CALLS: &str = r#"{"type":"array","items":{"type":"object","required":["server","tool","status"],"properties":{"server":{"type":"string"},"tool":{"type":"string"},"status":{"const":"error"},"reason":{"type":"string"}}}}"#;
+
+/// All upstream calls.
+const CALLS: &str = r#"{"type":"array","items":{"type":"object","required":["server","tool","status","duration_ms"],"properties":{"server":{"type":"string"},"tool":{"type":"string"},"status":{"enum":["ok","error"]},"duration_ms":{"type":"integer","minimum":0},"reason":{"enum":["upstream_unavailable","tool_error","upstream_error","auth_failed","rate_limited","timeout","response_too_large","cap_exhausted"]},"error":{"type":"string"},"result_bytes":{"type":["integer","null"],"minimum":0},"oversize":{"type":"boolean"},"auth":{"type":"object","required":["scheme","binding"],"properties":{"scheme":{"type":"string"},"binding":{"type":"string"}}},"http_status":{"type":"integer","minimum":100,"maximum":599}}}}"#;
+
+/// An object that is one of `branches`.
+pub fn union(branches: [String; 2]) -> String {
+    object_text(|object| {
+        object.string("type", "object");
+        write_array(object.key("oneOf"), branches, |out, branch| out.extend_from_slice(branch.as_bytes()));
+    })
+}
+
+/// The branch whose `status` is `ok`.
+pub fn success_branch(required: &[&str], properties: impl FnOnce(&mut Object<'_>)) -> String {
+    branch("ok", required, properties)
+}
+
+/// The branch whose `status` is `error`.
+pub fn error_branch(required: &[&str], properties: impl FnOnce(&mut Object<'_>)) -> String {
+    branch("error", required, properties)
+}
+
+fn branch(status: &str, required: &[&str], write: impl FnOnce(&mut Object<'_>)) -> String {
+    object_text(|object| {
+        object.string("type", "object");
+        object.strings("required", required.iter().copied());
+        let mut properties = Object::new(object.key("properties"));
+        properties.raw("status", &format!("{{\"const\":\"{status}\"}}"));
+        write(&mut properties);
+        properties.end();
+    })
+}
+
+/// Members that are booleans.
+pub fn flags(properties: &mut Object<'_>, names: &[&str]) {
+    names.iter().for_each(|name| properties.raw(name, BOOLEAN));
+}
+
+/// Members that are strings.
+pub fn strings(properties: &mut Object<'_>, names: &[&str]) {
+    names.iter().for_each(|name| properties.raw(name, STRING));
+}
+
+/// `result`
+pub fn result(properties: &mut Object<'_>) {
+    properties.raw("result", STRING);
+}
+
+/// The checked value, or what stands for it where it is too large.
+pub fn validated(properties: &mut Object<'_>) {
+    properties.raw("validated", "{}");
+    properties.raw("validated_preview", STRING);
+    properties.raw("validated_preview_truncated", BOOLEAN);
+    properties.raw("validated_bytes", COUNT);
+}
+
+/// What only the debug profile shows.
+pub fn diagnostics(properties: &mut Object<'_>, has_upstreams: bool) {
+    properties.raw("prints", STRINGS);
+    properties.raw("feedback", STRING);
+    flags(properties, &["truncated", "output_truncated", "prints_truncated", "feedback_truncated"]);
+    if has_upstreams {
+        properties.raw("upstream_calls", CALLS);
+        properties.raw("upstream_results", OBJECTS);
+        properties.raw("ptc_metrics", r#"{"type":["object","null"]}"#);
+    }
+}
+
+/// `reason`: one of all reasons.
+pub fn reason() -> String {
+    object_text(|object| object.strings("enum", ErrorReason::ALL.map(ErrorReason::name)))
+}

@@ -2,10 +2,10 @@
 
 use super::Ctx;
 use super::frame::Args;
-use crate::builtins::Native;
+use crate::builtins::{Native, combinators};
 use crate::error::{Error, Reason, Result};
 use crate::print;
-use crate::value::{CombinatorKind, Keyword, Map, Set, Value};
+use crate::value::{Keyword, Map, Set, Value};
 
 /// What became of a direct call.
 pub enum CallNow {
@@ -29,9 +29,7 @@ pub(super) fn call_now(ctx: &mut Ctx<'_>, callee: &Value, mut args: Args) -> Res
         Value::Keyword(keyword) => call_keyword(keyword, &args).map(CallNow::Done),
         Value::Map(map) => call_map(map, &args).map(CallNow::Done),
         Value::Set(set) => call_set(set, &args).map(CallNow::Done),
-        Value::Combinator(combinator) if combinator.kind == CombinatorKind::Constantly => {
-            Ok(CallNow::Done(combinator.parts[0].clone()))
-        }
+        Value::Combinator(combinator) => combinators::direct::call_now(ctx, combinator, args),
         _ => Ok(CallNow::NeedsFrame(args)),
     }
 }

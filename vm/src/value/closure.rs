@@ -75,6 +75,9 @@ pub enum CombinatorKind {
     Comp,
     Complement,
     Constantly,
+    /// Not a function but a sequence without end, to be taken from: the first part is the builtin (`iterate`,
+    /// `cycle`, `repeat` …), the others its arguments.
+    Endless,
     EveryPred,
     Fnil,
     Juxt,

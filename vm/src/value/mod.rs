@@ -197,7 +197,9 @@ impl Value {
     pub fn is_function(&self) -> bool {
         match self {
             Value::Builtin(_) | Value::Closure(_) => true,
-            Value::Combinator(combinator) => combinator.kind != CombinatorKind::Reduced,
+            Value::Combinator(combinator) => {
+                !matches!(combinator.kind, CombinatorKind::Reduced | CombinatorKind::Endless)
+            }
             _ => false,
         }
     }
@@ -224,6 +226,7 @@ impl Value {
             Value::Vector(_) => "list",
             Value::Map(_) => "map",
             Value::Set(_) => "set",
+            Value::Combinator(combinator) if combinator.kind == CombinatorKind::Endless => "endless sequence",
             _ if self.is_function() => "function",
             _ => "unknown",
         }

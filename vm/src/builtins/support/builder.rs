@@ -63,10 +63,9 @@ impl Builder {
     }
 
     fn append(&mut self, items: Vec<Value>) {
-        let items = Vector::from_vec(items);
         match &mut self.vector {
-            Some(vector) => vector.append(&items),
-            None => self.vector = Some(items),
+            Some(vector) => vector.append_vec(items),
+            None => self.vector = Some(Vector::from_vec(items)),
         }
     }
 

@@ -41,7 +41,10 @@ pub fn takes(ctx: &mut Ctx<'_>, function: &Value, argc: usize) -> Result<bool> {
             CombinatorKind::Constantly | CombinatorKind::EveryPred | CombinatorKind::SomeFn => {
                 return Ok(true);
             }
-            CombinatorKind::Transducer | CombinatorKind::Reduced => return Ok(false),
+            CombinatorKind::Endless | CombinatorKind::Reduced | CombinatorKind::Transducer => {
+                return Ok(false);
+            }
+            CombinatorKind::Comp if parts.is_empty() => return Ok(argc == 1),
             CombinatorKind::Comp => function = &parts[parts.len() - 1],
             CombinatorKind::Partial => {
                 function = &parts[0];

@@ -8,6 +8,7 @@
 //! | [`callee`] | calls by function, string key or path; the reading of paths |
 //! | [`check`] | what the positions of functions and collections accept |
 //! | [`table`] | a hash table by identity, for counting and grouping |
+//! | [`held`] | memory that a builtin holds besides values |
 //! | [`order`] | comparing where NaN is an error |
 //! | [`reduced`] | the wrapper with which a reducing function stops early |
 //! | `testing` | calling a builtin in a machine of its own, for tests |
@@ -18,6 +19,7 @@ pub mod callee;
 pub mod check;
 pub mod each;
 pub mod errors;
+pub mod held;
 pub mod order;
 pub mod reduced;
 pub mod sequence;
@@ -28,6 +30,7 @@ pub mod testing;
 pub use builder::Builder;
 pub use callee::{call, read_path};
 pub use each::{Each, Feed, Sink, each};
+pub use held::Held;
 pub use sequence::{cursor, elements};
 pub use table::Table;
 

@@ -332,6 +332,14 @@ impl Vector {
         }
     }
 
+    /// Appends `items` without cloning them. Callers [reserve](meter::reserve) first.
+    pub fn append_vec(&mut self, items: Vec<Value>) {
+        match self.grow(items.len()) {
+            Ok(trie) => trie.extend(items),
+            Err(flat) => Vector::change_flat(flat, |flat| flat.extend(items)),
+        }
+    }
+
     /// The elements, cloned one by one.
     #[inline]
     pub fn iter(&self) -> VectorIter {

@@ -1,0 +1,236 @@
+//! Calling what combinators made, with a frame for the functions inside.
+
+use crate::builtins::support::{Builder, callee, pulse};
+use crate::builtins::{Arities, Builtin, Native, transducers};
+use crate::error::{Error, Reason, Result};
+use crate::machine::{Args, CallNow, Ctx, Flow, Input, NativeFrame};
+use crate::print;
+use crate::value::{Combinator, CombinatorKind, Value};
+use std::mem::take;
+use std::rc::Rc;
+
+/// Calls the function that a combinator made.
+pub fn call(ctx: &mut Ctx<'_>, combinator: &Rc<Combinator>, mut args: Args) -> Result<Flow> {
+    let parts = &combinator.parts;
+    let state = match combinator.kind {
+        CombinatorKind::Constantly => return Ok(Flow::Return(parts[0].clone())),
+        CombinatorKind::Partial => {
+            let args = with_first(ctx, &parts[1..], args)?;
+            return Ok(Flow::TailCall(parts[0].clone(), args));
+        }
+        CombinatorKind::Fnil => {
+            fill(&parts[1..], &mut args);
+            return Ok(Flow::TailCall(parts[0].clone(), args));
+        }
+        CombinatorKind::Transducer => return Err(transducers::called()),
+        CombinatorKind::Endless | CombinatorKind::Reduced => {
+            let shown = print::readable_lossy(&Value::Combinator(combinator.clone()));
+            return Err(Error::new(Reason::NotCallable, format!("not callable: {shown}")));
+        }
+        CombinatorKind::Comp if parts.is_empty() => return identity(&mut args).map(Flow::Return),
+        CombinatorKind::Comp => State::Comp { left: parts.len(), args },
+        CombinatorKind::Complement => State::Complement { args },
+        CombinatorKind::Juxt => State::Juxt { args, out: Builder::with_capacity(parts.len())? },
+        CombinatorKind::EveryPred | CombinatorKind::SomeFn if args.is_empty() => {
+            let nothing =
+                if combinator.kind == CombinatorKind::EveryPred { Value::Bool(true) } else { Value::Nil };
+            return Ok(Flow::Return(nothing));
+        }
+        CombinatorKind::EveryPred => State::Quantify { some: false, at: 0, args },
+        CombinatorKind::SomeFn => State::Quantify { some: true, at: 0, args },
+    };
+    Ok(Flow::Push(Box::new(Call { combinator: combinator.clone(), state })))
+}
+
+/// `(comp)` called, or the value at the end of a `comp`.
+pub(super) fn identity(args: &mut Args) -> Result<Value> {
+    match &mut args[..] {
+        [only] => Ok(take(only)),
+        args => {
+            let text = format!("identity expects 1 argument(s), got {}", args.len());
+            Err(Error::new(Reason::ArityError, text))
+        }
+    }
+}
+
+/// The arguments of a `partial`, then those of the call. Charges for all of them.
+pub(super) fn with_first(ctx: &mut Ctx<'_>, first: &[Value], args: Args) -> Result<Args> {
+    let count = first.len() + args.len();
+    ctx.charge(count)?;
+    ctx.reserve(count * size_of::<Value>())?;
+    let mut all = Args::with_capacity(count);
+    all.extend(first.iter().cloned());
+    all.extend(args);
+    Ok(all)
+}
+
+/// Puts the defaults of a `fnil` in the place of nil arguments.
+pub(super) fn fill(defaults: &[Value], args: &mut Args) {
+    for (arg, default) in args.iter_mut().zip(defaults) {
+        if arg.is_nil() {
+            *arg = default.clone();
+        }
+    }
+}
+
+/// A combinator's function in the middle of its work.
+struct Call {
+    combinator: Rc<Combinator>,
+    state: State,
+}
+
+enum State {
+    /// So many functions are left, and the next one, which is the last of them, gets these arguments.
+    Comp { left: usize, args: Args },
+    /// The function has not been called yet.
+    Complement { args: Args },
+    /// All functions get the same arguments.
+    Juxt { args: Args, out: Builder },
+    /// Functions outer, arguments inner, up to the first truthy (or falsy) result.
+    Quantify { some: bool, at: usize, args: Args },
+}
+
+/// What to do next.
+enum Next {
+    Call(usize, Args),
+    TailCall(usize, Args),
+    Return(Value),
+}
+
+impl Call {
+    /// The next call, or the end.
+    fn next(&mut self, ctx: &mut Ctx<'_>) -> Result<Next> {
+        let count = self.combinator.parts.len();
+        Ok(match &mut self.state {
+            State::Comp { left: 1, args } => Next::TailCall(0, take(args)),
+            State::Comp { left, args } => {
+                *left -= 1;
+                Next::Call(*left, take(args))
+            }
+            State::Complement { args } => Next::Call(0, take(args)),
+            State::Juxt { args, out } if out.len() + 1 < count => {
+                ctx.charge(args.len())?;
+                Next::Call(out.len(), args.clone())
+            }
+            State::Juxt { args, out } if out.len() < count => Next::Call(out.len(), take(args)),
+            State::Juxt { out, .. } => Next::Return(out.take()),
+            State::Quantify { at, args, .. } => {
+                let (function, arg) = (*at / args.len(), *at % args.len());
+                *at += 1;
+                Next::Call(function, callee::one(args[arg].clone()))
+            }
+        })
+    }
+
+    /// Takes the result of a call; the value if that ends the work.
+    fn accept(&mut self, result: Value) -> Result<Option<Value>> {
+        match &mut self.state {
+            State::Comp { args, .. } => *args = callee::one(result),
+            State::Complement { .. } => return Ok(Some(Value::Bool(!result.is_truthy()))),
+            State::Juxt { out, .. } => out.push(result)?,
+            State::Quantify { some, at, args } => {
+                let ends = *at == self.combinator.parts.len() * args.len();
+                if ends || result.is_truthy() == *some {
+                    return Ok(Some(if *some { result } else { Value::Bool(result.is_truthy()) }));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl NativeFrame for Call {
+    fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
+        if let Input::Value(result) = input {
+            if let Some(value) = self.accept(result)? {
+                return Ok(Flow::Return(value));
+            }
+        }
+        loop {
+            let (index, args) = match self.next(ctx)? {
+                Next::Return(value) => return Ok(Flow::Return(value)),
+                Next::TailCall(index, args) => {
+                    return Ok(Flow::TailCall(self.combinator.parts[index].clone(), args));
+                }
+                Next::Call(index, args) => (index, args),
+            };
+            let function = &self.combinator.parts[index];
+            match ctx.call_now(function, args)? {
+                CallNow::Done(result) => {
+                    if let Some(value) = self.accept(result)? {
+                        return Ok(Flow::Return(value));
+                    }
+                }
+                CallNow::NeedsFrame(args) => return Ok(Flow::Call(function.clone(), args)),
+            }
+            if pulse(ctx)? {
+                return Ok(Flow::Yield);
+            }
+        }
+    }
+}
+
+/// `(trampoline f & args)`: calls the result without arguments as long as it is a function.
+struct Trampoline {
+    function: Value,
+    args: Args,
+}
+
+impl NativeFrame for Trampoline {
+    fn resume(&mut self, _: &mut Ctx<'_>, input: Input) -> Result<Flow> {
+        match input {
+            Input::Value(value) if !value.is_function() => Ok(Flow::Return(value)),
+            Input::Value(function) => Ok(Flow::Call(function, Args::new())),
+            Input::Start => Ok(Flow::Call(take(&mut self.function), take(&mut self.args))),
+        }
+    }
+}
+
+/// `(trampoline f & args)`
+pub(super) fn trampoline(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    let function = take(&mut args[0]);
+    let args = args[1..].iter_mut().map(take).collect();
+    Ok(Flow::Push(Box::new(Trampoline { function, args })))
+}
+
+/// What the result of `comparator` calls: `(p a b)`.
+pub(super) static COMPARING: Builtin = Builtin {
+    name: "comparator",
+    namespace: "",
+    aliases: &[],
+    arities: Arities::OneOf(&[3]),
+    signatures: &[],
+    doc: "",
+    section: "",
+    examples: &[],
+    native: Native::Frame(|_, args| {
+        let [predicate, a, b] = args else { unreachable!("three arguments have been checked") };
+        let (predicate, a, b) = (take(predicate), take(a), take(b));
+        Ok(Flow::Push(Box::new(Comparing { predicate, a, b, turned: false })))
+    }),
+};
+
+/// -1, 0 or 1, by asking the predicate about both orders.
+struct Comparing {
+    predicate: Value,
+    a: Value,
+    b: Value,
+    turned: bool,
+}
+
+impl NativeFrame for Comparing {
+    fn resume(&mut self, _: &mut Ctx<'_>, input: Input) -> Result<Flow> {
+        let (a, b) = (self.a.clone(), self.b.clone());
+        Ok(match input {
+            Input::Start => Flow::Call(self.predicate.clone(), callee::two(a, b)),
+            Input::Value(holds) if holds.is_truthy() => {
+                Flow::Return(Value::Int(if self.turned { 1 } else { -1 }))
+            }
+            Input::Value(_) if self.turned => Flow::Return(Value::Int(0)),
+            Input::Value(_) => {
+                self.turned = true;
+                Flow::Call(self.predicate.clone(), callee::two(b, a))
+            }
+        })
+    }
+}

@@ -1,6 +1,0 @@
-//! Combining collections: `conj`, `concat`, `into`, `zipmap` …
-
-use super::Builtin;
-
-/// The family's functions.
-pub static BUILTINS: &[Builtin] = &[];

@@ -1,0 +1,159 @@
+//! Adding elements: `conj`, `cons`, `into`, `concat`.
+
+use crate::builtins::support::{cursor, elements};
+use crate::builtins::transducers;
+use crate::error::{Error, Result};
+use crate::machine::{Ctx, Flow};
+use crate::print;
+use crate::value::{Map, Value, Vector};
+use std::mem::take;
+
+const SLOT: usize = size_of::<Value>();
+
+/// Adds one element to a collection of any kind; `None` when it is none, or when the element is no map entry.
+/// Charges a step.
+#[inline]
+pub(crate) fn conj_one(ctx: &mut Ctx<'_>, target: &mut Value, item: Value) -> Result<Option<()>> {
+    ctx.charge(1)?;
+    match target {
+        Value::Vector(vector) => vector.push(item),
+        Value::Set(set) => set.insert(item),
+        Value::Map(map) => match item {
+            Value::Vector(pair) if pair.len() == 2 => {
+                map.insert(pair.get(0).unwrap_or_default(), pair.get(1).unwrap_or_default());
+            }
+            Value::Map(more) => insert_all(ctx, map, &more)?,
+            Value::Nil => {}
+            _ => return Ok(None),
+        },
+        Value::Nil => *target = Value::vector([item]),
+        _ => return Ok(None),
+    }
+    Ok(Some(()))
+}
+
+fn insert_all(ctx: &mut Ctx<'_>, map: &mut Map, more: &Map) -> Result<()> {
+    if map.is_empty() {
+        *map = more.clone();
+        return Ok(());
+    }
+    for (key, value) in more.iter() {
+        ctx.charge(1)?;
+        ctx.reserve(0)?;
+        map.insert(key.clone(), value.clone());
+    }
+    Ok(())
+}
+
+/// `(conj)`, `(conj c & xs)`
+pub(super) fn conj(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let Some((target, items)) = args.split_first_mut() else { return Ok(Value::vector([])) };
+    if items.is_empty() {
+        return Ok(take(target));
+    }
+    let is_collection = matches!(target, Value::Nil | Value::Vector(_) | Value::Set(_) | Value::Map(_));
+    let fits = |item: &Value| match item {
+        Value::Vector(pair) => pair.len() == 2,
+        item => matches!(item, Value::Map(_) | Value::Nil),
+    };
+    if !is_collection || matches!(target, Value::Map(_)) && !items.iter().all(fits) {
+        return Err(Error::argument_types("conj", args));
+    }
+    let mut target = take(target);
+    for item in items {
+        ctx.reserve(SLOT)?;
+        conj_one(ctx, &mut target, take(item))?;
+    }
+    Ok(target)
+}
+
+/// `(cons x c)`
+pub(super) fn cons(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    if !args[1].is_seqable() {
+        return Err(Error::argument_types("cons", args));
+    }
+    let mut all = elements(ctx, take(&mut args[1]))?.unwrap_or_default();
+    all.push_front(take(&mut args[0]));
+    Ok(Value::Vector(all))
+}
+
+/// Appends with the cost of the shorter side, which is what the work is.
+pub(crate) fn append(ctx: &mut Ctx<'_>, all: &mut Vector, more: &Vector) -> Result<()> {
+    let work = all.len().min(more.len());
+    ctx.charge(work + 1)?;
+    ctx.reserve(work.saturating_mul(SLOT))?;
+    all.append(more);
+    Ok(())
+}
+
+/// `(concat & cs)`
+pub(super) fn concat(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    for (i, arg) in args.iter().enumerate() {
+        if !arg.is_seqable() {
+            return Err(Error::argument("concat", i + 1, "seqable", arg));
+        }
+    }
+    let mut all = Vector::new();
+    for arg in args {
+        let more = elements(ctx, take(arg))?.unwrap_or_default();
+        append(ctx, &mut all, &more)?;
+    }
+    Ok(Value::Vector(all))
+}
+
+/// `into: invalid map entry: V. …`; the doubled prefix is the text of the specification.
+#[cold]
+fn invalid_entry(item: &Value) -> Error {
+    Error::type_error(format!(
+        "type_error: into: invalid map entry: {}. Expected [key, value] vector.",
+        print::readable_lossy(item)
+    ))
+}
+
+/// Adds one element as `into` does.
+pub(crate) fn pour(ctx: &mut Ctx<'_>, target: &mut Value, item: Value) -> Result<()> {
+    let entry = if matches!(target, Value::Map(_)) { item.clone() } else { Value::Nil };
+    match conj_one(ctx, target, item)? {
+        Some(()) => Ok(()),
+        None => Err(invalid_entry(&entry)),
+    }
+}
+
+/// Whether `into` can add to this.
+pub(crate) fn is_target(value: &Value) -> bool {
+    matches!(value, Value::Vector(_) | Value::Set(_) | Value::Map(_))
+}
+
+/// `(into)`, `(into to)`, `(into to from)`, `(into to xf from)`
+pub(super) fn into(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    match args {
+        [] => return Ok(Flow::Return(Value::vector([]))),
+        [only] => return Ok(Flow::Return(take(only))),
+        [_, _] => {}
+        _ => return transducers::into(ctx, args),
+    }
+    if !args[1].is_seqable() {
+        return Err(Error::argument("into", 2, "seqable", &args[1]));
+    }
+    if !is_target(&args[0]) {
+        return Err(Error::argument_types("into", args));
+    }
+    let mut target = take(&mut args[0]);
+    match (&mut target, take(&mut args[1])) {
+        (Value::Vector(vector), from) => {
+            let more = elements(ctx, from)?.unwrap_or_default();
+            append(ctx, vector, &more)?;
+        }
+        (Value::Map(map), Value::Map(more)) => insert_all(ctx, map, &more)?,
+        (target, from) => {
+            let Some(mut items) = cursor(ctx, &from)? else {
+                return Err(Error::argument("into", 2, "seqable", &from));
+            };
+            while let Some(item) = items.advance() {
+                ctx.reserve(0)?;
+                pour(ctx, target, item)?;
+            }
+        }
+    }
+    Ok(Flow::Return(target))
+}

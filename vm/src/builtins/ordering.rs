@@ -1,6 +1,0 @@
-//! `sort`, `sort-by`, `reverse`
-
-use super::Builtin;
-
-/// The family's functions.
-pub static BUILTINS: &[Builtin] = &[];

@@ -1,0 +1,81 @@
+//! What `sort` accepts as a comparator, and what its answers mean (ruling 11).
+
+use crate::builtins::support::check;
+use crate::error::{Error, Result};
+use crate::machine::Ctx;
+use crate::print;
+use crate::value::Value;
+
+/// How two keys are compared.
+pub(super) enum Comparator {
+    /// By the order of values.
+    Natural { descending: bool },
+    /// By calls of a function.
+    Function {
+        /// The function.
+        function: Value,
+        /// What its order is on keys of one simple kind, when that is known: whether it is descending.
+        known: Option<bool>,
+    },
+}
+
+/// What one answer of a comparator says.
+pub(super) enum Verdict {
+    /// Whether the second key comes first.
+    SecondFirst(bool),
+    /// Not the first before the second; the question the other way round decides.
+    AskBack,
+}
+
+impl Comparator {
+    /// The comparator that a value stands for.
+    pub(super) fn of(ctx: &mut Ctx<'_>, name: &str, n: usize, value: Value) -> Result<Comparator> {
+        match &value {
+            Value::Keyword(keyword) => match keyword.name() {
+                "asc" => Ok(Comparator::Natural { descending: false }),
+                "desc" => Ok(Comparator::Natural { descending: true }),
+                _ => Err(invalid(&value)),
+            },
+            Value::Closure(_) if !check::takes(ctx, &value, 2)? => Err(invalid(&value)),
+            _ => {
+                check::callable(name, n, "callable", &value)?;
+                let known = match &value {
+                    Value::Builtin(builtin) => match builtin.name {
+                        "<" | "<=" | "compare" => Some(false),
+                        ">" | ">=" => Some(true),
+                        _ => None,
+                    },
+                    _ => None,
+                };
+                Ok(Comparator::Function { function: value, known })
+            }
+        }
+    }
+}
+
+/// What the answer to `(f a b)` says, where `a` is the earlier one: a boolean comparator is asked again the other
+/// way round when it says no, a numeric one answers by its sign.
+pub(super) fn verdict(name: &str, answer: &Value) -> Result<Verdict> {
+    Ok(match answer {
+        Value::Bool(true) => Verdict::SecondFirst(false),
+        Value::Bool(false) => Verdict::AskBack,
+        Value::Int(n) => Verdict::SecondFirst(*n > 0),
+        Value::Float(x) => Verdict::SecondFirst(*x > 0.0),
+        Value::BigInt(n) => Verdict::SecondFirst(n.get().sign() == num_bigint::Sign::Plus),
+        other => {
+            return Err(Error::type_error(format!(
+                "{name}: comparator must return a boolean or an integer, got {}",
+                other.kind_label()
+            )));
+        }
+    })
+}
+
+/// `invalid comparator: V. …`; the doubled prefix is the text of the specification.
+#[cold]
+fn invalid(value: &Value) -> Error {
+    Error::type_error(format!(
+        "type_error: invalid comparator: {}. Expected :asc, :desc, or a function of 2 arguments.",
+        print::readable_lossy(value)
+    ))
+}

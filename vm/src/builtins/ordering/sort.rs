@@ -1,0 +1,219 @@
+//! `sort` and `sort-by`: keys first, then a stable sort of them, then the items in that order.
+
+use super::comparator::{Comparator, Verdict, verdict};
+use super::merge::Merge;
+use super::natural;
+use crate::builtins::support::{Builder, Held, callee, check, elements, errors, pulse};
+use crate::error::{Error, Result};
+use crate::machine::{CallNow, Ctx, Flow, Input, NativeFrame};
+use crate::print;
+use crate::value::{Cursor, Value, Vector, compare};
+use std::cmp::Ordering;
+use std::mem::take;
+
+/// A sort under way.
+struct Sorting {
+    name: &'static str,
+    comparator: Comparator,
+    keys: Vec<Value>,
+    /// The items that the keys belong to; `None` when they are their own keys.
+    items: Option<Vector>,
+    merge: Merge,
+    /// The two keys that were asked for, when the question has been turned round.
+    asked_back: Option<(usize, usize)>,
+    _held: Held,
+}
+
+impl Sorting {
+    fn result(&mut self, order: &[u32]) -> Result<Value> {
+        let mut out = Builder::with_capacity(order.len())?;
+        for i in order {
+            let i = *i as usize;
+            out.push(match &self.items {
+                Some(items) => items.get(i).unwrap_or_default(),
+                None => take(&mut self.keys[i]),
+            })?;
+        }
+        Ok(out.take())
+    }
+
+    /// Takes an answer of the comparator. Whether the question has to be turned round.
+    fn answer(&mut self, answer: &Value) -> Result<bool> {
+        if self.asked_back.take().is_some() {
+            self.merge.answer(answer.is_truthy());
+            return Ok(false);
+        }
+        match verdict(self.name, answer)? {
+            Verdict::SecondFirst(second_first) => {
+                self.merge.answer(second_first);
+                Ok(false)
+            }
+            Verdict::AskBack => Ok(true),
+        }
+    }
+}
+
+impl NativeFrame for Sorting {
+    fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
+        let mut turn_round = match &input {
+            Input::Value(answer) => self.answer(answer)?,
+            Input::Start => false,
+        };
+        loop {
+            let Some((first, second)) = self.merge.question() else {
+                let order = self.merge.order().to_vec();
+                return self.result(&order).map(Flow::Return);
+            };
+            let function = match &self.comparator {
+                Comparator::Natural { descending } => {
+                    ctx.charge(1)?;
+                    let order = compare(&self.keys[first], &self.keys[second]);
+                    let second_first = if *descending { Ordering::Less } else { Ordering::Greater };
+                    self.merge.answer(order == second_first);
+                    if pulse(ctx)? {
+                        return Ok(Flow::Yield);
+                    }
+                    continue;
+                }
+                Comparator::Function { function, .. } => function,
+            };
+            let (a, b) = if turn_round { (second, first) } else { (first, second) };
+            if turn_round {
+                self.asked_back = Some((first, second));
+            }
+            let args = callee::two(self.keys[a].clone(), self.keys[b].clone());
+            match ctx.call_now(function, args)? {
+                CallNow::Done(answer) => turn_round = self.answer(&answer)?,
+                CallNow::NeedsFrame(args) => return Ok(Flow::Call(function.clone(), args)),
+            }
+            // Not between the two halves of a question: the answer to the first one is not kept.
+            if !turn_round && pulse(ctx)? {
+                return Ok(Flow::Yield);
+            }
+        }
+    }
+}
+
+/// Sorts `items` by `keys`, which are the items themselves when `items` is `None`.
+fn start(
+    ctx: &mut Ctx<'_>,
+    name: &'static str,
+    comparator: Comparator,
+    keys: Vec<Value>,
+    items: Option<Vector>,
+) -> Result<Flow> {
+    let known = match &comparator {
+        Comparator::Natural { descending } => Some(*descending),
+        Comparator::Function { known, .. } => *known,
+    };
+    let order = match known {
+        Some(descending) => natural::order(ctx, &keys, descending)?,
+        None => None,
+    };
+    let held = Held::new(keys.capacity() * size_of::<Value>())?;
+    let count = if order.is_some() { 0 } else { keys.len() };
+    let merge = Merge::new(count)?;
+    let mut sorting = Sorting { name, comparator, keys, items, merge, asked_back: None, _held: held };
+    match order {
+        Some(order) => sorting.result(&order).map(Flow::Return),
+        None => Ok(Flow::Push(Box::new(sorting))),
+    }
+}
+
+/// Copies the elements, to be sorted.
+fn keys_of(ctx: &mut Ctx<'_>, all: &Vector) -> Result<Vec<Value>> {
+    ctx.charge(all.len())?;
+    ctx.reserve(all.len().saturating_mul(2 * size_of::<Value>()))?;
+    Ok(all.to_vec())
+}
+
+/// `(sort c)`, `(sort cmp c)`
+pub(super) fn sort(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    let last = args.len() - 1;
+    let comparator = if last == 1 {
+        let comparator = Comparator::of(ctx, "sort", 1, args[0].clone())?;
+        match &args[1] {
+            Value::Set(_) => return Err(errors::no_sets("sort")),
+            Value::Map(_) => return Err(Error::argument_types("sort", args)),
+            _ => comparator,
+        }
+    } else {
+        Comparator::Natural { descending: false }
+    };
+    match &args[last] {
+        Value::Set(_) => return Err(errors::no_sets("sort")),
+        value if !value.is_seqable() => return Err(Error::argument("sort", last + 1, "seqable", value)),
+        _ => {}
+    }
+    let all = elements(ctx, take(&mut args[last]))?.unwrap_or_default();
+    let keys = keys_of(ctx, &all)?;
+    start(ctx, "sort", comparator, keys, None)
+}
+
+/// Collects the keys of the items, then sorts.
+struct Keys {
+    function: Value,
+    comparator: Option<Comparator>,
+    items: Cursor,
+    all: Vector,
+    keys: Builder,
+}
+
+impl NativeFrame for Keys {
+    fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
+        if let Input::Value(key) = input {
+            self.keys.push(key)?;
+        }
+        loop {
+            let Some(item) = self.items.advance() else {
+                let keys = self.keys.take_vector();
+                let keys = keys_of(ctx, &keys)?;
+                let comparator = self.comparator.take().unwrap_or(Comparator::Natural { descending: false });
+                return start(ctx, "sort-by", comparator, keys, Some(take(&mut self.all)));
+            };
+            match crate::builtins::support::call(ctx, &self.function, callee::one(item))? {
+                CallNow::Done(key) => self.keys.push(key)?,
+                CallNow::NeedsFrame(args) => return Ok(Flow::Call(self.function.clone(), args)),
+            }
+            if pulse(ctx)? {
+                return Ok(Flow::Yield);
+            }
+        }
+    }
+}
+
+/// `(sort-by k c)`, `(sort-by k cmp c)`
+pub(super) fn sort_by(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    if let [key @ (Value::Keyword(_) | Value::Str(_) | Value::Vector(_)), collection, comparator] = &*args {
+        let is_collection =
+            matches!(collection, Value::Vector(_) | Value::Map(_) | Value::Set(_) | Value::Nil);
+        if is_collection && comparator.is_function() {
+            return Err(Error::type_error(format!(
+                "sort-by expects (key, comparator, collection) but got (key, collection, comparator). Try: (sort-by {} > \
+                 collection)",
+                print::readable_lossy(key)
+            )));
+        }
+    }
+    if !check::is_key_function(&args[0]) {
+        return Err(Error::argument("sort-by", 1, "sort keyfn", &args[0]));
+    }
+    let last = args.len() - 1;
+    let comparator = if last == 2 {
+        Comparator::of(ctx, "sort-by", 2, args[1].clone())?
+    } else {
+        Comparator::Natural { descending: false }
+    };
+    if !args[last].is_seqable() {
+        return Err(Error::argument("sort-by", last + 1, "seqable", &args[last]));
+    }
+    let all = elements(ctx, take(&mut args[last]))?.unwrap_or_default();
+    let keys = Builder::with_capacity(all.len())?;
+    Ok(Flow::Push(Box::new(Keys {
+        function: take(&mut args[0]),
+        comparator: Some(comparator),
+        items: Cursor::Vector(all.clone().into_iter()),
+        all,
+        keys,
+    })))
+}

@@ -1,0 +1,302 @@
+//! A pipeline at work: elements go through the stages one after the other, and into the output.
+
+use super::stage::Stage;
+use crate::builtins::combine::adding::pour;
+use crate::builtins::support::reduced::{is_reduced, unreduced};
+use crate::builtins::support::{Builder, call, callee, check, cursor, pulse};
+use crate::builtins::transform::mapping::{replacement, spliced};
+use crate::error::{Error, Result};
+use crate::machine::{Args, CallNow, Ctx, Flow, Input, NativeFrame};
+use crate::value::{Cursor, Value, Vector, identical};
+use std::mem::take;
+use std::ops::ControlFlow;
+
+/// What the elements that come out go into.
+pub(super) enum Output {
+    /// A vector.
+    Vector(Builder),
+    /// A collection, as by `into`.
+    Into(Value),
+    /// A fold; `None` as long as the initial value has to be asked for.
+    Fold { function: Value, acc: Option<Value> },
+}
+
+/// A run of a pipeline.
+pub(super) struct Pipeline {
+    stages: Vec<Stage>,
+    /// What is still to come: elements that enter at a stage, innermost last.
+    sources: Vec<(usize, Cursor)>,
+    /// The element under way and the stage it is about to enter. Kept while the stage's function runs.
+    current: Option<(usize, Value)>,
+    /// Stages before this one take no more elements, and hold nothing that is still wanted.
+    live: usize,
+    output: Output,
+}
+
+/// A call that a stage or the output needs.
+struct Request {
+    function: Value,
+    args: Args,
+}
+
+impl Pipeline {
+    pub(super) fn new(stages: Vec<Stage>, items: Cursor, output: Output) -> Pipeline {
+        Pipeline { stages, sources: vec![(0, items)], current: None, live: 0, output }
+    }
+
+    /// The next element to work on: from the sources, then what stages hold back.
+    fn next(&mut self) -> Option<(usize, Value)> {
+        while let Some((stage, items)) = self.sources.last_mut() {
+            if let Some(item) = items.advance() {
+                return Some((*stage, item));
+            }
+            self.sources.pop();
+        }
+        while let Some(stage) = self.stages.get_mut(self.live) {
+            self.live += 1;
+            if let Some(rest) = stage.flush() {
+                return Some((self.live, rest));
+            }
+        }
+        None
+    }
+
+    /// No more elements before or in stage `at`.
+    fn stop(&mut self, at: usize) {
+        self.live = self.live.max(at + 1);
+        self.sources.retain(|(stage, _)| *stage > at);
+    }
+
+    /// The call that must be made before `item` can pass stage `at`.
+    fn request(&mut self, at: usize, item: &Value) -> Option<Request> {
+        let one =
+            |function: &Value| Some(Request { function: function.clone(), args: callee::one(item.clone()) });
+        match self.stages.get_mut(at) {
+            None => match &mut self.output {
+                Output::Fold { function, acc } => {
+                    let args = callee::two(acc.take().unwrap_or_default(), item.clone());
+                    Some(Request { function: function.clone(), args })
+                }
+                _ => None,
+            },
+            Some(
+                Stage::Map(function)
+                | Stage::Mapcat(function)
+                | Stage::Keep(function)
+                | Stage::TakeWhile(function)
+                | Stage::DropWhile(Some(function))
+                | Stage::Filter { predicate: function, .. }
+                | Stage::PartitionBy { function, .. }
+                | Stage::HaltWhen { predicate: function, .. },
+            ) => one(function),
+            Some(Stage::MapIndexed(function, index) | Stage::KeepIndexed(function, index)) => {
+                let args = callee::two(Value::Int(*index), item.clone());
+                *index += 1;
+                Some(Request { function: function.clone(), args })
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// Lets `item` through stage `at`, given the answer of its call. `Break` ends the run at once.
+    fn pass(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        at: usize,
+        item: Value,
+        answer: Value,
+    ) -> Result<ControlFlow<Flow>> {
+        let next = at + 1;
+        let Some(stage) = self.stages.get_mut(at) else {
+            match &mut self.output {
+                Output::Vector(out) => out.push(item)?,
+                Output::Into(target) => pour(ctx, target, item)?,
+                Output::Fold { acc, .. } if is_reduced(&answer) => {
+                    *acc = Some(unreduced(answer));
+                    self.stop(at);
+                }
+                Output::Fold { acc, .. } => *acc = Some(answer),
+            }
+            return Ok(ControlFlow::Continue(()));
+        };
+        let out = match stage {
+            Stage::Map(_) | Stage::MapIndexed(..) => Some(answer),
+            Stage::Mapcat(function) => {
+                let by_keyword = matches!(function, Value::Keyword(_));
+                match spliced(ctx, answer, by_keyword)? {
+                    ControlFlow::Continue(items) => {
+                        self.splice(ctx, next, items)?;
+                        None
+                    }
+                    ControlFlow::Break(one) => Some(one),
+                }
+            }
+            Stage::Cat => {
+                let Some(items) = cursor(ctx, &item)? else {
+                    return Err(Error::argument("cat", 1, "seqable", &item));
+                };
+                self.splice(ctx, next, items)?;
+                None
+            }
+            Stage::Filter { truthy, .. } => (answer.is_truthy() == *truthy).then_some(item),
+            Stage::Keep(_) | Stage::KeepIndexed(..) => (!answer.is_nil()).then_some(answer),
+            Stage::Replace(table) => Some(replacement(ctx, table, item)?),
+            Stage::Take(left) => {
+                let wanted = *left > 0;
+                *left = left.saturating_sub(1);
+                if *left == 0 {
+                    self.stop(at);
+                }
+                wanted.then_some(item)
+            }
+            Stage::TakeWhile(_) if answer.is_truthy() => Some(item),
+            Stage::TakeWhile(_) => {
+                self.stop(at);
+                None
+            }
+            Stage::Drop(0) => Some(item),
+            Stage::Drop(left) => {
+                *left -= 1;
+                None
+            }
+            Stage::DropWhile(Some(_)) if answer.is_truthy() => None,
+            Stage::DropWhile(predicate) => {
+                *predicate = None;
+                Some(item)
+            }
+            Stage::TakeNth { step, skip: skip @ 0 } => {
+                *skip = *step - 1;
+                Some(item)
+            }
+            Stage::TakeNth { skip, .. } => {
+                *skip -= 1;
+                None
+            }
+            Stage::Distinct(seen) => seen.entry(item.clone(), || ())?.1.then_some(item),
+            Stage::Dedupe(last) => {
+                let repeats = last.as_ref().is_some_and(|last| identical(last, &item));
+                if !repeats {
+                    *last = Some(item.clone());
+                }
+                (!repeats).then_some(item)
+            }
+            Stage::Interpose { started: false, .. } => {
+                *stage = match std::mem::replace(stage, Stage::Cat) {
+                    Stage::Interpose { separator, .. } => Stage::Interpose { separator, started: true },
+                    other => other,
+                };
+                Some(item)
+            }
+            Stage::Interpose { separator, .. } => {
+                let both: Vector = [separator.clone(), item].into_iter().collect();
+                self.splice(ctx, next, Cursor::Vector(both.into_iter()))?;
+                None
+            }
+            Stage::PartitionAll(n, run) => {
+                run.push(item)?;
+                (run.len() == *n).then(|| run.take())
+            }
+            Stage::PartitionBy { key, run, .. } => {
+                let changed = key.as_ref().is_some_and(|last| !identical(last, &answer));
+                let done = if changed { Some(run.take()) } else { None };
+                if key.is_none() || changed {
+                    *key = Some(answer);
+                }
+                run.push(item)?;
+                done
+            }
+            Stage::HaltWhen { .. } if !answer.is_truthy() => Some(item),
+            Stage::HaltWhen { result, .. } => {
+                let result = take(result);
+                return Ok(ControlFlow::Break(self.halt(result, item)));
+            }
+        };
+        if let Some(out) = out {
+            self.current = Some((next, out));
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Elements that enter at stage `at` before everything else.
+    fn splice(&mut self, ctx: &mut Ctx<'_>, at: usize, items: Cursor) -> Result<()> {
+        if items.remaining() > 0 {
+            ctx.reserve((self.sources.len() + 1) * size_of::<(usize, Cursor)>())?;
+            self.sources.push((at, items));
+        }
+        Ok(())
+    }
+
+    /// `halt-when` has found its element: it is the result, or `(result acc element)` is.
+    fn halt(&mut self, result: Value, item: Value) -> Flow {
+        if result.is_nil() {
+            return Flow::Return(item);
+        }
+        let acc = match &mut self.output {
+            Output::Vector(out) => out.take(),
+            Output::Into(target) => take(target),
+            Output::Fold { acc, .. } => acc.take().unwrap_or_default(),
+        };
+        Flow::TailCall(result, callee::two(acc, item))
+    }
+
+    /// The value, once there are no more elements. A fold's function is called once more with its result, as
+    /// Clojure does, if it takes one argument.
+    fn finish(&mut self, ctx: &mut Ctx<'_>) -> Result<Flow> {
+        Ok(match &mut self.output {
+            Output::Vector(out) => Flow::Return(out.take()),
+            Output::Into(target) => Flow::Return(take(target)),
+            Output::Fold { function, acc } => {
+                let acc = acc.take().unwrap_or_default();
+                if check::takes(ctx, function, 1)? {
+                    Flow::TailCall(take(function), callee::one(acc))
+                } else {
+                    Flow::Return(acc)
+                }
+            }
+        })
+    }
+}
+
+impl NativeFrame for Pipeline {
+    fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
+        let mut answer = match (input, &mut self.output) {
+            (Input::Start, Output::Fold { function, acc: None }) if self.current.is_none() => {
+                return Ok(Flow::Call(function.clone(), Args::new()));
+            }
+            (Input::Value(initial), Output::Fold { acc: acc @ None, .. }) if self.current.is_none() => {
+                *acc = Some(initial);
+                None
+            }
+            (Input::Start, _) => None,
+            (Input::Value(answer), _) => Some(answer),
+        };
+        loop {
+            let (at, item) = match self.current.take().or_else(|| self.next()) {
+                Some(work) => work,
+                None => return self.finish(ctx),
+            };
+            let answer = match answer.take() {
+                Some(answer) => answer,
+                None => match self.request(at, &item) {
+                    None => {
+                        ctx.charge(1)?;
+                        Value::Nil
+                    }
+                    Some(Request { function, args }) => match call(ctx, &function, args)? {
+                        CallNow::Done(answer) => answer,
+                        CallNow::NeedsFrame(args) => {
+                            self.current = Some((at, item));
+                            return Ok(Flow::Call(function, args));
+                        }
+                    },
+                },
+            };
+            if let ControlFlow::Break(flow) = self.pass(ctx, at, item, answer)? {
+                return Ok(flow);
+            }
+            if pulse(ctx)? {
+                return Ok(Flow::Yield);
+            }
+        }
+    }
+}

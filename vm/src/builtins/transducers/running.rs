@@ -1,0 +1,114 @@
+//! What puts transducers to work.
+
+use super::pipeline::{Output, Pipeline};
+use super::stage::stages;
+use crate::builtins::combine::adding::is_target;
+use crate::builtins::support::{Builder, check, elements};
+use crate::error::{Error, Result};
+use crate::machine::{Ctx, Flow};
+use crate::value::{Combinator, CombinatorKind, Value};
+use std::mem::take;
+
+fn run(stages: Vec<super::stage::Stage>, items: crate::value::Cursor, output: Output) -> Flow {
+    Flow::Push(Box::new(Pipeline::new(stages, items, output)))
+}
+
+/// `(transduce xf f c)`, `(transduce xf f init c)`
+pub(super) fn transduce(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    let stages = stages(ctx, "transduce", 1, &args[0])?;
+    check::callable("transduce", 2, "callable", &args[1])?;
+    let last = args.len() - 1;
+    let items = check::seqable(ctx, "transduce", last + 1, &args[last])?;
+    let acc = (last == 3).then(|| take(&mut args[2]));
+    Ok(run(stages, items, Output::Fold { function: take(&mut args[1]), acc }))
+}
+
+/// `(into to xf from)`
+pub(crate) fn into(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    let stages = stages(ctx, "into", 2, &args[1])?;
+    let items = check::seqable(ctx, "into", 3, &args[2])?;
+    if !is_target(&args[0]) {
+        return Err(Error::argument_types("into", args));
+    }
+    Ok(run(stages, items, Output::Into(take(&mut args[0]))))
+}
+
+/// `(sequence c)`, `(sequence xf c)`
+pub(super) fn sequence(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    if let [collection] = args {
+        if !collection.is_seqable() {
+            return Err(Error::argument("sequence", 1, "seqable", collection));
+        }
+        let all = elements(ctx, take(collection))?.unwrap_or_default();
+        return Ok(Flow::Return(Value::Vector(all)));
+    }
+    let stages = stages(ctx, "sequence", 1, &args[0])?;
+    let items = check::seqable(ctx, "sequence", 2, &args[1])?;
+    Ok(run(stages, items, Output::Vector(Builder::new())))
+}
+
+/// `(eduction xf & xfs c)`
+pub(super) fn eduction(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    let last = args.len() - 1;
+    let mut all = Vec::new();
+    for (i, transducer) in args[..last].iter().enumerate() {
+        all.append(&mut stages(ctx, "eduction", i + 1, transducer)?);
+    }
+    let items = check::seqable(ctx, "eduction", last + 1, &args[last])?;
+    Ok(run(all, items, Output::Vector(Builder::new())))
+}
+
+/// `(halt-when p)`, `(halt-when p result)`
+pub(super) fn halt_when(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    for (i, function) in args.iter().enumerate() {
+        if !(i == 1 && function.is_nil()) {
+            check::callable("halt-when", i + 1, "callable", function)?;
+        }
+    }
+    super::transducer("halt-when", args)
+}
+
+/// The error of a transducer that is called like a function.
+#[cold]
+pub(crate) fn called() -> Error {
+    Error::type_error(
+        "a transducer such as (map f) is not called: give it to into, transduce, sequence or eduction, for instance \
+         (into [] (map f) c)",
+    )
+}
+
+/// `(cat rf)`
+pub(super) fn cat(_: &mut Ctx<'_>, _: &mut [Value]) -> Result<Value> {
+    Err(called())
+}
+
+/// `(completing f)`, `(completing f cf)`
+pub(super) fn completing(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    for (i, function) in args.iter().enumerate() {
+        check::callable("completing", i + 1, "callable", function)?;
+    }
+    let function = take(&mut args[0]);
+    let finish = args.get_mut(1).map(take).unwrap_or_default();
+    let parts = vec![Value::Builtin(&COMPLETING), function, finish];
+    Ok(Value::Combinator(Combinator::new(CombinatorKind::Partial, parts)))
+}
+
+/// What the result of `completing` calls: `(f cf)`, `(f cf acc)`, `(f cf acc x)`.
+static COMPLETING: crate::builtins::Builtin = crate::builtins::Builtin {
+    name: "completing",
+    namespace: "",
+    aliases: &[],
+    arities: crate::builtins::Arities::OneOf(&[2, 3, 4]),
+    signatures: &[],
+    doc: "",
+    section: "",
+    examples: &[],
+    native: crate::builtins::Native::Frame(|_, args| {
+        let function = take(&mut args[0]);
+        Ok(match args.len() {
+            3 if args[1].is_nil() => Flow::Return(take(&mut args[2])),
+            3 => Flow::TailCall(take(&mut args[1]), args[2..].iter_mut().map(take).collect()),
+            _ => Flow::TailCall(function, args[2..].iter_mut().map(take).collect()),
+        })
+    }),
+};

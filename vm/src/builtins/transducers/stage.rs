@@ -1,0 +1,132 @@
+//! The stages that a transducer consists of.
+
+use crate::builtins::support::{Builder, Table};
+use crate::error::{Error, Result};
+use crate::machine::Ctx;
+use crate::value::{Combinator, CombinatorKind, Value};
+
+/// One step of a pipeline, with what it remembers from element to element.
+pub(super) enum Stage {
+    Map(Value),
+    MapIndexed(Value, i64),
+    Mapcat(Value),
+    Cat,
+    Filter {
+        predicate: Value,
+        truthy: bool,
+    },
+    Keep(Value),
+    KeepIndexed(Value, i64),
+    Replace(Value),
+    /// How many are still to come.
+    Take(usize),
+    TakeWhile(Value),
+    /// How many are still to go.
+    Drop(usize),
+    /// `None` once the first element has been let through.
+    DropWhile(Option<Value>),
+    TakeNth {
+        step: usize,
+        /// Elements to skip before the next one.
+        skip: usize,
+    },
+    Distinct(Table<()>),
+    Dedupe(Option<Value>),
+    Interpose {
+        separator: Value,
+        started: bool,
+    },
+    PartitionAll(usize, Builder),
+    PartitionBy {
+        function: Value,
+        key: Option<Value>,
+        run: Builder,
+    },
+    HaltWhen {
+        predicate: Value,
+        result: Value,
+    },
+}
+
+impl Stage {
+    /// The stage of `(name args…)`; arguments have been checked when the transducer was made.
+    fn of(name: &str, args: &[Value]) -> Option<Stage> {
+        let first = || args.first().cloned().unwrap_or_default();
+        let count = || args.first().and_then(crate::builtins::subset::counting::count).unwrap_or(0);
+        Some(match name {
+            "map" => Stage::Map(first()),
+            "map-indexed" => Stage::MapIndexed(first(), 0),
+            "mapcat" => Stage::Mapcat(first()),
+            "cat" => Stage::Cat,
+            "filter" => Stage::Filter { predicate: first(), truthy: true },
+            "remove" => Stage::Filter { predicate: first(), truthy: false },
+            "keep" => Stage::Keep(first()),
+            "keep-indexed" => Stage::KeepIndexed(first(), 0),
+            "replace" => Stage::Replace(first()),
+            "take" => Stage::Take(count()),
+            "take-while" => Stage::TakeWhile(first()),
+            "drop" => Stage::Drop(count()),
+            "drop-while" => Stage::DropWhile(Some(first())),
+            "take-nth" => Stage::TakeNth { step: count(), skip: 0 },
+            "distinct" => Stage::Distinct(Table::default()),
+            "dedupe" => Stage::Dedupe(None),
+            "interpose" => Stage::Interpose { separator: first(), started: false },
+            "partition-all" => Stage::PartitionAll(count(), Builder::new()),
+            "partition-by" => Stage::PartitionBy { function: first(), key: None, run: Builder::new() },
+            "halt-when" => {
+                Stage::HaltWhen { predicate: first(), result: args.get(1).cloned().unwrap_or_default() }
+            }
+            _ => return None,
+        })
+    }
+
+    /// What a stage that gathers elements still holds when there are no more.
+    pub(super) fn flush(&mut self) -> Option<Value> {
+        match self {
+            Stage::PartitionAll(_, run) | Stage::PartitionBy { run, .. } if !run.is_empty() => {
+                Some(run.take())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The stages of a transducer: one of ours, or a `comp` of them at any depth. `n` is the position of the argument
+/// in a call of `name`, for the error.
+pub(super) fn stages(ctx: &mut Ctx<'_>, name: &str, n: usize, transducer: &Value) -> Result<Vec<Stage>> {
+    let mut stages = Vec::new();
+    let mut open = vec![transducer.clone()];
+    while let Some(part) = open.pop() {
+        ctx.charge(1)?;
+        ctx.reserve((stages.len() + open.len()) * size_of::<Stage>())?;
+        let found = match &part {
+            Value::Builtin(builtin) if builtin.name == "identity" => continue,
+            Value::Builtin(builtin) if builtin.name == "cat" => Some(Stage::Cat),
+            Value::Combinator(combinator) => match (combinator.kind, &combinator.parts[..]) {
+                (CombinatorKind::Comp, parts) => {
+                    open.extend(parts.iter().rev().cloned());
+                    continue;
+                }
+                (CombinatorKind::Transducer, [Value::Builtin(builtin), args @ ..]) => {
+                    Stage::of(builtin.name, args)
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        match found {
+            Some(stage) => stages.push(stage),
+            None => return Err(Error::argument(name, n, "transducer", &part)),
+        }
+    }
+    Ok(stages)
+}
+
+/// The transducer of the function `name` over its arguments so far.
+pub(super) fn transducer(name: &str, args: &mut [Value]) -> Value {
+    let builtin = crate::builtins::registry().find(name).expect("the function itself");
+    let mut parts = Vec::with_capacity(args.len() + 1);
+    parts.push(Value::Builtin(builtin));
+    parts.extend(args.iter_mut().map(std::mem::take));
+    Value::Combinator(Combinator::new(CombinatorKind::Transducer, parts))
+}

@@ -14,6 +14,7 @@ mod client;
 mod connect;
 mod error;
 mod exchange;
+mod get;
 mod pool;
 mod stream;
 mod target;

@@ -1,0 +1,40 @@
+//! What OpenAPI upstreams ask of HTTP, answered by the client.
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use http::Method;
+
+use super::{Client, HttpError, Limits, Request, Target};
+use crate::openapi::{GetFault, GetRequest, HttpAnswer, HttpGet};
+
+impl HttpGet for Client {
+    fn get<'a>(&'a self, request: GetRequest<'a>) -> BoxFuture<'a, Result<HttpAnswer, GetFault>> {
+        async move {
+            let limits = Limits {
+                connect: request.connect_timeout,
+                first_byte: None,
+                total: request.timeout,
+                deadline: request.deadline,
+                max_bytes: request.max_bytes,
+            };
+            let message = Request {
+                method: Method::GET,
+                target: Target::new(request.url).map_err(fault)?,
+                headers: request.headers.into_iter().collect(),
+                body: bytes::Bytes::new(),
+            };
+            let response = self.send(message, &limits).await.map_err(fault)?;
+            let status = response.status.as_u16();
+            let body = response.body.collect().await.map_err(fault)?;
+            Ok(HttpAnswer { status, body })
+        }
+        .boxed()
+    }
+}
+
+fn fault(error: HttpError) -> GetFault {
+    match error {
+        HttpError::TooLarge { received, .. } => GetFault::TooLarge { received },
+        other => GetFault::Failed(other.into_fault()),
+    }
+}

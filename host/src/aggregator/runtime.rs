@@ -75,7 +75,7 @@ pub struct Aggregator {
     /// What tool descriptions show: as it was at the start in frozen mode.
     advertised: Catalog,
     mode: SnapshotMode,
-    pub(super) redactor: Arc<Redactor>,
+    pub(super) redactor: Redactor,
     pub(super) limits: AggregatorLimits,
 }
 
@@ -88,7 +88,7 @@ impl Aggregator {
         config: UpstreamsConfig,
         mode: SnapshotMode,
         limits: AggregatorLimits,
-        redactor: Arc<Redactor>,
+        redactor: Redactor,
         owner: Handle,
     ) -> Result<Arc<Aggregator>, StartError> {
         config.register_secrets(&redactor);
@@ -156,7 +156,7 @@ impl Aggregator {
     }
 
     /// The redactor that knows the secrets of the configuration.
-    pub fn redactor(&self) -> &Arc<Redactor> {
+    pub fn redactor(&self) -> &Redactor {
         &self.redactor
     }
 

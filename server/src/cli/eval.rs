@@ -84,11 +84,16 @@ pub fn run(args: EvalArgs) -> ExitCode {
             Ok(engine) => engine,
             Err(error) => return report::fault(&error.to_string()),
         };
-        let template = match args.limits.request().await {
-            Ok(template) => template,
+        let (template, upstreams) = match args.limits.request().await {
+            Ok(opened) => opened,
             Err(error) => return report::fault(&error),
         };
-        if args.jsonl { lines(&engine, &template).await } else { single(&engine, template, args).await }
+        let exit =
+            if args.jsonl { lines(&engine, &template).await } else { single(&engine, template, args).await };
+        if let Some(upstreams) = upstreams {
+            upstreams.shutdown().await;
+        }
+        exit
     })
 }
 

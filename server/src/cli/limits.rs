@@ -1,8 +1,12 @@
 //! Flags that every sub-command which runs programs has: limits and upstreams.
 
+use super::upstreams;
 use clap::Args;
-use ptc_host::engine::{EvalRequest, Limits};
+use ptc_host::aggregator::{Aggregator, AggregatorLimits, SnapshotMode};
+use ptc_host::config::{ConfigLocation, NamedBy, REPL_VARIABLE};
+use ptc_host::engine::{EvalRequest, HostCalls, Limits};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What programs may use up, and the servers that they reach.
@@ -26,9 +30,17 @@ pub struct LimitArgs {
 }
 
 impl LimitArgs {
-    /// The limits that these flags ask for.
-    pub fn limits(&self) -> Limits {
-        let mut limits = if self.upstreams_config.is_some() { Limits::aggregator() } else { Limits::plain() };
+    /// The upstreams file: the flag, else the variable of one-shot evaluation and the REPL (upstreams.md 2.2).
+    fn location(&self) -> Option<ConfigLocation> {
+        if let Some(path) = &self.upstreams_config {
+            return Some(ConfigLocation { path: path.clone(), named_by: NamedBy::Flag });
+        }
+        let path = std::env::var_os(REPL_VARIABLE).filter(|path| !path.is_empty())?;
+        Some(ConfigLocation { path: path.into(), named_by: NamedBy::Variable(REPL_VARIABLE) })
+    }
+
+    fn limits(&self, upstreams: bool) -> Limits {
+        let mut limits = if upstreams { Limits::aggregator() } else { Limits::plain() };
         if let Some(ms) = self.program_timeout_ms {
             limits.timeout = Duration::from_millis(ms);
             limits.steps = Limits::steps_for(limits.timeout);
@@ -42,13 +54,17 @@ impl LimitArgs {
         limits
     }
 
-    /// A request with these limits and, if they are configured, the upstreams.
+    /// A request with these limits and, if they are configured, the upstreams, started at their first use. The
+    /// aggregator is to be shut down at the end.
     ///
     /// # Errors
     /// A sentence for the operator when the upstreams cannot be configured.
-    pub async fn request(&self) -> Result<EvalRequest, String> {
+    pub async fn request(&self) -> Result<(EvalRequest, Option<Arc<Aggregator>>), String> {
+        let aggregator =
+            upstreams::open(self.location(), SnapshotMode::Live, AggregatorLimits::default()).await?;
         let mut request = EvalRequest::new("");
-        request.limits = self.limits();
-        Ok(request)
+        request.limits = self.limits(aggregator.is_some());
+        request.upstreams = aggregator.clone().map(|aggregator| Arc::new(aggregator) as Arc<dyn HostCalls>);
+        Ok((request, aggregator))
     }
 }

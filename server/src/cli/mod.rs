@@ -2,10 +2,13 @@
 //!
 //! Exit codes: 0 all went well, 1 the work could not be done, 2 the command line is wrong.
 
+pub mod check;
+pub mod demo;
 pub mod eval;
 pub mod limits;
 pub mod report;
 pub mod start;
+pub mod upstreams;
 
 mod version;
 
@@ -30,8 +33,15 @@ enum Command {
     Start(start::StartArgs),
     /// Evaluate a program from the command line, a file, standard input or JSON Lines
     Eval(eval::EvalArgs),
+    /// Check the upstreams file: read, resolve, connect, list
+    Check(check::CheckArgs),
+    /// Show what the product does, on embedded servers and data
+    Demo,
     /// Print the version
     Version,
+    /// Be one of the demo's upstream servers
+    #[command(hide = true)]
+    DemoUpstream(demo::UpstreamArgs),
 }
 
 /// Runs the command line of this process.
@@ -49,6 +59,9 @@ pub fn main() -> ExitCode {
     match cli.command {
         Command::Start(args) => start::run(&args),
         Command::Eval(args) => eval::run(args),
+        Command::Check(args) => check::run(args),
+        Command::Demo => demo::run(),
+        Command::DemoUpstream(args) => demo::run_upstream(&args),
         Command::Version => version::run(),
     }
 }

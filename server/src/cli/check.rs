@@ -1,0 +1,123 @@
+//! `ptc check`: reads, resolves, connects, lists; says what works and what does not. Never shows a secret.
+
+use super::{report, upstreams};
+use clap::Args;
+use ptc_host::aggregator::{Aggregator, AggregatorLimits, SnapshotMode};
+use ptc_host::config::{ProcessEnv, SERVER_VARIABLE, locate};
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use tokio::time::Instant;
+
+/// Arguments of `ptc check`.
+#[derive(Args, Debug)]
+pub struct CheckArgs {
+    /// Upstreams file [default: as `ptc start` finds it]
+    #[arg(long, value_name = "FILE")]
+    upstreams_config: Option<PathBuf>,
+
+    /// Print JSON for programs instead of a table for people
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was found out about one upstream.
+#[derive(Serialize)]
+struct Finding {
+    name: String,
+    transport: &'static str,
+    ok: bool,
+    required: bool,
+    connect_ms: u64,
+    tools: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+/// Runs the sub-command.
+pub fn run(args: CheckArgs) -> ExitCode {
+    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(check(args)),
+        Err(error) => report::fault(&format!("cannot start the event loop: {error}")),
+    }
+}
+
+async fn check(args: CheckArgs) -> ExitCode {
+    let location = locate(args.upstreams_config.as_deref(), Some(SERVER_VARIABLE), &ProcessEnv::current());
+    let aggregator = match upstreams::open(location, SnapshotMode::Live, AggregatorLimits::default()).await {
+        Ok(Some(aggregator)) => aggregator,
+        Ok(None) => {
+            let text = "no upstreams are configured: name a file with --upstreams-config";
+            return report::fault(text);
+        }
+        Err(error) => return report::fault(&error),
+    };
+    let names: Vec<String> = aggregator.upstreams().map(|(config, _)| config.name.clone()).collect();
+    let findings = futures_util::future::join_all(names.iter().map(|name| examine(&aggregator, name))).await;
+    aggregator.shutdown().await;
+    let faults = findings.iter().filter(|finding| !finding.ok).count();
+    let text = if args.json {
+        serde_json::json!({"ok": faults == 0, "upstreams": findings}).to_string() + "\n"
+    } else {
+        table(&findings)
+    };
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    if faults == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+async fn examine(aggregator: &Arc<Aggregator>, name: &str) -> Finding {
+    let began = Instant::now();
+    let loaded = aggregator.load(name).await;
+    let connect_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let (transport, required) = aggregator
+        .upstreams()
+        .find(|(config, _)| config.name == name)
+        .map_or(("", true), |(config, _)| (config.transport.as_str(), config.required));
+    let tools = aggregator.catalog().server(name).map_or(0, |server| server.tools().len());
+    let (reason, error) = match loaded {
+        Ok(()) => (None, None),
+        Err(fault) => {
+            (Some(fault.reason.as_str().to_owned()), Some(aggregator.redactor().scrub_string(fault.message)))
+        }
+    };
+    Finding {
+        name: name.to_owned(),
+        transport,
+        ok: error.is_none(),
+        required,
+        connect_ms,
+        tools,
+        reason,
+        error,
+    }
+}
+
+/// The findings as aligned columns, faults below.
+fn table(findings: &[Finding]) -> String {
+    let width = findings.iter().map(|f| f.name.chars().count()).max().unwrap_or(0).max("server".len());
+    let mut out =
+        format!("{:<width$}  {:<9}  {:>10}  {:>5}  status\n", "server", "transport", "connect ms", "tools");
+    for f in findings {
+        let status = match &f.reason {
+            None => "ok".to_owned(),
+            Some(reason) if f.required => reason.clone(),
+            Some(reason) => format!("{reason} (not required)"),
+        };
+        let _ = writeln!(
+            out,
+            "{:<width$}  {:<9}  {:>10}  {:>5}  {status}",
+            f.name, f.transport, f.connect_ms, f.tools
+        );
+    }
+    for f in findings {
+        if let Some(error) = &f.error {
+            let _ = writeln!(out, "\n{}: {}", f.name, report::displayable(error, true));
+        }
+    }
+    out
+}

@@ -1,0 +1,140 @@
+//! `ptc demo`: the product does its job on embedded data, with nothing installed.
+//!
+//! Three upstream servers run as child processes and are reached over MCP, through the transport that any upstream
+//! gets. A real server is connected to a real client by a pipe, and the client evaluates the three example programs
+//! of the aggregator's guide. The exit status is 0 only if every answer is right.
+
+mod client;
+mod programs;
+mod show;
+mod upstream;
+
+use super::report;
+use crate::options::settings::Profile;
+use crate::protocol::Service;
+use crate::tools::Registry;
+use crate::tools::lisp_eval::{ArgumentCaps, EvalOptions, LispEval};
+use crate::tools::shaping::Shaper;
+use crate::transport::stdio::{StdioOptions, run_stdio};
+use clap::Args;
+use client::Client;
+use programs::{EXAMPLES, Example};
+use ptc_host::aggregator::{Aggregator, AggregatorLimits, SnapshotMode};
+use ptc_host::catalog::{CatalogMode, InlineLimits, describe};
+use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
+use ptc_host::credentials::Redactor;
+use ptc_host::engine::{Engine, EngineOptions, HostCalls, Limits};
+use serde_json::{Value, json};
+use show::Screen;
+use std::process::ExitCode;
+use std::sync::Arc;
+use tokio::runtime::Handle;
+pub use upstream::{DemoServer, serve};
+
+/// Room for a line of the demo's conversation.
+const PIPE_BYTES: usize = 1 << 16;
+
+/// Arguments of the hidden sub-command that the demo's upstreams run as.
+#[derive(Args, Debug)]
+pub struct UpstreamArgs {
+    /// Which server to be
+    server: DemoServer,
+}
+
+/// Serves as one of the demo's upstreams.
+pub fn run_upstream(args: &UpstreamArgs) -> ExitCode {
+    serve(args.server)
+}
+
+/// Runs the sub-command.
+pub fn run() -> ExitCode {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return report::fault(&format!("cannot start the event loop: {error}")),
+    };
+    match runtime.block_on(demo()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => report::fault(&error),
+    }
+}
+
+async fn demo() -> Result<bool, String> {
+    let aggregator = start_upstreams().await?;
+    let service = Arc::new(server(&aggregator)?);
+    // The pipe between client and server: each has one end.
+    let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
+    let (server_in, server_out) = tokio::io::split(theirs);
+    let (client_in, client_out) = tokio::io::split(ours);
+    let options = StdioOptions { max_frame_bytes: 8 << 20 };
+    let serving = tokio::spawn(run_stdio(service, options, server_in, server_out, std::future::pending()));
+    let right = converse(Client::connect(client_in, client_out).await?).await;
+    serving.abort();
+    aggregator.shutdown().await;
+    right
+}
+
+/// The demo's upstreams: this very program, as three other processes.
+async fn start_upstreams() -> Result<Arc<Aggregator>, String> {
+    let own = std::env::current_exe().map_err(|error| format!("cannot find the own executable: {error}"))?;
+    let own = own.to_str().ok_or("the path of the own executable is not UTF-8")?;
+    let entry = |server: DemoServer, description: &str| {
+        json!({"transport": "mcp_stdio", "command": own, "args": ["demo-upstream", server.name()],
+            "description": description})
+    };
+    let config = json!({"upstreams": {
+        "fs": entry(DemoServer::Fs, "A small file server"),
+        "github": entry(DemoServer::Github, "A code host"),
+        "store": entry(DemoServer::Store, "An item store"),
+    }});
+    // The check that no upstream is this program itself is left out, since here it is on purpose.
+    let options = LoadOptions { env: &ProcessEnv::current(), base_dir: None, own_exe: None };
+    let config = UpstreamsConfig::from_value(&config, &options).map_err(|error| error.to_string())?;
+    Aggregator::start(
+        config,
+        SnapshotMode::Frozen,
+        AggregatorLimits::default(),
+        Redactor::new(),
+        Handle::current(),
+    )
+    .await
+    .map_err(|error| error.to_string())
+}
+
+/// A server with `lisp_eval` over these upstreams, in the profile that shows the accounting.
+fn server(aggregator: &Arc<Aggregator>) -> Result<Service, String> {
+    let engine = Engine::start(EngineOptions::default()).map_err(|error| error.to_string())?;
+    let options = EvalOptions {
+        limits: Limits::aggregator(),
+        caps: ArgumentCaps { max_program_bytes: 65_536, max_context_bytes: 4 << 20 },
+        shaper: Shaper { profile: Profile::Debug, max_result_bytes: 128 << 10 },
+        upstreams: Some(Arc::new(aggregator.clone()) as Arc<dyn HostCalls>),
+        catalog: Some(describe(&aggregator.advertised(), CatalogMode::Auto, InlineLimits::default())),
+        read_only: true,
+        redactor: aggregator.redactor().clone(),
+    };
+    Ok(Service::new(Registry::new(vec![Box::new(LispEval::new(Arc::new(engine), options))]), 16))
+}
+
+async fn converse<R, W>(mut client: Client<R, W>) -> Result<bool, String>
+where
+    R: tokio::io::AsyncRead + Unpin,
+    W: tokio::io::AsyncWrite + Unpin,
+{
+    let mut screen = Screen::new();
+    let tools = client.request("tools/list", json!({})).await?;
+    screen.introduction(&tools);
+    let mut right = 0;
+    for (number, example) in (1..).zip(&EXAMPLES) {
+        let arguments = json!({"name": "lisp_eval", "arguments": {"program": example.program}});
+        let result = client.request("tools/call", arguments).await?;
+        right += usize::from(is_right(example, &result));
+        screen.example(number, example, &result, is_right(example, &result));
+    }
+    screen.conclusion(right, EXAMPLES.len());
+    Ok(right == EXAMPLES.len())
+}
+
+fn is_right(example: &Example, result: &Value) -> bool {
+    result["isError"] == json!(false) && result["structuredContent"]["result"] == json!(example.answer)
+}

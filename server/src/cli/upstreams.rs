@@ -1,0 +1,33 @@
+//! Opening the configured upstreams for a sub-command.
+
+use ptc_host::aggregator::{Aggregator, AggregatorLimits, SnapshotMode};
+use ptc_host::config::{ConfigLocation, LoadOptions, ProcessEnv, UpstreamsConfig};
+use ptc_host::credentials::Redactor;
+use std::sync::Arc;
+use tokio::runtime::Handle;
+
+/// Reads the file at `location` and makes upstreams of it. `None` when nobody named a file and the default one is
+/// absent. Transports run on the current runtime.
+///
+/// # Errors
+/// One sentence for the operator.
+pub async fn open(
+    location: Option<ConfigLocation>,
+    mode: SnapshotMode,
+    limits: AggregatorLimits,
+) -> Result<Option<Arc<Aggregator>>, String> {
+    let Some(location) = location else { return Ok(None) };
+    let env = ProcessEnv::current();
+    let own_exe = std::env::current_exe().ok();
+    let options = LoadOptions { env: &env, base_dir: None, own_exe: own_exe.as_deref() };
+    let Some(config) = UpstreamsConfig::load(&location, &options).map_err(|error| error.to_string())? else {
+        return Ok(None);
+    };
+    for warning in &config.warnings {
+        eprintln!("ptc: {warning}");
+    }
+    Aggregator::start(config, mode, limits, Redactor::new(), Handle::current())
+        .await
+        .map(Some)
+        .map_err(|error| error.to_string())
+}

@@ -1,0 +1,117 @@
+//! Programs that call a real child process: many calls at once, faults as data, waiting at little cost.
+
+use ptc_host::aggregator::{Aggregator, AggregatorLimits, SnapshotMode};
+use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
+use ptc_host::credentials::Redactor;
+use ptc_host::engine::{CallStatus, Engine, EngineOptions, EvalOutcome, EvalRequest, HostCalls, Limits};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Handle;
+
+struct World {
+    engine: Engine,
+    aggregator: Arc<Aggregator>,
+}
+
+impl World {
+    async fn new(limits: AggregatorLimits) -> World {
+        let fake = env!("CARGO_BIN_EXE_fake-upstream");
+        let config = json!({"upstreams": {"fake": {"transport": "mcp_stdio", "command": fake, "max_concurrency": 4096}}});
+        let env = ProcessEnv::current();
+        let options = LoadOptions { env: &env, base_dir: None, own_exe: None };
+        let config = UpstreamsConfig::from_value(&config, &options).expect("a right file");
+        let redactor = Redactor::new();
+        let aggregator = Aggregator::start(config, SnapshotMode::Frozen, limits, redactor, Handle::current());
+        World {
+            engine: Engine::start(EngineOptions { threads: 2 }).expect("threads"),
+            aggregator: aggregator.await.expect("the fake starts"),
+        }
+    }
+
+    fn request(&self, program: &str) -> EvalRequest {
+        let mut request = EvalRequest::new(program);
+        request.limits = Limits { timeout: Duration::from_secs(60), ..Limits::aggregator() };
+        request.upstreams = Some(Arc::new(self.aggregator.clone()) as Arc<dyn HostCalls>);
+        request
+    }
+
+    async fn eval(&self, program: &str) -> EvalOutcome {
+        self.engine.eval(self.request(program)).await
+    }
+}
+
+fn text(outcome: &EvalOutcome) -> &str {
+    match &outcome.result {
+        Ok(answer) => &answer.text,
+        Err(failure) => &failure.message,
+    }
+}
+
+#[tokio::test]
+async fn pmap_has_all_its_calls_in_flight_on_one_child() {
+    let world = World::new(AggregatorLimits::default()).await;
+    // The fake answers only once ten calls wait, and answers the last one first.
+    let outcome = world
+        .eval("(map (fn [r] (get (:value r) \"i\")) (pmap (fn [i] (tool/call {:server \"fake\" :tool \"gather\" :args {:n 10 :i i}})) (range 10)))")
+        .await;
+    assert_eq!(text(&outcome), "[0 1 2 3 4 5 6 7 8 9]");
+    assert_eq!(outcome.upstream_calls.len(), 10);
+    assert!(outcome.upstream_calls.iter().all(|call| call.status == CallStatus::Ok));
+    world.aggregator.shutdown().await;
+}
+
+#[tokio::test]
+async fn calls_suspend_in_the_middle_of_any_function() {
+    let world = World::new(AggregatorLimits::default()).await;
+    let call = "(fn [x] (get (:value (tool/call {:server \"fake\" :tool \"echo\" :args {:x x}})) \"x\"))";
+    for (program, answer) in [
+        ("(map f [3 1 2])", "[3 1 2]"),
+        ("(reduce (fn [a x] (+ a (f x))) 0 [3 1 2])", "6"),
+        ("(sort-by f [3 1 2])", "[1 2 3]"),
+        ("(filter (fn [x] (odd? (f x))) [3 1 2])", "[3 1]"),
+        ("(group-by f [3 1 3])", "{1 [1] 3 [3 3]}"),
+        ("(update {:a 5} :a f)", "{:a 5}"),
+        ("(some (fn [x] (when (= 1 (f x)) x)) [3 1 2])", "1"),
+        ("(for [x [3 1] y [(f 7)]] [(f x) y])", "[[3 7] [1 7]]"),
+        ("(map (fn [x] (pmap f [x x])) [1 2])", "[[1 1] [2 2]]"),
+        ("(reduce (fn [acc x] (assoc acc x (pmap f [x]))) {} [1 2])", "{1 [1] 2 [2]}"),
+    ] {
+        let outcome = world.eval(&format!("(def f {call}) {program}")).await;
+        assert_eq!(text(&outcome), answer, "{program}");
+    }
+    world.aggregator.shutdown().await;
+}
+
+#[tokio::test]
+async fn faults_of_the_world_are_data_and_faults_of_the_program_end_it() {
+    let limits = AggregatorLimits { max_calls: 3, max_response_bytes: 1000, ..AggregatorLimits::default() };
+    let world = World::new(limits).await;
+    let outcome = world
+        .eval("(map :reason (map tool/call [{:server \"fake\" :tool \"bulk\" :args {:bytes 5000}} {:server \"fake\" :tool \"echo\"} {:server \"fake\" :tool \"echo\"} {:server \"fake\" :tool \"echo\"}]))")
+        .await;
+    assert_eq!(text(&outcome), "[:response_too_large nil nil :cap_exhausted]");
+    let outcome = world.eval("(tool/call {:server \"nobody\" :tool \"echo\"})").await;
+    assert!(text(&outcome).starts_with("runtime_error: no upstream 'nobody' configured"), "{}", text(&outcome));
+    let outcome = world.eval("(tool/call {:server \"fake\" :tool \"absent\"})").await;
+    assert!(text(&outcome).starts_with("runtime_error: no tool 'absent' in upstream 'fake'"), "{}", text(&outcome));
+    let outcome = world.eval("(:reason (tool/call {:server \"fake\" :tool \"die\"}))").await;
+    assert_eq!(text(&outcome), ":upstream_unavailable");
+    world.aggregator.shutdown().await;
+}
+
+#[tokio::test]
+async fn dropping_an_eval_cancels_its_calls() {
+    let world = World::new(AggregatorLimits::default()).await;
+    let (_, handle) = world.aggregator.upstreams().next().expect("one upstream");
+    let eval = tokio::spawn(world.engine.eval(world.request("(tool/call {:server \"fake\" :tool \"hang\"})")));
+    while handle.health().in_flight == 0 {
+        tokio::task::yield_now().await;
+    }
+    eval.abort();
+    while handle.health().in_flight > 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(text(&world.eval("(+ 1 2)").await), "3");
+    world.aggregator.shutdown().await;
+}

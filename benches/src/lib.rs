@@ -60,7 +60,8 @@ pub const WORKLOADS: &[Workload] = &[
     },
     Workload {
         name: "records_10k",
-        program: "(def rows (map (fn [i] {:id i :region (mod i 7) :total (mod (* i 31) 1000)}) (range 10000)))
+        program:
+            "(def rows (map (fn [i] {:id i :region (mod i 7) :total (mod (* i 31) 1000)}) (range 10000)))
 (->> rows (filter (fn [r] (> (:total r) 500))) (group-by :region)
      (map (fn [[k v]] [k (reduce + (map :total v))])) (sort-by second >) first)",
         answer: "[6 534429]",
@@ -118,7 +119,13 @@ pub fn run(program: &Rc<Program>, slice: u64) -> String {
 /// A JSON document of `n` records, some 90 bytes each.
 pub fn json_records(n: usize) -> Vec<u8> {
     let rows: Vec<String> = (0..n)
-        .map(|i| format!(r#"{{"id":{i},"name":"name {i}","region":"r{}","total":{}.5,"active":true}}"#, i % 7, i % 1000))
+        .map(|i| {
+            format!(
+                r#"{{"id":{i},"name":"name {i}","region":"r{}","total":{}.5,"active":true}}"#,
+                i % 7,
+                i % 1000
+            )
+        })
         .collect();
     format!("[{}]", rows.join(",")).into_bytes()
 }

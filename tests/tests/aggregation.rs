@@ -92,9 +92,17 @@ async fn faults_of_the_world_are_data_and_faults_of_the_program_end_it() {
         .await;
     assert_eq!(text(&outcome), "[:response_too_large nil nil :cap_exhausted]");
     let outcome = world.eval("(tool/call {:server \"nobody\" :tool \"echo\"})").await;
-    assert!(text(&outcome).starts_with("runtime_error: no upstream 'nobody' configured"), "{}", text(&outcome));
+    assert!(
+        text(&outcome).starts_with("runtime_error: no upstream 'nobody' configured"),
+        "{}",
+        text(&outcome)
+    );
     let outcome = world.eval("(tool/call {:server \"fake\" :tool \"absent\"})").await;
-    assert!(text(&outcome).starts_with("runtime_error: no tool 'absent' in upstream 'fake'"), "{}", text(&outcome));
+    assert!(
+        text(&outcome).starts_with("runtime_error: no tool 'absent' in upstream 'fake'"),
+        "{}",
+        text(&outcome)
+    );
     let outcome = world.eval("(:reason (tool/call {:server \"fake\" :tool \"die\"}))").await;
     assert_eq!(text(&outcome), ":upstream_unavailable");
     world.aggregator.shutdown().await;
@@ -104,7 +112,8 @@ async fn faults_of_the_world_are_data_and_faults_of_the_program_end_it() {
 async fn dropping_an_eval_cancels_its_calls() {
     let world = World::new(AggregatorLimits::default()).await;
     let (_, handle) = world.aggregator.upstreams().next().expect("one upstream");
-    let eval = tokio::spawn(world.engine.eval(world.request("(tool/call {:server \"fake\" :tool \"hang\"})")));
+    let eval =
+        tokio::spawn(world.engine.eval(world.request("(tool/call {:server \"fake\" :tool \"hang\"})")));
     while handle.health().in_flight == 0 {
         tokio::task::yield_now().await;
     }

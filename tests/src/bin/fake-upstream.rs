@@ -25,7 +25,9 @@ fn text_result(id: &Value, text: &str) -> Value {
 fn main() {
     let mut gathered: Vec<(Value, Value)> = Vec::new();
     for line in std::io::stdin().lock().lines() {
-        let Ok(message) = line.map_err(drop).and_then(|line| serde_json::from_str::<Value>(&line).map_err(drop)) else {
+        let Ok(message) =
+            line.map_err(drop).and_then(|line| serde_json::from_str::<Value>(&line).map_err(drop))
+        else {
             continue;
         };
         let Some(id) = message.get("id") else { continue };
@@ -61,7 +63,9 @@ fn main() {
                     _ => {}
                 }
             }
-            _ => say(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "method not found"}})),
+            _ => say(
+                &json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "method not found"}}),
+            ),
         }
     }
 }

@@ -356,7 +356,7 @@ fn scalar_len(value: &Value, scratch: &mut String) -> u64 {
 /// What showing this one value costs of the budget's nodes.
 fn cost(value: &Value) -> u64 {
     match value {
-        Value::BigInt(n) => 1 + number::big_cost(n.get().bits()) / 64,
+        Value::BigInt(n) => 1 + number::big_cost(n.get().bits()) / 16,
         _ => 1,
     }
 }

@@ -23,10 +23,10 @@ pub fn write_integer(n: &Big, out: &mut String) -> Result<()> {
     Ok(())
 }
 
-/// Steps for making digits of an integer of `bits` bits, or reading them.
+/// Steps for making digits of an integer of `bits` bits, or reading them: quadratic work, as measured.
 pub(crate) fn big_cost(bits: u64) -> u64 {
     let words = bits / 64 + 1;
-    words + words * words / 16
+    words + words * words / 64
 }
 
 /// At least as many bytes as an integer of `bits` bits has digits, sign included.

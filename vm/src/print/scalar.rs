@@ -69,9 +69,7 @@ pub(super) fn push(value: &Value, out: &mut String) {
         Value::Nil => out.push_str("nil"),
         Value::Bool(true) => out.push_str("true"),
         Value::Bool(false) => out.push_str("false"),
-        Value::Int(n) => {
-            let _ = write!(out, "{n}");
-        }
+        Value::Int(n) => out.push_str(itoa::Buffer::new().format(*n)),
         Value::BigInt(n) => {
             let _ = write!(out, "{}", n.get());
         }

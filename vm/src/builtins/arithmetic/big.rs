@@ -30,16 +30,20 @@ pub fn admit(bits: u64) -> Result<()> {
 
 /// Charges for a product of integers of so many bits, which takes more than linear work.
 pub(super) fn charge_product(a: u64, b: u64) -> Result<()> {
-    let (short, long) = (a.min(b) / 64 + 1, a.max(b) / 64 + 1);
-    // Long multiplication up to 32 words; beyond that the exponent of the algorithms in use is about 1.5.
-    let square = if short <= 32 { short * short } else { short * short.isqrt() * 6 };
-    meter::charge_steps(long.div_ceil(short) * square / 8)
+    meter::charge_steps(product_cost(a, b))
 }
 
-/// Charges for a division of integers of so many bits: long division.
+/// Charges for a division of integers of so many bits: three times the product of quotient and divisor, as
+/// measured.
 pub(super) fn charge_quotient(a: u64, b: u64) -> Result<()> {
-    let (a, b) = (a / 64 + 1, b / 64 + 1);
-    meter::charge_steps((a.saturating_sub(b) + 1) * b / 4)
+    meter::charge_steps(3 * product_cost(a.saturating_sub(b), b))
+}
+
+fn product_cost(a: u64, b: u64) -> u64 {
+    let (short, long) = (a.min(b) / 64 + 1, a.max(b) / 64 + 1);
+    // Long multiplication up to 32 words; beyond that the exponent of the algorithms in use is about 1.5.
+    let square = if short <= 32 { short * short / 16 + 1 } else { short * short.isqrt() / 4 };
+    long.div_ceil(short) * square
 }
 
 /// The nearest float, infinite when there is none.

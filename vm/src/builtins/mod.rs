@@ -29,6 +29,7 @@ pub mod printing;
 pub mod regex;
 mod registry;
 pub mod sets;
+mod shown_names;
 pub mod strings;
 pub mod subset;
 pub mod support;

@@ -1,6 +1,7 @@
 //! The description of a builtin and the table of all of them.
 
 use super::FAMILIES;
+use super::shown_names::shown_name;
 use crate::error::{Error, Reason, Result};
 use crate::machine::{Ctx, Flow};
 use crate::value::Value;
@@ -80,7 +81,11 @@ impl Builtin {
 
     #[cold]
     fn wrong_arity(&self, argc: usize) -> Error {
-        let name = self.name;
+        let name = match self.arities {
+            Arities::OneOf([_]) => shown_name(self.name),
+            _ if self.name == "partition-all" => shown_name(self.name),
+            _ => self.name,
+        };
         let text = match self.arities {
             Arities::AtLeast(n) => {
                 format!("{name} requires at least {n} argument{}, got {argc}", if n == 1 { "" } else { "s" })

@@ -1,6 +1,6 @@
 //! `pmap` and `pcalls`: branches that may wait for their calls at the same time (functions.md 29, language.md 3.12).
 
-use super::support::{check, cursor, errors};
+use super::support::{check, errors, sequence};
 use super::{Arities, Builtin, Example, Native};
 use crate::error::{Error, Reason, Result};
 use crate::machine::{Args, Ctx, Flow, ForkKind};
@@ -21,13 +21,7 @@ fn pmap(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     if let [Value::Keyword(_), Value::Map(_)] = &*args {
         return Err(Error::type_error("pmap: keyword accessor requires a list of maps, got a single map"));
     }
-    let mut cursors = Vec::with_capacity(args.len() - 1);
-    for collection in &args[1..] {
-        match cursor(ctx, collection)? {
-            Some(cursor) => cursors.push(cursor),
-            None => return Err(errors::not_a_collection(collection)),
-        }
-    }
+    let mut cursors = sequence::in_step(ctx, &args[1..], |_, value| errors::not_a_collection(value))?;
     let count = cursors.iter().map(Cursor::remaining).min().unwrap_or(0);
     ctx.charge(count)?;
     ctx.reserve(count.saturating_mul(BRANCH))?;

@@ -28,6 +28,7 @@ pub use host_call::{
 pub use module::Module;
 pub use namespace::{Binding, Namespace};
 
+use crate::builtins::support::endless;
 use crate::code::Program;
 use crate::error::{Error, Reason, Result};
 use crate::meter::{self, Account};
@@ -288,7 +289,7 @@ impl Machine {
         self.waiting.clear();
         self.outgoing.clear();
         self.steps_used = self.steps_used.min(self.limits.steps);
-        self.ended = Some(result);
+        self.ended = Some(result.and_then(endless::result));
         Step::Done
     }
 

@@ -1,31 +1,31 @@
 //! Several collections at a time: `interleave`, `interpose`, `zip`, `zipmap`, `combinations`.
 
 use crate::builtins::subset::counting;
-use crate::builtins::support::{Builder, check, elements, sequence};
+use crate::builtins::support::{Builder, elements, endless, errors, sequence};
 use crate::builtins::transducers::transducer;
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
-use crate::value::{Map, Value, Vector};
+use crate::value::{Cursor, Map, Value, Vector};
 use std::mem::take;
 
 const SLOT: usize = size_of::<Value>();
 
 /// `(interleave & cs)`
 pub(super) fn interleave(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    if !args.iter().all(|arg| matches!(arg, Value::Vector(_) | Value::Str(_) | Value::Nil)) {
+    let positional = |arg: &Value| {
+        matches!(arg, Value::Vector(_) | Value::Str(_) | Value::Nil) || endless::open(arg).is_some()
+    };
+    if !args.iter().all(positional) {
         return Err(Error::argument_types("interleave_variadic", args));
     }
-    let mut all = Vec::with_capacity(args.len());
-    for arg in args {
-        all.push(elements(ctx, take(arg))?.unwrap_or_default().into_iter());
-    }
-    let shortest = all.iter().map(ExactSizeIterator::len).min().unwrap_or(0);
+    let mut all = sequence::in_step(ctx, args, |_, value| errors::not_a_collection(value))?;
+    let shortest = all.iter().map(Cursor::remaining).min().unwrap_or(0);
     let total = shortest.saturating_mul(all.len());
     ctx.charge(total)?;
     let mut out = Builder::with_capacity(total)?;
     for _ in 0..shortest {
         for items in &mut all {
-            out.push(items.next().unwrap_or_default())?;
+            out.push(items.advance().unwrap_or_default())?;
         }
     }
     Ok(out.take())
@@ -69,8 +69,11 @@ pub(super) fn zip(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 
 /// `(zipmap ks vs)`
 pub(super) fn zipmap(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let mut keys = check::seqable(ctx, "zipmap", 1, &args[0])?;
-    let mut values = check::seqable(ctx, "zipmap", 2, &args[1])?;
+    let refuse = |i, value: &Value| Error::argument("zipmap", i + 1, "seqable", value);
+    let mut both = sequence::in_step(ctx, args, refuse)?.into_iter();
+    let (Some(mut keys), Some(mut values)) = (both.next(), both.next()) else {
+        return Ok(Value::Map(Map::new()));
+    };
     let count = keys.remaining().min(values.remaining());
     ctx.charge(count)?;
     ctx.reserve(count.saturating_mul(4 * SLOT))?;

@@ -1,6 +1,7 @@
 //! `take` and `drop` by count.
 
-use crate::builtins::support::{elements, errors};
+use crate::builtins::generate;
+use crate::builtins::support::{elements, endless, errors};
 use crate::builtins::transducers::transducer;
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
@@ -25,6 +26,9 @@ pub(super) fn take(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     let Some(n) = count(&args[0]) else { return Err(Error::argument("take", 1, "integer", &args[0])) };
     if args.len() == 1 {
         return transducer("take", args);
+    }
+    if let Some(endless) = endless::open(&args[1]) {
+        return generate::beginning(ctx, &endless, n);
     }
     if let Value::Str(text) = &args[1] {
         // Only the part that is taken becomes graphemes.

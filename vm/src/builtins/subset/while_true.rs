@@ -1,6 +1,7 @@
 //! `take-while`, `drop-while`, `split-with`: the longest prefix that satisfies a predicate.
 
-use crate::builtins::support::{Feed, Sink, check, each, sequence};
+use crate::builtins::generate;
+use crate::builtins::support::{Feed, Sink, check, each, endless, sequence};
 use crate::builtins::transducers::transducer;
 use crate::error::Result;
 use crate::machine::{Ctx, Flow};
@@ -64,6 +65,9 @@ pub(super) fn take_while(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> 
     if args.len() == 1 {
         check::callable("take-while", 1, "predicate", &args[0])?;
         return transducer("take-while", args);
+    }
+    if let (Some(endless), true) = (endless::open(&args[1]), args[0].is_callable()) {
+        return generate::beginning_while(&endless, args[0].clone());
     }
     prefix(ctx, "take_while", Part::Prefix, args)
 }

@@ -27,6 +27,8 @@ pub enum Feed {
     Indexed(i64, Cursor),
     /// One element of each collection, in step, as far as the shortest goes.
     Several(Vec<Cursor>),
+    /// No arguments, so many times.
+    Times(usize),
 }
 
 impl Feed {
@@ -47,6 +49,10 @@ impl Feed {
                 }
                 cursors.iter_mut().map(Cursor::advance).collect()
             }
+            Feed::Times(left) => {
+                *left = left.checked_sub(1)?;
+                Some(Args::new())
+            }
         }
     }
 
@@ -55,6 +61,7 @@ impl Feed {
         match self {
             Feed::One(cursor) | Feed::Indexed(_, cursor) => cursor.remaining(),
             Feed::Several(cursors) => cursors.iter().map(Cursor::remaining).min().unwrap_or(0),
+            Feed::Times(left) => *left,
         }
     }
 }

@@ -9,6 +9,7 @@
 //! | [`check`] | what the positions of functions and collections accept |
 //! | [`table`] | a hash table by identity, for counting and grouping |
 //! | [`held`] | memory that a builtin holds besides values |
+//! | [`endless`] | sequences without end, which only `take` and walks in step accept |
 //! | [`order`] | comparing where NaN is an error |
 //! | [`reduced`] | the wrapper with which a reducing function stops early |
 //! | `testing` | calling a builtin in a machine of its own, for tests |
@@ -18,6 +19,7 @@ pub mod builder;
 pub mod callee;
 pub mod check;
 pub mod each;
+pub mod endless;
 pub mod errors;
 pub mod held;
 pub mod order;

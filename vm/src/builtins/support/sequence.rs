@@ -1,7 +1,7 @@
 //! Seqable values as cursors and vectors.
 
-use super::Builder;
-use crate::error::Result;
+use super::{Builder, endless};
+use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::value::{Cursor, Value, Vector};
 
@@ -11,11 +11,17 @@ const SHORT_STRING: usize = 48;
 pub(crate) const PAIR: usize = 48 + 2 * size_of::<Value>();
 
 /// The elements as a cursor, or `None` when the value is not seqable: as [`Value::cursor`], with the graphemes
-/// of a string charged and reserved before they are made. The loop over the cursor charges for its elements.
+/// of a string charged and reserved before they are made. The loop over the cursor charges for its elements. A
+/// sequence without end is an error.
 pub fn cursor(ctx: &mut Ctx<'_>, value: &Value) -> Result<Option<Cursor>> {
     if let Value::Str(text) = value {
         ctx.charge(text.as_str().len())?;
         ctx.reserve(text.len().saturating_mul(size_of::<Value>() + SHORT_STRING))?;
+    }
+    if let Value::Combinator(_) = value {
+        if endless::open(value).is_some() {
+            return Err(endless::error(value));
+        }
     }
     Ok(value.cursor())
 }
@@ -56,4 +62,31 @@ pub fn count(value: &Value) -> Option<usize> {
         Value::Set(s) => s.len(),
         _ => return None,
     })
+}
+
+/// The elements of several collections that are walked in step, as far as the shortest goes: of an endless sequence
+/// as many as that needs. `refuse` makes the error of what is not seqable, from its place and itself.
+pub fn in_step(
+    ctx: &mut Ctx<'_>,
+    collections: &[Value],
+    refuse: impl Fn(usize, &Value) -> Error,
+) -> Result<Vec<Cursor>> {
+    let mut shortest = None;
+    for (i, collection) in collections.iter().enumerate() {
+        if endless::open(collection).is_none() {
+            let Some(count) = count(collection) else { return Err(refuse(i, collection)) };
+            shortest = Some(shortest.map_or(count, |shortest: usize| shortest.min(count)));
+        }
+    }
+    let mut cursors = Vec::with_capacity(collections.len());
+    for collection in collections {
+        let beginning = match (endless::open(collection), shortest) {
+            (None, _) => None,
+            (Some(endless), Some(count)) => endless::beginning(ctx, &endless, count)?.map(Value::Vector),
+            (Some(_), None) => return Err(endless::error(collection)),
+        };
+        let items = beginning.as_ref().unwrap_or(collection);
+        cursors.extend(cursor(ctx, items)?);
+    }
+    Ok(cursors)
 }

@@ -1,6 +1,6 @@
 //! `map` and its kin: the results of calls, all or some of them.
 
-use crate::builtins::support::{Builder, Feed, Sink, check, cursor, each, elements, errors};
+use crate::builtins::support::{Builder, Feed, Sink, check, cursor, each, elements, errors, sequence};
 use crate::builtins::transducers::transducer;
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
@@ -97,11 +97,8 @@ pub(crate) fn feed(ctx: &mut Ctx<'_>, name: &str, args: &[Value]) -> Result<Feed
     if let [_, collection] = args {
         return Ok(Feed::One(check::seqable(ctx, name, 2, collection)?));
     }
-    let mut cursors = Vec::with_capacity(args.len() - 1);
-    for (i, collection) in args.iter().enumerate().skip(1) {
-        cursors.push(check::seqable(ctx, name, i + 1, collection)?);
-    }
-    Ok(Feed::Several(cursors))
+    let refuse = |i, value: &Value| Error::argument(name, i + 2, "seqable", value);
+    sequence::in_step(ctx, &args[1..], refuse).map(Feed::Several)
 }
 
 fn map_as(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Flow> {

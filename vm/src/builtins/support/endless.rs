@@ -1,0 +1,128 @@
+//! Sequences without end: `(range)`, `(repeat x)`, `(cycle c)`, `(iterate f x)`, `(repeatedly f)`, and ranges with
+//! step 0.
+//!
+//! Collections are eager, so these are no collections: a value of this kind only remembers how it was made. `take`
+//! and `take-while` make a vector of its beginning; functions that walk several collections in step take as much of
+//! it as the shortest finite one has elements. Everywhere else it is an error whose text names `take`.
+
+use crate::builtins::{arithmetic, registry};
+use crate::error::{Error, Result};
+use crate::machine::Ctx;
+
+use crate::print;
+use crate::value::{Combinator, CombinatorKind, Value, Vector};
+
+use super::{Builder, reduced};
+
+/// A sequence without end, taken apart.
+pub enum Endless<'a> {
+    /// The same value again and again.
+    Repeat(&'a Value),
+    /// `start`, `start + step` …
+    Range(&'a Value, &'a Value),
+    /// The elements of a vector, which has some, again and again.
+    Cycle(&'a Vector),
+    /// `x`, `(f x)`, `(f (f x))` …
+    Iterate(&'a Value, &'a Value),
+    /// `(f)`, `(f)` …
+    Repeatedly(&'a Value),
+}
+
+/// The endless sequence that `(name args…)` means.
+pub fn make(name: &str, args: impl IntoIterator<Item = Value>) -> Value {
+    let mut parts = vec![Value::Builtin(registry().find(name).expect("the function itself"))];
+    parts.extend(args);
+    Value::Combinator(Combinator::new(CombinatorKind::Endless, parts))
+}
+
+/// What endless sequence this is, if it is one.
+pub fn open(value: &Value) -> Option<Endless<'_>> {
+    let Value::Combinator(combinator) = value else { return None };
+    if combinator.kind != CombinatorKind::Endless {
+        return None;
+    }
+    let [Value::Builtin(builtin), args @ ..] = &combinator.parts[..] else { return None };
+    Some(match (builtin.name, args) {
+        ("repeat", [x]) => Endless::Repeat(x),
+        ("range", [start, Value::Int(0)]) => Endless::Repeat(start),
+        ("range", [start, step]) => Endless::Range(start, step),
+        ("cycle", [Value::Vector(vector)]) => Endless::Cycle(vector),
+        ("iterate", [function, x]) => Endless::Iterate(function, x),
+        ("repeatedly", [function]) => Endless::Repeatedly(function),
+        _ => return None,
+    })
+}
+
+/// The error of an endless sequence where a collection is needed.
+#[cold]
+pub fn error(value: &Value) -> Error {
+    let Value::Combinator(combinator) = value else { return super::errors::not_a_collection(value) };
+    let [Value::Builtin(builtin), args @ ..] = &combinator.parts[..] else {
+        return super::errors::not_a_collection(value);
+    };
+    if let ("range", [_, Value::Int(0)]) = (builtin.name, args) {
+        return Error::type_error("type_error: zero-step range must be consumed by bounded take");
+    }
+    let mut call = format!("({}", builtin.name);
+    if builtin.name != "range" {
+        for arg in args {
+            call.push(' ');
+            call.push_str(&print::readable_lossy(arg));
+        }
+    }
+    call.push(')');
+    Error::runtime(format!("{call} never ends: take a finite part of it, for instance (take 10 {call})"))
+}
+
+/// The first `count` elements of one that calls no function; `None` for one that does.
+pub fn beginning(ctx: &mut Ctx<'_>, endless: &Endless<'_>, count: usize) -> Result<Option<Vector>> {
+    ctx.charge(1)?;
+    Ok(Some(match endless {
+        Endless::Repeat(x) => Vector::repeat((*x).clone(), count),
+        Endless::Range(start, step) => match (start, step) {
+            (Value::Int(first), Value::Int(by)) if fits(*first, *by, count) => {
+                Vector::range(*first, *by, count)
+            }
+            _ => {
+                let mut out = Builder::with_capacity(count)?;
+                let mut next = (*start).clone();
+                for _ in 0..count {
+                    ctx.charge(1)?;
+                    let after = arithmetic::add(&next, step)?;
+                    out.push(std::mem::replace(&mut next, after))?;
+                }
+                out.take_vector()
+            }
+        },
+        Endless::Cycle(vector) => {
+            ctx.charge(count)?;
+            let mut out = Builder::with_capacity(count)?;
+            let mut items = vector.iter();
+            for _ in 0..count {
+                let item = items.next().or_else(|| {
+                    items = vector.iter();
+                    items.next()
+                });
+                out.push(item.unwrap_or_default())?;
+            }
+            out.take_vector()
+        }
+        Endless::Iterate(..) | Endless::Repeatedly(_) => return Ok(None),
+    }))
+}
+
+fn fits(start: i64, step: i64, count: usize) -> bool {
+    i64::try_from(count)
+        .ok()
+        .and_then(|count| step.checked_mul(count))
+        .and_then(|span| start.checked_add(span))
+        .is_some()
+}
+
+/// What a program's value is to the outside: a `reduced` value is unwrapped, and an endless sequence is refused.
+pub fn result(value: Value) -> Result<Value> {
+    if open(&value).is_some() {
+        return Err(error(&value));
+    }
+    Ok(reduced::unreduced(value))
+}

@@ -88,3 +88,22 @@ pub(super) fn extract_int(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Valu
         number => number,
     })
 }
+
+/// Whether a pattern given as text matches all of `text`.
+pub(crate) fn matches_whole(source: &str, text: &Str) -> Result<bool> {
+    match engine::pattern(source)? {
+        Value::Regex(regex) => {
+            regex.engine.charge(text.as_str().len())?;
+            Ok(regex.engine.matches(text.as_str())?.is_some())
+        }
+        _ => Ok(false),
+    }
+}
+
+/// Java's `split` at a pattern given as text: groups are left out, a limit of 0 drops trailing empty pieces.
+pub(crate) fn split_as_java(source: &str, text: Str, limit: i64, ctx: &mut Ctx<'_>) -> Result<Flow> {
+    match engine::pattern(source)? {
+        Value::Regex(regex) => Scan::split_as_java(regex, text, limit, ctx),
+        other => Ok(Flow::Return(other)),
+    }
+}

@@ -17,6 +17,7 @@ mod scan;
 mod syntax;
 
 pub use engine::{Engine, compile};
+pub(crate) use functions::{matches_whole, split_as_java};
 pub(crate) use scan::{Replacement, Scan, TemplatePart};
 
 use super::{Arities, Builtin, Example, Native};

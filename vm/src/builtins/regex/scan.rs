@@ -4,6 +4,7 @@
 //! replacement function.
 
 use super::linear::Groups;
+use crate::builtins::support::Builder;
 use crate::error::{Error, Result};
 use crate::machine::{Args, CallNow, Ctx, Flow, Input, NativeFrame};
 use crate::meter;
@@ -11,6 +12,8 @@ use crate::value::{Regex, Str, Value, Vector};
 use smallvec::smallvec;
 use std::rc::Rc;
 
+/// Bytes of a piece besides its text, for reservations.
+const PIECE: usize = 64;
 /// Bytes of the rest of the text that a search is assumed to look at beyond its match, as a fraction.
 const LOOKAHEAD: usize = 2048;
 
@@ -32,8 +35,8 @@ pub(crate) enum TemplatePart {
 }
 
 enum Sink {
-    Matches(Vec<Value>),
-    Split { pieces: Vec<Value>, last: usize, limit: Option<usize> },
+    Matches(Builder),
+    Split { pieces: Builder, last: usize, limit: Option<usize>, groups: bool, trim: bool },
     Replace { out: String, last: usize, with: Replacement, first_only: bool },
 }
 
@@ -74,7 +77,7 @@ impl Scan {
 
     /// All matches (`re-seq`).
     pub(super) fn matches(regex: Rc<Regex>, text: Str, ctx: &mut Ctx<'_>) -> Result<Flow> {
-        Scan::start(regex, text, Sink::Matches(Vec::new()), ctx)
+        Scan::start(regex, text, Sink::Matches(Builder::new()), ctx)
     }
 
     /// The pieces between the matches, with what groups matched between them; at most `limit` pieces, the last
@@ -85,7 +88,23 @@ impl Scan {
         limit: Option<usize>,
         ctx: &mut Ctx<'_>,
     ) -> Result<Flow> {
-        Scan::start(regex, text, Sink::Split { pieces: Vec::new(), last: 0, limit }, ctx)
+        let groups = limit.is_none();
+        Scan::start(
+            regex,
+            text,
+            Sink::Split { pieces: Builder::new(), last: 0, limit, groups, trim: false },
+            ctx,
+        )
+    }
+
+    /// The pieces as Java gives them: without groups, at most `limit` if that is positive, without trailing empty
+    /// ones if it is 0.
+    pub(super) fn split_as_java(regex: Rc<Regex>, text: Str, limit: i64, ctx: &mut Ctx<'_>) -> Result<Flow> {
+        let most = usize::try_from(limit).ok().filter(|limit| *limit > 0);
+        // A text without a match stands for itself, also the empty one.
+        let trim = limit == 0 && !text.as_str().is_empty();
+        let sink = Sink::Split { pieces: Builder::new(), last: 0, limit: most, groups: false, trim };
+        Scan::start(regex, text, sink, ctx)
     }
 
     /// The text with its matches, or the first one, replaced.
@@ -131,23 +150,22 @@ impl Scan {
         let text = self.text.as_str();
         match &mut self.sink {
             Sink::Matches(found) => {
-                found.push(match_value(text, groups));
-                meter::reserve(found.len() * 2 * size_of::<Value>())?;
+                meter::reserve(end - start + PIECE)?;
+                found.push(match_value(text, groups))?;
             }
-            Sink::Split { pieces, last, limit } => {
+            Sink::Split { pieces, last, limit, groups: with_groups, .. } => {
                 // Nothing is cut off before an empty match at the start of a piece.
                 if start == end && end == *last || limit.is_some_and(|limit| pieces.len() + 1 >= limit) {
                     return Ok(());
                 }
-                pieces.push(Value::str(&text[*last..start]));
-                if limit.is_none() {
-                    let groups = groups[1..].iter();
-                    pieces.extend(
-                        groups.map(|group| Value::str(group.map_or("", |(start, end)| &text[start..end]))),
-                    );
+                meter::reserve(end - *last + PIECE)?;
+                pieces.push(Value::str(&text[*last..start]))?;
+                if *with_groups {
+                    for group in &groups[1..] {
+                        pieces.push(Value::str(group.map_or("", |(start, end)| &text[start..end])))?;
+                    }
                 }
                 *last = end;
-                meter::reserve(pieces.len() * 2 * size_of::<Value>())?;
             }
             Sink::Replace { out, last, with: Replacement::Template(parts), first_only } => {
                 append(out, &text[*last..start])?;
@@ -174,10 +192,17 @@ impl Scan {
     fn finish(&mut self) -> Result<Value> {
         let text = self.text.as_str();
         Ok(match &mut self.sink {
-            Sink::Matches(found) => Value::Vector(Vector::from_vec(std::mem::take(found))),
-            Sink::Split { pieces, last, .. } => {
-                pieces.push(Value::str(&text[*last..]));
-                Value::Vector(Vector::from_vec(std::mem::take(pieces)))
+            Sink::Matches(found) => found.take(),
+            Sink::Split { pieces, last, trim, .. } => {
+                meter::reserve(text.len() - *last + PIECE)?;
+                pieces.push(Value::str(&text[*last..]))?;
+                let mut pieces = pieces.take_vector();
+                while *trim
+                    && matches!(pieces.iter().next_back(), Some(Value::Str(piece)) if piece.as_str().is_empty())
+                {
+                    pieces.pop();
+                }
+                Value::Vector(pieces)
             }
             Sink::Replace { last: 0, out, .. } if out.is_empty() => Value::Str(self.text.clone()),
             Sink::Replace { out, last, .. } => {

@@ -1,6 +1,0 @@
-//! Strings: `str`, `join`, `split`, `format` …
-
-use super::Builtin;
-
-/// The family's functions.
-pub static BUILTINS: &[Builtin] = &[];

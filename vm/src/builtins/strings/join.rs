@@ -1,0 +1,69 @@
+//! `str` and `join`.
+
+use crate::builtins::support::{cursor, pulse};
+use crate::error::{Error, Result};
+use crate::machine::{Ctx, Flow, Input, NativeFrame};
+use crate::print::{grow_string, write_plain};
+use crate::value::{Cursor, Str, Value};
+
+/// `(str & xs)`
+pub(super) fn str(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    if let [Value::Str(text)] = args {
+        return Ok(Value::Str(text.clone()));
+    }
+    let mut out = String::new();
+    for value in args.iter() {
+        write_plain(value, &mut out)?;
+    }
+    Ok(Value::Str(Str::from_string(out)))
+}
+
+/// A join under way.
+struct Join {
+    separator: Option<Str>,
+    items: Cursor,
+    started: bool,
+    out: String,
+}
+
+/// `(join c)`, `(join sep c)`
+pub(crate) fn join(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    let separator = match args {
+        [_] => None,
+        [Value::Str(separator), _] => Some(separator.clone()),
+        _ => return Err(Error::argument_types("join", args)),
+    };
+    let Some(items) = cursor(ctx, &args[args.len() - 1])? else {
+        return Err(Error::argument_types("join", args));
+    };
+    let mut join = Join { separator, items, started: false, out: String::new() };
+    Ok(match join.run(ctx)? {
+        Some(text) => Flow::Return(text),
+        None => Flow::Push(Box::new(join)),
+    })
+}
+
+impl Join {
+    /// Runs to the end, or until the slice is used up.
+    fn run(&mut self, ctx: &mut Ctx<'_>) -> Result<Option<Value>> {
+        while let Some(item) = self.items.advance() {
+            ctx.charge(1)?;
+            if let Some(separator) = self.separator.as_ref().filter(|_| self.started) {
+                grow_string(&mut self.out, separator.as_str().len())?;
+                self.out.push_str(separator.as_str());
+            }
+            self.started = true;
+            write_plain(&item, &mut self.out)?;
+            if pulse(ctx)? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(Value::Str(Str::from_string(std::mem::take(&mut self.out)))))
+    }
+}
+
+impl NativeFrame for Join {
+    fn resume(&mut self, ctx: &mut Ctx<'_>, _input: Input) -> Result<Flow> {
+        Ok(self.run(ctx)?.map_or(Flow::Yield, Flow::Return))
+    }
+}

@@ -1,0 +1,170 @@
+//! Functions of one string: trimming, case, tests, parts.
+
+use super::args::{position, text, two_texts};
+use crate::error::{Error, Result};
+use crate::machine::Ctx;
+use crate::print::grow_string;
+use crate::value::{Str, Value};
+use unicode_segmentation::UnicodeSegmentation;
+
+/// Charges a walk over the text.
+fn walk(ctx: &mut Ctx<'_>, text: &Str) -> Result<()> {
+    ctx.charge(text.as_str().len() / 16)
+}
+
+/// A part of `text` as a value; the text itself when the part is all of it.
+fn part(ctx: &mut Ctx<'_>, text: &Str, part: &str) -> Result<Value> {
+    if part.len() == text.as_str().len() {
+        return Ok(Value::Str(text.clone()));
+    }
+    ctx.reserve(part.len())?;
+    Ok(Value::str(part))
+}
+
+/// `(subs s a)`, `(subs s a b)`: never fails for integers; what lies outside the text is empty.
+pub(super) fn subs(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let (Value::Str(text), Some(start)) = (&args[0], position(&args[1])) else {
+        return Err(Error::argument_types("subs", args));
+    };
+    let end = match args.get(2).map(position) {
+        None => i64::MAX,
+        Some(Some(end)) => end,
+        Some(None) => return Err(Error::argument_types("subs", args)),
+    };
+    if start < 0 || end <= start {
+        return Ok(Value::str(""));
+    }
+    let (start, end) =
+        (usize::try_from(start).unwrap_or(usize::MAX), usize::try_from(end).unwrap_or(usize::MAX));
+    let room = end.saturating_sub(start).min(text.as_str().len());
+    ctx.charge(room / 16)?;
+    ctx.reserve(room)?;
+    Ok(Value::Str(text.slice(start, end)))
+}
+
+/// `(trim s)`
+pub(crate) fn trim(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let text = text("trim", args)?;
+    walk(ctx, &text)?;
+    part(ctx, &text, text.as_str().trim())
+}
+
+/// `(triml s)`
+pub(super) fn triml(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let text = text("triml", args)?;
+    walk(ctx, &text)?;
+    part(ctx, &text, text.as_str().trim_start())
+}
+
+/// `(trimr s)`
+pub(super) fn trimr(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let text = text("trimr", args)?;
+    walk(ctx, &text)?;
+    part(ctx, &text, text.as_str().trim_end())
+}
+
+/// `(trim-newline s)`
+pub(super) fn trim_newline(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let text = text("trim_newline", args)?;
+    walk(ctx, &text)?;
+    part(ctx, &text, text.as_str().trim_end_matches(['\n', '\r']))
+}
+
+/// `(blank? s)`: a no-break space is not blank, as in Clojure.
+pub(super) fn blank(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let is_space = |c: char| c.is_whitespace() && !matches!(c, '\u{A0}' | '\u{2007}' | '\u{202F}');
+    match &args[0] {
+        Value::Nil => Ok(Value::Bool(true)),
+        Value::Str(text) => {
+            walk(ctx, text)?;
+            Ok(Value::Bool(text.as_str().chars().all(is_space)))
+        }
+        _ => Err(Error::argument_types("blank?", args)),
+    }
+}
+
+/// The text in upper case: full mapping, `ß` becomes `SS`.
+pub(crate) fn to_upper(ctx: &mut Ctx<'_>, text: &Str) -> Result<Value> {
+    // The longest mapping makes three characters of one.
+    ctx.charge(text.as_str().len() / 4)?;
+    ctx.reserve(text.as_str().len().saturating_mul(3))?;
+    Ok(Value::Str(Str::from_string(text.as_str().to_uppercase())))
+}
+
+/// The text in lower case, with the rule of the final sigma.
+pub(crate) fn to_lower(ctx: &mut Ctx<'_>, text: &Str) -> Result<Value> {
+    ctx.charge(text.as_str().len() / 4)?;
+    ctx.reserve(text.as_str().len().saturating_mul(2))?;
+    Ok(Value::Str(Str::from_string(text.as_str().to_lowercase())))
+}
+
+/// `(upper-case s)`, `(upcase s)`
+pub(super) fn upper_case(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let text = text("upcase", args)?;
+    to_upper(ctx, &text)
+}
+
+/// `(lower-case s)`, `(downcase s)`
+pub(super) fn lower_case(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let text = text("downcase", args)?;
+    to_lower(ctx, &text)
+}
+
+/// `(capitalize s)`
+pub(super) fn capitalize(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let text = text("capitalize", args)?;
+    ctx.charge(text.as_str().len() / 4)?;
+    ctx.reserve(text.as_str().len().saturating_mul(3))?;
+    let first = text.as_str().graphemes(true).next().unwrap_or("");
+    let mut out = first.to_uppercase();
+    out.push_str(&text.as_str()[first.len()..].to_lowercase());
+    Ok(Value::Str(Str::from_string(out)))
+}
+
+/// `(str/reverse s)`
+pub(super) fn reverse(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let text = text("reverse", args)?;
+    ctx.charge(text.as_str().len())?;
+    ctx.reserve(text.as_str().len())?;
+    Ok(Value::Str(Str::from_string(text.as_str().graphemes(true).rev().collect())))
+}
+
+/// `(str/escape s m)`: graphemes that are keys of `m`, replaced by the text of their values.
+pub(super) fn escape(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let (Value::Str(text), Value::Map(table)) = (&args[0], &args[1]) else {
+        return Err(Error::argument_types("escape", args));
+    };
+    let mut out = String::new();
+    for grapheme in text.as_str().graphemes(true) {
+        ctx.charge(1)?;
+        match table.get(&Value::str(grapheme)) {
+            Some(Value::Nil) | None => {
+                grow_string(&mut out, grapheme.len())?;
+                out.push_str(grapheme);
+            }
+            Some(value) => crate::print::write_plain(value, &mut out)?,
+        }
+    }
+    Ok(Value::Str(Str::from_string(out)))
+}
+
+/// `(starts-with? s p)`
+pub(super) fn starts_with(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let (text, prefix) = two_texts("starts_with?", args)?;
+    walk(ctx, &prefix)?;
+    Ok(Value::Bool(text.as_str().starts_with(prefix.as_str())))
+}
+
+/// `(ends-with? s p)`
+pub(super) fn ends_with(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let (text, suffix) = two_texts("ends_with?", args)?;
+    walk(ctx, &suffix)?;
+    Ok(Value::Bool(text.as_str().ends_with(suffix.as_str())))
+}
+
+/// `(includes? s p)`
+pub(super) fn includes(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let (text, wanted) = two_texts("includes?", args)?;
+    walk(ctx, &text)?;
+    Ok(Value::Bool(text.as_str().contains(wanted.as_str())))
+}

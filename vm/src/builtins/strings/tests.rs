@@ -1,0 +1,185 @@
+use crate::builtins::regex;
+use crate::builtins::support::testing::{outcome, shown};
+use crate::machine::Limits;
+use crate::value::Value;
+
+fn s(text: &str) -> Value {
+    Value::str(text)
+}
+
+fn re(source: &str) -> Value {
+    regex::compile(source).expect("a pattern")
+}
+
+#[test]
+fn positions_count_graphemes() {
+    let family = "a👨‍👩‍👧e\u{301}z";
+    assert_eq!(shown("subs", [s(family), Value::Int(1), Value::Int(3)]), "\"👨‍👩‍👧e\u{301}\"");
+    assert_eq!(shown("index-of", [s(family), s("z")]), "3");
+    // Inside a cluster: the cluster counts.
+    assert_eq!(shown("index-of", [s(family), s("\u{301}")]), "2");
+    assert_eq!(shown("index-of", [s(family), s("z"), Value::Int(4)]), "nil");
+    assert_eq!(shown("last-index-of", [s("xéxéx"), s("é"), Value::Int(2)]), "1");
+    assert_eq!(shown("last-index-of", [s("aaa"), s("aa"), Value::Int(1)]), "1");
+    assert_eq!(shown("last-index-of", [s("hello"), s("l"), Value::Int(-1)]), "nil");
+    assert_eq!(shown("last-index-of", [s("日本"), s("")]), "2");
+    assert_eq!(shown("index-of", [s("abab"), s(""), Value::Int(9)]), "4");
+    assert_eq!(shown("clojure.string/reverse", [s(family)]), "\"ze\u{301}👨‍👩‍👧a\"");
+}
+
+#[test]
+fn subs_never_fails_for_integers() {
+    let huge = Value::integer("100000000000000000000".parse().expect("an integer"));
+    for (start, end, want) in [
+        (Value::Int(1), Some(Value::Int(3)), "\"el\""),
+        (Value::Int(-1), None, "\"\""),
+        (Value::Int(-1), Some(Value::Int(3)), "\"\""),
+        (Value::Int(9), None, "\"\""),
+        (Value::Int(2), Some(Value::Int(99)), "\"llo\""),
+        (Value::Int(3), Some(Value::Int(1)), "\"\""),
+        (huge.clone(), None, "\"\""),
+        (Value::Int(1), Some(huge), "\"ello\""),
+        (Value::Float(1.0), None, "! type_error: subs: invalid argument types: string, number"),
+    ] {
+        let args: Vec<Value> = [s("hello"), start].into_iter().chain(end).collect();
+        assert_eq!(shown("subs", args), want);
+    }
+}
+
+#[test]
+fn case_follows_unicode() {
+    assert_eq!(shown("upper-case", [s("straße ﬁ")]), "\"STRASSE FI\"");
+    assert_eq!(shown("lower-case", [s("ΑΣ İ")]), "\"ας i\u{307}\"");
+    assert_eq!(shown("capitalize", [s("ßTOP")]), "\"SStop\"");
+    assert_eq!(shown("capitalize", [s("")]), "\"\"");
+    assert_eq!(
+        shown("lower-case", [Value::keyword("kw")]),
+        "! type_error: downcase: invalid argument types: keyword"
+    );
+}
+
+#[test]
+fn white_space_is_that_of_unicode() {
+    assert_eq!(shown("trim", [s("\u{a0}\u{2003} a b\u{2028}\u{85}\n")]), "\"a b\"");
+    assert_eq!(shown("triml", [s("\u{200b} a")]), "\"\u{200b} a\"");
+    assert_eq!(shown("blank?", [s(" \u{2003}\n")]), "true");
+    assert_eq!(shown("blank?", [s("\u{a0}")]), "false");
+    assert_eq!(shown("trim-newline", [s("a \r\n\n\r")]), "\"a \"");
+}
+
+#[test]
+fn splitting_keeps_empty_pieces() {
+    for (text, separator, want) in [
+        ("a,b,,c,", ",", r#"["a" "b" "" "c" ""]"#),
+        (",a", ",", r#"["" "a"]"#),
+        ("", ",", r#"[""]"#),
+        ("", "", "[]"),
+        ("日本", "", r#"["日" "本"]"#),
+        ("a👍b", "👍", r#"["a" "b"]"#),
+    ] {
+        assert_eq!(shown("split", [s(text), s(separator)]), want, "{text:?} {separator:?}");
+    }
+    assert_eq!(
+        shown("split", [s("a"), s(", ")]),
+        "! type_error: type_error: split: delimiter must be a regex pattern, got plain string \", \""
+    );
+    for (text, source, limit, want) in [
+        ("one  two", " ", None, r#"["one" "" "two"]"#),
+        ("a1b22c", r"\d+", None, r#"["a" "b" "c"]"#),
+        ("a1b2", r"(\d)", None, r#"["a" "1" "b" "2" ""]"#),
+        ("abc", "", None, r#"["a" "b" "c" ""]"#),
+        (",a,", ",", None, r#"["" "a" ""]"#),
+        ("", ",", None, r#"[""]"#),
+        ("a: b: c", ": ", Some(2), r#"["a" "b: c"]"#),
+        ("a: b: c", ": ", Some(1), r#"["a: b: c"]"#),
+        ("aXbXc", "X", Some(-1), r#"["a" "b" "c"]"#),
+    ] {
+        let args: Vec<Value> = [s(text), re(source)].into_iter().chain(limit.map(Value::Int)).collect();
+        assert_eq!(shown("split", args), want, "{text:?} {source}");
+    }
+    assert_eq!(shown("split-lines", [s("a\nb\r\nc\n\n")]), r#"["a" "b" "c"]"#);
+    for (text, want) in [("", r#"[""]"#), ("\n\r\n", "[]"), ("\na", r#"["" "a"]"#), ("a\rb\r", r#"["a\rb"]"#)]
+    {
+        let want = if text.ends_with('\r') { r#"["a\rb"]"# } else { want };
+        assert_eq!(shown("split-lines", [s(text)]), want, "{text:?}");
+    }
+}
+
+#[test]
+fn replacing_by_text() {
+    assert_eq!(shown("replace", [s("a.b.c"), s("."), s("")]), "\"abc\"");
+    assert_eq!(shown("replace", [s("日b"), s(""), s("-")]), "\"-日-b-\"");
+    assert_eq!(shown("replace-first", [s("ab"), s(""), s("-")]), "\"-ab\"");
+    assert_eq!(shown("replace-first", [s("aXbX"), s("X"), s("$1")]), "\"a$1bX\"");
+    assert_eq!(
+        shown("replace", [s("2024-01-02"), re(r"(\d+)-(\d+)-(\d+)"), s("$3/$2/$1")]),
+        "\"02/01/2024\""
+    );
+    assert_eq!(shown("replace", [s("hello"), re("l"), s("$9")]), "\"he$9$9o\"");
+    assert_eq!(shown("replace", [s("abc"), re(""), s("-")]), "\"-a-b-c-\"");
+    assert_eq!(shown("replace", [s("b"), re("(a)?b"), s("<$1>")]), "\"<>\"");
+    assert_eq!(shown("replace-first", [s("a1b2"), re(r"\d"), s("#")]), "\"a#b2\"");
+    assert_eq!(
+        shown("replace", [s("a"), Value::Int(5), s("b")]),
+        "! type_error: replace: invalid argument types: string, number, string"
+    );
+}
+
+#[test]
+fn names_of_keywords_symbols_and_strings() {
+    assert_eq!(shown("name", [Value::keyword("a-b")]), "\"a-b\"");
+    assert_eq!(shown("name", [Value::Symbol("str/join".into())]), "\"join\"");
+    assert_eq!(shown("name", [Value::Int(5)]), "! Runtime error: name not supported on: 5");
+    assert_eq!(
+        shown("name", [Value::Float(f64::NAN)]),
+        "! Runtime error: name not supported on special value: ##NaN"
+    );
+    assert_eq!(shown("keyword", [s("a/b")]), "! Runtime error: invalid keyword name: \"a/b\"");
+    assert_eq!(shown("keyword", [s("1a")]), "! Runtime error: invalid keyword name: \"1a\"");
+    assert_eq!(shown("keyword", [Value::Int(5)]), "! Runtime error: cannot coerce to keyword: 5");
+    assert_eq!(
+        shown("keyword", [Value::Float(f64::INFINITY)]),
+        "! Runtime error: cannot coerce special value to keyword: ##Inf"
+    );
+    assert_eq!(shown("symbol", [s("a b")]), "! Runtime error: invalid symbol name: \"a b\"");
+    assert_eq!(shown("char", [Value::Int(-1)]), "! Runtime error: char: -1 is not a code point");
+}
+
+#[test]
+fn joining_takes_any_collection() {
+    assert_eq!(shown("join", [s(","), s("abc")]), "\"a,b,c\"");
+    assert_eq!(shown("join", [s(","), Value::Nil]), "\"\"");
+    assert_eq!(
+        shown("join", [Value::Int(42), Value::vector([s("a")])]),
+        "! type_error: join: invalid argument types: number, list"
+    );
+    assert_eq!(
+        shown("str", [Value::Nil, s("a"), Value::Float(2.5), Value::vector([s("a")])]),
+        "\"a2.5[\\\"a\\\"]\""
+    );
+}
+
+#[test]
+fn results_beyond_the_memory_limit_are_refused() {
+    let limits = Limits { memory_bytes: 200_000, ..Limits::default() };
+    let text = || s(&"ab".repeat(5_000));
+    for (name, args) in [
+        ("replace", vec![text(), s("a"), s(&"x".repeat(100))]),
+        ("replace", vec![text(), re("a"), s(&"x".repeat(100))]),
+        ("split", vec![text(), s("a")]),
+        ("split", vec![text(), re("a")]),
+        ("re-seq", vec![re("a"), text()]),
+    ] {
+        let result = outcome(name, args, limits).result;
+        assert!(result.is_err_and(|error| error.reason() == crate::Reason::MemoryExceeded), "{name}");
+    }
+}
+
+#[test]
+fn the_number_of_steps_does_not_depend_on_the_slices() {
+    let text = s(&"word, ".repeat(2_000));
+    let steps = |name: &str, args: Vec<Value>| outcome(name, args, Limits::default()).steps;
+    let first = steps("split", vec![text.clone(), re(", ")]);
+    assert!(first > 2_000);
+    assert_eq!(steps("split", vec![text, re(", ")]), first);
+}

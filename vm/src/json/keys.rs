@@ -1,9 +1,9 @@
 //! Keys that a text repeats share one allocation.
 
-use crate::value::{Str, Value};
+use crate::value::Str;
 
 /// Slots of the cache; a power of two.
-const SLOTS: usize = 256;
+const SLOTS: usize = 128;
 /// Longest key that is kept.
 const LONGEST: usize = 48;
 
@@ -14,20 +14,20 @@ pub(super) struct Keys(Vec<Option<Str>>);
 
 impl Keys {
     /// The key of this text.
-    pub(super) fn get(&mut self, name: &str) -> Value {
+    pub(super) fn get(&mut self, name: &str) -> Str {
         if name.len() > LONGEST {
-            return Value::Str(Str::new(name));
+            return Str::new(name);
         }
         if self.0.is_empty() {
             self.0.resize(SLOTS, None);
         }
         let slot = &mut self.0[slot(name)];
         match slot {
-            Some(key) if key.as_str() == name => Value::Str(key.clone()),
+            Some(key) if key.as_str() == name => key.clone(),
             slot => {
                 let key = Str::new(name);
                 *slot = Some(key.clone());
-                Value::Str(key)
+                key
             }
         }
     }

@@ -6,6 +6,7 @@
 //! JSON form with the path to it.
 
 mod keys;
+mod layouts;
 mod lines;
 mod number;
 mod parse;

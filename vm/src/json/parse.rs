@@ -1,6 +1,7 @@
 //! The reader: one pass over the bytes, no tree in between.
 
 use super::keys::Keys;
+use super::layouts::{LayoutId, Layouts};
 use super::{number, strings};
 use crate::error::{Error, Result};
 use crate::meter;
@@ -49,6 +50,9 @@ pub(super) struct Parser<'a> {
     /// Bytes of `stack` as charged.
     charged: usize,
     keys: Keys,
+    layouts: Layouts,
+    /// Whether more documents may follow.
+    repeats: bool,
     /// Room for strings with escapes.
     scratch: String,
 }
@@ -68,6 +72,8 @@ impl<'a> Parser<'a> {
             stack: Vec::new(),
             charged: 0,
             keys: Keys::default(),
+            layouts: Layouts::default(),
+            repeats: false,
             scratch: String::new(),
         }
     }
@@ -76,6 +82,7 @@ impl<'a> Parser<'a> {
     pub(super) fn restart(&mut self, text: &'a str) {
         self.text = text;
         (self.at, self.depth) = (0, 0);
+        self.repeats = true;
         self.stack.clear();
     }
 
@@ -177,20 +184,36 @@ impl<'a> Parser<'a> {
             return Ok(Value::Map(Map::new()));
         }
         let start = self.stack.len();
+        let mut expected = None;
+        let mut count = 0;
         loop {
             if self.token() != b'"' {
                 return Err(Fault::NotJson);
             }
             self.at += 1;
             let name = strings::read(self.text, &mut self.at, &mut self.scratch)?;
-            let key = self.keys.get(name);
-            self.push(key)?;
+            match expected {
+                // As expected: the layout has the key.
+                Some(layout) if self.layouts.name(layout, count).is_some_and(|key| key.as_str() == name) => {}
+                _ => {
+                    let key = self.keys.get(name);
+                    if let Some(layout) = expected.take() {
+                        self.put_keys_back(start, layout)?;
+                    } else if count == 0 {
+                        expected = self.layouts.find(self.depth, &key);
+                    }
+                    if expected.is_none() {
+                        self.push(Value::Str(key))?;
+                    }
+                }
+            }
             if self.token() != b':' {
                 return Err(Fault::NotJson);
             }
             self.at += 1;
             let value = self.value()?;
             self.push(value)?;
+            count += 1;
             match self.token() {
                 b',' => self.at += 1,
                 b'}' => break,
@@ -198,17 +221,43 @@ impl<'a> Parser<'a> {
             }
         }
         self.at += 1;
-        let count = (self.stack.len() - start) / 2;
-        // Sorting: see to it that an object of many members pays for it.
+        // Sorting: see to it that an object of many members pays for it, whether its order is known or not.
         meter::charge_steps(count as u64 * u64::from(count.ilog2()) / 4)?;
-        meter::reserve(count * 2 * size_of::<Value>())?;
+        meter::reserve(count * Map::ENTRY_BYTES)?;
+        if let Some(layout) = expected {
+            if let Some(map) = self.layouts.map(layout, &mut self.stack[start..]) {
+                self.stack.truncate(start);
+                return Ok(Value::Map(map));
+            }
+            self.put_keys_back(start, layout)?;
+        }
+        let mut names = Vec::new();
         let mut entries = Vec::with_capacity(count);
         let mut items = self.stack.drain(start..);
         while let (Some(key), Some(value)) = (items.next(), items.next()) {
+            match &key {
+                // A single object has no others of its kind to help.
+                Value::Str(name) if self.repeats || self.depth > 1 => names.push(name.clone()),
+                _ => {}
+            }
             entries.push((key, value));
         }
         drop(items);
-        Ok(Value::Map(Map::from_entries(entries)))
+        let map = Map::from_entries(entries);
+        self.layouts.learn(self.depth, names, &map);
+        Ok(Value::Map(map))
+    }
+
+    /// Gives up an expectation: puts the layout's names before the values that have been read so far.
+    #[cold]
+    fn put_keys_back(&mut self, start: usize, layout: LayoutId) -> Parsed<()> {
+        let values: Vec<Value> = self.stack.drain(start..).collect();
+        for (index, value) in values.into_iter().enumerate() {
+            let key = self.layouts.name(layout, index).cloned().ok_or(Fault::NotJson)?;
+            self.push(Value::Str(key))?;
+            self.push(value)?;
+        }
+        Ok(())
     }
 
     /// Puts a value on the stack, which belongs to the program's memory.

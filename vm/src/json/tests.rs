@@ -143,6 +143,28 @@ fn repeated_keys_share_their_text() {
 }
 
 #[test]
+fn objects_of_the_same_members_share_their_keys_and_others_do_not_suffer() {
+    let text = r#"[{"b":1,"a":2},{"b":3,"a":4},{"b":5},{"b":6,"c":7},{"b":8,"a":9,"d":0},{"b":1,"b":2},{"a":1,"b":2},
+        {"b":{"b":1,"a":2},"a":[{"b":3,"a":4}]}, {}, {"b":10,"a":11}]"#;
+    assert_eq!(
+        parsed(text).as_deref(),
+        Some(
+            "[{\"a\" 2 \"b\" 1} {\"a\" 4 \"b\" 3} {\"b\" 5} {\"b\" 6 \"c\" 7} {\"a\" 9 \"b\" 8 \"d\" 0} {\"b\" 2} \
+             {\"a\" 1 \"b\" 2} {\"a\" [{\"a\" 4 \"b\" 3}] \"b\" {\"a\" 2 \"b\" 1}} {} {\"a\" 11 \"b\" 10}]"
+        )
+    );
+    let rows = parse(br#"[{"b":1,"a":2},{"b":3,"a":4}]"#).unwrap().unwrap();
+    let Value::Vector(rows) = rows else { panic!("a vector") };
+    let shape = |i: usize| match rows.get(i) {
+        Some(Value::Map(map)) => map.shape().cloned().expect("a small map"),
+        _ => panic!("a map"),
+    };
+    assert!(Rc::ptr_eq(&shape(0), &shape(1)));
+    let lines = parse_lines("{\"x\":1,\"y\":2}\n{\"x\":3,\"y\":4}\n{\"x\":5,\"z\":6}").unwrap();
+    assert_eq!(readable(&lines).unwrap(), "[{\"x\" 1 \"y\" 2} {\"x\" 3 \"y\" 4} {\"x\" 5 \"z\" 6}]");
+}
+
+#[test]
 fn reading_is_charged_and_stops_at_the_limits() {
     let text = format!("[{}1]", "1,".repeat(100_000));
     let mut account = Account::new(500_000);

@@ -54,9 +54,9 @@ impl<'s> Names<'s> {
         self.texts.is_empty()
     }
 
-    /// All texts, in order of first appearance.
-    pub fn texts(&self) -> &[&'s str] {
-        &self.texts
+    /// All names, in order of first appearance.
+    pub fn all(&self) -> impl Iterator<Item = Name> + use<> {
+        (0..self.texts.len() as u32).map(Name)
     }
 }
 

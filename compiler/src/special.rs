@@ -180,6 +180,11 @@ mod tests {
         assert!(FORMS.iter().all(|(name, _, _)| seen.insert(*name)));
         let mut forms = std::collections::HashSet::new();
         assert!(FORMS.iter().all(|(_, form, _)| forms.insert(*form)));
+        let mut hinted = ptc_vm::machine::SPECIAL_FORMS.to_vec();
+        let mut listed: Vec<&str> = names().collect();
+        hinted.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(hinted, listed, "the machine's hints know the same forms");
         assert_eq!(known("when").special, Some((Special::When, Shadowing::Local)));
         assert_eq!(known("nope"), Known::default());
     }

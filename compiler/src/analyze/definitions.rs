@@ -70,7 +70,9 @@ impl Analyzer<'_, '_> {
     /// Notes that a name is certainly defined from here on, its own value included.
     fn define(&mut self, name: Name) {
         self.shadows_builtin |= self.known(name).builtin.is_some();
-        self.names[name.index()].defined += 1;
+        let state = &mut self.names[name.index()];
+        state.defined += 1;
+        state.bound = true;
         self.defined.push(name);
     }
 

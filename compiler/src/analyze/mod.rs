@@ -51,6 +51,8 @@ pub struct Analysis {
     pub requires: Vec<FreeName>,
     /// Tools that are called or referred to, by first use.
     pub tools: Vec<FreeName>,
+    /// Names that the program binds or defines, if it requires any: a missing name may be one of them, misspelt.
+    pub local_names: Vec<Name>,
     /// Whether a definition takes the name of a builtin.
     pub shadows_builtin: bool,
 }
@@ -75,6 +77,8 @@ struct NameState {
     defined: u32,
     /// Whether the whole program certainly defines or declares it.
     top_level: bool,
+    /// Whether the program binds or defines it anywhere.
+    bound: bool,
     /// Filled in on first use.
     known: Option<Known>,
 }
@@ -137,7 +141,11 @@ impl<'a, 's> Analyzer<'a, 's> {
         first_uses(&mut requires);
         let mut tools = self.tools;
         first_uses(&mut tools);
-        Analysis { ast: self.ast, requires, tools, shadows_builtin: self.shadows_builtin }
+        let mut local_names = Vec::new();
+        if !requires.is_empty() {
+            local_names = self.forms.names.all().filter(|name| names[name.index()].bound).collect();
+        }
+        Analysis { ast: self.ast, requires, tools, local_names, shadows_builtin: self.shadows_builtin }
     }
 
     /// Analyses a form. What it defines is certain only inside it.

@@ -115,7 +115,9 @@ impl Analyzer<'_, '_> {
         let level = self.scope.level();
         let hidden = self.names[name.index()].binding;
         self.scope.bindings.push(Binding { name, kind, level, hidden });
-        self.names[name.index()].binding = self.scope.bindings.len() as u32;
+        let state = &mut self.names[name.index()];
+        state.binding = self.scope.bindings.len() as u32;
+        state.bound = true;
     }
 
     /// Undoes all bindings since `mark`.

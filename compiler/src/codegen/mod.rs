@@ -166,6 +166,11 @@ impl<'a> Generator<'a> {
             functions: self.functions.into_iter().flatten().collect(),
             globals: self.globals,
             defs: self.defs,
+            local_names: analysis
+                .local_names
+                .iter()
+                .map(|name| Rc::from(self.forms.names.text(*name)))
+                .collect(),
             shadows_builtin: analysis.shadows_builtin,
             source_bytes: self.source.len(),
         }

@@ -20,6 +20,8 @@ pub struct Program {
     pub tools: Vec<Requirement>,
     /// Documentation of definitions; see [`Op::DefGlobalDoc`].
     pub defs: Vec<Rc<DefInfo>>,
+    /// Names that the text binds or defines, for the hint of a name that is missing. Empty if nothing is required.
+    pub local_names: Vec<Rc<str>>,
     /// Whether the text defines a name that a builtin has.
     pub shadows_builtin: bool,
     /// Size of the program's text in bytes, which stands for its cost in caches.

@@ -27,6 +27,7 @@ pub use host_call::{
 };
 pub use module::Module;
 pub use namespace::{Binding, Namespace};
+pub use unbound::SPECIAL_FORMS;
 
 use crate::builtins::support::endless;
 use crate::code::Program;

@@ -27,7 +27,9 @@ impl Module {
         let missing: Vec<_> = program.requires.iter().filter(|r| !namespace.defines(&r.name)).collect();
         if let Some(first) = missing.first() {
             let names: Vec<&str> = missing.iter().map(|r| &*r.name).collect();
-            return Err(unbound::static_error(&names, namespace).at(Some(first.position)));
+            return Err(
+                unbound::static_error(&names, &program.local_names, namespace).at(Some(first.position))
+            );
         }
         if let Some(tools) = tools.filter(|tools| !tools.is_empty()) {
             let unknown: Vec<_> = program.tools.iter().filter(|r| !tools.contains(&r.name)).collect();

@@ -72,6 +72,7 @@ fn program(code: Vec<Op>, constants: Vec<Value>) -> Program {
         requires: Vec::new(),
         tools: Vec::new(),
         defs: Vec::new(),
+        local_names: Vec::new(),
         shadows_builtin: false,
         source_bytes: 0,
     }

@@ -1,8 +1,8 @@
 //! Maps: unordered by contract, always traversed in ascending key order (language.md 2.6, 2.11).
 
-use super::Value;
 use super::order::{compare_to_name, compare_to_underscored};
 use super::ordered::{Held, Ordered, Shape};
+use super::{Value, Vector};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -30,6 +30,20 @@ impl Map {
     /// The keys of a small map, for [`Map::with_shape`]; `None` for a map of more than 32 entries.
     pub fn shape(&self) -> Option<&Rc<Shape>> {
         self.0.shape()
+    }
+
+    /// The map with these values under the keys of this one, in key order.
+    ///
+    /// # Panics
+    /// If there are not as many values as keys.
+    pub fn with_values(&self, values: Vector) -> Map {
+        match self.shape() {
+            Some(shape) => Map::with_shape(shape.clone(), values.to_vec()),
+            None => {
+                assert_eq!(self.len(), values.len(), "a value for each key");
+                Map::from_entries(self.iter().map(|(key, _)| key.clone()).zip(values).collect())
+            }
+        }
     }
 
     /// How many entries.

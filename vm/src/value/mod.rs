@@ -110,6 +110,7 @@ pub struct Regex {
 }
 
 /// The state of one level of `for`/`doseq`: what is still to come.
+#[derive(Clone)]
 pub enum Cursor {
     /// Over a vector, or the graphemes of a string as a vector.
     Vector(VectorIter),

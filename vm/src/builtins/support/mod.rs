@@ -13,6 +13,7 @@
 //! | [`order`] | comparing where NaN is an error |
 //! | [`reduced`] | the wrapper with which a reducing function stops early |
 //! | `testing` | calling a builtin in a machine of its own, for tests |
+//! | [`then`] | one call of a function, and what becomes of its result |
 //! | [`errors`] | the message templates of functions.md 0.5 that several families use |
 
 pub mod builder;
@@ -28,6 +29,7 @@ pub mod sequence;
 pub mod table;
 #[cfg(test)]
 pub mod testing;
+pub mod then;
 
 pub use builder::Builder;
 pub use callee::{call, read_path};
@@ -35,6 +37,7 @@ pub use each::{Each, Feed, Sink, each};
 pub use held::Held;
 pub use sequence::{cursor, elements};
 pub use table::Table;
+pub use then::call_then;
 
 use crate::error::Result;
 use crate::machine::Ctx;

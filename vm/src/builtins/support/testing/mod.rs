@@ -1,5 +1,9 @@
 //! Calling a builtin in a machine of its own, for the families' tests.
 
+mod reader;
+
+pub use reader::read;
+
 use crate::builtins::{Native, registry};
 use crate::code::{Arity, Function, Op, Parameters, Program};
 use crate::error::{Position, Result};
@@ -17,6 +21,19 @@ pub fn shown(name: &str, args: impl Into<Vec<Value>>) -> String {
     match call(name, args) {
         Ok(value) => crate::print::readable(&value).unwrap_or_else(|error| format!("! {}", error.message())),
         Err(error) => format!("! {}", error.message()),
+    }
+}
+
+/// Checks what calls come to: pairs of a call, whose arguments are data or names of builtins, and what [`shown`]
+/// gives for it.
+///
+/// # Panics
+///
+/// When one comes to something else.
+pub fn check(calls: &[(&str, &str)]) {
+    for (text, expected) in calls {
+        let (name, args) = reader::read_call(text);
+        assert_eq!(shown(&name, args), *expected, "{text}");
     }
 }
 

@@ -1,6 +1,0 @@
-//! Maps: `get`, `assoc`, `update`, `merge` …
-
-use super::Builtin;
-
-/// The family's functions.
-pub static BUILTINS: &[Builtin] = &[];

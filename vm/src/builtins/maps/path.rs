@@ -1,0 +1,98 @@
+//! Paths into nested maps and vectors, for `assoc-in` and `update-in`.
+
+use super::write::{put, writable_index};
+use crate::builtins::support::Held;
+use crate::error::{Error, Result};
+use crate::machine::Ctx;
+use crate::print;
+use crate::value::{Map, Value, Vector, VectorIter};
+
+/// The collections on a path, each without what lies on the path inside it, so that nobody else holds that and
+/// it can be changed in place.
+pub(super) struct Levels(Vec<(Level, Held)>);
+
+enum Level {
+    Map(Map, Value),
+    Vector(Vector, usize),
+}
+
+impl Levels {
+    /// Goes down `path` from `root`: the collections on it, and what lies at its end, or `nil`.
+    ///
+    /// Maps are entered under the key that a read would find; what is missing or `nil` counts as an empty map.
+    /// `types` makes the error for a root that has no keys and for what is no index of a vector.
+    pub(super) fn descend(
+        ctx: &mut Ctx<'_>,
+        root: Value,
+        path: VectorIter,
+        types: impl Fn() -> Error,
+    ) -> Result<(Levels, Value)> {
+        let mut found = Levels(Vec::new());
+        let mut here = root;
+        let mut above: Option<Value> = None;
+        for step in path {
+            ctx.charge(2)?;
+            let room = Held::new(2 * size_of::<(Level, Held)>())?;
+            let (level, next) = match here {
+                Value::Map(map) => enter_map(map, step.clone()),
+                Value::Nil => (Level::Map(Map::new(), step.clone()), Value::Nil),
+                Value::Vector(mut vector) => {
+                    let index = writable_index(&vector, &step, &types)?;
+                    let next = vector.take(index).unwrap_or_default();
+                    (Level::Vector(vector, index), next)
+                }
+                _ => {
+                    let Some(above) = above else { return Err(types()) };
+                    let text = format!(
+                        "could not put/update key {} on a non-map value",
+                        print::readable_lossy(&above)
+                    );
+                    return Err(Error::runtime(text));
+                }
+            };
+            found.0.push((level, room));
+            here = next;
+            above = Some(step);
+        }
+        Ok((found, here))
+    }
+
+    /// Puts `value` at the end of the path: the root with it inside.
+    pub(super) fn ascend(mut self, value: Value) -> Value {
+        let mut here = value;
+        while let Some((level, _room)) = self.0.pop() {
+            here = match level {
+                Level::Map(mut map, key) => {
+                    map.insert(key, here);
+                    Value::Map(map)
+                }
+                Level::Vector(mut vector, index) => {
+                    put(&mut vector, index, here);
+                    Value::Vector(vector)
+                }
+            };
+        }
+        here
+    }
+}
+
+/// A map without the value that a read of `key` finds, and that value.
+fn enter_map(mut map: Map, key: Value) -> (Level, Value) {
+    match map.key_flexible(&key) {
+        Some(key) => {
+            let value = map.take(&key).unwrap_or_default();
+            (Level::Map(map, key), value)
+        }
+        None => (Level::Map(map, key), Value::Nil),
+    }
+}
+
+/// The steps of a path argument; an empty path and `nil` are the one key `nil`.
+pub(super) fn steps(name: &str, path: &Value, types: impl Fn() -> Error) -> Result<VectorIter> {
+    match path {
+        Value::Vector(path) if !path.is_empty() => Ok(path.iter()),
+        Value::Vector(_) | Value::Nil => Ok(Vector::from_vec(vec![Value::Nil]).into_iter()),
+        other if other.is_seqable() => Err(types()),
+        other => Err(Error::argument(name, 2, "seqable", other)),
+    }
+}

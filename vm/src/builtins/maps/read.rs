@@ -1,0 +1,176 @@
+//! Reading: `get`, `get-in`, `find`, `select-keys`, `keys`, `vals`, `entries`, `key`, `val`.
+
+use crate::builtins::support::{Builder, cursor};
+use crate::error::{Error, Result};
+use crate::machine::Ctx;
+use crate::value::{Map, Value, Vector};
+use std::mem::take;
+
+/// The element of a vector at an index that may be no index at all.
+pub(super) fn at_index(vector: &Vector, index: &Value) -> Option<Value> {
+    match index {
+        Value::Int(i) => vector.get(usize::try_from(*i).ok()?),
+        _ => None,
+    }
+}
+
+/// What a read of `key` finds in a map, flexibly and as a path (ruling 13), or in a vector.
+fn read(ctx: &mut Ctx<'_>, from: &Value, key: &Value) -> Result<Option<Value>> {
+    match from {
+        Value::Vector(vector) => Ok(at_index(vector, key)),
+        Value::Map(_) => ctx.lookup(from, key),
+        _ => Ok(None),
+    }
+}
+
+/// Refuses a first argument that has no keys, and arguments in the wrong order.
+fn check_associative(name: &str, example: &str, args: &[Value]) -> Result<()> {
+    match (&args[0], &args[1]) {
+        (Value::Map(_) | Value::Nil, _) => Ok(()),
+        (first, Value::Map(_)) => Err(Error::type_error(format!(
+            "{name} expects the collection first, e.g. ({example}) — got ({}, map), arguments appear to be swapped",
+            first.kind_label()
+        ))),
+        (Value::Vector(_), _) => Ok(()),
+        (first, _) => Err(Error::argument(name, 1, "associative", first)),
+    }
+}
+
+/// `(get m k)`, `(get m k default)`
+pub(super) fn get(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    check_associative("get", "get map key", args)?;
+    match read(ctx, &args[0], &args[1])? {
+        Some(found) => Ok(found),
+        None => Ok(args.get_mut(2).map(take).unwrap_or_default()),
+    }
+}
+
+/// `(get-in m path)`, `(get-in m path default)`
+pub(super) fn get_in(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    check_associative("get-in", "get-in map key", args)?;
+    let missing = |args: &mut [Value]| args.get_mut(2).map(take).unwrap_or_default();
+    let path = match &args[1] {
+        Value::Nil => return Ok(take(&mut args[0])),
+        Value::Vector(path) => path.iter(),
+        other if other.is_seqable() => return Ok(missing(args)),
+        other => return Err(Error::argument("get-in", 2, "seqable", other)),
+    };
+    let mut here = take(&mut args[0]);
+    for step in path {
+        ctx.charge(1)?;
+        match read(ctx, &here, &step)? {
+            Some(next) => here = next,
+            None => return Ok(missing(args)),
+        }
+    }
+    Ok(here)
+}
+
+/// `(find m k)`
+pub(super) fn find(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    if !matches!(args[0], Value::Map(_) | Value::Vector(_) | Value::Nil) {
+        return Err(Error::type_error(format!(
+            "type_error: find: {} is not associative; find supports maps and vectors only",
+            args[0].kind_label()
+        )));
+    }
+    let found = read(ctx, &args[0], &args[1])?;
+    Ok(found.map_or(Value::Nil, |value| Value::pair(take(&mut args[1]), value)))
+}
+
+/// `(select-keys m ks)`
+pub(super) fn select_keys(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    if !matches!(args[0], Value::Map(_) | Value::Vector(_) | Value::Nil) {
+        return Err(Error::argument("select-keys", 1, "map", &args[0]));
+    }
+    let Some(mut keys) = cursor(ctx, &args[1])? else {
+        return Err(Error::argument("select-keys", 2, "seqable", &args[1]));
+    };
+    // The entries of a map are no paths.
+    if matches!(args[1], Value::Map(_)) {
+        return Ok(Value::Map(Map::new()));
+    }
+    select(ctx, &args[0], &mut keys).map(Value::Map)
+}
+
+/// The entries of `from` under the keys that `keys` gives, in their spelling.
+pub(in crate::builtins) fn select(
+    ctx: &mut Ctx<'_>,
+    from: &Value,
+    keys: &mut crate::value::Cursor,
+) -> Result<Map> {
+    ctx.charge(keys.remaining())?;
+    let mut entries = Vec::new();
+    while let Some(key) = keys.advance() {
+        if let Some(value) = read(ctx, from, &key)? {
+            if entries.len() == entries.capacity() {
+                ctx.reserve((2 * entries.len()).max(4) * 3 * Map::ENTRY_BYTES)?;
+            }
+            entries.push((key, value));
+        }
+    }
+    Ok(Map::from_entries(entries))
+}
+
+/// What `keys`, `vals` and `entries` have in common: one value for each entry.
+fn each_entry(
+    ctx: &mut Ctx<'_>,
+    map: &Map,
+    bytes: usize,
+    show: impl Fn(&Value, &Value) -> Value,
+) -> Result<Value> {
+    ctx.charge(map.len())?;
+    ctx.reserve(map.len().saturating_mul(bytes))?;
+    let mut out = Builder::with_capacity(map.len())?;
+    for (key, value) in map.iter() {
+        out.push(show(key, value))?;
+    }
+    Ok(out.take())
+}
+
+/// `(keys m)`
+pub(super) fn keys(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    match &args[0] {
+        Value::Nil => Ok(Value::Nil),
+        Value::Map(map) => each_entry(ctx, map, 0, |key, _| key.clone()),
+        other => Err(Error::argument("keys", 1, "map", other)),
+    }
+}
+
+/// `(vals m)`
+pub(super) fn vals(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    match &args[0] {
+        Value::Nil => Ok(Value::Nil),
+        Value::Map(map) => each_entry(ctx, map, 0, |_, value| value.clone()),
+        other => Err(Error::argument("vals", 1, "map", other)),
+    }
+}
+
+/// `(entries m)`
+pub(super) fn entries(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    match &args[0] {
+        Value::Map(map) => {
+            let pair = crate::builtins::support::sequence::PAIR;
+            each_entry(ctx, map, pair, |key, value| Value::pair(key.clone(), value.clone()))
+        }
+        _ => Err(Error::argument_types("entries", args)),
+    }
+}
+
+/// The two parts of what can stand for an entry.
+pub(in crate::builtins) fn entry_parts(value: &Value) -> Option<(Value, Value)> {
+    match value {
+        Value::Vector(pair) if pair.len() == 2 => pair.get(0).zip(pair.get(1)),
+        _ => None,
+    }
+}
+
+/// `(key e)`
+pub(super) fn key(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    entry_parts(&args[0]).map(|(key, _)| key).ok_or_else(|| Error::argument_types("key", args))
+}
+
+/// `(val e)`
+pub(super) fn val(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    entry_parts(&args[0]).map(|(_, value)| value).ok_or_else(|| Error::argument_types("val", args))
+}

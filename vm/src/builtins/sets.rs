@@ -1,6 +1,0 @@
-//! Sets: `union`, `difference` …
-
-use super::Builtin;
-
-/// The family's functions.
-pub static BUILTINS: &[Builtin] = &[];

@@ -1,6 +1,0 @@
-//! `clojure.walk` and `tree-seq`
-
-use super::Builtin;
-
-/// The family's functions.
-pub static BUILTINS: &[Builtin] = &[];

@@ -1,0 +1,85 @@
+//! The functions over [`walk`](super::walk).
+
+use super::walk::{Action, When, check_functions, once, walk};
+use crate::error::{Error, Result};
+use crate::machine::{Ctx, Flow};
+use crate::value::{Map, Value};
+use std::mem::take;
+
+/// `(walk inner outer form)`
+pub(super) fn walk_once(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    check_functions("walk", 2, args)?;
+    once(ctx, take(&mut args[0]), take(&mut args[1]), take(&mut args[2]))
+}
+
+/// `(prewalk f form)`
+pub(super) fn prewalk(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    check_functions("prewalk", 1, args)?;
+    Ok(walk(Action::Call(take(&mut args[0])), When::Before, take(&mut args[1])))
+}
+
+/// `(postwalk f form)`
+pub(super) fn postwalk(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    check_functions("postwalk", 1, args)?;
+    Ok(walk(Action::Call(take(&mut args[0])), When::After, take(&mut args[1])))
+}
+
+/// What a map of replacements puts in the place of a node: the value of exactly this key.
+fn replacement(name: &str, args: &mut [Value]) -> Result<Action> {
+    let replacements = match take(&mut args[0]) {
+        Value::Map(map) => map,
+        Value::Nil => Map::new(),
+        other => return Err(Error::argument(name, 1, "map", &other)),
+    };
+    Ok(Action::Native(Box::new(move |_, node| Ok(replacements.get(&node).cloned().unwrap_or(node)))))
+}
+
+/// `(prewalk-replace replacements form)`
+pub(super) fn prewalk_replace(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    let action = replacement("prewalk-replace", args)?;
+    Ok(walk(action, When::Before, take(&mut args[1])))
+}
+
+/// `(postwalk-replace replacements form)`
+pub(super) fn postwalk_replace(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    let action = replacement("postwalk-replace", args)?;
+    Ok(walk(action, When::After, take(&mut args[1])))
+}
+
+/// Replaces the keys of every map in `form`.
+fn rename_all(form: Value, rename: fn(&Value) -> Option<Value>) -> Flow {
+    let act = move |ctx: &mut Ctx<'_>, node: Value| {
+        let Value::Map(map) = &node else { return Ok(node) };
+        ctx.charge(map.len())?;
+        if !map.iter().any(|(key, _)| rename(key).is_some()) {
+            return Ok(node);
+        }
+        ctx.reserve(map.len().saturating_mul(3 * Map::ENTRY_BYTES))?;
+        let renamed =
+            |(key, value): (&Value, &Value)| (rename(key).unwrap_or_else(|| key.clone()), value.clone());
+        Ok(Value::Map(map.iter().map(renamed).collect()))
+    };
+    walk(Action::Native(Box::new(act)), When::After, form)
+}
+
+/// Whether `(keyword name)` accepts this name (language.md 2.4).
+fn is_keyword_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.bytes().all(|c| c.is_ascii_alphanumeric() || b"_?!-".contains(&c))
+}
+
+/// `(keywordize-keys form)`
+pub(super) fn keywordize_keys(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    Ok(rename_all(take(&mut args[0]), |key| match key {
+        Value::Str(text) if is_keyword_name(text.as_str()) => Some(Value::keyword(text.as_str())),
+        _ => None,
+    }))
+}
+
+/// `(stringify-keys form)`
+pub(super) fn stringify_keys(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    Ok(rename_all(take(&mut args[0]), |key| match key {
+        Value::Keyword(keyword) => Some(Value::str(keyword.name())),
+        _ => None,
+    }))
+}

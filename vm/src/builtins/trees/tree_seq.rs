@@ -1,0 +1,121 @@
+//! `tree-seq`: the nodes of a tree that two functions describe.
+
+use super::walk::{check_functions, children};
+use crate::builtins::support::{Builder, Held, callee, pulse};
+use crate::error::{Error, Result};
+use crate::machine::{CallNow, Ctx, Flow, Input, NativeFrame};
+use crate::value::{Cursor, Value};
+use std::mem::take;
+
+/// The children of a node, and whether they are those of a string.
+struct Level {
+    children: Cursor,
+    of_string: bool,
+    _room: Held,
+}
+
+impl Level {
+    fn new(children: Cursor, of_string: bool) -> Result<Level> {
+        Ok(Level { children, of_string, _room: Held::new(2 * size_of::<Level>())? })
+    }
+}
+
+/// What the walk needs next about the current node.
+#[derive(Clone, Copy)]
+enum Ask {
+    /// The next node.
+    Node,
+    /// Whether it can have children.
+    Branch,
+    /// Its children.
+    Children,
+}
+
+struct TreeSeq {
+    branch: Value,
+    children: Value,
+    /// Ready-made TYPES error for children that are no collection.
+    types: Error,
+    levels: Vec<Level>,
+    out: Builder,
+    node: Value,
+    ask: Ask,
+}
+
+/// `(tree-seq branch? children root)`
+pub(super) fn tree_seq(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    check_functions("tree_seq", 2, args)?;
+    let types = Error::argument_types("tree_seq", args);
+    let root = Value::vector([take(&mut args[2])]);
+    let levels = root.cursor().map(|children| Level::new(children, false)).transpose()?.into_iter().collect();
+    Ok(Flow::Push(Box::new(TreeSeq {
+        branch: take(&mut args[0]),
+        children: take(&mut args[1]),
+        types,
+        levels,
+        out: Builder::new(),
+        node: Value::Nil,
+        ask: Ask::Node,
+    })))
+}
+
+impl TreeSeq {
+    /// Goes to the next node; whether there is one.
+    fn step(&mut self) -> Result<bool> {
+        while let Some(level) = self.levels.last_mut() {
+            let Some(node) = level.children.advance() else {
+                self.levels.pop();
+                continue;
+            };
+            // A grapheme of a string is a leaf, not a string with one grapheme.
+            let is_leaf = level.of_string && matches!(node, Value::Str(_));
+            self.out.push(node.clone())?;
+            self.node = node;
+            self.ask = if is_leaf { Ask::Node } else { Ask::Branch };
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Takes the answer to what was asked.
+    fn accept(&mut self, ctx: &mut Ctx<'_>, answer: Value) -> Result<()> {
+        self.ask = match self.ask {
+            Ask::Branch if answer.is_truthy() => Ask::Children,
+            Ask::Children => {
+                let Some(children) = children(ctx, &answer)? else { return Err(self.types.clone()) };
+                self.levels.push(Level::new(children, matches!(self.node, Value::Str(_)))?);
+                Ask::Node
+            }
+            _ => Ask::Node,
+        };
+        Ok(())
+    }
+}
+
+impl NativeFrame for TreeSeq {
+    fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
+        if let Input::Value(answer) = input {
+            self.accept(ctx, answer)?;
+        }
+        loop {
+            let function = match self.ask {
+                Ask::Node => {
+                    ctx.charge(1)?;
+                    if !self.step()? {
+                        return Ok(Flow::Return(self.out.take()));
+                    }
+                    continue;
+                }
+                Ask::Branch => &self.branch,
+                Ask::Children => &self.children,
+            };
+            match ctx.call_now(function, callee::one(self.node.clone()))? {
+                CallNow::Done(answer) => self.accept(ctx, answer)?,
+                CallNow::NeedsFrame(args) => return Ok(Flow::Call(function.clone(), args)),
+            }
+            if pulse(ctx)? {
+                return Ok(Flow::Yield);
+            }
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Walking nested collections: `walk`, `prewalk`, `postwalk`, and the walks with a function of our own.
+//!
+//! A walk steps into vectors, sets and maps; the children of a map are its entries as two-element vectors. The
+//! collections that are open at a time are a stack on the heap.
+
+use crate::builtins::maps::entry_parts;
+use crate::builtins::support::{Builder, Held, callee, cursor, pulse, sequence};
+use crate::error::{Error, Result};
+use crate::machine::{CallNow, Ctx, Flow, Input, NativeFrame};
+use crate::print;
+use crate::value::{Cursor, Map, Set, Value, Vector};
+
+/// A collection that is being rebuilt from what became of its children.
+pub(super) struct Level {
+    kind: Kind,
+    children: Cursor,
+    done: Builder,
+    _room: Held,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Vector,
+    Set,
+    Map,
+}
+
+impl Level {
+    /// Opens a collection; gives back what has no children.
+    pub(super) fn open(ctx: &mut Ctx<'_>, form: Value) -> Result<Result<Level, Value>> {
+        let kind = match &form {
+            Value::Vector(items) if !items.is_empty() => Kind::Vector,
+            Value::Set(items) if !items.is_empty() => Kind::Set,
+            Value::Map(entries) if !entries.is_empty() => Kind::Map,
+            _ => return Ok(Err(form)),
+        };
+        match cursor(ctx, &form)? {
+            Some(children) => {
+                let room = Held::new(2 * size_of::<Level>())?;
+                Ok(Ok(Level { kind, children, done: Builder::new(), _room: room }))
+            }
+            None => Ok(Err(form)),
+        }
+    }
+
+    /// The next child.
+    pub(super) fn next(&mut self) -> Option<Value> {
+        self.children.advance()
+    }
+
+    /// Takes what became of a child. For a map that is an entry, or `nil` for none.
+    pub(super) fn accept(&mut self, child: Value) -> Result<()> {
+        if matches!(self.kind, Kind::Map) {
+            if child.is_nil() {
+                return Ok(());
+            }
+            if entry_parts(&child).is_none() {
+                return Err(Error::type_error(format!(
+                    "walk: inner function must return [key, value], got: {}",
+                    print::readable_lossy(&child)
+                )));
+            }
+        }
+        self.done.push(child)
+    }
+
+    /// The collection of what became of all children.
+    pub(super) fn close(mut self, ctx: &mut Ctx<'_>) -> Result<Value> {
+        let items = self.done.take_vector();
+        match self.kind {
+            Kind::Vector => Ok(Value::Vector(items)),
+            Kind::Set => {
+                ctx.reserve(items.len().saturating_mul(2 * Set::ELEMENT_BYTES))?;
+                Ok(Value::Set(items.into_iter().collect()))
+            }
+            Kind::Map => {
+                ctx.reserve(items.len().saturating_mul(2 * Map::ENTRY_BYTES + sequence::PAIR))?;
+                Ok(Value::Map(items.iter().filter_map(|item| entry_parts(&item)).collect()))
+            }
+        }
+    }
+}
+
+/// What is done to every node.
+pub(super) enum Action {
+    /// A call of a function of the program.
+    Call(Value),
+    /// One of ours.
+    Native(Box<dyn Fn(&mut Ctx<'_>, Value) -> Result<Value>>),
+}
+
+/// When it is done: before the children, which are then those of the result, or after.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum When {
+    Before,
+    After,
+}
+
+/// Where the walk is, with the node that it is about.
+enum At {
+    /// A node that has not been looked at.
+    Node(Value),
+    /// A node whose children come next.
+    Inside(Value),
+    /// A node whose children are done.
+    Outside(Value),
+    /// A node that is done.
+    Done(Value),
+    /// Waiting for a call.
+    Call,
+}
+
+struct Walk {
+    action: Action,
+    when: When,
+    levels: Vec<Level>,
+    at: At,
+}
+
+/// Walks all of `form`.
+pub(super) fn walk(action: Action, when: When, form: Value) -> Flow {
+    Flow::Push(Box::new(Walk { action, when, levels: Vec::new(), at: At::Node(form) }))
+}
+
+impl Walk {
+    /// Does the action; `None` if a call has to be waited for, which is the flow then.
+    fn act(&self, ctx: &mut Ctx<'_>, node: Value) -> Result<Result<Value, Flow>> {
+        match &self.action {
+            Action::Native(act) => act(ctx, node).map(Ok),
+            Action::Call(function) => match ctx.call_now(function, callee::one(node))? {
+                CallNow::Done(value) => Ok(Ok(value)),
+                CallNow::NeedsFrame(args) => Ok(Err(Flow::Call(function.clone(), args))),
+            },
+        }
+    }
+
+    /// Where the walk is once the action has given `value`.
+    fn acted(&self, value: Value) -> At {
+        match self.when {
+            When::Before => At::Inside(value),
+            When::After => At::Done(value),
+        }
+    }
+}
+
+impl NativeFrame for Walk {
+    fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
+        if let Input::Value(value) = input {
+            self.at = self.acted(value);
+        }
+        loop {
+            let next = match std::mem::replace(&mut self.at, At::Call) {
+                At::Node(node) if self.when == When::Before => match self.act(ctx, node)? {
+                    Ok(value) => self.acted(value),
+                    Err(flow) => return Ok(flow),
+                },
+                At::Node(node) => At::Inside(node),
+                At::Inside(node) => {
+                    ctx.charge(1)?;
+                    match Level::open(ctx, node)? {
+                        Ok(mut level) => {
+                            let child = level.next();
+                            self.levels.push(level);
+                            At::Node(child.unwrap_or_default())
+                        }
+                        Err(leaf) => At::Outside(leaf),
+                    }
+                }
+                At::Outside(node) if self.when == When::After => match self.act(ctx, node)? {
+                    Ok(value) => self.acted(value),
+                    Err(flow) => return Ok(flow),
+                },
+                At::Outside(node) => At::Done(node),
+                At::Done(node) => {
+                    let Some(level) = self.levels.last_mut() else { return Ok(Flow::Return(node)) };
+                    level.accept(node)?;
+                    match level.next() {
+                        Some(child) => At::Node(child),
+                        None => match self.levels.pop() {
+                            Some(level) => At::Outside(level.close(ctx)?),
+                            None => unreachable!("it was the last one"),
+                        },
+                    }
+                }
+                At::Call => unreachable!("the result of the call has come"),
+            };
+            self.at = next;
+            if pulse(ctx)? {
+                return Ok(Flow::Yield);
+            }
+        }
+    }
+}
+
+/// One level under way, for `walk`.
+struct Once {
+    inner: Value,
+    outer: Value,
+    level: Option<Level>,
+}
+
+/// Calls `inner` for every child of `form`, and `outer` with what is rebuilt from the results.
+pub(super) fn once(ctx: &mut Ctx<'_>, inner: Value, outer: Value, form: Value) -> Result<Flow> {
+    Ok(match Level::open(ctx, form)? {
+        Ok(level) => Flow::Push(Box::new(Once { inner, outer, level: Some(level) })),
+        Err(leaf) => Flow::TailCall(outer, callee::one(leaf)),
+    })
+}
+
+impl NativeFrame for Once {
+    fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
+        let Some(mut level) = self.level.take() else { return Ok(Flow::Return(Value::Nil)) };
+        if let Input::Value(child) = input {
+            level.accept(child)?;
+        }
+        while let Some(child) = level.next() {
+            match ctx.call_now(&self.inner, callee::one(child))? {
+                CallNow::Done(child) => level.accept(child)?,
+                CallNow::NeedsFrame(args) => {
+                    self.level = Some(level);
+                    return Ok(Flow::Call(self.inner.clone(), args));
+                }
+            }
+            if pulse(ctx)? {
+                self.level = Some(level);
+                return Ok(Flow::Yield);
+            }
+        }
+        let rebuilt = level.close(ctx)?;
+        Ok(Flow::TailCall(std::mem::take(&mut self.outer), callee::one(rebuilt)))
+    }
+}
+
+/// Refuses functions that are none.
+pub(super) fn check_functions(name: &str, count: usize, args: &[Value]) -> Result<()> {
+    if args[..count].iter().all(Value::is_callable) { Ok(()) } else { Err(Error::argument_types(name, args)) }
+}
+
+/// The children of a node as the branches of `tree-seq` see them.
+pub(super) fn children(ctx: &mut Ctx<'_>, value: &Value) -> Result<Option<Cursor>> {
+    match value {
+        Value::Nil => Ok(Some(Cursor::Vector(Vector::new().into_iter()))),
+        value => cursor(ctx, value),
+    }
+}

@@ -131,7 +131,10 @@ fn updates_reach_into_nested_values() {
         ("(update {:a 1} :a {1 10})", "{:a 10}"),
         ("(update {:a 1} :a #{1})", "{:a 1}"),
         ("(update [1 2] 3 dec)", "! Runtime error: index 3 out of bounds for list of length 2"),
-        ("(update [1] :a dec)", "! type_error: update_variadic: invalid argument types: list, keyword, function"),
+        (
+            "(update [1] :a dec)",
+            "! type_error: update_variadic: invalid argument types: list, keyword, function",
+        ),
         ("(update {} :a)", "! type_error: update_variadic: invalid argument types: map, keyword"),
         ("(update {:a 1} :a 5)", "! type_error: update: arg 3 expected callable, got number"),
         (r#"(update "abc" 0 identity)"#, "! type_error: update: arg 1 expected map or list, got string"),
@@ -149,9 +152,15 @@ fn updates_reach_into_nested_values() {
         ("(update-in {:a {:b 1}} [:a :b] + 10)", "{:a {:b 11}}"),
         (r#"(update-in {"a" [{"b" 1}]} [:a 0 :b] inc)"#, r#"{"a" [{"b" 2}]}"#),
         ("(update-in {:a {:b 1}} [:a :b] {1 10})", "{:a {:b 10}}"),
-        (r#"(update-in {:a {:b 1}} [:a :b] "str")"#, "! type_error: update-in: arg 3 expected callable, got string"),
+        (
+            r#"(update-in {:a {:b 1}} [:a :b] "str")"#,
+            "! type_error: update-in: arg 3 expected callable, got string",
+        ),
         ("(update-in {:a 1} [:a :b] inc)", "! Runtime error: could not put/update key :a on a non-map value"),
-        ("(update-in 5 [:a] inc)", "! type_error: update_in_variadic: invalid argument types: number, list, function"),
+        (
+            "(update-in 5 [:a] inc)",
+            "! type_error: update_in_variadic: invalid argument types: number, list, function",
+        ),
     ]);
 }
 
@@ -169,10 +178,10 @@ fn folds_and_transformations_of_entries() {
              of ->> (thread-last) with update-vals",
         ),
         ("(update-vals {:a 1} 5)", "! type_error: update-vals: arg 2 expected callable, got number"),
-        (r#"(update-keys {:a 1 "b" 2} name)"#, r#"{"a" 1 "b" 2}"#),
-        (r#"(update-keys {:a 1 "a" 2} name)"#, r#"{"a" 2}"#),
-        ("(update-keys [1 2] str)", r#"{"0" 1 "1" 2}"#),
-        ("(update-keys 5 str)", "! type_error: update-keys: arg 1 expected map, got number"),
+        (r#"(update-keys {1 2 3 4} pr-str)"#, r#"{"1" 2 "3" 4}"#),
+        ("(update-keys {:a 1 :b 2} {:a :x :b :x})", "{:x 2}"),
+        ("(update-keys [1 2] pr-str)", r#"{"0" 1 "1" 2}"#),
+        ("(update-keys 5 pr-str)", "! type_error: update-keys: arg 1 expected map, got number"),
         ("(reduce-kv vector 0 {:a 1 :b 2})", "[[0 :a 1] :b 2]"),
         ("(reduce-kv vector 0 [7 8])", "[[0 0 7] 1 8]"),
         ("(reduce-kv + 0 nil)", "0"),
@@ -185,7 +194,10 @@ fn folds_and_transformations_of_entries() {
         ("(merge-with +)", "{}"),
         ("(merge-with + 5)", "5"),
         ("(merge-with)", "! arity error: merge-with requires at least 1 argument, got 0"),
-        (r#"(merge-with "str" {:a 1} {:a 2})"#, "! type_error: merge-with: arg 1 expected callable, got string"),
+        (
+            r#"(merge-with "str" {:a 1} {:a 2})"#,
+            "! type_error: merge-with: arg 1 expected callable, got string",
+        ),
         ("(merge-with + {:a 2} [10 20])", "! type_error: merge-with: arg 3 expected map, got list"),
     ]);
 }
@@ -219,7 +231,11 @@ fn a_long_path_takes_no_native_stack_and_is_charged() {
     let deep = call("assoc-in", [Value::Nil, path(), Value::Int(1)]);
     // A hundred thousand maps are more than ten megabytes.
     assert_eq!(deep.expect_err("too large").reason(), Reason::MemoryExceeded);
-    let run = outcome("assoc-in", [Value::Nil, path(), Value::Int(1)], Limits { memory_bytes: 1 << 30, steps: 1 << 30 });
+    let run = outcome(
+        "assoc-in",
+        [Value::Nil, path(), Value::Int(1)],
+        Limits { memory_bytes: 1 << 30, steps: 1 << 30 },
+    );
     assert!(run.steps >= 100_000);
     assert_eq!(shown("get-in", [run.result.expect("enough memory"), path()]), "1");
 }

@@ -81,12 +81,15 @@ impl Level {
     }
 }
 
+/// A function of ours over nodes.
+type Native = dyn Fn(&mut Ctx<'_>, Value) -> Result<Value>;
+
 /// What is done to every node.
 pub(super) enum Action {
     /// A call of a function of the program.
     Call(Value),
     /// One of ours.
-    Native(Box<dyn Fn(&mut Ctx<'_>, Value) -> Result<Value>>),
+    Native(Box<Native>),
 }
 
 /// When it is done: before the children, which are then those of the result, or after.

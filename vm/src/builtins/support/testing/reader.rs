@@ -12,7 +12,8 @@ pub(super) fn read_call(text: &str) -> (String, Vec<Value>) {
     let inside = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).expect("a call");
     let (name, args) = inside.split_once(' ').unwrap_or((inside, ""));
     let mut reader = Reader { rest: args.trim_start() };
-    let args = std::iter::from_fn(|| if reader.rest.is_empty() { None } else { Some(reader.value()) }).collect();
+    let args =
+        std::iter::from_fn(|| if reader.rest.is_empty() { None } else { Some(reader.value()) }).collect();
     (name.to_owned(), args)
 }
 
@@ -42,14 +43,17 @@ impl Reader<'_> {
         }
         if self.eat("{") {
             let items = self.until("}");
-            return Value::Map(items.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect::<Map>());
+            return Value::Map(
+                items.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect::<Map>(),
+            );
         }
         if self.eat("\"") {
             let (text, rest) = self.rest.split_once('"').expect("a closing quote");
             self.rest = rest.trim_start();
             return Value::str(text);
         }
-        let end = self.rest.find(|c: char| c.is_whitespace() || "[]{}\"".contains(c)).unwrap_or(self.rest.len());
+        let end =
+            self.rest.find(|c: char| c.is_whitespace() || "[]{}\"".contains(c)).unwrap_or(self.rest.len());
         let (token, rest) = self.rest.split_at(end);
         self.rest = rest.trim_start();
         atom(token)

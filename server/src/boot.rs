@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::mpsc;
+use std::time::Duration;
 
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, Limits};
@@ -12,7 +13,11 @@ use crate::protocol::Service;
 use crate::tools::lisp_eval::{ArgumentCaps, EvalOptions, LispEval};
 use crate::tools::shaping::Shaper;
 use crate::tools::{Registry, cards};
+use crate::transport::http::{HttpServer, Listening};
 use crate::transport::stdio::{StdioOptions, run_stdio, standard_streams};
+
+/// Time of a call besides its program's own: compiling it, and a second for everything else.
+const CALL_OVERHEAD: Duration = Duration::from_secs(6);
 
 /// Serves on the transport that the settings name, until it ends.
 ///
@@ -22,16 +27,32 @@ pub fn serve(settings: Settings, redactor: Redactor) -> Result<(), BootError> {
     let engine =
         Engine::start(EngineOptions::default()).map_err(|error| BootError::new(error.to_string()))?;
     let service = Arc::new(service(&settings, &engine, &redactor));
-    let options = StdioOptions { max_frame_bytes: settings.limits.max_frame_bytes };
     let (done, ended) = mpsc::channel();
-    // On a driver's thread, so that a short program starts and ends without a change of threads.
-    engine.spawn_on(0, move || async move {
-        let (reader, writer) = standard_streams();
-        run_stdio(service, options, reader, writer, stop_signal()).await;
-        // The receiver waits for exactly this.
-        let _ = done.send(());
-    });
-    ended.recv().map_err(|_| BootError::new("the server's thread ended unexpectedly"))
+    match &settings.http {
+        Some(http) => {
+            let listening = Listening {
+                call_budget: settings.limits.program_timeout + CALL_OVERHEAD,
+                max_total_memory_bytes: settings.limits.max_total_memory_bytes,
+            };
+            let server = HttpServer::bind(http, listening, service, engine.clone())?;
+            engine.spawn_on(0, move || async move {
+                let outcome = server.run(stop_signal).await;
+                // The receiver waits for exactly this.
+                let _ =
+                    done.send(outcome.map_err(|error| BootError::new(format!("cannot serve HTTP: {error}"))));
+            });
+        }
+        None => {
+            let options = StdioOptions { max_frame_bytes: settings.limits.max_frame_bytes };
+            // On a driver's thread, so that a short program starts and ends without a change of threads.
+            engine.spawn_on(0, move || async move {
+                let (reader, writer) = standard_streams();
+                run_stdio(service, options, reader, writer, stop_signal()).await;
+                let _ = done.send(Ok(()));
+            });
+        }
+    }
+    ended.recv().unwrap_or_else(|_| Err(BootError::new("the server's thread ended unexpectedly")))
 }
 
 /// The service under these settings.

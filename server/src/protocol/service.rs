@@ -30,12 +30,19 @@ pub struct Reply {
     pub body: Vec<u8>,
     /// The HTTP status that goes with it; other transports ignore it.
     pub status: u16,
+    /// Whether it says that the server is busy.
+    pub busy: bool,
 }
 
 impl Reply {
+    /// An answer under this status.
+    pub fn under(status: u16, body: Vec<u8>) -> Self {
+        Reply { body, status, busy: false }
+    }
+
     /// An answer under status 200.
     pub fn ok(body: Vec<u8>) -> Self {
-        Reply { body, status: 200 }
+        Self::under(200, body)
     }
 }
 
@@ -114,7 +121,7 @@ impl Service {
         };
         let invalid = |id| {
             let body = reply::error(Answers::from_id(id, revision), &RpcError::invalid_request());
-            Handled::Reply(Reply { body, status: if era == Era::Modern { 400 } else { 200 } })
+            Handled::Reply(Reply::under(400, body))
         };
         if message.method.is_none() && message.is_response {
             return Handled::Silent;
@@ -155,7 +162,7 @@ impl Service {
 
 /// What every modern request must carry in `_meta`.
 fn check_meta(id: &RequestId, message: &Message<'_>) -> Result<(), Reply> {
-    let refuse = |error| Err(Reply { body: reply::error(Answers::Request(id), &error), status: 400 });
+    let refuse = |error| Err(Reply::under(400, reply::error(Answers::Request(id), &error)));
     let missing = |what: &str| RpcError::new(RpcError::INVALID_PARAMS, format!("Invalid params: {what}"));
     let Some(params) = message.params.object() else {
         return refuse(missing("params with _meta is required"));

@@ -83,4 +83,7 @@ pub trait Tool: Send + Sync {
     fn busy(&self, limit: usize) -> ToolReply {
         ToolReply::busy(limit)
     }
+
+    /// Told when an owner is gone for good, so that its state can go, too.
+    fn owner_gone(&self, _owner: &Owner) {}
 }

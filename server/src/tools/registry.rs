@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Annotations, Definition, Tool};
+use crate::principal::Owner;
 use crate::protocol::json::write_string;
 
 /// All tools of a server, with their listing rendered once.
@@ -31,6 +32,11 @@ impl Registry {
     /// The tool of that name.
     pub fn get(&self, name: &str) -> Option<&dyn Tool> {
         self.by_name.get(name).map(|at| &*self.tools[*at])
+    }
+
+    /// Tells every tool that an owner is gone.
+    pub fn owner_gone(&self, owner: &Owner) {
+        self.tools.iter().for_each(|tool| tool.owner_gone(owner));
     }
 
     /// The `tools` array of `tools/list`, as JSON.

@@ -1,3 +1,4 @@
 //! How messages travel.
 
+pub mod http;
 pub mod stdio;

@@ -36,7 +36,10 @@ pub(super) fn handshake_request(
         Some("shutdown") => shutdown::answer(connection, id),
         Some("exit") => exit::answer(connection),
         // Sent with an id they are neither notification nor request.
-        Some(name) if name.starts_with("notifications/") => Handled::error(id, &RpcError::invalid_request()),
+        Some(name) if name.starts_with("notifications/") => {
+            let body = reply::error(Answers::Request(id), &RpcError::invalid_request());
+            Handled::Reply(Reply::under(400, body))
+        }
         other => {
             warn!(event = "method_not_found", request_id = %id, method = shown(other));
             Handled::error(id, &RpcError::method_not_found())
@@ -59,7 +62,7 @@ pub(super) fn modern_request(
         other => {
             warn!(event = "method_not_found", request_id = %id, method = shown(other));
             let body = reply::error(Answers::Request(id), &RpcError::method_not_found());
-            Handled::Reply(Reply { body, status: 404 })
+            Handled::Reply(Reply::under(404, body))
         }
     }
 }

@@ -55,7 +55,8 @@ pub fn answer(
     };
     let busy = |limit| {
         info!(event = "tools_call_stop", request_id = %id, tool = &*name, is_error = true, reason = "busy");
-        now(&tool.busy(limit))
+        let body = write_reply(service, era, id, &tool.busy(limit));
+        Handled::Reply(Reply { busy: true, ..Reply::ok(body) })
     };
     let (ticket, cancelled) = match connection.enter(id) {
         Ok(entered) => entered,

@@ -215,6 +215,9 @@ impl Pipe {
     /// Lets running calls go on for `grace`; no input is read any more.
     async fn drain<W: AsyncWrite + Unpin>(&mut self, grace: Duration, writer: &mut W) {
         self.connection.drain();
+        if self.calls.is_empty() {
+            return;
+        }
         let deadline = Instant::now() + grace;
         let outbox = self.outbox.clone();
         while !self.calls.is_empty() {

@@ -1,0 +1,91 @@
+//! HTTP responses and their fixed headers.
+
+use bytes::Bytes;
+use http::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+};
+use http::{Response, StatusCode};
+
+use super::auth::Unauthenticated;
+use super::body::Body;
+use crate::protocol::Reply;
+
+/// A response on its way out.
+pub(super) type Answer = Response<Body>;
+
+/// `mcp-session-id`
+pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+/// `x-request-id`
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
+const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+
+/// A response without body.
+pub(super) fn empty(status: StatusCode) -> Answer {
+    with_body(status, Body::empty())
+}
+
+/// A response of plain text.
+pub(super) fn text(status: StatusCode, text: &'static str) -> Answer {
+    let mut answer = with_body(status, Body::full(Bytes::from_static(text.as_bytes())));
+    answer.headers_mut().insert(CONTENT_TYPE, TEXT);
+    answer
+}
+
+/// A response of JSON.
+pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> Answer {
+    let mut answer = with_body(status, Body::full(body.into()));
+    answer.headers_mut().insert(CONTENT_TYPE, JSON);
+    answer
+}
+
+/// A JSON-RPC reply under its own status.
+pub(super) fn reply(reply: Reply) -> Answer {
+    json(StatusCode::from_u16(reply.status).unwrap_or(StatusCode::OK), reply.body)
+}
+
+/// A stream of server-sent events.
+pub(super) fn events(body: Body) -> Answer {
+    let mut answer = with_body(StatusCode::OK, body);
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    // Proxies must pass events on as they come.
+    answer.headers_mut().insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    answer
+}
+
+/// 405 with the methods that would do.
+pub(super) fn method_not_allowed(allowed: &'static str) -> Answer {
+    let mut answer = empty(StatusCode::METHOD_NOT_ALLOWED);
+    answer.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+    answer
+}
+
+/// 401 with the challenge that fits.
+pub(super) fn unauthorized(why: Unauthenticated) -> Answer {
+    let mut answer = empty(StatusCode::UNAUTHORIZED);
+    let challenge = match why {
+        Unauthenticated::Missing => HeaderValue::from_static("Bearer"),
+        Unauthenticated::Invalid => HeaderValue::from_static("Bearer error=\"invalid_token\""),
+    };
+    answer.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+    answer
+}
+
+/// Asks the client to come back after `seconds`.
+pub(super) fn retry_after(mut answer: Answer, seconds: u64) -> Answer {
+    answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    answer
+}
+
+/// Sets the caching rule: nothing on the MCP path may be stored.
+pub(super) fn caching(answer: &mut Answer, is_mcp: bool) {
+    let rule = if is_mcp { "no-store" } else { "max-age=0, private, must-revalidate" };
+    answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static(rule));
+}
+
+fn with_body(status: StatusCode, body: Body) -> Answer {
+    let mut answer = Response::new(body);
+    *answer.status_mut() = status;
+    answer
+}

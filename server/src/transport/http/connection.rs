@@ -1,0 +1,148 @@
+//! One connection: HTTP/1.1 or HTTP/2, with or without TLS.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::net::IpAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use hyper::rt::Executor;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::router::{Endpoint, route};
+
+/// Streams of one HTTP/2 connection at a time.
+const MAX_STREAMS: u32 = 256;
+/// Size of all headers of a request, in bytes.
+const MAX_HEADER_BYTES: u32 = 32 << 10;
+/// How often a quiet HTTP/2 peer is asked whether it is still there.
+const PING_INTERVAL: Duration = Duration::from_secs(20);
+/// How long a connection may take to close.
+const CLOSE_GRACE: Duration = Duration::from_secs(1);
+
+/// Times of a connection.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Times {
+    /// Until the first request has arrived.
+    pub(super) first_request: Duration,
+    /// Between requests.
+    pub(super) idle: Duration,
+}
+
+/// Runs its futures on the thread it is used on.
+#[derive(Debug, Clone, Copy)]
+struct HereExecutor;
+
+impl<F: Future + 'static> Executor<F> for HereExecutor
+where
+    F::Output: 'static,
+{
+    fn execute(&self, future: F) {
+        tokio::task::spawn_local(future);
+    }
+}
+
+/// What the connection is doing, for its idle clock.
+#[derive(Debug)]
+pub(super) struct Activity(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    requests: usize,
+    since: Instant,
+    limit: Duration,
+}
+
+/// A request that is being answered, on its connection and in its server; ends when dropped.
+pub(super) struct InProgress {
+    endpoint: Arc<Endpoint>,
+    activity: Arc<Activity>,
+    idle: Duration,
+}
+
+impl InProgress {
+    fn begin(endpoint: &Arc<Endpoint>, activity: &Arc<Activity>, idle: Duration) -> Self {
+        endpoint.active.begin();
+        activity.0.lock().unwrap_or_else(PoisonError::into_inner).requests += 1;
+        InProgress { endpoint: endpoint.clone(), activity: activity.clone(), idle }
+    }
+}
+
+impl Drop for InProgress {
+    fn drop(&mut self) {
+        self.endpoint.active.end();
+        let mut state = self.activity.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.requests -= 1;
+        state.since = Instant::now();
+        state.limit = self.idle;
+    }
+}
+
+impl Activity {
+    fn new(limit: Duration) -> Arc<Self> {
+        Arc::new(Activity(Mutex::new(State { requests: 0, since: Instant::now(), limit })))
+    }
+
+    /// Completes when the connection has been at rest for too long.
+    async fn idle(&self) {
+        loop {
+            let deadline = {
+                let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+                let from = if state.requests > 0 { Instant::now() } else { state.since };
+                from + state.limit
+            };
+            if deadline <= Instant::now() {
+                return;
+            }
+            tokio::time::sleep_until(deadline).await;
+        }
+    }
+}
+
+/// Serves a connection to its end.
+pub(super) async fn serve<S>(
+    endpoint: Arc<Endpoint>,
+    stream: S,
+    peer: IpAddr,
+    times: Times,
+    mut closing: watch::Receiver<bool>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + 'static,
+{
+    let activity = Activity::new(times.first_request);
+    let watched = activity.clone();
+    let service = service_fn(move |request| {
+        let in_progress = InProgress::begin(&endpoint, &activity, times.idle);
+        let endpoint = endpoint.clone();
+        async move {
+            let mut answer = route(&endpoint, peer, request).await;
+            answer.body_mut().hold(in_progress);
+            Ok::<_, Infallible>(answer)
+        }
+    });
+    let mut builder = auto::Builder::new(HereExecutor);
+    builder.http1().timer(TokioTimer::new()).max_headers(128).max_buf_size(64 << 10);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(MAX_STREAMS)
+        .max_header_list_size(MAX_HEADER_BYTES)
+        .keep_alive_interval(PING_INTERVAL);
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    tokio::select! {
+        // A broken connection is the client's affair; its calls have been dropped with it.
+        _ = connection.as_mut() => return,
+        () = watched.idle() => {}
+        _ = closing.wait_for(|closing| *closing) => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    let _ = tokio::time::timeout(CLOSE_GRACE, connection).await;
+}

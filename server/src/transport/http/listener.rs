@@ -1,0 +1,220 @@
+//! Binds, accepts, hands connections to driver threads, and drains.
+
+use std::future::Future;
+use std::net::{SocketAddr, TcpListener as StdListener};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ptc_host::engine::Engine;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio_rustls::TlsAcceptor;
+use tracing::{info, warn};
+
+use super::auth::Authenticator;
+use super::body::Bodies;
+use super::connection::{Times, serve};
+use super::limiter::Limiter;
+use super::origin::OriginRule;
+use super::router::{Active, Endpoint};
+use super::sessions::{SessionLimits, Sessions};
+use super::tls;
+use crate::options::BootError;
+use crate::options::settings::Http;
+use crate::protocol::Service;
+
+/// How often sessions that are over are looked for.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
+/// Pause after a failed accept: the usual cause, too many open files, passes when connections end.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long connections may take to close at the end.
+const CLOSE_GRACE: Duration = Duration::from_secs(2);
+/// Memory for request bodies of all connections, where the settings give no total, in bytes.
+const DEFAULT_BODY_MEMORY: usize = 256 << 20;
+
+/// A bound listener.
+pub struct HttpServer {
+    endpoint: Arc<Endpoint>,
+    listener: StdListener,
+    tls: Option<TlsAcceptor>,
+    engine: Engine,
+    connections: Arc<Semaphore>,
+    max_connections: usize,
+    times: Times,
+    shutdown_grace: Duration,
+}
+
+/// What a listener depends on besides its own settings.
+#[derive(Debug, Clone, Copy)]
+pub struct Listening {
+    /// Longest run of one call, the program's time and what comes before and after it.
+    pub call_budget: Duration,
+    /// Memory for everything; a quarter of it is for request bodies.
+    pub max_total_memory_bytes: Option<u64>,
+}
+
+impl HttpServer {
+    /// Binds the address of `settings`.
+    ///
+    /// # Errors
+    /// If the address cannot be bound or the TLS files cannot be used.
+    pub fn bind(
+        settings: &Http,
+        listening: Listening,
+        service: Arc<Service>,
+        engine: Engine,
+    ) -> Result<HttpServer, BootError> {
+        let address = SocketAddr::new(settings.host, settings.port);
+        let cannot = |error: std::io::Error| BootError::new(format!("cannot listen on {address}: {error}"));
+        let listener = StdListener::bind(address).map_err(cannot)?;
+        listener.set_nonblocking(true).map_err(cannot)?;
+        let tls = match &settings.tls {
+            Some((cert, key)) => Some(tls::acceptor(cert, key)?),
+            None => None,
+        };
+        let loopback_bind = settings.is_loopback();
+        let limits = SessionLimits {
+            max: settings.max_sessions,
+            max_per_owner: settings.max_sessions_per_owner,
+            ttl: settings.session_ttl,
+            idle: settings.session_idle,
+            max_in_flight: settings.max_in_flight,
+        };
+        let gone = service.clone();
+        let sessions =
+            Sessions::new(limits, settings.instance.clone(), move |owner| gone.tools.owner_gone(owner));
+        let body_memory = listening
+            .max_total_memory_bytes
+            .map_or(DEFAULT_BODY_MEMORY, |total| usize::try_from(total / 4).unwrap_or(usize::MAX));
+        let endpoint = Arc::new(Endpoint {
+            path: settings.path.clone(),
+            instance: settings.instance.clone(),
+            loopback_bind,
+            authenticator: Authenticator::new(if settings.auth_disabled {
+                vec![]
+            } else {
+                settings.tokens.clone()
+            }),
+            origins: OriginRule::new(&settings.allowed_origins, loopback_bind),
+            limiter: settings.rate_limit.map(Limiter::new),
+            sessions,
+            bodies: Bodies::new(settings.max_body_bytes, body_memory, settings.request_timeout),
+            call_budget: listening.call_budget,
+            active: Active::default(),
+            service,
+        });
+        Ok(HttpServer {
+            endpoint,
+            listener,
+            tls,
+            engine,
+            connections: Arc::new(Semaphore::new(settings.max_connections)),
+            max_connections: settings.max_connections,
+            times: Times { first_request: settings.request_timeout, idle: settings.idle_timeout },
+            shutdown_grace: settings.shutdown_grace,
+        })
+    }
+
+    /// The address bound.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn address(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves until `stop()` completes, then drains: running calls get their grace, unless `stop()` completes again.
+    ///
+    /// # Errors
+    /// If the listener cannot be used on this runtime.
+    pub async fn run<F: Future<Output = ()>>(self, stop: impl Fn() -> F) -> std::io::Result<()> {
+        let listener = TcpListener::from_std(self.listener.try_clone()?)?;
+        let (close, closing) = watch::channel(false);
+        let address = listener.local_addr()?;
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        info!(event = "http_listening", address = %address, scheme, path = self.endpoint.path);
+        let mut accepting = Box::pin(self.accept(&listener, closing));
+        tokio::select! {
+            () = &mut accepting => {}
+            () = self.sweep() => {}
+            () = stop() => {}
+        }
+        info!(event = "shutdown");
+        self.endpoint.service.drain();
+        tokio::select! {
+            () = &mut accepting => {}
+            () = self.endpoint.active.none() => {}
+            () = tokio::time::sleep(self.shutdown_grace) => {}
+            () = stop() => {}
+        }
+        // Which also gives back the permit for the connection that would have come next.
+        drop(accepting);
+        // Calls that still run are answered as cancelled, then connections close.
+        self.endpoint.sessions.close_all("shutdown");
+        let _ = close.send(true);
+        let all = u32::try_from(self.max_connections).unwrap_or(u32::MAX);
+        let _ = tokio::time::timeout(CLOSE_GRACE, self.connections.acquire_many(all)).await;
+        info!(event = "exit");
+        Ok(())
+    }
+
+    /// Accepts for ever.
+    async fn accept(&self, listener: &TcpListener, closing: watch::Receiver<bool>) {
+        for next in 0.. {
+            // Beyond the cap, connections wait in the system's backlog.
+            let Ok(permit) = self.connections.clone().acquire_owned().await else { return };
+            let (stream, peer) = loop {
+                match listener.accept().await {
+                    Ok(accepted) => break accepted,
+                    Err(error) => {
+                        warn!(event = "http_accept_failed", reason = %error);
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                    }
+                }
+            };
+            self.hand_over(next, stream, peer, permit, closing.clone());
+        }
+    }
+
+    /// Moves a connection to a driver thread, each thread in its turn.
+    fn hand_over(
+        &self,
+        thread: usize,
+        stream: TcpStream,
+        peer: SocketAddr,
+        permit: OwnedSemaphorePermit,
+        closing: watch::Receiver<bool>,
+    ) {
+        // Without this, a small answer can wait 40 ms for the client's acknowledgement of its head.
+        let _ = stream.set_nodelay(true);
+        let Ok(stream) = stream.into_std() else { return };
+        let (endpoint, tls, times) = (self.endpoint.clone(), self.tls.clone(), self.times);
+        self.engine.spawn_on(thread, move || async move {
+            let _permit = permit;
+            let Ok(stream) = TcpStream::from_std(stream) else { return };
+            let peer = peer.ip().to_canonical();
+            match tls {
+                None => serve(endpoint, stream, peer, times, closing).await,
+                Some(acceptor) => {
+                    // A client that does not finish the handshake in time is gone.
+                    if let Ok(Ok(stream)) =
+                        tokio::time::timeout(times.first_request, acceptor.accept(stream)).await
+                    {
+                        serve(endpoint, stream, peer, times, closing).await;
+                    }
+                }
+            }
+        });
+    }
+
+    async fn sweep(&self) {
+        loop {
+            tokio::time::sleep(SWEEP_INTERVAL).await;
+            let now = Instant::now();
+            self.endpoint.sessions.sweep(now);
+            if let Some(limiter) = &self.endpoint.limiter {
+                limiter.sweep(now);
+            }
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! MCP over Streamable HTTP, both eras on one endpoint, and the two routes that operators probe.
+//!
+//! Every connection lives on one driver thread of the engine, where its programs start without a change of threads.
+//! A request is checked in a fixed order — host, origin, credentials, method — before its body is read.
+
+mod answer;
+mod auth;
+mod body;
+mod connection;
+mod headers;
+mod limiter;
+mod listener;
+mod origin;
+mod post;
+mod router;
+mod sessions;
+mod tls;
+
+#[cfg(test)]
+mod tests;
+
+pub use listener::{HttpServer, Listening};

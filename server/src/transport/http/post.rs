@@ -1,0 +1,333 @@
+//! `POST` on the MCP path.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::FutureExt;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use hyper::body::Incoming as RequestBody;
+
+use super::answer::{self, Answer, SESSION_ID};
+use super::body::{Body, Notes, Unread};
+use super::headers::{self, PROTOCOL_VERSION};
+use super::router::{Endpoint, Seen};
+use super::sessions::{NoSession, Session};
+use crate::principal::{Owner, Principal};
+use crate::protocol::error::RpcError;
+use crate::protocol::message::{self, IdMember, Incoming, Message};
+use crate::protocol::methods::initialize::negotiate;
+use crate::protocol::reply::{self, Answers};
+use crate::protocol::{Call, Connection, Era, Finished, Handled, Revision};
+
+/// Seconds after which a client of a busy or draining server may come back.
+const COME_BACK: u64 = 1;
+
+/// Answers a POST of an authenticated caller.
+pub(super) async fn answer(
+    endpoint: &Arc<Endpoint>,
+    principal: &Principal,
+    headers: &HeaderMap,
+    body: RequestBody,
+    seen: &mut Seen,
+) -> Answer {
+    if !is_json(headers) {
+        return answer::text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported media type");
+    }
+    if !accepts(headers, "application/json") {
+        return answer::text(StatusCode::NOT_ACCEPTABLE, "not acceptable: answers are application/json");
+    }
+    let received = match endpoint.bodies.receive(body).await {
+        Ok(received) => received,
+        Err(Unread::TooLarge) => return answer::text(StatusCode::PAYLOAD_TOO_LARGE, "payload too large"),
+        Err(Unread::TooSlow) => return answer::text(StatusCode::REQUEST_TIMEOUT, "request timeout"),
+        Err(Unread::Broken) => return answer::text(StatusCode::BAD_REQUEST, "body could not be read"),
+        Err(Unread::NoRoom) => {
+            return answer::retry_after(
+                answer::text(StatusCode::SERVICE_UNAVAILABLE, "server busy"),
+                COME_BACK,
+            );
+        }
+    };
+    if received.bytes().is_empty() {
+        return answer::text(StatusCode::BAD_REQUEST, "empty body");
+    }
+    let post = Post { endpoint, principal, headers, said_modern: headers::say_modern(headers) };
+    let outcome = match message::read(received.bytes()) {
+        Err(malformed) => {
+            let body = endpoint.service.unparsable(Some(post.assumed_revision()), malformed);
+            return answer::json(StatusCode::BAD_REQUEST, body);
+        }
+        Ok(incoming) => post.dispatch(&incoming, seen),
+    };
+    // Nothing of the text is needed any more: calls own what they work with.
+    drop(received);
+    match outcome {
+        Outcome::Answer(answer) => answer,
+        Outcome::Call { call, session } => run(endpoint, *call, session, headers).await,
+        Outcome::Batch { replies, calls } => batch(endpoint, replies, calls).await,
+    }
+}
+
+enum Outcome {
+    Answer(Answer),
+    Call { call: Box<Call>, session: Option<Arc<Session>> },
+    Batch { replies: Vec<Vec<u8>>, calls: Vec<Call> },
+}
+
+struct Post<'a> {
+    endpoint: &'a Arc<Endpoint>,
+    principal: &'a Principal,
+    headers: &'a HeaderMap,
+    said_modern: bool,
+}
+
+impl Post<'_> {
+    /// What shapes the answer to a body that does not tell.
+    fn assumed_revision(&self) -> Revision {
+        if self.said_modern {
+            return Revision::V2026_07_28;
+        }
+        let named = headers::single(self.headers, PROTOCOL_VERSION).ok().flatten();
+        named.and_then(Revision::from_name).unwrap_or(Revision::HTTP_DEFAULT)
+    }
+
+    fn dispatch(&self, incoming: &Incoming<'_>, seen: &mut Seen) -> Outcome {
+        match incoming {
+            Incoming::Single(message) if self.said_modern || message.is_modern() => self.modern(message),
+            Incoming::Single(message) => self.handshake(message, seen),
+            Incoming::Batch(messages) if !self.said_modern => self.batch(messages, seen),
+            Incoming::Batch(_) | Incoming::BatchRefused | Incoming::NotAMessage => self.invalid(None),
+        }
+    }
+
+    fn invalid(&self, message: Option<&Message<'_>>) -> Outcome {
+        let id = message.and_then(Message::answer_id);
+        let answers = Answers::from_id(id, Some(self.assumed_revision()));
+        let body = reply::error(answers, &RpcError::invalid_request());
+        Outcome::Answer(answer::json(StatusCode::BAD_REQUEST, body))
+    }
+
+    fn refused(&self, status: StatusCode, message: &Message<'_>, error: &RpcError) -> Answer {
+        let answers = Answers::from_id(message.answer_id(), Some(self.assumed_revision()));
+        answer::json(status, reply::error(answers, error))
+    }
+
+    /// The refusal of a server that is about to stop.
+    fn draining(&self, message: &Message<'_>) -> Option<Outcome> {
+        let error = RpcError::new(RpcError::REFUSED, "server draining");
+        let refusal = || {
+            let answer = self.refused(StatusCode::SERVICE_UNAVAILABLE, message, &error);
+            Outcome::Answer(answer::retry_after(answer, COME_BACK))
+        };
+        self.endpoint.service.is_draining().then(refusal)
+    }
+
+    /// A message that says for itself which revision it speaks: no session, no state.
+    fn modern(&self, message: &Message<'_>) -> Outcome {
+        if let Some(refusal) = self.draining(message) {
+            return refusal;
+        }
+        if message.method.is_none() || !message.well_formed || message.id == IdMember::Invalid {
+            return self.invalid(Some(message));
+        }
+        if message.id == IdMember::Absent {
+            // No notification has a meaning here: cancellation is the end of the connection.
+            return Outcome::Answer(answer::empty(StatusCode::ACCEPTED));
+        }
+        if let Err(error) = headers::check(self.headers, message) {
+            return Outcome::Answer(self.refused(StatusCode::BAD_REQUEST, message, &error));
+        }
+        let connection = Connection::new(Owner::of(self.principal.clone()), usize::MAX);
+        match self.endpoint.service.handle(&connection, message, Era::Modern) {
+            Handled::Reply(reply) if reply.busy => {
+                let error = RpcError::new(RpcError::REFUSED, "server saturated");
+                let answer = self.refused(StatusCode::SERVICE_UNAVAILABLE, message, &error);
+                Outcome::Answer(answer::retry_after(answer, COME_BACK))
+            }
+            Handled::Reply(reply) => Outcome::Answer(answer::reply(reply)),
+            Handled::Call(call) => Outcome::Call { call, session: None },
+            Handled::Silent | Handled::Exit => Outcome::Answer(answer::empty(StatusCode::ACCEPTED)),
+        }
+    }
+
+    /// A message of a conversation that began, or begins here, with `initialize`.
+    fn handshake(&self, message: &Message<'_>, seen: &mut Seen) -> Outcome {
+        if let Some(refusal) = self.draining(message) {
+            return refusal;
+        }
+        let method = message.method.as_ref().map(Option::as_deref);
+        if method == Some(Some("initialize")) && message.id != IdMember::Absent {
+            return Outcome::Answer(self.initialize(message, seen));
+        }
+        if method.is_none() && !(message.is_response && message.id != IdMember::Absent) {
+            return self.invalid(Some(message));
+        }
+        let session = match self.session(seen) {
+            Ok(session) => session,
+            Err(answer) => return Outcome::Answer(answer),
+        };
+        match self.endpoint.service.handle(&session.connection, message, Era::Handshake) {
+            Handled::Reply(_) if message.id == IdMember::Absent && message.well_formed => {
+                Outcome::Answer(answer::empty(StatusCode::ACCEPTED))
+            }
+            Handled::Reply(reply) => Outcome::Answer(answer::reply(reply)),
+            Handled::Silent => Outcome::Answer(answer::empty(StatusCode::ACCEPTED)),
+            Handled::Call(call) => Outcome::Call { call, session: Some(session) },
+            Handled::Exit => {
+                self.endpoint.sessions.close(&session, "exit");
+                Outcome::Answer(answer::empty(StatusCode::ACCEPTED))
+            }
+        }
+    }
+
+    fn initialize(&self, message: &Message<'_>, seen: &mut Seen) -> Answer {
+        if self.session_id().is_some() {
+            return answer::text(StatusCode::BAD_REQUEST, "initialize must not include MCP-Session-Id");
+        }
+        let IdMember::Valid(_) = &message.id else {
+            return self.refused(StatusCode::BAD_REQUEST, message, &RpcError::invalid_request());
+        };
+        if !message.well_formed {
+            return self.refused(StatusCode::BAD_REQUEST, message, &RpcError::invalid_request());
+        }
+        let session = match self.endpoint.sessions.create(self.principal, negotiate(&message.params)) {
+            Ok(session) => session,
+            Err(NoSession::OwnerLimit) => {
+                let error = RpcError::new(RpcError::REFUSED, "session owner limit exceeded");
+                return self.refused(StatusCode::TOO_MANY_REQUESTS, message, &error);
+            }
+            Err(NoSession::Saturated | NoSession::NoEntropy) => {
+                let error = RpcError::new(RpcError::REFUSED, "server saturated");
+                return self.refused(StatusCode::SERVICE_UNAVAILABLE, message, &error);
+            }
+        };
+        seen.session_hash = Some(session.hash.clone());
+        match self.endpoint.service.handle(&session.connection, message, Era::Handshake) {
+            Handled::Reply(reply) => {
+                let mut answer = answer::reply(reply);
+                if let Ok(id) = HeaderValue::from_str(&session.id) {
+                    answer.headers_mut().insert(SESSION_ID, id);
+                }
+                answer
+            }
+            _ => answer::empty(StatusCode::ACCEPTED),
+        }
+    }
+
+    fn session_id(&self) -> Option<&str> {
+        let id = self.headers.get(SESSION_ID)?.to_str().ok()?;
+        (!id.is_empty()).then_some(id)
+    }
+
+    /// The session a request names, if it may use it.
+    fn session(&self, seen: &mut Seen) -> Result<Arc<Session>, Answer> {
+        let session = self.endpoint.named_session(self.headers, self.principal)?;
+        seen.session_hash = Some(session.hash.clone());
+        match headers::single(self.headers, PROTOCOL_VERSION) {
+            Ok(None) => Ok(session),
+            Ok(Some(version)) if version == session.revision.name() => Ok(session),
+            _ => Err(answer::text(StatusCode::BAD_REQUEST, "bad MCP-Protocol-Version")),
+        }
+    }
+
+    fn batch(&self, messages: &[Option<Message<'_>>], seen: &mut Seen) -> Outcome {
+        let first = messages.iter().flatten().next();
+        if let Some(refusal) = first.and_then(|message| self.draining(message)) {
+            return refusal;
+        }
+        if self.session_id().is_none() {
+            return self.invalid(None);
+        }
+        let session = match self.session(seen) {
+            Ok(session) if session.revision.allows_batches() => session,
+            Ok(_) => return self.invalid(None),
+            Err(answer) => return Outcome::Answer(answer),
+        };
+        let (mut replies, mut calls) = (Vec::new(), Vec::new());
+        for message in messages {
+            let Some(message) = message.as_ref().filter(|message| !message.is_modern() && !begins(message))
+            else {
+                let id = message.as_ref().and_then(Message::answer_id);
+                let answers = Answers::from_id(id, Some(session.revision));
+                replies.push(reply::error(answers, &RpcError::invalid_request()));
+                continue;
+            };
+            match self.endpoint.service.handle(&session.connection, message, Era::Handshake) {
+                Handled::Silent => {}
+                Handled::Reply(reply) => replies.push(reply.body),
+                Handled::Call(call) => calls.push(*call),
+                Handled::Exit => self.endpoint.sessions.close(&session, "exit"),
+            }
+        }
+        Outcome::Batch { replies, calls }
+    }
+}
+
+fn begins(message: &Message<'_>) -> bool {
+    message.method.as_ref().and_then(Option::as_deref) == Some("initialize")
+}
+
+/// Runs a call; as a stream of events where the client asked for progress and can read one.
+async fn run(
+    endpoint: &Arc<Endpoint>,
+    call: Call,
+    session: Option<Arc<Session>>,
+    headers: &HeaderMap,
+) -> Answer {
+    let streams =
+        call.wants_progress() && accepts(headers, "text/event-stream") && headers.contains_key(ACCEPT);
+    let notes = Notes::default();
+    let sink = notes.clone();
+    let running = finish(endpoint.call_budget, call, move |note| sink.push(note)).map(move |finished| {
+        if let Some(session) = session {
+            session.touch(Instant::now());
+        }
+        finished
+    });
+    if streams {
+        return answer::events(Body::events(running.boxed(), notes));
+    }
+    answer::json(StatusCode::OK, running.await.into_reply())
+}
+
+/// Runs a call no longer than the budget.
+async fn finish(budget: std::time::Duration, call: Call, notify: impl FnMut(Vec<u8>) + Send) -> Finished {
+    let timed_out = call.refusal(&RpcError::new(RpcError::REFUSED, "request timed out"));
+    match tokio::time::timeout(budget, call.run(notify)).await {
+        Ok(finished) => finished,
+        Err(_) => Finished::Reply(timed_out),
+    }
+}
+
+async fn batch(endpoint: &Arc<Endpoint>, mut replies: Vec<Vec<u8>>, calls: Vec<Call>) -> Answer {
+    let budget = endpoint.call_budget;
+    let running = calls.into_iter().map(|call| finish(budget, call, |_| {}));
+    replies.extend(futures_util::future::join_all(running).await.into_iter().map(Finished::into_reply));
+    if replies.is_empty() {
+        return answer::empty(StatusCode::ACCEPTED);
+    }
+    answer::json(StatusCode::OK, reply::batch(&replies))
+}
+
+/// Whether the body is declared as JSON, or not declared at all.
+fn is_json(headers: &HeaderMap) -> bool {
+    let Some(value) = headers.get(CONTENT_TYPE) else { return true };
+    let media = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    media.eq_ignore_ascii_case("application/json") || media.to_ascii_lowercase().ends_with("+json")
+}
+
+/// Whether `Accept` admits `media`; without the header everything is.
+fn accepts(headers: &HeaderMap, media: &str) -> bool {
+    let (kind, _) = media.split_once('/').unwrap_or((media, ""));
+    let mut values = headers.get_all(ACCEPT).iter().peekable();
+    if values.peek().is_none() {
+        return true;
+    }
+    values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|range| range.split(';').next())
+        .map(|range| range.trim().to_ascii_lowercase())
+        .any(|range| range == media || range == "*/*" || range.strip_suffix("/*") == Some(kind))
+}

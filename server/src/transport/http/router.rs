@@ -1,0 +1,249 @@
+//! Routes, and the checks that come before a body is read.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use http::header::{HOST, ORIGIN};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use hyper::body::Incoming;
+use tokio::sync::Notify;
+use tracing::{info, warn};
+
+use super::answer::{self, Answer, REQUEST_ID, SESSION_ID};
+use super::auth::Authenticator;
+use super::body::Bodies;
+use super::limiter::{Limiter, Verdict};
+use super::origin::{OriginRule, is_loopback_authority};
+use super::sessions::{Session, Sessions, random_text, short_hash};
+use super::{headers, post};
+use crate::principal::Principal;
+use crate::protocol::Service;
+use crate::protocol::json::object_text;
+
+/// Longest `X-Request-Id` that is taken over, in bytes.
+const MAX_REQUEST_ID: usize = 128;
+
+/// What all connections of a listener share.
+pub(super) struct Endpoint {
+    pub(super) service: Arc<Service>,
+    pub(super) path: String,
+    pub(super) instance: String,
+    pub(super) loopback_bind: bool,
+    pub(super) authenticator: Authenticator,
+    pub(super) origins: OriginRule,
+    pub(super) limiter: Option<Limiter>,
+    pub(super) sessions: Sessions,
+    pub(super) bodies: Arc<Bodies>,
+    /// Longest wait for the answer of a call.
+    pub(super) call_budget: Duration,
+    pub(super) active: Active,
+}
+
+/// Counts requests that are being answered.
+#[derive(Debug, Default)]
+pub(super) struct Active {
+    count: AtomicUsize,
+    ended: Notify,
+}
+
+impl Active {
+    pub(super) fn begin(&self) {
+        self.count.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub(super) fn end(&self) {
+        if self.count.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.ended.notify_waiters();
+        }
+    }
+
+    /// Completes when no request is being answered.
+    pub(super) async fn none(&self) {
+        loop {
+            let ended = self.ended.notified();
+            if self.count.load(Ordering::Acquire) == 0 {
+                return;
+            }
+            ended.await;
+        }
+    }
+}
+
+/// What a request turned out to be, for its log line.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    pub(super) owner_hash: Option<String>,
+    pub(super) session_hash: Option<String>,
+}
+
+/// Answers one request.
+pub(super) async fn route(endpoint: &Arc<Endpoint>, peer: IpAddr, request: Request<Incoming>) -> Answer {
+    let started = Instant::now();
+    let (parts, body) = request.into_parts();
+    let request_id = request_id(&parts.headers);
+    let is_mcp = parts.uri.path() == endpoint.path;
+    let mut seen = Seen::default();
+    let mut answer = match parts.uri.path() {
+        path if path == endpoint.path => {
+            let authority = parts.uri.authority().map(|authority| authority.as_str());
+            mcp(endpoint, peer, authority, &parts.method, &parts.headers, body, &mut seen).await
+        }
+        "/health" if parts.method == Method::GET => answer::json(StatusCode::OK, r#"{"status":"ok"}"#),
+        "/ready" if parts.method == Method::GET => ready(endpoint),
+        _ => answer::text(StatusCode::NOT_FOUND, "not found"),
+    };
+    answer::caching(&mut answer, is_mcp);
+    let status = answer.status();
+    info!(
+        event = "http_request_stop",
+        request_id = request_id.to_str().unwrap_or_default(),
+        instance = endpoint.instance,
+        method = parts.method.as_str(),
+        path = parts.uri.path(),
+        status = status.as_u16(),
+        duration_ms = started.elapsed().as_millis() as u64,
+        owner_hash = seen.owner_hash,
+        session_hash = seen.session_hash,
+        error_class = error_class(status),
+    );
+    answer.headers_mut().insert(REQUEST_ID, request_id);
+    answer
+}
+
+/// Host, origin, credentials, method: in this order, all before the body.
+async fn mcp(
+    endpoint: &Arc<Endpoint>,
+    peer: IpAddr,
+    authority: Option<&str>,
+    method: &Method,
+    headers: &HeaderMap,
+    body: Incoming,
+    seen: &mut Seen,
+) -> Answer {
+    if endpoint.loopback_bind && !has_loopback_host(authority, headers) {
+        info!(event = "http_host_rejected", instance = endpoint.instance);
+        return answer::text(StatusCode::FORBIDDEN, "forbidden");
+    }
+    let origin = headers.get(ORIGIN).map(|value| value.to_str().map_err(|_| ()));
+    if !endpoint.origins.admits(origin) {
+        return answer::text(StatusCode::FORBIDDEN, "forbidden");
+    }
+    let principal = match authenticate(endpoint, peer, headers) {
+        Ok(principal) => principal,
+        Err(answer) => return answer,
+    };
+    seen.owner_hash = Some(short_hash(principal.name().as_bytes()));
+    let modern = headers::say_modern(headers);
+    match *method {
+        Method::POST => post::answer(endpoint, &principal, headers, body, seen).await,
+        Method::DELETE if !modern => delete(endpoint, &principal, headers, seen),
+        _ if modern => answer::method_not_allowed("POST"),
+        _ => answer::method_not_allowed("POST, DELETE"),
+    }
+}
+
+/// A valid token always passes; the limiter speaks only to those without one.
+fn authenticate(endpoint: &Endpoint, peer: IpAddr, headers: &HeaderMap) -> Result<Principal, Answer> {
+    let why = match endpoint.authenticator.principal(headers) {
+        Ok(principal) => {
+            if let Some(limiter) = &endpoint.limiter {
+                limiter.succeeded(peer);
+            }
+            return Ok(principal);
+        }
+        Err(why) => why,
+    };
+    let Some(limiter) = &endpoint.limiter else { return Err(answer::unauthorized(why)) };
+    match limiter.failed(peer, Instant::now()) {
+        Verdict::Blocked(seconds) => {
+            Err(answer::retry_after(answer::empty(StatusCode::TOO_MANY_REQUESTS), seconds))
+        }
+        Verdict::Refused { armed } => {
+            if armed {
+                warn!(
+                    event = "http_auth_rate_limited",
+                    instance = endpoint.instance,
+                    source = %peer,
+                    block_ms = limiter.block().as_millis() as u64
+                );
+            }
+            Err(answer::unauthorized(why))
+        }
+    }
+}
+
+fn delete(endpoint: &Endpoint, principal: &Principal, headers: &HeaderMap, seen: &mut Seen) -> Answer {
+    match endpoint.named_session(headers, principal) {
+        Ok(session) => {
+            seen.session_hash = Some(session.hash.clone());
+            endpoint.sessions.close(&session, "delete");
+            answer::empty(StatusCode::ACCEPTED)
+        }
+        Err(answer) => answer,
+    }
+}
+
+impl Endpoint {
+    /// The session that `MCP-Session-Id` names: 400 without one, 404 for one that is not the caller's.
+    pub(super) fn named_session(
+        &self,
+        headers: &HeaderMap,
+        principal: &Principal,
+    ) -> Result<Arc<Session>, Answer> {
+        let missing = || answer::text(StatusCode::BAD_REQUEST, "missing MCP-Session-Id");
+        let id = headers.get(SESSION_ID).filter(|id| !id.is_empty()).ok_or_else(missing)?;
+        let session = id.to_str().ok().and_then(|id| self.sessions.get(id, principal));
+        session.ok_or_else(|| answer::empty(StatusCode::NOT_FOUND))
+    }
+}
+
+fn ready(endpoint: &Endpoint) -> Answer {
+    if endpoint.service.is_draining() {
+        return answer::json(StatusCode::SERVICE_UNAVAILABLE, r#"{"status":"draining"}"#);
+    }
+    if endpoint.sessions.is_saturated() {
+        return answer::json(StatusCode::SERVICE_UNAVAILABLE, r#"{"status":"saturated"}"#);
+    }
+    let body = object_text(|object| {
+        object.string("instance", &endpoint.instance);
+        object.string("status", "ready");
+    });
+    answer::json(StatusCode::OK, body)
+}
+
+/// Whether `Host`, or the authority that HTTP/2 has instead, names this machine.
+fn has_loopback_host(authority: Option<&str>, headers: &HeaderMap) -> bool {
+    let mut hosts = headers.get_all(HOST).iter();
+    let host = match (hosts.next(), hosts.next()) {
+        (None, _) => None,
+        (Some(host), None) => match host.to_str() {
+            Ok(host) => Some(host),
+            Err(_) => return false,
+        },
+        // Two hosts are one too many.
+        (Some(_), Some(_)) => return false,
+    };
+    match (host, authority) {
+        (None, None) => false,
+        (host, authority) => host.into_iter().chain(authority).all(is_loopback_authority),
+    }
+}
+
+/// The client's own id for the request, or a new one.
+fn request_id(headers: &HeaderMap) -> HeaderValue {
+    let given = headers.get(REQUEST_ID).filter(|id| !id.is_empty() && id.len() <= MAX_REQUEST_ID);
+    given.cloned().unwrap_or_else(|| {
+        let random = random_text::<12>().unwrap_or_default();
+        HeaderValue::from_str(&random).unwrap_or(HeaderValue::from_static("-"))
+    })
+}
+
+fn error_class(status: StatusCode) -> Option<&'static str> {
+    match status.as_u16() {
+        500.. => Some("server_error"),
+        400.. => Some("client_error"),
+        _ => None,
+    }
+}

@@ -1,0 +1,256 @@
+//! HTTP sessions of the handshake era.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest, Sha256};
+use tracing::info;
+
+use crate::principal::{Owner, Principal};
+use crate::protocol::{Connection, Revision};
+
+/// One session.
+#[derive(Debug)]
+pub(super) struct Session {
+    /// What the client names it by; as secret as a credential.
+    pub(super) id: Arc<str>,
+    /// What logs name it by.
+    pub(super) hash: String,
+    /// Its conversation.
+    pub(super) connection: Arc<Connection>,
+    /// The revision negotiated.
+    pub(super) revision: Revision,
+    principal: Principal,
+    created: Instant,
+    last_seen: Mutex<Instant>,
+}
+
+impl Session {
+    /// Counts as seen.
+    pub(super) fn touch(&self, now: Instant) {
+        *self.last_seen.lock().unwrap_or_else(PoisonError::into_inner) = now;
+    }
+
+    fn idle_for(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(*self.last_seen.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Why there is no new session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoSession {
+    /// The server has as many as it may have.
+    Saturated,
+    /// The owner has.
+    OwnerLimit,
+    /// The system gave no random bytes.
+    NoEntropy,
+}
+
+/// Bounds of sessions.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SessionLimits {
+    pub(super) max: usize,
+    pub(super) max_per_owner: usize,
+    pub(super) ttl: Duration,
+    pub(super) idle: Duration,
+    pub(super) max_in_flight: usize,
+}
+
+/// All sessions of a listener.
+pub(super) struct Sessions {
+    limits: SessionLimits,
+    instance: String,
+    open: Mutex<HashMap<Arc<str>, Arc<Session>>>,
+    /// Told of every owner whose session has ended.
+    gone: Box<dyn Fn(&Owner) + Send + Sync>,
+}
+
+impl Sessions {
+    pub(super) fn new(
+        limits: SessionLimits,
+        instance: String,
+        gone: impl Fn(&Owner) + Send + Sync + 'static,
+    ) -> Self {
+        Sessions { limits, instance, open: Mutex::default(), gone: Box::new(gone) }
+    }
+
+    /// Whether no further session fits.
+    pub(super) fn is_saturated(&self) -> bool {
+        self.open().len() >= self.limits.max
+    }
+
+    /// Opens a session.
+    pub(super) fn create(
+        &self,
+        principal: &Principal,
+        revision: Revision,
+    ) -> Result<Arc<Session>, NoSession> {
+        let now = Instant::now();
+        // Sessions that are over must not keep out new ones until the next sweep.
+        if self.is_saturated() {
+            self.sweep(now);
+        }
+        let id: Arc<str> = format!("mcp_{}", random_text::<24>().ok_or(NoSession::NoEntropy)?).into();
+        let mut open = self.open();
+        if open.len() >= self.limits.max {
+            return Err(NoSession::Saturated);
+        }
+        if open.values().filter(|session| session.principal == *principal).count()
+            >= self.limits.max_per_owner
+        {
+            return Err(NoSession::OwnerLimit);
+        }
+        let owner = Owner { principal: principal.clone(), http_session: Some(id.clone()) };
+        let session = Arc::new(Session {
+            hash: short_hash(id.as_bytes()),
+            connection: Connection::new(owner, self.limits.max_in_flight),
+            revision,
+            principal: principal.clone(),
+            created: now,
+            last_seen: Mutex::new(now),
+            id: id.clone(),
+        });
+        open.insert(id, session.clone());
+        drop(open);
+        info!(
+            event = "http_session_created",
+            instance = self.instance,
+            owner_hash = short_hash(principal.name().as_bytes()),
+            session_hash = session.hash,
+            protocol_version = revision.name()
+        );
+        Ok(session)
+    }
+
+    /// The session of that id, if it is `principal`'s and not over; it counts as seen.
+    pub(super) fn get(&self, id: &str, principal: &Principal) -> Option<Arc<Session>> {
+        let now = Instant::now();
+        let session = self.open().get(id).filter(|session| session.principal == *principal).cloned()?;
+        if let Some(reason) = self.is_over(&session, now) {
+            self.close(&session, reason);
+            return None;
+        }
+        session.touch(now);
+        Some(session)
+    }
+
+    /// Ends a session: its calls are cancelled, its state goes.
+    pub(super) fn close(&self, session: &Session, reason: &'static str) {
+        if self.open().remove(&session.id).is_none() {
+            return;
+        }
+        session.connection.drain();
+        session.connection.cancel_all();
+        (self.gone)(session.connection.owner());
+        info!(
+            event = "http_session_closed",
+            instance = self.instance,
+            owner_hash = short_hash(session.principal.name().as_bytes()),
+            session_hash = session.hash,
+            reason
+        );
+    }
+
+    /// Ends the sessions that are over.
+    pub(super) fn sweep(&self, now: Instant) {
+        let over: Vec<_> = self
+            .open()
+            .values()
+            .filter_map(|session| Some((session.clone(), self.is_over(session, now)?)))
+            .collect();
+        over.iter().for_each(|(session, reason)| self.close(session, reason));
+    }
+
+    /// Ends all sessions.
+    pub(super) fn close_all(&self, reason: &'static str) {
+        let all: Vec<_> = self.open().values().cloned().collect();
+        all.iter().for_each(|session| self.close(session, reason));
+    }
+
+    /// Why a session is over. One with running calls is not idle.
+    fn is_over(&self, session: &Session, now: Instant) -> Option<&'static str> {
+        if now.saturating_duration_since(session.created) >= self.limits.ttl {
+            Some("ttl")
+        } else if session.idle_for(now) >= self.limits.idle && session.connection.running() == 0 {
+            Some("idle")
+        } else {
+            None
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Session>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The first 16 hex digits of the SHA-256 of `bytes`.
+pub(super) fn short_hash(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// `N` random bytes as base64url text.
+pub(super) fn random_text<const N: usize>() -> Option<String> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).ok()?;
+    Some(URL_SAFE_NO_PAD.encode(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::protocol::json::Raw;
+    use crate::protocol::message::RequestId;
+
+    fn sessions(gone: Arc<AtomicUsize>) -> Sessions {
+        let limits = SessionLimits {
+            max: 3,
+            max_per_owner: 2,
+            ttl: Duration::from_secs(100),
+            idle: Duration::from_secs(10),
+            max_in_flight: 4,
+        };
+        Sessions::new(limits, "test".into(), move |_| {
+            gone.fetch_add(1, Ordering::Relaxed);
+        })
+    }
+
+    #[test]
+    fn caps_ownership_and_ends() {
+        let gone = Arc::new(AtomicUsize::new(0));
+        let sessions = sessions(gone.clone());
+        let (alice, bob) = (Principal::named("alice"), Principal::named("bob"));
+        let first = sessions.create(&alice, Revision::V2025_06_18).unwrap();
+        assert!(first.id.starts_with("mcp_") && first.id.len() == 36);
+        sessions.create(&alice, Revision::V2025_06_18).unwrap();
+        assert_eq!(sessions.create(&alice, Revision::V2025_06_18).unwrap_err(), NoSession::OwnerLimit);
+        sessions.create(&bob, Revision::V2025_06_18).unwrap();
+        assert_eq!(sessions.create(&bob, Revision::V2025_06_18).unwrap_err(), NoSession::Saturated);
+        assert!(sessions.get(&first.id, &bob).is_none() && sessions.get(&first.id, &alice).is_some());
+        let id = RequestId::from_raw(Raw::parse("1").unwrap()).unwrap();
+        let (_ticket, mut cancelled) = first.connection.enter(&id).unwrap();
+        sessions.close(&first, "delete");
+        assert!(cancelled.try_recv().is_ok() && sessions.get(&first.id, &alice).is_none());
+        assert_eq!(gone.load(Ordering::Relaxed), 1);
+        assert!(sessions.create(&alice, Revision::V2025_06_18).is_ok());
+    }
+
+    #[test]
+    fn a_session_with_running_calls_is_not_idle() {
+        let sessions = sessions(Arc::default());
+        let alice = Principal::named("alice");
+        let busy = sessions.create(&alice, Revision::V2025_06_18).unwrap();
+        let idle = sessions.create(&alice, Revision::V2025_06_18).unwrap();
+        let id = RequestId::from_raw(Raw::parse("1").unwrap()).unwrap();
+        let _running = busy.connection.enter(&id).unwrap();
+        sessions.sweep(Instant::now() + Duration::from_secs(11));
+        assert!(sessions.get(&busy.id, &alice).is_some() && sessions.get(&idle.id, &alice).is_none());
+        sessions.sweep(Instant::now() + Duration::from_secs(101));
+        assert!(sessions.get(&busy.id, &alice).is_none());
+    }
+}

@@ -1,0 +1,651 @@
+//! The listener over real sockets, with a tool whose behaviour the tests choose.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ptc_host::credentials::Secret;
+use ptc_host::engine::{Engine, EngineOptions};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+use super::{HttpServer, Listening};
+use crate::options::settings::{Http, NamedToken, RateLimit};
+use crate::testing::{Strings, puppet_service};
+
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+fn settings() -> Http {
+    Http {
+        host: [127, 0, 0, 1].into(),
+        port: 0,
+        path: "/mcp".into(),
+        tokens: vec![],
+        auth_disabled: true,
+        allowed_origins: vec![],
+        tls: None,
+        request_timeout: Duration::from_secs(5),
+        idle_timeout: Duration::from_secs(60),
+        shutdown_grace: Duration::from_secs(30),
+        max_body_bytes: 4096,
+        max_connections: 100,
+        session_ttl: Duration::from_secs(1000),
+        session_idle: Duration::from_secs(1000),
+        max_sessions: 3,
+        max_sessions_per_owner: 2,
+        max_in_flight: 2,
+        rate_limit: None,
+        metrics: false,
+        metrics_path: "/metrics".into(),
+        instance: "here".into(),
+        console: false,
+    }
+}
+
+struct Server {
+    address: SocketAddr,
+    strings: Strings,
+    stop: Arc<Notify>,
+    running: JoinHandle<()>,
+}
+
+impl Server {
+    fn start(settings: &Http, max_concurrent_calls: usize) -> Server {
+        let (service, strings) = puppet_service(max_concurrent_calls);
+        let engine = Engine::start(EngineOptions { threads: 1 }).unwrap();
+        let listening = Listening { call_budget: Duration::from_secs(30), max_total_memory_bytes: None };
+        let server = HttpServer::bind(settings, listening, Arc::new(service), engine).unwrap();
+        let address = server.address().unwrap();
+        let stop = Arc::new(Notify::new());
+        let stopped = stop.clone();
+        let running = tokio::spawn(async move {
+            server.run(|| stopped.notified()).await.unwrap();
+        });
+        Server { address, strings, stop, running }
+    }
+
+    async fn connect(&self) -> Client {
+        Client {
+            stream: BufReader::new(TcpStream::connect(self.address).await.unwrap()),
+            host: self.address.to_string(),
+        }
+    }
+
+    async fn initialize(&self) -> (Client, String) {
+        let mut client = self.connect().await;
+        let reply = client.post(&[], initialize("2025-06-18")).await;
+        assert_eq!(reply.status, 200);
+        let session = reply.header("mcp-session-id").unwrap().to_owned();
+        (client, session)
+    }
+}
+
+struct Client {
+    stream: BufReader<TcpStream>,
+    host: String,
+}
+
+#[derive(Debug)]
+struct Reply {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: String,
+}
+
+impl Reply {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("{self:?}"))
+    }
+
+    fn code(&self) -> Value {
+        self.json()["error"]["code"].clone()
+    }
+}
+
+impl Client {
+    async fn send(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) {
+        let mut head = format!("{method} {path} HTTP/1.1\r\n");
+        let has = |name: &str| headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+        if !has("host") {
+            head.push_str(&format!("Host: {}\r\n", self.host));
+        }
+        if !body.is_empty() {
+            if !has("content-type") {
+                head.push_str("Content-Type: application/json\r\n");
+            }
+            head.push_str(&format!("Content-Length: {}\r\n", body.len()));
+        }
+        for (name, value) in headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        let message = head + "\r\n" + body;
+        self.stream.get_mut().write_all(message.as_bytes()).await.unwrap();
+    }
+
+    async fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.stream.read_line(&mut line).await.unwrap();
+        line.trim_end().to_owned()
+    }
+
+    async fn head(&mut self) -> Reply {
+        let status = self.line().await.split(' ').nth(1).unwrap().parse().unwrap();
+        let mut headers = Vec::new();
+        loop {
+            let line = self.line().await;
+            let Some((name, value)) = line.split_once(": ") else { break };
+            headers.push((name.to_owned(), value.to_owned()));
+        }
+        Reply { status, headers, body: String::new() }
+    }
+
+    async fn receive(&mut self) -> Reply {
+        let mut reply = self.head().await;
+        let length = reply.header("content-length").map_or(0, |text| text.parse().unwrap());
+        let mut body = vec![0; length];
+        self.stream.read_exact(&mut body).await.unwrap();
+        reply.body = String::from_utf8(body).unwrap();
+        reply
+    }
+
+    async fn ask(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+        self.send(method, path, headers, body).await;
+        self.receive().await
+    }
+
+    async fn post(&mut self, headers: &[(&str, &str)], body: impl ToString) -> Reply {
+        self.ask("POST", "/mcp", headers, &body.to_string()).await
+    }
+
+    /// Sends a modern request with the headers it needs.
+    async fn modern(&mut self, id: u64, method: &str, params: Value) -> Reply {
+        let name = params["name"].as_str().unwrap_or_default().to_owned();
+        let body = modern(id, method, params).to_string();
+        let mut headers = vec![("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", method)];
+        if method == "tools/call" {
+            headers.push(("Mcp-Name", &name));
+        }
+        self.ask("POST", "/mcp", &headers, &body).await
+    }
+}
+
+fn initialize(revision: &str) -> Value {
+    json!({"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":revision}})
+}
+
+fn request(id: u64, method: &str) -> Value {
+    json!({"jsonrpc":"2.0","id":id,"method":method})
+}
+
+fn call(id: impl Into<Value>, arguments: Value) -> Value {
+    json!({"jsonrpc":"2.0","id":id.into(),"method":"tools/call","params":{"name":"puppet","arguments":arguments}})
+}
+
+fn modern(id: u64, method: &str, mut params: Value) -> Value {
+    params["_meta"] = json!({"io.modelcontextprotocol/protocolVersion":"2026-07-28",
+                             "io.modelcontextprotocol/clientCapabilities":{}});
+    json!({"jsonrpc":"2.0","id":id,"method":method,"params":params})
+}
+
+#[tokio::test]
+async fn routes_and_fixed_headers() {
+    let server = Server::start(&settings(), 4);
+    let mut client = server.connect().await;
+    let health =
+        client.ask("GET", "/health", &[("Host", "evil.example.com"), ("X-Request-Id", "mine")], "").await;
+    assert_eq!((health.status, health.body.as_str()), (200, r#"{"status":"ok"}"#));
+    assert_eq!(health.header("content-type"), Some("application/json; charset=utf-8"));
+    assert_eq!(health.header("x-request-id"), Some("mine"));
+    assert_eq!(health.header("cache-control"), Some("max-age=0, private, must-revalidate"));
+    let ready = client.ask("GET", "/ready", &[], "").await;
+    assert_eq!(ready.json(), json!({"instance":"here","status":"ready"}));
+    assert_eq!(ready.header("x-request-id").map(str::len), Some(16));
+    for (method, path) in
+        [("POST", "/health"), ("GET", "/"), ("GET", "/metrics"), ("GET", "/mcp/"), ("PUT", "/ready")]
+    {
+        let reply = client.ask(method, path, &[], "").await;
+        assert_eq!((reply.status, reply.body.as_str()), (404, "not found"), "{method} {path}");
+    }
+    for method in ["GET", "PUT", "OPTIONS"] {
+        let reply = client.ask(method, "/mcp", &[], "").await;
+        assert_eq!(
+            (reply.status, reply.body.as_str(), reply.header("allow")),
+            (405, "", Some("POST, DELETE"))
+        );
+        assert_eq!(reply.header("cache-control"), Some("no-store"));
+    }
+    for method in ["GET", "DELETE"] {
+        let reply = client.ask(method, "/mcp", &[("MCP-Protocol-Version", "2026-07-28")], "").await;
+        assert_eq!((reply.status, reply.header("allow")), (405, Some("POST")));
+    }
+}
+
+#[tokio::test]
+async fn host_and_origin_come_first() {
+    let server = Server::start(&Http { tokens: vec![], ..settings() }, 4);
+    let mut client = server.connect().await;
+    for headers in [
+        &[("Host", "evil.example.com")][..],
+        &[("Host", "127.0.0.1.evil.com:80")],
+        &[("Origin", "http://evil.example.com")],
+        &[("Origin", "null")],
+    ] {
+        let reply = client.ask("GET", "/mcp", headers, "").await;
+        assert_eq!((reply.status, reply.body.as_str()), (403, "forbidden"), "{headers:?}");
+        assert_eq!(reply.header("content-type"), Some("text/plain; charset=utf-8"));
+    }
+    let reply = client.post(&[("Origin", "http://localhost:5173")], initialize("2025-06-18")).await;
+    assert_eq!(reply.status, 200);
+}
+
+#[tokio::test]
+async fn tokens_and_the_limiter() {
+    let rate_limit =
+        RateLimit { window: Duration::from_secs(60), max_failures: 2, block: Duration::from_secs(60) };
+    let named = |name: &str, token: &str| NamedToken { name: name.into(), token: Secret::new(token) };
+    let tokens = vec![named("a", TOKEN), named("b", &TOKEN.replace('0', "x"))];
+    let server =
+        Server::start(&Http { tokens, auth_disabled: false, rate_limit: Some(rate_limit), ..settings() }, 4);
+    let mut client = server.connect().await;
+    let good = format!("Bearer {TOKEN}");
+    let missing = client.post(&[], initialize("2025-06-18")).await;
+    assert_eq!((missing.status, missing.header("www-authenticate")), (401, Some("Bearer")));
+    let wrong = client.post(&[("Authorization", "Bearer nope")], initialize("2025-06-18")).await;
+    assert_eq!(
+        (wrong.status, wrong.header("www-authenticate")),
+        (401, Some("Bearer error=\"invalid_token\""))
+    );
+    let blocked = client.ask("GET", "/mcp", &[("Authorization", "Bearer nope")], "").await;
+    assert_eq!((blocked.status, blocked.header("www-authenticate")), (429, None));
+    assert!(blocked.header("retry-after").unwrap().parse::<u64>().unwrap() > 50);
+    // A valid token passes nevertheless.
+    let reply = client.post(&[("Authorization", &good)], initialize("2025-06-18")).await;
+    assert_eq!(reply.status, 200);
+    // A session belongs to the token that opened it.
+    let session = reply.header("mcp-session-id").unwrap().to_owned();
+    let other = format!("Bearer {}", TOKEN.replace('0', "x"));
+    let foreign =
+        client.post(&[("Authorization", &other), ("MCP-Session-Id", &session)], request(2, "ping")).await;
+    assert_eq!((foreign.status, foreign.body.as_str()), (404, ""));
+    let own =
+        client.post(&[("Authorization", &good), ("MCP-Session-Id", &session)], request(2, "ping")).await;
+    assert_eq!(own.json()["result"], json!({}));
+    assert_eq!(client.ask("GET", "/health", &[], "").await.status, 200);
+}
+
+#[tokio::test]
+async fn bodies_are_checked_in_order() {
+    let server = Server::start(&settings(), 4);
+    let mut client = server.connect().await;
+    let reply = client.post(&[("Content-Type", "text/plain")], "{}").await;
+    assert_eq!((reply.status, reply.body.as_str()), (415, "unsupported media type"));
+    assert_eq!(
+        client
+            .post(&[("Content-Type", "APPLICATION/JSON; charset=x")], initialize("2025-06-18"))
+            .await
+            .status,
+        200
+    );
+    assert_eq!(client.post(&[("Content-Type", "application/x+json")], "{").await.status, 400);
+    let reply = client.ask("POST", "/mcp", &[("Content-Length", "0")], "").await;
+    assert_eq!((reply.status, reply.body.as_str()), (400, "empty body"));
+    for accept in ["text/html", "text/event-stream", "image/*"] {
+        assert_eq!(client.post(&[("Accept", accept)], request(1, "ping")).await.status, 406, "{accept}");
+    }
+    let parse = client.post(&[], "{bad").await;
+    assert_eq!(
+        (parse.status, parse.body.as_str()),
+        (400, r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}"#)
+    );
+    let parse = client.post(&[("MCP-Protocol-Version", "2025-11-25")], "{bad").await;
+    assert!(!parse.json().as_object().unwrap().contains_key("id"));
+    for (body, id) in [
+        ("42".to_owned(), Value::Null),
+        ("[]".into(), Value::Null),
+        ("{}".into(), Value::Null),
+        (r#"{"jsonrpc":"1.0","id":7,"method":"initialize"}"#.into(), json!(7)),
+        (r#"{"jsonrpc":"2.0","id":{},"method":"initialize"}"#.into(), Value::Null),
+        (json!([request(1, "ping")]).to_string(), Value::Null),
+    ] {
+        let reply = client.post(&[], &body).await;
+        assert_eq!((reply.status, reply.code(), &reply.json()["id"]), (400, json!(-32600), &id), "{body}");
+    }
+    let mut large = server.connect().await;
+    let reply = large.post(&[], json!({"x": "y".repeat(5000)})).await;
+    assert_eq!((reply.status, reply.body.as_str()), (413, "payload too large"));
+    // Without a length, too.
+    let mut chunked = server.connect().await;
+    let chunk = format!("{:x}\r\n{}\r\n", 3000, " ".repeat(3000));
+    let message = format!(
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n{chunk}{chunk}0\r\n\r\n"
+    );
+    chunked.stream.get_mut().write_all(message.as_bytes()).await.unwrap();
+    assert_eq!(chunked.receive().await.status, 413);
+}
+
+#[tokio::test]
+async fn a_session_from_its_beginning_to_its_end() {
+    let server = Server::start(&settings(), 4);
+    let (mut client, session) = server.initialize().await;
+    assert!(session.starts_with("mcp_") && session.len() == 36);
+    let named = ("MCP-Session-Id", session.as_str());
+    let reply = client.post(&[named], initialize("2025-06-18")).await;
+    assert_eq!((reply.status, reply.body.as_str()), (400, "initialize must not include MCP-Session-Id"));
+    for method in ["notifications/initialized", "notifications/unknown", "tools/call"] {
+        let reply = client.post(&[named], json!({"jsonrpc":"2.0","method":method})).await;
+        assert_eq!((reply.status, reply.body.as_str()), (202, ""), "{method}");
+    }
+    let reply = client.post(&[named], json!({"jsonrpc":"2.0","id":5,"result":{}})).await;
+    assert_eq!(reply.status, 202);
+    let reply =
+        client.post(&[named, ("MCP-Protocol-Version", "2025-06-18")], call(3, json!({"say":"hi"}))).await;
+    assert_eq!(reply.json()["result"]["content"][0]["text"], "hi");
+    let reply = client.post(&[named, ("MCP-Protocol-Version", "2025-11-25")], request(4, "ping")).await;
+    assert_eq!((reply.status, reply.body.as_str()), (400, "bad MCP-Protocol-Version"));
+    let reply =
+        client.post(&[named], json!({"jsonrpc":"2.0","id":6,"method":"notifications/initialized"})).await;
+    assert_eq!((reply.status, reply.code()), (400, json!(-32600)));
+    let unknown = client
+        .post(&[named], json!({"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"x"}}))
+        .await;
+    assert_eq!(unknown.json()["result"]["structuredContent"]["reason"], "unknown_tool");
+    assert_eq!(client.post(&[named], request(8, "nope")).await.code(), json!(-32601));
+    assert_eq!(client.post(&[named], json!([request(1, "ping")])).await.code(), json!(-32600));
+
+    let reply = client.post(&[], request(2, "ping")).await;
+    assert_eq!((reply.status, reply.body.as_str()), (400, "missing MCP-Session-Id"));
+    assert_eq!(client.post(&[("MCP-Session-Id", "mcp_nope")], request(2, "ping")).await.status, 404);
+    assert_eq!(client.ask("DELETE", "/mcp", &[], "").await.body, "missing MCP-Session-Id");
+    assert_eq!(client.ask("DELETE", "/mcp", &[named], "").await.status, 202);
+    assert_eq!(client.ask("DELETE", "/mcp", &[named], "").await.status, 404);
+    assert_eq!(client.post(&[named], request(2, "ping")).await.status, 404);
+}
+
+#[tokio::test]
+async fn shutdown_and_exit_end_one_session_only() {
+    let server = Server::start(&settings(), 4);
+    let (mut client, first) = server.initialize().await;
+    let (_, second) = server.initialize().await;
+    let (first, second) = (("MCP-Session-Id", first.as_str()), ("MCP-Session-Id", second.as_str()));
+    assert_eq!(client.post(&[first], request(2, "shutdown")).await.json()["result"], Value::Null);
+    let refused = client.post(&[first], call(3, json!({"say":"x"}))).await;
+    assert_eq!(refused.json()["result"]["structuredContent"]["reason"], "shutting_down");
+    assert_eq!(client.post(&[first], json!({"jsonrpc":"2.0","method":"exit"})).await.status, 202);
+    assert_eq!(client.post(&[first], request(4, "ping")).await.status, 404);
+    assert_eq!(client.post(&[second], call(5, json!({"say":"y"}))).await.json()["result"]["isError"], false);
+}
+
+#[tokio::test]
+async fn caps_of_sessions() {
+    let server = Server::start(&settings(), 4);
+    server.initialize().await;
+    server.initialize().await;
+    let mut client = server.connect().await;
+    let reply = client.post(&[], initialize("2025-06-18")).await;
+    assert_eq!(reply.status, 429);
+    assert_eq!(
+        reply.json(),
+        json!({"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"session owner limit exceeded"}})
+    );
+    let server = Server::start(&Http { max_sessions: 1, ..settings() }, 4);
+    server.initialize().await;
+    let mut client = server.connect().await;
+    let reply = client.post(&[], initialize("2025-06-18")).await;
+    assert_eq!((reply.status, &reply.json()["error"]["message"]), (503, &json!("server saturated")));
+    assert_eq!(client.ask("GET", "/ready", &[], "").await.body, r#"{"status":"saturated"}"#);
+}
+
+#[tokio::test]
+async fn calls_at_the_same_time() {
+    let server = Server::start(&settings(), 3);
+    let (mut client, session) = server.initialize().await;
+    let named = ("MCP-Session-Id", session.as_str());
+    let (mut one, mut two) = (server.connect().await, server.connect().await);
+    one.send("POST", "/mcp", &[named], &call(1, json!({"wait":true,"say":"1"})).to_string()).await;
+    two.send("POST", "/mcp", &[named], &call(2, json!({"wait":true,"say":"2"})).to_string()).await;
+    // Both are in flight once the third is refused.
+    let busy = loop {
+        let reply = client.post(&[named], call(3, json!({"say":"3"}))).await;
+        if reply.json()["result"]["isError"] == true {
+            break reply;
+        }
+    };
+    assert_eq!(busy.status, 200);
+    assert_eq!(
+        busy.json()["result"]["structuredContent"]["message"],
+        "server busy: 2 concurrent calls in flight"
+    );
+    let duplicate = client.post(&[named], call(1, json!({}))).await;
+    assert_eq!((duplicate.status, duplicate.code()), (200, json!(-32600)));
+    assert!(duplicate.body.contains("id 1 is already in flight"));
+    // The gate of the whole server has one place left, for anybody.
+    let mut third = server.connect().await;
+    let waiting = modern(9, "tools/call", json!({"name":"puppet","arguments":{"wait":true}})).to_string();
+    let headers =
+        [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", "puppet")];
+    third.send("POST", "/mcp", &headers, &waiting).await;
+    let saturated = loop {
+        let reply = client.modern(10, "tools/call", json!({"name":"puppet","arguments":{"say":"m"}})).await;
+        if reply.status != 200 {
+            break reply;
+        }
+    };
+    assert_eq!((saturated.status, saturated.header("retry-after")), (503, Some("1")));
+    assert_eq!(saturated.json()["id"], 10);
+    // Cancelled calls are answered on HTTP.
+    let cancel = json!({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}});
+    assert_eq!(client.post(&[named], cancel).await.status, 202);
+    assert_eq!(one.receive().await.json()["result"]["structuredContent"]["reason"], "cancelled");
+    assert_eq!(client.ask("DELETE", "/mcp", &[named], "").await.status, 202);
+    assert_eq!(two.receive().await.json()["result"]["structuredContent"]["reason"], "cancelled");
+    server.strings.release.add_permits(1);
+    assert_eq!(third.receive().await.json()["result"]["isError"], false);
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_cancels_its_call() {
+    let server = Server::start(&settings(), 4);
+    let (_, session) = server.initialize().await;
+    for progress in [false, true] {
+        let mut client = server.connect().await;
+        let mut body = call(1, json!({"wait":true}));
+        if progress {
+            body["params"]["_meta"] = json!({"progressToken":1});
+        }
+        let headers =
+            [("MCP-Session-Id", session.as_str()), ("Accept", "application/json, text/event-stream")];
+        client.send("POST", "/mcp", &headers, &body.to_string()).await;
+        if progress {
+            client.head().await;
+        } else {
+            // The call runs once another one with its id is refused.
+            let mut other = server.connect().await;
+            while other.post(&headers, call(1, json!({"now":"x"}))).await.status != 200 {}
+            while other.post(&headers, call(1, json!({"say":"x"}))).await.json().get("error").is_none() {}
+        }
+        drop(client);
+        server.strings.dropped.acquire().await.unwrap().forget();
+    }
+}
+
+#[tokio::test]
+async fn progress_makes_a_stream() {
+    let server = Server::start(&settings(), 4);
+    let mut client = server.connect().await;
+    let mut body = modern(1, "tools/call", json!({"name":"puppet","arguments":{"wait":true,"say":"end"}}));
+    body["params"]["_meta"]["progressToken"] = json!("tok");
+    let headers = [
+        ("MCP-Protocol-Version", "2026-07-28"),
+        ("Mcp-Method", "tools/call"),
+        ("Mcp-Name", "puppet"),
+        ("Accept", "application/json, text/event-stream"),
+    ];
+    client.send("POST", "/mcp", &headers, &body.to_string()).await;
+    let head = client.head().await;
+    assert_eq!((head.status, head.header("content-type")), (200, Some("text/event-stream")));
+    assert_eq!(head.header("x-accel-buffering"), Some("no"));
+    let mut events = Vec::new();
+    while events.len() < 2 {
+        if let Some(data) = client.line().await.strip_prefix("data: ") {
+            events.push(serde_json::from_str::<Value>(data).unwrap());
+            server.strings.release.add_permits(1);
+        }
+    }
+    assert_eq!(events[0]["method"], "notifications/progress");
+    assert_eq!(events[0]["params"]["progressToken"], "tok");
+    assert_eq!(events[1]["result"]["content"][0]["text"], "end");
+    // Who cannot read a stream gets one answer.
+    let plain = headers[..3].iter().copied().chain([("Accept", "application/json")]).collect::<Vec<_>>();
+    let reply = client_of(&server).await.post(&plain, &body).await;
+    assert_eq!(reply.json()["result"]["content"][0]["text"], "end");
+}
+
+async fn client_of(server: &Server) -> Client {
+    server.strings.release.add_permits(1);
+    server.connect().await
+}
+
+#[tokio::test]
+async fn the_modern_era() {
+    let server = Server::start(&settings(), 4);
+    let mut client = server.connect().await;
+    let found = client.modern(1, "server/discover", json!({})).await;
+    assert_eq!((found.status, &found.json()["result"]["supportedVersions"]), (200, &json!(["2026-07-28"])));
+    assert_eq!(found.header("mcp-session-id"), None);
+    let called = client.modern(2, "tools/call", json!({"name":"puppet","arguments":{"say":"m"}})).await;
+    assert_eq!(called.json()["result"]["resultType"], "complete");
+    for gone in ["initialize", "ping", "shutdown", "logging/setLevel", "unknown/method"] {
+        let reply = client.modern(3, gone, json!({})).await;
+        assert_eq!(
+            (reply.status, reply.code(), &reply.json()["id"]),
+            (404, json!(-32601), &json!(3)),
+            "{gone}"
+        );
+    }
+    let unknown = client.modern(4, "tools/call", json!({"name":"nope"})).await;
+    assert_eq!(unknown.json()["error"], json!({"code":-32602,"message":"Unknown tool: nope"}));
+
+    let version = ("MCP-Protocol-Version", "2026-07-28");
+    let list = modern(5, "tools/list", json!({}));
+    let call = modern(5, "tools/call", json!({"name":"puppet","arguments":{"say":"x"}}));
+    let list_method = ("Mcp-Method", "tools/list");
+    let call_method = ("mcp-method", "tools/call");
+    for (headers, body, status, code) in [
+        (&[list_method][..], &list, 400, -32020),
+        (&[version], &list, 400, -32020),
+        (&[version, ("Mcp-Method", "TOOLS/LIST")], &list, 400, -32020),
+        (&[version, call_method], &call, 400, -32020),
+        (&[version, call_method, ("Mcp-Name", "other")], &call, 400, -32020),
+        (&[version, call_method, ("Mcp-Name", "=?base64?!?=")], &call, 400, -32020),
+        (&[("MCP-Protocol-Version", "2099-01-01"), list_method], &list, 400, -32020),
+    ] {
+        let reply = client.post(headers, body).await;
+        assert_eq!((reply.status, reply.code()), (status, json!(code)), "{headers:?}");
+        assert_eq!(reply.json()["id"], 5);
+    }
+    for name in ["  puppet ", "=?base64?cHVwcGV0?="] {
+        assert_eq!(
+            client.post(&[version, call_method, ("MCP-NAME", name)], &call).await.status,
+            200,
+            "{name}"
+        );
+    }
+    let bare = json!({"jsonrpc":"2.0","id":6,"method":"tools/list","params":{}});
+    let reply = client.post(&[version, list_method], &bare).await;
+    assert_eq!((reply.status, reply.code()), (400, json!(-32602)));
+    let mut newer = list.clone();
+    newer["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2099-01-01");
+    let reply = client.post(&[("MCP-Protocol-Version", "2099-01-01")], &newer).await;
+    assert_eq!((reply.status, reply.code()), (400, json!(-32022)));
+    assert_eq!(reply.json()["error"]["data"], json!({"supported":["2026-07-28"],"requested":"2099-01-01"}));
+    let note = json!({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}});
+    assert_eq!(client.post(&[version], note).await.status, 202);
+    assert_eq!(client.post(&[version], json!([list])).await.code(), json!(-32600));
+    let parse = client.post(&[version], "{").await;
+    assert_eq!((parse.status, parse.json().get("id")), (400, None));
+}
+
+#[tokio::test]
+async fn batches_of_an_old_session() {
+    let server = Server::start(&settings(), 4);
+    let mut client = server.connect().await;
+    let reply = client.post(&[], initialize("2025-03-26")).await;
+    let session = reply.header("mcp-session-id").unwrap().to_owned();
+    let named = ("MCP-Session-Id", session.as_str());
+    let reply = client.post(&[named], json!([request(1, "ping"), call(2, json!({"say":"two"})), 3])).await;
+    let replies = reply.json();
+    assert_eq!((reply.status, replies.as_array().unwrap().len()), (200, 3));
+    assert_eq!(replies[2]["result"]["content"][0]["text"], "two");
+    let reply = client.post(&[named], json!([{"jsonrpc":"2.0","method":"notifications/initialized"}])).await;
+    assert_eq!((reply.status, reply.body.as_str()), (202, ""));
+}
+
+#[tokio::test]
+async fn stopping_waits_for_what_runs_and_for_nothing_else() {
+    let server = Server::start(&settings(), 4);
+    let (mut client, session) = server.initialize().await;
+    let named = ("MCP-Session-Id", session.as_str());
+    let mut waiting = server.connect().await;
+    waiting.send("POST", "/mcp", &[named], &call(1, json!({"wait":true,"say":"done"})).to_string()).await;
+    while client.post(&[named], call(1, json!({}))).await.json().get("error").is_none() {}
+    server.stop.notify_one();
+    loop {
+        let ready = client.ask("GET", "/ready", &[], "").await;
+        if ready.status == 503 {
+            assert_eq!(ready.body, r#"{"status":"draining"}"#);
+            break;
+        }
+    }
+    let refused = client.post(&[named], request(7, "ping")).await;
+    assert_eq!(refused.status, 503);
+    assert_eq!(
+        refused.json(),
+        json!({"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"server draining"}})
+    );
+    server.strings.release.add_permits(1);
+    assert_eq!(waiting.receive().await.json()["result"]["content"][0]["text"], "done");
+    server.running.await.unwrap();
+    let idle = Server::start(&settings(), 4);
+    let _connection = idle.connect().await;
+    idle.stop.notify_one();
+    idle.running.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_second_signal_skips_the_wait() {
+    let server = Server::start(&settings(), 4);
+    let (_, session) = server.initialize().await;
+    let mut waiting = server.connect().await;
+    let headers = [("MCP-Session-Id", session.as_str())];
+    waiting.send("POST", "/mcp", &headers, &call(1, json!({"wait":true})).to_string()).await;
+    let mut probe = server.connect().await;
+    while probe.post(&headers, call(1, json!({}))).await.json().get("error").is_none() {}
+    server.stop.notify_one();
+    while probe.ask("GET", "/ready", &[], "").await.status != 503 {}
+    server.stop.notify_one();
+    assert_eq!(waiting.receive().await.json()["result"]["structuredContent"]["reason"], "cancelled");
+    server.running.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_connection_that_says_nothing_is_closed() {
+    let server = Server::start(&Http { request_timeout: Duration::from_millis(20), ..settings() }, 4);
+    for sent in ["", "POST /mcp HTTP/1.1\r\nHost: loc"] {
+        let mut client = server.connect().await;
+        client.stream.get_mut().write_all(sent.as_bytes()).await.unwrap();
+        let mut rest = Vec::new();
+        // Ends only if the server closes.
+        let _ = client.stream.read_to_end(&mut rest).await;
+    }
+    let mut slow = server.connect().await;
+    let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{";
+    slow.stream.get_mut().write_all(head.as_bytes()).await.unwrap();
+    assert_eq!(slow.receive().await.status, 408);
+}

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use http::header::{ACCEPT, HeaderName, HeaderValue};
+use http::header::{ACCEPT, HeaderName, HeaderValue, USER_AGENT};
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, broadcast};
@@ -178,7 +178,10 @@ impl<H: HttpGet> OpenApiUpstream<H> {
 
 impl<H: HttpGet> Service<H> {
     fn request<'a>(&self, url: &'a Url, max_bytes: usize) -> Result<GetRequest<'a>, CallFault> {
-        let mut headers = vec![(ACCEPT, HeaderValue::from_static("application/json"))];
+        let mut headers = vec![
+            (ACCEPT, HeaderValue::from_static("application/json")),
+            (USER_AGENT, HeaderValue::from_static(concat!("ptc-runner-mcp/", env!("CARGO_PKG_VERSION")))),
+        ];
         let auth = self.entry.auth.headers(&self.credentials);
         headers.extend(auth.map_err(|e| CallFault::new(FaultReason::AuthFailed, e.to_string()))?);
         let timeout = self.entry.request_timeout;
@@ -302,8 +305,12 @@ mod tests {
     impl HttpGet for Fake {
         fn get<'a>(&'a self, request: GetRequest<'a>) -> BoxFuture<'a, Result<HttpAnswer, GetFault>> {
             let mut state = self.0.lock().unwrap();
-            let headers: Vec<String> =
-                request.headers.iter().map(|(n, v)| format!("{n}: {}", v.to_str().unwrap())).collect();
+            let headers: Vec<String> = request
+                .headers
+                .iter()
+                .filter(|(n, _)| n != USER_AGENT)
+                .map(|(n, v)| format!("{n}: {}", v.to_str().unwrap()))
+                .collect();
             state.asked.push(format!("{} [{}]", request.url, headers.join(", ")));
             let answer = state.answers.iter().find(|(url, ..)| *url == request.url.as_str());
             let result = match answer {

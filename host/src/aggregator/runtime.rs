@@ -2,8 +2,10 @@
 
 use crate::catalog::{Catalog, ServerEntry};
 use crate::config::{Transport, UpstreamConfig, UpstreamsConfig};
-use crate::credentials::Redactor;
-use crate::mcp::StdioUpstream;
+use crate::credentials::{CredentialStore, Redactor};
+use crate::http::{Client, HttpError};
+use crate::mcp::{HttpUpstream, StdioUpstream};
+use crate::openapi::OpenApiUpstream;
 use crate::upstream::{CallFault, ToolInfo, Upstream, UpstreamEvent};
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
@@ -59,6 +61,14 @@ pub enum StartError {
         /// What happened, scrubbed.
         fault: CallFault,
     },
+    /// The entry itself is at fault, which `"required": false` does not forgive.
+    #[error("upstream {name} is configured wrongly: {}", fault.message)]
+    Configuration {
+        /// Its name.
+        name: String,
+        /// What is wrong, scrubbed.
+        fault: CallFault,
+    },
 }
 
 /// One configured upstream.
@@ -92,11 +102,16 @@ impl Aggregator {
         owner: Handle,
     ) -> Result<Arc<Aggregator>, StartError> {
         config.register_secrets(&redactor);
+        let credentials = Arc::new(config.credentials);
+        let http = Client::new();
         let mut members = BTreeMap::new();
         let mut entries = Vec::new();
         for upstream in &config.upstreams {
             entries.push(ServerEntry::unloaded(upstream));
-            let handle = connect(upstream, &owner);
+            let handle = connect(upstream, &credentials, &http, &owner).map_err(|fault| {
+                let fault = CallFault { message: redactor.scrub_string(fault.message), ..fault };
+                StartError::Configuration { name: upstream.name.clone(), fault }
+            })?;
             members.insert(upstream.name.clone(), Member { config: upstream.clone(), handle });
         }
         let mut aggregator = Aggregator {
@@ -108,22 +123,24 @@ impl Aggregator {
             limits,
         };
         let mut unloaded = Vec::new();
-        if mode == SnapshotMode::Frozen {
-            let loads = aggregator.members.keys().map(|name| aggregator.load(name));
-            let faults: Vec<_> = join_all(loads).await.into_iter().zip(aggregator.members.values()).collect();
-            for (result, member) in faults {
-                let Err(fault) = result else { continue };
-                let name = member.config.name.clone();
-                if member.config.required {
-                    let fault =
-                        CallFault { message: aggregator.redactor.scrub_string(fault.message), ..fault };
-                    aggregator.shutdown().await;
-                    return Err(StartError::Upstream { name, fault });
-                }
-                tracing::warn!(event = "upstream_not_loaded", upstream = %name, reason = %fault.reason,
-                    error = %aggregator.redactor.scrub(&fault.message));
-                unloaded.push(name);
+        // OpenAPI documents are loaded at the start in both modes: their operations are compiled before anything
+        // is offered.
+        let at_start = |member: &&Member| {
+            mode == SnapshotMode::Frozen || matches!(member.config.transport, Transport::OpenApi(_))
+        };
+        let members: Vec<&Member> = aggregator.members.values().filter(at_start).collect();
+        let loads = join_all(members.iter().map(|member| aggregator.load(&member.config.name))).await;
+        for (member, result) in members.into_iter().zip(loads) {
+            let Err(fault) = result else { continue };
+            let name = member.config.name.clone();
+            if member.config.required {
+                let fault = CallFault { message: aggregator.redactor.scrub_string(fault.message), ..fault };
+                aggregator.shutdown().await;
+                return Err(StartError::Upstream { name, fault });
             }
+            tracing::warn!(event = "upstream_not_loaded", upstream = %name, reason = %fault.reason,
+                error = %aggregator.redactor.scrub(&fault.message));
+            unloaded.push(name);
         }
         aggregator.advertised = aggregator.catalog();
         let aggregator = Arc::new(aggregator);
@@ -196,12 +213,26 @@ impl Aggregator {
     }
 }
 
-/// The transport of one upstream.
-fn connect(upstream: &UpstreamConfig, owner: &Handle) -> Arc<dyn Upstream> {
-    match &upstream.transport {
+/// The transport of one upstream, not started yet.
+///
+/// # Errors
+/// The entry cannot work: no URL that can be requested, an OpenAPI document that cannot be compiled.
+fn connect(
+    upstream: &UpstreamConfig,
+    credentials: &Arc<CredentialStore>,
+    http: &Client,
+    owner: &Handle,
+) -> Result<Arc<dyn Upstream>, CallFault> {
+    Ok(match &upstream.transport {
         Transport::Stdio(entry) => Arc::new(StdioUpstream::new(upstream, entry, owner.clone())),
-        Transport::Http(_) | Transport::OpenApi(_) => todo!("lands with the HTTP client"),
-    }
+        Transport::Http(entry) => {
+            let made = HttpUpstream::new(upstream, entry, credentials.clone(), http.clone(), owner.clone());
+            Arc::new(made.map_err(HttpError::into_fault)?)
+        }
+        Transport::OpenApi(entry) => {
+            Arc::new(OpenApiUpstream::new(upstream, entry, credentials.clone(), http.clone(), owner.clone())?)
+        }
+    })
 }
 
 /// Tries an upstream that is not required until it loads (ruling 22).

@@ -199,7 +199,7 @@ impl Search<'_> {
                 Some(found) if *newline || found != '\n' => Next::At(inst + 1, at + found.len_utf8()),
                 _ => Next::Fail,
             },
-            Inst::LineBreak => match self.text[at..].as_bytes() {
+            Inst::LineBreak => match &self.text.as_bytes()[at..] {
                 [b'\r', b'\n', ..] => Next::At(inst + 1, at + 2),
                 _ => match self.char_at(at) {
                     Some(c @ ('\n' | '\x0B' | '\x0C' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}')) => {

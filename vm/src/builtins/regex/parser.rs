@@ -44,6 +44,9 @@ struct Flags {
     swap_greed: bool,
 }
 
+/// Digits of the least and the greatest number of a counted repetition, and the place behind it.
+type Counts<'t> = (&'t [char], Option<&'t [char]>, usize);
+
 pub(super) struct Parser {
     pub(super) text: Vec<char>,
     pub(super) at: usize,
@@ -202,7 +205,7 @@ impl Parser {
     }
 
     /// The counts of a `{2}`, `{2,}`, `{2,5}` that begins here, and where it ends; anything else is literal text.
-    fn counts(&self) -> Option<(&[char], Option<&[char]>, usize)> {
+    fn counts(&self) -> Option<Counts<'_>> {
         let rest = &self.text[self.at + 1..];
         let close = rest.iter().position(|c| *c == '}')?;
         let inner = &rest[..close];

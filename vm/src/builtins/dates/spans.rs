@@ -1,0 +1,109 @@
+//! Durations.
+
+use super::points::{out_of_range, shorten};
+use super::text;
+use crate::builtins::java_strings::type_name;
+use crate::error::{Error, Result};
+use crate::machine::Ctx;
+use crate::value::{Temporal, Value};
+
+fn duration(millis: i64) -> Value {
+    Value::temporal(Temporal::duration(millis))
+}
+
+fn millis(method: &str, value: &Value) -> Result<i64> {
+    if let Value::Temporal(temporal) = value
+        && let Temporal::Duration(millis) = **temporal
+    {
+        return Ok(millis);
+    }
+    Err(Error::type_error(format!("{method}: expected Duration, got {}", type_name(value))))
+}
+
+/// `(Duration/between a b)`
+pub(super) fn between(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let micros = |which: &str, value: &Value| {
+        if let Value::Temporal(temporal) = value
+            && let Temporal::Instant { micros, .. } = **temporal
+        {
+            return Ok(micros);
+        }
+        let kind = type_name(value);
+        Err(Error::type_error(format!("Duration/between: expected DateTime {which} argument, got {kind}")))
+    };
+    let (a, b) = (micros("start", &args[0])?, micros("end", &args[1])?);
+    let span = b.checked_sub(a).ok_or_else(|| out_of_range("Duration/between"))?;
+    Ok(duration(span.div_euclid(1_000)))
+}
+
+/// `(Duration/parse s)`
+pub(super) fn parse(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let Value::Str(text) = &args[0] else {
+        let kind = type_name(&args[0]);
+        return Err(Error::type_error(format!("Duration/parse: expected string, got {kind}")));
+    };
+    text::duration(text.as_str()).map(duration).ok_or_else(|| {
+        let shown = shorten(text.as_str());
+        Error::type_error(format!(
+            "Duration/parse: invalid ISO-8601 duration '{shown}' (expected PnDTnHnMnS)"
+        ))
+    })
+}
+
+fn of(method: &str, args: &[Value], scale: i64) -> Result<Value> {
+    match &args[0] {
+        Value::Int(n) => n.checked_mul(scale).map(duration).ok_or_else(|| out_of_range(method)),
+        Value::BigInt(_) => Err(out_of_range(method)),
+        other => Err(Error::type_error(format!("{method}: expected integer, got {}", type_name(other)))),
+    }
+}
+
+/// `(Duration/ofDays n)`
+pub(super) fn of_days(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    of("Duration/ofDays", args, 86_400_000)
+}
+
+/// `(Duration/ofHours n)`
+pub(super) fn of_hours(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    of("Duration/ofHours", args, 3_600_000)
+}
+
+/// `(Duration/ofMinutes n)`
+pub(super) fn of_minutes(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    of("Duration/ofMinutes", args, 60_000)
+}
+
+/// `(Duration/ofSeconds n)`
+pub(super) fn of_seconds(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    of("Duration/ofSeconds", args, 1_000)
+}
+
+/// `(Duration/ofMillis n)`
+pub(super) fn of_millis(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    of("Duration/ofMillis", args, 1)
+}
+
+/// `(.toMillis d)`
+pub(super) fn to_millis(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    millis(".toMillis", &args[0]).map(Value::Int)
+}
+
+/// `(.toSeconds d)`
+pub(super) fn to_seconds(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    millis(".toSeconds", &args[0]).map(|millis| Value::Int(millis / 1_000))
+}
+
+/// `(.toMinutes d)`
+pub(super) fn to_minutes(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    millis(".toMinutes", &args[0]).map(|millis| Value::Int(millis / 60_000))
+}
+
+/// `(.toHours d)`
+pub(super) fn to_hours(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    millis(".toHours", &args[0]).map(|millis| Value::Int(millis / 3_600_000))
+}
+
+/// `(.toDays d)`
+pub(super) fn to_days(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    millis(".toDays", &args[0]).map(|millis| Value::Int(millis / 86_400_000))
+}

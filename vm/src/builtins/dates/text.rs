@@ -1,0 +1,276 @@
+//! Reading dates, instants and durations from text.
+
+use crate::value::Day;
+
+/// A point in time, as text gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Moment {
+    /// Microseconds since 1970-01-01T00:00:00Z.
+    pub(super) micros: i64,
+    /// Fraction digits that were given, at most 6.
+    pub(super) digits: u8,
+}
+
+const SECOND: i64 = 1_000_000;
+
+impl Moment {
+    /// The start of a day; `None` outside the range of instants.
+    pub(super) fn midnight(days: i64) -> Option<Moment> {
+        Some(Moment { micros: days.checked_mul(86_400 * SECOND)?, digits: 0 })
+    }
+}
+
+/// Text that is read from the front.
+struct Reader<'t>(&'t str);
+
+impl Reader<'_> {
+    fn accept(&mut self, c: char) -> bool {
+        match self.0.strip_prefix(c) {
+            Some(rest) => {
+                self.0 = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn expect(&mut self, c: char) -> Option<()> {
+        self.accept(c).then_some(())
+    }
+
+    /// Exactly `count` ASCII digits, at most 9.
+    fn digits(&mut self, count: usize) -> Option<i64> {
+        let text = self.0.get(..count).filter(|text| text.bytes().all(|b| b.is_ascii_digit()))?;
+        self.0 = &self.0[count..];
+        text.parse().ok()
+    }
+
+    /// All ASCII digits that follow, at least one.
+    fn run(&mut self) -> Option<&str> {
+        let rest = self.0.trim_start_matches(|c: char| c.is_ascii_digit());
+        let run = &self.0[..self.0.len() - rest.len()];
+        self.0 = rest;
+        (!run.is_empty()).then_some(run)
+    }
+
+    /// `[-]YYYY-MM-DD`
+    fn date(&mut self) -> Option<Day> {
+        let negative = self.accept('-');
+        let year = self.digits(4)?;
+        self.expect('-')?;
+        let month = self.digits(2)?;
+        self.expect('-')?;
+        let day = self.digits(2)?;
+        Day::new(if negative { -year } else { year }, month as u8, day as u8)
+    }
+
+    /// `HH:MM:SS`, in seconds.
+    fn clock(&mut self) -> Option<i64> {
+        let hour = self.digits(2)?;
+        self.expect(':')?;
+        let minute = self.digits(2)?;
+        self.expect(':')?;
+        let second = self.digits(2)?;
+        (hour < 24 && minute < 60 && second < 60).then_some((hour * 60 + minute) * 60 + second)
+    }
+
+    /// A fraction of a second behind `.` or `,`: microseconds and digits given.
+    fn fraction(&mut self) -> Option<(i64, u8)> {
+        if !self.accept('.') && !self.accept(',') {
+            return Some((0, 0));
+        }
+        let run = self.run()?;
+        let kept = &run[..run.len().min(6)];
+        let micros = kept.parse::<i64>().ok()? * 10i64.pow(6 - kept.len() as u32);
+        Some((micros, kept.len() as u8))
+    }
+
+    /// `Z`, `+02:00`, `+0200`, `+02` or nothing, in seconds east of UTC.
+    fn offset(&mut self) -> Option<i64> {
+        if self.0.is_empty() || self.accept('Z') {
+            return Some(0);
+        }
+        let west = !self.accept('+');
+        if west {
+            self.expect('-')?;
+        }
+        let hours = self.digits(2)?;
+        let minutes = if self.0.is_empty() {
+            0
+        } else {
+            self.accept(':');
+            self.digits(2)?
+        };
+        let seconds = (hours * 60 + minutes) * 60;
+        (hours < 24 && minutes < 60).then_some(if west { -seconds } else { seconds })
+    }
+}
+
+/// `YYYY-MM-DD`, with a minus sign for years before 0: days since 1970-01-01.
+pub(super) fn date(text: &str) -> Option<i64> {
+    let mut reader = Reader(text);
+    let day = reader.date()?;
+    reader.0.is_empty().then(|| day.to_epoch())
+}
+
+/// A date, `T` (or a space where that is allowed), a time with seconds, an optional fraction and offset.
+pub(super) fn date_time(text: &str, space: bool) -> Option<Moment> {
+    let mut reader = Reader(text);
+    let day = reader.date()?;
+    if !reader.accept('T') && !(space && reader.accept(' ')) {
+        return None;
+    }
+    let second = reader.clock()?;
+    let (micros, digits) = reader.fraction()?;
+    let offset = reader.offset()?;
+    let seconds = day.to_epoch() * 86_400 + second - offset;
+    reader.0.is_empty().then_some(Moment { micros: seconds * SECOND + micros, digits })
+}
+
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+
+/// RFC 2822: `[Www, ]D Mon YYYY HH:MM:SS[ zone]`. The zone is not looked at.
+pub(super) fn rfc_2822(text: &str) -> Option<Moment> {
+    let text = match text.split_once(", ") {
+        Some((weekday, rest)) => WEEKDAYS.contains(&weekday).then_some(rest)?,
+        None => text,
+    };
+    let mut words = text.split(' ');
+    let day = words.next().filter(|day| (1..=2).contains(&day.len()))?;
+    let day = Reader(day).digits(day.len())?;
+    let month = words.next()?;
+    let month = MONTHS.iter().position(|name| *name == month)? + 1;
+    let year = words.next().filter(|year| year.len() == 4)?;
+    let day = Day::new(Reader(year).digits(4)?, month as u8, day as u8)?;
+    let mut clock = Reader(words.next()?);
+    let second = clock.clock()?;
+    clock.0.is_empty().then_some(Moment { micros: (day.to_epoch() * 86_400 + second) * SECOND, digits: 0 })
+}
+
+/// An ISO 8601 duration of days, hours, minutes and seconds, such as `P1DT2H30M` or `PT1.5S`: milliseconds.
+pub(super) fn duration(text: &str) -> Option<i64> {
+    let mut reader = Reader(text);
+    let negative = reader.accept('-');
+    if !negative {
+        reader.accept('+');
+    }
+    reader.expect('P')?;
+    let mut millis = 0i64;
+    let mut in_time = false;
+    let mut parts = 0;
+    let mut last = 0;
+    while !reader.0.is_empty() {
+        if !in_time && reader.accept('T') {
+            in_time = true;
+            parts = 0;
+            last = 1;
+            continue;
+        }
+        let minus = reader.accept('-');
+        if !minus {
+            reader.accept('+');
+        }
+        let whole: i64 = reader.run()?.parse().ok()?;
+        let (micros, fraction) = reader.fraction()?;
+        let unit = reader.0.chars().next()?;
+        reader.0 = &reader.0[1..];
+        let (rank, scale) = match (unit, in_time) {
+            ('D', false) => (1, 86_400_000),
+            ('H', true) => (2, 3_600_000),
+            ('M', true) => (3, 60_000),
+            ('S', true) => (4, 1_000),
+            _ => return None,
+        };
+        if rank <= last || (fraction > 0 && unit != 'S') {
+            return None;
+        }
+        last = rank;
+        parts += 1;
+        let part = whole.checked_mul(scale)?.checked_add(micros / 1000)?;
+        millis = millis.checked_add(if minus { -part } else { part })?;
+    }
+    (parts > 0).then_some(if negative { -millis } else { millis })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_strict() {
+        assert_eq!(date("2024-01-01"), Some(19_723));
+        assert_eq!(date("-0044-03-15"), Some(-735_525));
+        for text in
+            ["", "24-01-05", "2024-1-5", "2024-13-01", "2023-02-29", "2024-01-01 ", "20240101", "+2024-01-01"]
+        {
+            assert_eq!(date(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn times_need_seconds_and_may_have_a_fraction_and_an_offset() {
+        for (text, micros, digits) in [
+            ("1970-01-01T00:00:01Z", 1_000_000, 0),
+            ("1970-01-01T00:00:01", 1_000_000, 0),
+            ("1970-01-01T00:00:01.5Z", 1_500_000, 1),
+            ("1970-01-01T00:00:00,1234567Z", 123_456, 6),
+            ("1970-01-01T02:00:00+02:00", 0, 0),
+            ("1970-01-01T02:00:00+0200", 0, 0),
+            ("1970-01-01T02:00:00+02", 0, 0),
+            ("1969-12-31T18:30:00-05:30", 0, 0),
+        ] {
+            assert_eq!(date_time(text, false), Some(Moment { micros, digits }), "{text}");
+        }
+        for text in [
+            "T",
+            "2024-01-15T10:30",
+            "2024-01-15T24:00:00Z",
+            "2024-01-15T23:59:60Z",
+            "2024-01-15t10:30:00Z",
+            "2024-01-15 10:30:00Z",
+            "2024-01-15T10:30:00.Z",
+            "2024-01-15T10:30:00+2:00",
+            "2024-01-15T10:30:00Zx",
+        ] {
+            assert_eq!(date_time(text, false), None, "{text}");
+        }
+        assert!(date_time("2024-01-15 10:30:00", true).is_some());
+    }
+
+    #[test]
+    fn mail_dates_ignore_their_zone() {
+        let want = date_time("2026-01-08T14:30:00Z", false);
+        for text in ["Thu, 8 Jan 2026 14:30:00 +0000", "8 Jan 2026 14:30:00 +0500", "08 Jan 2026 14:30:00"] {
+            assert_eq!(rfc_2822(text), want, "{text}");
+        }
+        for text in [
+            "15 Foo 2024 10:30:00",
+            "Nope, 8 Jan 2026 14:30:00",
+            "8 Jan 26 14:30:00",
+            "32 Jan 2026 14:30:00",
+            "8 Jan 2026",
+        ] {
+            assert_eq!(rfc_2822(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_are_days_and_times() {
+        for (text, millis) in [
+            ("PT1H30M", 5_400_000),
+            ("P1DT2H", 93_600_000),
+            ("PT0.5S", 500),
+            ("-PT1M", -60_000),
+            ("PT-1H+30M", -1_800_000),
+            ("P2D", 172_800_000),
+        ] {
+            assert_eq!(duration(text), Some(millis), "{text}");
+        }
+        for text in ["", "P", "PT", "1H", "PT1", "PT1M1H", "P1M", "PT1.5H", "P1DT", "PT99999999999999999999S"]
+        {
+            assert_eq!(duration(text), None, "{text}");
+        }
+    }
+}

@@ -130,10 +130,9 @@ impl Client {
         }
     }
 
-    /// Closes all connections that nobody uses.
-    pub fn close_idle(&self) {
-        let pools = self.0.pools.lock().unwrap_or_else(PoisonError::into_inner);
-        pools.values().for_each(|pool| pool.clear());
+    /// Closes the connections to the target's origin that nobody uses.
+    pub fn close_idle(&self, target: &Target) {
+        self.pool(&target.origin).clear();
     }
 
     fn pool(&self, origin: &Arc<Origin>) -> Arc<Pool> {

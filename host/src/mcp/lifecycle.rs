@@ -237,6 +237,11 @@ impl<C: Connection> Lifecycle<C> {
         }
     }
 
+    /// Whether it was closed for good.
+    pub(crate) fn is_closed(&self) -> bool {
+        matches!(self.lock().link, Link::Closed)
+    }
+
     /// Closes for good without waiting for anything.
     pub(crate) fn abandon(&self) {
         self.closing.send_replace(true);

@@ -4,9 +4,12 @@
 //! server on its standard streams, or a process that owns upstreams and gets killed; and the library makes it the
 //! guard of children.
 
+mod fake_http;
 mod fake_stdio;
+mod http;
 mod stdio;
 mod support;
+mod tls;
 
 use libtest_mimic::{Arguments, Trial};
 
@@ -18,7 +21,8 @@ fn main() {
         Some(fake_stdio::DESCENDANT_ROLE) => fake_stdio::descend(&args.next().unwrap_or_default()),
         Some(stdio::OWNER_ROLE) => stdio::own(),
         _ => {
-            let trials: Vec<Trial> = stdio::trials();
+            let trials: Vec<Trial> =
+                [stdio::trials(), http::trials(), tls::trials()].into_iter().flatten().collect();
             libtest_mimic::run(&Arguments::from_args(), trials).exit();
         }
     }

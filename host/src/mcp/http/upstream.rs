@@ -193,9 +193,13 @@ impl Drop for InFlight<'_> {
         let (endpoint, session) = (self.upstream.endpoint.clone(), self.session.clone());
         let params = format!("{{\"requestId\":{},\"reason\":\"no longer wanted\"}}", self.id);
         let note = encode::notification("notifications/cancelled", params.as_bytes());
+        let lifecycle = self.upstream.lifecycle.clone();
         self.upstream.lifecycle.owner().spawn(async move {
             let limits = farewell_limits();
             let _ = endpoint.notify(&session, "notifications/cancelled", note, &limits).await;
+            if lifecycle.is_closed() {
+                endpoint.client.close_idle(&endpoint.target);
+            }
         });
     }
 }
@@ -259,6 +263,7 @@ impl Upstream for HttpUpstream {
                 self.endpoint.delete(&session, &farewell_limits()).await;
                 session.end(End { fault: closed(), kind: EndKind::Clean });
             }
+            self.endpoint.client.close_idle(&self.endpoint.target);
         }
         .boxed()
     }

@@ -1,0 +1,258 @@
+//! An HTTP/1.1 server that does exactly what a test wants, down to the byte.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use url::Url;
+
+/// One request as it came.
+#[derive(Debug, Clone)]
+pub(crate) struct Hit {
+    /// The number of its connection, from 0.
+    pub(crate) connection: usize,
+    pub(crate) method: String,
+    pub(crate) path: String,
+    headers: Vec<(String, String)>,
+    pub(crate) body: Value,
+}
+
+impl Hit {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers
+            .iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// The JSON-RPC method.
+    pub(crate) fn rpc(&self) -> &str {
+        self.body["method"].as_str().unwrap_or_default()
+    }
+
+    /// A reply with this result.
+    pub(crate) fn result(&self, result: Value) -> Value {
+        json!({"jsonrpc": "2.0", "id": self.body["id"], "result": result})
+    }
+
+    /// A reply with this error.
+    pub(crate) fn error(&self, code: i64, message: &str) -> Value {
+        json!({"jsonrpc": "2.0", "id": self.body["id"], "error": {"code": code, "message": message}})
+    }
+}
+
+/// What to do with a connection.
+pub(crate) enum Step {
+    Bytes(Vec<u8>),
+    Pause(Duration),
+    /// Ends the connection with a reset.
+    Reset,
+    Close,
+    /// Keeps it open, silent, until the client has gone.
+    Hang,
+}
+
+pub(crate) type Steps = Vec<Step>;
+
+/// A whole response.
+pub(crate) fn response(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Steps {
+    let mut head = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n", body.len());
+    for (name, value) in headers {
+        head += &format!("{name}: {value}\r\n");
+    }
+    let mut bytes = (head + "\r\n").into_bytes();
+    bytes.extend_from_slice(body);
+    vec![Step::Bytes(bytes)]
+}
+
+/// A whole response with a JSON body.
+pub(crate) fn reply(status: u16, body: &Value) -> Steps {
+    response(status, &[("content-type", "application/json")], body.to_string().as_bytes())
+}
+
+/// The head of an endless event stream, without a length: it ends with the connection.
+pub(crate) fn event_head() -> Step {
+    Step::Bytes(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n".to_vec())
+}
+
+/// The head of a chunked event stream, which leaves the connection usable.
+pub(crate) fn chunked_event_head() -> Step {
+    Step::Bytes(
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n".to_vec(),
+    )
+}
+
+pub(crate) fn chunk(data: &str) -> Step {
+    Step::Bytes(format!("{:x}\r\n{data}\r\n", data.len()).into_bytes())
+}
+
+pub(crate) fn event(data: &Value) -> Step {
+    Step::Bytes(format!("event: message\ndata: {data}\n\n").into_bytes())
+}
+
+/// The server. It ends when it is dropped.
+pub(crate) struct FakeHttp {
+    pub(crate) url: Url,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    hits: Mutex<Vec<Hit>>,
+    connections: AtomicUsize,
+    open: AtomicUsize,
+    over: AtomicBool,
+    handler: Box<dyn Fn(&Hit) -> Steps + Send + Sync>,
+}
+
+impl FakeHttp {
+    pub(crate) fn start(handler: impl Fn(&Hit) -> Steps + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = Url::parse(&format!("http://{}/mcp", listener.local_addr().unwrap())).unwrap();
+        let shared = Arc::new(Shared {
+            hits: Mutex::default(),
+            connections: AtomicUsize::new(0),
+            open: AtomicUsize::new(0),
+            over: AtomicBool::new(false),
+            handler: Box::new(handler),
+        });
+        let accepting = shared.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                if accepting.over.load(Ordering::SeqCst) {
+                    return;
+                }
+                let (shared, stream) = (accepting.clone(), stream.unwrap());
+                let number = shared.connections.fetch_add(1, Ordering::SeqCst);
+                shared.open.fetch_add(1, Ordering::SeqCst);
+                std::thread::spawn(move || {
+                    serve(&shared, stream, number);
+                    shared.open.fetch_sub(1, Ordering::SeqCst);
+                });
+            }
+        });
+        Self { url, shared }
+    }
+
+    /// An MCP server of the handshake era. `on_call` answers `tools/call`.
+    pub(crate) fn handshake(on_call: impl Fn(&Hit) -> Steps + Send + Sync + 'static) -> Self {
+        let sessions = AtomicUsize::new(0);
+        Self::start(move |hit| match (hit.method.as_str(), hit.rpc()) {
+            ("DELETE", _) => response(200, &[], b""),
+            ("GET", _) => on_call(hit),
+            (_, "initialize") => {
+                let session = format!("session-{}", sessions.fetch_add(1, Ordering::SeqCst));
+                let result = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {}});
+                let headers = [("content-type", "application/json"), ("Mcp-Session-Id", session.as_str())];
+                response(200, &headers, hit.result(result).to_string().as_bytes())
+            }
+            (_, method) if method.starts_with("notifications/") => response(202, &[], b""),
+            (_, "tools/list") => reply(200, &hit.result(json!({"tools": [{"name": "t"}]}))),
+            (_, "tools/call") => on_call(hit),
+            _ => reply(400, &hit.error(-32000, "Bad Request: Server not initialized")),
+        })
+    }
+
+    /// An MCP server of the modern era.
+    pub(crate) fn modern(tools: Value, on_call: impl Fn(&Hit) -> Steps + Send + Sync + 'static) -> Self {
+        Self::start(move |hit| match hit.rpc() {
+            "server/discover" => reply(
+                200,
+                &hit.result(
+                    json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "ttlMs": 0,
+                                   "cacheScope": "public", "capabilities": {"tools": {}}}),
+                ),
+            ),
+            "tools/list" => reply(200, &hit.result(json!({"resultType": "complete", "tools": tools}))),
+            "tools/call" => on_call(hit),
+            _ => reply(404, &hit.error(-32601, "Method not found")),
+        })
+    }
+
+    pub(crate) fn hits(&self) -> Vec<Hit> {
+        self.shared.hits.lock().unwrap().clone()
+    }
+
+    /// How many requests had this JSON-RPC method.
+    pub(crate) fn count(&self, rpc: &str) -> usize {
+        self.hits().iter().filter(|hit| hit.rpc() == rpc).count()
+    }
+
+    /// Connections ever accepted.
+    pub(crate) fn connections(&self) -> usize {
+        self.shared.connections.load(Ordering::SeqCst)
+    }
+
+    /// Connections that are open now.
+    pub(crate) fn open(&self) -> usize {
+        self.shared.open.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for FakeHttp {
+    fn drop(&mut self) {
+        self.shared.over.store(true, Ordering::SeqCst);
+        let _ = TcpStream::connect(("127.0.0.1", self.url.port().unwrap()));
+    }
+}
+
+fn serve(shared: &Shared, mut stream: TcpStream, connection: usize) {
+    stream.set_nodelay(true).unwrap();
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    while let Some(hit) = read_request(&mut reader, connection) {
+        shared.hits.lock().unwrap().push(hit.clone());
+        for step in (shared.handler)(&hit) {
+            let done = match step {
+                Step::Bytes(bytes) => stream.write_all(&bytes).is_err(),
+                Step::Pause(pause) => {
+                    std::thread::sleep(pause);
+                    false
+                }
+                Step::Hang => {
+                    let _ = reader.read(&mut [0; 1]);
+                    true
+                }
+                Step::Close => true,
+                Step::Reset => {
+                    stream.set_nonblocking(true).unwrap();
+                    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+                    let _inside = runtime.enter();
+                    // The clone in the reader must be gone for the last close to be the one that resets.
+                    drop(reader);
+                    let stream = tokio::net::TcpStream::from_std(stream).unwrap();
+                    stream.set_zero_linger().unwrap();
+                    return;
+                }
+            };
+            if done {
+                return;
+            }
+        }
+    }
+}
+
+fn read_request(reader: &mut BufReader<TcpStream>, connection: usize) -> Option<Hit> {
+    let mut line = String::new();
+    let mut next = |reader: &mut BufReader<TcpStream>| {
+        line.clear();
+        reader.read_line(&mut line).ok().filter(|n| *n > 0)?;
+        Some(line.trim_end().to_owned())
+    };
+    let start = next(reader)?;
+    let mut words = start.split(' ');
+    let (method, path) = (words.next()?.to_owned(), words.next()?.to_owned());
+    let mut headers = Vec::new();
+    loop {
+        let line = next(reader)?;
+        let Some((name, value)) = line.split_once(':') else { break };
+        headers.push((name.to_owned(), value.trim().to_owned()));
+    }
+    let mut hit = Hit { connection, method, path, headers, body: Value::Null };
+    let length = hit.header("content-length").and_then(|v| v.parse().ok()).unwrap_or(0);
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    hit.body = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    Some(hit)
+}

@@ -1,0 +1,744 @@
+//! `mcp_http` against servers of both eras and of all kinds of health.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use libtest_mimic::Trial;
+use ptc_host::config::{
+    Backoff, HttpConfig, LoadOptions, ProcessEnv, Protocol, Transport, UpstreamConfig, UpstreamsConfig,
+};
+use ptc_host::credentials::CredentialStore;
+use ptc_host::http::Client;
+use ptc_host::mcp::HttpUpstream;
+use ptc_host::upstream::{CallLimits, FaultReason, Phase, Upstream, UpstreamEvent};
+use serde_json::{Value, json};
+use tokio::runtime::Handle;
+use url::Url;
+
+use crate::fake_http::{
+    FakeHttp, Hit, Step, Steps, chunk, chunked_event_head, event, event_head, reply, response,
+};
+use crate::support::{call, call_with, fault_of, json, json_of, limits, trial, until};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial("http::the_handshake_era", the_handshake_era),
+        trial("http::the_modern_era", the_modern_era),
+        trial("http::arguments_are_mirrored_into_headers", arguments_are_mirrored),
+        trial("http::a_header_mismatch_lists_anew_and_asks_once_more", a_header_mismatch_lists_anew),
+        trial("http::eras_are_told_apart", eras_are_told_apart),
+        trial("http::a_forced_era_is_not_left", a_forced_era_is_not_left),
+        trial("http::connections_are_kept_alive", connections_are_kept_alive),
+        trial("http::a_connection_closed_meanwhile_is_replaced", a_connection_closed_meanwhile),
+        trial("http::statuses_become_faults", statuses_become_faults),
+        trial("http::redirects_are_not_followed", redirects_are_not_followed),
+        trial("http::odd_answers_become_faults", odd_answers_become_faults),
+        trial("http::broken_connections_become_faults", broken_connections_become_faults),
+        trial("http::starts_that_fail_say_why", starts_that_fail_say_why),
+        trial("http::bodies_are_capped_to_the_byte", bodies_are_capped),
+        trial("http::event_streams_are_read_up_to_the_answer", event_streams),
+        trial("http::event_streams_that_fail", event_streams_that_fail),
+        trial("http::a_broken_event_stream_is_taken_up_again", a_broken_stream_is_resumed),
+        trial("http::server_requests_on_a_stream_are_answered", server_requests_are_answered),
+        trial("http::a_forgotten_session_is_begun_anew", a_forgotten_session),
+        trial("http::refused_credentials_end_the_session", refused_credentials),
+        trial("http::slow_answers_time_out", slow_answers_time_out),
+        trial("http::giving_up_cancels", giving_up_cancels),
+        trial("http::waiting_in_the_queue_is_free", waiting_in_the_queue_is_free),
+        trial("http::credentials_go_where_they_belong", credentials_go_where_they_belong),
+        trial("http::shutdown_says_farewell", shutdown_says_farewell),
+        trial("http::nothing_is_left_open", nothing_is_left_open),
+    ]
+}
+
+fn upstream_with(url: &Url, tweak: impl FnOnce(&mut HttpConfig, &mut UpstreamConfig)) -> HttpUpstream {
+    let mut entry = HttpConfig::for_url(url.clone());
+    let mut config = UpstreamConfig::new("fake", Transport::Http(entry.clone()));
+    config.backoff = Backoff { initial: Duration::from_millis(100), max: Duration::from_millis(100) };
+    tweak(&mut entry, &mut config);
+    HttpUpstream::new(&config, &entry, Arc::new(CredentialStore::default()), Client::new(), Handle::current())
+        .unwrap()
+}
+
+fn upstream(server: &FakeHttp) -> HttpUpstream {
+    upstream_with(&server.url, |_, _| {})
+}
+
+/// Answers with the call's arguments.
+fn echo(hit: &Hit) -> Steps {
+    reply(200, &hit.result(json!({"structuredContent": hit.body["params"]["arguments"]})))
+}
+
+async fn the_handshake_era() {
+    let server = FakeHttp::handshake(echo);
+    let upstream = upstream(&server);
+    assert_eq!(json(&upstream, "t", r#"{"a":1}"#).await, r#"{"a":1}"#);
+    assert_eq!(upstream.health().protocol_version.as_deref(), Some("2025-06-18"));
+    let hits = server.hits();
+    let rpcs: Vec<&str> = hits.iter().map(Hit::rpc).collect();
+    assert_eq!(
+        rpcs,
+        ["server/discover", "initialize", "notifications/initialized", "tools/list", "tools/call"]
+    );
+    for hit in &hits {
+        assert_eq!((hit.method.as_str(), hit.path.as_str()), ("POST", "/mcp"));
+        assert_eq!(hit.header("content-type"), Some("application/json"));
+        assert_eq!(hit.header("accept"), Some("application/json, text/event-stream"));
+        assert_eq!(hit.header("accept-encoding"), Some("identity"));
+        assert!(hit.header("user-agent").unwrap().starts_with("ptc-runner-mcp/"));
+        assert_eq!(
+            hit.header("host"),
+            Some(&server.url.as_str()["http://".len()..][..server.url.authority().len()])
+        );
+    }
+    assert_eq!(hits[1].header("mcp-protocol-version"), None);
+    assert_eq!(hits[1].header("mcp-session-id"), None);
+    assert_eq!(hits[1].body["params"]["clientInfo"]["name"], "ptc_runner");
+    for hit in &hits[2..] {
+        assert_eq!(hit.header("mcp-protocol-version"), Some("2025-06-18"));
+        assert_eq!(hit.header("mcp-session-id"), Some("session-0"));
+        assert_eq!(hit.header("mcp-method"), None);
+    }
+    upstream.shutdown().await;
+}
+
+async fn the_modern_era() {
+    let server = FakeHttp::modern(json!([{"name": "tü"}]), echo);
+    let upstream = upstream(&server);
+    assert_eq!(
+        json(&upstream, "tü", r#"{"n":12345678901234567890123}"#).await,
+        r#"{"n":12345678901234567890123}"#
+    );
+    let hits = server.hits();
+    let rpcs: Vec<&str> = hits.iter().map(Hit::rpc).collect();
+    assert_eq!(rpcs, ["server/discover", "tools/list", "tools/call"]);
+    for hit in &hits {
+        assert_eq!(hit.header("mcp-protocol-version"), Some("2026-07-28"));
+        assert_eq!(hit.header("mcp-method"), Some(hit.rpc()));
+        assert_eq!(hit.header("mcp-session-id"), None);
+        let meta = &hit.body["params"]["_meta"];
+        assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+        assert_eq!(meta["io.modelcontextprotocol/clientCapabilities"], json!({}));
+    }
+    assert_eq!(hits[2].header("mcp-name"), Some("=?base64?dMO8?="));
+    upstream.shutdown().await;
+    assert!(server.hits().iter().all(|hit| hit.method == "POST"), "there is no session to delete");
+}
+
+fn annotated() -> Value {
+    json!([
+        {"name": "sql", "inputSchema": {"type": "object", "properties": {
+            "region": {"type": "string", "x-mcp-header": "Region"},
+            "limit": {"type": "integer", "x-mcp-header": "Limit"}}}},
+        {"name": "bad", "inputSchema": {"properties": {"x": {"type": "number", "x-mcp-header": "X"}}}},
+    ])
+}
+
+async fn arguments_are_mirrored() {
+    let server = FakeHttp::modern(annotated(), echo);
+    let upstream = upstream(&server);
+    let tools = upstream.list_tools().await.unwrap();
+    assert_eq!(tools.iter().map(|t| &*t.name).collect::<Vec<_>>(), ["sql"], "the other breaks the rules");
+    json(&upstream, "sql", r#"{"region":"us west ","limit":null}"#).await;
+    let hit = server.hits().pop().unwrap();
+    assert_eq!(hit.header("mcp-param-region"), Some("=?base64?dXMgd2VzdCA=?="));
+    assert_eq!(hit.header("mcp-param-limit"), None);
+    assert_eq!(hit.header("mcp-name"), Some("sql"));
+    upstream.shutdown().await;
+}
+
+async fn a_header_mismatch_lists_anew() {
+    let lists = AtomicUsize::new(0);
+    let server = FakeHttp::start(move |hit| match hit.rpc() {
+        "server/discover" => reply(200, &hit.result(json!({"supportedVersions": ["2026-07-28"]}))),
+        "tools/list" if lists.fetch_add(1, Ordering::SeqCst) == 0 => {
+            reply(200, &hit.result(json!({"tools": [{"name": "sql"}]})))
+        }
+        "tools/list" => reply(200, &hit.result(json!({"tools": annotated()}))),
+        _ if hit.header("mcp-param-region").is_none() => {
+            reply(400, &hit.error(-32020, "Mcp-Param-Region is missing"))
+        }
+        _ => echo(hit),
+    });
+    let upstream = upstream(&server);
+    assert_eq!(json(&upstream, "sql", r#"{"region":"eu"}"#).await, r#"{"region":"eu"}"#);
+    assert_eq!((server.count("tools/list"), server.count("tools/call")), (2, 2));
+    let refused = fault_of(call(&upstream, "sql", "{}").await);
+    assert_eq!(refused, (FaultReason::UpstreamError, "Mcp-Param-Region is missing".to_owned()));
+    assert_eq!(server.count("tools/call"), 4, "asked once more, and no further");
+    upstream.shutdown().await;
+}
+
+async fn eras_are_told_apart() {
+    // What servers with a handshake answer to a method that they do not know.
+    let refusals: [fn(&Hit) -> Steps; 6] = [
+        |hit| reply(200, &hit.error(-32601, "Method not found")),
+        |hit| reply(404, &hit.error(-32601, "Method not found")),
+        |_| response(400, &[], b"Bad Request"),
+        |_| response(405, &[], b""),
+        |_| response(500, &[], b"oops"),
+        |hit| {
+            let data = json!({"supported": ["2025-11-25"], "requested": "2026-07-28"});
+            let error = json!({"code": -32022, "message": "Unsupported protocol version", "data": data});
+            reply(400, &json!({"jsonrpc": "2.0", "id": hit.body["id"], "error": error}))
+        },
+    ];
+    for (n, refuse) in refusals.into_iter().enumerate() {
+        let server = FakeHttp::start(move |hit| match hit.rpc() {
+            "initialize" => reply(200, &hit.result(json!({"protocolVersion": "2025-11-25"}))),
+            "notifications/initialized" => response(200, &[], b""),
+            "tools/list" => reply(200, &hit.result(json!({"tools": []}))),
+            "tools/call" => response(404, &[], b"not here"),
+            _ => refuse(hit),
+        });
+        let upstream = upstream(&server);
+        upstream.ensure_started().await.unwrap_or_else(|fault| panic!("refusal {n}: {fault}"));
+        // Without a session, 404 is just a status.
+        let fault = call(&upstream, "t", "{}").await.unwrap_err();
+        assert_eq!((fault.message.as_str(), fault.http_status), ("http 404\nnot here", Some(404)));
+        upstream.shutdown().await;
+    }
+    // Errors that only a modern server gives are no reason to shake hands.
+    let modern: [fn(&Hit) -> Steps; 2] = [
+        |hit| reply(400, &hit.error(-32021, "Missing required client capability")),
+        |hit| {
+            let error = json!({"code": -32022, "message": "no", "data": {"supported": ["2099-01-01"]}});
+            reply(400, &json!({"jsonrpc": "2.0", "id": hit.body["id"], "error": error}))
+        },
+    ];
+    for refuse in modern {
+        let server = FakeHttp::start(refuse);
+        let fault = upstream(&server).ensure_started().await.unwrap_err();
+        assert_eq!(fault.reason, FaultReason::UpstreamUnavailable);
+        assert_eq!(server.count("initialize"), 0);
+    }
+}
+
+async fn a_forced_era_is_not_left() {
+    let server = FakeHttp::handshake(echo);
+    let forced = |protocol| upstream_with(&server.url, |entry, _| entry.protocol = protocol);
+    let fault = forced(Protocol::Modern).ensure_started().await.unwrap_err();
+    assert_eq!(fault.message, "server/discover failed: Bad Request: Server not initialized");
+    assert_eq!(server.count("initialize"), 0);
+    forced(Protocol::Handshake).ensure_started().await.unwrap();
+    assert_eq!(server.count("server/discover"), 1);
+}
+
+async fn connections_are_kept_alive() {
+    let server = FakeHttp::handshake(echo);
+    let upstream = upstream(&server);
+    for n in 0..20 {
+        let arguments = format!(r#"{{"n":{n}}}"#);
+        assert_eq!(json(&upstream, "t", &arguments).await, arguments);
+    }
+    assert_eq!(server.connections(), 1);
+    for _ in 0..3 {
+        let calls = (0..5).map(|_| json(&upstream, "t", "{}"));
+        futures_util::future::join_all(calls).await;
+    }
+    assert_eq!(server.connections(), 5);
+    assert_eq!(server.hits().iter().map(|hit| hit.connection).max(), Some(4));
+    upstream.shutdown().await;
+}
+
+async fn a_connection_closed_meanwhile() {
+    let server = FakeHttp::handshake(|hit| {
+        let mut steps = echo(hit);
+        steps.push(Step::Close);
+        steps
+    });
+    let upstream = upstream(&server);
+    for n in 0..5 {
+        json(&upstream, "t", "{}").await;
+        until("the server has hung up", || server.open() == 0).await;
+        assert_eq!(server.connections(), n + 1);
+    }
+    upstream.shutdown().await;
+}
+
+async fn statuses_become_faults() {
+    let status = Arc::new(AtomicUsize::new(0));
+    let body: Arc<std::sync::Mutex<Option<Value>>> = Arc::default();
+    let (asked, error) = (status.clone(), body.clone());
+    let server = FakeHttp::handshake(move |hit| {
+        let status = u16::try_from(asked.load(Ordering::SeqCst)).unwrap();
+        match &*error.lock().unwrap() {
+            Some(text) => reply(status, &hit.error(-32602, text.as_str().unwrap())),
+            None => response(status, &[("content-type", "text/plain")], b"because\nof this"),
+        }
+    });
+    let upstream = upstream(&server);
+    upstream.ensure_started().await.unwrap();
+    for (code, reason, message) in [
+        (403, FaultReason::UpstreamError, "http 403\nbecause"),
+        (400, FaultReason::UpstreamError, "http 400\nbecause"),
+        (429, FaultReason::RateLimited, "rate_limited"),
+        (500, FaultReason::UpstreamUnavailable, "http 500"),
+        (503, FaultReason::UpstreamUnavailable, "http 503"),
+        (304, FaultReason::UpstreamError, "http 304"),
+        (307, FaultReason::UpstreamError, "http 307"),
+    ] {
+        status.store(code, Ordering::SeqCst);
+        let fault = call(&upstream, "t", "{}").await.unwrap_err();
+        assert_eq!((fault.reason, fault.message.as_str()), (reason, message));
+        assert_eq!(fault.http_status, u16::try_from(code).ok());
+    }
+    *body.lock().unwrap() = Some(json!("bad arguments"));
+    status.store(400, Ordering::SeqCst);
+    let fault = fault_of(call(&upstream, "t", "{}").await);
+    assert_eq!(fault, (FaultReason::UpstreamError, "bad arguments".to_owned()));
+    assert_eq!(upstream.health().phase, Phase::Started);
+    upstream.shutdown().await;
+}
+
+async fn redirects_are_not_followed() {
+    let other = FakeHttp::handshake(echo);
+    let location = other.url.to_string();
+    let server = FakeHttp::handshake(move |_| response(302, &[("location", &location)], b""));
+    let upstream = upstream(&server);
+    assert_eq!(fault_of(call(&upstream, "t", "{}").await).1, "http 302");
+    assert_eq!(other.connections(), 0);
+    upstream.shutdown().await;
+}
+
+async fn odd_answers_become_faults() {
+    let answers: Vec<(fn(&Hit) -> Steps, &str)> = vec![
+        (|_| response(202, &[], b""), "unexpected JSON-RPC response nil"),
+        (|_| response(200, &[], b" "), "unexpected JSON-RPC response nil"),
+        (|_| response(200, &[], b"[7]"), "unexpected JSON-RPC response [7]"),
+        (
+            |_| reply(200, &json!({"id": 999, "result": 1})),
+            "unexpected JSON-RPC response {\"id\":999,\"result\":1}",
+        ),
+        (|_| reply(200, &json!({"id": null, "error": {"message": "no id"}})), "no id"),
+        (|hit| reply(200, &hit.error(-32000, "own id")), "own id"),
+        (
+            |hit| reply(200, &hit.result(json!({"isError": true, "content": []}))),
+            "upstream isError envelope: {\"isError\":true,\"content\":[]}",
+        ),
+        (
+            |hit| reply(200, &hit.result(json!({"resultType": "input_required"}))),
+            "the tool asks for input (input_required), which a program cannot give",
+        ),
+        (
+            |_| response(200, &[("content-encoding", "gzip")], b"\x1f\x8b"),
+            "malformed HTTP response: content-encoding gzip although identity was asked for",
+        ),
+    ];
+    let next = Arc::new(AtomicUsize::new(0));
+    let asked = next.clone();
+    let handlers: Vec<_> = answers.iter().map(|(handler, _)| *handler).collect();
+    let server = FakeHttp::handshake(move |hit| handlers[asked.load(Ordering::SeqCst)](hit));
+    let upstream = upstream(&server);
+    for (n, (_, message)) in answers.iter().enumerate() {
+        next.store(n, Ordering::SeqCst);
+        assert_eq!(fault_of(call(&upstream, "t", "{}").await).1, *message);
+    }
+    upstream.shutdown().await;
+    let server = FakeHttp::handshake(|_| response(200, &[], b"{\"id\":"));
+    let upstream = self::upstream(&server);
+    let (reason, message) = fault_of(call(&upstream, "t", "{}").await);
+    assert!(message.starts_with("invalid JSON response: "), "{message}");
+    assert_eq!(reason, FaultReason::UpstreamError);
+    upstream.shutdown().await;
+    let server = FakeHttp::handshake(|_| response(200, &[], b"{\"id\":4,\"result\":\"caf\xe9\"}"));
+    let upstream = self::upstream(&server);
+    let (_, message) = fault_of(call(&upstream, "t", "{}").await);
+    assert!(message.starts_with("invalid JSON response: "), "{message}");
+    upstream.shutdown().await;
+}
+
+async fn broken_connections_become_faults() {
+    let part = || Step::Bytes(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"id\":".to_vec());
+    let cases: Vec<(Box<dyn Fn() -> Steps + Send + Sync>, FaultReason, &str)> = vec![
+        (Box::new(move || vec![part(), Step::Reset]), FaultReason::UpstreamUnavailable, "connection closed"),
+        (Box::new(move || vec![part(), Step::Close]), FaultReason::UpstreamUnavailable, "connection closed"),
+        (Box::new(|| vec![Step::Close]), FaultReason::UpstreamUnavailable, "connection closed"),
+        (Box::new(|| vec![Step::Reset]), FaultReason::UpstreamUnavailable, "connection closed"),
+        (
+            Box::new(|| vec![Step::Bytes(b"220 smtp.example.com\r\n\r\n".to_vec()), Step::Close]),
+            FaultReason::UpstreamError,
+            "malformed HTTP response: invalid HTTP version parsed",
+        ),
+    ];
+    for (steps, reason, message) in cases {
+        let server = FakeHttp::handshake(move |_| steps());
+        let upstream = upstream(&server);
+        assert_eq!(fault_of(call(&upstream, "t", "{}").await), (reason, message.to_owned()));
+        assert_eq!(upstream.health().phase, Phase::Started, "the session outlives its connections");
+        upstream.shutdown().await;
+    }
+    // More than was announced belongs to nobody: the connection is not used again.
+    let server = FakeHttp::handshake(|hit| {
+        let mut steps = echo(hit);
+        steps.push(Step::Bytes(b"and more".to_vec()));
+        steps
+    });
+    let upstream = upstream(&server);
+    for _ in 0..3 {
+        json(&upstream, "t", "{}").await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(server.connections(), 3);
+    upstream.shutdown().await;
+}
+
+async fn starts_that_fail_say_why() {
+    async fn fault(handler: impl Fn(&Hit) -> Steps + Send + Sync + 'static) -> (FaultReason, String) {
+        let server = FakeHttp::start(handler);
+        let upstream =
+            upstream_with(&server.url, |entry, _| entry.handshake_timeout = Duration::from_millis(400));
+        let fault = upstream.ensure_started().await.unwrap_err();
+        (fault.reason, fault.message)
+    }
+    let closed = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        Url::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap()
+    };
+    let refused = upstream_with(&closed, |_, _| {}).ensure_started().await.unwrap_err();
+    assert_eq!(refused.to_string(), "upstream_unavailable: connection refused");
+    let unknown = Url::parse("http://no-such-host.invalid/").unwrap();
+    let unknown = upstream_with(&unknown, |_, _| {}).ensure_started().await.unwrap_err();
+    assert!(unknown.message.starts_with("dns: "), "{unknown}");
+
+    use FaultReason::{AuthFailed, RateLimited, UpstreamError, UpstreamUnavailable};
+    let text = |text: &str| text.to_owned();
+    assert_eq!(fault(|_| response(401, &[], b"")).await, (AuthFailed, text("auth_failed")));
+    assert_eq!(fault(|_| response(429, &[], b"")).await, (RateLimited, text("rate_limited")));
+    assert_eq!(fault(|_| response(500, &[], b"")).await, (UpstreamUnavailable, text("http 500")));
+    assert_eq!(fault(|_| response(301, &[("location", "/")], b"")).await, (UpstreamError, text("http 301")));
+    assert_eq!(
+        fault(|_| vec![Step::Hang]).await,
+        (UpstreamUnavailable, text("initialize was not answered within 400 ms"))
+    );
+    assert_eq!(
+        fault(|hit| match hit.rpc() {
+            "initialize" => reply(200, &hit.result(json!({"protocolVersion": "1999-12-31"}))),
+            _ => response(400, &[], b""),
+        })
+        .await,
+        (UpstreamUnavailable, text("protocol version mismatch: server=1999-12-31 client=2025-11-25"))
+    );
+    assert_eq!(
+        fault(|hit| match hit.rpc() {
+            "initialize" => reply(200, &hit.result(json!({"protocolVersion": "2025-03-26"}))),
+            _ => response(400, &[], b""),
+        })
+        .await,
+        (UpstreamError, text("notifications/initialized returned http 400"))
+    );
+    assert_eq!(
+        fault(|hit| match hit.rpc() {
+            "server/discover" => reply(200, &hit.result(json!({"supportedVersions": ["2026-07-28"]}))),
+            _ => reply(200, &hit.result(json!({"tools": null}))),
+        })
+        .await,
+        (UpstreamError, text("tools/list returned unexpected payload {\"tools\":null}"))
+    );
+}
+
+async fn bodies_are_capped() {
+    let server = FakeHttp::handshake(|hit| {
+        let body = hit.result(json!({"structuredContent": "x".repeat(1000)})).to_string();
+        if hit.body["params"]["arguments"]["chunked"] == true {
+            let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n".to_owned();
+            let (first, second) = body.split_at(500);
+            vec![Step::Bytes(head.into_bytes()), chunk(first), chunk(second), chunk("")]
+        } else {
+            response(200, &[], body.as_bytes())
+        }
+    });
+    let upstream = upstream(&server);
+    upstream.ensure_started().await.unwrap();
+    let size = {
+        let reply = call(&upstream, "t", "{}").await.unwrap();
+        // `{"jsonrpc":"2.0","id":N,"result":…}` with an id of one digit, whatever the order of its members.
+        usize::try_from(reply.result_bytes).unwrap() + r#"{"jsonrpc":"2.0","id":4,"result":}"#.len()
+    };
+    for arguments in ["{}", r#"{"chunked":true}"#] {
+        let exact = CallLimits { max_bytes: size, ..limits() };
+        json_of(call_with(&upstream, "t", arguments, exact).await.unwrap());
+        let short = CallLimits { max_bytes: size - 1, ..limits() };
+        let fault = call_with(&upstream, "t", arguments, short).await.unwrap_err();
+        assert_eq!(fault.message, format!("mcp_http response exceeded {} bytes", size - 1));
+        assert!(fault.oversize() && fault.received_bytes as usize >= size - 1);
+    }
+    let small = upstream_with(&server.url, |entry, _| entry.max_response_bytes = 900);
+    assert_eq!(fault_of(call(&small, "t", "{}").await).1, "mcp_http response exceeded 900 bytes");
+    tokio::join!(upstream.shutdown(), small.shutdown());
+}
+
+async fn event_streams() {
+    let note = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {}});
+    let server = FakeHttp::handshake(move |hit| {
+        let answer = hit.result(json!({"structuredContent": hit.body["params"]["arguments"]}));
+        let other = json!({"jsonrpc": "2.0", "id": 99, "result": {}});
+        match hit.body["params"]["arguments"]["kind"].as_str() {
+            // Held open after the answer.
+            Some("held") => vec![event_head(), event(&note), event(&other), event(&answer), Step::Hang],
+            // A batch in one event, in pieces, with other line ends, its last blank line missing.
+            Some("pieces") => {
+                let text = format!(": hi\r\nid: 1\r\ndata: [{note},\r\ndata:  {answer}]\r\n");
+                let mut steps = vec![event_head()];
+                for piece in text.as_bytes().chunks(7) {
+                    steps.extend([Step::Bytes(piece.to_vec()), Step::Pause(Duration::from_millis(1))]);
+                }
+                steps.push(Step::Close);
+                steps
+            }
+            // Ended in order: the connection serves again.
+            _ => vec![
+                chunked_event_head(),
+                chunk(&format!("data: {answer}\n\n")),
+                Step::Pause(Duration::from_millis(20)),
+                chunk(""),
+            ],
+        }
+    });
+    let upstream = upstream(&server);
+    for kind in ["held", "pieces", "chunked"] {
+        let arguments = format!(r#"{{"kind":"{kind}"}}"#);
+        assert_eq!(json(&upstream, "t", &arguments).await, arguments);
+    }
+    let before = server.connections();
+    for _ in 0..3 {
+        until("the stream has ended", || true).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        json(&upstream, "t", "{}").await;
+    }
+    assert_eq!(server.connections(), before, "a stream that ends soon after its answer keeps its connection");
+    upstream.shutdown().await;
+}
+
+async fn event_streams_that_fail() {
+    let server = FakeHttp::handshake(|hit| match hit.body["params"]["arguments"]["kind"].as_str() {
+        Some("closed") => vec![event_head(), Step::Bytes(b"data: {}\n\n".to_vec()), Step::Close],
+        Some("silent") => vec![event_head(), Step::Hang],
+        _ => {
+            let mut steps = vec![event_head()];
+            steps.extend((0..100_000).map(|_| Step::Bytes(b"data: {\"method\":\"n\"}\n\n".repeat(100))));
+            steps
+        }
+    });
+    let upstream = upstream(&server);
+    upstream.ensure_started().await.unwrap();
+    let id =
+        server.hits().iter().filter(|hit| hit.rpc() != "server/discover" && hit.body["id"].is_u64()).count()
+            + 1;
+    let closed = fault_of(call(&upstream, "t", r#"{"kind":"closed"}"#).await);
+    let expected = format!("SSE stream closed before response with id={id} arrived");
+    assert_eq!(closed, (FaultReason::UpstreamUnavailable, expected));
+    let capped = CallLimits { max_bytes: 50_000, ..limits() };
+    let endless = call_with(&upstream, "t", r#"{"kind":"endless"}"#, capped).await.unwrap_err();
+    let bytes = endless.received_bytes;
+    assert!((50_001..300_000).contains(&bytes), "{bytes}");
+    assert_eq!(endless.message, format!("SSE response {bytes} bytes exceeds max_bytes (50000)"));
+    let short = CallLimits { timeout: Duration::from_millis(100), ..limits() };
+    let silent = fault_of(call_with(&upstream, "t", r#"{"kind":"silent"}"#, short).await);
+    assert_eq!(silent, (FaultReason::Timeout, "http read timeout".to_owned()));
+    upstream.shutdown().await;
+    until("all connections are closed", || server.open() == 0).await;
+}
+
+async fn a_broken_stream_is_resumed() {
+    let server = FakeHttp::handshake(|hit| {
+        if hit.method == "GET" {
+            assert_eq!(hit.header("accept"), Some("text/event-stream"));
+            assert_eq!(hit.header("last-event-id"), Some("e1"));
+            assert_eq!(hit.header("mcp-session-id"), Some("session-0"));
+            return vec![
+                event_head(),
+                event(&json!({"id": 3, "result": {"structuredContent": "at last"}})),
+                Step::Close,
+            ];
+        }
+        vec![event_head(), Step::Bytes(b"id: e1\nretry: 1\ndata:\n\n".to_vec()), Step::Close]
+    });
+    let upstream = upstream(&server);
+    upstream.ensure_started().await.unwrap();
+    assert_eq!(json(&upstream, "t", "{}").await, "\"at last\"");
+    upstream.shutdown().await;
+}
+
+async fn server_requests_are_answered() {
+    let server = FakeHttp::handshake(|hit| {
+        let answer = hit.result(json!({"structuredContent": true}));
+        vec![
+            event_head(),
+            event(&json!({"jsonrpc": "2.0", "id": "p", "method": "ping"})),
+            event(&json!({"jsonrpc": "2.0", "id": 8, "method": "sampling/createMessage"})),
+            event(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})),
+            Step::Pause(Duration::from_millis(100)),
+            event(&answer),
+            Step::Close,
+        ]
+    });
+    let upstream = upstream(&server);
+    upstream.ensure_started().await.unwrap();
+    let mut events = upstream.events();
+    json(&upstream, "t", "{}").await;
+    let replies: Vec<Value> =
+        server.hits().into_iter().map(|hit| hit.body).filter(|body| body.get("method").is_none()).collect();
+    assert_eq!(replies[0], json!({"jsonrpc": "2.0", "id": "p", "result": {}}));
+    assert_eq!((&replies[1]["id"], &replies[1]["error"]["code"]), (&8.into(), &(-32601).into()));
+    assert_eq!(events.recv().await.unwrap(), UpstreamEvent::ToolsChanged);
+    upstream.shutdown().await;
+}
+
+async fn a_forgotten_session() {
+    for forget in [404, 400] {
+        let server = FakeHttp::handshake(move |hit| match hit.header("mcp-session-id") {
+            Some("session-0") if forget == 404 => response(404, &[], b""),
+            Some("session-0") => reply(
+                400,
+                &json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "Bad Request: No valid session ID provided"}}),
+            ),
+            _ => echo(hit),
+        });
+        let upstream = upstream(&server);
+        let fault = fault_of(call(&upstream, "t", "{}").await);
+        assert_eq!(fault, (FaultReason::UpstreamUnavailable, "session_lost".to_owned()));
+        assert_eq!(json(&upstream, "t", r#"{"a":2}"#).await, r#"{"a":2}"#);
+        assert_eq!(
+            (server.count("initialize"), server.count("server/discover")),
+            (2, 1),
+            "the era is remembered"
+        );
+        upstream.shutdown().await;
+    }
+}
+
+async fn refused_credentials() {
+    let server = FakeHttp::handshake(|_| response(401, &[("www-authenticate", "Bearer")], b""));
+    let upstream = upstream_with(&server.url, |_, config| {
+        config.backoff = Backoff { initial: Duration::from_secs(60), max: Duration::from_secs(60) };
+    });
+    let fault = fault_of(call(&upstream, "t", "{}").await);
+    assert_eq!(fault, (FaultReason::AuthFailed, "auth_failed".to_owned()));
+    for _ in 0..3 {
+        assert_eq!(fault_of(call(&upstream, "t", "{}").await).1, "in recovery");
+    }
+    assert_eq!(server.count("tools/call"), 1, "not asked again and again");
+    upstream.shutdown().await;
+}
+
+async fn slow_answers_time_out() {
+    let server = FakeHttp::handshake(|hit| {
+        let text = String::from_utf8(match echo(hit).remove(0) {
+            Step::Bytes(bytes) => bytes,
+            _ => unreachable!(),
+        });
+        let drip = |byte: u8| [Step::Bytes(vec![byte]), Step::Pause(Duration::from_millis(50))];
+        text.unwrap().into_bytes().into_iter().flat_map(drip).collect()
+    });
+    let upstream = upstream(&server);
+    upstream.ensure_started().await.unwrap();
+    let short = CallLimits { timeout: Duration::from_millis(300), ..limits() };
+    let expected = (FaultReason::Timeout, "http read timeout".to_owned());
+    assert_eq!(fault_of(call_with(&upstream, "t", "{}", short).await), expected);
+    let impatient = upstream_with(&server.url, |entry, _| entry.request_timeout = Duration::from_millis(300));
+    assert_eq!(fault_of(call(&impatient, "t", "{}").await), expected);
+    tokio::join!(upstream.shutdown(), impatient.shutdown());
+}
+
+async fn giving_up_cancels() {
+    let server = FakeHttp::handshake(|_| vec![Step::Hang]);
+    let upstream = upstream(&server);
+    upstream.ensure_started().await.unwrap();
+    let short = CallLimits { timeout: Duration::from_millis(50), ..limits() };
+    assert_eq!(fault_of(call_with(&upstream, "t", "{}", short).await).0, FaultReason::Timeout);
+    until("it is cancelled", || server.count("notifications/cancelled") == 1).await;
+    let hits = server.hits();
+    let called = hits.iter().find(|hit| hit.rpc() == "tools/call").unwrap();
+    let cancelled = hits.iter().find(|hit| hit.rpc() == "notifications/cancelled").unwrap();
+    assert_eq!(cancelled.body["params"]["requestId"], called.body["id"]);
+    assert_eq!(cancelled.header("mcp-session-id"), Some("session-0"));
+    upstream.shutdown().await;
+
+    // In the modern era hanging up is enough.
+    let server = FakeHttp::modern(json!([]), |_| vec![Step::Hang]);
+    let upstream = self::upstream(&server);
+    upstream.ensure_started().await.unwrap();
+    let mut dropped = call(&upstream, "t", "{}").boxed_local();
+    assert!(dropped.as_mut().now_or_never().is_none());
+    until("the call arrives", || {
+        dropped.as_mut().now_or_never().is_some() || server.count("tools/call") == 1
+    })
+    .await;
+    drop(dropped);
+    until("the connection is closed", || server.open() == 0).await;
+    assert_eq!(server.count("notifications/cancelled"), 0);
+    upstream.shutdown().await;
+}
+
+async fn waiting_in_the_queue_is_free() {
+    let server = FakeHttp::handshake(|hit| {
+        let mut steps = echo(hit);
+        steps.insert(0, Step::Pause(Duration::from_millis(300)));
+        steps
+    });
+    let upstream = upstream_with(&server.url, |_, config| config.max_concurrency = 1);
+    upstream.ensure_started().await.unwrap();
+    // One after the other, each with a limit that its own time fits in and the last one's wait does not.
+    let each = CallLimits { timeout: Duration::from_millis(1400), ..limits() };
+    let calls = (0..6).map(|_| call_with(&upstream, "t", "{}", each));
+    for result in futures_util::future::join_all(calls).await {
+        result.unwrap();
+    }
+    assert_eq!(server.connections(), 1);
+    upstream.shutdown().await;
+}
+
+async fn credentials_go_where_they_belong() {
+    let server = FakeHttp::handshake(echo);
+    let text = json!({
+        "credentials": {"key": {"source": "literal", "value": "a-secret-of-length"}},
+        "upstreams": {"fake": {
+            "transport": "mcp_http", "url": server.url.as_str(), "allow_insecure_http": true, "allow_insecure_auth": true,
+            "auth": [{"scheme": "bearer", "binding": "key"}, {"scheme": "custom_header", "binding": "key", "header": "X-Api-Key"}],
+            "static_headers": {"X-Tenant": "acme"},
+        }},
+    })
+    .to_string();
+    let env = ProcessEnv::default();
+    let options = LoadOptions { env: &env, base_dir: None, own_exe: None };
+    let loaded = UpstreamsConfig::from_json(&text, &options).unwrap();
+    let config = loaded.upstream("fake").unwrap();
+    let Transport::Http(entry) = &config.transport else { panic!("not http") };
+    let store = Arc::new(loaded.credentials.clone());
+    let upstream = HttpUpstream::new(config, entry, store, Client::new(), Handle::current()).unwrap();
+    json(&upstream, "t", "{}").await;
+    upstream.shutdown().await;
+    for hit in server.hits() {
+        assert_eq!(hit.header("authorization"), Some("Bearer a-secret-of-length"));
+        assert_eq!(hit.header("x-api-key"), Some("a-secret-of-length"));
+        assert_eq!(hit.header("x-tenant"), Some("acme"));
+    }
+}
+
+async fn shutdown_says_farewell() {
+    let server = FakeHttp::handshake(|_| vec![Step::Hang]);
+    let upstream = upstream(&server);
+    upstream.ensure_started().await.unwrap();
+    let (waiting, ()) = tokio::join!(call(&upstream, "t", "{}"), async {
+        until("the call is under way", || server.count("tools/call") == 1).await;
+        upstream.shutdown().await;
+    });
+    let closed = (FaultReason::UpstreamUnavailable, "the upstream has been shut down".to_owned());
+    assert_eq!(fault_of(waiting), closed);
+    assert_eq!(fault_of(call(&upstream, "t", "{}").await), closed);
+    let deleted: Vec<Hit> = server.hits().into_iter().filter(|hit| hit.method == "DELETE").collect();
+    assert_eq!(deleted.len(), 1);
+    assert_eq!(deleted[0].header("mcp-session-id"), Some("session-0"));
+    assert_eq!(deleted[0].header("mcp-protocol-version"), Some("2025-06-18"));
+}
+
+async fn nothing_is_left_open() {
+    let server = FakeHttp::handshake(echo);
+    let upstream = upstream(&server);
+    futures_util::future::join_all((0..10).map(|_| json(&upstream, "t", "{}"))).await;
+    upstream.shutdown().await;
+    until("all connections are closed", || server.open() == 0).await;
+}

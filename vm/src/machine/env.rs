@@ -2,7 +2,7 @@
 
 use super::namespace::{Binding, Namespace};
 use crate::meter;
-use crate::value::{Map, Str, Value, identical};
+use crate::value::{Layouts, Map, Str, Value, identical};
 use ahash::AHashSet;
 use std::rc::Rc;
 
@@ -28,6 +28,8 @@ pub(crate) struct Env {
     pub(crate) tools: Vec<Rc<str>>,
     /// Whether `tool/call` and upstream discovery exist.
     pub(crate) upstreams: bool,
+    /// Keys of the map literals that were evaluated last.
+    pub(crate) layouts: Layouts,
     /// Milliseconds since the epoch.
     pub(crate) clock: fn() -> i64,
 }

@@ -14,7 +14,7 @@ use crate::builtins::{Native, registry};
 use crate::code::{Capture, Op};
 use crate::error::{Error, Result};
 use crate::meter;
-use crate::value::{Captures, Closure, Map, Set, Str, Value, Vector};
+use crate::value::{Captures, Closure, Set, Str, Value, Vector};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -390,14 +390,10 @@ impl Machine {
                         stack.push(Value::Vector(Vector::from_vec(items)));
                     }
                     Op::Map(n) => {
-                        let mut map = Map::new();
                         fuel.open();
-                        {
-                            let mut items = stack.drain(stack.len() - 2 * n as usize..);
-                            while let (Some(key), Some(value)) = (items.next(), items.next()) {
-                                map.insert(key, value);
-                            }
-                        }
+                        let from = stack.len() - 2 * n as usize;
+                        let map = self.env.layouts.map(&mut stack[from..]);
+                        stack.truncate(from);
                         fuel.close();
                         stack.push(Value::Map(map));
                         tri!(meter::check_memory());

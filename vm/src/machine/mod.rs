@@ -33,7 +33,7 @@ use crate::builtins::support::endless;
 use crate::code::Program;
 use crate::error::{Error, Reason, Result};
 use crate::meter::{self, Account};
-use crate::value::{Captures, Closure, Map, Str, Value};
+use crate::value::{Captures, Closure, Layouts, Map, Str, Value};
 use ahash::AHashMap;
 use env::Env;
 use fiber::{Fiber, FiberId, Next};
@@ -182,6 +182,7 @@ impl Machine {
                 summaries: Vec::new(),
                 tools: setup.tools,
                 upstreams: setup.upstreams,
+                layouts: Layouts::default(),
                 clock: setup.clock,
             },
             slots_before,

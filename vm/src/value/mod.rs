@@ -21,7 +21,7 @@ pub use deferred_drop::drop_deferred;
 pub use keyword::Keyword;
 pub use map::{Map, MapIter};
 pub use order::{compare, equal, hash, identical, key_compare, sort_by, sort_by_key};
-pub use ordered::Shape;
+pub use ordered::{Layouts, Shape};
 pub use set::{Set, SetIter};
 pub use string::Str;
 pub use temporal::{Day, Temporal, day_of_week};

@@ -21,7 +21,9 @@ impl<V: Payload> Ordered<V> {
     /// Entries in any order; of identical keys the first one stays, with the last payload.
     pub(in crate::value) fn from_entries(mut entries: Vec<(Value, V)>) -> Ordered<V> {
         if !is_ascending(&entries) {
-            meter::work(entries.len() as u64);
+            if entries.len() > SMALL_MAX {
+                meter::work(entries.len() as u64);
+            }
             sort_by_key(&mut entries, |entry| &entry.0);
             entries.dedup_by(|next, kept| {
                 let same = key_compare(&next.0, &kept.0) == Ordering::Equal;

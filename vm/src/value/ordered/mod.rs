@@ -6,6 +6,7 @@
 
 mod build;
 mod iter;
+mod layouts;
 mod node;
 mod shape;
 #[cfg(test)]
@@ -13,6 +14,7 @@ mod tests;
 mod tree;
 
 pub(super) use iter::{Held, Iter};
+pub use layouts::Layouts;
 pub use shape::Shape;
 
 use super::order::key_compare;
@@ -101,7 +103,7 @@ impl<V: Payload> Small<V> {
         }
         self.payloads.insert(index, payload);
         meter::charge_memory((self.payloads.capacity() - before) * size_of::<V>());
-        Rc::make_mut(&mut self.shape).insert(index, key);
+        Shape::insert(&mut self.shape, index, key);
     }
 }
 
@@ -229,7 +231,7 @@ impl<V: Payload> Ordered<V> {
             Repr::Small(small) => {
                 let index = small.shape.find(key).ok()?;
                 let Repr::Small(small) = Rc::make_mut(&mut self.0) else { unreachable!("it is small") };
-                Rc::make_mut(&mut small.shape).remove(index);
+                Shape::remove(&mut small.shape, index);
                 Some(small.payloads.remove(index))
             }
             Repr::Tree(tree) => {

@@ -3,8 +3,9 @@
 use crate::meter;
 use crate::value::order::{compare_to_name, compare_to_underscored, key_compare};
 use crate::value::{Value, drop_deferred};
+use std::cell::RefCell;
 use std::cmp::Ordering;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 /// Up to this many keys are searched one by one for the same allocation first.
 const SCAN_MAX: usize = 8;
@@ -13,7 +14,23 @@ const SCAN_MAX: usize = 8;
 pub struct Shape {
     keys: Vec<Value>,
     kinds: Kinds,
+    /// What the last change to a map of this shape came to. Maps that are changed alike, as the rows of a table are by
+    /// `(map #(assoc % :k v) rows)`, share their keys afterwards too.
+    change: RefCell<Option<Change>>,
 }
+
+/// One key more or one key less.
+struct Change {
+    /// Where the key is or was.
+    index: usize,
+    removed: bool,
+    /// As long as some map has that shape.
+    shape: Weak<Shape>,
+}
+
+/// Longest name of a key whose addition is remembered: what is compared in passing must be short, and so must be what
+/// one program may hold on to of another one's.
+const NAME_MAX: usize = 48;
 
 /// What kinds of keys there can be: bits that are set when a key is added, and never taken back. They tell
 /// whether a key that was found by a flexible read can be hidden by an exact one.
@@ -61,7 +78,7 @@ impl Shape {
 
     fn charged(keys: Vec<Value>, kinds: Kinds) -> Shape {
         meter::charge_memory(Shape::BYTES + keys.capacity() * size_of::<Value>());
-        Shape { keys, kinds }
+        Shape { keys, kinds, change: RefCell::new(None) }
     }
 
     /// How many keys.
@@ -155,8 +172,41 @@ impl Shape {
             && name.bytes().map(|byte| if byte == b'-' { b'_' } else { byte }).eq(found.bytes())
     }
 
-    /// Adds `key` at `index`, where it belongs.
-    pub(super) fn insert(&mut self, index: usize, key: Value) {
+    /// Adds `key` at `index`, where it belongs; in place when nobody else holds this shape.
+    pub(super) fn insert(shape: &mut Rc<Shape>, index: usize, key: Value) {
+        if let Some(alone) = Rc::get_mut(shape) {
+            alone.add(index, key);
+            return;
+        }
+        if let Some(known) = shape.changed(index, false)
+            && has_short_name(&key)
+            && key_compare(&known.keys[index], &key) == Ordering::Equal
+        {
+            *shape = known;
+            return;
+        }
+        let mut new = Shape::clone(shape);
+        let remember = has_short_name(&key);
+        new.add(index, key);
+        Shape::replace(shape, new, remember.then_some((index, false)));
+    }
+
+    /// Removes the key at `index`; in place when nobody else holds this shape.
+    pub(super) fn remove(shape: &mut Rc<Shape>, index: usize) {
+        if let Some(alone) = Rc::get_mut(shape) {
+            drop_deferred(alone.keys.remove(index));
+            return;
+        }
+        if let Some(known) = shape.changed(index, true) {
+            *shape = known;
+            return;
+        }
+        let mut new = Shape::clone(shape);
+        drop_deferred(new.keys.remove(index));
+        Shape::replace(shape, new, Some((index, true)));
+    }
+
+    fn add(&mut self, index: usize, key: Value) {
         self.kinds.add(&key);
         let before = self.keys.capacity();
         if before == self.keys.len() {
@@ -166,9 +216,29 @@ impl Shape {
         meter::charge_memory((self.keys.capacity() - before) * size_of::<Value>());
     }
 
-    /// Removes the key at `index`.
-    pub(super) fn remove(&mut self, index: usize) {
-        drop_deferred(self.keys.remove(index));
+    /// The shape that the last change came to, if it was of this kind.
+    fn changed(&self, index: usize, removed: bool) -> Option<Rc<Shape>> {
+        match &*self.change.borrow() {
+            Some(change) if change.index == index && change.removed == removed => change.shape.upgrade(),
+            _ => None,
+        }
+    }
+
+    /// Puts `new` in the place of `shape` and remembers by which change, if it is to be remembered.
+    fn replace(shape: &mut Rc<Shape>, new: Shape, change: Option<(usize, bool)>) {
+        let new = Rc::new(new);
+        if let Some((index, removed)) = change {
+            *shape.change.borrow_mut() = Some(Change { index, removed, shape: Rc::downgrade(&new) });
+        }
+        *shape = new;
+    }
+}
+
+fn has_short_name(key: &Value) -> bool {
+    match key {
+        Value::Keyword(k) => k.name().len() <= NAME_MAX,
+        Value::Str(s) => s.as_str().len() <= NAME_MAX,
+        _ => false,
     }
 }
 

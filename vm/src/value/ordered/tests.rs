@@ -244,3 +244,50 @@ fn a_large_map_becomes_small_again() {
     assert!(map.shape().is_some());
     assert_eq!(entries(&map), (990..1000).map(|i| (i, i)).collect::<Vec<_>>());
 }
+
+#[test]
+fn rows_that_change_alike_share_their_keys_afterwards() {
+    let keys = ["id", "name"].into_iter().map(Value::str).collect();
+    let shape = Shape::of(keys).expect("different keys");
+    let rows: Vec<Map> = (0..3).map(|i| Map::with_shape(shape.clone(), vec![Value::Int(i); 2])).collect();
+    let with = |row: &Map, key: &str| {
+        let mut row = row.clone();
+        row.insert(Value::keyword(key), Value::Nil);
+        row
+    };
+    let (a, b) = (with(&rows[0], "k"), with(&rows[1], "k"));
+    assert!(a.same_keys(&b));
+    // Another key at the same place is another shape.
+    let c = with(&rows[2], "l");
+    assert!(!c.same_keys(&a));
+    assert!(c.get(&Value::keyword("l")).is_some() && c.get(&Value::keyword("k")).is_none());
+    let without = |row: &Map, key: &str| {
+        let mut row = row.clone();
+        row.remove(&Value::str(key));
+        row
+    };
+    let (d, e) = (without(&a, "id"), without(&b, "id"));
+    assert!(d.same_keys(&e));
+    assert_eq!((d.len(), a.len(), rows[0].len()), (2, 3, 2));
+    let f = without(&a, "name");
+    assert!(f.get(&Value::str("id")).is_some() && f.get(&Value::str("name")).is_none());
+}
+
+#[test]
+fn literals_of_one_place_share_their_keys() {
+    let mut layouts = Layouts::default();
+    let (b, a) = (Value::keyword("b"), Value::keyword("a"));
+    let mut literal = |x, y| layouts.map(&mut [b.clone(), Value::Int(x), a.clone(), Value::Int(y)]);
+    let (one, two) = (literal(1, 2), literal(3, 4));
+    assert!(one.same_keys(&two));
+    assert_eq!(two.get(&b).map(int), Some(3));
+    assert_eq!(two.get(&a).map(int), Some(4));
+    // A key that comes twice has one place, and its last value.
+    for _ in 0..2 {
+        let twice = layouts.map(&mut [b.clone(), Value::Int(1), b.clone(), Value::Int(2)]);
+        assert_eq!((twice.len(), twice.get(&b).map(int)), (1, Some(2)));
+    }
+    assert!(layouts.map(&mut []).is_empty());
+    let many: Vec<Value> = (0..200).map(Value::Int).collect();
+    assert_eq!(layouts.map(&mut many.clone()).len(), 100);
+}

@@ -4,10 +4,16 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use ptc_host::aggregator::{Aggregator, AggregatorLimits, SnapshotMode};
+use ptc_host::catalog::{InlineLimits, describe};
+use ptc_host::config::{LoadOptions, UpstreamsConfig};
 use ptc_host::credentials::Redactor;
-use ptc_host::engine::{Engine, EngineOptions, Limits};
+use ptc_host::engine::{Engine, EngineOptions, HostCalls, Limits};
+use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
+use tracing::warn;
 
+use crate::options::settings::Http;
 use crate::options::{BootError, Settings};
 use crate::protocol::Service;
 use crate::tools::lisp_eval::{ArgumentCaps, EvalOptions, LispEval};
@@ -26,39 +32,93 @@ const CALL_OVERHEAD: Duration = Duration::from_secs(6);
 pub fn serve(settings: Settings, redactor: Redactor) -> Result<(), BootError> {
     let engine =
         Engine::start(EngineOptions::default()).map_err(|error| BootError::new(error.to_string()))?;
-    let service = Arc::new(service(&settings, &engine, &redactor));
     let (done, ended) = mpsc::channel();
-    match &settings.http {
-        Some(http) => {
-            let listening = Listening {
-                call_budget: settings.limits.program_timeout + CALL_OVERHEAD,
-                max_total_memory_bytes: settings.limits.max_total_memory_bytes,
-            };
-            let server = HttpServer::bind(http, listening, service, engine.clone())?;
-            engine.spawn_on(0, move || async move {
-                let outcome = server.run(stop_signal).await;
-                // The receiver waits for exactly this.
-                let _ =
-                    done.send(outcome.map_err(|error| BootError::new(format!("cannot serve HTTP: {error}"))));
-            });
-        }
-        None => {
-            let options = StdioOptions { max_frame_bytes: settings.limits.max_frame_bytes };
-            // On a driver's thread, so that a short program starts and ends without a change of threads.
-            engine.spawn_on(0, move || async move {
-                let (reader, writer) = standard_streams();
-                run_stdio(service, options, reader, writer, stop_signal()).await;
-                let _ = done.send(Ok(()));
-            });
-        }
-    }
+    // On a driver's thread, so that a short program starts and ends without a change of threads.
+    let on_driver = engine.clone();
+    engine.spawn_on(0, move || async move {
+        let outcome = run(&settings, &redactor, &on_driver).await;
+        // The receiver waits for exactly this.
+        let _ = done.send(outcome);
+    });
     ended.recv().unwrap_or_else(|_| Err(BootError::new("the server's thread ended unexpectedly")))
 }
 
+/// Starts the upstreams, serves, and stops the upstreams again.
+async fn run(settings: &Settings, redactor: &Redactor, engine: &Engine) -> Result<(), BootError> {
+    let http = settings.http.as_ref();
+    redactor.register(http.into_iter().flat_map(|http| &http.tokens).map(|token| &token.token));
+    let upstreams = start_upstreams(settings, redactor).await?;
+    let service = Arc::new(service(settings, engine, upstreams.as_ref(), redactor));
+    let served = match http {
+        Some(http) => serve_http(http, settings, service, engine).await,
+        None => {
+            let options = StdioOptions { max_frame_bytes: settings.limits.max_frame_bytes };
+            let (reader, writer) = standard_streams();
+            run_stdio(service, options, reader, writer, stop_signal()).await;
+            Ok(())
+        }
+    };
+    if let Some(upstreams) = upstreams {
+        upstreams.shutdown().await;
+    }
+    served
+}
+
+async fn serve_http(
+    http: &Http,
+    settings: &Settings,
+    service: Arc<Service>,
+    engine: &Engine,
+) -> Result<(), BootError> {
+    let listening = Listening {
+        call_budget: settings.limits.program_timeout + CALL_OVERHEAD,
+        max_total_memory_bytes: settings.limits.max_total_memory_bytes,
+    };
+    let server = HttpServer::bind(http, listening, service, engine.clone())?;
+    server.run(stop_signal).await.map_err(|error| BootError::new(format!("cannot serve HTTP: {error}")))
+}
+
+/// Reads the upstreams file and starts what it names; `None` without such a file.
+async fn start_upstreams(
+    settings: &Settings,
+    redactor: &Redactor,
+) -> Result<Option<Arc<Aggregator>>, BootError> {
+    let Some(location) = &settings.aggregator.config else { return Ok(None) };
+    let own_exe = std::env::current_exe().ok();
+    let options =
+        LoadOptions { env: &settings.env, base_dir: location.path.parent(), own_exe: own_exe.as_deref() };
+    let Some(config) = UpstreamsConfig::load(location, &options)? else { return Ok(None) };
+    for warning in &config.warnings {
+        warn!(event = warning.event, upstream = warning.upstream, "{}", warning.message);
+    }
+    let bounded = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+    let limits = AggregatorLimits {
+        call_timeout: settings.aggregator.call_timeout,
+        max_response_bytes: settings.aggregator.max_response_bytes,
+        max_calls: bounded(settings.aggregator.max_calls),
+        max_discoveries: bounded(settings.aggregator.max_catalog_ops),
+        max_discovery_bytes: settings.aggregator.max_catalog_result_bytes,
+    };
+    Aggregator::start(config, SnapshotMode::Frozen, limits, redactor.clone(), Handle::current())
+        .await
+        .map(Some)
+        .map_err(|error| BootError::new(error.to_string()))
+}
+
 /// The service under these settings.
-pub fn service(settings: &Settings, engine: &Engine, redactor: &Redactor) -> Service {
+pub fn service(
+    settings: &Settings,
+    engine: &Engine,
+    upstreams: Option<&Arc<Aggregator>>,
+    redactor: &Redactor,
+) -> Service {
     let limits = &settings.limits;
-    let has_upstreams = settings.is_aggregator();
+    let inline = InlineLimits {
+        max_tools: settings.aggregator.inline_max_tools,
+        max_chars: settings.aggregator.inline_max_chars,
+    };
+    let catalog = upstreams
+        .map(|upstreams| describe(&upstreams.advertised(), settings.aggregator.catalog_mode, inline));
     let options = EvalOptions {
         limits: Limits {
             timeout: limits.program_timeout,
@@ -71,14 +131,14 @@ pub fn service(settings: &Settings, engine: &Engine, redactor: &Redactor) -> Ser
             max_context_bytes: limits.max_context_bytes,
         },
         shaper: Shaper { profile: settings.profile, max_result_bytes: limits.max_result_bytes },
-        upstreams: None,
-        catalog: None,
+        upstreams: upstreams.map(|upstreams| Arc::new(upstreams.clone()) as Arc<dyn HostCalls>),
+        catalog,
         read_only: settings.aggregator.read_only,
         redactor: redactor.clone(),
     };
     let tools = Registry::new(vec![Box::new(LispEval::new(Arc::new(engine.clone()), options))]);
     let mut service = Service::new(tools, limits.max_concurrent_calls);
-    service.instructions = cards::instructions(has_upstreams, settings.sessions.enabled);
+    service.instructions = cards::instructions(upstreams.is_some(), settings.sessions.enabled);
     if settings.http.as_ref().is_some_and(|http| !http.tokens.is_empty()) {
         service.cache_scope = "private";
     }

@@ -195,11 +195,17 @@ impl<'p> Parts<'p> {
     fn write_debug(&self, object: &mut Object<'_>) {
         let payload = self.payload;
         self.write_status(object);
-        object.strings("prints", self.prints.iter().map(String::as_str));
-        if !payload.is_error() {
+        // A success always has these members; a failure only where they say something.
+        let is_error = payload.is_error();
+        if !is_error || !self.prints.is_empty() {
+            object.strings("prints", self.prints.iter().map(String::as_str));
+        }
+        if !is_error {
             object.string("feedback", &self.feedback);
         }
-        object.boolean("truncated", self.cut());
+        if !is_error || self.cut() {
+            object.boolean("truncated", self.cut());
+        }
         self.write_validated(object);
         for (name, cut) in [
             ("output_truncated", self.output_cut()),

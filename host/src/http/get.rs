@@ -7,6 +7,9 @@ use http::Method;
 use super::{Client, HttpError, Limits, Request, Target};
 use crate::openapi::{GetFault, GetRequest, HttpAnswer, HttpGet};
 
+/// How much of the body of an answer other than 2xx is read.
+const ERROR_BODY_BYTES: usize = 4096;
+
 impl HttpGet for Client {
     fn get<'a>(&'a self, request: GetRequest<'a>) -> BoxFuture<'a, Result<HttpAnswer, GetFault>> {
         async move {
@@ -25,7 +28,11 @@ impl HttpGet for Client {
             };
             let response = self.send(message, &limits).await.map_err(fault)?;
             let status = response.status.as_u16();
-            let body = response.body.collect().await.map_err(fault)?;
+            // Of an error body a message quotes the beginning; its length is no reason to lose the status.
+            let body = match response.status.is_success() {
+                true => response.body.collect().await.map_err(fault)?,
+                false => response.body.beginning(ERROR_BODY_BYTES.min(request.max_bytes)).await,
+            };
             Ok(HttpAnswer { status, body })
         }
         .boxed()

@@ -18,13 +18,13 @@ pub fn integer_too_large() -> Error {
     )
 }
 
-/// To be asked before an integer of at most `bits` bits is computed: charges one step per word and reserves the
+/// To be asked before an integer of at most `bits` bits is computed: charges for writing it and reserves the
 /// memory.
 pub fn admit(bits: u64) -> Result<()> {
     if bits > MAX_INTEGER_BITS {
         return Err(integer_too_large());
     }
-    meter::charge_steps(bits / 64 + 1)?;
+    meter::charge_steps(bits / 4_096 + 1)?;
     meter::reserve(bits as usize / 8 + 64)
 }
 
@@ -42,8 +42,7 @@ pub(super) fn charge_quotient(a: u64, b: u64) -> Result<()> {
 fn product_cost(a: u64, b: u64) -> u64 {
     let (short, long) = (a.min(b) / 64 + 1, a.max(b) / 64 + 1);
     // Long multiplication up to 32 words; beyond that the exponent of the algorithms in use is about 1.5.
-    let square = if short <= 32 { short * short / 16 + 1 } else { short * short.isqrt() / 4 };
-    long.div_ceil(short) * square
+    if short <= 32 { long * short / 64 + 1 } else { long.div_ceil(short) * (short * short.isqrt() / 4) }
 }
 
 /// The nearest float, infinite when there is none.

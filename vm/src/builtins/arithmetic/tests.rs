@@ -151,11 +151,36 @@ fn integers_stop_at_one_megabit_before_they_are_computed() {
     let large = Value::integer(BigInt::from(1) << 600_000_u32);
     assert_eq!(call("*", [large.clone(), large.clone()]).unwrap_err().reason(), Reason::MemoryExceeded);
     assert!(call("+", [large.clone(), large.clone()]).is_ok());
-    let limits = Limits { steps: 100, ..Limits::default() };
+    let limits = Limits { steps: 200, ..Limits::default() };
     assert_eq!(
         outcome("*", [large.clone(), int(3)], limits).result.unwrap_err().reason(),
         Reason::StepLimitExceeded
     );
     let limits = Limits { memory_bytes: 50_000, ..Limits::default() };
     assert_eq!(outcome("+", [large, int(3)], limits).result.unwrap_err().reason(), Reason::MemoryExceeded);
+}
+
+#[test]
+fn small_and_large_integers_obey_the_same_laws() {
+    use super::{add, modulo, multiply, quotient, remainder, subtract};
+    use crate::value::equal;
+    let edges = [i64::MIN, i64::MIN + 1, -(1 << 32), -7, -1, 0, 1, 2, 3_037_000_500, i64::MAX - 1, i64::MAX];
+    let mut numbers: Vec<BigInt> = edges.iter().map(|n| BigInt::from(*n)).collect();
+    numbers.extend(edges.iter().map(|n| BigInt::from(*n) * BigInt::from(i64::MAX) - 3));
+    for a in &numbers {
+        for b in &numbers {
+            let (x, y) = (Value::integer(a.clone()), Value::integer(b.clone()));
+            assert!(equal(&add(&x, &y).unwrap(), &Value::integer(a + b)), "{a} + {b}");
+            assert!(equal(&subtract(&x, &y).unwrap(), &Value::integer(a - b)), "{a} - {b}");
+            assert!(equal(&multiply(&x, &y).unwrap(), &Value::integer(a * b)), "{a} * {b}");
+            if *b == BigInt::ZERO {
+                assert!(quotient(&x, &y).is_err());
+                continue;
+            }
+            let (q, r, m) = (quotient(&x, &y).unwrap(), remainder(&x, &y).unwrap(), modulo(&x, &y).unwrap());
+            assert!(equal(&add(&multiply(&q, &y).unwrap(), &r).unwrap(), &x), "{a} quot {b}");
+            assert!(equal(&r, &Value::integer(a % b)), "{a} rem {b}");
+            assert!(equal(&m, &Value::integer(((a % b) + b) % b)), "{a} mod {b}");
+        }
+    }
 }

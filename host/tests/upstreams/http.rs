@@ -49,6 +49,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("http::waiting_in_the_queue_is_free", waiting_in_the_queue_is_free),
         trial("http::credentials_go_where_they_belong", credentials_go_where_they_belong),
         trial("http::shutdown_says_farewell", shutdown_says_farewell),
+        trial("http::changes_are_listened_for_once_somebody_cares", changes_are_listened_for),
         trial("http::nothing_is_left_open", nothing_is_left_open),
     ]
 }
@@ -304,7 +305,8 @@ async fn redirects_are_not_followed() {
 }
 
 async fn odd_answers_become_faults() {
-    let answers: Vec<(fn(&Hit) -> Steps, &str)> = vec![
+    type Case = (fn(&Hit) -> Steps, &'static str);
+    let answers: Vec<Case> = vec![
         (|_| response(202, &[], b""), "unexpected JSON-RPC response nil"),
         (|_| response(200, &[], b" "), "unexpected JSON-RPC response nil"),
         (|_| response(200, &[], b"[7]"), "unexpected JSON-RPC response [7]"),
@@ -352,7 +354,8 @@ async fn odd_answers_become_faults() {
 
 async fn broken_connections_become_faults() {
     let part = || Step::Bytes(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"id\":".to_vec());
-    let cases: Vec<(Box<dyn Fn() -> Steps + Send + Sync>, FaultReason, &str)> = vec![
+    type Case = (Box<dyn Fn() -> Steps + Send + Sync>, FaultReason, &'static str);
+    let cases: Vec<Case> = vec![
         (Box::new(move || vec![part(), Step::Reset]), FaultReason::UpstreamUnavailable, "connection closed"),
         (Box::new(move || vec![part(), Step::Close]), FaultReason::UpstreamUnavailable, "connection closed"),
         (Box::new(|| vec![Step::Close]), FaultReason::UpstreamUnavailable, "connection closed"),
@@ -733,6 +736,45 @@ async fn shutdown_says_farewell() {
     assert_eq!(deleted.len(), 1);
     assert_eq!(deleted[0].header("mcp-session-id"), Some("session-0"));
     assert_eq!(deleted[0].header("mcp-protocol-version"), Some("2025-06-18"));
+}
+
+async fn changes_are_listened_for() {
+    let change = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+    for modern in [true, false] {
+        let change = change.clone();
+        let server = FakeHttp::start(move |hit| {
+            let capabilities = json!({"tools": {"listChanged": true}});
+            match (hit.method.as_str(), hit.rpc()) {
+                (_, "server/discover") if modern => reply(
+                    200,
+                    &hit.result(json!({"supportedVersions": ["2026-07-28"], "capabilities": capabilities})),
+                ),
+                (_, "initialize") => reply(
+                    200,
+                    &hit.result(json!({"protocolVersion": "2025-11-25", "capabilities": capabilities})),
+                ),
+                (_, "notifications/initialized") => response(202, &[], b""),
+                (_, "tools/list") => reply(200, &hit.result(json!({"tools": []}))),
+                (_, "subscriptions/listen") | ("GET", _) => {
+                    vec![event_head(), Step::Pause(Duration::from_millis(50)), event(&change), Step::Hang]
+                }
+                _ => response(400, &[], b""),
+            }
+        });
+        let opened = |server: &FakeHttp| {
+            server.hits().iter().filter(|h| h.method == "GET" || h.rpc() == "subscriptions/listen").count()
+        };
+        let upstream = upstream(&server);
+        upstream.ensure_started().await.unwrap();
+        assert_eq!(opened(&server), 0, "nobody cares yet");
+        let mut events = upstream.events();
+        assert_eq!(events.recv().await.unwrap(), UpstreamEvent::ToolsChanged);
+        let _more = upstream.events();
+        upstream.refresh_tools().await.unwrap();
+        assert_eq!(opened(&server), 1);
+        upstream.shutdown().await;
+        until("the stream is closed", || server.open() == 0).await;
+    }
 }
 
 async fn nothing_is_left_open() {

@@ -113,7 +113,7 @@ async fn discover(endpoint: &Endpoint, at_most: Duration) -> Result<(HttpSession
     let failed = |text: &str| CallFault::unavailable(format!("server/discover failed: {text}"));
     match request(endpoint, &session, "server/discover", &params, &limits).await {
         Ok(Answer::Result(result)) => match protocol::read_discover(&result) {
-            Some(hello) => Ok((session, hello)),
+            Some(hello) => Ok((session.agreed(&hello), hello)),
             None => Err(Refusal::OtherEra(failed(&format!(
                 "it offers no {}: {}",
                 protocol::MODERN_VERSION,
@@ -172,7 +172,7 @@ async fn initialize(endpoint: &Endpoint) -> Result<(HttpSession, ServerHello), R
     };
     let hello = protocol::read_initialize(&result, false)
         .map_err(|text| Refusal::Fault(CallFault::unavailable(text)))?;
-    let session = session.agreed(&hello.version);
+    let session = session.agreed(&hello);
     let note = encode::notification("notifications/initialized", b"{}");
     match endpoint.notify(&session, "notifications/initialized", note, &limits).await {
         Ok(status) if status.is_success() => Ok((session, hello)),

@@ -151,7 +151,7 @@ impl Endpoint {
         }
     }
 
-    async fn post(
+    pub(super) async fn post(
         &self,
         session: &HttpSession,
         outgoing: Outgoing<'_>,
@@ -243,6 +243,23 @@ impl Endpoint {
         }
     }
 
+    /// Opens a stream of the server's own messages (`GET`), from behind `last_id` on if given.
+    pub(super) async fn open_stream(
+        &self,
+        session: &HttpSession,
+        last_id: Option<HeaderValue>,
+        limits: &Limits,
+    ) -> Result<Response, Failure> {
+        let mut headers = self.headers(session)?;
+        headers.insert(ACCEPT, EVENTS);
+        if let Some(id) = last_id {
+            headers.insert(LAST_EVENT_ID, id);
+        }
+        let request =
+            Request { method: Method::GET, target: self.target.clone(), headers, body: Bytes::new() };
+        self.client.send(request, limits).await.map_err(|error| Failure::Fault(body_fault(error, false)))
+    }
+
     async fn resume(
         &self,
         session: &HttpSession,
@@ -250,12 +267,8 @@ impl Endpoint {
         left: Duration,
         limits: &Limits,
     ) -> Option<Body> {
-        let mut headers = self.headers(session).ok()?;
-        headers.insert(ACCEPT, EVENTS);
-        headers.insert(LAST_EVENT_ID, last_id);
-        let request =
-            Request { method: Method::GET, target: self.target.clone(), headers, body: Bytes::new() };
-        let response = self.client.send(request, &Limits { total: left, ..*limits }).await.ok()?;
+        let limits = Limits { total: left, ..*limits };
+        let response = self.open_stream(session, Some(last_id), &limits).await.ok()?;
         (response.status.is_success() && is_event_stream(&response.headers)).then_some(response.body)
     }
 
@@ -305,7 +318,7 @@ impl Endpoint {
     }
 
     /// The answer to `id`, if the event holds it. Requests of the server are answered through `replies`.
-    fn read_event(&self, data: &Bytes, id: u64, replies: &mut Vec<Vec<u8>>) -> Option<Answer> {
+    pub(super) fn read_event(&self, data: &Bytes, id: u64, replies: &mut Vec<Vec<u8>>) -> Option<Answer> {
         let upstream = &*self.name;
         let Ok(messages) = parse(data, MAX_BATCH) else {
             tracing::debug!(upstream, "upstream_noise: an event that is no message");
@@ -336,7 +349,7 @@ enum Streamed {
     Broke(Option<HttpError>),
 }
 
-fn is_event_stream(headers: &HeaderMap) -> bool {
+pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_TYPE).is_some_and(|value| {
         value.to_str().is_ok_and(|v| v.to_ascii_lowercase().contains("text/event-stream"))
     })

@@ -1,12 +1,13 @@
 //! What a handshake leaves behind: the era, the revision, a session id.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use http::HeaderValue;
+use tokio::sync::watch;
 
 use super::super::lifecycle::{Connection, End, EndKind};
-use super::super::protocol::Era;
+use super::super::protocol::{Era, ServerHello};
 use super::mirror::Mirrors;
 use crate::upstream::{CallFault, ToolInfo};
 
@@ -16,8 +17,13 @@ pub(crate) struct HttpSession {
     pub(super) era: Era,
     /// The value of `mcp-protocol-version`; `None` before it is agreed upon.
     pub(super) version: Option<HeaderValue>,
+    /// Whether the server announces changes of its tool list.
+    pub(super) tools_change: bool,
+    /// Whether somebody listens for them already.
+    pub(super) listening: AtomicBool,
     next_id: AtomicU64,
     state: Mutex<State>,
+    over: watch::Sender<bool>,
 }
 
 #[derive(Debug, Default)]
@@ -40,12 +46,21 @@ impl Connection for HttpSession {
 impl HttpSession {
     pub(super) fn new(era: Era, version: Option<&str>) -> Self {
         let version = version.and_then(|v| HeaderValue::from_str(v).ok());
-        Self { era, version, next_id: AtomicU64::new(1), state: Mutex::default() }
+        Self {
+            era,
+            version,
+            tools_change: false,
+            listening: AtomicBool::new(false),
+            next_id: AtomicU64::new(1),
+            state: Mutex::default(),
+            over: watch::Sender::new(false),
+        }
     }
 
-    /// The same session once its revision is known.
-    pub(super) fn agreed(self, version: &str) -> Self {
-        Self { version: HeaderValue::from_str(version).ok(), ..self }
+    /// The same session once the server has said who it is.
+    pub(super) fn agreed(self, hello: &ServerHello) -> Self {
+        let version = HeaderValue::from_str(&hello.version).ok();
+        Self { version, tools_change: hello.tools_change, ..self }
     }
 
     pub(super) fn next_id(&self) -> u64 {
@@ -71,6 +86,12 @@ impl HttpSession {
         self.with(|state| {
             state.end.get_or_insert(end);
         });
+        self.over.send_replace(true);
+    }
+
+    /// Resolves when the session is over.
+    pub(super) async fn over(&self) {
+        let _ = self.over.subscribe().wait_for(|over| *over).await;
     }
 
     /// Notes that the server has forgotten the session.

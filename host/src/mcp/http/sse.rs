@@ -71,6 +71,12 @@ impl SseDecoder {
         self.take_event()
     }
 
+    /// Bytes of the event under way.
+    #[must_use]
+    pub fn buffered(&self) -> usize {
+        self.line.len() + self.data.len()
+    }
+
     /// The last event id seen: where a broken stream may be taken up again.
     #[must_use]
     pub fn last_id(&self) -> Option<&str> {

@@ -1,6 +1,7 @@
 //! A Streamable HTTP server behind the [`Upstream`] trait.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -13,6 +14,7 @@ use super::super::lifecycle::{End, EndKind, Lifecycle, closed};
 use super::super::protocol::{self, Era};
 use super::super::result;
 use super::handshake::{self, Remembered};
+use super::listen;
 use super::post::{Answer, Endpoint, Failure, Outgoing};
 use super::session::HttpSession;
 use crate::config::{HttpConfig, UpstreamConfig};
@@ -32,6 +34,8 @@ pub struct HttpUpstream {
     name: Arc<str>,
     endpoint: Arc<Endpoint>,
     remembered: Arc<Remembered>,
+    /// Whether anybody wants to hear of changes of the tool list.
+    wanted: Arc<AtomicBool>,
     slots: Semaphore,
     max_concurrency: usize,
     lifecycle: Arc<Lifecycle<HttpSession>>,
@@ -69,6 +73,7 @@ impl HttpUpstream {
             name,
             endpoint: Arc::new(endpoint),
             remembered: Arc::default(),
+            wanted: Arc::default(),
             slots: Semaphore::new(config.max_concurrency),
             max_concurrency: config.max_concurrency,
             lifecycle,
@@ -81,12 +86,16 @@ impl HttpUpstream {
             return Ok(session);
         }
         let (endpoint, remembered) = (self.endpoint.clone(), self.remembered.clone());
-        let lifecycle = self.lifecycle.clone();
+        let (lifecycle, wanted) = (self.lifecycle.clone(), self.wanted.clone());
         let start = || async move {
-            tokio::select! {
-                started = handshake::start(endpoint, remembered) => started,
-                () = lifecycle.closing() => Err(closed()),
+            let started = tokio::select! {
+                started = handshake::start(endpoint.clone(), remembered) => started?,
+                () = lifecycle.closing() => return Err(closed()),
+            };
+            if wanted.load(Ordering::Relaxed) {
+                listen::spawn(&endpoint, &started.connection, &lifecycle);
             }
+            Ok(started)
         };
         self.lifecycle.connect(patience, start).await
     }
@@ -204,7 +213,7 @@ impl Drop for InFlight<'_> {
     }
 }
 
-fn farewell_limits() -> Limits {
+pub(super) fn farewell_limits() -> Limits {
     Limits {
         connect: FAREWELL,
         first_byte: None,
@@ -252,7 +261,13 @@ impl Upstream for HttpUpstream {
         Health { in_flight, ..self.lifecycle.health() }
     }
 
+    /// From the first call on, a server that announces changes of its tool list is listened to, on a connection of
+    /// its own.
     fn events(&self) -> broadcast::Receiver<UpstreamEvent> {
+        self.wanted.store(true, Ordering::Relaxed);
+        if let Some(session) = self.lifecycle.current() {
+            listen::spawn(&self.endpoint, &session, &self.lifecycle);
+        }
         self.lifecycle.events()
     }
 

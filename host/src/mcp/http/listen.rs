@@ -1,0 +1,124 @@
+//! Hearing of changes of the tool list: a stream that stays open beside the calls.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::HeaderValue;
+use tokio::time::Instant;
+
+use super::super::lifecycle::Lifecycle;
+use super::super::protocol::{self, Era};
+use super::post::{Endpoint, Failure, Outgoing, is_event_stream};
+use super::session::HttpSession;
+use super::sse::SseDecoder;
+use crate::http::{Body, Limits, Response};
+use crate::jsonrpc::encode;
+
+/// How long one stream is held before it is opened anew.
+const HOLD: Duration = Duration::from_secs(6 * 3600);
+/// Bounds of the pause between two streams. It doubles while they end early.
+const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// Listens for as long as the session lives, if the server announces changes and nobody listens yet.
+pub(super) fn spawn(
+    endpoint: &Arc<Endpoint>,
+    session: &Arc<HttpSession>,
+    lifecycle: &Arc<Lifecycle<HttpSession>>,
+) {
+    if !session.tools_change || session.listening.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let (endpoint, session, closing) = (endpoint.clone(), session.clone(), lifecycle.clone());
+    lifecycle.owner().spawn(async move {
+        tokio::select! {
+            () = listen(&endpoint, &session) => {}
+            () = session.over() => {}
+            () = closing.closing() => {}
+        }
+    });
+}
+
+async fn listen(endpoint: &Endpoint, session: &HttpSession) {
+    let mut pause = PAUSE.0;
+    let mut last_id = None;
+    let mut again = false;
+    loop {
+        let started = Instant::now();
+        match open(endpoint, session, last_id.take()).await {
+            Ok(response) if response.status.is_success() && is_event_stream(&response.headers) => {
+                if again {
+                    // What changed while nobody listened was not heard.
+                    (endpoint.tools_changed)();
+                }
+                again = true;
+                let decoder = follow(endpoint, session, response.body).await;
+                last_id = decoder.last_id().and_then(|id| HeaderValue::from_str(id).ok());
+            }
+            // It has no such stream, or will not give it to us.
+            Ok(response) if !response.status.is_server_error() => return,
+            Ok(_) | Err(_) => {}
+        }
+        if started.elapsed() >= PAUSE.1 {
+            pause = PAUSE.0;
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(PAUSE.1);
+    }
+}
+
+async fn open(
+    endpoint: &Endpoint,
+    session: &HttpSession,
+    last_id: Option<HeaderValue>,
+) -> Result<Response, Failure> {
+    let connect = endpoint.entry.connect_timeout;
+    let limits = Limits {
+        connect,
+        first_byte: Some(endpoint.entry.handshake_timeout),
+        total: HOLD,
+        deadline: Instant::now() + connect + HOLD,
+        max_bytes: usize::MAX,
+    };
+    match session.era {
+        Era::Handshake => endpoint.open_stream(session, last_id, &limits).await,
+        Era::Modern => {
+            let id = session.next_id();
+            let body = encode::request(id, "subscriptions/listen", &protocol::listen_params());
+            let outgoing = Outgoing {
+                id: Some(id),
+                method: "subscriptions/listen",
+                tool: None,
+                mirrored: Vec::new(),
+                body,
+            };
+            endpoint.post(session, outgoing, &limits).await
+        }
+    }
+}
+
+/// Reads a stream to its end. One event is held to the size of an answer.
+async fn follow(endpoint: &Endpoint, session: &HttpSession, mut body: Body) -> SseDecoder {
+    let mut decoder = SseDecoder::default();
+    while let Some(Ok(chunk)) = body.chunk().await {
+        let mut replies = Vec::new();
+        decoder.feed(&chunk, |event| {
+            read(endpoint, &event.data, &mut replies);
+            true
+        });
+        for reply in replies {
+            let limits = super::upstream::farewell_limits();
+            let _ = endpoint.notify(session, "reply", reply, &limits).await;
+        }
+        if decoder.buffered() > endpoint.entry.max_response_bytes {
+            break;
+        }
+    }
+    decoder
+}
+
+fn read(endpoint: &Endpoint, data: &Bytes, replies: &mut Vec<Vec<u8>>) {
+    // No request of ours has the id 0: everything but notifications and requests is skipped.
+    let _ = endpoint.read_event(data, 0, replies);
+}

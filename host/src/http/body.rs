@@ -76,6 +76,8 @@ impl Body {
 
     /// The beginning of the body, at most `max` bytes, for a message. Errors count as its end.
     pub async fn beginning(mut self, max: usize) -> Bytes {
+        // What is read is bounded by `max`; the cap would lose a first piece that is longer than it.
+        self.max_bytes = usize::MAX;
         let mut start = BytesMut::new();
         while start.len() < max
             && let Some(Ok(chunk)) = self.chunk().await

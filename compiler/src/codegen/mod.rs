@@ -45,8 +45,8 @@ struct Generator<'a> {
     lines: Lines<'a>,
     /// Index of the program itself and of [`Ast::functions`], in this order; then of helpers.
     functions: Vec<Option<Function>>,
-    /// What closures over the functions capture, once their creation has been generated.
-    captures: Vec<Vec<Capture>>,
+    /// What closures over the functions capture, once code that makes them has been generated.
+    captures: Vec<Option<Vec<Capture>>>,
     globals: Vec<Rc<str>>,
     /// Index of each name in `globals`, plus one.
     global_of: Vec<u32>,
@@ -65,7 +65,7 @@ impl<'a> Generator<'a> {
             ast,
             lines: Lines::new(source),
             functions: (0..functions).map(|_| None).collect(),
-            captures: vec![Vec::new(); functions],
+            captures: vec![None; functions],
             globals: Vec::new(),
             global_of: vec![0; forms.names.len()],
             keywords: Vec::new(),
@@ -86,13 +86,17 @@ impl<'a> Generator<'a> {
         });
         // A function is generated after the one it stands in, which says what it captures.
         for index in 0..self.ast.functions.len() {
-            let function = self.function(FnId(index as u32))?;
+            let function = match self.captures[index + 1].take() {
+                Some(captures) => self.function(FnId(index as u32), captures)?,
+                // It stands where no code can come.
+                None => self.stub(0, self.ast.functions[index].span),
+            };
             self.functions[index + 1] = Some(function);
         }
         Ok(())
     }
 
-    fn function(&mut self, id: FnId) -> Result<Function> {
+    fn function(&mut self, id: FnId, captures: Vec<Capture>) -> Result<Function> {
         let ast = self.ast;
         let function = &ast.functions[id.0 as usize];
         let mut arities: Vec<Arity> = Vec::with_capacity(function.arities.len());
@@ -102,7 +106,7 @@ impl<'a> Generator<'a> {
         Ok(Function {
             name: function.name.map(|name| Rc::from(self.text(name))),
             arities,
-            captures: std::mem::take(&mut self.captures[id.0 as usize + 1]),
+            captures,
             display: self.display(function).into(),
             position: self.lines.position(function.span.start),
         })
@@ -199,7 +203,7 @@ impl<'a> Generator<'a> {
     fn capture(&mut self, id: FnId, body: &Body) {
         let list = self.ast.functions[id.0 as usize].captures;
         let sources = &self.ast.captures[list as usize];
-        self.captures[id.0 as usize + 1] = sources
+        let captures = sources
             .iter()
             .map(|&source| match source {
                 CaptureSource::Local(local) => Capture::Local(body.slot(local)),
@@ -208,6 +212,7 @@ impl<'a> Generator<'a> {
                 CaptureSource::Sibling(id) => Capture::Sibling(id.0 + 1),
             })
             .collect();
+        self.captures[id.0 as usize + 1] = Some(captures);
     }
 
     /// Documentation of a definition, if its value is a function.
@@ -225,7 +230,13 @@ impl<'a> Generator<'a> {
 
     /// A function that takes `count` arguments, to be called with another number of them.
     fn arity_check(&mut self, count: u32, span: Span) -> u32 {
-        let position = self.lines.position(span.start);
+        let stub = self.stub(count, span);
+        self.functions.push(Some(stub));
+        self.functions.len() as u32 - 1
+    }
+
+    /// A function whose body never runs.
+    fn stub(&self, count: u32, span: Span) -> Function {
         let arity = Arity {
             parameters: Parameters { required: count, rest: false },
             code: vec![Op::Nil, Op::Return],
@@ -234,14 +245,13 @@ impl<'a> Generator<'a> {
             lookups: Vec::new(),
             positions: Vec::new(),
         };
-        self.functions.push(Some(Function {
+        Function {
             name: None,
             arities: vec![arity],
             captures: Vec::new(),
             display: Rc::from("#fn[]"),
-            position,
-        }));
-        self.functions.len() as u32 - 1
+            position: self.lines.position(span.start),
+        }
     }
 }
 

@@ -17,6 +17,7 @@ pub mod dates;
 pub mod discovery;
 pub mod generate;
 pub mod java_strings;
+pub mod journal;
 pub mod json_functions;
 pub mod logic;
 pub mod maps;
@@ -56,6 +57,7 @@ static FAMILIES: &[&[Builtin]] = &[
     discovery::BUILTINS,
     generate::BUILTINS,
     java_strings::BUILTINS,
+    journal::BUILTINS,
     json_functions::BUILTINS,
     logic::BUILTINS,
     maps::BUILTINS,

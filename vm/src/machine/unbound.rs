@@ -178,8 +178,10 @@ fn hint(name: &str, local: &[Rc<str>], namespace: &Namespace) -> String {
 /// The known name that is most like `name`, if any is like it enough.
 fn similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     const LONGEST: usize = 60;
+    /// Shorter names are like many others by accident.
+    const SHORTEST: usize = 4;
     let letters: Vec<char> = name.chars().collect();
-    if letters.len() > LONGEST {
+    if !(SHORTEST..=LONGEST).contains(&letters.len()) {
         return None;
     }
     let mut sorted = letters.clone();
@@ -250,7 +252,7 @@ mod tests {
             ("usrs", ". Did you mean: users"),
             ("letnf", ". Did you mean: letfn"),
             ("frobnicate-it", ""),
-            ("x", ""),
+            ("foo", ""),
         ] {
             assert_eq!(text(name, &["users", "y"]), format!("Undefined variable: {name}{hint}"));
         }

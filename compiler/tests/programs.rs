@@ -1,0 +1,230 @@
+//! What programs give: the examples of the language specification, and the forms of Clojure beyond the reference.
+
+mod support;
+
+use support::{check, run};
+
+#[test]
+fn reading() {
+    check(&[
+        ("", "nil"),
+        ("; only a comment", "nil"),
+        ("[1 , 2]", "[1 2]"),
+        (r#""a\qb""#, r#""a\\qb""#),
+        (r#""A\u00e9""#, "\"Aé\""),
+        ("\\newline", r#""\n""#),
+        ("[\\a \\( \\space \\u0041]", r#"["a" "(" " " "A"]"#),
+        ("[007 -0 1e3 -1.50 0x1F +5]", "[7 0 1000.0 -1.5 31 5]"),
+        ("[:a:b]", "[:a :b]"),
+        ("(def x 5) [#'x]", "[5]"),
+        ("#_1 2", "2"),
+        ("'(1 2 [a :b])", "[1 2 ['a :b]]"),
+        ("(quote (1 2))", "[1 2]"),
+        ("'{a 1}", "{'a 1}"),
+        ("()", "[]"),
+        ("(if () 1 2)", "1"),
+        ("#{:a \"a\" 1 1.0}", "#{1 1.0 :a \"a\"}"),
+        ("(+ 1 2)))]}", "3"),
+        ("['a/b '-> :->]", "['a/b '-> :->]"),
+    ]);
+}
+
+#[test]
+fn conditionals() {
+    check(&[
+        ("[(if 1 2) (if nil 2) (if-not nil 1 2) (when 0 1 2) (when-not 1 2)]", "[2 nil 1 2 nil]"),
+        ("[(and) (or) (and 1 nil 2) (or nil false 3) (and 1 2)]", "[true nil nil 3 2]"),
+        ("[(cond) (cond false 1) (cond nil 1 :else 2) (cond false 1 nil 2 3 4)]", "[nil nil 2 4]"),
+        ("(case 2.0 1 :a (2 3) :b :c)", ":b"),
+        ("[(case :z :a 1) (case [1 2] [1 2] :v :d) (case nil nil 1) (case 5 5)]", "[nil :v 1 5]"),
+        ("(condp > 4 10 :big 1 :small :none)", ":big"),
+        ("[(condp = 5 1 :a 2 :b) (condp = 2 1 :a 2 :b)]", "[nil :b]"),
+        ("(condp some [1 2 3] #{0 6} :>> inc #{2} :>> (fn [x] (* 10 x)))", "20"),
+        ("(if-let [x nil] 1 [x])", "[nil]"),
+        ("[(if-let [x 1] x) (if-let [x nil] x)]", "[1 nil]"),
+        ("(let [x 5] (if-let [x nil] x x))", "5"),
+        ("(def x 5) (if-let [x nil] x x)", "5"),
+        ("[(if-some [x false] [x] 0) (when-some [x nil] 1) (when-let [x 1] 2 x)]", "[[false] nil 1]"),
+        (
+            "[(when-first [x [7 8]] x) (when-first [x []] x) (when-first [[k v] {:a 1}] [v k])]",
+            "[7 nil [1 :a]]",
+        ),
+        ("(when-let [{:keys [a]} {:a 2}] a)", "2"),
+        ("(if-let [[a b] [1 2]] (+ a b) :none)", "3"),
+        ("[(or nope 7) (or nope)]", "[7 nil]"),
+        ("(let [a 1] (or a nope))", "1"),
+    ]);
+}
+
+#[test]
+fn binding_and_loops() {
+    check(&[
+        ("(let [x 1 y (inc x) x 10] [x y])", "[10 2]"),
+        ("(let [[a [b] & r] [1 [2 3] 4 5]] [a b r])", "[1 2 [4 5]]"),
+        ("(let [[a & r] nil] [a r])", "[nil []]"),
+        ("(let [[a :as v] [1 2]] [a v])", "[1 [1 2]]"),
+        ("(let [[a & r :as v] [1 2]] [a r v])", "[1 [2] [1 2]]"),
+        ("(let [{:keys [k] :or {k 9}} {:k nil}] k)", "nil"),
+        ("(let [{:keys [k] :or {k (inc 8)}} {}] k)", "9"),
+        ("(let [{:keys [a b] :or {b [a]}} {:a 1}] b)", "[1]"),
+        ("(let [{[a {:keys [b]}] :p :as m} {:p [1 {:b 2}]}] [a b (count m)])", "[1 2 1]"),
+        ("(let [{total :sum [x] \"pts\"} {:sum 3 \"pts\" [8]}] [total x])", "[3 8]"),
+        ("(let [{:strs [a] :syms [s] in true} {\"a\" 1 's 2 true 3}] [a s in])", "[1 2 3]"),
+        ("(let [{:as m} {:a 1} {} {:b 2}] m)", "{:a 1}"),
+        ("((fn [a & {:keys [b]}] [a b]) 1 :b 2)", "[1 2]"),
+        ("(let [[a & {:keys [k]}] [1 :k 2]] [a k])", "[1 2]"),
+        ("(loop [n 5 acc 1] (if (= n 0) acc (recur (dec n) (* acc n))))", "120"),
+        ("(loop [[x & more] [1 2 3] n 0] (if x (recur more (+ n x)) n))", "6"),
+        (
+            "(loop [{:keys [a]} {:a 3} b a c [a b]] (if (> a 0) (recur {:a (dec a)} a c) [a b c]))",
+            "[0 1 [3 3]]",
+        ),
+        ("(loop [i 0] (cond (= i 3) i :else (recur (inc i))))", "3"),
+        ("(loop [i 0] (when (< i 3) (recur (inc i))))", "nil"),
+        ("(loop [i 0 acc []] (let [j (* i i)] (if (< i 4) (recur (inc i) (conj acc j)) acc)))", "[0 1 4 9]"),
+        ("((fn [s & xs] (if (empty? xs) s (recur (+ s (first xs)) (rest xs)))) 0 1 2 3)", "6"),
+        ("(defn gcd [a b] (if (= b 0) a (recur b (mod a b)))) (gcd 84 30)", "6"),
+        ("(loop [x 5 y 1] (if (= y 3) [x y] (recur x (inc y))))", "[5 3]"),
+        ("(loop [x [1] y []] (if (= (count y) 2) [x y] (recur x (conj x 9))))", "[[1] [1 9]]"),
+        ("(for [x [1 2 3] :when (odd? x) y [:a :b]] [x y])", "[[1 :a] [1 :b] [3 :a] [3 :b]]"),
+        ("(for [x (range 9) :while (< x 3) :let [s (* x x)]] s)", "[0 1 4]"),
+        ("(for [x (range 4) y (range 4) :while (< y x)] [x y])", "[[1 0] [2 0] [2 1] [3 0] [3 1] [3 2]]"),
+        ("(for [x [1 2] :let [a x b a] :when (> b 1) y [a b] :let [[c] [y]]] [a b c])", "[[2 2 2] [2 2 2]]"),
+        ("(for [[k v] {:b 2 :a 1}] [v k])", "[[1 :a] [2 :b]]"),
+        ("(for [x [1 2] x [10 20]] x)", "[10 20 10 20]"),
+        ("(for [x nil] x)", "[]"),
+        ("(doseq [x [1]] x)", "nil"),
+        ("(def n 0) (doseq [x [1 2]] (def n (+ n x))) n", "3"),
+        ("(def n 0) (dotimes [i 4] (def n (+ n i))) n", "6"),
+        ("(count (for [x (range 2000)] x))", "2000"),
+        ("(let [for (fn [x] (* x 2))] (for 4))", "8"),
+    ]);
+}
+
+#[test]
+fn functions() {
+    check(&[
+        ("((fn [] 1 2 3))", "3"),
+        ("((fn [x x] x) 1 2)", "2"),
+        ("((fn f [n] (if (= n 0) :done (f (dec n)))) 5)", ":done"),
+        ("((fn x [x] x) 1)", "1"),
+        ("(fn [a [b] & more])", "#fn[a _ & more]"),
+        ("[#(+ %1 %3) #(vector % %&) (fn [])]", "[#fn[p1 p2 p3] #fn[p1 & rest] #fn[]]"),
+        ("(fn ([x] x) ([x & ys] ys))", "#fn([x] [x & ys])"),
+        ("(#(42))", "42"),
+        ("(#([% %&]) 1 2 3)", "[1 [2 3]]"),
+        ("[(#(:a)) (#(%) 1) (#() ) (#([% 1]) 5)]", "[:a 1 nil [5 1]]"),
+        ("((#(fn [y] (+ % y)) 1) 2)", "3"),
+        ("(defn f ([] 0) ([x] [x]) ([x & r] [x r])) [(f) (f 1) (f 1 2 3)]", "[0 [1] [1 [2 3]]]"),
+        (
+            "(defn sum ([xs] (sum xs 0)) ([xs n] (if (empty? xs) n (recur (rest xs) (+ n (first xs)))))) (sum [1 2 3])",
+            "6",
+        ),
+        (
+            "(letfn [(ev? [n] (if (= n 0) true (od? (dec n)))) (od? [n] (if (= n 0) false (ev? (dec n))))] (ev? 9))",
+            "false",
+        ),
+        ("(let [k 3] (letfn [(f [x] (+ x k)) (g [x] (map (fn [y] (f y)) x))] (g [1 2])))", "[4 5]"),
+        ("(letfn [(f [n] (fn [] (if (= n 0) :z ((f (dec n))))))] ((f 3)))", ":z"),
+        ("(defn a [] (b)) (defn b [] 1) (a)", "1"),
+        ("(declare b) (defn a [] (b)) (defn b [] 2) (a)", "2"),
+        ("(let [x 1] (((fn [] (fn [] (fn [] x))))))", "#fn[]"),
+        ("(let [x 1] ((((fn [] (fn [] (fn [] x)))))))", "1"),
+        ("(let [x 1 f (fn f [n] (if (= n 0) x ((fn [] (f (dec n))))))] (f 3))", "1"),
+        ("(def g 1) (defn f [] g) (def g 2) (f)", "2"),
+        ("(let [x 1] (def f (fn [] x)) (def x 2) [(f) x])", "[1 1]"),
+        ("(def h (fn [] (inc 1))) (def inc dec) (h)", "0"),
+        ("(def inc dec) [(inc 1) (clojure.core/inc 1)]", "[0 2]"),
+        ("(def + -) [(+ 5 1) (+ 5 3)]", "[4 2]"),
+        ("(let [inc dec] (inc 1))", "0"),
+        ("(let [join 5] (str/join \",\" [1 2]))", "\"1,2\""),
+        ("(def when 5) (when true 1)", "1"),
+        ("(let [when (fn [x] x)] (when 3))", "3"),
+        ("(let [if 5] (if 1 2 3))", "2"),
+        ("(defn dotimes [x] (* 2 x)) (dotimes 4)", "8"),
+        ("(let [source 3] (+ source 1))", "4"),
+        ("(do (return 3) (/ 1 0))", "3"),
+        ("[1 (return 2) (/ 1 0)]", "2"),
+        ("(-> (return 1) (+ 1) (* 2))", "1"),
+        ("(map (fn [x] (if (= x 2) (return x) x)) [1 2 3])", "2"),
+        ("[(apply + 1 [2 3]) ((juxt inc dec) 1) (apply juxt [inc dec])]", "[6 [2 0] #fn[...]]"),
+        ("(def x 1)", "#'x"),
+        ("(defonce x 1) (defonce x 2) x", "1"),
+        ("(defn f \"doc\" [x] x) (f 1)", "1"),
+        ("(declare x)", "#'x"),
+        ("[(task \"a\" (+ 1 2)) (step-done \"a\" \"t\") (task-reset \"a\")]", "[3 \"t\" nil]"),
+    ]);
+}
+
+#[test]
+fn threading() {
+    check(&[
+        ("(-> 5 (if :a :b))", ":a"),
+        ("(-> {:a 1} :a)", "1"),
+        ("(->> [1 2] (map inc) (reduce +))", "5"),
+        ("(->> [1 2] (for [x [0]]))", "[[1 2]]"),
+        ("(->> 3 (let [x 4] (+ x)))", "3"),
+        ("(-> [a 1] (let a))", "1"),
+        ("(as-> 1 x (+ x 1) (* x x))", "4"),
+        ("(as-> [1] x (conj x x) (conj x (fn [] x)) (count x))", "3"),
+        ("(cond-> 1 true inc false (* 9) :x (+ 1))", "3"),
+        ("(cond-> [] true (conj 1) nil (conj 2) 1 (conj 3))", "[1 3]"),
+        ("(cond->> [1 2] true (map inc) false (filter odd?))", "[2 3]"),
+        ("[(some-> {:a nil} :a inc) (some-> {:a 1} :a inc) (some->> nil (map inc))]", "[nil 2 nil]"),
+        ("(-> 5 #(+ % 1))", "6"),
+        ("(-> 5 ((fn [x] (* x x))))", "25"),
+        ("(-> 10 (- 1) (- 2) (/ 7))", "1.0"),
+        ("(-> {} (assoc :a 1) (cond-> true (assoc :b 2)) (assoc :c 3))", "{:a 1 :b 2 :c 3}"),
+        ("(-> x (or 5) inc)", "6"),
+        ("(let [x 1] (-> x (+ x) (+ x)))", "3"),
+        ("(let [v [1]] (->> (conj v 2) (into v) (conj v)))", "[1 [1 1 2]]"),
+        ("(doto 1 (+ 2))", "1"),
+        (
+            "(def log []) (->> (do (def log (conj log :x)) 1) (max (do (def log (conj log :y)) 0))) log",
+            "[:y :x]",
+        ),
+        (
+            "(def log []) (-> (do (def log (conj log :x)) 1) (max (do (def log (conj log :y)) 0))) log",
+            "[:x :y]",
+        ),
+        ("(let [deep (fn [m] (-> m :a :b (:c 9)))] [(deep {:a {:b {:c 1}}}) (deep {})])", "[1 9]"),
+    ]);
+}
+
+#[test]
+fn evaluation_goes_from_left_to_right() {
+    let trace = |form: &str| run(&format!("(def log []) (defn t [x] (def log (conj log x)) x) {form} log"));
+    assert_eq!(trace("[(t 1) {(t 2) (t 3) (t 4) (t 5)} #{(t 6)}]"), "[1 2 3 4 5 6]");
+    assert_eq!(trace("((do (t 1) vector) (t 2) (t 3))"), "[1 2 3]");
+    assert_eq!(trace("(-> (t 1) ((do (t 0) vector) (t 2)) (vector (t 3)))"), "[0 1 2 3]");
+    assert_eq!(trace("(let [a (t 1) {:keys [b] :or {b (t 2)}} {}] (t 3))"), "[1 2 3]");
+    assert_eq!(trace("(condp (do (t 1) =) (t 3) (t 2) 0 (t 3) (t 4) (t 5))"), "[1 3 2 3 4]");
+    assert_eq!(trace("(for [x [(t 1)] y [(t 2)]] (t 3))"), "[1 2 3]");
+}
+
+#[test]
+fn shared_values_are_not_changed_in_place() {
+    check(&[
+        ("(let [a [1] b (conj a 2)] [a b])", "[[1] [1 2]]"),
+        ("(let [a [1] b a c (conj a 2)] [b c])", "[[1] [1 2]]"),
+        ("(let [a [1]] (if (empty? a) a (conj a (count a))))", "[1 1]"),
+        ("(let [a [1] f (fn [] (conj a 2))] [(f) (f) a])", "[[1 2] [1 2] [1]]"),
+        (
+            "(let [a [1]] (loop [i 0 acc []] (if (< i 2) (recur (inc i) (conj acc (conj a i))) acc)))",
+            "[[1 0] [1 1]]",
+        ),
+        ("(let [a [1]] (for [x [5 6]] (conj a x)))", "[[1 5] [1 6]]"),
+        (
+            "(let [m {:a 1}] (for [x [1 2] :let [n (assoc m :x x)] y [3 4]] (assoc n :y y)))",
+            "[{:a 1 :x 1 :y 3} {:a 1 :x 1 :y 4} {:a 1 :x 2 :y 3} {:a 1 :x 2 :y 4}]",
+        ),
+        ("(loop [acc [] i 0] (if (< i 3) (recur (conj acc i) (inc i)) acc))", "[0 1 2]"),
+        (
+            "(loop [acc [] prev nil i 0] (if (< i 3) (recur (conj acc i) acc (inc i)) [acc prev]))",
+            "[[0 1 2] [0 1]]",
+        ),
+        ("(def v [1]) (def w (conj v 2)) [v w]", "[[1] [1 2]]"),
+        ("(defn f [] (conj [1 2] 3)) [(f) (f)]", "[[1 2 3] [1 2 3]]"),
+        ("(letfn [(f [x] (conj x (g x))) (g [x] (count x))] (let [a [1]] [(f a) a]))", "[[1 1] [1]]"),
+    ]);
+}

@@ -185,7 +185,7 @@ impl Analyzer<'_, '_> {
         if items.is_empty() {
             return Err(invalid(span, &format!("{word} requires at least one expression")));
         }
-        if items.len() % 2 == 0 {
+        if items.len().is_multiple_of(2) {
             let text = format!("{word} requires even number of test/form pairs after expression");
             return Err(invalid(span, &text));
         }

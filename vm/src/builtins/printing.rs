@@ -63,7 +63,7 @@ fn are_characters(items: &Vector) -> Result<bool> {
 }
 
 /// Adds an entry to the log, cut to its longest size.
-fn log(ctx: &mut Ctx<'_>, text: String) -> Result<Value> {
+pub(super) fn log(ctx: &mut Ctx<'_>, text: String) -> Result<Value> {
     let mut entry = Str::from_string(text);
     // A text of so few bytes cannot have more graphemes.
     if entry.as_str().len() > LONGEST_ENTRY {

@@ -1,13 +1,213 @@
-//! `(tool/NAME …)` and `tool/call`.
+//! Calling tools: `(tool/NAME …)` of the host, `tool/call` and `tool/servers` of upstreams (language.md 5.5,
+//! upstreams.md 8).
+//!
+//! The machine checks what it can see: the shape of the arguments, the keys of `tool/call`, that all is JSON. The
+//! host checks names against its catalog.
 
-use crate::error::Result;
-use crate::machine::{Ctx, Flow};
-use crate::value::{Str, Value};
+use crate::error::{Error, Reason, Result};
+use crate::json;
+use crate::machine::{BadArguments, Ctx, Flow, HostRequest, ToolArguments, UpstreamCall};
+use crate::print;
+use crate::value::{Keyword, Map, Str, Value};
+
+/// The family's functions: tools are values of their own, so there are none.
+pub static BUILTINS: &[super::Builtin] = &[];
 
 /// Calls the tool that a tool reference names.
-pub fn call(_ctx: &mut Ctx<'_>, _name: &Str, _args: &[Value]) -> Result<Flow> {
-    Ok(Flow::Return(Value::Nil))
+pub fn call(ctx: &mut Ctx<'_>, name: &Str, args: &[Value]) -> Result<Flow> {
+    let name = name.as_str();
+    let registered = ctx.tools().iter().any(|tool| &**tool == name);
+    if name == "servers" && !registered {
+        return servers(ctx, args);
+    }
+    let upstream = name == "call" && ctx.has_upstreams();
+    if upstream && let [Value::Symbol(symbol), rest @ ..] = args {
+        return by_symbol(symbol, rest, args);
+    }
+    let arguments = named_arguments(name, args)?;
+    if upstream {
+        return upstream_call(&arguments);
+    }
+    if !registered {
+        return Err(unknown_tool(ctx, name));
+    }
+    let arguments = json::write_tool_arguments(&arguments).map_err(|error| match error.reason() {
+        Reason::RuntimeError => {
+            Error::new(Reason::InvalidToolArgs, format!("tool/{name}: {}", error.message()))
+        }
+        _ => error,
+    })?;
+    Ok(Flow::Host(HostRequest::Tool { name: name.to_owned(), arguments: underscored(arguments) }))
 }
 
-/// The family's functions.
-pub static BUILTINS: &[super::Builtin] = &[];
+/// A host tool has no schema to look into: keyword keys lose all their hyphens.
+fn underscored(arguments: ToolArguments) -> Vec<u8> {
+    let ToolArguments { mut json, hyphenated } = arguments;
+    for byte in hyphenated.into_iter().flatten() {
+        if json[byte] == b'-' {
+            json[byte] = b'_';
+        }
+    }
+    json
+}
+
+/// The arguments as a map: none, one map, or keywords with values.
+fn named_arguments(name: &str, args: &[Value]) -> Result<Map> {
+    match args {
+        [] => Ok(Map::new()),
+        [Value::Map(map)] => Ok(map.clone()),
+        pairs
+            if pairs.len() % 2 == 0
+                && pairs.iter().step_by(2).all(|key| matches!(key, Value::Keyword(_))) =>
+        {
+            let mut map = Map::new();
+            for pair in pairs.chunks_exact(2) {
+                map.insert(pair[0].clone(), pair[1].clone());
+            }
+            Ok(map)
+        }
+        args => Err(positional(name, args)),
+    }
+}
+
+/// The error of arguments without names, with a hint for a single one.
+#[cold]
+fn positional(name: &str, args: &[Value]) -> Error {
+    let hint = match args {
+        [text @ Value::Str(_)] => {
+            format!(" Got string {} — try (tool/{name} {{:url \"...\"}})", print::literal(text))
+        }
+        [other] => format!(" Got {} — wrap in {{:key value}}", print::literal(other)),
+        _ => String::new(),
+    };
+    Error::new(
+        Reason::InvalidToolArgs,
+        format!(
+            "Tool calls require named arguments. Use (tool/{name} {{:key value}}), not positional args.{hint}"
+        ),
+    )
+}
+
+#[cold]
+fn unknown_tool(ctx: &Ctx<'_>, name: &str) -> Error {
+    let mut known: Vec<&str> = ctx.tools().iter().map(|tool| &**tool).collect();
+    if ctx.has_upstreams() && !known.contains(&"call") {
+        known.push("call");
+    }
+    known.sort_unstable();
+    let text = match known.as_slice() {
+        [] => format!("Unknown tool: {name}. No tools available."),
+        known => format!("Unknown tool: {name}. Available tools: {}", known.join(", ")),
+    };
+    Error::new(Reason::UnknownTool, text)
+}
+
+/// `(tool/servers)`
+fn servers(ctx: &mut Ctx<'_>, args: &[Value]) -> Result<Flow> {
+    if !args.is_empty() {
+        return Err(Error::new(Reason::InvalidArity, "(tool/servers) takes no arguments"));
+    }
+    if !ctx.has_upstreams() {
+        return Err(super::discovery::no_backend());
+    }
+    Ok(Flow::Host(HostRequest::Discovery {
+        form: "tool/servers",
+        arguments: b"[]".to_vec(),
+        shown: Vec::new(),
+    }))
+}
+
+/// A fault of the program that row N of upstreams.md 8.3 names.
+#[cold]
+fn fault(text: String) -> Error {
+    Error::verbatim(Reason::RuntimeError, format!("runtime_error: {text}"))
+}
+
+/// `(tool/call 'server/tool)`, `(tool/call 'server/tool args)`
+fn by_symbol(symbol: &Str, rest: &[Value], args: &[Value]) -> Result<Flow> {
+    let (server, tool) = match symbol.as_str().split_once('/') {
+        Some((server, tool)) if !server.is_empty() && !tool.is_empty() => (server, tool),
+        _ => {
+            return Err(Error::new(
+                Reason::InvalidToolArgs,
+                "tool/call symbol form requires a qualified symbol like 'server/tool",
+            ));
+        }
+    };
+    let arguments = match rest {
+        [] => tool_arguments(None)?,
+        [arguments] => tool_arguments(Some(arguments))?,
+        _ => return Err(positional("call", args)),
+    };
+    Ok(Flow::Host(HostRequest::Upstream(UpstreamCall {
+        server: Ok(server.to_owned()),
+        tool: Ok(tool.to_owned()),
+        arguments,
+    })))
+}
+
+/// `(tool/call {:server … :tool … :args …})`
+fn upstream_call(map: &Map) -> Result<Flow> {
+    for (key, _) in map.iter() {
+        let known = match key {
+            Value::Keyword(key) => is_part(key.name()),
+            Value::Str(key) => is_part(key.as_str()),
+            _ => false,
+        };
+        if !known {
+            let shown = match key {
+                Value::Keyword(key) => print::literal(&Value::str(key.name())),
+                other => print::literal(other),
+            };
+            return Err(fault(format!("tool/call got unknown key {shown}")));
+        }
+    }
+    let server = entry(map, "server")?;
+    let tool = entry(map, "tool")?;
+    let arguments = entry(map, "args")?;
+    Ok(Flow::Host(HostRequest::Upstream(UpstreamCall {
+        server: name(server),
+        tool: name(tool),
+        arguments: tool_arguments(arguments)?,
+    })))
+}
+
+fn is_part(key: &str) -> bool {
+    matches!(key, "server" | "tool" | "args")
+}
+
+/// The value under a key, written as keyword or as string.
+fn entry<'m>(map: &'m Map, key: &str) -> Result<Option<&'m Value>> {
+    let keyword = map.get(&Value::Keyword(Keyword::new(key)));
+    let string = map.get(&Value::str(key));
+    if keyword.is_some() && string.is_some() {
+        return Err(fault(format!("tool/call got duplicate key :{key}")));
+    }
+    Ok(keyword.or(string))
+}
+
+/// A non-empty string, or the literal of what stands there instead.
+fn name(value: Option<&Value>) -> Result<String, String> {
+    match value {
+        Some(Value::Str(name)) if !name.as_str().is_empty() => Ok(name.as_str().to_owned()),
+        other => Err(print::literal(other.unwrap_or(&Value::Nil))),
+    }
+}
+
+/// `:args` as JSON; `nil` counts as no arguments. What cannot be sent is told to the host, which names the tool.
+fn tool_arguments(value: Option<&Value>) -> Result<Result<ToolArguments, BadArguments>> {
+    let written = match value {
+        None | Some(Value::Nil) => json::write_tool_arguments(&Map::new()),
+        Some(Value::Map(map)) => json::write_tool_arguments(map),
+        Some(other) => return Ok(Err(BadArguments::NotAMap(print::literal(other)))),
+    };
+    match written {
+        Ok(arguments) => Ok(Ok(arguments)),
+        Err(error) if error.reason() == Reason::RuntimeError => {
+            let reason = error.message().strip_prefix("Runtime error: ").unwrap_or(error.message());
+            let reason = reason.strip_prefix("non-JSON-encodable ").unwrap_or(reason);
+            Ok(Err(BadArguments::NotEncodable(reason.to_owned())))
+        }
+        Err(limit) => Err(limit),
+    }
+}

@@ -156,9 +156,11 @@ impl Machine {
 
 fn branch_error(kind: ForkKind, index: usize, error: Error) -> Error {
     let position = error.position();
+    // Faults of `tool/call` and of discovery are told by their text alone (upstreams.md 8.3).
+    let message = error.message().strip_prefix("runtime_error: ").unwrap_or(error.message());
     match kind {
-        ForkKind::Pmap => Error::new(Reason::PmapError, error.message()),
-        ForkKind::Pcalls => Error::new(Reason::PcallsError, format!("function {index}: {}", error.message())),
+        ForkKind::Pmap => Error::new(Reason::PmapError, message),
+        ForkKind::Pcalls => Error::new(Reason::PcallsError, format!("function {index}: {message}")),
     }
     .at(position)
 }

@@ -1,0 +1,311 @@
+//! What there is to find: functions, special forms, and the program's own definitions.
+
+use super::forms::{Form, named_references, special_forms};
+use crate::builtins::{Builtin, registry};
+use crate::machine::{Binding, Namespace};
+use crate::value::{Map, Value};
+use std::borrow::Cow;
+
+/// The user namespace by name.
+pub(super) const USER: &str = "user";
+
+/// A named thing, as the discovery forms describe it.
+pub(super) struct Entry<'n> {
+    /// Name within its namespace.
+    pub(super) name: &'n str,
+    /// How a program refers to it.
+    pub(super) reference: &'n str,
+    pub(super) namespace: &'n str,
+    pub(super) kind: &'static str,
+    pub(super) doc: &'n str,
+    pub(super) signatures: Vec<Cow<'n, str>>,
+    pub(super) section: &'static str,
+}
+
+/// A namespace or class: its names, and the one that is shown.
+struct Space {
+    /// The name that is shown.
+    canonical: &'static str,
+    /// All names.
+    names: &'static [&'static str],
+    /// Whether it is a class, which `ns-publics` does not know.
+    class: bool,
+}
+
+const fn namespace(canonical: &'static str, names: &'static [&'static str]) -> Space {
+    Space { canonical, names, class: false }
+}
+
+const fn class(canonical: &'static str, names: &'static [&'static str]) -> Space {
+    Space { canonical, names, class: true }
+}
+
+static SPACES: &[Space] = &[
+    namespace("clojure.core", &["clojure.core", "core"]),
+    namespace("clojure.string", &["clojure.string", "str", "string"]),
+    namespace("clojure.set", &["clojure.set", "set"]),
+    namespace("clojure.walk", &["clojure.walk", "walk"]),
+    namespace("regex", &["regex"]),
+    namespace("json", &["json"]),
+    class("Math", &["Math", "java.lang.Math"]),
+    class("System", &["System", "java.lang.System"]),
+    class("Boolean", &["Boolean", "java.lang.Boolean"]),
+    class("Double", &["Double", "java.lang.Double"]),
+    class("Float", &["Float", "java.lang.Float"]),
+    class("Integer", &["Integer", "java.lang.Integer"]),
+    class("Long", &["Long", "java.lang.Long"]),
+    class("String", &["String", "java.lang.String"]),
+    class("LocalDate", &["LocalDate", "java.time.LocalDate"]),
+    class("Instant", &["Instant", "java.time.Instant"]),
+    class("Duration", &["Duration", "java.time.Duration"]),
+    class("ChronoUnit", &["ChronoUnit", "java.time.temporal.ChronoUnit"]),
+    class("Date", &["Date", "java.util.Date"]),
+];
+
+/// Namespaces that `(all-ns)` lists.
+pub(super) const ALL: [&str; 5] = ["clojure.core", "clojure.string", "clojure.set", "clojure.walk", "json"];
+
+/// The canonical name of a namespace, or of a class where those count.
+pub(super) fn canonical(name: &str, classes: bool) -> Option<&'static str> {
+    if name == USER {
+        return Some(USER);
+    }
+    let space = SPACES.iter().find(|space| space.names.contains(&name) && (classes || !space.class))?;
+    Some(space.canonical)
+}
+
+fn of_builtin<'n>(builtin: &'static Builtin, name: &'n str, reference: &'n str) -> Entry<'n> {
+    let java = builtin.namespace.starts_with("java.");
+    Entry {
+        name,
+        reference,
+        namespace: builtin.namespace,
+        kind: if java { "java-interop" } else { "ptc-builtin" },
+        doc: builtin.doc,
+        signatures: builtin.signatures.iter().map(|s| Cow::Borrowed(*s)).collect(),
+        section: section_title(builtin.section),
+    }
+}
+
+fn of_form<'n>(form: &'static Form) -> Entry<'n> {
+    Entry {
+        name: form.name,
+        reference: form.name,
+        namespace: form.namespace,
+        kind: "ptc-builtin",
+        doc: form.doc,
+        signatures: form.signatures.iter().map(|s| Cow::Borrowed(*s)).collect(),
+        section: "Special forms",
+    }
+}
+
+fn of_definition<'n>(name: &'n str, binding: &'n Binding) -> Entry<'n> {
+    let function = binding.value.is_function();
+    let info = binding.info.as_deref();
+    let call = |parameters: &str| {
+        let inner =
+            parameters.trim().strip_prefix('[').and_then(|p| p.strip_suffix(']')).unwrap_or(parameters);
+        Cow::Owned(if inner.is_empty() { format!("({name})") } else { format!("({name} {inner})") })
+    };
+    let signatures = match (info, &binding.value) {
+        (Some(info), _) if !info.parameters.is_empty() => info.parameters.iter().map(|p| call(p)).collect(),
+        (_, Value::Closure(closure)) => {
+            let display = &*closure.code().display;
+            vec![call(display.strip_prefix("#fn").unwrap_or(display))]
+        }
+        _ => Vec::new(),
+    };
+    Entry {
+        name,
+        reference: name,
+        namespace: USER,
+        kind: if function { "user-function" } else { "user-value" },
+        doc: info.and_then(|info| info.doc.as_deref()).unwrap_or(""),
+        signatures,
+        section: "Definitions of the program",
+    }
+}
+
+/// What a reference names: a definition of the program, a function, a special form.
+pub(super) fn find<'n>(reference: &'n str, user: &'n Namespace) -> Option<Entry<'n>> {
+    let own = reference.strip_prefix("user/").unwrap_or(reference);
+    if let Some(binding) = user.get(own) {
+        return Some(Entry { reference, ..of_definition(own, binding) });
+    }
+    if let Some(builtin) = registry().find(reference) {
+        let name = match reference.rsplit_once('/') {
+            Some((prefix, name)) if !prefix.is_empty() && !name.is_empty() => name,
+            _ => reference,
+        };
+        return Some(of_builtin(builtin, name, reference));
+    }
+    let core = reference.strip_prefix("clojure.core/").or_else(|| reference.strip_prefix("core/"));
+    let name = core.unwrap_or(reference);
+    let form = special_forms().chain(named_references()).find(|form| form.name == name)?;
+    Some(Entry { reference, ..of_form(form) })
+}
+
+/// The members of a namespace or class by its canonical name, sorted by name.
+pub(super) fn members<'n>(space: &'static str, user: &'n Namespace) -> Vec<Entry<'n>> {
+    let mut found: Vec<Entry<'n>> = if space == USER {
+        user.bindings().into_iter().map(|(name, binding)| of_definition(name, binding)).collect()
+    } else {
+        let Some(space) = SPACES.iter().find(|known| known.canonical == space) else { return Vec::new() };
+        registry().all().iter().filter_map(|builtin| member_of(space, builtin)).collect()
+    };
+    found.sort_by(|a, b| a.name.cmp(b.name));
+    found
+}
+
+/// A builtin as a member of a space.
+fn member_of(space: &Space, builtin: &'static Builtin) -> Option<Entry<'static>> {
+    // Methods and constructors have no qualified name; they belong to the class that is their namespace.
+    if space.class
+        && space.names.contains(&builtin.namespace)
+        && (builtin.name.starts_with('.') || builtin.name.ends_with('.'))
+    {
+        return Some(of_builtin(builtin, builtin.name, builtin.name));
+    }
+    let spelling = std::iter::once(&builtin.name).chain(builtin.aliases).find_map(|name| {
+        let (prefix, member) = name.rsplit_once('/')?;
+        (prefix == space.canonical && !member.is_empty()).then_some((*name, member))
+    });
+    // `clojure.core//` is the name of the division.
+    let slash = || {
+        let name = builtin
+            .aliases
+            .iter()
+            .find(|name| name.strip_suffix("//").is_some_and(|prefix| prefix == space.canonical))?;
+        Some((*name, "/"))
+    };
+    let (qualified, member) = spelling.or_else(slash)?;
+    // Members of `json` are shown qualified: they have no other name.
+    let name = if space.canonical == "json" { qualified } else { member };
+    Some(of_builtin(builtin, name, qualified))
+}
+
+/// All that a search looks at: functions by their own names, special forms, definitions of the program.
+pub(super) fn everything(user: &Namespace) -> impl Iterator<Item = Entry<'_>> {
+    let own = user.bindings().into_iter().map(|(name, binding)| of_definition(name, binding));
+    let library = library().map(|entry| -> Entry<'_> { entry });
+    library.chain(own)
+}
+
+/// The part of [`everything`] that is the same for all programs.
+pub(super) fn library() -> impl Iterator<Item = Entry<'static>> {
+    let functions = registry().all().iter().map(|builtin| {
+        let name = builtin.name;
+        let short = name.strip_prefix("clojure.string/").unwrap_or(name);
+        of_builtin(builtin, short, name)
+    });
+    let forms = special_forms().filter(|form| registry().find(form.name).is_none()).map(of_form);
+    functions.chain(forms).chain(named_references().map(of_form))
+}
+
+/// The words for a section of the library.
+fn section_title(section: &'static str) -> &'static str {
+    match section {
+        "access" => "Element access",
+        "aggregate" => "Aggregation and grouping",
+        "apply" => "Calling",
+        "arith" => "Arithmetic",
+        "bits" => "Bitwise",
+        "comb" => "Combinators",
+        "combine" => "Combining",
+        "compare" => "Comparison",
+        "dates" => "Date and time",
+        "disc" => "Discovery",
+        "gen" => "Generation",
+        "json" => "JSON",
+        "jstr" => "Java strings and constants",
+        "logic" => "Logic",
+        "maps" => "Maps",
+        "math" => "Mathematics",
+        "numpreds" => "Numeric predicates",
+        "order" => "Ordering",
+        "par" => "Parallel",
+        "parse" => "Parsing",
+        "preds" => "Predicates over collections",
+        "print" => "Printing",
+        "regex" => "Regular expressions",
+        "sets" => "Sets",
+        "strings" => "Strings",
+        "subset" => "Taking, dropping, splitting",
+        "transducers" => "Transducers",
+        "transform" => "Transforming and filtering",
+        "types" => "Type predicates",
+        "walk" => "Trees",
+        other => other,
+    }
+}
+
+impl Entry<'_> {
+    /// The text of `doc`.
+    pub(super) fn text(&self) -> String {
+        let mut text = self.reference.to_owned();
+        let signatures = self.signatures.join(", ");
+        for (label, value) in [
+            ("Description", self.doc),
+            ("Kind", self.kind),
+            ("Namespace", self.namespace),
+            ("Signatures", &signatures),
+        ] {
+            if !value.is_empty() {
+                text.push_str(&format!("\n{label}: {value}"));
+            }
+        }
+        text
+    }
+
+    /// The line of `dir`: the description cut at 120 bytes.
+    pub(super) fn line(&self) -> String {
+        const LONGEST: usize = 120;
+        if self.doc.is_empty() {
+            return self.name.to_owned();
+        }
+        let doc = self.doc.replace(['\n', '\r'], " ");
+        if doc.len() <= LONGEST {
+            return format!("{} - {doc}", self.name);
+        }
+        let end = (0..=LONGEST).rev().find(|end| doc.is_char_boundary(*end)).unwrap_or(0);
+        format!("{} - {}...", self.name, &doc[..end])
+    }
+
+    fn signatures(&self) -> Value {
+        Value::vector(self.signatures.iter().map(Value::str).collect::<Vec<Value>>())
+    }
+
+    /// The map of `meta`.
+    pub(super) fn meta(&self) -> Value {
+        to_map([
+            ("kind", Value::str(self.kind)),
+            ("source", Value::str(if self.namespace == USER { USER } else { "local" })),
+            ("namespace", Value::str(self.namespace)),
+            ("name", Value::str(self.name)),
+            ("ref", Value::str(self.reference)),
+            ("description", Value::str(self.doc)),
+            ("signatures", self.signatures()),
+            ("section", Value::str(self.section)),
+        ])
+    }
+
+    /// The map of `ns-publics`.
+    pub(super) fn public(&self) -> Value {
+        to_map([
+            ("name", Value::str(self.name)),
+            ("doc", Value::str(self.doc)),
+            ("arglists", self.signatures()),
+            ("section", Value::str(self.section)),
+            ("source", Value::str(if self.namespace == USER { USER } else { "local" })),
+        ])
+    }
+}
+
+/// A map with keyword keys.
+pub(super) fn to_map<const N: usize>(entries: [(&str, Value); N]) -> Value {
+    let mut map = Map::new();
+    for (key, value) in entries {
+        map.insert(Value::keyword(key), value);
+    }
+    Value::Map(map)
+}

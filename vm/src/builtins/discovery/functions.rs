@@ -1,0 +1,257 @@
+//! The discovery forms.
+
+use super::catalog::{self, ALL, USER, canonical, members};
+use super::search::local_matches;
+use crate::builtins::{Arities, Builtin, Native, printing};
+use crate::error::{Error, Reason, Result};
+use crate::json;
+use crate::machine::{Args, Ctx, Flow, HostRequest, Input, NativeFrame};
+use crate::meter;
+use crate::print;
+use crate::value::{Map, Value, Vector};
+
+/// Steps that one described name costs.
+const STEPS_PER_NAME: usize = 20;
+
+/// A fault of the program, worded as the discovery forms do.
+#[cold]
+fn fault(text: String) -> Error {
+    Error::verbatim(Reason::RuntimeError, format!("runtime_error: {text}"))
+}
+
+/// The error of what only upstreams could answer, where there are none.
+#[cold]
+pub(crate) fn no_backend() -> Error {
+    fault("REPL discovery forms are only available when a discovery backend is configured".into())
+}
+
+/// The text of a reference: a symbol, a string or a keyword.
+fn reference(form: &str, value: &Value) -> Result<String> {
+    let text = match value {
+        Value::Str(text) | Value::Symbol(text) => text.as_str(),
+        Value::Keyword(keyword) => keyword.name(),
+        _ => "",
+    };
+    if text.trim().is_empty() {
+        return Err(fault(format!(
+            "{form} requires a quoted symbol or string ref, got {}",
+            print::literal(value)
+        )));
+    }
+    Ok(text.to_owned())
+}
+
+/// The options of a form: a map, or nothing.
+fn options(value: Option<&Value>) -> Result<Map> {
+    match value {
+        None => Ok(Map::new()),
+        Some(Value::Map(map)) => Ok(map.clone()),
+        Some(other) => Err(fault(format!("discovery options must be a map, got {}", print::literal(other)))),
+    }
+}
+
+fn option<'m>(options: &'m Map, key: &str) -> Option<&'m Value> {
+    options.get_flexible(&Value::keyword(key))
+}
+
+/// Asks the host what is not known here.
+fn ask(ctx: &Ctx<'_>, form: &'static str, args: &[Value]) -> Result<Flow> {
+    if !ctx.has_upstreams() {
+        return Err(no_backend());
+    }
+    Ok(Flow::Host(request(form, args)?))
+}
+
+fn request(form: &'static str, args: &[Value]) -> Result<HostRequest> {
+    let plain: Vec<Value> = args
+        .iter()
+        .map(|arg| match arg {
+            Value::Symbol(symbol) => Value::Str(symbol.clone()),
+            other => other.clone(),
+        })
+        .collect();
+    let mut arguments = Vec::new();
+    json::write(&Value::vector(plain), &mut arguments)?;
+    Ok(HostRequest::Discovery { form, arguments, shown: args.iter().map(print::literal).collect() })
+}
+
+/// `(doc ref)`
+pub(super) fn doc(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    let name = reference("doc", &args[0])?;
+    ctx.charge(STEPS_PER_NAME)?;
+    match catalog::find(&name, ctx.namespace()) {
+        Some(entry) => text_value(entry.text()),
+        None => ask(ctx, "doc", args),
+    }
+}
+
+fn text_value(text: String) -> Result<Flow> {
+    meter::reserve(text.len())?;
+    meter::charge_steps(text.len() as u64 / 16)?;
+    Ok(Flow::Return(Value::Str(text.into())))
+}
+
+/// `(meta ref)`
+pub(super) fn meta(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    let name = reference("meta", &args[0])?;
+    ctx.charge(STEPS_PER_NAME)?;
+    match catalog::find(&name, ctx.namespace()) {
+        Some(entry) => Ok(Flow::Return(entry.meta())),
+        None => ask(ctx, "meta", args),
+    }
+}
+
+/// `(dir ref)`, `(dir ref opts)`
+pub(super) fn dir(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    let name = reference("dir", &args[0])?;
+    let options = options(args.get(1))?;
+    let limit = match option(&options, "limit") {
+        None => 50,
+        Some(Value::Int(n @ 1..=200)) => *n as usize,
+        Some(other) => {
+            return Err(fault(format!(
+                "dir :limit must be an integer 1..200, got {}",
+                print::literal(other)
+            )));
+        }
+    };
+    let offset = match option(&options, "offset") {
+        None => 0,
+        Some(Value::Int(n)) if *n >= 0 => usize::try_from(*n).unwrap_or(usize::MAX),
+        Some(other) => {
+            let got = print::literal(other);
+            return Err(fault(format!("dir :offset must be a non-negative integer, got {got}")));
+        }
+    };
+    let Some(space) = canonical(&name, true) else { return ask(ctx, "dir", args) };
+    charge_members(ctx, space)?;
+    let members = members(space, ctx.namespace());
+    let lines: Vec<Value> =
+        members.iter().skip(offset).take(limit).map(|entry| Value::str(entry.line())).collect();
+    Ok(Flow::Return(Value::vector(lines)))
+}
+
+fn charge_members(ctx: &mut Ctx<'_>, space: &str) -> Result<()> {
+    let count = if space == USER {
+        ctx.namespace().bindings().len()
+    } else {
+        crate::builtins::registry().all().len()
+    };
+    ctx.charge(count * STEPS_PER_NAME)?;
+    // Names, lines and short texts.
+    ctx.reserve(count * 256)
+}
+
+/// `(ns-publics ns)`
+pub(super) fn ns_publics(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let name = reference("ns-publics", &args[0])?;
+    let Some(space) = canonical(&name, false) else { return Err(unknown_namespace(&name, "ns_publics")) };
+    charge_members(ctx, space)?;
+    let mut map = Map::new();
+    for entry in members(space, ctx.namespace()) {
+        meter::reserve(1024)?;
+        map.insert(Value::str(entry.name), entry.public());
+    }
+    Ok(Value::Map(map))
+}
+
+#[cold]
+fn unknown_namespace(name: &str, form: &str) -> Error {
+    fault(format!("no local discovery ref {} for {form}", print::literal(&Value::str(name))))
+}
+
+/// `(all-ns)`
+pub(super) fn all_ns(_ctx: &mut Ctx<'_>, _args: &mut [Value]) -> Result<Value> {
+    Ok(Value::vector(ALL.map(Value::str)))
+}
+
+/// `(ns-name ns)`
+pub(super) fn ns_name(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let name = reference("ns-name", &args[0])?;
+    match canonical(&name, false) {
+        Some(canonical) => Ok(Value::str(canonical)),
+        None => Err(unknown_namespace(&name, "ns_name")),
+    }
+}
+
+/// `(source ref)`: prints, and gives `nil`.
+pub(super) fn source(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let name = reference("source", &args[0])?;
+    let own = name.strip_prefix("user/").unwrap_or(&name);
+    let known =
+        ctx.namespace().get(own).and_then(|binding| binding.info.as_ref()).map(|info| info.source.clone());
+    let text = match known {
+        Some(source) => source.to_string(),
+        None => format!("no source available for {name}"),
+    };
+    printing::log(ctx, text)
+}
+
+/// `(apropos query)`, `(apropos query opts)`
+pub(super) fn apropos(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    let query = match &args[0] {
+        Value::Str(query) if !query.as_str().trim().is_empty() => query.clone(),
+        other => {
+            let got = print::literal(other);
+            return Err(fault(format!("apropos requires query (non-empty string), got {got}")));
+        }
+    };
+    let options = options(args.get(1))?;
+    let limit = match option(&options, "limit") {
+        None => 8,
+        Some(Value::Int(n @ 1..=50)) => *n as usize,
+        Some(other) => {
+            return Err(fault(format!(
+                "apropos :limit must be an integer 1..50, got {}",
+                print::literal(other)
+            )));
+        }
+    };
+    if let Some(other) = option(&options, "load").filter(|load| !matches!(load, Value::Bool(_))) {
+        return Err(fault(format!("apropos :load must be a boolean, got {}", print::literal(other))));
+    }
+    let local = local_matches(ctx, query.as_str(), limit)?;
+    let local: Vector = local.into_iter().map(Value::str).collect();
+    if !ctx.has_upstreams() {
+        return Ok(Flow::Return(Value::Vector(local)));
+    }
+    Ok(Flow::Push(Box::new(Apropos { args: args.iter().cloned().collect(), local, limit })))
+}
+
+/// A search that waits for the upstreams' matches, which come before the local ones.
+struct Apropos {
+    args: Args,
+    local: Vector,
+    limit: usize,
+}
+
+/// The upstream half, as a call whose result comes back to the frame.
+static UPSTREAM_APROPOS: Builtin = Builtin {
+    name: "apropos",
+    namespace: "",
+    aliases: &[],
+    arities: Arities::OneOf(&[1, 2]),
+    signatures: &[],
+    doc: "",
+    section: "",
+    examples: &[],
+    native: Native::Frame(|_, args| Ok(Flow::Host(request("apropos", args)?))),
+};
+
+impl NativeFrame for Apropos {
+    fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
+        let Input::Value(reply) = input else {
+            return Ok(Flow::Call(Value::Builtin(&UPSTREAM_APROPOS), std::mem::take(&mut self.args)));
+        };
+        // A spent budget or an upstream that is down gives nothing: the local matches stand alone.
+        let mut lines = match reply {
+            Value::Vector(lines) => lines,
+            _ => Vector::new(),
+        };
+        ctx.charge(lines.len())?;
+        for line in self.local.iter().take(self.limit.saturating_sub(lines.len())) {
+            lines.push(line);
+        }
+        Ok(Flow::Return(Value::Vector(lines)))
+    }
+}

@@ -41,6 +41,18 @@ fn arguments_as_items(args: &mut [Value]) -> Cursor {
     Cursor::Vector(items.into_iter())
 }
 
+/// A string is the key of maps: items that have no keys at all are refused.
+fn check_string_key(ctx: &mut Ctx<'_>, shown: &str, args: &[Value]) -> Result<()> {
+    let [Value::Str(_), Value::Vector(items)] = args else { return Ok(()) };
+    for item in items.iter() {
+        ctx.charge(1)?;
+        if !matches!(item, Value::Nil | Value::Map(_) | Value::Vector(_) | Value::Set(_)) {
+            return Err(Error::argument_types(shown, args));
+        }
+    }
+    Ok(())
+}
+
 fn by(ctx: &mut Ctx<'_>, name: &str, shown: &str, better: Ordering, args: &mut [Value]) -> Result<Flow> {
     if args.len() < 2 {
         return Err(Error::runtime(format!("{name} requires at least a key and one value or collection")));
@@ -51,6 +63,7 @@ fn by(ctx: &mut Ctx<'_>, name: &str, shown: &str, better: Ordering, args: &mut [
         return Err(Error::argument_types(shown, args));
     }
     let items = if is_collection {
+        check_string_key(ctx, shown, args)?;
         check::keyed(ctx, shown, false, args)?
     } else {
         ctx.charge(args.len())?;

@@ -199,8 +199,9 @@ impl Capped {
             _ => 0,
         };
         if before + at_once + self.levels.len() <= self.max {
+            let levels = self.levels.len();
             match Level::of(value) {
-                Some(level) if self.levels.len() < MAX_DEPTH => {
+                Some(level) if levels < MAX_DEPTH => {
                     self.text.push_str(level.opening());
                     self.levels.push(level);
                 }
@@ -210,9 +211,7 @@ impl Capped {
                 return Ok(());
             }
             self.text.truncate(before);
-            if is_collection(value) && self.levels.len() <= MAX_DEPTH {
-                self.levels.pop();
-            }
+            self.levels.truncate(levels);
         }
         Err(Stop::Full(value.clone()))
     }

@@ -117,14 +117,10 @@ impl Open {
 fn push_scalar(value: &Value, characters: Option<usize>, counts: bool, out: &mut String) {
     match (value, characters) {
         (Value::Str(s), limit) => {
-            let limit = limit.unwrap_or(usize::MAX);
             let whole = s.as_str();
             let room = MOST_BYTES.saturating_sub(out.len()).max(64);
-            let end = match whole.grapheme_indices(true).nth(limit) {
-                Some((end, _)) => end,
-                None => whole.len(),
-            };
-            let shown = text::fitting_prefix(&whole[..end], room);
+            let end = limit.and_then(|limit| whole.grapheme_indices(true).nth(limit));
+            let shown = text::fitting_prefix(&whole[..end.map_or(whole.len(), |(end, _)| end)], room);
             out.push('"');
             text::push_escaped(shown, out);
             if shown.len() < whole.len() {

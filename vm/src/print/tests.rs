@@ -250,7 +250,11 @@ fn a_capped_text_of_an_enormous_tree_stops_at_its_budget() {
     let cut = rendered.truncated.unwrap();
     assert!(cut.at_least && cut.full_bytes >= 10_000);
     assert!(rendered.text.len() <= 1_000);
-    assert!(render_capped(&nested(100_000), 16_384, Budget::default()).text.len() <= 16_384);
+    for max in [16_384, 25_000] {
+        let rendered = render_capped(&nested(100_000), max, Budget::default());
+        assert!(rendered.text.len() <= max);
+        assert_eq!(rendered.text.matches('[').count(), rendered.text.matches(']').count());
+    }
 }
 
 #[test]

@@ -25,11 +25,14 @@ const DOCUMENT: &str = r##"{"openapi": "3.1.0", "paths": {
     "/things": {"post": {"operationId": "addThing", "responses": {"201": {}}}}},
     "components": {"schemas": {"Thing": {"type": "object", "properties": {"n": {"type": "integer"}}}}}}"##;
 
+/// A request line and its headers.
+type Seen = (String, HashMap<String, String>);
+
 /// A server of fixed answers by request target, which remembers the requests.
 #[derive(Clone, Default)]
 struct Service {
     answers: Arc<HashMap<&'static str, (u16, String)>>,
-    requests: Arc<Mutex<Vec<(String, HashMap<String, String>)>>>,
+    requests: Arc<Mutex<Vec<Seen>>>,
 }
 
 impl Service {
@@ -77,7 +80,7 @@ impl Service {
         }
     }
 
-    fn requests(&self) -> Vec<(String, HashMap<String, String>)> {
+    fn requests(&self) -> Vec<Seen> {
         std::mem::take(&mut self.requests.lock().unwrap())
     }
 }

@@ -55,6 +55,8 @@ struct Parts<'p> {
     prints_cut: bool,
     feedback: String,
     feedback_cut: bool,
+    /// Whether the printed text within `feedback` is shortened.
+    print_text_cut: bool,
     validated: Validated<'p>,
 }
 
@@ -69,7 +71,7 @@ impl<'p> Parts<'p> {
         let prints = &payload.prints[..fitting(&payload.prints, caps)];
         let (feedback, print_text_cut) = full_feedback(payload);
         let clipped = clip(&feedback, caps.feedback_bytes).len();
-        let feedback_cut = print_text_cut || clipped < feedback.len();
+        let feedback_cut = clipped < feedback.len();
         let mut feedback = feedback;
         feedback.truncate(clipped);
         let validated = match &payload.ending {
@@ -85,7 +87,7 @@ impl<'p> Parts<'p> {
             _ => Validated::Absent,
         };
         let prints_cut = prints.len() < payload.prints.len();
-        Parts { payload, profile, prints, prints_cut, feedback, feedback_cut, validated }
+        Parts { payload, profile, prints, prints_cut, feedback, feedback_cut, print_text_cut, validated }
     }
 
     /// Whether a bound of this module left something out that the profile would show.
@@ -98,7 +100,9 @@ impl<'p> Parts<'p> {
     }
 
     fn cut(&self) -> bool {
-        self.output_cut() || matches!(self.payload.ending, Ending::Ok { cut: true, .. })
+        self.output_cut()
+            || self.print_text_cut && self.profile == Profile::Debug
+            || matches!(self.payload.ending, Ending::Ok { cut: true, .. })
     }
 
     /// The text block of slim and structured.

@@ -103,7 +103,7 @@ fn prints_keep_the_longest_prefix_within_both_limits() {
     assert_eq!(structured, ("user=> 1".into(), Some(json!({"status":"ok","result":"user=> 1"}))));
     let debug = Payload { prints: vec!["é".repeat(600)], ..ok("1") };
     let debug = shaped(Profile::Debug, &debug).1.unwrap();
-    assert_eq!((&debug["truncated"], &debug["feedback_truncated"]), (&json!(true), &json!(true)));
+    assert_eq!((&debug["truncated"], debug.get("feedback_truncated")), (&json!(true), None));
     assert!(debug["feedback"].as_str().unwrap().contains("é\n... (truncated at 512 chars; print specific"));
     assert_eq!(debug["prints"][0].as_str().unwrap().chars().count(), 600);
 }

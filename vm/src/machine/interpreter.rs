@@ -386,8 +386,8 @@ impl Machine {
 
                     Op::Vector(n) => {
                         tri!(meter::reserve(n as usize * size_of::<Value>()));
-                        let items: Vec<Value> = stack.drain(stack.len() - n as usize..).collect();
-                        stack.push(Value::Vector(Vector::from_vec(items)));
+                        let items: Vector = stack.drain(stack.len() - n as usize..).collect();
+                        stack.push(Value::Vector(items));
                     }
                     Op::Map(n) => {
                         fuel.open();

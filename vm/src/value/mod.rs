@@ -158,7 +158,7 @@ impl Value {
 
     /// The two-element vector that stands for a map entry.
     pub fn pair(key: Value, value: Value) -> Value {
-        Value::Vector(Vector::from_vec(vec![key, value]))
+        Value::Vector(Vector::pair(key, value))
     }
 
     /// A date, an instant or a duration.

@@ -36,6 +36,9 @@ pub fn compare(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
         (Value::Int(x), Value::Int(y)) => x.cmp(y),
         (Value::Str(x), Value::Str(y)) => compare_strings(x, y),
+        (Value::Float(x), Value::Float(y)) => numbers::floats(*x, *y),
+        (Value::Keyword(x), Value::Keyword(y)) if x.same_allocation(y) => Ordering::Equal,
+        (Value::Keyword(x), Value::Keyword(y)) => compare_text(x.name(), y.name()),
         _ => walk::order(a, b, Mode::LOOSE),
     }
 }

@@ -30,7 +30,8 @@ pub(super) fn compare(a: &Value, b: &Value, strict: bool) -> Ordering {
     }
 }
 
-fn floats(x: f64, y: f64) -> Ordering {
+#[inline]
+pub(super) fn floats(x: f64, y: f64) -> Ordering {
     // Only NaN is not comparable, and `-0.0` equals `0.0`.
     x.partial_cmp(&y).unwrap_or_else(|| x.is_nan().cmp(&y.is_nan()))
 }

@@ -11,14 +11,25 @@ use std::cmp::Ordering;
 const RUN: usize = 8;
 
 /// Sorts `items` by the keys that `key` shows, in the order of [`key_compare`]; items of identical keys keep
-/// their order. Allocates 8 bytes an item.
+/// their order. Allocates 8 bytes an item, if there are more than a few.
 pub fn sort_by_key<T: Default>(items: &mut [T], key: impl Fn(&T) -> &Value) {
     sort_by(items, |a, b| key_compare(key(a), key(b)));
 }
 
-/// Sorts `items` stably. An order that contradicts itself gives any permutation. Allocates 8 bytes an item.
+/// Sorts `items` stably. An order that contradicts itself gives any permutation. Allocates 8
+/// bytes an item, if there are more than a few.
 pub fn sort_by<T: Default>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
     if items.is_sorted_by(|a, b| compare(a, b).is_le()) {
+        return;
+    }
+    if items.len() <= 2 * RUN {
+        for sorted in 1..items.len() {
+            let mut at = sorted;
+            while at > 0 && compare(&items[at - 1], &items[at]).is_gt() {
+                items.swap(at - 1, at);
+                at -= 1;
+            }
+        }
         return;
     }
     let count = u32::try_from(items.len()).expect("fewer than 2³² items fit into memory limits");

@@ -210,8 +210,10 @@ impl<V: Payload> Ordered<V> {
                     return;
                 }
                 Err(index) if small.payloads.len() < SMALL_MAX => {
-                    let Repr::Small(small) = Rc::make_mut(&mut self.0) else { unreachable!("it is small") };
-                    small.insert(index, key, payload);
+                    match Rc::get_mut(&mut self.0) {
+                        Some(Repr::Small(small)) => small.insert(index, key, payload),
+                        _ => *self = self.with_inserted(index, key, payload),
+                    }
                     return;
                 }
                 Err(_) => {
@@ -223,6 +225,18 @@ impl<V: Payload> Ordered<V> {
         if let Repr::Tree(tree) = Rc::make_mut(&mut self.0) {
             tree.insert(key, payload);
         }
+    }
+
+    /// A copy of a small one that has this key at `index` besides, made in one go.
+    fn with_inserted(&self, index: usize, key: Value, payload: V) -> Ordered<V> {
+        let Repr::Small(small) = &*self.0 else { unreachable!("it is small") };
+        let mut payloads = Vec::with_capacity(small.payloads.len() + 1);
+        payloads.extend_from_slice(&small.payloads[..index]);
+        payloads.push(payload);
+        payloads.extend_from_slice(&small.payloads[index..]);
+        let mut shape = small.shape.clone();
+        Shape::insert(&mut shape, index, key);
+        Ordered(Rc::new(Repr::small(shape, payloads)))
     }
 
     /// Removes exactly this key.

@@ -103,6 +103,12 @@ impl Vector {
         Vector::from_items(Items::new())
     }
 
+    /// The vector `[a b]`, which stands for a map entry; takes one allocation.
+    #[inline]
+    pub fn pair(a: Value, b: Value) -> Vector {
+        Vector::from_items(Items::from_buf([a, b]))
+    }
+
     fn from_items(items: Items) -> Vector {
         Vector(Rc::new(Repr::flat(items)))
     }

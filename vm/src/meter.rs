@@ -125,6 +125,29 @@ pub fn set_work_limit(steps: u64) {
     METER.with(|m| m.work_limit.set(steps));
 }
 
+/// Bytes besides values that are charged as long as this lives.
+pub struct Held(usize);
+
+impl Held {
+    /// Charges `bytes` that are about to be allocated; refuses beyond the limit.
+    pub fn new(bytes: usize) -> Result<Held> {
+        reserve(bytes)?;
+        Ok(Held::taken(bytes))
+    }
+
+    /// Charges `bytes` that exist already.
+    pub fn taken(bytes: usize) -> Held {
+        charge_memory(bytes);
+        Held(bytes)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        credit_memory(self.0);
+    }
+}
+
 /// What one machine holds and may hold, while another one (or none) is installed on the thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Account {

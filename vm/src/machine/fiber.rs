@@ -3,7 +3,7 @@
 use super::frame::{Args, ForkKind, Input, NativeFrame};
 use super::host_call::CallId;
 use crate::error::Result;
-use crate::meter;
+use crate::meter::{self, Held};
 use crate::value::{Closure, Str, Value};
 use ahash::AHashMap;
 use std::rc::Rc;
@@ -31,7 +31,20 @@ pub(super) enum Frame {
     /// Code.
     Code(CodeFrame),
     /// A builtin that waits for a call.
-    Native(Box<dyn NativeFrame>),
+    Native(NativeCall),
+}
+
+/// The state of a builtin, charged as long as it is on the stack.
+pub(super) struct NativeCall {
+    pub(super) frame: Box<dyn NativeFrame>,
+    _held: Held,
+}
+
+impl NativeCall {
+    pub(super) fn new(frame: Box<dyn NativeFrame>) -> NativeCall {
+        let held = Held::taken(size_of_val(&*frame));
+        NativeCall { frame, _held: held }
+    }
 }
 
 /// What a fiber does when it is run next, unless its top frame just goes on.
@@ -55,6 +68,8 @@ pub(super) struct Fork {
     pub(super) branches: Vec<Branch>,
     /// Branches that have been started and have not ended.
     pub(super) running: u32,
+    /// Bytes of all branches, started or not.
+    pub(super) _held: Held,
 }
 
 /// One started branch.

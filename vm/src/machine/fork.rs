@@ -4,6 +4,7 @@ use super::fiber::{Branch, Fiber, FiberId, Fork, Next};
 use super::frame::{Args, ForkKind};
 use super::{Machine, meter};
 use crate::error::{Error, Reason, Result};
+use crate::meter::Held;
 use crate::value::{Value, Vector};
 use ahash::AHashSet;
 
@@ -20,7 +21,9 @@ impl Machine {
     /// Prepares a fork in `fiber`; the branches start when the scheduler comes to it.
     pub(super) fn fork(fiber: &mut Fiber, kind: ForkKind, mut branches: Vec<(Value, Args)>) {
         branches.reverse();
-        fiber.fork = Some(Box::new(Fork { kind, waiting: branches, branches: Vec::new(), running: 0 }));
+        let held = Held::taken(branches.len() * (size_of::<(Value, Args)>() + size_of::<Branch>()));
+        fiber.fork =
+            Some(Box::new(Fork { kind, waiting: branches, branches: Vec::new(), running: 0, _held: held }));
     }
 
     /// Starts the next branch of a forked fiber, or lets the fiber go on when all have ended.

@@ -1,7 +1,7 @@
 //! Calls that the instruction loop hands over: builtins with frames, combinators, host calls, forks.
 
 use super::call::{self, CallNow};
-use super::fiber::{CodeFrame, Fiber, FiberId, Frame, Next};
+use super::fiber::{CodeFrame, Fiber, FiberId, Frame, NativeCall, Next};
 use super::frame::{Args, Flow, Input};
 use super::interpreter::{Fuel, Stop, enter};
 use super::{Ctx, Machine, PendingCall};
@@ -43,7 +43,7 @@ impl Machine {
             let (flow, from_frame) = match next {
                 Next::Raise(error) => return Err(error),
                 Next::Value(value) => match fiber.frames.last_mut() {
-                    Some(Frame::Native(frame)) => (frame.resume(&mut ctx, Input::Value(value))?, true),
+                    Some(Frame::Native(call)) => (call.frame.resume(&mut ctx, Input::Value(value))?, true),
                     Some(Frame::Code(_)) => {
                         fiber.stack.push(value);
                         fuel.close();
@@ -53,7 +53,7 @@ impl Machine {
                     None => return Ok(Settled::Stop(Stop::Done(value))),
                 },
                 Next::Native(input) => match fiber.frames.last_mut() {
-                    Some(Frame::Native(frame)) => (frame.resume(&mut ctx, input)?, true),
+                    Some(Frame::Native(call)) => (call.frame.resume(&mut ctx, input)?, true),
                     _ => unreachable!("only a builtin yields"),
                 },
                 Next::Call(Value::Closure(callee), args) => {
@@ -90,7 +90,7 @@ impl Machine {
                     if from_frame {
                         fiber.frames.pop();
                     }
-                    fiber.frames.push(Frame::Native(frame));
+                    fiber.frames.push(Frame::Native(NativeCall::new(frame)));
                     fiber.settle_memory()?;
                     Next::Native(Input::Start)
                 }

@@ -8,7 +8,6 @@
 //! | [`callee`] | calls by function, string key or path; the reading of paths |
 //! | [`check`] | what the positions of functions and collections accept |
 //! | [`table`] | a hash table by identity, for counting and grouping |
-//! | [`held`] | memory that a builtin holds besides values |
 //! | [`endless`] | sequences without end, which only `take` and walks in step accept |
 //! | [`order`] | comparing where NaN is an error |
 //! | [`reduced`] | the wrapper with which a reducing function stops early |
@@ -22,7 +21,6 @@ pub mod check;
 pub mod each;
 pub mod endless;
 pub mod errors;
-pub mod held;
 pub mod order;
 pub mod reduced;
 pub mod sequence;
@@ -31,10 +29,10 @@ pub mod table;
 pub mod testing;
 pub mod then;
 
+pub use crate::meter::Held;
 pub use builder::Builder;
 pub use callee::{call, read_path};
 pub use each::{Each, Feed, Sink, each};
-pub use held::Held;
 pub use sequence::{cursor, elements};
 pub use table::Table;
 pub use then::call_then;

@@ -4,7 +4,7 @@ use super::stage::Stage;
 use crate::builtins::combine::adding::pour;
 use crate::builtins::support::reduced::{is_reduced, unreduced};
 use crate::builtins::support::{Builder, call, callee, check, cursor, pulse};
-use crate::builtins::transform::mapping::{replacement, spliced};
+use crate::builtins::transform::mapping::spliced;
 use crate::error::{Error, Result};
 use crate::machine::{Args, CallNow, Ctx, Flow, Input, NativeFrame};
 use crate::value::{Cursor, Value, Vector, identical};
@@ -140,7 +140,6 @@ impl Pipeline {
             }
             Stage::Filter { truthy, .. } => (answer.is_truthy() == *truthy).then_some(item),
             Stage::Keep(_) | Stage::KeepIndexed(..) => (!answer.is_nil()).then_some(answer),
-            Stage::Replace(table) => Some(replacement(ctx, table, item)?),
             Stage::Take(left) => {
                 let wanted = *left > 0;
                 *left = left.saturating_sub(1);

@@ -17,7 +17,6 @@ pub(super) enum Stage {
     },
     Keep(Value),
     KeepIndexed(Value, i64),
-    Replace(Value),
     /// How many are still to come.
     Take(usize),
     TakeWhile(Value),
@@ -62,7 +61,6 @@ impl Stage {
             "remove" => Stage::Filter { predicate: first(), truthy: false },
             "keep" => Stage::Keep(first()),
             "keep-indexed" => Stage::KeepIndexed(first(), 0),
-            "replace" => Stage::Replace(first()),
             "take" => Stage::Take(count()),
             "take-while" => Stage::TakeWhile(first()),
             "drop" => Stage::Drop(count()),

@@ -162,3 +162,58 @@ pub(crate) async fn stop_signal() {
     })
     .await;
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Command;
+    use ptc_host::config::ProcessEnv;
+    use serde_json::{Value, json};
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+
+    use super::*;
+    use crate::options::command::arguments;
+    use crate::options::flags::ALL;
+
+    /// Runs programs through a whole server, engine included, and gives the text of each answer.
+    async fn answers(flags: &[&str], programs: &[&str]) -> Vec<String> {
+        let given = std::iter::once("start").chain(flags.iter().copied());
+        let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(given);
+        let settings = Settings::resolve(&matches, ProcessEnv::default()).unwrap();
+        let engine = Engine::start(EngineOptions { threads: 1 }).unwrap();
+        let service = Arc::new(service(&settings, &engine, None, &Redactor::new()));
+        let (near, far) = tokio::io::duplex(1 << 20);
+        let (reader, writer) = tokio::io::split(far);
+        let options = StdioOptions { max_frame_bytes: settings.limits.max_frame_bytes };
+        let server = tokio::spawn(run_stdio(service, options, reader, writer, std::future::pending()));
+        let (reader, mut writer) = tokio::io::split(near);
+        let mut lines = BufReader::new(reader).lines();
+        let mut texts = Vec::new();
+        for program in programs {
+            let request = json!({"jsonrpc":"2.0","id":1,"method":"tools/call",
+                                 "params":{"name":"lisp_eval","arguments":{"program":program}}});
+            writer.write_all(format!("{request}\n").as_bytes()).await.unwrap();
+            let reply: Value = serde_json::from_str(&lines.next_line().await.unwrap().unwrap()).unwrap();
+            assert!(reply["result"]["_meta"]["eval_id"].is_string());
+            texts.push(reply["result"]["content"][0]["text"].as_str().unwrap().to_owned());
+        }
+        writer.shutdown().await.unwrap();
+        server.await.unwrap();
+        texts
+    }
+
+    #[tokio::test]
+    async fn programs_run_and_their_limits_hold() {
+        let programs = ["(+ 1 2)", "nil", "(/ 1 0)", "(loop [] (recur))", "(fail {:why \"x\"})"];
+        let texts = answers(&["--program-timeout-ms=60000", "--program-step-limit=10000"], &programs).await;
+        assert_eq!(texts[..3], ["user=> 3", "", "runtime_error: arithmetic_error: division by zero"]);
+        assert!(texts[3].starts_with("step_limit: ") && texts[3].contains("10000"), "{}", texts[3]);
+        assert_eq!(texts[4], "fail: {:why \"x\"}");
+    }
+
+    #[tokio::test]
+    async fn nothing_is_left_from_one_program_to_the_next() {
+        let texts = answers(&[], &["(def x 1)", "x"]).await;
+        assert_eq!(texts[0], "user=> #'x");
+        assert!(texts[1].starts_with("runtime_error: "), "{}", texts[1]);
+    }
+}

@@ -66,7 +66,7 @@ pub fn object_text(write: impl FnOnce(&mut Object<'_>)) -> String {
 
 /// Appends an array of strings.
 pub fn write_strings<'s>(out: &mut Vec<u8>, values: impl IntoIterator<Item = &'s str>) {
-    write_array(out, values, |out, value| write_string(out, value));
+    write_array(out, values, write_string);
 }
 
 /// Appends an array whose elements are written by `write`.

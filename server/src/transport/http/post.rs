@@ -165,7 +165,7 @@ impl Post<'_> {
         }
         let session = match self.session(seen) {
             Ok(session) => session,
-            Err(answer) => return Outcome::Answer(answer),
+            Err(answer) => return Outcome::Answer(*answer),
         };
         match self.endpoint.service.handle(&session.connection, message, Era::Handshake) {
             Handled::Reply(_) if message.id == IdMember::Absent && message.well_formed => {
@@ -221,13 +221,13 @@ impl Post<'_> {
     }
 
     /// The session a request names, if it may use it.
-    fn session(&self, seen: &mut Seen) -> Result<Arc<Session>, Answer> {
+    fn session(&self, seen: &mut Seen) -> Result<Arc<Session>, Box<Answer>> {
         let session = self.endpoint.named_session(self.headers, self.principal)?;
         seen.session_hash = Some(session.hash.clone());
         match headers::single(self.headers, PROTOCOL_VERSION) {
             Ok(None) => Ok(session),
             Ok(Some(version)) if version == session.revision.name() => Ok(session),
-            _ => Err(answer::text(StatusCode::BAD_REQUEST, "bad MCP-Protocol-Version")),
+            _ => Err(Box::new(answer::text(StatusCode::BAD_REQUEST, "bad MCP-Protocol-Version"))),
         }
     }
 
@@ -242,7 +242,7 @@ impl Post<'_> {
         let session = match self.session(seen) {
             Ok(session) if session.revision.allows_batches() => session,
             Ok(_) => return self.invalid(None),
-            Err(answer) => return Outcome::Answer(answer),
+            Err(answer) => return Outcome::Answer(*answer),
         };
         let (mut replies, mut calls) = (Vec::new(), Vec::new());
         for message in messages {

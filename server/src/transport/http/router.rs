@@ -132,7 +132,7 @@ async fn mcp(
     }
     let principal = match authenticate(endpoint, peer, headers) {
         Ok(principal) => principal,
-        Err(answer) => return answer,
+        Err(answer) => return *answer,
     };
     seen.owner_hash = Some(short_hash(principal.name().as_bytes()));
     let modern = headers::say_modern(headers);
@@ -145,7 +145,7 @@ async fn mcp(
 }
 
 /// A valid token always passes; the limiter speaks only to those without one.
-fn authenticate(endpoint: &Endpoint, peer: IpAddr, headers: &HeaderMap) -> Result<Principal, Answer> {
+fn authenticate(endpoint: &Endpoint, peer: IpAddr, headers: &HeaderMap) -> Result<Principal, Box<Answer>> {
     let why = match endpoint.authenticator.principal(headers) {
         Ok(principal) => {
             if let Some(limiter) = &endpoint.limiter {
@@ -155,10 +155,10 @@ fn authenticate(endpoint: &Endpoint, peer: IpAddr, headers: &HeaderMap) -> Resul
         }
         Err(why) => why,
     };
-    let Some(limiter) = &endpoint.limiter else { return Err(answer::unauthorized(why)) };
+    let Some(limiter) = &endpoint.limiter else { return Err(Box::new(answer::unauthorized(why))) };
     match limiter.failed(peer, Instant::now()) {
         Verdict::Blocked(seconds) => {
-            Err(answer::retry_after(answer::empty(StatusCode::TOO_MANY_REQUESTS), seconds))
+            Err(Box::new(answer::retry_after(answer::empty(StatusCode::TOO_MANY_REQUESTS), seconds)))
         }
         Verdict::Refused { armed } => {
             if armed {
@@ -169,7 +169,7 @@ fn authenticate(endpoint: &Endpoint, peer: IpAddr, headers: &HeaderMap) -> Resul
                     block_ms = limiter.block().as_millis() as u64
                 );
             }
-            Err(answer::unauthorized(why))
+            Err(Box::new(answer::unauthorized(why)))
         }
     }
 }
@@ -181,7 +181,7 @@ fn delete(endpoint: &Endpoint, principal: &Principal, headers: &HeaderMap, seen:
             endpoint.sessions.close(&session, "delete");
             answer::empty(StatusCode::ACCEPTED)
         }
-        Err(answer) => answer,
+        Err(answer) => *answer,
     }
 }
 
@@ -191,11 +191,11 @@ impl Endpoint {
         &self,
         headers: &HeaderMap,
         principal: &Principal,
-    ) -> Result<Arc<Session>, Answer> {
-        let missing = || answer::text(StatusCode::BAD_REQUEST, "missing MCP-Session-Id");
+    ) -> Result<Arc<Session>, Box<Answer>> {
+        let missing = || Box::new(answer::text(StatusCode::BAD_REQUEST, "missing MCP-Session-Id"));
         let id = headers.get(SESSION_ID).filter(|id| !id.is_empty()).ok_or_else(missing)?;
         let session = id.to_str().ok().and_then(|id| self.sessions.get(id, principal));
-        session.ok_or_else(|| answer::empty(StatusCode::NOT_FOUND))
+        session.ok_or_else(|| Box::new(answer::empty(StatusCode::NOT_FOUND)))
     }
 }
 

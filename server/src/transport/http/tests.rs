@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use ptc_host::credentials::Secret;
 use ptc_host::engine::{Engine, EngineOptions};
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
@@ -648,4 +650,46 @@ async fn a_connection_that_says_nothing_is_closed() {
     let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{";
     slow.stream.get_mut().write_all(head.as_bytes()).await.unwrap();
     assert_eq!(slow.receive().await.status, 408);
+}
+
+#[tokio::test]
+async fn https_with_both_protocols() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/transport/http/fixtures");
+    let cert = std::path::PathBuf::from(format!("{folder}/localhost.cert.pem"));
+    let key = std::path::PathBuf::from(format!("{folder}/localhost.key.pem"));
+    let server = Server::start(&Http { tls: Some((cert.clone(), key)), ..settings() }, 4);
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(&cert).unwrap()).unwrap();
+    for (offered, agreed) in [(&["h2", "http/1.1"][..], "h2"), (&["http/1.1"], "http/1.1")] {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots.clone())
+            .with_no_client_auth();
+        config.alpn_protocols = offered.iter().map(|name| name.as_bytes().to_vec()).collect();
+        let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
+        let stream = TcpStream::connect(server.address).await.unwrap();
+        let mut stream = connector.connect("localhost".try_into().unwrap(), stream).await.unwrap();
+        assert_eq!(stream.get_ref().1.alpn_protocol(), Some(agreed.as_bytes()));
+        if agreed == "http/1.1" {
+            stream.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+            let mut head = [0; 15];
+            stream.read_exact(&mut head).await.unwrap();
+            assert_eq!(&head, b"HTTP/1.1 200 OK");
+        }
+    }
+}
+
+#[test]
+fn tls_files_that_cannot_be_used_are_named() {
+    let (service, _) = puppet_service(1);
+    let engine = Engine::start(EngineOptions { threads: 1 }).unwrap();
+    let listening = Listening { call_budget: Duration::from_secs(30), max_total_memory_bytes: None };
+    let tls = Some(("/nowhere/cert.pem".into(), "/nowhere/key.pem".into()));
+    let Err(error) = HttpServer::bind(&Http { tls, ..settings() }, listening, Arc::new(service), engine)
+    else {
+        panic!("bound without a certificate");
+    };
+    assert!(error.to_string().starts_with("--http-tls-cert /nowhere/cert.pem: "), "{error}");
 }

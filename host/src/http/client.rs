@@ -153,24 +153,23 @@ impl Client {
         if !fresh_only && let Some(connection) = take(pool).await {
             return Ok(connection);
         }
-        let bounded = |error| move |_| error;
         if !origin.tls || pool.version() == Version::H1 {
-            let end = (Instant::now() + limits.connect).min(limits.deadline);
-            let connection = timeout_at(end, connect(origin, &self.0.trust))
-                .await
-                .map_err(bounded(HttpError::ConnectTimeout))??;
-            pool.opened(&connection);
-            return Ok(connection);
+            return self.open(pool, origin, limits).await;
         }
         let _opening =
-            timeout_at(limits.deadline, pool.opening.lock()).await.map_err(bounded(HttpError::Deadline))?;
+            timeout_at(limits.deadline, pool.opening.lock()).await.map_err(|_| HttpError::Deadline)?;
         if !fresh_only && let Some(connection) = take(pool).await {
             return Ok(connection);
         }
-        let end = (Instant::now() + limits.connect).min(limits.deadline);
-        let connection = timeout_at(end, connect(origin, &self.0.trust))
+        self.open(pool, origin, limits).await
+    }
+
+    async fn open(&self, pool: &Pool, origin: &Origin, limits: &Limits) -> Result<Connection, HttpError> {
+        let end = Instant::now() + limits.connect;
+        let late = if limits.deadline < end { HttpError::Deadline } else { HttpError::ConnectTimeout };
+        let connection = timeout_at(end.min(limits.deadline), connect(origin, &self.0.trust))
             .await
-            .map_err(bounded(HttpError::ConnectTimeout))??;
+            .map_err(|_| late)??;
         pool.opened(&connection);
         Ok(connection)
     }

@@ -176,6 +176,7 @@ async fn initialize(endpoint: &Endpoint) -> Result<(HttpSession, ServerHello), R
     let note = encode::notification("notifications/initialized", b"{}");
     match endpoint.notify(&session, "notifications/initialized", note, &limits).await {
         Ok(status) if status.is_success() => Ok((session, hello)),
+        Ok(http::StatusCode::UNAUTHORIZED) => Err(Refusal::Fault(Failure::Unauthorized.into_fault())),
         Ok(status) => {
             let code = status.as_u16();
             let text = format!("notifications/initialized returned http {code}");

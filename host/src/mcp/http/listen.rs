@@ -107,10 +107,7 @@ async fn follow(endpoint: &Endpoint, session: &HttpSession, mut body: Body) -> S
             read(endpoint, &event.data, &mut replies);
             true
         });
-        for reply in replies {
-            let limits = super::upstream::farewell_limits();
-            let _ = endpoint.notify(session, "reply", reply, &limits).await;
-        }
+        endpoint.send_replies(session, replies, &super::upstream::farewell_limits()).await;
         if decoder.buffered() > endpoint.entry.max_response_bytes {
             break;
         }

@@ -1,6 +1,6 @@
 //! One message to a Streamable HTTP endpoint, and its answer.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -25,6 +25,12 @@ const ERROR_BODY: usize = 64 * 1024;
 const MAX_RESUMES: usize = 8;
 /// Bounds of the pause before that.
 const RESUME_PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
+/// Who we say we are to HTTP.
+static AGENT: LazyLock<HeaderValue> = LazyLock::new(|| {
+    HeaderValue::try_from(format!("ptc-runner-mcp/{CLIENT_VERSION}"))
+        .unwrap_or(HeaderValue::from_static("ptc-runner-mcp"))
+});
 
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -185,9 +191,7 @@ impl Endpoint {
             .map_err(|error| CallFault::new(FaultReason::AuthFailed, error.to_string()))?;
         let mut headers = HeaderMap::with_capacity(own.len() + 8);
         headers.extend(own);
-        if let Ok(agent) = HeaderValue::try_from(format!("ptc-runner-mcp/{CLIENT_VERSION}")) {
-            headers.insert(USER_AGENT, agent);
-        }
+        headers.insert(USER_AGENT, AGENT.clone());
         if let Some(version) = &session.version {
             headers.insert(PROTOCOL_VERSION, version.clone());
         }
@@ -307,12 +311,19 @@ impl Endpoint {
             if let Some(answer) = found {
                 return Ok(Streamed::Answer(answer));
             }
-            for reply in replies {
-                // A server that waits for this answer sends nothing else meanwhile.
-                let _ = self.notify(session, "reply", reply, limits).await;
-            }
+            self.send_replies(session, replies, limits).await;
             if let Some(error) = ended {
                 return Ok(Streamed::Broke(error));
+            }
+        }
+    }
+
+    /// Answers requests that a server of the handshake era sent on a stream. One that waits for the answer sends nothing
+    /// else meanwhile. In the modern era there are no such requests, and a client must not post answers.
+    pub(super) async fn send_replies(&self, session: &HttpSession, replies: Vec<Vec<u8>>, limits: &Limits) {
+        if session.era == Era::Handshake {
+            for reply in replies {
+                let _ = self.notify(session, "reply", reply, limits).await;
             }
         }
     }

@@ -41,6 +41,15 @@ impl World {
     }
 }
 
+/// Waits until `state` holds; a state that never comes is a failure, not a hang.
+async fn settled(state: impl Fn() -> bool) {
+    let patience = tokio::time::Instant::now() + Duration::from_secs(30);
+    while !state() {
+        assert!(tokio::time::Instant::now() < patience, "the expected state never came");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
 fn text(outcome: &EvalOutcome) -> &str {
     match &outcome.result {
         Ok(answer) => &answer.text,
@@ -114,13 +123,9 @@ async fn dropping_an_eval_cancels_its_calls() {
     let (_, handle) = world.aggregator.upstreams().next().expect("one upstream");
     let eval =
         tokio::spawn(world.engine.eval(world.request("(tool/call {:server \"fake\" :tool \"hang\"})")));
-    while handle.health().in_flight == 0 {
-        tokio::task::yield_now().await;
-    }
+    settled(|| handle.health().in_flight == 1).await;
     eval.abort();
-    while handle.health().in_flight > 0 {
-        tokio::task::yield_now().await;
-    }
+    settled(|| handle.health().in_flight == 0).await;
     assert_eq!(text(&world.eval("(+ 1 2)").await), "3");
     world.aggregator.shutdown().await;
 }

@@ -15,6 +15,7 @@ const MIN_FULL: f64 = 0.97;
 
 async fn run(engine: &Engine, program: &str, context: Option<&Value>, session: Option<&str>) -> Value {
     let mut request = EvalRequest::new(program);
+    request.strict_data = true;
     request.context = context.map(|context| Arc::from(context.to_string()));
     request.session = session.map(Arc::from);
     let outcome = engine.eval(request).await;

@@ -189,6 +189,21 @@ async fn lines(engine: &Engine, template: &EvalRequest) -> ExitCode {
     if output.flush().is_err() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
+/// Answers a line that never became a program.
+fn refuse(output: &mut impl Write, id: Option<&RawValue>, message: &str) -> io::Result<()> {
+    let response = Response {
+        id,
+        ok: false,
+        result: None,
+        json: None,
+        prints: &[],
+        error: Some(ErrorLine { reason: "args_error", message, line: None, column: None }),
+        steps: 0,
+        memory_peak_bytes: 0,
+    };
+    write_line(output, &response)
+}
+
 fn respond(output: &mut impl Write, id: Option<&RawValue>, outcome: &EvalOutcome) -> io::Result<()> {
     let (answer, failure) = match &outcome.result {
         Ok(answer) => (Some(answer), None),

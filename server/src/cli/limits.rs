@@ -64,6 +64,8 @@ impl LimitArgs {
             upstreams::open(self.location(), SnapshotMode::Live, AggregatorLimits::default()).await?;
         let mut request = EvalRequest::new("");
         request.limits = self.limits(aggregator.is_some());
+        // As the MCP server does: a misspelt context key is an error, not nil.
+        request.strict_data = true;
         request.upstreams = aggregator.clone().map(|aggregator| Arc::new(aggregator) as Arc<dyn HostCalls>);
         Ok((request, aggregator))
     }

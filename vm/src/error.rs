@@ -156,6 +156,7 @@ struct Body {
     message: String,
     position: Option<Position>,
     payload: Option<Value>,
+    hint: Option<String>,
 }
 
 impl Error {
@@ -171,7 +172,7 @@ impl Error {
     /// An error whose message is exactly `message`.
     #[cold]
     pub fn verbatim(reason: Reason, message: impl Into<String>) -> Error {
-        Error(Box::new(Body { reason, message: message.into(), position: None, payload: None }))
+        Error(Box::new(Body { reason, message: message.into(), position: None, payload: None, hint: None }))
     }
 
     /// `type_error: text`
@@ -249,6 +250,18 @@ impl Error {
             self.0.position = position;
         }
         self
+    }
+
+    /// The same error with a hint how to repair the program: text that goes on right behind the message. It is
+    /// kept apart because messages are compared as documented, word for word.
+    pub fn with_hint(mut self, hint: String) -> Error {
+        self.0.hint = Some(hint).filter(|hint| !hint.is_empty());
+        self
+    }
+
+    /// See [`Error::with_hint`].
+    pub fn hint(&self) -> Option<&str> {
+        self.0.hint.as_deref()
     }
 
     /// Why the program failed.

@@ -46,6 +46,8 @@ pub struct Failure {
     pub reason: Reason,
     /// The full sentence.
     pub message: String,
+    /// How to repair the program: text that goes on right behind the message.
+    pub hint: Option<String>,
     /// Where in the program, if that is known.
     pub position: Option<Position>,
     /// The readable form of the value given to `fail`.
@@ -55,7 +57,14 @@ pub struct Failure {
 impl Failure {
     /// A failure without a place.
     pub fn new(reason: Reason, message: impl Into<String>) -> Failure {
-        Failure { reason, message: message.into(), position: None, payload: None }
+        Failure { reason, message: message.into(), hint: None, position: None, payload: None }
+    }
+}
+
+impl Failure {
+    /// The message with its hint: what people and models read.
+    pub fn full_message(&self) -> String {
+        format!("{}{}", self.message, self.hint.as_deref().unwrap_or_default())
     }
 }
 
@@ -64,6 +73,7 @@ impl From<&Error> for Failure {
         Failure {
             reason: error.reason(),
             message: error.message().to_owned(),
+            hint: error.hint().map(str::to_owned),
             position: error.position(),
             payload: error.payload().map(|_| error.message().to_owned()),
         }

@@ -67,10 +67,6 @@ struct Response<'a> {
 struct ErrorLine<'a> {
     reason: &'a str,
     message: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    column: Option<u32>,
 }
 
 /// Runs the sub-command.
@@ -169,12 +165,7 @@ async fn lines(engine: &Engine, template: &EvalRequest) -> ExitCode {
                     result: None,
                     json: None,
                     prints: &[],
-                    error: Some(ErrorLine {
-                        reason: "args_error",
-                        message: &message,
-                        line: None,
-                        column: None,
-                    }),
+                    error: Some(ErrorLine { reason: "args_error", message: &message }),
                     steps: 0,
                     memory_peak_bytes: 0,
                 };
@@ -197,7 +188,7 @@ fn refuse(output: &mut impl Write, id: Option<&RawValue>, message: &str) -> io::
         result: None,
         json: None,
         prints: &[],
-        error: Some(ErrorLine { reason: "args_error", message, line: None, column: None }),
+        error: Some(ErrorLine { reason: "args_error", message }),
         steps: 0,
         memory_peak_bytes: 0,
     };
@@ -216,12 +207,8 @@ fn respond(output: &mut impl Write, id: Option<&RawValue>, outcome: &EvalOutcome
         result: answer.map(|answer| answer.text.as_str()),
         json: json.and_then(|json| serde_json::from_str::<&RawValue>(json).ok()),
         prints: &outcome.prints,
-        error: failure.map(|failure| ErrorLine {
-            reason: failure.reason.as_str(),
-            message: &failure.message,
-            line: failure.position.map(|position| position.line),
-            column: failure.position.map(|position| position.column),
-        }),
+        error: failure
+            .map(|failure| ErrorLine { reason: failure.reason.as_str(), message: &failure.message }),
         steps: outcome.steps,
         memory_peak_bytes: outcome.memory_peak_bytes,
     };

@@ -127,11 +127,11 @@ const METHODS: &str = ".getTime, .toEpochDay, .plusDays, .minusDays, .toMillis, 
 /// The error of phase 5, for names in the order of the text. A single name gets a hint; `local` are the other names of
 /// the text.
 pub(super) fn static_error(names: &[&str], local: &[Rc<str>], namespace: &Namespace) -> Error {
-    let text = match names {
-        [name] => format!("Undefined variable: {name}{}", hint(name, local, namespace)),
-        names => format!("Undefined variables: {}", names.join(", ")),
-    };
-    Error::new(Reason::UnboundVar, text)
+    match names {
+        [name] => Error::new(Reason::UnboundVar, format!("Undefined variable: {name}"))
+            .with_hint(hint(name, local, namespace)),
+        names => Error::new(Reason::UnboundVar, format!("Undefined variables: {}", names.join(", "))),
+    }
 }
 
 /// The error of a name that is read before it is defined, and of a method that does not exist.
@@ -236,7 +236,8 @@ mod tests {
 
     fn text(name: &str, local: &[&str]) -> String {
         let local: Vec<Rc<str>> = local.iter().map(|name| Rc::from(*name)).collect();
-        static_error(&[name], &local, &Namespace::new()).message().to_owned()
+        let error = static_error(&[name], &local, &Namespace::new());
+        format!("{}{}", error.message(), error.hint().unwrap_or_default())
     }
 
     #[test]

@@ -150,7 +150,7 @@ impl Payload {
                     .position
                     .filter(|_| program.trim().contains('\n'))
                     .map(|at| format!("at line {}, column {}", at.line, at.column)),
-                message: failure.message,
+                message: failure.full_message(),
                 result: failure.payload,
             },
         };

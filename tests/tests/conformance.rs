@@ -18,6 +18,11 @@ async fn run(engine: &Engine, program: &str, context: Option<&Value>, session: O
     request.strict_data = true;
     request.context = context.map(|context| Arc::from(context.to_string()));
     request.session = session.map(Arc::from);
+    if program.len() > request.limits.program_bytes {
+        // Refused by the command line and the server before it becomes a program.
+        return json!({"ok": false, "result": null, "prints": [], "error": {"reason": "args_error",
+            "message": format!("argument `program` exceeds max_program_bytes ({} > {})", program.len(), request.limits.program_bytes)}});
+    }
     let outcome = engine.eval(request).await;
     match &outcome.result {
         Ok(answer) => json!({"ok": true, "result": answer.text, "error": null, "prints": outcome.prints}),

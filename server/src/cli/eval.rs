@@ -154,22 +154,18 @@ async fn lines(engine: &Engine, template: &EvalRequest) -> ExitCode {
                 eval.session = request.session.map(Arc::from);
                 eval.render = Render { max_text_bytes: None, json: true };
                 eval.id = ptc_host::engine::EvalId::new();
-                let outcome = engine.eval(eval).await;
-                respond(&mut output, request.id, &outcome)
+                let (bytes, cap) = (eval.program.len(), eval.limits.program_bytes);
+                if bytes > cap {
+                    // In the words of the MCP server, which has the same limit.
+                    let message = format!("argument `program` exceeds max_program_bytes ({bytes} > {cap})");
+                    refuse(&mut output, request.id, &message)
+                } else {
+                    respond(&mut output, request.id, &engine.eval(eval).await)
+                }
             }
             Err(error) => {
                 let message = format!("the line is not a request object with a `program` text: {error}");
-                let response = Response {
-                    id: None,
-                    ok: false,
-                    result: None,
-                    json: None,
-                    prints: &[],
-                    error: Some(ErrorLine { reason: "args_error", message: &message }),
-                    steps: 0,
-                    memory_peak_bytes: 0,
-                };
-                write_line(&mut output, &response)
+                refuse(&mut output, None, &message)
             }
         };
         // A reader that goes away is no fault of ours, but there is nothing left to do.

@@ -21,7 +21,7 @@ fn pmap(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     if let [Value::Keyword(_), Value::Map(_)] = &*args {
         return Err(Error::type_error("pmap: keyword accessor requires a list of maps, got a single map"));
     }
-    let mut cursors = sequence::in_step(ctx, &args[1..], |_, value| errors::not_a_collection(value))?;
+    let mut cursors = sequence::in_step(ctx, &args[1..], |_, value| not_a_collection(value))?;
     let count = cursors.iter().map(Cursor::remaining).min().unwrap_or(0);
     ctx.charge(count)?;
     ctx.reserve(count.saturating_mul(BRANCH))?;
@@ -93,3 +93,9 @@ pub static BUILTINS: &[Builtin] = &[
         native: Native::Frame(pcalls),
     },
 ];
+
+/// The text of language.md 3.12, which is an argument fault here and not one of types.
+fn not_a_collection(value: &Value) -> Error {
+    let shown = crate::print::readable_lossy(value);
+    Error::runtime(format!("expected a collection, got {} {shown}", value.kind_label()))
+}

@@ -54,7 +54,7 @@ pub(super) fn len_bound(value: &Value) -> usize {
         Value::BigInt(n) => number::decimal_digits(n.get().bits()),
         Value::Keyword(k) => k.name().len() + 1,
         Value::Closure(closure) => closure.code().display.len(),
-        Value::Regex(regex) => regex.source.as_str().len() + 3,
+        Value::Regex(regex) => 2 * regex.source.as_str().len() + 3,
         Value::Var(name) => name.as_str().len() + 2,
         Value::Symbol(name) => name.as_str().len() + 1,
         Value::Tool(name) => name.as_str().len() + 5,
@@ -83,8 +83,14 @@ pub(super) fn push(value: &Value, out: &mut String) {
         Value::Closure(closure) => out.push_str(&closure.code().display),
         Value::Combinator(_) => out.push_str("#fn[...]"),
         Value::Regex(regex) => {
+            // A quote is escaped, so that what is printed reads back.
             out.push_str("#\"");
-            out.push_str(regex.source.as_str());
+            for (n, part) in regex.source.as_str().split('"').enumerate() {
+                if n > 0 {
+                    out.push_str("\\\"");
+                }
+                out.push_str(part);
+            }
             out.push('"');
         }
         Value::Temporal(t) => match **t {

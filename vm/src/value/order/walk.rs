@@ -197,11 +197,12 @@ fn simple(value: &Value) -> u8 {
     }
 }
 
-/// Dates before instants before durations, each by time; how many digits an instant prints does not count.
-pub(super) fn temporal_key(value: &Temporal) -> (u8, i64) {
+/// Dates before instants before durations, each by time. Instants of the same time that were given with different
+/// numbers of digits differ, as they do in print.
+pub(super) fn temporal_key(value: &Temporal) -> (u8, i64, u8) {
     match value {
-        Temporal::Date(days) => (0, *days),
-        Temporal::Instant { micros, .. } => (1, *micros),
-        Temporal::Duration(millis) => (2, *millis),
+        Temporal::Date(days) => (0, *days, 0),
+        Temporal::Instant { micros, digits } => (1, *micros, *digits),
+        Temporal::Duration(millis) => (2, *millis, 0),
     }
 }

@@ -1,5 +1,6 @@
 //! `tool/call`: checks, cap, start, call, record (upstreams.md 8 to 11).
 
+use super::overview::overview;
 use super::{Aggregator, raise};
 use crate::catalog::check_call;
 use crate::engine::{CallRecord, CallStatus, RunContext};
@@ -64,7 +65,7 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
                 oversize: false,
                 auth: None,
                 http_status: None,
-                overview: None,
+                overview: overview(&reply.payload, &aggregator.redactor),
             });
             let raw = member.config.raw_envelope.for_tool(&tool).then(|| reply.envelope.clone());
             Reply::Success { payload: payload(reply), raw }

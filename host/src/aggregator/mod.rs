@@ -6,6 +6,7 @@
 
 mod call;
 mod discovery;
+mod overview;
 mod runtime;
 
 pub use runtime::{Aggregator, AggregatorLimits, SnapshotMode, StartError};

@@ -153,25 +153,23 @@ impl Client {
         if !fresh_only && let Some(connection) = take(pool).await {
             return Ok(connection);
         }
-        if !origin.tls || pool.version() == Version::H1 {
-            return self.open(pool, origin, limits).await;
-        }
-        let _opening =
-            timeout_at(limits.deadline, pool.opening.lock()).await.map_err(|_| HttpError::Deadline)?;
-        if !fresh_only && let Some(connection) = take(pool).await {
-            return Ok(connection);
-        }
-        self.open(pool, origin, limits).await
-    }
-
-    async fn open(&self, pool: &Pool, origin: &Origin, limits: &Limits) -> Result<Connection, HttpError> {
-        let end = Instant::now() + limits.connect;
-        let late = if limits.deadline < end { HttpError::Deadline } else { HttpError::ConnectTimeout };
-        let connection = timeout_at(end.min(limits.deadline), connect(origin, &self.0.trust))
-            .await
-            .map_err(|_| late)??;
-        pool.opened(&connection);
-        Ok(connection)
+        // Waiting for somebody else's attempt counts like one's own: a host that is silent costs everybody the same.
+        let end = (Instant::now() + limits.connect).min(limits.deadline);
+        let late = if end == limits.deadline { HttpError::Deadline } else { HttpError::ConnectTimeout };
+        let opening = async {
+            let _alone = match pool.version() {
+                Version::H1 => None,
+                Version::Unknown | Version::H2 if origin.tls => Some(pool.opening.lock().await),
+                Version::Unknown | Version::H2 => None,
+            };
+            if !fresh_only && let Some(connection) = take(pool).await {
+                return Ok(connection);
+            }
+            let connection = connect(origin, &self.0.trust).await?;
+            pool.opened(&connection);
+            Ok(connection)
+        };
+        timeout_at(end, opening).await.map_err(|_| late)?
     }
 }
 

@@ -117,7 +117,8 @@ pub(super) fn date(text: &str) -> Option<i64> {
 pub(super) fn date_time(text: &str, space: bool) -> Option<Moment> {
     let mut reader = Reader(text);
     let day = reader.date()?;
-    if !reader.accept('T') && !(space && reader.accept(' ')) {
+    let separated = reader.accept('T') || (space && reader.accept(' '));
+    if !separated {
         return None;
     }
     let second = reader.clock()?;

@@ -1,6 +1,6 @@
 //! A compiled pattern, and the cache of those that a thread has used.
 
-use super::linear::{Found, Groups, Linear, Variant};
+use super::linear::{Found, Groups, Linear, Plan, Variant};
 use super::parser::{PatternError, parse};
 use super::program::Program;
 use super::syntax::Pattern;
@@ -179,12 +179,24 @@ impl Engine {
         meter::charge_steps(4 + (bytes as u64 / 8).saturating_mul(self.weight()))
     }
 
-    /// The first match at or after byte `from`. The caller [charges](Engine::charge) it.
-    pub(super) fn find(&self, text: &str, from: usize) -> Result<Option<Groups>> {
+    /// How to search `text`, to be asked once for all searches in it.
+    pub(super) fn plan(&self, text: &str) -> Result<Plan> {
+        let Some(linear) = &self.0.linear else { return Ok(Plan::Backtracking) };
+        meter::reserve(text.len())?;
+        Ok(linear.plan(text))
+    }
+
+    /// The first match at or after byte `from`, by the [plan](Engine::plan) for `text`. The caller
+    /// [charges](Engine::charge) it.
+    pub(super) fn find(&self, text: &str, from: usize, plan: &Plan) -> Result<Option<Groups>> {
+        let (variant, searched) = match plan {
+            Plan::Plain => (Variant::Find, text),
+            Plan::Marked(marked) => (Variant::Marked, marked.as_str()),
+            Plan::Backtracking => return self.backtracking()?.find(text, from),
+        };
         if let Some(linear) = &self.0.linear
-            && let Some(variant) = linear.variant_for(text)
             && let Some(found) =
-                self.run(linear, variant, |automaton, cache| linear.find(automaton, cache, text, from))
+                self.run(linear, variant, |automaton, cache| linear.find(automaton, cache, searched, from))
         {
             return Ok(found);
         }

@@ -1,6 +1,7 @@
 //! The `re-…` functions, and `extract`.
 
 use super::engine;
+use super::linear::Groups;
 use super::scan::{Scan, match_value};
 use crate::builtins::parsing;
 use crate::error::{Error, Result};
@@ -25,11 +26,17 @@ fn regex_and_text(name: &str, args: &[Value]) -> Result<(Rc<Regex>, Str)> {
     }
 }
 
+fn first_match(regex: &Regex, text: &Str) -> Result<Option<Groups>> {
+    let text = text.as_str();
+    regex.engine.charge(text.len())?;
+    let plan = regex.engine.plan(text)?;
+    regex.engine.find(text, 0, &plan)
+}
+
 /// `(re-find re s)`
 pub(super) fn re_find(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let (regex, text) = regex_and_text("re_find", args)?;
-    regex.engine.charge(text.as_str().len())?;
-    let found = regex.engine.find(text.as_str(), 0)?;
+    let found = first_match(&regex, &text)?;
     Ok(found.map_or(Value::Nil, |groups| match_value(text.as_str(), &groups)))
 }
 
@@ -69,8 +76,7 @@ fn group_text(name: &str, args: &[Value]) -> Result<Value> {
         _ => return Err(Error::argument_types(name, args)),
     };
     let Value::Str(text) = &args[1] else { return Ok(Value::Nil) };
-    regex.engine.charge(text.as_str().len())?;
-    let found = regex.engine.find(text.as_str(), 0)?;
+    let found = first_match(&regex, &text)?;
     let range = usize::try_from(group).ok().and_then(|group| *found?.get(group)?);
     Ok(range.map_or(Value::Nil, |(start, end)| Value::str(&text.as_str()[start..end])))
 }

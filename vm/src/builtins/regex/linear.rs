@@ -1,9 +1,16 @@
 //! The engine for almost all patterns: automata that take time linear in the text.
+//!
+//! Automata know no lookahead, yet `$` holds before a line feed that ends the text. For such texts the line feed is
+//! replaced by a [mark](MARK), which an automaton of its own takes for the only line end (and everything that
+//! matches a line feed matches it, too).
 
 use super::classes::push_char;
+use super::program::CharClass;
 use super::syntax::{Assertion, Greed, Node};
+use crate::value::Str;
 use regex_automata::meta::{BuildError, Cache, Config, Regex};
 use regex_automata::util::captures::Captures;
+use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input};
 use smallvec::SmallVec;
 use std::cell::OnceCell;
@@ -15,17 +22,21 @@ pub(super) type Groups = SmallVec<[Option<(usize, usize)>; 4]>;
 const SIZE_LIMIT: usize = 1 << 20;
 /// Bytes of scratch memory for lazily built states.
 const CACHE_LIMIT: usize = 256 << 10;
+/// Stands for the line feed that ends a text: a control character that texts hardly have.
+const MARK: char = '\x01';
 
 /// A pattern as automata.
 #[derive(Debug)]
 pub(super) struct Linear {
     node: Node,
     find: Regex,
-    /// As `find`, where the text's only line feed is its last character.
-    before_final_newline: OnceCell<Option<Regex>>,
+    /// As `find`, for texts with a mark at the end.
+    marked: OnceCell<Option<Regex>>,
     /// Matches whole texts only.
     whole: OnceCell<Option<Regex>>,
+    /// Whether `^` and `$` are asked about lines.
     line_start: bool,
+    lines: bool,
     end_of_text: bool,
 }
 
@@ -43,19 +54,31 @@ pub(super) enum Found {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Variant {
     Find,
-    BeforeFinalNewline,
+    Marked,
     Whole,
+}
+
+/// How a text is to be searched.
+pub(super) enum Plan {
+    /// By the plain automaton.
+    Plain,
+    /// By the automaton for marks, in this copy of the text.
+    Marked(Str),
+    /// By the other engine.
+    Backtracking,
 }
 
 impl Linear {
     /// Compiles `node`, which [is linear](Node::is_linear). `None` when it gets too large.
     pub(super) fn new(node: &Node) -> Option<Linear> {
-        let find = build(&emit(node, false)).ok()?;
+        let find = build(&emit(node, false)?, false).ok()?;
+        let line_start = node.asserts(Assertion::LineStart);
         Some(Linear {
             find,
-            before_final_newline: OnceCell::new(),
+            marked: OnceCell::new(),
             whole: OnceCell::new(),
-            line_start: node.asserts(Assertion::LineStart),
+            line_start,
+            lines: line_start || node.asserts(Assertion::LineEnd),
             end_of_text: node.asserts(Assertion::EndOfText),
             node: node.clone(),
         })
@@ -66,25 +89,32 @@ impl Linear {
         self.find.memory_usage()
     }
 
-    /// Which automaton finds matches in `text`; `None` if none can.
-    pub(super) fn variant_for(&self, text: &str) -> Option<Variant> {
-        if !self.end_of_text || !text.ends_with('\n') {
-            return Some(Variant::Find);
+    /// How to search `text`. Copies it if there is need; the caller charges for its bytes.
+    pub(super) fn plan(&self, text: &str) -> Plan {
+        match text.strip_suffix('\n') {
+            Some(_) if !self.end_of_text => Plan::Plain,
+            None => Plan::Plain,
+            Some(_) if self.lines || text.contains(MARK) => Plan::Backtracking,
+            Some(rest) => {
+                let mut marked = String::with_capacity(text.len());
+                marked.push_str(rest);
+                marked.push(MARK);
+                Plan::Marked(Str::from_string(marked))
+            }
         }
-        let inner = &text.as_bytes()[..text.len() - 1];
-        (!inner.contains(&b'\n')).then_some(Variant::BeforeFinalNewline)
     }
 
     /// An automaton, built at its first use.
     pub(super) fn automaton(&self, variant: Variant) -> Option<&Regex> {
         match variant {
             Variant::Find => Some(&self.find),
-            Variant::BeforeFinalNewline => {
-                self.before_final_newline.get_or_init(|| build(&emit(&self.node, true)).ok()).as_ref()
+            Variant::Marked => {
+                self.marked.get_or_init(|| build(&emit(&self.node, true)?, true).ok()).as_ref()
             }
-            Variant::Whole => {
-                self.whole.get_or_init(|| build(&format!("(?:{})\\z", emit(&self.node, false))).ok()).as_ref()
-            }
+            Variant::Whole => self
+                .whole
+                .get_or_init(|| build(&format!("(?:{})\\z", emit(&self.node, false)?), false).ok())
+                .as_ref(),
         }
     }
 
@@ -107,7 +137,8 @@ impl Linear {
 
     /// The match of the whole text.
     pub(super) fn matches(&self, automaton: &Regex, cache: &mut Cache, text: &str) -> Found {
-        if self.line_start && text.ends_with('\n') {
+        // A `$` inside may hold before the last line feed.
+        if (self.line_start || self.end_of_text) && text.ends_with('\n') {
             return Found::Unsure;
         }
         match search(automaton, cache, Input::new(text).anchored(Anchored::Yes)) {
@@ -123,93 +154,131 @@ fn search(automaton: &Regex, cache: &mut Cache, input: Input<'_>) -> Option<Grou
     captures.is_match().then(|| captures.iter().map(|span| span.map(|s| (s.start, s.end))).collect())
 }
 
-fn build(pattern: &str) -> Result<Regex, Box<BuildError>> {
+fn build(pattern: &str, marked: bool) -> Result<Regex, Box<BuildError>> {
+    let line_end = if marked { MARK as u8 } else { b'\n' };
     let config = Config::new()
         .nfa_size_limit(Some(SIZE_LIMIT))
         .onepass_size_limit(Some(SIZE_LIMIT / 8))
         .dfa_size_limit(Some(SIZE_LIMIT / 8))
-        .hybrid_cache_capacity(CACHE_LIMIT);
-    Regex::builder().configure(config).build(pattern).map_err(Box::new)
+        .hybrid_cache_capacity(CACHE_LIMIT)
+        .line_terminator(line_end);
+    let syntax = syntax::Config::new().line_terminator(line_end);
+    Regex::builder().configure(config).syntax(syntax).build(pattern).map_err(Box::new)
 }
 
-/// `node` in the syntax of the automata. `final_newline`: `$` also holds before line feeds.
-fn emit(node: &Node, final_newline: bool) -> String {
+/// `node` in the syntax of the automata; for texts with a mark if `marked`. `None` if a class is not understood.
+fn emit(node: &Node, marked: bool) -> Option<String> {
     let mut out = String::new();
-    write(node, final_newline, &mut out);
-    out
+    Emitter { marked, out: &mut out }.write(node)?;
+    Some(out)
 }
 
-fn write(node: &Node, final_newline: bool, out: &mut String) {
-    match node {
-        Node::Empty => out.push_str("(?:)"),
-        Node::Char { char, ignore_case: false } => push_char(out, *char),
-        Node::Char { char, ignore_case: true } => {
-            out.push_str("(?i:");
-            push_char(out, *char);
-            out.push(')');
-        }
-        Node::Class { text, ignore_case: false } => out.push_str(text),
-        Node::Class { text, ignore_case: true } => {
-            out.push_str("(?i:");
-            out.push_str(text);
-            out.push(')');
-        }
-        Node::Any { newline } => out.push_str(if *newline { "(?s:.)" } else { "." }),
-        Node::Assertion(place) => out.push_str(match place {
-            Assertion::Start => "\\A",
-            Assertion::EndOfText if final_newline => "(?m:$)",
-            Assertion::End | Assertion::EndOfText => "\\z",
-            Assertion::LineStart => "(?m:^)",
-            Assertion::LineEnd => "(?m:$)",
-            Assertion::WordBoundary => "\\b",
-            // Searches begin where the engine says; the backtracking engine does these.
-            Assertion::NoWordBoundary | Assertion::SearchStart => "\\B",
-        }),
-        Node::Capture(_, node) => {
-            out.push('(');
-            write(node, final_newline, out);
-            out.push(')');
-        }
-        Node::Concat(parts) => {
-            for part in parts {
-                grouped(part, matches!(part, Node::Alternate(_)), final_newline, out);
+struct Emitter<'o> {
+    marked: bool,
+    out: &'o mut String,
+}
+
+impl Emitter<'_> {
+    fn write(&mut self, node: &Node) -> Option<()> {
+        match node {
+            Node::Empty => self.out.push_str("(?:)"),
+            Node::Char { char: '\n', .. } if self.marked => self.out.push_str("[\\n\\x01]"),
+            // The text has no mark but the one that stands for a line feed.
+            Node::Char { char: MARK, .. } if self.marked => self.out.push_str("[^\\s\\S]"),
+            Node::Char { char, ignore_case: false } => push_char(self.out, *char),
+            Node::Char { char, ignore_case: true } => {
+                self.out.push_str("(?i:");
+                push_char(self.out, *char);
+                self.out.push(')');
             }
-        }
-        Node::Alternate(parts) => {
-            for (i, part) in parts.iter().enumerate() {
-                if i > 0 {
-                    out.push('|');
+            Node::Class { text, ignore_case } => self.class(text, *ignore_case)?,
+            Node::Any { newline: true } => self.out.push_str("(?s:.)"),
+            Node::Any { newline: false } if self.marked => self.out.push_str("[^\\n\\x01]"),
+            Node::Any { newline: false } => self.out.push('.'),
+            Node::Assertion(place) => self.out.push_str(match place {
+                Assertion::Start => "\\A",
+                Assertion::EndOfText if self.marked => "(?m:$)",
+                Assertion::End | Assertion::EndOfText => "\\z",
+                Assertion::LineStart => "(?m:^)",
+                Assertion::LineEnd => "(?m:$)",
+                Assertion::WordBoundary => "\\b",
+                // `\G` is never asked of this engine.
+                Assertion::NoWordBoundary | Assertion::SearchStart => "\\B",
+            }),
+            Node::Capture(_, node) => {
+                self.out.push('(');
+                self.write(node)?;
+                self.out.push(')');
+            }
+            Node::Concat(parts) => {
+                for part in parts {
+                    self.grouped(part, matches!(part, Node::Alternate(_)))?;
                 }
-                write(part, final_newline, out);
             }
+            Node::Alternate(parts) => {
+                for (i, part) in parts.iter().enumerate() {
+                    if i > 0 {
+                        self.out.push('|');
+                    }
+                    self.write(part)?;
+                }
+            }
+            Node::Repeat { node, min, max, greed } => {
+                let compound = matches!(**node, Node::Concat(_) | Node::Alternate(_) | Node::Repeat { .. });
+                self.grouped(node, compound)?;
+                match (min, max) {
+                    (0, None) => self.out.push('*'),
+                    (1, None) => self.out.push('+'),
+                    (0, Some(1)) => self.out.push('?'),
+                    (min, None) => self.out.push_str(&format!("{{{min},}}")),
+                    (min, Some(max)) => self.out.push_str(&format!("{{{min},{max}}}")),
+                }
+                if *greed == Greed::Lazy {
+                    self.out.push('?');
+                }
+            }
+            Node::LineBreak if self.marked => {
+                self.out.push_str("(?:\\r[\\n\\x01]|[\\n\\x01\\x0B\\f\\r\\x{85}\\x{2028}\\x{2029}])");
+            }
+            Node::LineBreak => self.out.push_str("(?:\\r\\n|[\\n\\x0B\\f\\r\\x{85}\\x{2028}\\x{2029}])"),
+            // Not linear: such patterns never come here.
+            Node::Look { .. }
+            | Node::Atomic(_)
+            | Node::Backreference { .. }
+            | Node::Grapheme
+            | Node::Keep => return None,
         }
-        Node::Repeat { node, min, max, greed } => {
-            let compound = matches!(**node, Node::Concat(_) | Node::Alternate(_) | Node::Repeat { .. });
-            grouped(node, compound, final_newline, out);
-            match (min, max) {
-                (0, None) => out.push('*'),
-                (1, None) => out.push('+'),
-                (0, Some(1)) => out.push('?'),
-                (min, None) => out.push_str(&format!("{{{min},}}")),
-                (min, Some(max)) => out.push_str(&format!("{{{min},{max}}}")),
-            }
-            if *greed == Greed::Lazy {
-                out.push('?');
-            }
-        }
-        Node::LineBreak => out.push_str("(?:\\r\\n|[\\n\\x0B\\f\\r\\x{85}\\x{2028}\\x{2029}])"),
-        // Not linear: such patterns never come here.
-        Node::Look { node, .. } | Node::Atomic(node) => grouped(node, true, final_newline, out),
-        Node::Backreference { .. } | Node::Grapheme | Node::Keep => {}
+        Some(())
     }
-}
 
-fn grouped(node: &Node, group: bool, final_newline: bool, out: &mut String) {
-    if group {
-        out.push_str("(?:");
-        write(node, final_newline, out);
-        out.push(')');
-    } else {
-        write(node, final_newline, out);
+    fn grouped(&mut self, node: &Node, group: bool) -> Option<()> {
+        if group {
+            self.out.push_str("(?:");
+        }
+        self.write(node)?;
+        if group {
+            self.out.push(')');
+        }
+        Some(())
+    }
+
+    fn class(&mut self, text: &str, ignore_case: bool) -> Option<()> {
+        if ignore_case {
+            self.out.push_str("(?i:");
+        }
+        if self.marked {
+            let class = CharClass::parse(text)?;
+            match (class.contains('\n'), class.contains(MARK)) {
+                (true, false) => self.out.push_str(&format!("[{text}\\x01]")),
+                (false, true) => self.out.push_str(&format!("[{text}--\\x01]")),
+                _ => self.out.push_str(text),
+            }
+        } else {
+            self.out.push_str(text);
+        }
+        if ignore_case {
+            self.out.push(')');
+        }
+        Some(())
     }
 }

@@ -71,7 +71,7 @@ pub(super) struct CharClass {
 
 impl CharClass {
     /// The class that `text` means to the linear engine.
-    fn parse(text: &str) -> Option<CharClass> {
+    pub(super) fn parse(text: &str) -> Option<CharClass> {
         let mut ranges = Vec::new();
         match regex_syntax::parse(text).ok()?.into_kind() {
             HirKind::Class(Class::Unicode(class)) => {

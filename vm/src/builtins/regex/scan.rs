@@ -3,8 +3,8 @@
 //! A scan runs to its end at once when that fits into the slice, and as a frame otherwise, or when it calls a
 //! replacement function.
 
-use super::linear::Groups;
-use crate::builtins::support::Builder;
+use super::linear::{Groups, Plan};
+use crate::builtins::support::{Builder, TextBuilder};
 use crate::error::{Error, Result};
 use crate::machine::{Args, CallNow, Ctx, Flow, Input, NativeFrame};
 use crate::meter;
@@ -37,13 +37,14 @@ pub(crate) enum TemplatePart {
 enum Sink {
     Matches(Builder),
     Split { pieces: Builder, last: usize, limit: Option<usize>, groups: bool, trim: bool },
-    Replace { out: String, last: usize, with: Replacement, first_only: bool },
+    Replace { out: TextBuilder, last: usize, with: Replacement, first_only: bool },
 }
 
 /// A walk over the matches of a pattern in a text.
 pub(crate) struct Scan {
     regex: Rc<Regex>,
     text: Str,
+    plan: Plan,
     /// Where the next search begins; `None` after the end.
     next: Option<usize>,
     /// The match whose replacement is being computed.
@@ -67,8 +68,9 @@ pub(super) fn match_value(text: &str, groups: &Groups) -> Value {
 impl Scan {
     fn start(regex: Rc<Regex>, text: Str, sink: Sink, ctx: &mut Ctx<'_>) -> Result<Flow> {
         regex.engine.charge(text.as_str().len())?;
+        let plan = regex.engine.plan(text.as_str())?;
         let calls = matches!(sink, Sink::Replace { with: Replacement::Function(_), .. });
-        let mut scan = Scan { regex, text, next: Some(0), pending: None, sink };
+        let mut scan = Scan { regex, text, plan, next: Some(0), pending: None, sink };
         if !calls && let Some(value) = scan.run(ctx)? {
             return Ok(Flow::Return(value));
         }
@@ -115,7 +117,7 @@ impl Scan {
         first_only: bool,
         ctx: &mut Ctx<'_>,
     ) -> Result<Flow> {
-        Scan::start(regex, text, Sink::Replace { out: String::new(), last: 0, with, first_only }, ctx)
+        Scan::start(regex, text, Sink::Replace { out: TextBuilder::new(), last: 0, with, first_only }, ctx)
     }
 
     /// The next match. After an empty one the search goes on one character further.
@@ -123,7 +125,7 @@ impl Scan {
         let text = self.text.as_str();
         let Some(from) = self.next else { return Ok(None) };
         self.regex.engine.charge((text.len() - from) / LOOKAHEAD)?;
-        let found = self.regex.engine.find(text, from)?;
+        let found = self.regex.engine.find(text, from, &self.plan)?;
         self.next = match found.as_ref().and_then(|groups| groups[0]) {
             None => None,
             Some((start, end)) if start == end => text[end..].chars().next().map(|c| end + c.len_utf8()),
@@ -168,13 +170,13 @@ impl Scan {
                 *last = end;
             }
             Sink::Replace { out, last, with: Replacement::Template(parts), first_only } => {
-                append(out, &text[*last..start])?;
+                out.push_str(&text[*last..start])?;
                 for part in parts {
                     match part {
-                        TemplatePart::Text(text) => append(out, text)?,
+                        TemplatePart::Text(text) => out.push_str(text)?,
                         TemplatePart::Group(group) => {
                             if let Some((start, end)) = groups[*group] {
-                                append(out, &text[start..end])?;
+                                out.push_str(&text[start..end])?;
                             }
                         }
                     }
@@ -206,8 +208,8 @@ impl Scan {
             }
             Sink::Replace { last: 0, out, .. } if out.is_empty() => Value::Str(self.text.clone()),
             Sink::Replace { out, last, .. } => {
-                append(out, &text[*last..])?;
-                Value::Str(Str::from_string(std::mem::take(out)))
+                out.push_str(&text[*last..])?;
+                out.take()
             }
         })
     }
@@ -221,24 +223,14 @@ impl Scan {
                 result.kind_label()
             )));
         };
-        append(out, &self.text.as_str()[*last..start])?;
-        append(out, result.as_str())?;
+        out.push_str(&self.text.as_str()[*last..start])?;
+        out.push_str(result.as_str())?;
         *last = end;
         if *first_only {
             self.next = None;
         }
         Ok(())
     }
-}
-
-/// Appends `piece`, refusing before the text would pass the memory limit.
-fn append(out: &mut String, piece: &str) -> Result<()> {
-    meter::charge_steps(piece.len() as u64 / 16)?;
-    if out.len() + piece.len() > out.capacity() {
-        meter::reserve(2 * (out.len() + piece.len()))?;
-    }
-    out.push_str(piece);
-    Ok(())
 }
 
 impl NativeFrame for Scan {

@@ -10,6 +10,11 @@ fn engine_of(value: Value) -> std::rc::Rc<crate::value::Regex> {
     }
 }
 
+/// The first match at or after `from`.
+fn find(engine: &Engine, text: &str, from: usize) -> crate::Result<Option<Groups>> {
+    engine.find(text, from, &engine.plan(text)?)
+}
+
 fn compiled(source: &str) -> std::rc::Rc<crate::value::Regex> {
     engine_of(compile(source).unwrap_or_else(|error| panic!("{source}: {error}")))
 }
@@ -22,7 +27,7 @@ fn texts(text: &str, groups: Option<Groups>) -> Option<Vec<Option<&str>>> {
 fn all<'t>(engine: &Engine, text: &'t str) -> Vec<&'t str> {
     let (mut found, mut from) = (Vec::new(), Some(0));
     while let Some(at) = from {
-        let Some((start, end)) = engine.find(text, at).expect("within limits").and_then(|groups| groups[0])
+        let Some((start, end)) = find(engine, text, at).expect("within limits").and_then(|groups| groups[0])
         else {
             break;
         };
@@ -34,7 +39,7 @@ fn all<'t>(engine: &Engine, text: &'t str) -> Vec<&'t str> {
 
 fn first(source: &str, text: &str) -> Option<String> {
     let regex = compiled(source);
-    let groups = regex.engine.find(text, 0).expect("within limits");
+    let groups = find(&regex.engine, text, 0).expect("within limits");
     texts(text, groups).and_then(|groups| groups[0].map(str::to_owned))
 }
 
@@ -114,11 +119,11 @@ fn perl_syntax_is_understood() {
 fn groups_that_take_no_part_are_absent() {
     for source in ["(a)?(b)?(c)?", "(a)?(b)?(c)?(?=)"] {
         let regex = compiled(source);
-        let found = texts("b", regex.engine.find("b", 0).expect("within limits"));
+        let found = texts("b", find(&regex.engine, "b", 0).expect("within limits"));
         assert_eq!(found, Some(vec![Some("b"), None, Some("b"), None]), "{source}");
     }
     let regex = compiled("(?:(a)|b)*");
-    let found = texts("ab", regex.engine.find("ab", 0).expect("within limits"));
+    let found = texts("ab", find(&regex.engine, "ab", 0).expect("within limits"));
     assert_eq!(found, Some(vec![Some("ab"), Some("a")]));
 }
 
@@ -144,7 +149,19 @@ fn whole_matches_cover_the_whole_text() {
 
 #[test]
 fn both_engines_agree() {
-    let texts = ["", "a", "abc", "aab\nab\n", "foo bar\tbaz", "x=1, y=22", "ééa\r\nb", "aaaa\n"];
+    let texts = [
+        "\n",
+        "ab\ncb\r\n",
+        "x\n\n",
+        "",
+        "a",
+        "abc",
+        "aab\nab\n",
+        "foo bar\tbaz",
+        "x=1, y=22",
+        "ééa\r\nb",
+        "aaaa\n",
+    ];
     for source in [
         "a*",
         "(a)(b)?",
@@ -159,6 +176,15 @@ fn both_engines_agree() {
         "a{2,3}",
         "(?i)A+?b",
         r"\R",
+        r"\R$",
+        "b$\n?",
+        "[^b]$",
+        r"[\x00-\x20]+$|c",
+        r"\s*?$",
+        "(?s).$",
+        ".*$",
+        "(?i)[a-c]$(.|\n)?",
+        r"\x01|\n$",
         r"(\w)=(\d+)",
         "x*",
         "(?:a?b?)*",
@@ -171,7 +197,7 @@ fn both_engines_agree() {
         let backtracking = compiled(&format!("{source}(?=)"));
         for text in texts {
             assert_eq!(all(&linear.engine, text), all(&backtracking.engine, text), "{source} on {text:?}");
-            let (a, b) = (linear.engine.find(text, 0), backtracking.engine.find(text, 0));
+            let (a, b) = (find(&linear.engine, text, 0), find(&backtracking.engine, text, 0));
             assert_eq!(a.expect("within limits"), b.expect("within limits"), "{source} on {text:?}");
         }
     }
@@ -225,13 +251,13 @@ fn no_pattern_runs_away() {
     meter::set_work_limit(25_000_000);
     let text = format!("{}b", "a".repeat(40));
     assert_eq!(first("(a+)+$", &text), None);
-    let complex = compiled("(?=a)(a+)+$").engine.find(&text, 0).expect_err("too complex");
+    let complex = find(&compiled("(?=a)(a+)+$").engine, &text, 0).expect_err("too complex");
     assert_eq!(complex.message(), "type_error: Regex complexity limit exceeded (ReDoS protection)");
     // A long text alone is not complex.
     let long = "a".repeat(200_000);
     assert_eq!(first("(?<=a)b", &long), None);
     // Many starting places, each of them cheap enough, are.
-    let quadratic = compiled("(?=a)a*b").engine.find(&long, 0).expect_err("too complex");
+    let quadratic = find(&compiled("(?=a)a*b").engine, &long, 0).expect_err("too complex");
     assert_eq!(quadratic.message(), "type_error: Regex complexity limit exceeded (ReDoS protection)");
 }
 
@@ -240,10 +266,10 @@ fn backtracking_steps_are_steps_of_the_program() {
     let mut account = Account::new(10 << 20);
     let _installed = account.install();
     meter::set_work_limit(10_000);
-    let error = compiled("(?=a)(a+)+$").engine.find(&"a".repeat(40).replace("aa", "ab"), 0);
+    let error = find(&compiled("(?=a)(a+)+$").engine, &"a".repeat(40).replace("aa", "ab"), 0);
     assert!(error.is_ok_and(|found| found.is_none()));
     let error =
-        compiled("(?=a)(a+)+$").engine.find(&format!("{}b", "a".repeat(40)), 0).expect_err("out of steps");
+        find(&compiled("(?=a)(a+)+$").engine, &format!("{}b", "a".repeat(40)), 0).expect_err("out of steps");
     assert_eq!(error.reason(), crate::Reason::StepLimitExceeded);
 }
 

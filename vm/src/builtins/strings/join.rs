@@ -1,9 +1,9 @@
 //! `str` and `join`.
 
-use crate::builtins::support::{cursor, pulse};
+use crate::builtins::support::{TextBuilder, cursor, pulse};
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow, Input, NativeFrame};
-use crate::print::{grow_string, write_plain};
+use crate::print::write_plain;
 use crate::value::{Cursor, Str, Value};
 
 /// `(str & xs)`
@@ -23,7 +23,7 @@ struct Join {
     separator: Option<Str>,
     items: Cursor,
     started: bool,
-    out: String,
+    out: TextBuilder,
 }
 
 /// `(join c)`, `(join sep c)`
@@ -36,7 +36,7 @@ pub(crate) fn join(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     let Some(items) = cursor(ctx, &args[args.len() - 1])? else {
         return Err(Error::argument_types("join", args));
     };
-    let mut join = Join { separator, items, started: false, out: String::new() };
+    let mut join = Join { separator, items, started: false, out: TextBuilder::new() };
     Ok(match join.run(ctx)? {
         Some(text) => Flow::Return(text),
         None => Flow::Push(Box::new(join)),
@@ -49,16 +49,15 @@ impl Join {
         while let Some(item) = self.items.advance() {
             ctx.charge(1)?;
             if let Some(separator) = self.separator.as_ref().filter(|_| self.started) {
-                grow_string(&mut self.out, separator.as_str().len())?;
-                self.out.push_str(separator.as_str());
+                self.out.push_str(separator.as_str())?;
             }
             self.started = true;
-            write_plain(&item, &mut self.out)?;
+            self.out.push_plain(&item)?;
             if pulse(ctx)? {
                 return Ok(None);
             }
         }
-        Ok(Some(Value::Str(Str::from_string(std::mem::take(&mut self.out)))))
+        Ok(Some(self.out.take()))
     }
 }
 

@@ -13,6 +13,7 @@
 //! | [`reduced`] | the wrapper with which a reducing function stops early |
 //! | `testing` | calling a builtin in a machine of its own, for tests |
 //! | [`then`] | one call of a function, and what becomes of its result |
+//! | [`text`] | a text that grows within the memory limit |
 //! | [`errors`] | the message templates of functions.md 0.5 that several families use |
 
 pub mod builder;
@@ -27,6 +28,7 @@ pub mod sequence;
 pub mod table;
 #[cfg(test)]
 pub mod testing;
+pub mod text;
 pub mod then;
 
 pub use crate::meter::Held;
@@ -35,6 +37,7 @@ pub use callee::{call, read_path};
 pub use each::{Each, Feed, Sink, each};
 pub use sequence::{cursor, elements};
 pub use table::Table;
+pub use text::TextBuilder;
 pub use then::call_then;
 
 use crate::error::Result;

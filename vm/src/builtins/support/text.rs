@@ -1,0 +1,106 @@
+//! A text under construction in a frame.
+
+use crate::error::Result;
+use crate::meter;
+use crate::print;
+use crate::value::{Str, Value};
+
+/// Collects text. Room is [reserved](meter::reserve) before it is taken and charged while the builder lives, so that
+/// a frame that waits with a half-built text is accounted for.
+#[derive(Default)]
+pub struct TextBuilder {
+    text: String,
+    charged: usize,
+}
+
+impl TextBuilder {
+    /// An empty builder.
+    pub fn new() -> TextBuilder {
+        TextBuilder::default()
+    }
+
+    /// Appends a text; charges a step for 16 bytes.
+    pub fn push_str(&mut self, piece: &str) -> Result<()> {
+        meter::charge_steps(piece.len() as u64 / 16)?;
+        let wanted = self.text.len() + piece.len();
+        if wanted > self.text.capacity() {
+            let room = wanted.max(2 * self.text.capacity()).max(64);
+            meter::reserve(room - self.charged.min(room))?;
+            self.text.reserve_exact(room - self.text.len());
+        }
+        self.text.push_str(piece);
+        self.settle();
+        Ok(())
+    }
+
+    /// Appends the plain form of a value, as `str` gives it.
+    pub fn push_plain(&mut self, value: &Value) -> Result<()> {
+        match value {
+            Value::Str(text) => self.push_str(text.as_str()),
+            value => {
+                print::write_plain(value, &mut self.text)?;
+                self.settle();
+                Ok(())
+            }
+        }
+    }
+
+    /// Charges what the text has grown by.
+    fn settle(&mut self) {
+        let capacity = self.text.capacity();
+        if capacity > self.charged {
+            meter::charge_memory(capacity - self.charged);
+            self.charged = capacity;
+        }
+    }
+
+    /// Whether nothing has been appended.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Takes the text out as a value and leaves the builder empty.
+    pub fn take(&mut self) -> Value {
+        meter::credit_memory(std::mem::take(&mut self.charged));
+        Value::Str(Str::from_string(std::mem::take(&mut self.text)))
+    }
+}
+
+impl Drop for TextBuilder {
+    fn drop(&mut self) {
+        meter::credit_memory(self.charged);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::meter::Account;
+
+    #[test]
+    fn text_is_charged_while_it_grows_and_given_back() {
+        let mut account = Account::new(100_000);
+        {
+            let _installed = account.install();
+            let mut builder = TextBuilder::new();
+            for n in 0..1000 {
+                builder.push_plain(&Value::Int(n)).unwrap();
+                builder.push_str(", ").unwrap();
+            }
+            assert!(!builder.is_empty());
+            assert!(matches!(builder.take(), Value::Str(text) if text.as_str().starts_with("0, 1, 2, ")));
+            builder.push_str("left behind").unwrap();
+        }
+        assert_eq!(account.live, 0);
+        assert!(account.peak >= 4_890);
+    }
+
+    #[test]
+    fn growth_stops_at_the_memory_limit() {
+        let mut account = Account::new(10_000);
+        let _installed = account.install();
+        let mut builder = TextBuilder::new();
+        assert!((0..10_000).any(|_| builder.push_str("0123456789").is_err()));
+        assert!(builder.take().kind_label() == "string");
+    }
+}

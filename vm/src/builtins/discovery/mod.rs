@@ -26,8 +26,8 @@ pub static BUILTINS: &[Builtin] = &[
         doc: "Search functions, special forms and tools by words",
         section: "disc",
         examples: &[Example {
-            program: "(first (apropos \"group-by\"))",
-            value: "\"local: group-by - Group elements by the result of a function\"",
+            program: "(starts-with? (first (apropos \"group-by\")) \"local: group-by - \")",
+            value: "true",
         }],
         native: Native::Frame(functions::apropos),
     },
@@ -39,10 +39,7 @@ pub static BUILTINS: &[Builtin] = &[
         signatures: &["(dir ref)", "(dir ref {:limit 50 :offset 0})"],
         doc: "Members of a namespace, class or upstream server",
         section: "disc",
-        examples: &[Example {
-            program: "(dir 'json {:limit 1})",
-            value: "[\"json/generate-string - Write JSON, nil where a value has no JSON form\"]",
-        }],
+        examples: &[Example { program: "(count (dir 'json {:limit 2}))", value: "2" }],
         native: Native::Frame(functions::dir),
     },
     Builtin {

@@ -1,0 +1,234 @@
+//! Calls of tools and discovery, from the program's text to what the host is asked and back.
+
+mod support;
+
+use ptc_compiler::{CompileOptions, compile};
+use ptc_vm::machine::{BadArguments, HostRequest, Payload, Reply, Setup, UpstreamCall};
+use ptc_vm::{Machine, Step, print};
+use std::rc::Rc;
+
+fn setup(tools: &[&str], upstreams: bool) -> Setup {
+    Setup { tools: tools.iter().map(|name| Rc::from(*name)).collect(), upstreams, ..Setup::default() }
+}
+
+/// Runs a program, answering each request of its host.
+fn run(source: &str, setup: Setup, mut host: impl FnMut(HostRequest) -> Reply) -> String {
+    let program = compile(source, &CompileOptions::default()).expect("a program");
+    let mut machine = Machine::new(Rc::new(program), setup);
+    loop {
+        match machine.resume(100_000) {
+            Step::Done => break,
+            Step::Slice => {}
+            Step::Wait => {
+                let calls = machine.take_calls();
+                assert!(!calls.is_empty(), "waits for nothing");
+                for call in calls {
+                    machine.complete(call.id, host(call.request));
+                }
+            }
+        }
+    }
+    match machine.finish(true).result {
+        Ok(value) => print::readable(&value).expect("printable"),
+        Err(error) => format!("!{} {}", error.reason(), error.message()),
+    }
+}
+
+fn never(request: HostRequest) -> Reply {
+    panic!("the host was asked: {request:?}")
+}
+
+fn value(json: &str) -> Reply {
+    Reply::Value(Payload::Json(json.as_bytes().to_vec().into()))
+}
+
+/// What the host is asked by the only upstream call of a program.
+fn upstream(source: &str) -> UpstreamCall {
+    let mut seen = None;
+    run(source, setup(&[], true), |request| match request {
+        HostRequest::Upstream(call) => {
+            seen = Some(call);
+            value("null")
+        }
+        other => panic!("not an upstream call: {other:?}"),
+    });
+    seen.expect("one call")
+}
+
+#[test]
+fn host_tools_get_named_arguments_with_underscores() {
+    for (source, want) in [
+        ("(tool/echo)", "{}"),
+        (
+            "(tool/echo {:first-name \"Al\" :n [:x-y {:a-b 1}]})",
+            r#"{"first_name":"Al","n":["x-y",{"a_b":1}]}"#,
+        ),
+        ("(tool/echo :q \"a\" :limit 5)", r#"{"limit":5,"q":"a"}"#),
+        ("(apply tool/echo [{:q 1}])", r#"{"q":1}"#),
+    ] {
+        let mut asked = Vec::new();
+        let got = run(source, setup(&["echo"], false), |request| match request {
+            HostRequest::Tool { name, arguments } => {
+                asked.push((name, String::from_utf8(arguments).expect("JSON")));
+                value("{\"done\": true}")
+            }
+            other => panic!("not a host tool: {other:?}"),
+        });
+        assert_eq!(asked, [("echo".to_owned(), want.to_owned())], "{source}");
+        assert_eq!(got, "{\"done\" true}");
+    }
+}
+
+#[test]
+fn arguments_without_names_are_refused_with_a_hint() {
+    let text = |name: &str| {
+        format!(
+            "!invalid_tool_args invalid_tool_args: Tool calls require named arguments. Use (tool/{name} {{:key value}}), \
+             not positional args."
+        )
+    };
+    for (source, hint) in [
+        ("(tool/echo 5)", " Got 5 — wrap in {:key value}"),
+        ("(tool/echo \"x\")", " Got string \"x\" — try (tool/echo {:url \"...\"})"),
+        ("(tool/echo nil)", " Got nil — wrap in {:key value}"),
+        ("(tool/echo 1 2)", ""),
+        ("(tool/echo :a)", " Got :a — wrap in {:key value}"),
+    ] {
+        assert_eq!(
+            run(source, setup(&["echo"], false), never),
+            format!("{}{hint}", text("echo")),
+            "{source}"
+        );
+    }
+    assert_eq!(
+        run("(tool/call 5)", setup(&[], true), never),
+        format!("{} Got 5 — wrap in {{:key value}}", text("call"))
+    );
+    assert_eq!(
+        run("(tool/echo {:f inc})", setup(&["echo"], false), never),
+        "!invalid_tool_args invalid_tool_args: tool/echo: non-JSON-encodable value at f"
+    );
+}
+
+#[test]
+fn tools_that_nobody_registered_are_unknown() {
+    assert_eq!(
+        run("(tool/nope)", setup(&[], false), never),
+        "!unknown_tool Unknown tool: nope. No tools available."
+    );
+    assert_eq!(
+        run("(tool/call {})", setup(&[], false), never),
+        "!unknown_tool Unknown tool: call. No tools available."
+    );
+    assert_eq!(run("(if false (tool/nope) 1)", setup(&[], false), never), "1");
+}
+
+#[test]
+fn upstream_calls_come_in_three_spellings() {
+    for source in [
+        "(tool/call {:server \"fs\" :tool \"read\" :args {:max-size 1}})",
+        "(tool/call {\"server\" \"fs\" \"tool\" \"read\" \"args\" {:max-size 1}})",
+        "(tool/call :server \"fs\" :tool \"read\" :args {:max-size 1})",
+        "(tool/call 'fs/read {:max-size 1})",
+        "(first (map tool/call [{:server \"fs\" :tool \"read\" :args {:max-size 1}}]))",
+    ] {
+        let call = upstream(source);
+        assert_eq!((call.server.as_deref(), call.tool.as_deref()), (Ok("fs"), Ok("read")), "{source}");
+        let arguments = call.arguments.expect("arguments");
+        assert_eq!(arguments.json, br#"{"max-size":1}"#);
+        assert_eq!(arguments.hyphenated, [2..10]);
+    }
+    for source in ["(tool/call 'fs/read)", "(tool/call {:server \"fs\" :tool \"read\" :args nil})"] {
+        assert_eq!(upstream(source).arguments.expect("none").json, b"{}", "{source}");
+    }
+}
+
+#[test]
+fn what_the_host_must_judge_is_handed_on() {
+    let call = upstream("(tool/call {:server nil :args 5})");
+    assert_eq!((call.server, call.tool), (Err("nil".to_owned()), Err("nil".to_owned())));
+    assert!(matches!(call.arguments, Err(BadArguments::NotAMap(shown)) if shown == "5"));
+    assert_eq!(upstream("(tool/call {:server \"\" :tool :t})").server, Err("\"\"".to_owned()));
+    let call = upstream("(tool/call 'fs/read {:rows [{:f inc}]})");
+    assert!(matches!(call.arguments, Err(BadArguments::NotEncodable(why)) if why == "value at rows[0].f"));
+}
+
+#[test]
+fn faults_that_the_machine_sees_itself() {
+    for (source, want) in [
+        ("(tool/call {:serve \"fs\"})", "!runtime_error runtime_error: tool/call got unknown key \"serve\""),
+        ("(tool/call {5 1})", "!runtime_error runtime_error: tool/call got unknown key 5"),
+        (
+            "(tool/call {:server \"a\" \"server\" \"b\"})",
+            "!runtime_error runtime_error: tool/call got duplicate key :server",
+        ),
+        ("(pmap tool/call [{:serve 1}])", "!pmap_error pmap_error: tool/call got unknown key \"serve\""),
+        (
+            "(tool/call 'fs {})",
+            "!invalid_tool_args invalid_tool_args: tool/call symbol form requires a qualified symbol like 'server/tool",
+        ),
+    ] {
+        assert_eq!(run(source, setup(&[], true), never), want, "{source}");
+    }
+}
+
+#[test]
+fn discovery_asks_upstreams_for_what_is_not_known_here() {
+    let ask = |source: &str, want_form: &str, want: &str, shown: &[&str], reply: &str| {
+        run(source, setup(&[], true), |request| match request {
+            HostRequest::Discovery { form, arguments, shown: text } => {
+                assert_eq!(
+                    (form, String::from_utf8_lossy(&arguments).as_ref()),
+                    (want_form, want),
+                    "{source}"
+                );
+                assert_eq!(text, shown, "{source}");
+                value(reply)
+            }
+            other => panic!("not discovery: {other:?}"),
+        })
+    };
+    assert_eq!(ask("(doc 'fs/read)", "doc", r#"["fs/read"]"#, &["'fs/read"], r#""fs/read""#), "\"fs/read\"");
+    assert_eq!(
+        ask("(dir github {:limit 2})", "dir", r#"["github",{"limit":2}]"#, &["'github", "{:limit 2}"], "[]"),
+        "[]"
+    );
+    assert_eq!(ask("(meta \"fs/read\")", "meta", r#"["fs/read"]"#, &["\"fs/read\""], "null"), "nil");
+    assert_eq!(ask("(tool/servers)", "tool/servers", "[]", &[], "[]"), "[]");
+    // Local names are never asked for.
+    assert!(run("(doc 'map)", setup(&[], true), never).starts_with("\"map\\nDescription: "));
+}
+
+#[test]
+fn a_search_puts_upstream_matches_before_local_ones() {
+    let search = |source: &str, reply: &str| {
+        run(source, setup(&[], true), |request| match request {
+            HostRequest::Discovery { form: "apropos", .. } => value(reply),
+            other => panic!("not a search: {other:?}"),
+        })
+    };
+    assert_eq!(
+        search("(apropos \"group-by\" {:limit 2})", r#"["fs/group - Groups"]"#).split(" - ").next(),
+        Some("[\"fs/group")
+    );
+    assert_eq!(search("(count (apropos \"group\" {:limit 2}))", r#"["a","b"]"#), "2");
+    assert_eq!(search("(apropos \"group\" {:limit 2})", r#"["a","b"]"#), "[\"a\" \"b\"]");
+    // A spent budget: the local matches alone.
+    assert!(search("(first (apropos \"group-by\"))", "null").starts_with("\"local: group-by - "));
+}
+
+#[test]
+fn programs_describe_themselves() {
+    let program = "(defn twice \"Doubles\" ([x] (* 2 x)) ([x & more] x)) ";
+    for (source, want) in [
+        (
+            "(doc twice)",
+            r#""twice\nDescription: Doubles\nKind: user-function\nNamespace: user\nSignatures: (twice x), (twice x & more)""#,
+        ),
+        ("(dir 'user)", r#"["twice - Doubles"]"#),
+        ("(keys (ns-publics 'user))", r#"["twice"]"#),
+        ("(source twice)", "nil"),
+    ] {
+        assert_eq!(run(&format!("{program}{source}"), setup(&[], false), never), want, "{source}");
+    }
+}

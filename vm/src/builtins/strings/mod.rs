@@ -10,6 +10,7 @@ mod simple;
 mod split;
 
 pub(crate) use join::join;
+pub(crate) use names::is_keyword_name;
 pub(crate) use replace::literal as replace_literal;
 pub(crate) use search::{index_of, last_index_of};
 pub(crate) use simple::{to_lower, to_upper, trim};

@@ -37,7 +37,7 @@ pub(super) fn namespace(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value>
 }
 
 /// Whether `(keyword name)` accepts this name (language.md 2.4).
-pub(super) fn is_keyword_name(name: &str) -> bool {
+pub(crate) fn is_keyword_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'?' | b'!' | b'-'))
 }

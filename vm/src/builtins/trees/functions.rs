@@ -1,6 +1,7 @@
 //! The functions over [`walk`](super::walk).
 
 use super::walk::{Action, When, check_functions, once, walk};
+use crate::builtins::strings::is_keyword_name;
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
 use crate::value::{Map, Value};
@@ -60,12 +61,6 @@ fn rename_all(form: Value, rename: fn(&Value) -> Option<Value>) -> Flow {
         Ok(Value::Map(map.iter().map(renamed).collect()))
     };
     walk(Action::Native(Box::new(act)), When::After, form)
-}
-
-/// Whether `(keyword name)` accepts this name (language.md 2.4).
-fn is_keyword_name(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name.bytes().all(|c| c.is_ascii_alphanumeric() || b"_?!-".contains(&c))
 }
 
 /// `(keywordize-keys form)`

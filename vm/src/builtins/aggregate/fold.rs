@@ -121,10 +121,10 @@ impl Reductions {
 
 impl NativeFrame for Reductions {
     fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
-        if let Input::Value(result) = input {
-            if self.accept(result)? {
-                return Ok(Flow::Return(self.out.take()));
-            }
+        if let Input::Value(result) = input
+            && self.accept(result)?
+        {
+            return Ok(Flow::Return(self.out.take()));
         }
         loop {
             let Some(item) = self.items.advance() else { return Ok(Flow::Return(self.out.take())) };

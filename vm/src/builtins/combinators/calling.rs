@@ -141,10 +141,10 @@ impl Call {
 
 impl NativeFrame for Call {
     fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
-        if let Input::Value(result) = input {
-            if let Some(value) = self.accept(result)? {
-                return Ok(Flow::Return(value));
-            }
+        if let Input::Value(result) = input
+            && let Some(value) = self.accept(result)?
+        {
+            return Ok(Flow::Return(value));
         }
         loop {
             let (index, args) = match self.next(ctx)? {

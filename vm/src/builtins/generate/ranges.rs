@@ -42,10 +42,10 @@ pub(super) fn range(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
             "type_error: range expects numeric bounds and step, got {shown}"
         )));
     }
-    if let (Value::Int(start), Value::Int(end), Value::Int(step)) = (&start, &end, &step) {
-        if *step != 0 {
-            return Ok(Value::Vector(integers(*start, *end, *step)));
-        }
+    if let (Value::Int(start), Value::Int(end), Value::Int(step)) = (&start, &end, &step)
+        && *step != 0
+    {
+        return Ok(Value::Vector(integers(*start, *end, *step)));
     }
     let before_end = match compare(&step, &Value::Int(0)) {
         Ordering::Greater => Ordering::Less,

@@ -47,7 +47,11 @@ impl Feed {
                 if cursors.iter().any(|cursor| cursor.remaining() == 0) {
                     return None;
                 }
-                cursors.iter_mut().map(Cursor::advance).collect()
+                let mut args = Args::new();
+                for cursor in cursors {
+                    args.push(cursor.advance()?);
+                }
+                Some(args)
             }
             Feed::Times(left) => {
                 *left = left.checked_sub(1)?;

@@ -18,10 +18,8 @@ pub fn cursor(ctx: &mut Ctx<'_>, value: &Value) -> Result<Option<Cursor>> {
         ctx.charge(text.as_str().len())?;
         ctx.reserve(text.len().saturating_mul(size_of::<Value>() + SHORT_STRING))?;
     }
-    if let Value::Combinator(_) = value {
-        if endless::open(value).is_some() {
-            return Err(endless::error(value));
-        }
+    if endless::open(value).is_some() {
+        return Err(endless::error(value));
     }
     Ok(value.cursor())
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use hyper_rustls::MaybeHttpsStream;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls_pki_types::ServerName;
 use tokio::net::{TcpStream, lookup_host};
@@ -14,8 +15,7 @@ use tokio_rustls::TlsConnector;
 use url::Host;
 
 use super::HttpError;
-use super::exchange::{Connection, H1, H2};
-use super::stream::Stream;
+use super::exchange::{Connection, H1, H2, Stream};
 use super::target::Origin;
 use super::tls::Trust;
 
@@ -31,7 +31,7 @@ pub(super) async fn connect(origin: &Origin, trust: &Trust) -> Result<Connection
     let tcp = dial(addresses(origin).await?).await?;
     tcp.set_nodelay(true).map_err(|e| HttpError::of_io(&e))?;
     if !origin.tls {
-        return http1(Stream::Plain(tcp)).await;
+        return http1(MaybeHttpsStream::Http(TokioIo::new(tcp))).await;
     }
     let name = match &origin.host {
         Host::Domain(name) => {
@@ -41,17 +41,14 @@ pub(super) async fn connect(origin: &Origin, trust: &Trust) -> Result<Connection
         Host::Ipv6(address) => IpAddr::from(*address).into(),
     };
     let connector = TlsConnector::from(trust.config().await?);
-    let stream = connector.connect(name, tcp).await.map_err(|e| tls_error(&e))?;
+    let stream = connector.connect(name, TokioIo::new(TokioIo::new(tcp))).await.map_err(|e| tls_error(&e))?;
     let h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-    let stream = Stream::Tls(Box::new(stream));
+    let stream = MaybeHttpsStream::from(stream);
     if h2 { http2(stream).await } else { http1(stream).await }
 }
 
 async fn http1(stream: Stream) -> Result<Connection, HttpError> {
-    let handshake = hyper::client::conn::http1::Builder::new()
-        .max_buf_size(MAX_HEAD)
-        .handshake(TokioIo::new(stream))
-        .await;
+    let handshake = hyper::client::conn::http1::Builder::new().max_buf_size(MAX_HEAD).handshake(stream).await;
     let (sender, driver) = handshake.map_err(|e| HttpError::of_hyper(&e))?;
     Ok(Connection::H1(H1::new(sender, driver)))
 }
@@ -62,7 +59,7 @@ async fn http2(stream: Stream) -> Result<Connection, HttpError> {
         .keep_alive_interval(Duration::from_secs(30))
         .keep_alive_timeout(Duration::from_secs(15))
         .max_header_list_size(MAX_HEAD as u32)
-        .handshake(TokioIo::new(stream))
+        .handshake(stream)
         .await;
     let (sender, driver) = handshake.map_err(|e| HttpError::of_hyper(&e))?;
     // It ends when the last handle is dropped and the last stream is done.

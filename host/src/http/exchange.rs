@@ -14,11 +14,15 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper::{Request, Response};
+use hyper_rustls::MaybeHttpsStream;
 use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 use super::HttpError;
-use super::stream::Stream;
+
+/// One byte stream, encrypted or not.
+pub(super) type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
 
 type Outgoing = Full<Bytes>;
 
@@ -31,7 +35,7 @@ pub(super) enum Connection {
 /// A kept-alive HTTP/1.1 connection.
 pub(super) struct H1 {
     sender: http1::SendRequest<Outgoing>,
-    driver: Pin<Box<http1::Connection<TokioIo<Stream>, Outgoing>>>,
+    driver: Pin<Box<http1::Connection<Stream, Outgoing>>>,
     /// The driver has come to its end and must not be polled again.
     over: bool,
     /// The thread whose reactor watches its socket.
@@ -65,7 +69,7 @@ pub(super) enum Rest {
 impl H1 {
     pub(super) fn new(
         sender: http1::SendRequest<Outgoing>,
-        driver: http1::Connection<TokioIo<Stream>, Outgoing>,
+        driver: http1::Connection<Stream, Outgoing>,
     ) -> Self {
         Self {
             sender,

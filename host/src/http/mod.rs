@@ -16,7 +16,6 @@ mod error;
 mod exchange;
 mod get;
 mod pool;
-mod stream;
 mod target;
 mod tls;
 

@@ -187,12 +187,11 @@ fn member_of(space: &Space, builtin: &'static Builtin) -> Option<Entry<'static>>
 /// All that a search looks at: functions by their own names, special forms, definitions of the program.
 pub(super) fn everything(user: &Namespace) -> impl Iterator<Item = Entry<'_>> {
     let own = user.bindings().into_iter().map(|(name, binding)| of_definition(name, binding));
-    let library = library().map(|entry| -> Entry<'_> { entry });
-    library.chain(own)
+    library().chain(own)
 }
 
 /// The part of [`everything`] that is the same for all programs.
-pub(super) fn library() -> impl Iterator<Item = Entry<'static>> {
+pub(super) fn library<'n>() -> impl Iterator<Item = Entry<'n>> {
     let functions = registry().all().iter().map(|builtin| {
         let name = builtin.name;
         let short = name.strip_prefix("clojure.string/").unwrap_or(name);

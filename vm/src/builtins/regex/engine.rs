@@ -82,7 +82,7 @@ struct Kept {
     bytes: usize,
     next_id: u64,
     /// Scratch memory of automata, most recently used last.
-    scratch: Vec<((u64, Variant), Cache)>,
+    scratch: Vec<((u64, Variant), Box<Cache>)>,
 }
 
 thread_local! {
@@ -227,7 +227,7 @@ impl Engine {
             let at = kept.scratch.iter().rposition(|(known, _)| *known == key)?;
             Some(kept.scratch.remove(at).1)
         });
-        let mut cache = kept.unwrap_or_else(|| automaton.create_cache());
+        let mut cache = kept.unwrap_or_else(|| Box::new(automaton.create_cache()));
         let found = search(automaton, &mut cache);
         KEPT.with_borrow_mut(|kept| {
             if kept.scratch.len() >= KEPT_SCRATCH {

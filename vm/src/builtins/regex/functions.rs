@@ -76,7 +76,7 @@ fn group_text(name: &str, args: &[Value]) -> Result<Value> {
         _ => return Err(Error::argument_types(name, args)),
     };
     let Value::Str(text) = &args[1] else { return Ok(Value::Nil) };
-    let found = first_match(&regex, &text)?;
+    let found = first_match(&regex, text)?;
     let range = usize::try_from(group).ok().and_then(|group| *found?.get(group)?);
     Ok(range.map_or(Value::Nil, |(start, end)| Value::str(&text.as_str()[start..end])))
 }

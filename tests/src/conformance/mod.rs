@@ -10,6 +10,7 @@ mod read;
 pub use check::{Case, Rules, Verdict, check_case};
 pub use read::{Tagged, parse};
 
+use serde::Deserialize;
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -27,6 +28,11 @@ pub fn json_lines(name: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     text.lines()
         .filter(|line| !line.trim().is_empty())
-        .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
+        .map(|line| {
+            // Some cases hold Clojure's value of deeply nested data.
+            let mut reader = serde_json::Deserializer::from_str(line);
+            reader.disable_recursion_limit();
+            Value::deserialize(&mut reader).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+        })
         .collect()
 }

@@ -1,6 +1,6 @@
 //! `pmap` and `pcalls`: branches that may wait for their calls at the same time (functions.md 29, language.md 3.12).
 
-use super::support::{check, errors, sequence};
+use super::support::{check, sequence};
 use super::{Arities, Builtin, Example, Native};
 use crate::error::{Error, Reason, Result};
 use crate::machine::{Args, Ctx, Flow, ForkKind};

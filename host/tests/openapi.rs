@@ -4,15 +4,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ptc_host::aggregator::{Aggregator, AggregatorLimits, SnapshotMode, StartError};
+use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode, StartError};
 use ptc_host::catalog::{tool_doc, tool_meta};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
-use ptc_host::credentials::Redactor;
 use ptc_host::upstream::{Call, CallFault, CallLimits, CallReply, FaultReason, Payload};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 const SECRET: &str = "sekrit-sekrit";
@@ -106,7 +104,7 @@ async fn start(port: u16, keys: Value, mode: SnapshotMode) -> Result<Arc<Aggrega
     let env = ProcessEnv::from_iter([("API_KEY", SECRET)]);
     let options = LoadOptions { env: &env, base_dir: None, own_exe: None };
     let config = UpstreamsConfig::from_value(&file, &options).expect("a good file");
-    Aggregator::start(config, mode, AggregatorLimits::default(), Redactor::new(), Handle::current()).await
+    Aggregator::start(config, AggregatorOptions::new(mode)).await
 }
 
 async fn call(aggregator: &Aggregator, arguments: &str, max_bytes: usize) -> Result<CallReply, CallFault> {

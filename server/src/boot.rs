@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use ptc_host::aggregator::{Aggregator, AggregatorLimits, SnapshotMode};
+use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode};
 use ptc_host::catalog::{InlineLimits, describe};
 use ptc_host::config::{LoadOptions, UpstreamsConfig};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, HostCalls, Limits};
-use tokio::runtime::Handle;
+use ptc_host::http::Client;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::warn;
 
-use crate::options::settings::Http;
+use crate::options::settings::{Http, Profile};
 use crate::options::{BootError, Settings};
 use crate::protocol::Service;
 use crate::tools::lisp_eval::{ArgumentCaps, EvalOptions, LispEval};
@@ -99,10 +99,20 @@ async fn start_upstreams(
         max_discoveries: bounded(settings.aggregator.max_catalog_ops),
         max_discovery_bytes: settings.aggregator.max_catalog_result_bytes,
     };
-    Aggregator::start(config, SnapshotMode::Frozen, limits, redactor.clone(), Handle::current())
-        .await
-        .map(Some)
-        .map_err(|error| BootError::new(error.to_string()))
+    let http = match &settings.aggregator.ca_file {
+        None => Client::new(),
+        Some(path) => {
+            Client::with_ca_file(path).map_err(|error| BootError::new(format!("--ca-file: {error}")))?
+        }
+    };
+    let options = AggregatorOptions {
+        limits,
+        redactor: redactor.clone(),
+        http,
+        overviews: settings.profile == Profile::Debug,
+        ..AggregatorOptions::new(SnapshotMode::Frozen)
+    };
+    Aggregator::start(config, options).await.map(Some).map_err(|error| BootError::new(error.to_string()))
 }
 
 /// The service under these settings.

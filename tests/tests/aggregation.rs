@@ -1,13 +1,11 @@
 //! Programs that call a real child process: many calls at once, faults as data, waiting at little cost.
 
-use ptc_host::aggregator::{Aggregator, AggregatorLimits, SnapshotMode};
+use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
-use ptc_host::credentials::Redactor;
 use ptc_host::engine::{CallStatus, Engine, EngineOptions, EvalOutcome, EvalRequest, HostCalls, Limits};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::runtime::Handle;
 
 struct World {
     engine: Engine,
@@ -21,8 +19,8 @@ impl World {
         let env = ProcessEnv::current();
         let options = LoadOptions { env: &env, base_dir: None, own_exe: None };
         let config = UpstreamsConfig::from_value(&config, &options).expect("a right file");
-        let redactor = Redactor::new();
-        let aggregator = Aggregator::start(config, SnapshotMode::Frozen, limits, redactor, Handle::current());
+        let options = AggregatorOptions { limits, ..AggregatorOptions::new(SnapshotMode::Frozen) };
+        let aggregator = Aggregator::start(config, options);
         World {
             engine: Engine::start(EngineOptions { threads: 2 }).expect("threads"),
             aggregator: aggregator.await.expect("the fake starts"),

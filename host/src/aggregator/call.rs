@@ -3,7 +3,8 @@
 use super::overview::overview;
 use super::{Aggregator, raise};
 use crate::catalog::check_call;
-use crate::engine::{CallRecord, CallStatus, RunContext};
+use crate::config::UpstreamConfig;
+use crate::engine::{CallAuth, CallRecord, CallStatus, RunContext};
 use crate::upstream::{Call, CallFault, CallLimits, CallReply, FaultReason, Payload as Received};
 use bytes::Bytes;
 use ptc_vm::machine::{Payload, Reply, UpstreamCall};
@@ -63,15 +64,25 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
                 error: None,
                 result_bytes: Some(reply.result_bytes),
                 oversize: false,
-                auth: None,
+                auth: auth(&member.config),
                 http_status: None,
-                overview: overview(&reply.payload, &aggregator.redactor),
+                overview: if aggregator.overviews {
+                    overview(&reply.payload, &aggregator.redactor)
+                } else {
+                    None
+                },
             });
             let raw = member.config.raw_envelope.for_tool(&tool).then(|| reply.envelope.clone());
             Reply::Success { payload: payload(reply), raw }
         }
         Err(fault) => refuse(fault, Some(began)),
     }
+}
+
+/// Which credential a call to this upstream carries, by name.
+fn auth(config: &UpstreamConfig) -> Option<CallAuth> {
+    let emitter = config.transport.auth()?.emitters.first()?;
+    Some(CallAuth { scheme: emitter.scheme.as_str().to_owned(), binding: emitter.binding.clone() })
 }
 
 fn millis(began: Instant) -> u64 {
@@ -107,9 +118,10 @@ fn refuse(
         duration_ms: began.map_or(0, millis),
         reason: Some(fault.reason.as_str().to_owned()),
         error: Some(message.clone()),
-        result_bytes: (fault.received_bytes > 0).then_some(fault.received_bytes),
+        // There was no result, but for an answer that was refused for its size.
+        result_bytes: oversize.then_some(fault.received_bytes),
         oversize,
-        auth: None,
+        auth: aggregator.members.get(server).and_then(|member| auth(&member.config)),
         http_status: fault.http_status,
         overview: None,
     });

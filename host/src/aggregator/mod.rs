@@ -9,7 +9,7 @@ mod discovery;
 mod overview;
 mod runtime;
 
-pub use runtime::{Aggregator, AggregatorLimits, SnapshotMode, StartError};
+pub use runtime::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode, StartError};
 
 use crate::engine::{HostCalls, RunContext};
 use futures_util::future::LocalBoxFuture;

@@ -87,23 +87,55 @@ pub struct Aggregator {
     mode: SnapshotMode,
     pub(super) redactor: Redactor,
     pub(super) limits: AggregatorLimits,
+    pub(super) overviews: bool,
+}
+
+/// How an aggregator works.
+#[derive(Clone, Debug)]
+pub struct AggregatorOptions {
+    /// When upstreams are started and listed.
+    pub mode: SnapshotMode,
+    /// What one program may ask.
+    pub limits: AggregatorLimits,
+    /// Learns the configuration's secrets, and scrubs what leaves through the catalog and the records.
+    pub redactor: Redactor,
+    /// Connections of the HTTP transports; knows which certificates to trust.
+    pub http: Client,
+    /// Whether call records carry an overview of the value, which takes a second look at each answer.
+    pub overviews: bool,
+    /// Runs the tasks of the transports.
+    pub owner: Handle,
+}
+
+impl AggregatorOptions {
+    /// The defaults of upstreams.md on the current runtime, with system certificates and without overviews.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn new(mode: SnapshotMode) -> AggregatorOptions {
+        AggregatorOptions {
+            mode,
+            limits: AggregatorLimits::default(),
+            redactor: Redactor::new(),
+            http: Client::new(),
+            overviews: false,
+            owner: Handle::current(),
+        }
+    }
 }
 
 impl Aggregator {
-    /// Starts what the configuration names. `owner` runs the tasks of the transports.
+    /// Starts what the configuration names.
     ///
     /// # Errors
     /// In frozen mode the first required upstream, in order of names, that cannot be started or listed.
     pub async fn start(
         config: UpstreamsConfig,
-        mode: SnapshotMode,
-        limits: AggregatorLimits,
-        redactor: Redactor,
-        owner: Handle,
+        options: AggregatorOptions,
     ) -> Result<Arc<Aggregator>, StartError> {
+        let AggregatorOptions { mode, limits, redactor, http, overviews, owner } = options;
         config.register_secrets(&redactor);
         let credentials = Arc::new(config.credentials);
-        let http = Client::new();
         let mut members = BTreeMap::new();
         let mut entries = Vec::new();
         for upstream in &config.upstreams {
@@ -121,6 +153,7 @@ impl Aggregator {
             mode,
             redactor,
             limits,
+            overviews,
         };
         let mut unloaded = Vec::new();
         // OpenAPI documents are loaded at the start in both modes: their operations are compiled before anything

@@ -1,10 +1,8 @@
 //! Opening the configured upstreams for a sub-command.
 
-use ptc_host::aggregator::{Aggregator, AggregatorLimits, SnapshotMode};
+use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{ConfigLocation, LoadOptions, ProcessEnv, UpstreamsConfig};
-use ptc_host::credentials::Redactor;
 use std::sync::Arc;
-use tokio::runtime::Handle;
 
 /// Reads the file at `location` and makes upstreams of it. `None` when nobody named a file and the default one is
 /// absent. Transports run on the current runtime.
@@ -26,7 +24,7 @@ pub async fn open(
     for warning in &config.warnings {
         eprintln!("ptc: {}", warning.message);
     }
-    Aggregator::start(config, mode, limits, Redactor::new(), Handle::current())
+    Aggregator::start(config, AggregatorOptions { limits, ..AggregatorOptions::new(mode) })
         .await
         .map(Some)
         .map_err(|error| error.to_string())

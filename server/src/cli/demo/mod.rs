@@ -19,16 +19,14 @@ use crate::transport::stdio::{StdioOptions, run_stdio};
 use clap::Args;
 use client::Client;
 use programs::{EXAMPLES, Example};
-use ptc_host::aggregator::{Aggregator, AggregatorLimits, SnapshotMode};
+use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode};
 use ptc_host::catalog::{CatalogMode, InlineLimits, describe};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
-use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, HostCalls, Limits};
 use serde_json::{Value, json};
 use show::Screen;
 use std::process::ExitCode;
 use std::sync::Arc;
-use tokio::runtime::Handle;
 pub use upstream::{DemoServer, serve};
 
 /// Room for a line of the demo's conversation.
@@ -90,15 +88,9 @@ async fn start_upstreams() -> Result<Arc<Aggregator>, String> {
     // The check that no upstream is this program itself is left out, since here it is on purpose.
     let options = LoadOptions { env: &ProcessEnv::current(), base_dir: None, own_exe: None };
     let config = UpstreamsConfig::from_value(&config, &options).map_err(|error| error.to_string())?;
-    Aggregator::start(
-        config,
-        SnapshotMode::Frozen,
-        AggregatorLimits::default(),
-        Redactor::new(),
-        Handle::current(),
-    )
-    .await
-    .map_err(|error| error.to_string())
+    Aggregator::start(config, AggregatorOptions::new(SnapshotMode::Frozen))
+        .await
+        .map_err(|error| error.to_string())
 }
 
 /// A server with `lisp_eval` over these upstreams, in the profile that shows the accounting.

@@ -56,7 +56,7 @@ fn every_form_may_be_nested_as_deep_as_the_text_may_be() {
         ("(task 1 ", "1", ")"),
         ("(fn [[", "x", "]] 1)"),
     ] {
-        let times = 64 / open.matches(['(', '[', '{']).count().max(1).min(2);
+        let times = 64 / open.matches(['(', '[', '{']).count().clamp(1, 2);
         on_small_stack(move || {
             for times in [times / 2, times - 2, times, 65] {
                 let source = nested(open, middle, close, times);

@@ -167,15 +167,12 @@ impl Account {
 
     /// Makes this the account of the thread until the guard is dropped, which writes the account back.
     pub fn install(&mut self) -> Installed<'_> {
-        let outer = METER.with(|m| {
-            let outer = Saved {
-                live: m.live.replace(self.live),
-                peak: m.peak.replace(self.peak),
-                limit: m.memory_limit.replace(self.limit),
-                work: m.work.replace(0),
-                work_limit: m.work_limit.replace(u64::MAX),
-            };
-            outer
+        let outer = METER.with(|m| Saved {
+            live: m.live.replace(self.live),
+            peak: m.peak.replace(self.peak),
+            limit: m.memory_limit.replace(self.limit),
+            work: m.work.replace(0),
+            work_limit: m.work_limit.replace(u64::MAX),
         });
         Installed { account: self, outer }
     }

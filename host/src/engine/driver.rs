@@ -32,16 +32,10 @@ pub enum EngineError {
 }
 
 /// How an engine is built.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct EngineOptions {
     /// Driver threads; 0 for one a core.
     pub threads: usize,
-}
-
-impl Default for EngineOptions {
-    fn default() -> EngineOptions {
-        EngineOptions { threads: 0 }
-    }
 }
 
 /// A handle to the driver threads. They end when the last handle is dropped and their evals are done.
@@ -58,9 +52,12 @@ struct Shared {
     id: usize,
 }
 
+/// Work for a driver's own thread.
+type DriverWork = Box<dyn FnOnce(&Rc<Driver>) + Send>;
+
 enum Command {
     Eval(Box<EvalRequest>, oneshot::Sender<EvalOutcome>),
-    Run(Box<dyn FnOnce(&Rc<Driver>) + Send>),
+    Run(DriverWork),
 }
 
 /// What lives on one driver thread.

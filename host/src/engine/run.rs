@@ -17,6 +17,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::time::Instant;
 
 /// How far an eval got at once.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "handed on at once; the common case should not cost an allocation"
+)]
 pub(super) enum Begun {
     /// It is done.
     Done(EvalOutcome),

@@ -481,11 +481,11 @@ impl Machine {
                         let builtin = registry().get(id);
                         let argc = usize::from(argc);
                         let at = stack.len() - argc;
-                        if CHECKED {
-                            if let Some(callee) = self.shadow_of(fiber.overlay.as_deref(), builtin.name) {
-                                let args = stack.drain(at..).collect();
-                                call_slowly!(callee, args);
-                            }
+                        if CHECKED
+                            && let Some(callee) = self.shadow_of(fiber.overlay.as_deref(), builtin.name)
+                        {
+                            let args = stack.drain(at..).collect();
+                            call_slowly!(callee, args);
                         }
                         tri!(builtin.check_arity(argc));
                         match builtin.native {
@@ -537,10 +537,8 @@ impl Machine {
                     }
                     Op::AddInt(n) => {
                         let value = pop!();
-                        if CHECKED {
-                            if let Some(callee) = self.shadow_of(fiber.overlay.as_deref(), "+") {
-                                call_slowly!(callee, Args::from_iter([value, Value::Int(i64::from(n))]));
-                            }
+                        if CHECKED && let Some(callee) = self.shadow_of(fiber.overlay.as_deref(), "+") {
+                            call_slowly!(callee, Args::from_iter([value, Value::Int(i64::from(n))]));
                         }
                         let sum = match &value {
                             Value::Int(a) => a.checked_add(i64::from(n)).map(Value::Int),

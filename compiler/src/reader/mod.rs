@@ -32,6 +32,13 @@ pub fn read(source: &str) -> Result<Forms<'_>> {
     }
 }
 
+/// Whether `source` stops in the middle of a form or a string, so that more text could make it readable: what a
+/// prompt asks before it takes another line. False for a text that can be read and for one that no continuation mends.
+pub fn is_unfinished(source: &str) -> bool {
+    let mut reader = Reader::new(source);
+    reader.run().is_err() && reader.unfinished
+}
+
 /// What is open: a collection, or a prefix that waits for its form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Opening {
@@ -77,6 +84,8 @@ struct Reader<'s> {
     frames: Vec<Frame>,
     /// Open collections and quotes; discards do not nest values.
     depth: usize,
+    /// Whether the text ended too early.
+    unfinished: bool,
 }
 
 impl<'s> Reader<'s> {
@@ -87,6 +96,7 @@ impl<'s> Reader<'s> {
             pending: Vec::with_capacity(16),
             frames: Vec::with_capacity(8),
             depth: 0,
+            unfinished: false,
         }
     }
 
@@ -94,10 +104,17 @@ impl<'s> Reader<'s> {
         let mut lexer = Token::lexer(self.source);
         while let Some(token) = lexer.next() {
             let span = span(&lexer);
-            let token = token.map_err(|error| self.lex_error(error, span))?;
+            let token = match token {
+                Ok(token) => token,
+                Err(error) => {
+                    self.unfinished = matches!(error, LexError::UnclosedString(_));
+                    return Err(self.lex_error(error, span));
+                }
+            };
             self.token(token, span)?;
         }
         if let Some(&frame) = self.frames.last() {
+            self.unfinished = true;
             return Err(self.unclosed(frame));
         }
         let items = self.forms.add(self.pending.drain(..));

@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use tokio::sync::mpsc::UnboundedSender;
 
 /// Number of an eval, unique in the process: joins log, trace, metrics and debug record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -92,6 +93,9 @@ pub struct EvalRequest {
     pub upstreams: Option<Arc<dyn HostCalls>>,
     /// Answers `(tool/NAME …)`.
     pub tools: Option<Arc<dyn AppTools>>,
+    /// Gets each print when the program makes it, besides the log in the outcome. What branches of `pmap` and
+    /// `pcalls` print comes when they are joined. Nothing is lost to the program if the receiver is gone.
+    pub print_sink: Option<UnboundedSender<String>>,
     /// Which eval this is.
     pub id: EvalId,
 }
@@ -109,6 +113,7 @@ impl EvalRequest {
             output_schema: None,
             upstreams: None,
             tools: None,
+            print_sink: None,
             id: EvalId::new(),
         }
     }

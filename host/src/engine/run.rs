@@ -37,6 +37,8 @@ pub(super) struct Run {
     started: Instant,
     session: Option<Lease>,
     calls: FuturesUnordered<LocalBoxFuture<'static, (CallId, Reply)>>,
+    /// How many prints went to the request's sink.
+    shown: usize,
 }
 
 /// A session's place, empty while its state is with the program.
@@ -134,14 +136,16 @@ pub(super) fn begin(driver: &Rc<Driver>, request: Box<EvalRequest>) -> Begun {
     let deadline = started + limits.timeout;
     let mut machine = Machine::new(program, setup);
     let step = machine.resume(SLICE_STEPS);
-    let run = Box::new(Run {
+    let mut run = Box::new(Run {
         machine: Some(machine),
         context: Rc::new(RunContext::new(deadline)),
         request,
         started,
         session,
         calls: FuturesUnordered::new(),
+        shown: 0,
     });
+    run.show_prints();
     match step {
         Step::Done => Begun::Done(run.finish()),
         Step::Wait | Step::Slice => Begun::Running(run),
@@ -182,7 +186,18 @@ impl Run {
                 machine.complete(id, reply);
             }
             step = machine.resume(SLICE_STEPS);
+            self.show_prints();
         }
+    }
+
+    /// Sends the prints since the last time to whoever wants them at once.
+    fn show_prints(&mut self) {
+        let (Some(sink), Some(machine)) = (&self.request.print_sink, &self.machine) else { return };
+        let printed = machine.printed();
+        for print in printed.iter().skip(self.shown) {
+            let _ = sink.send(print.as_str().to_owned());
+        }
+        self.shown = self.shown.max(printed.len());
     }
 
     fn time_out(mut self: Box<Self>) -> EvalOutcome {
@@ -196,6 +211,7 @@ impl Run {
     /// Renders the value, checks it, and commits to the session.
     fn finish(mut self: Box<Self>) -> EvalOutcome {
         self.calls.clear();
+        self.show_prints();
         let mut machine = self.machine.take().expect("a run finishes once");
         let answer = match machine.inspect(|value| Ok(render(value, &self.request))) {
             Some(rendered) => rendered.and_then(|answer| answer),

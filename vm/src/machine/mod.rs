@@ -295,6 +295,14 @@ impl Machine {
         Step::Done
     }
 
+    /// What the program has printed so far. Grows at its end only; what branches print is added when they are joined.
+    pub fn printed(&self) -> &[Str] {
+        match self.fibers.first() {
+            Some(Some(root)) if self.ended.is_none() => &root.prints,
+            _ => &self.prints,
+        }
+    }
+
     /// The calls made since the last time.
     pub fn take_calls(&mut self) -> SmallVec<[PendingCall; 4]> {
         std::mem::take(&mut self.outgoing)

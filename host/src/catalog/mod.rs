@@ -24,5 +24,5 @@ pub use describe::{CatalogMode, InlineLimits, describe, snapshot};
 pub use discovery::{DiscoveryFault, Needs, Query, WorldFault};
 pub use doc::{call_example, tool_doc, tool_meta};
 pub use entry::{Catalog, ServerEntry, ToolEntry};
-pub use search::{apropos, score, tokenize};
+pub use search::{apropos, find_tools, score, tokenize};
 pub use types::{argument_type, arguments_type, result_type};

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::text::{named, one_line, short_line};
-use super::{Catalog, ServerEntry};
+use super::{Catalog, ServerEntry, ToolEntry};
+use std::cmp::Ordering;
 
 /// Points for a match in a name, on top of those for its kind.
 const NAME_BOOST: u32 = 2;
@@ -103,10 +104,27 @@ pub fn apropos(catalog: &Catalog, query: &str, limit: usize, load: bool) -> Vec<
             matches.extend(server_match(server, &query));
         }
     }
-    matches.sort_by(|a, b| {
-        a.rank.cmp(&b.rank).then(b.score.cmp(&a.score)).then(a.server.cmp(b.server)).then(a.name.cmp(b.name))
-    });
+    matches.sort_by(ranking);
     matches.into_iter().take(limit).map(|found| found.line).collect()
+}
+
+/// The tools of loaded servers that match `query`, the best first: server and tool.
+pub fn find_tools<'c>(catalog: &'c Catalog, query: &str) -> Vec<(&'c ServerEntry, &'c ToolEntry)> {
+    let query = tokenize(query);
+    let mut matches = Vec::new();
+    for server in catalog.servers().filter(|server| server.loaded) {
+        tool_matches(server, &query, &mut matches);
+    }
+    matches.sort_by(ranking);
+    let entries = matches.into_iter().filter_map(|found| {
+        let server = catalog.server(found.server)?;
+        Some((server, server.tool(found.name)?))
+    });
+    entries.collect()
+}
+
+fn ranking(a: &Match<'_>, b: &Match<'_>) -> Ordering {
+    a.rank.cmp(&b.rank).then(b.score.cmp(&a.score)).then(a.server.cmp(b.server)).then(a.name.cmp(b.name))
 }
 
 fn tool_matches<'c>(server: &'c ServerEntry, query: &[String], matches: &mut Vec<Match<'c>>) {

@@ -8,6 +8,7 @@
 use super::limits::LimitArgs;
 use super::report;
 use clap::Args;
+use ptc_host::aggregator::SnapshotMode;
 use ptc_host::engine::{Engine, EngineOptions, EvalOutcome, EvalRequest, Render};
 use serde_json::value::RawValue;
 use std::io::{self, BufRead, IsTerminal, Read, Write};
@@ -80,7 +81,7 @@ pub fn run(args: EvalArgs) -> ExitCode {
             Ok(engine) => engine,
             Err(error) => return report::fault(&error.to_string()),
         };
-        let (template, upstreams) = match args.limits.request().await {
+        let (template, upstreams) = match args.limits.request(SnapshotMode::Live).await {
             Ok(opened) => opened,
             Err(error) => return report::fault(&error),
         };

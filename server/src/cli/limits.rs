@@ -27,6 +27,22 @@ pub struct LimitArgs {
     /// Steps of one program [default: 25000000 for each second of its time]
     #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u64).range(1..))]
     pub program_step_limit: Option<u64>,
+
+    /// Upstream calls of one program [default: 50]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_tool_calls: Option<u32>,
+
+    /// Discovery operations of one program [default: 25]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_catalog_ops: Option<u32>,
+
+    /// Longest wait for one answer of an upstream [default: 5000]
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub upstream_call_timeout_ms: Option<u64>,
+
+    /// Largest answer of an upstream [default: 2097152]
+    #[arg(long, value_name = "BYTES")]
+    pub max_upstream_response_bytes: Option<usize>,
 }
 
 impl LimitArgs {
@@ -54,14 +70,26 @@ impl LimitArgs {
         limits
     }
 
-    /// A request with these limits and, if they are configured, the upstreams, started at their first use. The
-    /// aggregator is to be shut down at the end.
+    fn aggregator_limits(&self) -> AggregatorLimits {
+        let defaults = AggregatorLimits::default();
+        AggregatorLimits {
+            call_timeout: self.upstream_call_timeout_ms.map_or(defaults.call_timeout, Duration::from_millis),
+            max_response_bytes: self.max_upstream_response_bytes.unwrap_or(defaults.max_response_bytes),
+            max_calls: self.max_tool_calls.unwrap_or(defaults.max_calls),
+            max_discoveries: self.max_catalog_ops.unwrap_or(defaults.max_discoveries),
+            ..defaults
+        }
+    }
+
+    /// A request with these limits and, if they are configured, the upstreams, started as `mode` says. The aggregator is to be shut down at the end.
     ///
     /// # Errors
     /// A sentence for the operator when the upstreams cannot be configured.
-    pub async fn request(&self) -> Result<(EvalRequest, Option<Arc<Aggregator>>), String> {
-        let aggregator =
-            upstreams::open(self.location(), SnapshotMode::Live, AggregatorLimits::default()).await?;
+    pub async fn request(
+        &self,
+        mode: SnapshotMode,
+    ) -> Result<(EvalRequest, Option<Arc<Aggregator>>), String> {
+        let aggregator = upstreams::open(self.location(), mode, self.aggregator_limits()).await?;
         let mut request = EvalRequest::new("");
         request.limits = self.limits(aggregator.is_some());
         // As the MCP server does: a misspelt context key is an error, not nil.

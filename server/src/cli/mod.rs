@@ -2,14 +2,18 @@
 //!
 //! Exit codes: 0 all went well, 1 the work could not be done, 2 the command line is wrong.
 
+pub mod call;
 pub mod check;
 pub mod demo;
 pub mod eval;
 pub mod limits;
+pub mod repl;
 pub mod report;
 pub mod start;
+pub mod tools;
 pub mod upstreams;
 
+mod json;
 mod version;
 
 use clap::{Parser, Subcommand};
@@ -33,6 +37,12 @@ enum Command {
     Start(start::StartArgs),
     /// Evaluate a program from the command line, a file, standard input or JSON Lines
     Eval(eval::EvalArgs),
+    /// Evaluate what you type, form by form
+    Repl(repl::ReplArgs),
+    /// List or search the tools of the upstreams
+    Tools(tools::ToolsArgs),
+    /// Call one tool of an upstream
+    Call(call::CallArgs),
     /// Check the upstreams file: read, resolve, connect, list
     Check(check::CheckArgs),
     /// Show what the product does, on embedded servers and data
@@ -59,6 +69,9 @@ pub fn main() -> ExitCode {
     match cli.command {
         Command::Start(args) => start::run(&args),
         Command::Eval(args) => eval::run(args),
+        Command::Repl(args) => repl::run(args),
+        Command::Tools(args) => tools::run(args),
+        Command::Call(args) => call::run(args),
         Command::Check(args) => check::run(args),
         Command::Demo => demo::run(),
         Command::DemoUpstream(args) => demo::run_upstream(&args),

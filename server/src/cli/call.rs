@@ -1,0 +1,123 @@
+//! `ptc call`: calls one tool of one upstream, with the checks that a program's `tool/call` gets.
+
+use super::{json, report, tools};
+use clap::Args;
+use ptc_host::aggregator::{Aggregator, AggregatorLimits};
+use ptc_host::catalog::check_call;
+use ptc_host::upstream::{Call, CallFault, CallLimits, Payload};
+use ptc_vm::machine::{ToolArguments, UpstreamCall};
+use std::io::{IsTerminal, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Arguments of `ptc call`.
+#[derive(Args, Debug)]
+pub struct CallArgs {
+    /// The upstream's name in the upstreams file
+    #[arg(value_name = "SERVER")]
+    server: String,
+
+    /// The tool's name
+    #[arg(value_name = "TOOL")]
+    tool: String,
+
+    /// The tool's arguments, a JSON object
+    #[arg(long, value_name = "JSON", default_value = "{}", value_parser = json::object)]
+    args: Arc<str>,
+
+    /// Upstreams file [default: as `ptc start` finds it]
+    #[arg(long, value_name = "FILE")]
+    upstreams_config: Option<PathBuf>,
+
+    /// Longest wait for the answer [default: 5000]
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
+    upstream_call_timeout_ms: Option<u64>,
+
+    /// Largest answer [default: 2097152]
+    #[arg(long, value_name = "BYTES")]
+    max_upstream_response_bytes: Option<usize>,
+}
+
+/// Runs the sub-command.
+pub fn run(args: CallArgs) -> ExitCode {
+    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(call(args)),
+        Err(error) => report::fault(&format!("cannot start the event loop: {error}")),
+    }
+}
+
+async fn call(args: CallArgs) -> ExitCode {
+    let mut limits = AggregatorLimits::default();
+    if let Some(ms) = args.upstream_call_timeout_ms {
+        limits.call_timeout = Duration::from_millis(ms);
+    }
+    limits.max_response_bytes = args.max_upstream_response_bytes.unwrap_or(limits.max_response_bytes);
+    let aggregator = match tools::open(args.upstreams_config.as_deref(), limits).await {
+        Ok(aggregator) => aggregator,
+        Err(error) => return report::fault(&error),
+    };
+    let answer = ask(&aggregator, &args, limits).await;
+    aggregator.shutdown().await;
+    match answer {
+        Ok(payload) => {
+            let mut out = std::io::stdout().lock();
+            let shown = show(payload, &aggregator, std::io::stdout().is_terminal());
+            let written = shown.map_or(Ok(()), |text| writeln!(out, "{text}").and_then(|()| out.flush()));
+            if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(message) => {
+            let message = aggregator.redactor().scrub_string(message);
+            report::fault(&report::displayable(&message, std::io::stderr().is_terminal()))
+        }
+    }
+}
+
+/// Starts the upstream, checks the call and makes it.
+async fn ask(aggregator: &Aggregator, args: &CallArgs, limits: AggregatorLimits) -> Result<Payload, String> {
+    let fault = |fault: CallFault| fault.to_string();
+    let wanted = UpstreamCall {
+        server: Ok(args.server.clone()),
+        tool: Ok(args.tool.clone()),
+        arguments: Ok(ToolArguments { json: args.args.as_bytes().to_vec(), hyphenated: Vec::new() }),
+    };
+    let catalog = aggregator.catalog();
+    // An unknown server is refused before anything is started.
+    check_call(&catalog, &wanted)?;
+    aggregator.load(&args.server).await.map_err(fault)?;
+    let catalog = aggregator.catalog();
+    let checked = check_call(&catalog, &wanted)?;
+    let upstream = aggregator.upstreams().find(|(config, _)| config.name == args.server);
+    let Some((_, upstream)) = upstream else {
+        return Err(format!("no upstream '{}' configured", args.server));
+    };
+    // Nobody else uses the upstream, so the wait for its answer is nearly all that a call may take.
+    let deadline = Instant::now() + limits.call_timeout.saturating_mul(2);
+    let limits = CallLimits { timeout: limits.call_timeout, deadline, max_bytes: limits.max_response_bytes };
+    let call = Call { tool: &args.tool, arguments: &checked.arguments, limits };
+    upstream.call(call).await.map(|reply| reply.payload.resolve()).map_err(fault)
+}
+
+/// The payload as it is printed: JSON on one line, for a person over several; text as it is. `None` if there is none.
+fn show(payload: Payload, aggregator: &Aggregator, terminal: bool) -> Option<String> {
+    let redactor = aggregator.redactor();
+    let text = |bytes: &[u8]| {
+        let text = redactor.scrub_string(String::from_utf8_lossy(bytes).into_owned());
+        report::displayable(&text, terminal).into_owned()
+    };
+    match payload {
+        Payload::Json(bytes) | Payload::JsonOrText(bytes) => {
+            let Ok(mut value) = serde_json::from_slice::<serde_json::Value>(&bytes) else {
+                return Some(text(&bytes));
+            };
+            // Before it is serialised: escapes would hide a secret with quotes in it.
+            redactor.scrub_json(&mut value);
+            Some(if terminal { format!("{value:#}") } else { value.to_string() })
+        }
+        Payload::Text(bytes) => Some(text(&bytes)),
+        Payload::JsonNull => Some("null".to_owned()),
+        Payload::None => None,
+    }
+}

@@ -1,0 +1,29 @@
+//! JSON on the command line.
+
+use serde::de::IgnoredAny;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The text of a JSON object, as it was given.
+///
+/// # Errors
+/// What is wrong with it, for the person who typed it.
+pub(super) fn object(text: &str) -> Result<Arc<str>, String> {
+    match serde_json::from_str::<BTreeMap<String, IgnoredAny>>(text) {
+        Ok(_) => Ok(Arc::from(text)),
+        Err(error) => Err(format!("not a JSON object such as {{\"key\": 1}}: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_objects_pass_and_they_stay_as_they_are() {
+        assert_eq!(&*object(" {\"a\": 1.0} ").unwrap(), " {\"a\": 1.0} ");
+        for wrong in ["[]", "1", "", "{a: 1}", "{} {}", "null"] {
+            assert!(object(wrong).unwrap_err().starts_with("not a JSON object"), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What a line that begins with `:` asks of the REPL itself.
+
+/// A command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Command<'l> {
+    /// `:help`
+    Help,
+    /// `:doc NAME`
+    Doc(&'l str),
+    /// `:find TEXT`, `:apropos TEXT`
+    Find(&'l str),
+    /// `:tools [TEXT]`
+    Tools(Option<&'l str>),
+    /// `:quit`, `:q`, `:exit`
+    Quit,
+    /// A command without the word that it needs.
+    Incomplete(&'static str),
+}
+
+/// What `:help` says.
+pub(super) const HELP: &str = "\
+:doc NAME       what a function, a special form, a definition or a tool (\"server/tool\") does
+:find TEXT      names that fit the text; :apropos is the same
+:tools [TEXT]   tools of the configured upstreams
+:quit           leave, as Ctrl-D does; Ctrl-C stops a program that runs
+*1 *2 *3        the last three results";
+
+impl Command<'_> {
+    /// The command in `line`. Any other keyword is a program.
+    pub(super) fn parse(line: &str) -> Option<Command<'_>> {
+        let line = line.trim();
+        let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let argument = Some(rest.trim()).filter(|rest| !rest.is_empty());
+        Some(match (word, argument) {
+            (":help", None) => Command::Help,
+            (":quit" | ":q" | ":exit", None) => Command::Quit,
+            (":tools", query) => Command::Tools(query),
+            (":doc", Some(name)) => Command::Doc(name),
+            (":doc", None) => Command::Incomplete(":doc needs a name, for instance :doc map"),
+            (":find" | ":apropos", Some(text)) => Command::Find(text),
+            (":find" | ":apropos", None) => {
+                Command::Incomplete(":find needs a text, for instance :find group")
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// Whether `line` is a command, which no further line belongs to.
+pub(super) fn is_command(line: &str) -> bool {
+    Command::parse(line).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_told_from_programs() {
+        assert_eq!(Command::parse(" :doc  map "), Some(Command::Doc("map")));
+        assert_eq!(Command::parse(":apropos group by"), Some(Command::Find("group by")));
+        assert_eq!(Command::parse(":tools"), Some(Command::Tools(None)));
+        assert_eq!(Command::parse(":q"), Some(Command::Quit));
+        assert!(matches!(Command::parse(":find"), Some(Command::Incomplete(_))));
+        for program in [":key", "(:doc x)", ":helpful", ":quit 1", "", "(+ 1 2)"] {
+            assert_eq!(Command::parse(program), None, "{program:?}");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What was typed: the forms of a text, or that it goes on.
+
+use ptc_compiler::reader;
+
+/// What a text typed so far is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Typed<'t> {
+    /// It ends within a form or a string: more lines belong to it.
+    Unfinished,
+    /// The top-level forms, each as it is written; none for blank lines and comments.
+    Forms(Vec<&'t str>),
+    /// No continuation makes it readable. To be evaluated as it is, for the error's sake.
+    Wrong,
+}
+
+/// Reads `text` as far as a prompt needs to.
+pub(super) fn read(text: &str) -> Typed<'_> {
+    match reader::read(text) {
+        Ok(forms) => Typed::Forms(forms[forms.program()].iter().map(|form| form.span.text(text)).collect()),
+        Err(_) if reader::is_unfinished(text) => Typed::Unfinished,
+        Err(_) => Typed::Wrong,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_goes_on_until_all_that_it_opened_is_closed() {
+        for text in [
+            "(",
+            "(+ 1",
+            "[1 2",
+            "{:a",
+            "#{1",
+            "#(+ %",
+            "(str \"a)",
+            "\"",
+            "#\"a",
+            "'",
+            "#_",
+            "(a ; )",
+            "(str \\)",
+            "(\n\n",
+        ] {
+            assert_eq!(read(text), Typed::Unfinished, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn forms_are_taken_one_at_a_time() {
+        let forms = |text| match read(text) {
+            Typed::Forms(forms) => forms,
+            other => panic!("{text:?} is {other:?}"),
+        };
+        assert_eq!(forms("(def x 1) x\n  [x\n x] ; done"), ["(def x 1)", "x", "[x\n x]"]);
+        assert_eq!(
+            forms("\"a b\" 'c #(f %) #{1} \\) #_gone :k"),
+            ["\"a b\"", "'c", "#(f %)", "#{1}", "\\)", ":k"]
+        );
+        assert!(forms("").is_empty());
+        assert!(forms(" ,\n; only a comment").is_empty());
+        assert_eq!(forms("(str \";\" \")\")"), ["(str \";\" \")\")"]);
+    }
+
+    #[test]
+    fn what_nothing_can_mend_is_not_waited_for() {
+        for text in ["(]", "(+ 1 }", "[(])", "(@x", "{:a}", "(foo {:a 1 :b})"] {
+            assert_eq!(read(text), Typed::Wrong, "{text:?}");
+        }
+    }
+}

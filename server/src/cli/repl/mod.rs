@@ -1,0 +1,279 @@
+//! `ptc repl`: evaluates what a person types, form by form, in one session.
+//!
+//! [`forms`] decides whether a text is complete and what its forms are, [`input`] and [`editor`] get it from a pipe
+//! or a terminal, [`session`] evaluates it and shows what comes of it, [`commands`] are lines such as `:doc map`.
+//! Without a terminal there is no prompt and no colour: forms come from the pipe and results go to standard output,
+//! one a line, errors to standard error.
+
+mod commands;
+mod editor;
+mod forms;
+mod input;
+mod session;
+
+use super::limits::LimitArgs;
+use super::{json, report, tools};
+use clap::{Args, ValueEnum};
+use commands::Command;
+use editor::{Names, Prompt};
+use forms::Typed;
+use input::{Input, Line};
+use ptc_host::aggregator::{Aggregator, SnapshotMode};
+use ptc_host::credentials::Redactor;
+use ptc_host::engine::{Engine, EngineOptions};
+use session::Session;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Arc, PoisonError};
+
+/// Longest result that a terminal shows; a pipe gets all of it.
+const TERMINAL_TEXT_BYTES: usize = 32 << 10;
+/// Exit status of a process that Ctrl-C ended.
+const INTERRUPTED: u8 = 130;
+
+/// Arguments of `ptc repl`.
+#[derive(Args, Debug)]
+pub struct ReplArgs {
+    /// Evaluate this and leave; may be given several times
+    #[arg(short = 'e', long = "eval", value_name = "EXPR")]
+    eval: Vec<String>,
+
+    /// Run a file first, for its definitions; may be given several times
+    #[arg(short = 'l', long, value_name = "FILE")]
+    load: Vec<PathBuf>,
+
+    /// JSON object behind `data/…`
+    #[arg(long, value_name = "JSON", value_parser = json::object)]
+    context: Option<Arc<str>>,
+
+    /// History file [default: $XDG_STATE_HOME/ptc/history, else ~/.local/state/ptc/history]
+    #[arg(long, value_name = "FILE")]
+    history: Option<PathBuf>,
+
+    /// When upstreams are started and listed
+    #[arg(long, value_name = "MODE", default_value = "live")]
+    catalog_snapshot_mode: CatalogSnapshotMode,
+
+    #[command(flatten)]
+    limits: LimitArgs,
+}
+
+/// When upstreams are started and listed.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum CatalogSnapshotMode {
+    /// Each at its first use
+    Live,
+    /// All before the first prompt; one that does not start ends the REPL
+    Frozen,
+}
+
+/// Runs the sub-command.
+pub fn run(args: ReplArgs) -> ExitCode {
+    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(start(args)),
+        Err(error) => report::fault(&format!("cannot start the event loop: {error}")),
+    }
+}
+
+async fn start(args: ReplArgs) -> ExitCode {
+    let mode = match args.catalog_snapshot_mode {
+        CatalogSnapshotMode::Live => SnapshotMode::Live,
+        CatalogSnapshotMode::Frozen => SnapshotMode::Frozen,
+    };
+    let engine = match Engine::start(EngineOptions { threads: 1 }) {
+        Ok(engine) => engine,
+        Err(error) => return report::fault(&error.to_string()),
+    };
+    let (mut template, upstreams) = match args.limits.request(mode).await {
+        Ok(opened) => opened,
+        Err(error) => return report::fault(&error),
+    };
+    let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    template.context = args.context.clone();
+    template.render.max_text_bytes = terminal.then_some(TERMINAL_TEXT_BYTES);
+    let redactor = upstreams.as_ref().map_or_else(Redactor::new, |upstreams| upstreams.redactor().clone());
+    let repl = Repl {
+        session: Session::new(engine, template, redactor, terminal),
+        upstreams,
+        context_names: args.context.as_deref().map(context_names).unwrap_or_default(),
+        names: Names::default(),
+        terminal,
+    };
+    let exit = repl.serve(&args).await;
+    if let Some(upstreams) = repl.upstreams {
+        upstreams.shutdown().await;
+    }
+    exit
+}
+
+/// `data/KEY` for every key of the context.
+fn context_names(context: &str) -> Vec<String> {
+    let keys: serde_json::Map<String, serde_json::Value> = serde_json::from_str(context).unwrap_or_default();
+    keys.keys().map(|key| format!("data/{key}")).collect()
+}
+
+struct Repl {
+    session: Session,
+    upstreams: Option<Arc<Aggregator>>,
+    context_names: Vec<String>,
+    names: Names,
+    terminal: bool,
+}
+
+impl Repl {
+    /// Loads, then evaluates what the command line or the input says.
+    async fn serve(&self, args: &ReplArgs) -> ExitCode {
+        for path in &args.load {
+            let program = match std::fs::read_to_string(path) {
+                Ok(program) => program,
+                Err(error) => return report::fault(&format!("cannot read {}: {error}", path.display())),
+            };
+            if !self.session.load(&program).await {
+                return ExitCode::FAILURE;
+            }
+            eprintln!("Loaded {}", path.display());
+        }
+        if !args.eval.is_empty() {
+            for program in &args.eval {
+                if !self.session.show(program).await {
+                    return ExitCode::FAILURE;
+                }
+            }
+            return ExitCode::SUCCESS;
+        }
+        let input = if self.terminal {
+            println!("PTC-Lisp {} (:help for help, Ctrl-D to leave)", crate::identity::VERSION);
+            let history = args.history.clone().or_else(default_history);
+            Input::terminal(Prompt { history, names: self.names.clone() })
+        } else {
+            Input::plain()
+        };
+        match input {
+            Ok(input) => self.converse(input).await,
+            Err(error) => report::fault(&format!("cannot start a thread: {error}")),
+        }
+    }
+
+    /// Takes lines until there are no more. Errors of programs are part of the conversation, not of its end.
+    async fn converse(&self, mut input: Input) -> ExitCode {
+        let mut typed = String::new();
+        self.learn_names().await;
+        loop {
+            let line = tokio::select! {
+                line = input.line() => line,
+                Ok(()) = tokio::signal::ctrl_c() => return ExitCode::from(INTERRUPTED),
+            };
+            match line {
+                Line::Text(line) => {
+                    if typed.is_empty()
+                        && let Some(command) = Command::parse(&line)
+                    {
+                        if command == Command::Quit {
+                            return ExitCode::SUCCESS;
+                        }
+                        self.obey(command).await;
+                        continue;
+                    }
+                    typed.push_str(&line);
+                    if self.evaluate(&typed).await {
+                        typed.clear();
+                        self.learn_names().await;
+                    } else {
+                        typed.push('\n');
+                    }
+                }
+                Line::Interrupted => typed.clear(),
+                Line::End => {
+                    if !typed.trim().is_empty() {
+                        self.session.show(&typed).await;
+                    }
+                    if self.terminal {
+                        println!("Goodbye!");
+                    }
+                    return ExitCode::SUCCESS;
+                }
+                Line::Failed(why) => return report::fault(&why),
+            }
+        }
+    }
+
+    /// Evaluates the forms of a text, up to the first that fails; `false` if the text goes on in the next line.
+    async fn evaluate(&self, text: &str) -> bool {
+        match forms::read(text) {
+            // A text that is too long to be evaluated does not get better by going on.
+            Typed::Unfinished if text.len() <= self.session.longest_program() => return false,
+            Typed::Unfinished | Typed::Wrong => {
+                self.session.show(text).await;
+            }
+            Typed::Forms(forms) => {
+                for form in forms {
+                    if !self.session.show(form).await {
+                        break;
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    async fn obey(&self, command: Command<'_>) {
+        match command {
+            Command::Help => self.session.say(commands::HELP),
+            Command::Doc(name) => self.session.read_aloud(&format!("(doc {})", literal(name))).await,
+            Command::Find(text) => self.session.read_aloud(&format!("(apropos {})", literal(text))).await,
+            Command::Tools(query) => match &self.upstreams {
+                Some(upstreams) => {
+                    for (server, why) in tools::load_all(upstreams).await {
+                        eprintln!("{server}: {}", report::displayable(&why, self.terminal));
+                    }
+                    self.session.say(tools::table(&tools::find(&upstreams.catalog(), query)).trim_end());
+                }
+                None => self.session.say("no upstreams are configured: name a file with --upstreams-config"),
+            },
+            Command::Incomplete(what) => eprintln!("{what}"),
+            Command::Quit => {}
+        }
+    }
+
+    /// Lets completion know what the session defines by now.
+    async fn learn_names(&self) {
+        if !self.terminal {
+            return;
+        }
+        let mut names = self.session.names().await;
+        names.extend(self.context_names.iter().cloned());
+        *self.names.lock().unwrap_or_else(PoisonError::into_inner) = names;
+    }
+}
+
+/// A name typed after a command, as the string that the discovery forms take. Quotes around it may be typed or not.
+fn literal(text: &str) -> String {
+    let bare = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
+    format!("\"{}\"", bare.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// Where the history is kept if nobody says so: with the state of programs, not with their settings.
+fn default_history() -> Option<PathBuf> {
+    let folder =
+        |name: &str| std::env::var_os(name).filter(|path| Path::new(path).is_absolute()).map(PathBuf::from);
+    let state = folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local/state")))?;
+    Some(state.join("ptc/history"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_after_commands_become_strings() {
+        assert_eq!(literal("map"), "\"map\"");
+        assert_eq!(literal("\"fs/read\""), "\"fs/read\"");
+        assert_eq!(literal("a\"b\\"), "\"a\\\"b\\\\\"");
+    }
+
+    #[test]
+    fn keys_of_the_context_are_proposed() {
+        assert_eq!(context_names(r#"{"orders": [1], "user id": {}}"#), ["data/orders", "data/user id"]);
+    }
+}

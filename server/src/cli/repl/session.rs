@@ -1,0 +1,147 @@
+//! Evaluates what was typed, in one session of an engine.
+
+use crate::cli::report;
+use ptc_host::credentials::Redactor;
+use ptc_host::engine::{Engine, EvalId, EvalOutcome, EvalRequest, Failure};
+use std::io::Write as _;
+use std::pin::pin;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// The REPL's session within its engine.
+const KEY: &str = "repl";
+
+/// A session and how its results are shown.
+pub(super) struct Session {
+    engine: Engine,
+    template: EvalRequest,
+    redactor: Redactor,
+    terminal: bool,
+}
+
+impl Session {
+    /// A new session whose programs run as `template` says. Nothing that `redactor` knows is shown.
+    pub(super) fn new(
+        engine: Engine,
+        mut template: EvalRequest,
+        redactor: Redactor,
+        terminal: bool,
+    ) -> Session {
+        template.session = Some(Arc::from(KEY));
+        Session { engine, template, redactor, terminal }
+    }
+
+    /// Most bytes of a program.
+    pub(super) fn longest_program(&self) -> usize {
+        self.template.limits.program_bytes
+    }
+
+    /// Evaluates and shows a program; whether it succeeded.
+    pub(super) async fn show(&self, program: &str) -> bool {
+        let Some(outcome) = self.run(program, false).await else { return false };
+        match outcome.result {
+            Ok(answer) => {
+                self.say(&answer.text);
+                if let Some(cut) = answer.cut {
+                    self.say(&format!("; {cut}"));
+                }
+                true
+            }
+            Err(failure) => {
+                self.report(program, failure);
+                false
+            }
+        }
+    }
+
+    /// Evaluates a program whose text or list of texts is to be read, not to be read back.
+    pub(super) async fn read_aloud(&self, program: &str) {
+        let Some(outcome) = self.run(program, true).await else { return };
+        match outcome.result {
+            Ok(answer) => {
+                let json = answer.json.and_then(Result::ok);
+                match json.and_then(|json| serde_json::from_str(&json).ok()) {
+                    Some(serde_json::Value::String(text)) => self.say(&text),
+                    Some(serde_json::Value::Array(lines)) => {
+                        lines.iter().for_each(|line| self.say(line.as_str().unwrap_or(&line.to_string())))
+                    }
+                    _ => self.say(&answer.text),
+                }
+            }
+            Err(failure) => self.report(program, failure),
+        }
+    }
+
+    /// Runs a program for its effects on the session; whether it succeeded.
+    pub(super) async fn load(&self, program: &str) -> bool {
+        let Some(outcome) = self.run(program, false).await else { return false };
+        outcome.result.map_err(|failure| self.report(program, failure)).is_ok()
+    }
+
+    /// Runs a program and shows its prints when it makes them. `None` if Ctrl-C ended it.
+    async fn run(&self, program: &str, json: bool) -> Option<EvalOutcome> {
+        let (sink, mut prints) = mpsc::unbounded_channel();
+        let mut request = self.template.clone();
+        request.program = Arc::from(program);
+        request.id = EvalId::new();
+        request.render.json = json;
+        request.print_sink = Some(sink);
+        let outcome = {
+            let mut eval = pin!(self.engine.eval(request));
+            let mut interrupt = pin!(tokio::signal::ctrl_c());
+            loop {
+                tokio::select! {
+                    biased;
+                    Some(print) = prints.recv() => self.say(&print),
+                    outcome = &mut eval => break Some(outcome),
+                    Ok(()) = &mut interrupt => break None,
+                }
+            }
+        };
+        while let Ok(print) = prints.try_recv() {
+            self.say(&print);
+        }
+        if outcome.is_none() {
+            eprintln!("cancelled");
+            self.settle().await;
+        }
+        outcome
+    }
+
+    /// Waits until the driver has taken a cancelled program off the session.
+    async fn settle(&self) {
+        loop {
+            let idle = self.engine.with_sessions(KEY, |sessions| {
+                sessions.get(KEY).is_none_or(|place| place.borrow().is_some())
+            });
+            if idle.await != Some(false) {
+                return;
+            }
+        }
+    }
+
+    /// The names that the session defines.
+    pub(super) async fn names(&self) -> Vec<String> {
+        let names = self.engine.with_sessions(KEY, |sessions| {
+            let Some(place) = sessions.get(KEY) else { return Vec::new() };
+            let state = place.borrow();
+            let bindings = state.iter().flat_map(|state| state.namespace.bindings());
+            bindings.map(|(name, _)| name.to_string()).collect()
+        });
+        names.await.unwrap_or_default()
+    }
+
+    /// Shows a text on standard output.
+    pub(super) fn say(&self, text: &str) {
+        let text = self.redactor.scrub(text);
+        let mut out = std::io::stdout().lock();
+        // A reader that went away is noticed at the next line of input.
+        let _ = writeln!(out, "{}", report::displayable(&text, self.terminal)).and_then(|()| out.flush());
+    }
+
+    fn report(&self, program: &str, mut failure: Failure) {
+        failure.message = self.redactor.scrub_string(failure.message);
+        failure.hint = failure.hint.map(|hint| self.redactor.scrub_string(hint));
+        report::failure(program, &failure, self.terminal);
+    }
+}

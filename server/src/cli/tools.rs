@@ -1,0 +1,145 @@
+//! `ptc tools`: lists or searches the tools of the configured upstreams.
+
+use super::{report, upstreams};
+use clap::Args;
+use ptc_host::aggregator::{Aggregator, AggregatorLimits, SnapshotMode};
+use ptc_host::catalog::{Catalog, ServerEntry, ToolEntry, find_tools};
+use ptc_host::config::{ProcessEnv, SERVER_VARIABLE, locate};
+use std::fmt::Write as _;
+use std::io::{IsTerminal, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Longest description in a line, in characters; `--json` has all of it.
+const LINE_DESCRIPTION: usize = 120;
+
+/// Arguments of `ptc tools`.
+#[derive(Args, Debug)]
+pub struct ToolsArgs {
+    /// Words to search for in names, descriptions and arguments
+    #[arg(value_name = "QUERY")]
+    query: Vec<String>,
+
+    /// Upstreams file [default: as `ptc start` finds it]
+    #[arg(long, value_name = "FILE")]
+    upstreams_config: Option<PathBuf>,
+
+    /// Print JSON with whole descriptions and schemas
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the sub-command. An upstream whose tools cannot be listed is reported, the others are shown all the same.
+pub fn run(args: ToolsArgs) -> ExitCode {
+    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(list(args)),
+        Err(error) => report::fault(&format!("cannot start the event loop: {error}")),
+    }
+}
+
+async fn list(args: ToolsArgs) -> ExitCode {
+    let aggregator = match open(args.upstreams_config.as_deref(), AggregatorLimits::default()).await {
+        Ok(aggregator) => aggregator,
+        Err(error) => return report::fault(&error),
+    };
+    let faults = load_all(&aggregator).await;
+    let catalog = aggregator.catalog();
+    let query = args.query.join(" ");
+    let found = find(&catalog, Some(query.as_str()).filter(|query| !query.trim().is_empty()));
+    let text = if args.json {
+        let tools: Vec<_> = found.iter().map(|(server, tool)| json(server, tool)).collect();
+        serde_json::Value::Array(tools).to_string() + "\n"
+    } else {
+        report::displayable(&table(&found), std::io::stdout().is_terminal()).into_owned()
+    };
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    aggregator.shutdown().await;
+    for (server, why) in &faults {
+        let why = report::displayable(why, std::io::stderr().is_terminal());
+        eprintln!("ptc: the tools of {server} cannot be listed: {why}");
+    }
+    if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The upstreams that `ptc start` would have, none started yet.
+///
+/// # Errors
+/// One sentence for the operator; also when there are none.
+pub(super) async fn open(flag: Option<&Path>, limits: AggregatorLimits) -> Result<Arc<Aggregator>, String> {
+    let location = locate(flag, Some(SERVER_VARIABLE), &ProcessEnv::current());
+    upstreams::open(location, SnapshotMode::Live, limits)
+        .await?
+        .ok_or_else(|| "no upstreams are configured: name a file with --upstreams-config".to_owned())
+}
+
+/// Lists all upstreams, all at once. Gives back the names of those that failed, and why.
+pub(super) async fn load_all(aggregator: &Aggregator) -> Vec<(String, String)> {
+    let loads = aggregator.upstreams().map(|(config, _)| async {
+        let fault = aggregator.load(&config.name).await.err()?;
+        Some((config.name.clone(), aggregator.redactor().scrub_string(fault.to_string())))
+    });
+    futures_util::future::join_all(loads).await.into_iter().flatten().collect()
+}
+
+/// The tools that fit `query`, the best first; without one all of them, by server and name.
+pub(super) fn find<'c>(catalog: &'c Catalog, query: Option<&str>) -> Vec<(&'c ServerEntry, &'c ToolEntry)> {
+    match query {
+        Some(query) => find_tools(catalog, query),
+        None => catalog
+            .servers()
+            .flat_map(|server| server.tools_by_name().map(move |tool| (server, tool)))
+            .collect(),
+    }
+}
+
+fn json(server: &ServerEntry, tool: &ToolEntry) -> serde_json::Value {
+    let mut json = serde_json::json!({
+        "server": server.name, "tool": tool.name, "description": tool.description, "inputSchema": tool.input_schema,
+    });
+    if let Some(schema) = &tool.output_schema {
+        json["outputSchema"] = schema.clone();
+    }
+    json
+}
+
+/// `server/tool  description`, one a line, aligned.
+pub(super) fn table(tools: &[(&ServerEntry, &ToolEntry)]) -> String {
+    if tools.is_empty() {
+        return "no tools found\n".to_owned();
+    }
+    let names: Vec<String> =
+        tools.iter().map(|(server, tool)| format!("{}/{}", server.name, tool.name)).collect();
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    let mut out = String::new();
+    for (name, (_, tool)) in names.iter().zip(tools) {
+        let description = one_line(&tool.description);
+        let _ = writeln!(out, "{}", format!("{name:<width$}  {description}").trim_end());
+    }
+    out
+}
+
+/// The words of a description as one line of bounded length.
+fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().take(LINE_DESCRIPTION).collect();
+    let mut line = words.join(" ");
+    if let Some((cut, _)) = line.char_indices().nth(LINE_DESCRIPTION) {
+        line.truncate(cut);
+        line.push('…');
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_description_is_one_line_of_bounded_length() {
+        assert_eq!(one_line("  Reads\n\ta file. "), "Reads a file.");
+        let long = one_line(&"é ".repeat(500));
+        assert_eq!(long.chars().count(), LINE_DESCRIPTION + 1);
+        assert!(long.ends_with('…'));
+        assert_eq!(one_line(""), "");
+    }
+}

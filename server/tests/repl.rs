@@ -1,0 +1,228 @@
+//! `ptc repl`, `ptc tools` and `ptc call` as processes, through pipes.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+const PTC: &str = env!("CARGO_BIN_EXE_ptc");
+
+/// A process of `ptc` that sees no configuration and no home but the test's.
+fn ptc(home: &tempfile::TempDir, arguments: &[&str]) -> Command {
+    let mut command = Command::new(PTC);
+    command
+        .args(arguments)
+        .env_remove("PTC_RUNNER_UPSTREAMS")
+        .env_remove("PTC_RUNNER_MCP_UPSTREAMS")
+        .env_remove("XDG_CONFIG_HOME")
+        .env_remove("XDG_STATE_HOME")
+        .env("HOME", home.path());
+    command
+}
+
+/// Runs a command on this input.
+fn run(mut command: Command, input: &str) -> Output {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    // Small enough for any pipe; dropped at once, so that the child sees the end.
+    let written = child.stdin.take().expect("a pipe").write_all(input.as_bytes());
+    let output = child.wait_with_output().expect("the command ends");
+    // A command that ends without reading closes its end.
+    if output.status.success() {
+        written.expect("the command reads its input");
+    }
+    output
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("UTF-8")
+}
+
+/// Standard output and standard error of a REPL that must end well.
+fn repl(arguments: &[&str], input: &str) -> (String, String) {
+    let home = tempfile::tempdir().expect("a folder");
+    let arguments: Vec<&str> = std::iter::once("repl").chain(arguments.iter().copied()).collect();
+    let output = run(ptc(&home, &arguments), input);
+    let (out, err) = (text(&output.stdout).to_owned(), text(&output.stderr).to_owned());
+    assert!(output.status.success(), "{out}{err}");
+    assert!(std::fs::read_dir(home.path()).expect("readable").next().is_none(), "a pipe leaves no history");
+    (out, err)
+}
+
+/// A file in a folder that is gone with the test.
+fn file(folder: &tempfile::TempDir, name: &str, content: &str) -> PathBuf {
+    let path = folder.path().join(name);
+    std::fs::write(&path, content).expect("written");
+    path
+}
+
+/// An upstreams file with the demo's file server and a secret that is part of that server's text. The program is
+/// copied, since no upstream may be the very file that runs.
+fn upstreams(folder: &tempfile::TempDir) -> PathBuf {
+    let server = folder.path().join("file-server");
+    std::fs::copy(PTC, &server).expect("copied");
+    let config = serde_json::json!({"upstreams": {"fs": {
+        "transport": "mcp_stdio", "command": server, "args": ["demo-upstream", "fs"],
+        "description": "Files", "env": {"PHRASE": "${TEST_PHRASE}"},
+    }}});
+    file(folder, "upstreams.json", &config.to_string())
+}
+
+#[test]
+fn definitions_and_results_stay_from_form_to_form() {
+    let input =
+        "(def x 20)\n(defn twice [n]\n  ; a comment with a )\n  (* 2 n))\n\n(twice x) (inc *1)\n[*1 *2]\n";
+    let (out, err) = repl(&[], input);
+    assert_eq!(out, "#'x\n#'twice\n40\n41\n[41 40]\n");
+    assert_eq!(err, "");
+}
+
+#[test]
+fn an_error_leaves_the_session_usable_and_shows_the_place() {
+    let (out, err) = repl(&[], "(def x 1)\n(+ x\n   (nope 2))\n(+ 1 ]\n(fail {:no 1})\nx\n");
+    assert_eq!(out, "#'x\n1\n", "{err}");
+    assert!(err.contains("nope"), "{err}");
+    assert!(err.contains("\n2 |    (nope 2))\n"), "{err}");
+    assert!(err.contains("^"), "{err}");
+    assert!(err.contains("parse_error"), "{err}");
+    assert!(err.contains("{:no 1}"), "{err}");
+    assert!(!err.contains('\u{1b}'), "no colour without a terminal: {err}");
+}
+
+#[test]
+fn text_that_never_ends_is_an_error() {
+    let (out, err) = repl(&[], "7\n(+ 1\n 2");
+    assert_eq!(out, "7\n");
+    assert!(err.contains("unbalanced parentheses: 1 unclosed '('"), "{err}");
+}
+
+#[test]
+fn prints_come_before_the_result_whatever_it_is() {
+    let (out, err) =
+        repl(&[], "(do (println \"one\") (println \"two\") 3)\n(do (println \"kept\") (fail :x))\n");
+    assert_eq!(out, "one\ntwo\n3\nkept\n");
+    assert!(err.contains(":x"), "{err}");
+}
+
+#[test]
+fn commands_help_and_leave() {
+    let (out, _) =
+        repl(&[], ":key\n:doc map\n(def doubled 1)\n:find doubled\n:quit\n(println \"too late\")\n");
+    assert!(out.starts_with(":key\n"), "{out}");
+    assert!(out.contains("(map f coll"), "{out}");
+    assert!(!out.contains("\\n"), "texts are read, not read back: {out}");
+    assert!(!out.contains("too late"), "{out}");
+}
+
+#[test]
+fn files_contexts_and_limits_are_given_by_flags() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let library = file(&folder, "lib.clj", "(defn a [] (b))\n(defn b [] data/n)\n(println \"loading\")");
+    let library = library.to_str().expect("UTF-8");
+    let flags = ["--load", library, "--context", r#"{"n": 5}"#, "--program-step-limit", "100000"];
+    let (out, err) = repl(&flags, "(a)\n(loop [] (recur))\n(a)\n");
+    assert_eq!(out, "loading\n5\n5\n");
+    assert!(err.contains(&format!("Loaded {library}")), "{err}");
+    assert!(err.contains("100000") || err.contains("100,000"), "{err}");
+
+    let home = tempfile::tempdir().expect("a folder");
+    let refused = run(ptc(&home, &["repl", "--context", "[1]"]), "");
+    assert_eq!(refused.status.code(), Some(2));
+    let evaluated = run(ptc(&home, &["repl", "-e", "(def x 2)", "-e", "(* x 21)"]), "ignored");
+    assert_eq!(text(&evaluated.stdout), "#'x\n42\n");
+    assert_eq!(run(ptc(&home, &["repl", "-e", "(nope)"]), "").status.code(), Some(1));
+}
+
+#[test]
+fn a_program_reaches_the_upstreams_of_the_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = upstreams(&folder);
+    let program = "(def reply (tool/call {:server \"fs\" :tool \"read_text_file\" :args {:path \"/etc/watched-paths.txt\"}}))\n\
+                   (:ok reply)\n(count (:value reply))\n:tools\n";
+    for mode in ["live", "frozen"] {
+        let home = tempfile::tempdir().expect("a folder");
+        let config = config.to_str().expect("UTF-8");
+        let flags = ["repl", "--upstreams-config", config, "--catalog-snapshot-mode", mode];
+        let mut command = ptc(&home, &flags);
+        command.env("TEST_PHRASE", "not in any file");
+        let output = run(command, program);
+        let out = text(&output.stdout);
+        assert!(out.starts_with("#'reply\ntrue\n"), "{mode}: {out}{}", text(&output.stderr));
+        assert!(
+            out.contains("\nfs/read_text_file  Read the contents of a UTF-8 text file\n"),
+            "{mode}: {out}"
+        );
+    }
+}
+
+#[test]
+fn tools_are_listed_and_searched() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = upstreams(&folder);
+    let tools = |more: &[&str]| {
+        let arguments: Vec<&str> = ["tools"].iter().chain(more).copied().collect();
+        let mut command = ptc(&folder, &arguments);
+        // As `ptc start` finds it.
+        command.env("TEST_PHRASE", "not in any file").env("PTC_RUNNER_MCP_UPSTREAMS", &config);
+        let output = run(command, "");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout).to_owned()
+    };
+    assert_eq!(tools(&[]), "fs/read_text_file  Read the contents of a UTF-8 text file\n");
+    assert_eq!(tools(&["text", "file"]), tools(&[]));
+    assert_eq!(tools(&["spaceship"]), "no tools found\n");
+    let listed: serde_json::Value = serde_json::from_str(&tools(&["--json"])).expect("JSON");
+    assert_eq!(listed[0]["server"], "fs");
+    assert_eq!(listed[0]["tool"], "read_text_file");
+    assert_eq!(listed[0]["inputSchema"]["required"], serde_json::json!(["path"]));
+    assert_eq!(tools(&["--json", "spaceship"]), "[]\n");
+}
+
+#[test]
+fn without_upstreams_there_is_nothing_to_list_or_call() {
+    let home = tempfile::tempdir().expect("a folder");
+    for arguments in [&["tools"][..], &["call", "fs", "read_text_file"]] {
+        let output = run(ptc(&home, arguments), "");
+        assert_eq!(output.status.code(), Some(1));
+        assert!(text(&output.stderr).contains("no upstreams are configured"), "{}", text(&output.stderr));
+        assert_eq!(text(&output.stdout), "");
+    }
+}
+
+#[test]
+fn one_tool_is_called_and_secrets_are_not_shown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = upstreams(&folder);
+    let config = config.to_str().expect("UTF-8");
+    let call = |server: &str, tool: &str, arguments: &str| {
+        let all = ["call", server, tool, "--args", arguments, "--upstreams-config", config];
+        let mut command = ptc(&folder, &all);
+        // A text that both files and faults of the server contain.
+        command.env("TEST_PHRASE", "src/billing");
+        let output = run(command, "");
+        (output.status.code(), text(&output.stdout).to_owned(), text(&output.stderr).to_owned())
+    };
+    let (code, out, err) = call("fs", "read_text_file", r#"{"path": "/etc/watched-paths.txt"}"#);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert!(out.contains("deploy/production.yaml"), "{out}");
+    assert!(out.contains("[REDACTED]") && !out.contains("src/billing"), "{out}");
+
+    let (code, out, err) = call("fs", "read_text_file", r#"{"path": "/src/billing/none"}"#);
+    assert_eq!((code, out.as_str()), (Some(1), ""));
+    assert!(err.contains("tool_error") && err.contains("no such file"), "{err}");
+    assert!(!err.contains("src/billing"), "{err}");
+
+    let (code, _, err) = call("fs", "read_text_file", "{}");
+    assert_eq!(code, Some(1));
+    assert!(err.contains("missing required args path"), "{err}");
+    let (code, _, err) = call("fs", "read_text_fil", "{}");
+    assert_eq!(code, Some(1));
+    assert!(err.contains("no tool 'read_text_fil' in upstream 'fs'"), "{err}");
+    let (code, _, err) = call("sf", "read_text_file", "{}");
+    assert_eq!(code, Some(1));
+    assert!(err.contains("no upstream 'sf' configured"), "{err}");
+    assert_eq!(call("fs", "read_text_file", "[]").0, Some(2));
+}

@@ -1,6 +1,8 @@
 //! `ptc repl`, `ptc tools` and `ptc call` as processes, through pipes.
 
 use std::io::Write as _;
+#[cfg(unix)]
+use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
@@ -108,11 +110,43 @@ fn prints_come_before_the_result_whatever_it_is() {
 }
 
 #[test]
+#[cfg(unix)]
+fn prints_are_shown_while_the_program_runs_and_ctrl_c_ends_it_alone() {
+    let home = tempfile::tempdir().expect("a folder");
+    // Should Ctrl-C not work, the program's own time ends it and the test fails.
+    let limits = ["--program-timeout-ms", "60000", "--program-step-limit", "1000000000000"];
+    let arguments: Vec<&str> = ["repl"].iter().chain(&limits).copied().collect();
+    let mut child = ptc(&home, &arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    let mut input = child.stdin.take().expect("a pipe");
+    let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
+    let program = "(def x 5)\n(do (def x 6) (println \"running\") (loop [i 0] (recur (inc i))))\nx\n";
+    input.write_all(program.as_bytes()).expect("the command reads");
+    let mut line = || {
+        let mut line = String::new();
+        output.read_line(&mut line).expect("text");
+        line
+    };
+    assert_eq!([line(), line()], ["#'x\n", "running\n"]);
+    let interrupt = format!("kill -INT {}", child.id());
+    assert!(Command::new("sh").args(["-c", &interrupt]).status().expect("a shell").success());
+    assert_eq!(line(), "5\n", "the session is as it was before the program");
+    drop(input);
+    let rest = child.wait_with_output().expect("the command ends");
+    assert!(rest.status.success());
+    assert_eq!(text(&rest.stderr), "cancelled\n");
+}
+
+#[test]
 fn commands_help_and_leave() {
     let (out, _) =
         repl(&[], ":key\n:doc map\n(def doubled 1)\n:find doubled\n:quit\n(println \"too late\")\n");
     assert!(out.starts_with(":key\n"), "{out}");
-    assert!(out.contains("(map f coll"), "{out}");
+    assert!(out.contains("\nSignatures: (map f c)"), "{out}");
     assert!(!out.contains("\\n"), "texts are read, not read back: {out}");
     assert!(!out.contains("too late"), "{out}");
 }

@@ -189,3 +189,14 @@ proptest! {
         let _ = read(&text).map_err(|error| error.locate(&text));
     }
 }
+
+#[test]
+fn a_text_is_unfinished_when_more_could_make_it_readable() {
+    for text in ["(a", "[1 {:k", "\"a\\\"", "#\"", "#_", "'", "(f \\) ; )\n"] {
+        assert!(is_unfinished(text), "{text:?}");
+    }
+    // Readable, wrong before its end, or wrong within what is open.
+    for text in ["", "a", "(a)", "(]", "{:a}", "(@a", "((\\no", "'''a", "(a (b]"] {
+        assert!(!is_unfinished(text), "{text:?}");
+    }
+}

@@ -27,7 +27,11 @@ pub fn displayable(text: &str, terminal: bool) -> Cow<'_, str> {
 /// Prints a failure with the source line and a caret under the place, coloured on a terminal.
 pub fn failure(source: &str, failure: &Failure, terminal: bool) {
     let (red, dim, plain) = if terminal { ("\x1b[31m", "\x1b[2m", "\x1b[0m") } else { ("", "", "") };
-    eprintln!("{red}{}{plain}: {}", failure.reason, displayable(&failure.full_message(), terminal));
+    let message = failure.full_message();
+    let reason = failure.reason.as_str();
+    // Many messages begin with their reason.
+    let text = message.strip_prefix(reason).and_then(|text| text.strip_prefix(": ")).unwrap_or(&message);
+    eprintln!("{red}{reason}{plain}: {}", displayable(text, terminal));
     let Some(position) = failure.position else { return };
     let Some(line) = source.split('\n').nth(position.line as usize - 1) else { return };
     let number = position.line.to_string();

@@ -208,7 +208,10 @@ impl Repl {
             }
             Typed::Forms(forms) => {
                 for form in forms {
-                    if !self.session.show(form).await {
+                    if self.terminal && form.starts_with("(doc ") {
+                        // A person wants to read the text, not its escapes.
+                        self.session.read_aloud(form).await;
+                    } else if !self.session.show(form).await {
                         break;
                     }
                 }

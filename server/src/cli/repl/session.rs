@@ -102,7 +102,8 @@ impl Session {
             self.say(&print);
         }
         if outcome.is_none() {
-            eprintln!("cancelled");
+            // A terminal has shown ^C by itself.
+            eprintln!("{}cancelled", if self.terminal { "\n" } else { "" });
             self.settle().await;
         }
         outcome

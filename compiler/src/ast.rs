@@ -520,6 +520,11 @@ pub struct Ast {
 }
 
 impl Ast {
+    /// An empty tree with room for so many nodes.
+    pub fn with_capacity(nodes: usize) -> Self {
+        Self { nodes: Vec::with_capacity(nodes), spans: Vec::with_capacity(nodes), ..Self::default() }
+    }
+
     /// Enters a node.
     pub fn add(&mut self, node: Node, span: Span) -> NodeId {
         self.nodes.push(node);

@@ -118,6 +118,16 @@ impl<'s> Forms<'s> {
         Self { nodes: Vec::with_capacity(forms), ..Self::default() }
     }
 
+    /// How many forms there are, at all depths.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
     /// The top-level forms.
     pub fn program(&self) -> Items {
         self.program

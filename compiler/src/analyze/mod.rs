@@ -103,10 +103,11 @@ type Nodes = SmallVec<[NodeId; 8]>;
 impl<'a, 's> Analyzer<'a, 's> {
     fn new(source: &'s str, forms: &'a mut Forms<'s>) -> Self {
         let names = vec![NameState::default(); forms.names.len()];
+        let ast = Ast::with_capacity(forms.len() + 2);
         Self {
             source,
             forms,
-            ast: Ast::default(),
+            ast,
             names,
             scope: Scope::default(),
             defined: Vec::new(),
@@ -119,8 +120,8 @@ impl<'a, 's> Analyzer<'a, 's> {
     }
 
     fn program(&mut self, items: Items) -> Result<()> {
-        self.scope.enter_function(0);
-        self.ast.captures.push(Vec::new());
+        // The program's own body captures nothing, so it has no list.
+        self.scope.enter_function(u32::MAX);
         let mut nodes = Nodes::new();
         for i in 0..items.len() {
             nodes.push(self.flow(self.forms.at(items, i), false)?);

@@ -43,12 +43,14 @@ struct Generator<'a> {
     forms: &'a Forms<'a>,
     ast: &'a Ast,
     lines: Lines<'a>,
-    /// Index of the program itself and of [`Ast::functions`], in this order; then of helpers.
-    functions: Vec<Option<Function>>,
-    /// What closures over the functions capture, once code that makes them has been generated.
+    /// The program itself and those of [`Ast::functions`], in this order.
+    functions: Vec<Function>,
+    /// Helpers, which come behind them.
+    helpers: Vec<Function>,
+    /// What closures over each of [`Ast::functions`] capture, once code that makes them has been generated.
     captures: Vec<Option<Vec<Capture>>>,
     globals: Vec<Rc<str>>,
-    /// Index of each name in `globals`, plus one.
+    /// Index of each name in `globals`, plus one; as long as the highest name seen.
     global_of: Vec<u32>,
     /// One keyword value a name, so that equal keywords are mostly the same allocation.
     keywords: Vec<Option<Value>>,
@@ -58,16 +60,16 @@ struct Generator<'a> {
 impl<'a> Generator<'a> {
     fn new(source: &'a str, forms: &'a Forms<'a>, analysis: &'a Analysis) -> Self {
         let ast = &analysis.ast;
-        let functions = ast.functions.len() + 1;
         Self {
             source,
             forms,
             ast,
             lines: Lines::new(source),
-            functions: (0..functions).map(|_| None).collect(),
-            captures: vec![None; functions],
+            functions: Vec::with_capacity(ast.functions.len() + 1),
+            helpers: Vec::new(),
+            captures: vec![None; ast.functions.len()],
             globals: Vec::new(),
-            global_of: vec![0; forms.names.len()],
+            global_of: Vec::new(),
             keywords: Vec::new(),
             defs: Vec::new(),
         }
@@ -77,7 +79,7 @@ impl<'a> Generator<'a> {
         let mut body = Body::new(self.ast.program_locals);
         body.sequence(self, self.ast.program, true)?;
         let arity = body.finish(Parameters { required: 0, rest: false });
-        self.functions[0] = Some(Function {
+        self.functions.push(Function {
             name: None,
             arities: vec![arity],
             captures: Vec::new(),
@@ -86,12 +88,12 @@ impl<'a> Generator<'a> {
         });
         // A function is generated after the one it stands in, which says what it captures.
         for index in 0..self.ast.functions.len() {
-            let function = match self.captures[index + 1].take() {
+            let function = match self.captures[index].take() {
                 Some(captures) => self.function(FnId(index as u32), captures)?,
                 // It stands where no code can come.
                 None => self.stub(0, self.ast.functions[index].span),
             };
-            self.functions[index + 1] = Some(function);
+            self.functions.push(function);
         }
         Ok(())
     }
@@ -164,10 +166,12 @@ impl<'a> Generator<'a> {
             name: Rc::from(self.forms.names.text(free.name)),
             position: self.lines.position(free.span.start),
         };
+        let mut functions = self.functions;
+        functions.extend(self.helpers);
         Program {
             requires: analysis.requires.iter().map(requirement).collect(),
             tools: analysis.tools.iter().map(requirement).collect(),
-            functions: self.functions.into_iter().flatten().collect(),
+            functions,
             globals: self.globals,
             defs: self.defs,
             local_names: analysis
@@ -186,6 +190,9 @@ impl<'a> Generator<'a> {
 
     /// The index of a global name.
     fn global(&mut self, name: Name) -> u32 {
+        if self.global_of.len() <= name.index() {
+            self.global_of.resize(name.index() + 1, 0);
+        }
         if let Some(index) = self.global_of[name.index()].checked_sub(1) {
             return index;
         }
@@ -212,7 +219,7 @@ impl<'a> Generator<'a> {
                 CaptureSource::Sibling(id) => Capture::Sibling(id.0 + 1),
             })
             .collect();
-        self.captures[id.0 as usize + 1] = Some(captures);
+        self.captures[id.0 as usize] = Some(captures);
     }
 
     /// Documentation of a definition, if its value is a function.
@@ -231,8 +238,8 @@ impl<'a> Generator<'a> {
     /// A function that takes `count` arguments, to be called with another number of them.
     fn arity_check(&mut self, count: u32, span: Span) -> u32 {
         let stub = self.stub(count, span);
-        self.functions.push(Some(stub));
-        self.functions.len() as u32 - 1
+        self.helpers.push(stub);
+        (self.ast.functions.len() + self.helpers.len()) as u32
     }
 
     /// A function whose body never runs.

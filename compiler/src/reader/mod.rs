@@ -10,6 +10,7 @@ mod strings;
 use std::borrow::Cow;
 
 use logos::{Lexer, Logos};
+use smallvec::SmallVec;
 
 use crate::error::{CompileError, Result};
 use crate::form::{Form, FormKind, Forms};
@@ -80,8 +81,8 @@ struct Reader<'s> {
     source: &'s str,
     forms: Forms<'s>,
     /// Finished forms whose collection is still open.
-    pending: Vec<Form>,
-    frames: Vec<Frame>,
+    pending: SmallVec<[Form; 16]>,
+    frames: SmallVec<[Frame; 8]>,
     /// Open collections and quotes; discards do not nest values.
     depth: usize,
     /// Whether the text ended too early.
@@ -93,8 +94,8 @@ impl<'s> Reader<'s> {
         Self {
             source,
             forms: Forms::with_capacity(source.len() / 6 + 8),
-            pending: Vec::with_capacity(16),
-            frames: Vec::with_capacity(8),
+            pending: SmallVec::new(),
+            frames: SmallVec::new(),
             depth: 0,
             unfinished: false,
         }

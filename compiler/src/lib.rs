@@ -7,6 +7,15 @@
 //! Each phase runs over the whole program before the next begins, so that a program that cannot be compiled has no effect.
 //! Names that only a session knows are left to linking ([`ptc_vm::machine::Module::link`]): a program is compiled once,
 //! whatever namespace it runs in.
+//!
+//! # Beyond the reference
+//!
+//! What Clojure accepts and the reference refuses is accepted where it costs little, with Clojure's meaning:
+//! `#_`, quoted collections (lists are vectors) and scalars, `()` as `[]`, `\uXXXX` in strings and characters, `+5`, `0x1F`, `36rZZ`,
+//! `12N`; several arities, `letfn`, `dotimes`, `declare`, `doto`; `if-let` and its kin with patterns and without else; `:as` in vector
+//! patterns, `:syms`, constant keys of any kind, expressions in `:or`, empty map patterns, keyword arguments wherever a map pattern
+//! stands behind `&`; `:>>` in `condp`; vectors, maps and sets as `case` constants; `juxt` as a value; bare references in discovery
+//! forms. A function body may use what the program defines further down.
 
 pub mod analyze;
 pub mod ast;

@@ -71,11 +71,11 @@ impl Analyzer<'_, '_> {
         Ok(self.ast.add(node, span))
     }
 
-    /// A bare name in `or` may mean nothing: it is nil then.
+    /// A bare name in `or` may mean nothing when it is read: it is nil then, also in the value of its own first
+    /// definition, `(def seen (or seen #{}))`.
     fn or_operand(&mut self, name: crate::names::Name, span: Span) -> NodeId {
         let node = match self.lexical(name) {
             Some(node) => node,
-            None if self.is_bound_globally(name) => Node::Global(name),
             None => Node::GlobalOrNil(name),
         };
         self.ast.add(node, span)

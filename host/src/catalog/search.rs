@@ -223,6 +223,20 @@ mod tests {
     }
 
     #[test]
+    fn entries_are_found_in_the_order_of_the_lines() {
+        let tie = Catalog::new(
+            ["b", "a"].map(|s| fixtures::server(s, ["y", "x"].map(|t| json!({"name": t})).to_vec()).0),
+        );
+        let found = |query| -> Vec<String> {
+            let entries = find_tools(&tie, query);
+            entries.into_iter().map(|(server, tool)| format!("{}/{}", server.name, tool.name)).collect()
+        };
+        assert_eq!(found("x y"), apropos(&tie, "x y", 8, true));
+        assert_eq!(found("b y"), ["b/y", "a/y"]);
+        assert!(found("nothing").is_empty());
+    }
+
+    #[test]
     fn argument_keys_and_annotations_count() {
         assert_eq!(apropos(&catalog(), "diffContext", 8, true), ["github/get_pr - Get a pull request"]);
         assert_eq!(

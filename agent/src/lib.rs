@@ -1,1 +1,15 @@
-//! (front page to be written)
+//! Drives a language model in a loop, offers it the host's tools, and lets it escalate to PTC-Lisp programs.
+//!
+//! | Module | What it is |
+//! |---|---|
+//! | [`signature`] | types of arguments and answers: read, print, check, coerce, JSON Schema |
+//! | [`llm`] | what is said to a model and heard from it |
+//! | [`tool`] | the host's tools, who may call them, and how one is run |
+//! | [`cache`] | results that native calls and programs share within a run |
+//! | [`preview`] | what the model sees of a result that is kept for programs |
+
+pub mod cache;
+pub mod llm;
+pub mod preview;
+pub mod signature;
+pub mod tool;

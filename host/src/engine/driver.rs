@@ -207,6 +207,7 @@ fn lost() -> EvalOutcome {
         memory_peak_bytes: 0,
         upstream_calls: Vec::new(),
         changed: Vec::new(),
+        returned: false,
         duration: Duration::ZERO,
     }
 }

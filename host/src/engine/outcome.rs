@@ -20,6 +20,8 @@ pub struct EvalOutcome {
     pub upstream_calls: Vec<CallRecord>,
     /// Names that the program defined or changed in its session, sorted; empty without one.
     pub changed: Vec<String>,
+    /// Whether `(return …)` ended the program, rather than its last form or a failure.
+    pub returned: bool,
     /// From the program's first step to its end.
     pub duration: Duration,
 }

@@ -86,6 +86,7 @@ pub(super) fn begin(driver: &Rc<Driver>, request: Box<EvalRequest>) -> Begun {
             memory_peak_bytes: 0,
             upstream_calls: Vec::new(),
             changed: Vec::new(),
+            returned: false,
             duration: started.elapsed(),
         })
     };
@@ -231,6 +232,7 @@ impl Run {
             steps: outcome.steps,
             memory_peak_bytes: outcome.memory_peak,
             upstream_calls: self.context.records.take(),
+            returned: outcome.returned,
             changed: outcome.changed.iter().map(|name| name.to_string()).collect(),
             duration: self.started.elapsed(),
         }

@@ -128,6 +128,8 @@ pub struct Outcome {
     pub steps: u64,
     /// Most bytes held at a time.
     pub memory_peak: u64,
+    /// Whether `(return …)` ended it, rather than its last form or a failure.
+    pub returned: bool,
 }
 
 /// A program in execution. Belongs to one thread.
@@ -145,6 +147,8 @@ pub struct Machine {
     limits: Limits,
     steps_used: u64,
     ended: Option<Result<Value>>,
+    /// Whether `(return …)` ended it.
+    returned: bool,
     prints: Vec<Str>,
 }
 
@@ -196,6 +200,7 @@ impl Machine {
             limits: setup.limits,
             steps_used: 0,
             ended,
+            returned: false,
             prints: Vec::new(),
         }
     }
@@ -246,7 +251,10 @@ impl Machine {
                     Some(parent) => self.end_branch(id, fiber, parent, Ok(value)),
                 },
                 Ok(Stop::Halt(value)) => match fiber.parent {
-                    None => return self.end(fiber, Ok(value)),
+                    None => {
+                        self.returned = true;
+                        return self.end(fiber, Ok(value));
+                    }
                     Some(parent) => {
                         let error = self.exit_in_branch(parent.0, "return");
                         self.end_branch(id, fiber, parent, Err(error));
@@ -416,6 +424,7 @@ impl Machine {
             summaries: self.env.summaries,
             steps: self.steps_used,
             memory_peak,
+            returned: self.returned,
         }
     }
 }

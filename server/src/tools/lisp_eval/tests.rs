@@ -35,6 +35,7 @@ fn outcome(result: Result<Answer, Failure>) -> EvalOutcome {
         memory_peak_bytes: 1,
         upstream_calls: Vec::new(),
         changed: Vec::new(),
+        returned: false,
         duration: Duration::ZERO,
     }
 }

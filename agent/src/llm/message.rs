@@ -1,0 +1,187 @@
+//! Requests and responses, in no provider's own form.
+
+use crate::tool::JsonMap;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+/// One request to a model.
+#[derive(Debug, Clone, Default)]
+pub struct LlmRequest {
+    /// The system prompt.
+    pub system: String,
+    /// The conversation.
+    pub messages: Vec<Message>,
+    /// The tools that the model may call.
+    pub tools: Vec<ToolDef>,
+    /// The JSON Schema that the answer shall satisfy, for providers that can hold a model to one.
+    pub schema: Option<Json>,
+    /// The turn of the run, from 1.
+    pub turn: u32,
+    /// Whether the provider shall cache the prompt.
+    pub cache: bool,
+    /// The longest answer, in tokens.
+    pub max_tokens: Option<u32>,
+    /// The sampling temperature.
+    pub temperature: Option<f32>,
+}
+
+/// A tool as models are told of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ToolDef {
+    /// Letters, digits and `_`.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub parameters: Json,
+}
+
+/// One message of a conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "lowercase")]
+pub enum Message {
+    /// Instructions.
+    System {
+        /// The text.
+        content: String,
+    },
+    /// What the user, or the loop in the user's place, says.
+    User {
+        /// The text.
+        content: String,
+    },
+    /// What the model said.
+    Assistant {
+        /// The text, which may be empty beside tool calls.
+        content: String,
+        /// The tools it called.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<ToolCallMsg>,
+    },
+    /// The result of one tool call.
+    Tool {
+        /// Which call.
+        tool_call_id: String,
+        /// The result, as text.
+        content: String,
+    },
+}
+
+/// A tool call as the history keeps it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCallMsg {
+    /// Unique in the response.
+    pub id: String,
+    /// The tool, as the model wrote it.
+    pub name: String,
+    /// The arguments as JSON text, as the model wrote them.
+    pub arguments: String,
+}
+
+/// A tool call as it comes from a provider.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ToolCall {
+    /// The provider's id, if it gave one.
+    pub id: Option<String>,
+    /// The tool, as the model wrote it.
+    pub name: String,
+    /// The arguments; empty if they are no object.
+    pub args: JsonMap,
+    /// The text of the arguments, if it is not a JSON object, and what is wrong with it.
+    pub args_error: Option<ArgsError>,
+}
+
+/// Arguments that are not a JSON object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArgsError {
+    /// What the model wrote.
+    pub text: String,
+    /// What is wrong.
+    pub detail: String,
+}
+
+impl ToolCall {
+    /// A call whose arguments are the text of a JSON object; no text counts as no arguments.
+    #[must_use]
+    pub fn from_text(id: Option<String>, name: impl Into<String>, arguments: &str) -> ToolCall {
+        let text = if arguments.trim().is_empty() { "{}" } else { arguments };
+        let (args, detail) = match serde_json::from_str(text) {
+            Ok(Json::Object(args)) => (args, None),
+            Ok(_) => (JsonMap::new(), Some("the arguments are not a JSON object".to_owned())),
+            Err(error) => (JsonMap::new(), Some(error.to_string())),
+        };
+        let args_error = detail.map(|detail| ArgsError { text: arguments.to_owned(), detail });
+        ToolCall { id, name: name.into(), args, args_error }
+    }
+
+    /// The arguments as text, for the history.
+    #[must_use]
+    pub fn arguments_text(&self) -> String {
+        match &self.args_error {
+            Some(error) => error.text.clone(),
+            None => Json::Object(self.args.clone()).to_string(),
+        }
+    }
+}
+
+/// Why a model stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StopReason {
+    /// It was done.
+    #[default]
+    End,
+    /// It wants tools to be called.
+    ToolCalls,
+    /// The answer reached its longest length.
+    Length,
+    /// Anything else.
+    Other,
+}
+
+/// One response of a model.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LlmResponse {
+    /// The text, if there is one.
+    pub content: Option<String>,
+    /// The tools it calls.
+    pub tool_calls: Vec<ToolCall>,
+    /// What it cost.
+    pub usage: Usage,
+    /// Why it stopped.
+    pub stop: StopReason,
+}
+
+impl LlmResponse {
+    /// A response of text.
+    pub fn text(text: impl Into<String>) -> LlmResponse {
+        LlmResponse { content: Some(text.into()), ..LlmResponse::default() }
+    }
+
+    /// A response of tool calls.
+    #[must_use]
+    pub fn calls(tool_calls: Vec<ToolCall>) -> LlmResponse {
+        LlmResponse { tool_calls, stop: StopReason::ToolCalls, ..LlmResponse::default() }
+    }
+}
+
+/// Tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Usage {
+    /// Of the prompt.
+    pub input: u64,
+    /// Of the answer.
+    pub output: u64,
+    /// Written to the provider's prompt cache.
+    pub cache_creation: u64,
+    /// Read from it.
+    pub cache_read: u64,
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Usage) {
+        self.input += other.input;
+        self.output += other.output;
+        self.cache_creation += other.cache_creation;
+        self.cache_read += other.cache_read;
+    }
+}

@@ -1,0 +1,53 @@
+//! A model that answers from a list and remembers what it was asked.
+
+use super::{Llm, LlmError, LlmErrorKind, LlmRequest, LlmResponse};
+use futures_util::future::BoxFuture;
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Answers requests one after the other from a list, for tests without a network.
+#[derive(Debug, Default)]
+pub struct ScriptedLlm {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    answers: VecDeque<Result<LlmResponse, LlmError>>,
+    requests: Vec<LlmRequest>,
+}
+
+impl ScriptedLlm {
+    /// A model that gives these responses in order; asked more often, it fails.
+    pub fn new(responses: impl IntoIterator<Item = LlmResponse>) -> ScriptedLlm {
+        ScriptedLlm::with_results(responses.into_iter().map(Ok))
+    }
+
+    /// A model that gives these responses and failures in order.
+    pub fn with_results(results: impl IntoIterator<Item = Result<LlmResponse, LlmError>>) -> ScriptedLlm {
+        let state = State { answers: results.into_iter().collect(), requests: Vec::new() };
+        ScriptedLlm { state: Mutex::new(state) }
+    }
+
+    /// What it was asked so far.
+    #[must_use]
+    pub fn requests(&self) -> Vec<LlmRequest> {
+        self.state().requests.clone()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Llm for ScriptedLlm {
+    fn complete(&self, request: LlmRequest) -> BoxFuture<'_, Result<LlmResponse, LlmError>> {
+        let mut state = self.state();
+        state.requests.push(request);
+        let answer = state.answers.pop_front().unwrap_or_else(|| {
+            let text = format!("the script has no answer to request {}", state.requests.len());
+            Err(LlmError::new(LlmErrorKind::InvalidRequest, text))
+        });
+        Box::pin(std::future::ready(answer))
+    }
+}

@@ -1,0 +1,64 @@
+//! What the model sees of a result that is kept for programs (agent.md 8.10).
+
+mod hint;
+mod shape;
+
+use crate::tool::{JsonMap, NativeResult, panic_text};
+use serde_json::{Value as Json, json};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+pub(crate) use hint::hint;
+
+/// A preview and whether it leaves properties or rows out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Preview {
+    /// The object that the model reads.
+    pub body: JsonMap,
+    /// Whether properties or rows are left out.
+    pub truncated: bool,
+}
+
+/// The preview of `value`, a result of `tool` called with `arguments`. `kept` says whether the result is in the cache.
+#[must_use]
+pub fn preview(tool: &str, arguments: &JsonMap, kind: &NativeResult, value: &Json, kept: bool) -> Preview {
+    let (mut body, truncated) = match kind {
+        NativeResult::Metadata => shape::metadata(value),
+        NativeResult::Rows { limit } => shape::rows(value, *limit),
+        NativeResult::Custom(function) => match custom(&**function, value) {
+            Ok(body) => (body, false),
+            Err((category, detail)) => {
+                tracing::warn!(
+                    target: "ptc_runner.sub_agent", tool_name = tool, %detail,
+                    "[ptc_runner] custom native_result preview for tool \"{tool}\" fell back to metadata: \
+                     category={category}"
+                );
+                shape::metadata(value)
+            }
+        },
+    };
+    body.shift_remove("cache_hint");
+    body.insert("status".into(), "ok".into());
+    body.insert("full_result_cached".into(), kept.into());
+    if kept {
+        body.insert("cache_hint".into(), hint(tool, arguments).into());
+    }
+    Preview { body, truncated }
+}
+
+/// What the host's function makes of a value, or the category of its failure.
+fn custom(function: &crate::tool::PreviewFn, value: &Json) -> Result<JsonMap, (&'static str, String)> {
+    match catch_unwind(AssertUnwindSafe(|| function(value))) {
+        Ok(Ok(Json::Object(body))) => Ok(body),
+        Ok(Ok(_)) => Err(("non_map", "the function gave no object".into())),
+        Ok(Err(detail)) => Err(("raised", detail)),
+        Err(panic) => Err(("raised", panic_text(&*panic))),
+    }
+}
+
+/// A bare JSON Schema of a value's type.
+fn type_schema(value: &Json) -> Json {
+    json!({"type": shape::type_name(value)})
+}
+
+#[cfg(test)]
+mod tests;

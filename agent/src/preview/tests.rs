@@ -1,0 +1,92 @@
+use super::{hint, preview};
+use crate::tool::{JsonMap, NativeResult};
+use serde_json::{Value as Json, json};
+use std::sync::Arc;
+
+fn body(kind: &NativeResult, value: &Json) -> Json {
+    Json::Object(preview("t", &JsonMap::new(), kind, value, false).body)
+}
+
+#[test]
+fn metadata_shows_shapes_only() {
+    let object = |properties: Json| json!({"type": "object", "properties": properties});
+    for (value, expected) in [
+        (json!([]), json!({"result_count": 0, "schema": {"type": "array", "items": {}}})),
+        (
+            json!([{"id": 1, "ok": false, "x": null}, {"id": 2, "ok": true, "x": 1.5}]),
+            json!({"result_count": 2, "sample_keys": ["id", "ok", "x"], "schema": {"type": "array",
+                "items": object(json!({"id": "integer", "ok": "boolean", "x": "null"}))}}),
+        ),
+        (
+            json!([{"a": 1}, {"b": 1}]),
+            json!({"result_count": 2, "schema": {"type": "array", "items": {"type": "object"}}}),
+        ),
+        (
+            json!([1, 2]),
+            json!({"result_count": 2, "schema": {"type": "array", "items": {"type": "integer"}}}),
+        ),
+        (json!([1, "a"]), json!({"result_count": 2, "schema": {"type": "array", "items": {"type": "any"}}})),
+        (json!({}), json!({"schema": {"type": "object"}, "sample_keys": []})),
+        (json!({"a": [1]}), json!({"schema": object(json!({"a": "array"})), "sample_keys": ["a"]})),
+        (json!("secret"), json!({"schema": {"type": "string"}})),
+    ] {
+        let mut expected = expected;
+        expected["status"] = "ok".into();
+        expected["full_result_cached"] = false.into();
+        assert_eq!(body(&NativeResult::Metadata, &value), expected, "{value}");
+    }
+}
+
+#[test]
+fn the_sixth_item_is_not_looked_at() {
+    let mut items = vec![json!({"a": 1}); 6];
+    items[5] = json!({"b": 1});
+    assert!(body(&NativeResult::Metadata, &json!(items))["sample_keys"].is_array());
+    items[4] = json!({"b": 1});
+    assert!(body(&NativeResult::Metadata, &json!(items))["sample_keys"].is_null());
+}
+
+#[test]
+fn at_most_twenty_properties() {
+    let wide: JsonMap = (0..21).map(|n| (format!("k{n:02}"), json!(n))).collect();
+    let made = preview("t", &JsonMap::new(), &NativeResult::Metadata, &Json::Object(wide), true);
+    assert!(made.truncated);
+    assert_eq!(made.body["schema"]["truncated"], true);
+    assert_eq!(made.body["schema"]["properties"].as_object().unwrap().len(), 20);
+}
+
+#[test]
+fn rows_are_the_first_ones() {
+    let made = body(&NativeResult::Rows { limit: 1 }, &json!([{"a": 1}, {"b": 2}]));
+    assert_eq!(made["rows"], json!([{"a": 1}]));
+    assert_eq!(made["result_count"], 2);
+    assert_eq!(made["sample_keys"], json!(["a"]));
+    assert_eq!(body(&NativeResult::Rows { limit: 1 }, &json!(1))["schema"], json!({"type": "integer"}));
+}
+
+#[test]
+fn functions_are_not_trusted() {
+    let custom = |f: fn(&Json) -> Result<Json, String>| NativeResult::Custom(Arc::new(f));
+    let made =
+        preview("t", &JsonMap::new(), &custom(|_| Ok(json!({"top": 1, "status": "mine"}))), &json!([]), true);
+    assert_eq!((&made.body["top"], &made.body["status"]), (&json!(1), &json!("ok")));
+    for broken in [custom(|_| Err("no".into())), custom(|_| Ok(json!([]))), custom(|_| panic!("deliberate"))]
+    {
+        assert_eq!(body(&broken, &json!([]))["result_count"], 0);
+    }
+}
+
+#[test]
+fn hints_are_programs() {
+    let arguments = |value: Json| value.as_object().unwrap().clone();
+    assert_eq!(
+        hint(
+            "search_logs",
+            &arguments(json!({"query": "error \"42\"", "a-b": [1.0, null], "x y": {"k": true}}))
+        ),
+        "Call lisp_eval and then call (tool/search_logs {:a_b [1 nil] :query \"error \\\"42\\\"\" \"x y\" {:k true}}) \
+         to process the full cached result."
+    );
+    let long = hint("t", &arguments(json!({"n": 1, "text": "x".repeat(600)})));
+    assert!(long.contains("(tool/t {:n 1 :text ...}) with the same arguments"), "{long}");
+}

@@ -1,0 +1,103 @@
+//! Bends tool arguments to their types before they are checked (agent.md 5: input coercion is lenient).
+
+use super::{Field, Type, check};
+use serde_json::{Number, Value as Json};
+
+/// A value after coercion.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Coerced {
+    /// The value; what could not be bent is as it was.
+    pub value: Json,
+    /// What was changed: `limit: "5" was read as int`.
+    pub warnings: Vec<String>,
+}
+
+impl Type {
+    /// Reads numeric text as numbers, integral floats as integers and `"true"`/`"false"` as booleans, where the
+    /// type wants them.
+    #[must_use]
+    pub fn coerce(&self, value: Json) -> Coerced {
+        let mut warnings = Vec::new();
+        let value = coerce(self, value, "", &mut warnings);
+        Coerced { value, warnings }
+    }
+}
+
+/// [`Type::coerce`] for the fields of an object, such as the arguments of a tool.
+pub(crate) fn coerce_fields(
+    fields: &[Field],
+    mut object: serde_json::Map<String, Json>,
+) -> (serde_json::Map<String, Json>, Vec<String>) {
+    let mut warnings = Vec::new();
+    for Field { name, ty } in fields {
+        let key = [name.clone(), name.replace('-', "_"), name.replace('_', "-")]
+            .into_iter()
+            .find(|key| object.contains_key(key));
+        // The handler sees the declared name, however the caller spelled it.
+        if let Some(value) = key.and_then(|key| object.shift_remove(&key)) {
+            object.insert(name.clone(), coerce(ty, value, name, &mut warnings));
+        }
+    }
+    (object, warnings)
+}
+
+fn coerce(ty: &Type, value: Json, path: &str, warnings: &mut Vec<String>) -> Json {
+    match (ty, value) {
+        (Type::Optional(_), Json::Null) => Json::Null,
+        (Type::Optional(inner), value) => coerce(inner, value, path, warnings),
+        (Type::Int, Json::String(text)) => match number(&text).filter(check::is_integer) {
+            Some(number) => read(text, Json::Number(number), path, "int", warnings),
+            None => Json::String(text),
+        },
+        (Type::Int, Json::Number(float)) if !check::is_integer(&float) => match integral(&float) {
+            Some(int) => read(float.to_string(), int, path, "int", warnings),
+            None => Json::Number(float),
+        },
+        (Type::Float, Json::String(text)) => match number(&text) {
+            Some(number) => read(text, Json::Number(number), path, "float", warnings),
+            None => Json::String(text),
+        },
+        (Type::Bool, Json::String(text)) if text == "true" || text == "false" => {
+            let value = Json::Bool(text == "true");
+            read(text, value, path, "bool", warnings)
+        }
+        (Type::List(item), Json::Array(items)) => Json::Array(
+            items
+                .into_iter()
+                .enumerate()
+                .map(|(at, value)| coerce(item, value, &join(path, &at.to_string()), warnings))
+                .collect(),
+        ),
+        (Type::Record(fields), Json::Object(mut object)) => {
+            for Field { name, ty } in fields {
+                if let Some(place) = object.get_mut(name) {
+                    *place = coerce(ty, place.take(), &join(path, name), warnings);
+                }
+            }
+            Json::Object(object)
+        }
+        (_, value) => value,
+    }
+}
+
+fn join(path: &str, part: &str) -> String {
+    if path.is_empty() { part.to_owned() } else { format!("{path}.{part}") }
+}
+
+fn read(from: String, value: Json, path: &str, ty: &str, warnings: &mut Vec<String>) -> Json {
+    let path = if path.is_empty() { "root" } else { path };
+    warnings.push(format!("{path}: {} was read as {ty}", Json::from(from)));
+    value
+}
+
+/// The number that a text is, exactly as JSON writes numbers.
+fn number(text: &str) -> Option<Number> {
+    serde_json::from_str(text.trim()).ok()
+}
+
+/// The integer that a float equals, if it is one that floats hold exactly.
+pub(crate) fn integral(number: &Number) -> Option<Json> {
+    let float = number.as_f64()?;
+    // 2^53: beyond it the digits of a float are not those of one integer.
+    (float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_992.0).then(|| Json::from(float as i64))
+}

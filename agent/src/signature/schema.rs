@@ -1,0 +1,62 @@
+//! Types as JSON Schema.
+
+use super::{Field, Signature, Type};
+use serde_json::{Map, Value as Json, json};
+
+impl Type {
+    /// The type as JSON Schema. A `?` shows in the `required` of the object around it.
+    #[must_use]
+    pub fn json_schema(&self) -> Json {
+        match self {
+            Type::String | Type::Keyword => json!({"type": "string"}),
+            Type::Int => json!({"type": "integer"}),
+            Type::Float => json!({"type": "number"}),
+            Type::Bool => json!({"type": "boolean"}),
+            Type::DateTime => json!({"type": "string", "format": "date-time"}),
+            Type::Any => json!({}),
+            Type::Map => json!({"type": "object"}),
+            Type::List(item) => json!({"type": "array", "items": item.json_schema()}),
+            Type::Record(fields) => {
+                let mut schema = object(fields);
+                schema.insert("additionalProperties".into(), Json::Bool(false));
+                Json::Object(schema)
+            }
+            Type::Optional(inner) => inner.json_schema(),
+        }
+    }
+
+    /// The schema that a provider's constraint gets: always an object, so that a list is wrapped as `items`.
+    #[must_use]
+    pub fn response_schema(&self) -> Json {
+        match self.required() {
+            list @ Type::List(_) => json!({
+                "type": "object", "properties": {"items": list.json_schema()}, "required": ["items"],
+                "additionalProperties": false,
+            }),
+            other => other.json_schema(),
+        }
+    }
+}
+
+impl Signature {
+    /// The parameters as the schema of a tool's arguments.
+    #[must_use]
+    pub fn parameters_schema(&self) -> Json {
+        Json::Object(object(&self.params))
+    }
+}
+
+fn object(fields: &[Field]) -> Map<String, Json> {
+    let properties: Map<String, Json> =
+        fields.iter().map(|field| (field.name.clone(), field.ty.json_schema())).collect();
+    let required: Vec<&str> = fields
+        .iter()
+        .filter(|field| !matches!(field.ty, Type::Optional(_)))
+        .map(|field| field.name.as_str())
+        .collect();
+    let mut schema = Map::new();
+    schema.insert("type".into(), "object".into());
+    schema.insert("properties".into(), Json::Object(properties));
+    schema.insert("required".into(), json!(required));
+    schema
+}

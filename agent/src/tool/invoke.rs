@@ -1,0 +1,68 @@
+//! One call of a handler: arguments checked, panics caught, time bounded.
+
+use super::{JsonMap, ToolContext, ToolError, ToolSpec};
+use crate::signature::Type;
+use crate::signature::coerce_fields;
+use serde_json::Value as Json;
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
+/// Ends the task when nobody waits for it any more.
+struct AbortOnDrop<T>(JoinHandle<T>);
+
+impl<T> Drop for AbortOnDrop<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Calls a tool on `runtime`: its arguments are bent to its signature and checked, its panic is caught, and it has at
+/// most `limit` to answer.
+///
+/// # Errors
+/// What the model shall read.
+pub async fn invoke(
+    runtime: &Handle,
+    tool: &ToolSpec,
+    arguments: JsonMap,
+    context: ToolContext,
+    limit: Duration,
+) -> Result<Json, ToolError> {
+    let arguments = match &tool.signature {
+        None => arguments,
+        Some(signature) => {
+            let (arguments, warnings) = coerce_fields(&signature.params, arguments);
+            for warning in warnings {
+                tracing::debug!(target: "ptc_runner.sub_agent", event = "tool.coerced", %warning);
+            }
+            let arguments = Json::Object(arguments);
+            if let Err(found) = Type::Record(signature.params.clone()).check(&arguments) {
+                return Err(ToolError(format!("invalid arguments: {found}. Expected {signature}")));
+            }
+            let Json::Object(arguments) = arguments else { return Err(ToolError("no arguments".into())) };
+            arguments
+        }
+    };
+    let handler = tool.handler.clone();
+    // The handler's own code before its first await is part of the task, so that its panic is caught too.
+    let task = runtime.spawn(async move { handler.call(arguments, context).await });
+    let mut task = AbortOnDrop(task);
+    match tokio::time::timeout(limit, &mut task.0).await {
+        Ok(Ok(result)) => result,
+        Ok(Err(error)) if error.is_panic() => {
+            Err(ToolError(format!("the tool panicked: {}", panic_text(&*error.into_panic()))))
+        }
+        Ok(Err(_)) => Err(ToolError("the tool was cancelled: its runtime is shutting down".into())),
+        Err(_) => Err(ToolError(format!("the tool did not answer within {} ms", limit.as_millis()))),
+    }
+}
+
+/// The text of a panic, if it has one.
+pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "no text".into())
+}

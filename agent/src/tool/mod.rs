@@ -1,0 +1,86 @@
+//! The tools that a host gives an agent: what runs, what models are told of it, and which side may call it.
+
+mod invoke;
+mod spec;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value as Json};
+use std::fmt;
+use std::future::Future;
+
+pub use invoke::invoke;
+pub(crate) use invoke::panic_text;
+pub use spec::{Expose, NativeResult, PreviewFn, ToolSpec};
+
+/// A JSON object: the arguments of a tool.
+pub type JsonMap = Map<String, Json>;
+
+/// Which side a call comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layer {
+    /// The provider's tool calling.
+    Native,
+    /// `(tool/NAME …)` in a program.
+    PtcLisp,
+}
+
+impl Layer {
+    /// The word in telemetry.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Layer::Native => "native",
+            Layer::PtcLisp => "ptc_lisp",
+        }
+    }
+}
+
+/// Who calls a tool.
+#[derive(Debug, Clone)]
+pub struct ToolContext {
+    /// The run's agent: 8 hex digits.
+    pub agent_id: String,
+    /// The agent's name, if it has one.
+    pub agent_name: Option<String>,
+    /// The turn of the run, from 1.
+    pub turn: u32,
+    /// Which side the call comes from.
+    pub layer: Layer,
+}
+
+/// Why a tool has no value: the text that models read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolError(pub String);
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ToolError {}
+
+/// What runs when a tool is called. Async closures `Fn(JsonMap) -> Result<Json, impl Display>` are handlers.
+///
+/// Each call is a task of its own on the runtime that the run was started on. A panic is a failure of the call, and a
+/// call that nobody waits for any more is cancelled by dropping its future. A handler that blocks its thread cannot
+/// be cancelled: the call fails at its time limit, provided that the runtime has another thread.
+pub trait ToolHandler: Send + Sync + 'static {
+    /// Runs the tool.
+    fn call(&self, arguments: JsonMap, context: ToolContext) -> BoxFuture<'static, Result<Json, ToolError>>;
+}
+
+impl<F, Fut, E> ToolHandler for F
+where
+    F: Fn(JsonMap) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<Json, E>> + Send + 'static,
+    E: fmt::Display,
+{
+    fn call(&self, arguments: JsonMap, _: ToolContext) -> BoxFuture<'static, Result<Json, ToolError>> {
+        let running = self(arguments);
+        Box::pin(async move { running.await.map_err(|error| ToolError(error.to_string())) })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -52,6 +52,7 @@ fn conditionals() {
         ("(when-let [{:keys [a]} {:a 2}] a)", "2"),
         ("(if-let [[a b] [1 2]] (+ a b) :none)", "3"),
         ("[(or nope 7) (or nope)]", "[7 nil]"),
+        ("(def seen (conj (or seen #{}) 1)) (def seen (conj (or seen #{}) 2)) seen", "#{1 2}"),
         ("(let [a 1] (or a nope))", "1"),
     ]);
 }

@@ -115,7 +115,7 @@ pub static BUILTINS: &[Builtin] = &[
         namespace: "",
         aliases: &[],
         arities: Arities::AtLeast(0),
-        signatures: &["(max-by x y & more)"],
+        signatures: &["(max-by k c)", "(max-by k x & more)"],
         doc: "Item with the largest key value (extension)",
         section: "aggregate",
         examples: &[
@@ -143,7 +143,7 @@ pub static BUILTINS: &[Builtin] = &[
         namespace: "clojure.core",
         aliases: &["clojure.core/max-key", "core/max-key"],
         arities: Arities::AtLeast(0),
-        signatures: &["(max-key x y & more)"],
+        signatures: &["(max-key f x & more)"],
         doc: "Argument for which the function value is greatest",
         section: "aggregate",
         examples: &[

@@ -12,7 +12,7 @@
 //! | [`machine`] | the stack machine, its fibers, frames, namespace and host calls |
 //! | [`builtins`] | the library, one file per family, and the registry that describes it |
 //! | [`meter`] | steps and memory of the running machine |
-//! | [`print`], [`json`] | values as text |
+//! | [`mod@print`], [`json`] | values as text |
 //! | [`error`] | what a failed program says |
 
 pub mod builtins;

@@ -17,7 +17,7 @@ pub fn write(value: &Value, out: &mut Vec<u8>) -> Result<()> {
     Writer::new(out).document(value).map_err(Fault::into_error)
 }
 
-/// As [`write`], after the program: bounded by `budget` instead of the program's limits.
+/// As [`write()`], after the program: bounded by `budget` instead of the program's limits.
 pub fn write_within(value: &Value, out: &mut Vec<u8>, budget: Budget) -> Result<()> {
     let mut account = Account::new(budget.bytes);
     let _installed = account.install();
@@ -34,7 +34,7 @@ pub fn write_within(value: &Value, out: &mut Vec<u8>, budget: Budget) -> Result<
     })
 }
 
-/// JSON text of a value for `json/generate-string`: `None` where [`write`] would refuse the value. Fails only
+/// JSON text of a value for `json/generate-string`: `None` where [`write()`] would refuse the value. Fails only
 /// at the program's limits.
 pub fn generate(value: &Value) -> Result<Option<String>> {
     let mut out = Vec::new();
@@ -46,7 +46,7 @@ pub fn generate(value: &Value) -> Result<Option<String>> {
 }
 
 /// The arguments of a tool call as JSON, with the places of the keyword keys that a schema may respell
-/// (ruling 37). Fails as [`write`] does.
+/// (ruling 37). Fails as [`write()`] does.
 pub fn write_tool_arguments(arguments: &Map) -> Result<ToolArguments> {
     let mut json = Vec::new();
     let mut writer = Writer::new(&mut json);

@@ -2,7 +2,7 @@
 //!
 //! A [`Value`] is at most 16 bytes: immediate for `nil`, booleans, 64-bit integers and floats, one pointer
 //! otherwise. Collections mutate in place when nobody else holds them (`Rc` with a count of one) and copy the
-//! path that changes otherwise. Everything that holds memory charges it to the [meter](crate::meter) when it
+//! path that changes otherwise. Everything that holds memory charges it to the [`meter`] when it
 //! is built and credits it when it is dropped.
 
 mod closure;

@@ -1,6 +1,6 @@
 //! From the outcome of an evaluation to what a client sees of it.
 //!
-//! An evaluation gives one full [`Payload`]. [`shape`](project::shape) bounds it and projects it to a response
+//! An evaluation gives one full [`Payload`]. [`shape`] bounds it and projects it to a response
 //! profile; diagnostics take the payload as it is.
 
 pub mod feedback;

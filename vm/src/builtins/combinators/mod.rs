@@ -1,7 +1,7 @@
 //! `comp`, `partial`, `juxt` … and the functions that they make (functions.md 23).
 //!
 //! A [`Combinator`](crate::value::Combinator) remembers what it was made from. Over functions that need no frame it
-//! is called [at once](direct); else a frame goes through its parts, so that a tower of any height ends with a value
+//! is called at once (`direct`); else a frame goes through its parts, so that a tower of any height ends with a value
 //! or at a limit of the program.
 
 mod calling;

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`sequence`] | any seqable value as a [`Cursor`](crate::value::Cursor) or a vector, charged and reserved |
 //! | [`builder`] | a vector that grows within the memory limit |
-//! | [`each`] | the frame behind `map`, `filter`, `some` …: call a function for each element, do something with the results |
+//! | [`mod@each`] | the frame behind `map`, `filter`, `some` …: call a function for each element, do something with the results |
 //! | [`callee`] | calls by function, string key or path; the reading of paths |
 //! | [`check`] | what the positions of functions and collections accept |
 //! | [`table`] | a hash table by identity, for counting and grouping |

@@ -1,7 +1,7 @@
 //! Transducers: transformations of elements that `into`, `transduce`, `sequence` and `eduction` put to work.
 //!
 //! A transducer is a value that remembers its function and arguments: `(map inc)`, `(take 3)`, or a `comp` of such.
-//! It runs as a [pipeline](pipeline) of stages, not as a tower of functions, so a program cannot call one or write
+//! It runs as a `pipeline` of stages, not as a tower of functions, so a program cannot call one or write
 //! one of its own.
 
 mod pipeline;

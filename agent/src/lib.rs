@@ -2,14 +2,18 @@
 //!
 //! | Module | What it is |
 //! |---|---|
+//! | [`agent`] | an agent's prompt, tools and limits, checked when it is built |
+//! | [`run`] | one run: turns, tool calls, programs, the answer |
 //! | [`signature`] | types of arguments and answers: read, print, check, coerce, JSON Schema |
 //! | [`llm`] | what is said to a model and heard from it |
 //! | [`tool`] | the host's tools, who may call them, and how one is run |
 //! | [`cache`] | results that native calls and programs share within a run |
 //! | [`preview`] | what the model sees of a result that is kept for programs |
 
+pub mod agent;
 pub mod cache;
 pub mod llm;
 pub mod preview;
+pub mod run;
 pub mod signature;
 pub mod tool;

@@ -183,7 +183,11 @@ impl Run {
         for call in calls {
             let started = std::time::Instant::now();
             let (result, ok) = match &refusal {
-                Some(refusal) => (refusal.clone(), false),
+                Some(refusal) => {
+                    let layer = crate::tool::Layer::Native;
+                    tools::report(&self.shared, &call.name, layer, started, None, false);
+                    (refusal.clone(), false)
+                }
                 None if programs == 1 => self.program(&call).await,
                 None => self.native(&call).await,
             };

@@ -42,13 +42,15 @@ async fn run(agent: AgentBuilder, answers: Vec<LlmResponse>) -> Step {
 
 /// Ids and contents of the tool messages.
 fn results(step: &Step) -> Vec<(&str, Json)> {
-    let tool = |message| match message {
-        &Message::Tool { ref tool_call_id, ref content } => {
-            Some((tool_call_id.as_str(), serde_json::from_str(content).unwrap()))
-        }
-        _ => None,
-    };
-    step.messages.iter().filter_map(tool).collect()
+    step.messages
+        .iter()
+        .filter_map(|message| match message {
+            Message::Tool { tool_call_id, content } => {
+                Some((tool_call_id.as_str(), serde_json::from_str(content).unwrap()))
+            }
+            _ => None,
+        })
+        .collect()
 }
 
 fn combined() -> AgentBuilder {

@@ -17,8 +17,9 @@ use crate::options::settings::{Http, Profile};
 use crate::options::{BootError, Settings};
 use crate::protocol::Service;
 use crate::tools::lisp_eval::{ArgumentCaps, EvalOptions, LispEval};
+use crate::tools::sessions::{Directory, system_clock};
 use crate::tools::shaping::Shaper;
-use crate::tools::{Registry, cards};
+use crate::tools::{Registry, Tool, cards, sessions};
 use crate::transport::http::{HttpServer, Listening};
 use crate::transport::stdio::{StdioOptions, run_stdio, standard_streams};
 
@@ -146,8 +147,15 @@ pub fn service(
         read_only: settings.aggregator.read_only,
         redactor: redactor.clone(),
     };
-    let tools = Registry::new(vec![Box::new(LispEval::new(Arc::new(engine.clone()), options))]);
-    let mut service = Service::new(tools, limits.max_concurrent_calls);
+    let mut tools: Vec<Box<dyn Tool>> =
+        vec![Box::new(LispEval::new(Arc::new(engine.clone()), options.clone()))];
+    if settings.sessions.enabled {
+        let directory =
+            Directory::new(engine.clone(), settings.sessions.clone(), redactor.clone(), system_clock());
+        directory.keep_swept();
+        tools.extend(sessions::tools(&directory, options));
+    }
+    let mut service = Service::new(Registry::new(tools), limits.max_concurrent_calls);
     service.instructions = cards::instructions(upstreams.is_some(), settings.sessions.enabled);
     if settings.http.as_ref().is_some_and(|http| !http.tokens.is_empty()) {
         service.cache_scope = "private";

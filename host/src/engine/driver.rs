@@ -208,6 +208,7 @@ fn lost() -> EvalOutcome {
         upstream_calls: Vec::new(),
         changed: Vec::new(),
         returned: false,
+        session: None,
         duration: Duration::ZERO,
     }
 }

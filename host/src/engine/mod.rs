@@ -20,7 +20,10 @@ mod tools;
 pub use driver::{Engine, EngineError, EngineOptions, EvalFuture};
 pub use outcome::{Answer, CallAuth, CallRecord, CallStatus, EvalOutcome, Failure, ResultOverview};
 pub use request::{EvalId, EvalRequest, Limits, Render, SessionKey};
-pub use session::{SessionState, SessionStore};
+pub use session::{
+    Changed, Exceeded, HistoryNotice, SessionLimits, SessionPlace, SessionReport, SessionRules, SessionState,
+    SessionStore, SessionView, measure, measure_binding, measure_history, measure_strings,
+};
 pub use tools::{AppTools, HostCalls, RunContext};
 
 /// Steps that a program runs before the driver turns to its other work: some 100 µs.

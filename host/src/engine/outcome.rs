@@ -1,5 +1,6 @@
 //! What an eval comes to.
 
+use super::session::SessionReport;
 use ptc_vm::error::Position;
 use ptc_vm::{Error, Reason};
 use serde::Serialize;
@@ -22,6 +23,8 @@ pub struct EvalOutcome {
     pub changed: Vec<String>,
     /// Whether `(return …)` ended the program, rather than its last form or a failure.
     pub returned: bool,
+    /// What its session holds now, or why nothing was stored; only for sessions under rules.
+    pub session: Option<Box<SessionReport>>,
     /// From the program's first step to its end.
     pub duration: Duration,
 }

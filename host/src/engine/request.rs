@@ -1,5 +1,6 @@
 //! What an eval is asked with.
 
+use super::session::SessionRules;
 use super::tools::{AppTools, HostCalls};
 use crate::output_schema::OutputSchema;
 use std::fmt;
@@ -81,6 +82,8 @@ pub struct EvalRequest {
     pub context: Option<Arc<str>>,
     /// The session whose definitions and history the program shares.
     pub session: Option<SessionKey>,
+    /// What the session may keep; `None` for everything.
+    pub session_rules: Option<Arc<dyn SessionRules>>,
     /// Limits.
     pub limits: Limits,
     /// Whether reading a context key that is not there is an error.
@@ -107,6 +110,7 @@ impl EvalRequest {
             program: program.into(),
             context: None,
             session: None,
+            session_rules: None,
             limits: Limits::plain(),
             strict_data: false,
             render: Render { max_text_bytes: None, json: false },

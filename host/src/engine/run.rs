@@ -4,14 +4,13 @@ use super::SLICE_STEPS;
 use super::driver::Driver;
 use super::outcome::{Answer, EvalOutcome, Failure};
 use super::request::EvalRequest;
-use super::session::SessionState;
+use super::session::Lease;
 use super::tools::RunContext;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
-use ptc_vm::machine::{CallId, HostRequest, Limits as VmLimits, Namespace, Payload, Reply, Setup};
+use ptc_vm::machine::{CallId, HostRequest, Limits as VmLimits, Payload, Reply, Setup};
 use ptc_vm::{Error, Machine, Reason, Step, Value, json, print};
-use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::time::Instant;
@@ -41,29 +40,11 @@ pub(super) struct Run {
     shown: usize,
 }
 
-/// A session's place, empty while its state is with the program.
-struct Lease {
-    place: Rc<RefCell<Option<SessionState>>>,
-    history: [Value; 3],
-    turn: u64,
-}
-
-impl Lease {
-    /// Gives the session its state back, with one more result if the program succeeded.
-    fn end(self, namespace: Namespace, result: Option<Value>) {
-        let mut state = SessionState { namespace, history: self.history, turn: self.turn };
-        if let Some(value) = result {
-            state.remember(value);
-        }
-        *self.place.borrow_mut() = Some(state);
-    }
-}
-
 impl Drop for Run {
     /// A program that is dropped before its end leaves its session as it was.
     fn drop(&mut self) {
         if let (Some(machine), Some(lease)) = (self.machine.take(), self.session.take()) {
-            lease.end(machine.finish(false).namespace, None);
+            lease.roll_back(machine.finish(false).namespace);
         }
     }
 }
@@ -87,6 +68,7 @@ pub(super) fn begin(driver: &Rc<Driver>, request: Box<EvalRequest>) -> Begun {
             upstream_calls: Vec::new(),
             changed: Vec::new(),
             returned: false,
+            session: None,
             duration: started.elapsed(),
         })
     };
@@ -123,16 +105,15 @@ pub(super) fn begin(driver: &Rc<Driver>, request: Box<EvalRequest>) -> Begun {
     let mut session = None;
     if let Some(key) = &request.session {
         let place = driver.sessions.open(key);
-        let taken = place.borrow_mut().take();
-        let Some(state) = taken else {
+        let Some((lease, namespace)) = Lease::take(place, request.session_rules.clone()) else {
             return refused(Failure::new(
                 Reason::InvalidConfig,
                 "an eval is already running for this session",
             ));
         };
-        setup.namespace = state.namespace;
-        setup.history = state.history.clone();
-        session = Some(Lease { place, history: state.history, turn: state.turn });
+        setup.namespace = namespace;
+        setup.history = lease.history();
+        session = Some(lease);
     }
     let deadline = started + limits.timeout;
     let mut machine = Machine::new(program, setup);
@@ -221,19 +202,33 @@ impl Run {
                 _ => Err(Error::verbatim(Reason::Cancelled, "the program was cancelled")),
             },
         };
-        let answer = answer.map_err(|error| Failure::from(&error));
+        let mut answer = answer.map_err(|error| Failure::from(&error));
         let outcome = machine.finish(answer.is_ok());
-        if let Some(lease) = self.session.take() {
-            lease.end(outcome.namespace, outcome.result.ok().filter(|_| answer.is_ok()));
+        let prints: Vec<String> = outcome.prints.iter().map(|print| print.as_str().to_owned()).collect();
+        let upstream_calls = self.context.records.take();
+        let mut session = None;
+        match (self.session.take(), outcome.result) {
+            (Some(lease), Ok(value)) if answer.is_ok() => {
+                match lease.commit(outcome.namespace, &outcome.changed, value, &prints, &upstream_calls) {
+                    Ok(report) => session = report,
+                    Err((failure, report)) => {
+                        answer = Err(failure);
+                        session = Some(report);
+                    }
+                }
+            }
+            (Some(lease), _) => lease.roll_back(outcome.namespace),
+            (None, _) => {}
         }
         EvalOutcome {
             result: answer,
-            prints: outcome.prints.iter().map(|print| print.as_str().to_owned()).collect(),
+            prints,
             steps: outcome.steps,
             memory_peak_bytes: outcome.memory_peak,
-            upstream_calls: self.context.records.take(),
             returned: outcome.returned,
+            upstream_calls,
             changed: outcome.changed.iter().map(|name| name.to_string()).collect(),
+            session: session.map(Box::new),
             duration: self.started.elapsed(),
         }
     }

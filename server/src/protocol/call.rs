@@ -32,7 +32,8 @@ pub struct Call {
     /// JSON of the token to report progress under.
     pub(super) progress_token: Option<String>,
     pub(super) ticket: Ticket,
-    pub(super) permit: Permit,
+    /// `None` for work that needs none.
+    pub(super) permit: Option<Permit>,
 }
 
 /// How a call ended.

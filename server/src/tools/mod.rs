@@ -8,6 +8,7 @@ pub mod lisp_eval;
 pub mod registry;
 pub mod reply;
 pub mod schemas;
+pub mod sessions;
 pub mod shaping;
 
 use futures_util::future::BoxFuture;
@@ -37,6 +38,8 @@ pub enum Prepared {
     Done(ToolReply),
     /// To be run under a permit. Dropping it gives back whatever was reserved.
     Gated(BoxFuture<'static, ToolReply>),
+    /// To be run without a permit: it waits for other threads, but computes next to nothing.
+    Free(BoxFuture<'static, ToolReply>),
 }
 
 /// The hints a client may show for a tool.

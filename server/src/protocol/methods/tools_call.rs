@@ -46,12 +46,13 @@ pub fn answer(
         };
     };
     let context = context(connection, era, id);
-    let work = match tool.prepare(arguments(params), &context) {
+    let (work, gated) = match tool.prepare(arguments(params), &context) {
         Prepared::Done(reply) => {
             info!(event = "tools_call_stop", request_id = %id, tool = &*name, is_error = reply.is_error);
             return now(&reply);
         }
-        Prepared::Gated(work) => work,
+        Prepared::Gated(work) => (work, true),
+        Prepared::Free(work) => (work, false),
     };
     let busy = |limit| {
         info!(event = "tools_call_stop", request_id = %id, tool = &*name, is_error = true, reason = "busy");
@@ -67,9 +68,10 @@ pub fn answer(
             return Handled::error(id, &RpcError::new(RpcError::INVALID_REQUEST, message));
         }
     };
-    let Some(permit) = service.gate.try_enter() else {
+    let permit = gated.then(|| service.gate.try_enter());
+    if matches!(permit, Some(None)) {
         return busy(service.gate.limit());
-    };
+    }
     Handled::Call(Box::new(Call {
         service: service.clone(),
         id: id.clone(),
@@ -79,7 +81,7 @@ pub fn answer(
         cancelled,
         progress_token: progress_token(params),
         ticket,
-        permit,
+        permit: permit.flatten(),
     }))
 }
 

@@ -37,25 +37,58 @@ impl Arguments {
     /// # Errors
     /// The `message` of the first check that fails.
     pub fn read(arguments: Option<Raw<'_>>, caps: &ArgumentCaps) -> Result<Arguments, String> {
-        let (mut program, mut context, mut output_schema, mut signature) = (None, None, None, None);
+        let members = Members::of(arguments)?;
+        let program = program(members.program, caps.max_program_bytes)?;
+        members.check(program, caps)
+    }
+
+    /// As [`read`](Self::read), around a program that was checked already.
+    ///
+    /// # Errors
+    /// The `message` of the first check that fails.
+    pub fn read_around(
+        program: Arc<str>,
+        arguments: Option<Raw<'_>>,
+        caps: &ArgumentCaps,
+    ) -> Result<Arguments, String> {
+        Members::of(arguments)?.check(program, caps)
+    }
+}
+
+/// The members that matter, as sent.
+#[derive(Default)]
+struct Members<'a> {
+    program: Option<Raw<'a>>,
+    context: Option<Raw<'a>>,
+    output_schema: Option<Raw<'a>>,
+    signature: Option<Raw<'a>>,
+}
+
+impl<'a> Members<'a> {
+    fn of(arguments: Option<Raw<'a>>) -> Result<Self, String> {
+        let mut members = Members::default();
         for (key, value) in arguments.and_then(Raw::members).into_iter().flatten() {
             let slot = match &*key {
-                "program" => &mut program,
-                "context" => &mut context,
-                "output_schema" => &mut output_schema,
-                "signature" => &mut signature,
+                "program" => &mut members.program,
+                "context" => &mut members.context,
+                "output_schema" => &mut members.output_schema,
+                "signature" => &mut members.signature,
                 _ => continue,
             };
             if slot.replace(value).is_some() {
                 return Err(format!("argument `{key}` is given twice"));
             }
         }
-        let program = self::program(program, caps.max_program_bytes)?;
-        let context = self::context(context, caps.max_context_bytes)?;
-        if signature.is_some() {
+        Ok(members)
+    }
+
+    /// Checks everything but the program.
+    fn check(self, program: Arc<str>, caps: &ArgumentCaps) -> Result<Arguments, String> {
+        let context = context(self.context, caps.max_context_bytes)?;
+        if self.signature.is_some() {
             return Err("argument `signature` is no longer supported; use `output_schema`".into());
         }
-        let output_schema = self::output_schema(output_schema)?;
+        let output_schema = output_schema(self.output_schema)?;
         Ok(Arguments { program, context, output_schema })
     }
 }

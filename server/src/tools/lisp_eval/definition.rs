@@ -21,7 +21,7 @@ pub(super) fn definition(options: &EvalOptions) -> Definition {
 }
 
 /// The hints of an evaluating tool.
-pub(super) fn annotations(has_upstreams: bool, read_only: bool) -> Annotations {
+pub(in super::super) fn annotations(has_upstreams: bool, read_only: bool) -> Annotations {
     match (has_upstreams, read_only) {
         (false, _) => {
             Annotations { read_only: true, destructive: false, idempotent: true, open_world: false }

@@ -19,6 +19,7 @@ use super::{CallContext, Definition, Prepared, Tool, ToolReply};
 use crate::protocol::json::Raw;
 
 pub use arguments::{ArgumentCaps, Arguments};
+pub(super) use definition::annotations;
 
 /// Runs programs. An engine in the server, something predictable in tests.
 pub trait Evaluator: Send + Sync {

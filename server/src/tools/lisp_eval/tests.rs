@@ -36,6 +36,7 @@ fn outcome(result: Result<Answer, Failure>) -> EvalOutcome {
         upstream_calls: Vec::new(),
         changed: Vec::new(),
         returned: false,
+        session: None,
         duration: Duration::ZERO,
     }
 }

@@ -9,10 +9,13 @@ pub mod payload;
 pub mod preview;
 pub mod project;
 
+mod calls;
 mod limits;
+mod session;
 
 #[cfg(test)]
 mod tests;
 
 pub use payload::{ErrorReason, Payload};
 pub use project::{Shaper, shape};
+pub use session::SessionPart;

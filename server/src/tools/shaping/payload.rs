@@ -6,6 +6,8 @@ use ptc_host::credentials::Redactor;
 use ptc_host::engine::{CallRecord, EvalOutcome};
 use ptc_vm::Reason;
 
+use super::session::SessionPart;
+
 /// Why a tool call failed, in the words of `reason`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorReason {
@@ -33,10 +35,12 @@ pub enum ErrorReason {
     UnknownTool,
     /// The server is shutting down.
     ShuttingDown,
+    /// What the program defined is more than its session may keep.
+    SessionLimitExceeded,
 }
 
 impl ErrorReason {
-    /// All reasons, in the order of the advertised enumeration.
+    /// All reasons of `lisp_eval`, in the order of the advertised enumeration.
     pub const ALL: [ErrorReason; 12] = [
         ErrorReason::ParseError,
         ErrorReason::RuntimeError,
@@ -67,6 +71,7 @@ impl ErrorReason {
             ErrorReason::Cancelled => "cancelled",
             ErrorReason::UnknownTool => "unknown_tool",
             ErrorReason::ShuttingDown => "shutting_down",
+            ErrorReason::SessionLimitExceeded => "session_limit_exceeded",
         }
     }
 }
@@ -120,6 +125,8 @@ pub struct Payload {
     pub prints: Vec<String>,
     /// Its upstream calls, in order of completion.
     pub upstream_calls: Vec<CallRecord>,
+    /// The session it ran in.
+    pub session: Option<Box<SessionPart>>,
 }
 
 impl Payload {
@@ -129,6 +136,7 @@ impl Payload {
             ending: Ending::Error { reason, message: message.into(), hint, result: None },
             prints: Vec::new(),
             upstream_calls: Vec::new(),
+            session: None,
         }
     }
 
@@ -154,7 +162,7 @@ impl Payload {
                 result: failure.payload,
             },
         };
-        Payload { ending, prints: outcome.prints, upstream_calls: outcome.upstream_calls }
+        Payload { ending, prints: outcome.prints, upstream_calls: outcome.upstream_calls, session: None }
     }
 
     /// Replaces secrets in everything that programs and upstreams wrote.

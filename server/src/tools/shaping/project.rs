@@ -3,13 +3,15 @@
 //! Nothing is ever cut inside JSON: lists keep a prefix, texts end between characters, a value that is too large is
 //! replaced by a preview under another name, and what is left out is flagged.
 
-use ptc_host::engine::{CallRecord, CallStatus};
+use ptc_host::engine::CallStatus;
 
+use super::calls::{call_result, failed_call};
 use super::feedback::{self, clip};
 use super::limits::{Caps, caps};
 use super::metrics::Metrics;
 use super::payload::{Ending, ErrorReason, Payload};
 use super::preview::preview;
+use super::session;
 use crate::options::settings::Profile;
 use crate::protocol::json::{Object, object_text, string_len, write_array, write_strings};
 use crate::tools::{ReplyText, ToolReply};
@@ -103,6 +105,7 @@ impl<'p> Parts<'p> {
         self.output_cut()
             || self.print_text_cut && self.profile == Profile::Debug
             || matches!(self.payload.ending, Ending::Ok { cut: true, .. })
+            || self.payload.session.as_ref().is_some_and(|session| session.cut(self.profile))
     }
 
     /// The text block of slim and structured.
@@ -114,7 +117,22 @@ impl<'p> Parts<'p> {
         if self.cut() {
             text.push_str(TRUNCATED);
         }
+        self.push_suffix(&mut text);
         text
+    }
+
+    /// What the session has to say about the evaluation, on a line of its own.
+    fn push_suffix(&self, text: &mut String) {
+        let payload = self.payload;
+        let suffix = payload.session.as_ref().and_then(|session| {
+            session.suffix(payload.is_error(), self.profile, payload.upstream_calls.len())
+        });
+        if let Some(suffix) = suffix {
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            text.push_str(&suffix);
+        }
     }
 
     fn success_text(&self, result: &str) -> String {
@@ -176,6 +194,9 @@ impl<'p> Parts<'p> {
     fn write_structured(&self, object: &mut Object<'_>) {
         self.write_status(object);
         self.write_validated(object);
+        if let Some(session) = &self.payload.session {
+            session.write_structured(object, self.payload.is_error());
+        }
         if self.cut() {
             object.boolean("truncated", true);
         }
@@ -189,7 +210,8 @@ impl<'p> Parts<'p> {
             let failed: Vec<_> =
                 self.payload.upstream_calls.iter().filter(|call| call.status == CallStatus::Error).collect();
             if !failed.is_empty() {
-                write_array(object.key("upstream_calls"), failed, |out, call| {
+                let name = if self.payload.session.is_some() { "upstream_errors" } else { "upstream_calls" };
+                write_array(object.key(name), failed, |out, call| {
                     out.extend_from_slice(failed_call(call).as_bytes());
                 });
             }
@@ -211,6 +233,9 @@ impl<'p> Parts<'p> {
             object.boolean("truncated", self.cut());
         }
         self.write_validated(object);
+        if let Some(session) = &payload.session {
+            session.write_debug(object, is_error);
+        }
         for (name, cut) in [
             ("output_truncated", self.output_cut()),
             ("prints_truncated", self.prints_cut),
@@ -225,10 +250,12 @@ impl<'p> Parts<'p> {
                 // Plain data: it serialises.
                 let _ = serde_json::to_writer(out, call);
             });
-            let results: Vec<_> = payload.upstream_calls.iter().filter_map(call_result).collect();
-            write_array(object.key("upstream_results"), results, |out, result| {
-                out.extend_from_slice(result.as_bytes());
-            });
+            if payload.session.is_none() {
+                let results: Vec<_> = payload.upstream_calls.iter().filter_map(call_result).collect();
+                write_array(object.key("upstream_results"), results, |out, result| {
+                    out.extend_from_slice(result.as_bytes());
+                });
+            }
             object.raw("ptc_metrics", &metrics(payload).json());
         }
     }
@@ -294,6 +321,9 @@ impl<'p> Parts<'p> {
                 }
             }
         }
+        if let Some(session) = &self.payload.session {
+            object.raw("session", &session.session);
+        }
         object.boolean("truncated", true);
         object.boolean("output_truncated", true);
     }
@@ -310,6 +340,12 @@ pub fn metrics(payload: &Payload) -> Metrics {
 
 /// `feedback` before it is bounded, and whether printed text in it is cut.
 fn full_feedback(payload: &Payload) -> (String, bool) {
+    if let (Some(session), Ending::Ok { result, .. }) = (&payload.session, &payload.ending) {
+        let printed =
+            (!payload.prints.is_empty()).then(|| feedback::prints(&payload.prints, session::PRINT_CHARS));
+        let cut = printed.as_ref().is_some_and(|(_, cut)| *cut);
+        return (session.feedback(printed.map(|(text, _)| text), result.as_deref()), cut);
+    }
     match &payload.ending {
         Ending::Ok { .. } if payload.prints.is_empty() => (String::new(), false),
         Ending::Ok { .. } => feedback::prints(&payload.prints, feedback::PRINT_CHARS),
@@ -338,44 +374,6 @@ fn fitting(prints: &[String], caps: &Caps) -> usize {
             bytes <= caps.print_bytes
         })
         .count()
-}
-
-fn failed_call(call: &CallRecord) -> String {
-    object_text(|object| {
-        object.string("server", &call.server);
-        object.string("tool", &call.tool);
-        object.string("status", "error");
-        if let Some(reason) = &call.reason {
-            object.string("reason", reason);
-        }
-    })
-}
-
-/// The entry of `upstream_results`, if there is anything to show.
-fn call_result(call: &CallRecord) -> Option<String> {
-    if call.status == CallStatus::Ok && call.overview.is_none() {
-        return None;
-    }
-    Some(object_text(|object| {
-        object.string("server", &call.server);
-        object.string("tool", &call.tool);
-        match (&call.overview, call.status) {
-            (Some(overview), CallStatus::Ok) => {
-                object.string("status", "ok");
-                object.string("value_kind", overview.value_kind);
-                object.string("shape", &overview.shape);
-                object.string("preview", &overview.preview);
-            }
-            _ => {
-                object.string("status", "error");
-                for (name, text) in [("reason", &call.reason), ("error", &call.error)] {
-                    if let Some(text) = text.as_deref().filter(|text| !text.is_empty()) {
-                        object.string(name, text);
-                    }
-                }
-            }
-        }
-    }))
 }
 
 /// The longest beginning of `text` that takes at most `max` bytes as a JSON string.

@@ -1,0 +1,212 @@
+//! A session's state on its way through a program: taken, and given back as it was or as the program left it.
+
+use super::super::outcome::{CallRecord, Failure};
+use super::rules::{Changed, Exceeded, HistoryNotice, SessionLimits, SessionReport, SessionRules};
+use super::size::{measure, measure_binding, total};
+use super::{Committed, SessionPlace, SessionState};
+use ptc_vm::machine::Namespace;
+use ptc_vm::print::{Budget, Preview, preview, render_capped};
+use ptc_vm::value::Map;
+use ptc_vm::{Reason, Value};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// How a value is shown beside its name.
+const SHOWN: Preview = Preview { items: 10, characters: Some(120), counts: true };
+/// How an oversized result is shown in what stands for it.
+const MARKER: Preview = Preview { items: 10, characters: Some(200), counts: true };
+/// How far above a limit sizes are still measured exactly.
+const EXACT: u64 = 4;
+
+/// A session whose state is with a program.
+pub(in super::super) struct Lease {
+    place: Rc<RefCell<SessionPlace>>,
+    history: [Value; 3],
+    turn: u64,
+    sizes: Vec<(Rc<str>, u64)>,
+    rules: Option<Arc<dyn SessionRules>>,
+    committed: Option<Rc<Committed>>,
+}
+
+impl Lease {
+    /// Takes a session's state; `None` while another program has it.
+    pub(in super::super) fn take(
+        place: Rc<RefCell<SessionPlace>>,
+        rules: Option<Arc<dyn SessionRules>>,
+    ) -> Option<(Lease, Namespace)> {
+        let SessionState { namespace, history, turn, sizes } = place.borrow_mut().state.take()?;
+        let committed = rules.is_some().then(|| {
+            let bindings = namespace
+                .bindings()
+                .into_iter()
+                .map(|(name, binding)| (name.clone(), binding.clone()))
+                .collect();
+            Rc::new(Committed { bindings, history: history.clone(), sizes: sizes.clone() })
+        });
+        place.borrow_mut().committed.clone_from(&committed);
+        Some((Lease { place, history, turn, sizes, rules, committed }, namespace))
+    }
+
+    /// The last three results, latest first.
+    pub(in super::super) fn history(&self) -> [Value; 3] {
+        self.history.clone()
+    }
+
+    /// Gives the session its state back as it was.
+    pub(in super::super) fn roll_back(self, namespace: Namespace) {
+        self.give_back(namespace, None);
+    }
+
+    /// Stores what a successful program left, if the rules allow it. Without rules everything is stored and there is
+    /// nothing to report.
+    pub(in super::super) fn commit(
+        mut self,
+        namespace: Namespace,
+        changed: &[Rc<str>],
+        value: Value,
+        prints: &[String],
+        calls: &[CallRecord],
+    ) -> Result<Option<SessionReport>, (Failure, SessionReport)> {
+        let Some(rules) = self.rules.clone() else {
+            self.give_back(namespace, Some(value));
+            return Ok(None);
+        };
+        let limits = rules.limits();
+        let sizes = self.new_sizes(&namespace, changed, &limits);
+        let exceeded = exceeded(&sizes, &limits);
+        let (value, notice) = remembered(value, limits.history_entry_bytes);
+        let mut report = SessionReport {
+            changed: changed
+                .iter()
+                .filter_map(|name| namespace.get(name).map(|binding| Changed::new(name, &binding.value)))
+                .collect(),
+            stored: sizes.iter().map(|(name, _)| name.to_string()).collect(),
+            memory_bytes: total(&sizes),
+            notice,
+            exceeded,
+            closed: false,
+        };
+        if report.exceeded.is_none() && rules.commit(&report, prints, calls) {
+            self.sizes = sizes;
+            self.give_back(namespace, Some(value));
+            return Ok(Some(report));
+        }
+        report.closed = report.exceeded.is_none();
+        let text = match report.closed {
+            true => "session is closed",
+            false => "session persisted-state limit exceeded; eval was not committed",
+        };
+        let before = self.restored();
+        self.give_back(before, None);
+        Err((Failure::new(Reason::MemoryExceeded, text), report))
+    }
+
+    /// Sizes after the program: known ones for names that did not change.
+    fn new_sizes(
+        &self,
+        namespace: &Namespace,
+        changed: &[Rc<str>],
+        limits: &SessionLimits,
+    ) -> Vec<(Rc<str>, u64)> {
+        let cap = limits.memory_bytes.max(limits.binding_bytes).saturating_mul(EXACT);
+        let known = |name: &Rc<str>| {
+            let at = self.sizes.binary_search_by(|(known, _)| known.cmp(name)).ok()?;
+            changed.binary_search(name).is_err().then(|| self.sizes[at].1)
+        };
+        namespace
+            .bindings()
+            .into_iter()
+            .map(|(name, binding)| {
+                (name.clone(), known(name).unwrap_or_else(|| measure_binding(binding, cap)))
+            })
+            .collect()
+    }
+
+    /// The namespace as it was before the program.
+    fn restored(&self) -> Namespace {
+        let mut namespace = Namespace::new();
+        for (name, binding) in self.committed.iter().flat_map(|committed| &committed.bindings) {
+            let slot = namespace.slot(name);
+            namespace.set(slot, Some(binding.clone()));
+        }
+        namespace
+    }
+
+    fn give_back(self, namespace: Namespace, result: Option<Value>) {
+        let mut state = SessionState { namespace, history: self.history, turn: self.turn, sizes: self.sizes };
+        if let Some(value) = result {
+            state.remember(value);
+        }
+        *self.place.borrow_mut() = SessionPlace { state: Some(state), committed: None };
+    }
+}
+
+impl Changed {
+    fn new(name: &str, value: &Value) -> Changed {
+        let shown = preview(value, SHOWN);
+        // A preview that left nothing out is the readable form.
+        let whole = render_capped(value, shown.len(), Budget::default());
+        let cut = whole.truncated.is_some() || whole.text != shown;
+        Changed { name: name.to_owned(), preview: shown, cut }
+    }
+}
+
+/// The first limit that these bindings break.
+fn exceeded(sizes: &[(Rc<str>, u64)], limits: &SessionLimits) -> Option<Exceeded> {
+    let over = |field, limit, actual: u64, max: u64, name| {
+        (actual > max).then_some(Exceeded { field, limit, actual, max, name })
+    };
+    over("bindings", "max_bindings", sizes.len() as u64, limits.bindings as u64, None)
+        .or_else(|| over("memory_bytes", "max_memory_bytes", total(sizes), limits.memory_bytes, None))
+        .or_else(|| {
+            sizes.iter().find_map(|(name, bytes)| {
+                let name = Some(name.to_string());
+                over("binding_bytes", "max_binding_bytes", *bytes, limits.binding_bytes, name)
+            })
+        })
+}
+
+/// What the history keeps of a result.
+fn remembered(value: Value, max_bytes: u64) -> (Value, Option<HistoryNotice>) {
+    let bytes = measure(&value, max_bytes.saturating_mul(EXACT));
+    if bytes <= max_bytes {
+        return (value, None);
+    }
+    let number = |n: u64| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
+    let entry = |name: &str, value: Value| (Value::keyword(name), value);
+    let mut entries = vec![
+        entry("lisp_session_preview", Value::Bool(true)),
+        entry("reason", Value::keyword("max_history_entry_bytes")),
+        entry("bytes", number(bytes)),
+        entry("max_bytes", number(max_bytes)),
+        entry("preview", Value::str(preview(&value, MARKER))),
+    ];
+    // With a preview, without one, and at the least that there was something.
+    let mut marker = Value::Nil;
+    for kept in [5, 4, 1] {
+        entries.truncate(kept);
+        marker = Value::Map(Map::from_entries(entries.clone()));
+        if measure(&marker, max_bytes) <= max_bytes {
+            break;
+        }
+    }
+    (marker, Some(HistoryNotice { bytes, max_bytes }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_oversized_result_is_remembered_as_a_preview_that_fits() {
+        assert_eq!(remembered(Value::Int(1), 100).1, None);
+        let long = Value::str("h".repeat(2048));
+        for (max, keys) in [(1000, 5), (120, 4), (40, 1)] {
+            let (marker, notice) = remembered(long.clone(), max);
+            assert_eq!(notice, Some(HistoryNotice { bytes: 2054, max_bytes: max }));
+            let Value::Map(map) = &marker else { panic!("{marker:?}") };
+            assert_eq!(map.len(), keys, "{max}");
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! `lisp_session_close`: ends a session and what runs on it.
+
+use std::sync::Arc;
+
+use super::arguments::Arguments;
+use super::record::ok;
+use super::{Directory, args_error, schemas};
+use crate::protocol::json::Raw;
+use crate::tools::{CallContext, Definition, Prepared, Tool, ToolReply};
+
+/// The tool.
+pub(super) struct Close(pub(super) Arc<Directory>);
+
+impl Tool for Close {
+    fn definition(&self) -> Definition {
+        Definition {
+            name: "lisp_session_close",
+            title: "PTC-Lisp session: close",
+            description: "Closes a session: its values are gone, and an evaluation that runs on it is ended.".into(),
+            input_schema: r#"{"type":"object","required":["session_id"],"properties":{"session_id":{"type":"string"},"reason":{"type":"string","description":"Echoed in the answer."}}}"#.into(),
+            output_schema: Some(schemas::output(&["status", "session_id", "closed"])),
+            annotations: schemas::hints(false, true, false),
+            meta: None,
+        }
+    }
+
+    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
+        Prepared::Done(self.close(arguments, context).unwrap_or_else(|message| args_error(&message)))
+    }
+}
+
+impl Close {
+    fn close(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<ToolReply, String> {
+        let arguments = Arguments::read(arguments)?;
+        let id = arguments.session_id()?;
+        let reason = arguments.optional_string("reason")?;
+        Ok(match self.0.close(&id, &context.owner) {
+            Err(refusal) => refusal.reply(&id),
+            Ok(id) => ToolReply::mirrored(
+                false,
+                ok(|object| {
+                    object.string("session_id", &id);
+                    object.boolean("closed", true);
+                    object.string("reason", reason.as_deref().unwrap_or("closed"));
+                }),
+            ),
+        })
+    }
+}

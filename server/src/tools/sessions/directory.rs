@@ -1,0 +1,388 @@
+//! Which sessions there are, whose they are and how long they live.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use jiff::{SignedDuration, Timestamp};
+use ptc_host::credentials::Redactor;
+use ptc_host::engine::{CallRecord, Engine, SessionLimits, SessionReport, SessionRules};
+use tokio::sync::oneshot;
+use tracing::info;
+
+use super::record::Record;
+use crate::options::settings::Sessions;
+use crate::principal::Owner;
+use crate::protocol::json::object_text;
+use crate::tools::ToolReply;
+
+/// Closed sessions that are still told apart from unknown ones.
+const CLOSED_REMEMBERED: usize = 1024;
+/// How often sessions that nobody asks for are looked through.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
+
+/// Tells the time; injected, so that tests need not wait.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// The clock of the machine.
+pub fn system_clock() -> Clock {
+    Arc::new(Timestamp::now)
+}
+
+/// Why a session cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// There is none of that id, or it is somebody else's.
+    NotFound,
+    /// There was one.
+    Closed,
+    /// A program runs on it.
+    Busy,
+    /// The server has as many as it may.
+    Limit,
+    /// The owner has as many as one may.
+    OwnerLimit,
+}
+
+impl Refusal {
+    /// The failure for a client.
+    pub(super) fn reply(self, id: &str) -> ToolReply {
+        let (reason, message) = match self {
+            Refusal::NotFound => ("session_not_found", "session not found"),
+            Refusal::Closed => ("session_closed", "session is closed"),
+            Refusal::Limit => ("session_limit_exceeded", "maximum number of sessions reached"),
+            Refusal::OwnerLimit => {
+                ("session_limit_exceeded", "maximum number of sessions for this owner reached")
+            }
+            Refusal::Busy => {
+                let message = "an eval is already running for this session";
+                let structured = object_text(|object| {
+                    object.string("status", "error");
+                    object.string("reason", "session_busy");
+                    object.string("message", message);
+                    object.string("feedback", message);
+                    object.string("session_id", id);
+                });
+                return ToolReply::mirrored(true, structured);
+            }
+        };
+        ToolReply::failure(reason, message, message)
+    }
+}
+
+/// All sessions of a server.
+pub struct Directory {
+    pub(super) engine: Engine,
+    pub(super) settings: Sessions,
+    pub(super) redactor: Redactor,
+    clock: Clock,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    open: HashMap<Arc<str>, Record>,
+    by_owner: HashMap<Owner, HashSet<Arc<str>>>,
+    closed: VecDeque<(Arc<str>, Owner)>,
+}
+
+impl Directory {
+    /// A directory without sessions. Their values will be on `engine`.
+    pub fn new(engine: Engine, settings: Sessions, redactor: Redactor, clock: Clock) -> Arc<Self> {
+        Arc::new(Directory { engine, settings, redactor, clock, inner: Mutex::default() })
+    }
+
+    /// Removes, now and then, sessions whose time is up, for as long as the directory is in use.
+    pub fn keep_swept(self: &Arc<Self>) {
+        let directory: Weak<Directory> = Arc::downgrade(self);
+        self.engine.spawn_on(0, move || async move {
+            loop {
+                tokio::time::sleep(SWEEP_INTERVAL).await;
+                let Some(directory) = directory.upgrade() else { return };
+                directory.sweep();
+            }
+        });
+    }
+
+    /// Open sessions.
+    pub fn len(&self) -> usize {
+        self.lock().open.len()
+    }
+
+    /// Whether no session is open.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Removes all sessions whose time is up.
+    pub fn sweep(&self) {
+        let now = (self.clock)();
+        let mut inner = self.lock();
+        let over: Vec<_> = inner
+            .open
+            .iter()
+            .filter(|(_, record)| self.is_over(record, now))
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in over {
+            self.remove(&mut inner, &id, "expired");
+        }
+    }
+
+    /// Closes all sessions of an owner.
+    pub(super) fn owner_gone(&self, owner: &Owner) {
+        let mut inner = self.lock();
+        let ids: Vec<_> = inner.by_owner.get(owner).into_iter().flatten().cloned().collect();
+        for id in ids {
+            self.remove(&mut inner, &id, "owner_gone");
+        }
+    }
+
+    /// Opens a session and tells its id and its end. A wish for a life can only shorten it.
+    pub(super) fn start(
+        &self,
+        owner: &Owner,
+        title: Option<String>,
+        ttl: Option<Duration>,
+    ) -> Result<(Arc<str>, Timestamp), Refusal> {
+        let now = (self.clock)();
+        let full = |inner: &Inner| {
+            if inner.open.len() >= self.settings.max {
+                return Some(Refusal::Limit);
+            }
+            let own = inner.by_owner.get(owner).map_or(0, HashSet::len);
+            (own >= self.settings.max_per_owner).then_some(Refusal::OwnerLimit)
+        };
+        if full(&self.lock()).is_some() {
+            self.sweep();
+        }
+        let mut inner = self.lock();
+        if let Some(refusal) = full(&inner) {
+            return Err(refusal);
+        }
+        let ttl = ttl.unwrap_or(self.settings.ttl).min(self.settings.ttl);
+        let expires = later(now, ttl);
+        let id = new_id();
+        inner.open.insert(id.clone(), Record::new(owner.clone(), title, now, expires));
+        inner.by_owner.entry(owner.clone()).or_default().insert(id.clone());
+        info!(event = "session_start", session_id = &*id);
+        Ok((id, expires))
+    }
+
+    /// Summaries of an owner's sessions, the latest used one first.
+    pub(super) fn summaries(&self, owner: &Owner) -> Vec<String> {
+        let now = (self.clock)();
+        let mut inner = self.lock();
+        let ids: Vec<_> = inner.by_owner.get(owner).into_iter().flatten().cloned().collect();
+        let mut found = Vec::with_capacity(ids.len());
+        for id in ids {
+            match inner.open.get(&id) {
+                Some(record) if !self.is_over(record, now) => {
+                    found.push((record.updated, record.summary(&id)));
+                }
+                _ => self.remove(&mut inner, &id, "expired"),
+            }
+        }
+        found.sort_by(|a, b| b.0.cmp(&a.0));
+        found.into_iter().map(|(_, summary)| summary).collect()
+    }
+
+    /// Looks at a session, or changes it.
+    pub(super) fn with<R>(
+        &self,
+        id: &str,
+        owner: &Owner,
+        work: impl FnOnce(&Arc<str>, &mut Record) -> R,
+    ) -> Result<R, Refusal> {
+        let mut inner = self.lock();
+        let (id, record) = self.find(&mut inner, id, owner)?;
+        Ok(work(&id, record))
+    }
+
+    /// As [`with`](Self::with), and counts as a use of the session.
+    pub(super) fn touch<R>(
+        &self,
+        id: &str,
+        owner: &Owner,
+        work: impl FnOnce(&Arc<str>, &mut Record) -> R,
+    ) -> Result<R, Refusal> {
+        let now = (self.clock)();
+        self.with(id, owner, |id, record| {
+            record.updated = now;
+            work(id, record)
+        })
+    }
+
+    /// Closes a session; what runs on it is ended.
+    pub(super) fn close(&self, id: &str, owner: &Owner) -> Result<Arc<str>, Refusal> {
+        let mut inner = self.lock();
+        let (id, _) = self.find(&mut inner, id, owner)?;
+        self.remove(&mut inner, &id, "closed");
+        Ok(id)
+    }
+
+    /// Takes a session for one program.
+    pub(super) fn reserve(self: &Arc<Self>, id: &str, owner: &Owner) -> Result<Reservation, Refusal> {
+        let now = (self.clock)();
+        let mut inner = self.lock();
+        let (id, record) = self.find(&mut inner, id, owner)?;
+        if record.running.is_some() {
+            return Err(Refusal::Busy);
+        }
+        let (running, killed) = oneshot::channel();
+        record.running = Some(running);
+        let left = record.expires.duration_since(now).try_into().unwrap_or(Duration::ZERO);
+        Ok(Reservation { directory: self.clone(), id, owner: owner.clone(), killed, left, ended: false })
+    }
+
+    fn find<'i>(
+        &self,
+        inner: &'i mut Inner,
+        id: &str,
+        owner: &Owner,
+    ) -> Result<(Arc<str>, &'i mut Record), Refusal> {
+        let now = (self.clock)();
+        let own = inner.open.get_key_value(id).filter(|(_, record)| record.owner == *owner);
+        let Some((id, over)) = own.map(|(id, record)| (id.clone(), self.is_over(record, now))) else {
+            let was_theirs = inner.closed.iter().any(|(closed, of)| &**closed == id && of == owner);
+            return Err(if was_theirs { Refusal::Closed } else { Refusal::NotFound });
+        };
+        if over {
+            self.remove(inner, &id, "expired");
+            return Err(Refusal::Closed);
+        }
+        let record = inner.open.get_mut(&id).ok_or(Refusal::NotFound)?;
+        Ok((id, record))
+    }
+
+    /// A session ends at its end, and before that after resting too long.
+    fn is_over(&self, record: &Record, now: Timestamp) -> bool {
+        let rested = record.running.is_none() && now >= later(record.updated, self.settings.idle);
+        now >= record.expires || rested
+    }
+
+    fn remove(&self, inner: &mut Inner, id: &Arc<str>, reason: &'static str) {
+        let Some(record) = inner.open.remove(id) else { return };
+        if let Some(own) = inner.by_owner.get_mut(&record.owner) {
+            own.remove(id);
+            if own.is_empty() {
+                inner.by_owner.remove(&record.owner);
+            }
+        }
+        if inner.closed.len() == CLOSED_REMEMBERED {
+            inner.closed.pop_front();
+        }
+        inner.closed.push_back((id.clone(), record.owner));
+        info!(event = "session_close", session_id = &**id, reason);
+        self.drop_values(id);
+    }
+
+    fn drop_values(&self, id: &Arc<str>) {
+        let key = id.clone();
+        // The order is sent at once; nobody needs to wait until it is carried out.
+        drop(self.engine.with_sessions(id, move |store| store.close(&key)));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A session that is taken for one program, until this is dropped.
+pub(super) struct Reservation {
+    directory: Arc<Directory>,
+    pub(super) id: Arc<str>,
+    owner: Owner,
+    killed: oneshot::Receiver<()>,
+    /// Time until the session ends, at the time of the reservation.
+    pub(super) left: Duration,
+    ended: bool,
+}
+
+impl Reservation {
+    /// Completes when the session is closed under the program.
+    pub(super) async fn killed(&mut self) {
+        // The sender is only ever dropped.
+        let _ = (&mut self.killed).await;
+    }
+
+    /// Ends the session because its time is up.
+    pub(super) fn expire(&self) {
+        let mut inner = self.directory.lock();
+        self.directory.remove(&mut inner, &self.id, "ttl_expired");
+    }
+
+    /// Gives the session back and describes it: for a success and for a failure. `None` if it is closed.
+    pub(super) fn end(mut self) -> Option<(String, String)> {
+        self.release();
+        let described =
+            self.directory.with(&self.id, &self.owner, |id, record| (record.brief(id), record.summary(id)));
+        described.ok()
+    }
+
+    fn release(&mut self) {
+        if std::mem::replace(&mut self.ended, true) {
+            return;
+        }
+        let now = (self.directory.clock)();
+        match self.directory.lock().open.get_mut(&self.id) {
+            Some(record) => {
+                record.running = None;
+                record.updated = now;
+            }
+            // Closed meanwhile. Its values may have been made again by a program that started just then.
+            None => self.directory.drop_values(&self.id),
+        }
+    }
+
+    /// What the engine asks when the program's result is to be stored.
+    pub(super) fn rules(&self) -> Arc<dyn SessionRules> {
+        Arc::new(Rules { directory: self.directory.clone(), id: self.id.clone() })
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+struct Rules {
+    directory: Arc<Directory>,
+    id: Arc<str>,
+}
+
+impl SessionRules for Rules {
+    fn limits(&self) -> SessionLimits {
+        let settings = &self.directory.settings;
+        SessionLimits {
+            bindings: settings.bindings,
+            memory_bytes: settings.memory_bytes,
+            binding_bytes: settings.binding_bytes,
+            history_entry_bytes: settings.history_entry_bytes,
+        }
+    }
+
+    fn commit(&self, report: &SessionReport, prints: &[String], calls: &[CallRecord]) -> bool {
+        let directory = &self.directory;
+        let mut inner = directory.lock();
+        let Some(record) = inner.open.get_mut(&self.id) else { return false };
+        record.committed(report);
+        record.journal.note(prints, calls, &directory.settings, &directory.redactor);
+        true
+    }
+}
+
+fn later(at: Timestamp, by: Duration) -> Timestamp {
+    let by = SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX);
+    at.saturating_add(by).unwrap_or(Timestamp::MAX)
+}
+
+/// `ptcs_` and 18 random bytes.
+fn new_id() -> Arc<str> {
+    let mut bytes = [0; 18];
+    getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
+    format!("ptcs_{}", BASE64_URL_SAFE_NO_PAD.encode(bytes)).into()
+}

@@ -1,0 +1,182 @@
+//! `lisp_session_eval`: runs a program in a session.
+//!
+//! A call takes the session, runs, stores everything or nothing, and gives the session back. The session is not
+//! queued for: a second program on it is refused.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use ptc_host::engine::{EvalId, EvalOutcome, EvalRequest, Exceeded, Render};
+
+use super::arguments::Arguments;
+use super::directory::{Refusal, Reservation};
+use super::{Directory, args_error, schemas};
+use crate::options::settings::Profile;
+use crate::protocol::json::{Kind, Raw, object_text};
+use crate::tools::lisp_eval::{Arguments as EvalArguments, EvalOptions, annotations};
+use crate::tools::reply::{busy_feedback, busy_message};
+use crate::tools::shaping::payload::Ending;
+use crate::tools::shaping::{ErrorReason, Payload, SessionPart, shape};
+use crate::tools::{Annotations, CallContext, Definition, Prepared, Tool, ToolReply, cards};
+
+/// The tool.
+pub(super) struct Eval {
+    directory: Arc<Directory>,
+    options: Arc<EvalOptions>,
+}
+
+impl Eval {
+    /// The tool under the options of `lisp_eval`.
+    pub(super) fn new(directory: Arc<Directory>, options: EvalOptions) -> Self {
+        Eval { directory, options: Arc::new(options) }
+    }
+
+    fn start(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<Prepared, String> {
+        let given = Arguments::read(arguments)?;
+        let id = given.session_id()?;
+        let request = self.request(&given, arguments)?;
+        let reservation = match self.directory.reserve(&id, &context.owner) {
+            Ok(reservation) => reservation,
+            Err(refusal) => return Ok(Prepared::Done(refusal.reply(&id))),
+        };
+        let request = EvalRequest {
+            session: Some(reservation.id.clone()),
+            session_rules: Some(reservation.rules()),
+            ..request
+        };
+        Ok(Prepared::Gated(run(self.directory.clone(), self.options.clone(), reservation, request).boxed()))
+    }
+
+    /// Checks what `lisp_eval` takes, too, in the words of this tool.
+    fn request(&self, given: &Arguments<'_>, arguments: Option<Raw<'_>>) -> Result<EvalRequest, String> {
+        let caps = &self.options.caps;
+        let program = given.get("program").and_then(Raw::as_str).filter(|text| !text.is_empty());
+        let Some(program) = program else { return Err("program must be a non-empty string".into()) };
+        if program.len() > caps.max_program_bytes {
+            return Err("program exceeds max_program_bytes".into());
+        }
+        if given.get("context").is_some_and(|value| value.kind() != Kind::Object) {
+            return Err("context must be an object when supplied".into());
+        }
+        let checked = EvalArguments::read_around(program.as_ref().into(), arguments, caps);
+        let checked = checked.map_err(|message| own_words(&message))?;
+        Ok(EvalRequest {
+            context: checked.context,
+            output_schema: checked.output_schema,
+            limits: self.options.limits,
+            strict_data: true,
+            render: Render { max_text_bytes: Some(self.options.shaper.max_result_bytes), json: false },
+            upstreams: self.options.upstreams.clone(),
+            ..EvalRequest::new(checked.program)
+        })
+    }
+}
+
+impl Tool for Eval {
+    fn definition(&self) -> Definition {
+        let options = &self.options;
+        let Annotations { read_only, destructive, open_world, .. } =
+            annotations(options.catalog.is_some(), options.read_only);
+        Definition {
+            name: "lisp_session_eval",
+            title: "PTC-Lisp session: eval",
+            description: cards::lisp_session_eval(options.catalog.as_deref()),
+            input_schema: INPUT.into(),
+            output_schema: (options.shaper.profile != Profile::Slim)
+                .then(|| schemas::output(&["status", "session"])),
+            annotations: Annotations { read_only, destructive, idempotent: false, open_world },
+            meta: None,
+        }
+    }
+
+    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
+        self.start(arguments, context).unwrap_or_else(|message| Prepared::Done(args_error(&message)))
+    }
+
+    fn busy(&self, limit: usize) -> ToolReply {
+        let payload = Payload::refused(ErrorReason::Busy, busy_message(limit), Some(busy_feedback(limit)));
+        shape(&self.options.shaper, &payload)
+    }
+}
+
+/// A complaint of `lisp_eval` about `context` in the shorter form that this tool uses.
+fn own_words(message: &str) -> String {
+    match message.strip_prefix("argument `context` ") {
+        Some(rest) => format!("context {}", rest.split_once(" (").map_or(rest, |(short, _)| short)),
+        None => message.to_owned(),
+    }
+}
+
+const INPUT: &str = r#"{"type":"object","required":["session_id","program"],"properties":{"session_id":{"type":"string"},"program":{"type":"string","description":"PTC-Lisp source; definitions stay in the session."},"context":{"type":"object","additionalProperties":true,"description":"Optional named JSON values of this call only, readable as data/<name>."},"output_schema":{"type":"object","description":"Optional JSON Schema the answer must satisfy; a mismatch rejects the eval and nothing is committed."}},"additionalProperties":false}"#;
+
+async fn run(
+    directory: Arc<Directory>,
+    options: Arc<EvalOptions>,
+    mut reservation: Reservation,
+    request: EvalRequest,
+) -> ToolReply {
+    let (eval_id, program) = (request.id, request.program.clone());
+    let eval = directory.engine.eval(request);
+    let left = reservation.left;
+    let ttl = async { tokio::time::sleep(left).await };
+    let outcome = tokio::select! {
+        biased;
+        () = reservation.killed() => None,
+        outcome = eval => Some(outcome),
+        () = ttl => {
+            reservation.expire();
+            None
+        }
+    };
+    let closed = |outcome: &EvalOutcome| outcome.session.as_ref().is_some_and(|report| report.closed);
+    let reply = match outcome {
+        Some(outcome) if !closed(&outcome) => answer(outcome, reservation, &program, &options),
+        _ => Refusal::Closed.reply(""),
+    };
+    ToolReply { eval_id: Some(EvalId::to_string(&eval_id)), ..reply }
+}
+
+/// The answer to a program that ran to its end.
+fn answer(
+    mut outcome: EvalOutcome,
+    reservation: Reservation,
+    program: &str,
+    options: &EvalOptions,
+) -> ToolReply {
+    let report = outcome.session.take();
+    let kind = outcome.result.as_ref().err().map(|failure| failure.reason.as_str());
+    let mut payload = Payload::of(outcome, program);
+    payload.scrub(&options.redactor);
+    let id = object_text(|object| object.string("session_id", &reservation.id));
+    let (brief, summary) = reservation.end().unwrap_or_else(|| (id.clone(), id));
+    let part = match (report, kind) {
+        (Some(report), None) => SessionPart::stored(brief, *report, &options.redactor),
+        (report, kind) => {
+            let exceeded = report.and_then(|report| report.exceeded);
+            if exceeded.is_some()
+                && let Ending::Error { reason, .. } = &mut payload.ending
+            {
+                *reason = ErrorReason::SessionLimitExceeded;
+            }
+            SessionPart::rolled_back(summary, detail(exceeded.as_ref(), kind.unwrap_or_default()))
+        }
+    };
+    payload.session = Some(Box::new(part));
+    shape(&options.shaper, &payload)
+}
+
+/// `detail` of a failure: the limit that was broken, or the interpreter's own word for what went wrong.
+fn detail(exceeded: Option<&Exceeded>, kind: &str) -> String {
+    object_text(|object| match exceeded {
+        None => object.string("kind", kind),
+        Some(exceeded) => {
+            object.string("field", exceeded.field);
+            object.string("limit", exceeded.limit);
+            object.integer("actual", exceeded.actual);
+            object.integer("max", exceeded.max);
+            if let Some(name) = &exceeded.name {
+                object.string("name", name);
+            }
+        }
+    })
+}

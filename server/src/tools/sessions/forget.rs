@@ -1,0 +1,150 @@
+//! `lisp_session_forget`: removes definitions, results and notes from a session.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use ptc_host::engine::{SessionPlace, measure_history};
+use ptc_vm::Value;
+
+use super::arguments::Arguments;
+use super::directory::Refusal;
+use super::record::{EMPTY_BYTES, ok};
+use super::{Directory, args_error, schemas};
+use crate::principal::Owner;
+use crate::protocol::json::Raw;
+use crate::tools::{CallContext, Definition, Prepared, Tool, ToolReply};
+
+const TARGETS: [&str; 5] = ["memory", "history", "prints", "tool_calls", "upstream_calls"];
+
+/// The tool.
+pub(super) struct Forget(pub(super) Arc<Directory>);
+
+impl Tool for Forget {
+    fn definition(&self) -> Definition {
+        Definition {
+            name: "lisp_session_forget",
+            title: "PTC-Lisp session: forget",
+            description: "Removes definitions by name (bindings) or everything of a kind (clear) from a session.".into(),
+            input_schema: r#"{"type":"object","required":["session_id"],"properties":{"session_id":{"type":"string"},"bindings":{"type":"array","items":{"type":"string"},"description":"Names; unknown ones are ignored."},"clear":{"type":"array","items":{"enum":["memory","history","prints","tool_calls","upstream_calls"]}}}}"#.into(),
+            output_schema: Some(schemas::output(&["status", "session_id"])),
+            annotations: schemas::hints(false, true, false),
+            meta: None,
+        }
+    }
+
+    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
+        self.start(arguments, context).unwrap_or_else(|message| Prepared::Done(args_error(&message)))
+    }
+}
+
+/// What is to be removed.
+struct Order {
+    bindings: Vec<String>,
+    clear: Vec<String>,
+}
+
+impl Order {
+    fn clears(&self, target: &str) -> bool {
+        self.clear.iter().any(|cleared| cleared == target)
+    }
+}
+
+/// What is left afterwards.
+#[derive(Default)]
+struct Left {
+    removed: Vec<String>,
+    stored: Vec<String>,
+    memory_bytes: u64,
+    history_count: usize,
+    history_bytes: u64,
+}
+
+impl Forget {
+    fn start(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<Prepared, String> {
+        let arguments = Arguments::read(arguments)?;
+        let id = arguments.session_id()?;
+        let bindings = arguments.optional_strings("bindings", "bindings must be an array of strings")?;
+        let clear = arguments.optional_strings("clear", "invalid clear target")?;
+        if clear.iter().any(|target| !TARGETS.contains(&target.as_str())) {
+            return Err("invalid clear target".into());
+        }
+        let owner = context.owner.clone();
+        let found = self.0.touch(&id, &owner, |id, record| match record.running {
+            Some(_) => Err(Refusal::Busy),
+            None => Ok(id.clone()),
+        });
+        let id = match found.and_then(|idle| idle) {
+            Ok(id) => id,
+            Err(refusal) => return Ok(Prepared::Done(refusal.reply(&id))),
+        };
+        Ok(Prepared::Free(forget(self.0.clone(), id, owner, Order { bindings, clear }).boxed()))
+    }
+}
+
+async fn forget(directory: Arc<Directory>, id: Arc<str>, owner: Owner, order: Order) -> ToolReply {
+    let (key, within) = (id.clone(), directory.clone());
+    // Values and what is noted of them change together, on the driver, between two programs.
+    let done = directory.engine.with_sessions(&id, move |store| {
+        let left = match store.get(&key) {
+            None => Some(nothing()),
+            Some(place) => remove(&mut place.borrow_mut(), &order),
+        };
+        let left = left.ok_or(Refusal::Busy)?;
+        within.with(&key, &owner, |id, record| {
+            record.memory_bytes = left.memory_bytes;
+            record.binding_count = left.stored.len();
+            for (target, log) in [
+                ("prints", &mut record.journal.prints),
+                ("tool_calls", &mut record.journal.tool_calls),
+                ("upstream_calls", &mut record.journal.upstream_calls),
+            ] {
+                if order.clears(target) {
+                    log.clear();
+                }
+            }
+            ok(|object| {
+                object.string("session_id", id);
+                object.strings("removed_bindings", left.removed.iter().map(String::as_str));
+                object.strings("cleared", order.clear.iter().map(String::as_str));
+                object.strings("stored_keys", left.stored.iter().map(String::as_str));
+                object.raw("usage", &record.usage(left.history_count, left.history_bytes));
+            })
+        })
+    });
+    match done.await {
+        Some(Ok(structured)) => ToolReply::mirrored(false, structured),
+        Some(Err(refusal)) => refusal.reply(&id),
+        None => Refusal::Closed.reply(&id),
+    }
+}
+
+/// What is left of a session that never ran a program.
+fn nothing() -> Left {
+    let history_bytes = measure_history(&Default::default(), u64::MAX);
+    Left { memory_bytes: EMPTY_BYTES, history_bytes, ..Left::default() }
+}
+
+/// Removes what was ordered; `None` while a program runs.
+fn remove(place: &mut SessionPlace, order: &Order) -> Option<Left> {
+    let state = place.state_mut()?;
+    let mut removed: Vec<String> = Vec::new();
+    for name in &order.bindings {
+        if state.forget(name) {
+            removed.push(name.clone());
+        }
+    }
+    if order.clears("memory") {
+        state.forget_all();
+    }
+    if order.clears("history") {
+        state.history = Default::default();
+    }
+    let stored = state.sizes().iter().map(|(name, _)| name.to_string()).collect();
+    Some(Left {
+        removed,
+        stored,
+        memory_bytes: state.memory_bytes(),
+        history_count: state.history.iter().filter(|value| !Value::is_nil(value)).count(),
+        history_bytes: measure_history(&state.history, u64::from(u32::MAX)),
+    })
+}

@@ -1,0 +1,43 @@
+//! `lisp_session_list`: the caller's sessions.
+
+use std::sync::Arc;
+
+use super::arguments::Arguments;
+use super::record::ok;
+use super::{Directory, args_error, schemas};
+use crate::protocol::json::{Raw, write_array};
+use crate::tools::{CallContext, Definition, Prepared, Tool, ToolReply};
+
+/// The tool.
+pub(super) struct List(pub(super) Arc<Directory>);
+
+impl Tool for List {
+    fn definition(&self) -> Definition {
+        Definition {
+            name: "lisp_session_list",
+            title: "PTC-Lisp session: list",
+            description: "Lists your open sessions, the latest used first, without their values.".into(),
+            input_schema: r#"{"type":"object","properties":{},"additionalProperties":false}"#.into(),
+            output_schema: Some(schemas::output(&["status", "count", "sessions"])),
+            annotations: schemas::hints(true, false, true),
+            meta: None,
+        }
+    }
+
+    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
+        let given = Arguments::read(arguments).map(|arguments| arguments.unexpected(&[]).is_some());
+        if given != Ok(false) {
+            return Prepared::Done(args_error("lisp_session_list takes no arguments"));
+        }
+        let sessions = self.0.summaries(&context.owner);
+        Prepared::Done(ToolReply::mirrored(
+            false,
+            ok(|object| {
+                object.integer("count", sessions.len() as u64);
+                write_array(object.key("sessions"), &sessions, |out, summary| {
+                    out.extend_from_slice(summary.as_bytes());
+                });
+            }),
+        ))
+    }
+}

@@ -1,0 +1,117 @@
+//! One session as the directory knows it.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use ptc_host::engine::SessionReport;
+use tokio::sync::oneshot;
+
+use super::journal::Journal;
+use crate::principal::Owner;
+use crate::protocol::json::{Object, object_text};
+
+/// A session without its values.
+pub(super) struct Record {
+    pub(super) owner: Owner,
+    pub(super) title: Option<Box<str>>,
+    pub(super) created: Timestamp,
+    /// The last time that somebody used it.
+    pub(super) updated: Timestamp,
+    /// When it ends at the latest.
+    pub(super) expires: Timestamp,
+    /// Programs that were committed.
+    pub(super) turn: u64,
+    pub(super) memory_bytes: u64,
+    pub(super) binding_count: usize,
+    pub(super) journal: Journal,
+    /// There while a program runs; dropping it ends that program.
+    pub(super) running: Option<oneshot::Sender<()>>,
+}
+
+/// Bytes of no bindings at all.
+pub(super) const EMPTY_BYTES: u64 = 6;
+
+impl Record {
+    pub(super) fn new(owner: Owner, title: Option<String>, now: Timestamp, expires: Timestamp) -> Self {
+        Record {
+            owner,
+            title: title.map(String::into_boxed_str),
+            created: now,
+            updated: now,
+            expires,
+            turn: 0,
+            memory_bytes: EMPTY_BYTES,
+            binding_count: 0,
+            journal: Journal::default(),
+            running: None,
+        }
+    }
+
+    /// Takes over what a program left behind.
+    pub(super) fn committed(&mut self, report: &SessionReport) {
+        self.turn += 1;
+        self.memory_bytes = report.memory_bytes;
+        self.binding_count = report.stored.len();
+    }
+
+    /// The `session` object of a successful evaluation.
+    pub(super) fn brief(&self, id: &Arc<str>) -> String {
+        object_text(|object| {
+            object.string("session_id", id);
+            object.integer("turn", self.turn);
+            object.integer("memory_bytes", self.memory_bytes);
+            object.integer("binding_count", self.binding_count as u64);
+        })
+    }
+
+    /// All there is to say without looking at values.
+    pub(super) fn summary(&self, id: &Arc<str>) -> String {
+        object_text(|object| {
+            object.string("session_id", id);
+            match &self.title {
+                Some(title) => object.string("title", title),
+                None => object.raw("title", "null"),
+            }
+            object.integer("turn", self.turn);
+            object.string("created_at", &instant(self.created));
+            object.string("updated_at", &instant(self.updated));
+            object.string("expires_at", &instant(self.expires));
+            object.string("eval_status", if self.running.is_some() { "running" } else { "idle" });
+            object.integer("memory_bytes", self.memory_bytes);
+            object.integer("binding_count", self.binding_count as u64);
+        })
+    }
+
+    /// The `usage` object. History is with the values.
+    pub(super) fn usage(&self, history_count: usize, history_bytes: u64) -> String {
+        let journal = &self.journal;
+        object_text(|object| {
+            object.integer("memory_bytes", self.memory_bytes);
+            object.integer("binding_count", self.binding_count as u64);
+            object.integer("history_count", history_count as u64);
+            object.integer("history_bytes", history_bytes);
+            let logs = [
+                ("print_entries", "print_bytes", &journal.prints),
+                ("tool_call_entries", "tool_call_bytes", &journal.tool_calls),
+                ("upstream_call_entries", "upstream_call_bytes", &journal.upstream_calls),
+            ];
+            for (entries, bytes, log) in logs {
+                object.integer(entries, log.len() as u64);
+                object.integer(bytes, log.bytes());
+            }
+        })
+    }
+}
+
+/// A point in time as clients see it.
+pub(super) fn instant(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
+}
+
+/// Writes an object's members and gives it as text of a `status: ok` answer.
+pub(super) fn ok(write: impl FnOnce(&mut Object<'_>)) -> String {
+    object_text(|object| {
+        object.string("status", "ok");
+        write(object);
+    })
+}

@@ -1,0 +1,33 @@
+//! Output schemas and hints of the session tools.
+
+use crate::protocol::json::Object;
+use crate::tools::Annotations;
+use crate::tools::schemas::{self, error_branch, success_branch, union};
+
+const OBJECT: &str = r#"{"type":"object"}"#;
+
+/// The output schema of a tool whose success has these members.
+pub(super) fn output(required: &[&str]) -> String {
+    union([success_branch(required, bag), error_branch(&["status", "reason", "message"], bag)])
+}
+
+/// Hints of a tool that reaches nothing outside the server.
+pub(super) fn hints(read_only: bool, destructive: bool, idempotent: bool) -> Annotations {
+    Annotations { read_only, destructive, idempotent, open_world: false }
+}
+
+/// The members that all session tools share.
+fn bag(properties: &mut Object<'_>) {
+    schemas::strings(properties, &["reason", "message", "feedback", "session_id", "text", "result"]);
+    for name in ["session", "limits", "memory", "detail"] {
+        properties.raw(name, OBJECT);
+    }
+    properties.raw("count", r#"{"type":"integer","minimum":0}"#);
+    properties.raw("sessions", schemas::OBJECTS);
+    properties.raw("prints", schemas::STRINGS);
+    schemas::validated(properties);
+    schemas::flags(
+        properties,
+        &["closed", "truncated", "output_truncated", "prints_truncated", "feedback_truncated"],
+    );
+}

@@ -1,0 +1,300 @@
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use ptc_host::credentials::Redactor;
+use ptc_host::engine::{Engine, EngineOptions, Limits};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::options::settings::{Profile, Sessions};
+use crate::principal::{Owner, Principal};
+use crate::protocol::json::Raw;
+use crate::protocol::message::RequestId;
+use crate::protocol::version::Revision;
+use crate::tools::lisp_eval::ArgumentCaps;
+use crate::tools::shaping::Shaper;
+use crate::tools::{CallContext, Prepared, ReplyText};
+
+/// The six tools over a real engine, and a clock that a test sets.
+struct Bench {
+    tools: Vec<Box<dyn Tool>>,
+    directory: Arc<Directory>,
+    seconds: Arc<AtomicI64>,
+}
+
+fn limits() -> Sessions {
+    Sessions {
+        enabled: true,
+        max: 3,
+        max_per_owner: 2,
+        ttl: Duration::from_secs(1000),
+        idle: Duration::from_secs(100),
+        memory_bytes: 20_000,
+        binding_bytes: 5000,
+        bindings: 5,
+        history_entry_bytes: 1000,
+        print_entries: 3,
+        print_bytes: 100,
+        tool_call_entries: 50,
+        tool_call_bytes: 1000,
+        upstream_call_entries: 50,
+        upstream_call_bytes: 1000,
+    }
+}
+
+fn bench(profile: Profile, settings: Sessions) -> Bench {
+    let engine = Engine::start(EngineOptions { threads: 2 }).unwrap();
+    let seconds = Arc::new(AtomicI64::new(1_000_000));
+    let time = seconds.clone();
+    let clock: Clock = Arc::new(move || Timestamp::from_second(time.load(Ordering::Relaxed)).unwrap());
+    let directory = Directory::new(engine, settings, Redactor::new(), clock);
+    let options = EvalOptions {
+        limits: Limits { timeout: Duration::from_secs(600), ..Limits::plain() },
+        caps: ArgumentCaps { max_program_bytes: 2000, max_context_bytes: 200 },
+        shaper: Shaper { profile, max_result_bytes: 16_384 },
+        upstreams: None,
+        catalog: None,
+        read_only: false,
+        redactor: Redactor::new(),
+    };
+    Bench { tools: tools(&directory, options), directory, seconds }
+}
+
+fn owner(name: &str) -> Owner {
+    Owner::of(Principal::named(name))
+}
+
+impl Bench {
+    fn prepare(&self, owner: &Owner, tool: &str, arguments: &Value) -> Prepared {
+        let tool = self.tools.iter().find(|known| known.definition().name == tool).unwrap();
+        let context = CallContext {
+            owner: owner.clone(),
+            request_id: RequestId::from_raw(Raw::parse("1").unwrap()).unwrap(),
+            revision: Revision::LATEST_HANDSHAKE,
+        };
+        tool.prepare(Some(Raw::parse(&arguments.to_string()).unwrap()), &context)
+    }
+
+    async fn call(&self, by: &str, tool: &str, arguments: Value) -> (Value, String) {
+        let reply = match self.prepare(&owner(by), tool, &arguments) {
+            Prepared::Done(reply) => reply,
+            Prepared::Gated(work) | Prepared::Free(work) => work.await,
+        };
+        let structured: Value =
+            reply.structured.as_deref().map_or(Value::Null, |text| serde_json::from_str(text).unwrap());
+        let text = match reply.text {
+            ReplyText::Plain(text) => text,
+            ReplyText::Mirrored => reply.structured.unwrap(),
+        };
+        (structured, text)
+    }
+
+    async fn start(&self, by: &str) -> String {
+        let (started, _) = self.call(by, "lisp_session_start", json!({})).await;
+        started["session_id"].as_str().unwrap_or_else(|| panic!("{started}")).to_owned()
+    }
+
+    async fn eval(&self, id: &str, program: &str) -> (Value, String) {
+        self.call("me", "lisp_session_eval", json!({"session_id": id, "program": program})).await
+    }
+
+    async fn inspect(&self, id: &str, view: &str) -> Value {
+        self.call("me", "lisp_session_inspect", json!({"session_id": id, "view": view})).await.0
+    }
+}
+
+#[tokio::test]
+async fn definitions_and_results_stay_and_failures_change_nothing() {
+    let bench = bench(Profile::Slim, limits());
+    let id = bench.start("me").await;
+    assert!(id.starts_with("ptcs_") && id.len() == 29);
+    for (program, text) in [
+        (
+            "(do (println \"hi\") (def x 41) (def y 2) (+ x y))",
+            "<prints>\nhi\n\n<result>\nuser=> 43\n[stored: x, y]",
+        ),
+        ("(def x 41)", "user=> #'x"),
+        ("[*1 *2 *3]", "user=> [#'x 43 nil]"),
+        ("(def x 9) (/ 1 0)", "runtime_error: arithmetic_error: division by zero\n[rolled back]"),
+        ("(def q 1) (fail \"no\")", "fail: \"no\"\n[rolled back]"),
+        ("(return x)", "user=> 41"),
+        ("(def x 42) (return (inc x))", "user=> 43\n[stored: x]"),
+        ("nil", ""),
+        ("[*1 *2]", "user=> [nil 43]"),
+    ] {
+        assert_eq!(bench.eval(&id, program).await.1, text, "{program}");
+    }
+    let seen = bench.inspect(&id, "memory").await;
+    assert_eq!(seen["stored_keys"], json!(["x", "y"]));
+    assert_eq!(seen["session"]["turn"], 7);
+    assert_eq!(seen["usage"]["memory_bytes"], 22);
+}
+
+#[tokio::test]
+async fn structured_and_debug_answers_tell_what_was_stored() {
+    let program = "(do (println \"hi\") (def x 41) (def y 2) (+ x y))";
+    let bench_structured = bench(Profile::Structured, limits());
+    let id = bench_structured.start("me").await;
+    let (structured, text) = bench_structured.eval(&id, program).await;
+    assert_eq!(text, "user=> 43\n[stored: x, y]");
+    let session = json!({"session_id": id, "turn": 1, "memory_bytes": 22, "binding_count": 2});
+    let memory = json!({"changed_keys": ["x", "y"], "stored_keys": ["x", "y"]});
+    let wanted = json!({"status": "ok", "result": "user=> 43", "session": session, "memory": memory});
+    assert_eq!(structured, wanted);
+    let (failed, text) = bench_structured.eval(&id, "nope").await;
+    assert!(text.ends_with("\n[rolled back]"), "{text}");
+    assert_eq!(failed["session"]["eval_status"], "idle");
+    assert_eq!(failed["session"]["created_at"], "1970-01-12T13:46:40.000000Z");
+
+    let bench_debug = bench(Profile::Debug, limits());
+    let id = bench_debug.start("me").await;
+    let (full, _) = bench_debug.eval(&id, program).await;
+    assert_eq!(full["memory"]["changed"], json!({"x": "41", "y": "2"}));
+    assert_eq!((&full["history_notices"], &full["truncated"]), (&json!([]), &json!(false)));
+    assert!(full["feedback"].as_str().unwrap().contains(";; x = 41\n;; y = 2"));
+    assert_eq!(bench_debug.eval(&id, "nope").await.0["detail"]["kind"], "unbound_var");
+}
+
+#[tokio::test]
+async fn what_breaks_a_limit_is_not_stored_and_an_oversized_result_becomes_a_preview() {
+    let bench = bench(Profile::Debug, limits());
+    let id = bench.start("me").await;
+    bench.eval(&id, "(def kept 1)").await;
+    let grow = |name: &str, times: u32| {
+        format!("(do (def {name} (reduce (fn [a i] (str a a)) \"x\" (range {times}))) 1)")
+    };
+    let (over, _) = bench.eval(&id, &grow("kept", 13)).await;
+    assert_eq!(over["reason"], "session_limit_exceeded");
+    assert_eq!(
+        over["detail"],
+        json!({"field": "binding_bytes", "limit": "max_binding_bytes", "actual": 8198, "max": 5000, "name": "kept"})
+    );
+    let many = "(def a 1) (def b 2) (def c 3) (def d 4) (def e 5)";
+    assert_eq!(bench.eval(&id, many).await.0["detail"]["field"], "bindings");
+    assert_eq!(bench.eval(&id, "kept").await.0["result"], "user=> 1");
+    let (big, _) = bench.eval(&id, "(reduce (fn [a i] (str a a)) \"h\" (range 11))").await;
+    assert_eq!(big["history_notices"][0]["bytes"], 2054);
+    let (marker, _) = bench.eval(&id, "[(:lisp_session_preview *1) (:bytes *1) (:reason *1)]").await;
+    assert_eq!(marker["result"], "user=> [true 2054 :max_history_entry_bytes]");
+}
+
+#[tokio::test]
+async fn sessions_belong_to_their_owner_and_are_counted() {
+    let bench = bench(Profile::Slim, limits());
+    let id = bench.start("me").await;
+    bench.start("me").await;
+    let refused = |reply: &Value| reply["message"].as_str().unwrap().to_owned();
+    let third = bench.call("me", "lisp_session_start", json!({})).await.0;
+    assert_eq!(refused(&third), "maximum number of sessions for this owner reached");
+    bench.start("you").await;
+    let full = bench.call("you", "lisp_session_start", json!({})).await.0;
+    assert_eq!(refused(&full), "maximum number of sessions reached");
+    for tool in ["eval", "inspect", "forget", "close"] {
+        let arguments = json!({"session_id": id, "program": "1"});
+        let (foreign, _) = bench.call("you", &format!("lisp_session_{tool}"), arguments).await;
+        assert_eq!(foreign["reason"], "session_not_found", "{tool}");
+    }
+    let closed = bench.call("me", "lisp_session_close", json!({"session_id": id})).await.0;
+    assert_eq!(closed, json!({"status": "ok", "session_id": id, "closed": true, "reason": "closed"}));
+    assert_eq!(bench.eval(&id, "1").await.0["reason"], "session_closed");
+    assert_eq!(
+        bench.call("you", "lisp_session_close", json!({"session_id": id})).await.0["reason"],
+        "session_not_found"
+    );
+    bench.start("me").await;
+    bench.tools[0].owner_gone(&owner("me"));
+    assert_eq!(bench.directory.len(), 1);
+}
+
+#[tokio::test]
+async fn sessions_end_by_age_and_by_rest() {
+    let bench = bench(Profile::Slim, limits());
+    let id = bench.start("me").await;
+    let pass = |seconds| bench.seconds.fetch_add(seconds, Ordering::Relaxed);
+    for _ in 0..10 {
+        pass(99);
+        assert_eq!(bench.eval(&id, "1").await.1, "user=> 1");
+    }
+    pass(99);
+    assert_eq!(bench.eval(&id, "1").await.0["reason"], "session_closed");
+    let id = bench.start("me").await;
+    pass(60);
+    bench.call("me", "lisp_session_list", json!({})).await;
+    pass(60);
+    assert_eq!(bench.call("me", "lisp_session_list", json!({})).await.0["count"], 0);
+    assert_eq!(bench.eval(&id, "1").await.0["reason"], "session_closed");
+}
+
+#[tokio::test]
+async fn one_program_at_a_time_and_closing_ends_it() {
+    let bench = bench(Profile::Slim, limits());
+    let id = bench.start("me").await;
+    bench.eval(&id, "(def x 1)").await;
+    let arguments = json!({"session_id": id, "program": "(do (def x 2) (loop [] (recur)))"});
+    let Prepared::Gated(work) = bench.prepare(&owner("me"), "lisp_session_eval", &arguments) else {
+        panic!("not run");
+    };
+    let (busy, _) = bench.eval(&id, "x").await;
+    assert_eq!((&busy["reason"], &busy["session_id"]), (&json!("session_busy"), &json!(id)));
+    let clear = json!({"session_id": id, "clear": ["memory"]});
+    assert_eq!(bench.call("me", "lisp_session_forget", clear).await.0["reason"], "session_busy");
+    drop(work);
+    assert_eq!(bench.eval(&id, "x").await.1, "user=> 1");
+    let Prepared::Gated(work) = bench.prepare(&owner("me"), "lisp_session_eval", &arguments) else {
+        panic!("not run");
+    };
+    bench.call("me", "lisp_session_close", json!({"session_id": id})).await;
+    let ToolReply { structured, is_error, .. } = work.await;
+    assert!(is_error && structured.unwrap().contains("session_closed"));
+}
+
+#[tokio::test]
+async fn forgetting_and_inspecting() {
+    let bench = bench(Profile::Slim, limits());
+    let id = bench.start("me").await;
+    let empty = bench.inspect(&id, "overview").await;
+    assert_eq!(empty["text"], ";; No tool calls made\n\n;; History:\n;   *1 nil\n;   *2 nil\n;   *3 nil");
+    assert_eq!((&empty["usage"]["memory_bytes"], &empty["usage"]["history_bytes"]), (&json!(6), &json!(2)));
+    bench.eval(&id, "(defn double \"Twice.\" [n] (* 2 n)) (def total 42) [1 2]").await;
+    let text = bench.inspect(&id, "memory").await["text"].as_str().unwrap().to_owned();
+    assert!(
+        text.starts_with(";; === user/ (your prelude) ===\n(double [n])                  ; \"Twice.\"\n"),
+        "{text}"
+    );
+    assert!(text.contains("\ntotal                         ; = integer, sample: 42\n"), "{text}");
+    for line in ["a", "b", "c", "d"] {
+        bench.eval(&id, &format!("(println \"{line}\")")).await;
+    }
+    assert_eq!(bench.inspect(&id, "prints").await["prints"], json!(["b", "c", "d"]));
+    assert_eq!(bench.inspect(&id, "limits").await["top_bindings"][1], json!({"name": "total", "bytes": 3}));
+    let order = json!({"session_id": id, "bindings": ["total", "none"], "clear": ["prints", "history"]});
+    let (left, _) = bench.call("me", "lisp_session_forget", order).await;
+    assert_eq!((&left["removed_bindings"], &left["stored_keys"]), (&json!(["total"]), &json!(["double"])));
+    assert_eq!((&left["usage"]["print_entries"], &left["usage"]["history_count"]), (&json!(0), &json!(0)));
+    for (arguments, message) in [
+        (json!({"session_id": id, "clear": ["zzz"]}), "invalid clear target"),
+        (json!({"session_id": id, "bindings": "x"}), "bindings must be an array of strings"),
+        (json!({"session_id": 1}), "session_id must be a non-empty string"),
+    ] {
+        let (wrong, _) = bench.call("me", "lisp_session_forget", arguments).await;
+        assert_eq!((&wrong["reason"], &wrong["message"]), (&json!("session_args_error"), &json!(message)));
+    }
+}
+
+#[tokio::test]
+async fn ten_thousand_sessions_live_side_by_side() {
+    let bench = bench(Profile::Slim, Sessions { max: 10_000, max_per_owner: 10_000, ..limits() });
+    let mut ids = Vec::new();
+    for _ in 0..10_000 {
+        ids.push(bench.start("me").await);
+    }
+    for (n, id) in ids.iter().enumerate().step_by(1000) {
+        assert_eq!(bench.eval(id, &format!("(def n {n}) n")).await.1, format!("user=> {n}\n[stored: n]"));
+    }
+    for (n, id) in ids.iter().enumerate().step_by(1000) {
+        assert_eq!(bench.eval(id, "n").await.1, format!("user=> {n}"));
+    }
+    bench.directory.sweep();
+    assert_eq!(bench.directory.len(), 10_000);
+}

@@ -75,7 +75,7 @@ async fn call(tool: &LispEval, arguments: Value) -> ToolReply {
     };
     match tool.prepare(Some(raw).filter(|raw| raw.members().is_some()), &context) {
         Prepared::Done(reply) => reply,
-        Prepared::Gated(work) => work.await,
+        Prepared::Gated(work) | Prepared::Free(work) => work.await,
     }
 }
 

@@ -13,6 +13,7 @@ fn ok(result: &str) -> Payload {
         ending: Ending::Ok { result: Some(format!("user=> {result}")), cut: false, validated: None },
         prints: vec![],
         upstream_calls: vec![],
+        session: None,
     }
 }
 
@@ -189,6 +190,7 @@ fn a_validated_value_is_whole_or_a_preview() {
         ending: Ending::Ok { result: Some("user=> …".into()), cut: true, validated: Some(json) },
         prints: vec![],
         upstream_calls: vec![],
+        session: None,
     };
     let empty = shaped(Profile::Structured, &with("[]".into())).1.unwrap();
     assert_eq!(empty["validated"], json!([]));

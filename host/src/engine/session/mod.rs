@@ -109,6 +109,11 @@ impl SessionPlace {
         Some(look(&SessionView { bindings, history: &committed.history, sizes: &committed.sizes }))
     }
 
+    /// Whether no eval runs.
+    pub fn is_idle(&self) -> bool {
+        self.state.is_some()
+    }
+
     /// The state, to be changed; `None` while an eval runs.
     pub fn state_mut(&mut self) -> Option<&mut SessionState> {
         self.state.as_mut()

@@ -113,7 +113,7 @@ impl Session {
     async fn settle(&self) {
         loop {
             let idle = self.engine.with_sessions(KEY, |sessions| {
-                sessions.get(KEY).is_none_or(|place| place.borrow().is_some())
+                sessions.get(KEY).is_none_or(|place| place.borrow().is_idle())
             });
             if idle.await != Some(false) {
                 return;
@@ -125,9 +125,10 @@ impl Session {
     pub(super) async fn names(&self) -> Vec<String> {
         let names = self.engine.with_sessions(KEY, |sessions| {
             let Some(place) = sessions.get(KEY) else { return Vec::new() };
-            let state = place.borrow();
-            let bindings = state.iter().flat_map(|state| state.namespace.bindings());
-            bindings.map(|(name, _)| name.to_string()).collect()
+            let names = place
+                .borrow()
+                .view(|session| session.bindings.iter().map(|(name, _)| (*name).to_owned()).collect());
+            names.unwrap_or_default()
         });
         names.await.unwrap_or_default()
     }

@@ -60,8 +60,8 @@ impl Shared {
         let (key, before) = (self.session.clone(), self.before());
         let save = move |sessions: &ptc_host::engine::SessionStore| {
             let place = sessions.open(&key);
-            let history = place.borrow().as_ref().map(|state| state.history.clone()).unwrap_or_default();
-            if let Some(saved) = &mut *sessions.open(&before).borrow_mut() {
+            let history = place.borrow().state().map(|state| state.history.clone()).unwrap_or_default();
+            if let Some(saved) = sessions.open(&before).borrow_mut().state_mut() {
                 saved.history = history;
             }
         };
@@ -73,8 +73,8 @@ impl Shared {
         let (key, before) = (self.session.clone(), self.before());
         let restore = move |sessions: &ptc_host::engine::SessionStore| {
             let saved = sessions.open(&before);
-            let history = saved.borrow().as_ref().map(|state| state.history.clone()).unwrap_or_default();
-            if let Some(state) = &mut *sessions.open(&key).borrow_mut() {
+            let history = saved.borrow().state().map(|state| state.history.clone()).unwrap_or_default();
+            if let Some(state) = sessions.open(&key).borrow_mut().state_mut() {
                 state.history = history;
             }
         };
@@ -87,7 +87,7 @@ impl Shared {
         let look = move |sessions: &ptc_host::engine::SessionStore| {
             let (mut previews, mut names) = (JsonMap::new(), Vec::new());
             let place = sessions.open(&key);
-            if let Some(state) = &*place.borrow() {
+            if let Some(state) = place.borrow().state() {
                 for (name, binding) in state.namespace.bindings() {
                     if changed.iter().any(|changed| **changed == **name) {
                         previews.insert(name.to_string(), shown(&binding.value));

@@ -211,9 +211,10 @@ impl Run {
             (Some(lease), Ok(value)) if answer.is_ok() => {
                 match lease.commit(outcome.namespace, &outcome.changed, value, &prints, &upstream_calls) {
                     Ok(report) => session = report,
-                    Err((failure, report)) => {
+                    Err(refused) => {
+                        let (failure, report) = *refused;
                         answer = Err(failure);
-                        session = Some(report);
+                        session = Some(Box::new(report));
                     }
                 }
             }
@@ -228,7 +229,7 @@ impl Run {
             returned: outcome.returned,
             upstream_calls,
             changed: outcome.changed.iter().map(|name| name.to_string()).collect(),
-            session: session.map(Box::new),
+            session,
             duration: self.started.elapsed(),
         }
     }

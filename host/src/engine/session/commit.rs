@@ -67,7 +67,7 @@ impl Lease {
         value: Value,
         prints: &[String],
         calls: &[CallRecord],
-    ) -> Result<Option<SessionReport>, (Failure, SessionReport)> {
+    ) -> Result<Option<Box<SessionReport>>, Box<(Failure, SessionReport)>> {
         let Some(rules) = self.rules.clone() else {
             self.give_back(namespace, Some(value));
             return Ok(None);
@@ -90,7 +90,7 @@ impl Lease {
         if report.exceeded.is_none() && rules.commit(&report, prints, calls) {
             self.sizes = sizes;
             self.give_back(namespace, Some(value));
-            return Ok(Some(report));
+            return Ok(Some(Box::new(report)));
         }
         report.closed = report.exceeded.is_none();
         let text = match report.closed {
@@ -99,7 +99,7 @@ impl Lease {
         };
         let before = self.restored();
         self.give_back(before, None);
-        Err((Failure::new(Reason::MemoryExceeded, text), report))
+        Err(Box::new((Failure::new(Reason::MemoryExceeded, text), report)))
     }
 
     /// Sizes after the program: known ones for names that did not change.

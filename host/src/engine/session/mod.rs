@@ -114,6 +114,11 @@ impl SessionPlace {
         self.state.is_some()
     }
 
+    /// The state; `None` while an eval runs.
+    pub fn state(&self) -> Option<&SessionState> {
+        self.state.as_ref()
+    }
+
     /// The state, to be changed; `None` while an eval runs.
     pub fn state_mut(&mut self) -> Option<&mut SessionState> {
         self.state.as_mut()

@@ -67,10 +67,12 @@ impl Str {
         self.len() == self.as_str().len()
     }
 
-    /// Length in graphemes. Charged as work the first time.
+    /// Length in graphemes. Where that is not the number of bytes it is charged as work, every time: whether the
+    /// number is known already must not show in a program's steps.
     #[expect(clippy::len_without_is_empty, reason = "`as_str().is_empty()` says it")]
     pub fn len(&self) -> usize {
-        match self.0.graphemes.get() {
+        let bytes = self.as_str().len();
+        let graphemes = match self.0.graphemes.get() {
             0 => {
                 let n = count_graphemes(self.as_str());
                 if let Ok(n) = u32::try_from(n + 1) {
@@ -79,7 +81,11 @@ impl Str {
                 n
             }
             n => n as usize - 1,
+        };
+        if graphemes != bytes {
+            meter::work(bytes as u64);
         }
+        graphemes
     }
 
     /// The graphemes as one-grapheme strings.
@@ -110,11 +116,9 @@ impl Str {
 }
 
 fn count_graphemes(text: &str) -> usize {
-    meter::work(text.len() as u64 / 8);
     if text.is_ascii() {
         text.len() - memchr_crlf(text.as_bytes())
     } else {
-        meter::work(text.len() as u64);
         text.graphemes(true).count()
     }
 }

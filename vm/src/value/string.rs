@@ -116,11 +116,7 @@ impl Str {
 }
 
 fn count_graphemes(text: &str) -> usize {
-    if text.is_ascii() {
-        text.len() - memchr_crlf(text.as_bytes())
-    } else {
-        text.graphemes(true).count()
-    }
+    if text.is_ascii() { text.len() - memchr_crlf(text.as_bytes()) } else { text.graphemes(true).count() }
 }
 
 fn memchr_crlf(bytes: &[u8]) -> usize {
@@ -169,6 +165,20 @@ mod tests {
         {
             assert_eq!(Str::new(text).len(), length, "{text:?}");
             assert_eq!(Str::new(text).graphemes().len(), length, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_length_costs_the_same_every_time() {
+        for text in ["abc", "é", "a\r\n"] {
+            let s = Str::new(text);
+            let mut account = meter::Account::new(1 << 20);
+            let _installed = account.install();
+            let mut cost = || {
+                s.len();
+                meter::take_work()
+            };
+            assert_eq!(cost(), cost(), "{text:?}");
         }
     }
 

@@ -1,13 +1,16 @@
 //! What the agent says to a language model and hears from it, and who carries that.
 //!
-//! [`Llm`] is the one contract of all clients. [`ScriptedLlm`] answers from a list, for tests.
+//! [`Llm`] is the one contract of all clients. [`ScriptedLlm`] answers from a list, for tests; [`OpenAi`] asks an endpoint
+//! that speaks OpenAI's protocol.
 
 mod message;
+mod openai;
 mod scripted;
 
 pub use message::{
     ArgsError, LlmRequest, LlmResponse, Message, StopReason, ToolCall, ToolCallMsg, ToolDef, Usage,
 };
+pub use openai::OpenAi;
 pub use scripted::ScriptedLlm;
 
 use futures_util::future::BoxFuture;

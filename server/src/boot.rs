@@ -234,4 +234,25 @@ mod tests {
         assert_eq!(texts[0], "user=> #'x");
         assert!(texts[1].starts_with("runtime_error: "), "{}", texts[1]);
     }
+
+    #[tokio::test]
+    async fn sessions_add_their_tools_behind_the_first() {
+        let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(["start", "--sessions"]);
+        let settings = Settings::resolve(&matches, ProcessEnv::default()).unwrap();
+        let engine = Engine::start(EngineOptions { threads: 1 }).unwrap();
+        let service = service(&settings, &engine, None, &Redactor::new());
+        let listing: Vec<Value> = serde_json::from_slice(service.tools.listing()).unwrap();
+        let names: Vec<_> = listing.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+        let wanted = [
+            "eval",
+            "session_start",
+            "session_list",
+            "session_eval",
+            "session_inspect",
+            "session_forget",
+            "session_close",
+        ];
+        assert_eq!(names, wanted.map(|name| format!("lisp_{name}")));
+        assert!(listing[1..].iter().all(|tool| tool["inputSchema"]["type"] == "object"));
+    }
 }

@@ -185,7 +185,7 @@ impl Directory {
                 _ => self.remove(&mut inner, &id, "expired"),
             }
         }
-        found.sort_by(|a, b| b.0.cmp(&a.0));
+        found.sort_by_key(|(updated, _)| std::cmp::Reverse(*updated));
         found.into_iter().map(|(_, summary)| summary).collect()
     }
 

@@ -145,7 +145,7 @@ fn write_view(
     };
     match view {
         View::Overview => {
-            let output = (!prints.is_empty()).then(|| text::output(&prints)).unwrap_or_default();
+            let output = if prints.is_empty() { String::new() } else { text::output(&prints) };
             let sections = [memory(), output, text::calls(&tool_calls), history()];
             let sections: Vec<_> = sections.into_iter().filter(|section| !section.is_empty()).collect();
             shown(object, sections.join("\n\n"));

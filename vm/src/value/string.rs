@@ -174,7 +174,7 @@ mod tests {
             let s = Str::new(text);
             let mut account = meter::Account::new(1 << 20);
             let _installed = account.install();
-            let mut cost = || {
+            let cost = || {
                 s.len();
                 meter::take_work()
             };

@@ -28,7 +28,8 @@ pub(crate) fn run_program(program: Program) -> String {
     while let Step::Slice = machine.resume(100_000) {}
     match machine.finish(true).result {
         Ok(value) => print::readable(&value).unwrap_or_else(|error| format!("!{}", error.message())),
-        Err(error) => format!("!{} {}", error.reason(), error.message()),
+        // The hint as people and models read it, right behind the message.
+        Err(error) => format!("!{} {}{}", error.reason(), error.message(), error.hint().unwrap_or_default()),
     }
 }
 

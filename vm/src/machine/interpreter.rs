@@ -10,7 +10,7 @@ use super::fiber::{CodeFrame, Fiber, FiberId, Frame, Next};
 use super::native::Settled;
 use super::operations as ops;
 use super::{Args, Ctx, unbound};
-use crate::builtins::{Native, registry};
+use crate::builtins::{Native, arithmetic, registry};
 use crate::code::{Capture, Op};
 use crate::error::{Error, Result};
 use crate::meter;
@@ -508,13 +508,21 @@ impl Machine {
                     }
 
                     Op::Add => {
-                        arithmetic!("+", |a: i64, b: i64| a.checked_add(b).map(Value::Int), ops::add);
+                        arithmetic!("+", |a: i64, b: i64| a.checked_add(b).map(Value::Int), arithmetic::add);
                     }
                     Op::Subtract => {
-                        arithmetic!("-", |a: i64, b: i64| a.checked_sub(b).map(Value::Int), ops::subtract);
+                        arithmetic!(
+                            "-",
+                            |a: i64, b: i64| a.checked_sub(b).map(Value::Int),
+                            arithmetic::subtract
+                        );
                     }
                     Op::Multiply => {
-                        arithmetic!("*", |a: i64, b: i64| a.checked_mul(b).map(Value::Int), ops::multiply);
+                        arithmetic!(
+                            "*",
+                            |a: i64, b: i64| a.checked_mul(b).map(Value::Int),
+                            arithmetic::multiply
+                        );
                     }
                     Op::Less => arithmetic!("<", |a, b| Some(Value::Bool(a < b)), ops::less),
                     Op::LessOrEqual => {
@@ -547,7 +555,7 @@ impl Machine {
                         stack.push(match sum {
                             Some(sum) => sum,
                             None => {
-                                let sum = ops::add(&value, &Value::Int(i64::from(n)));
+                                let sum = arithmetic::add(&value, &Value::Int(i64::from(n)));
                                 tri!(sum)
                             }
                         });

@@ -17,18 +17,6 @@ pub(super) fn builtin_value(builtin: &'static Builtin) -> Value {
     }
 }
 
-pub(super) fn add(a: &Value, b: &Value) -> Result<Value> {
-    arithmetic::add(a, b)
-}
-
-pub(super) fn subtract(a: &Value, b: &Value) -> Result<Value> {
-    arithmetic::subtract(a, b)
-}
-
-pub(super) fn multiply(a: &Value, b: &Value) -> Result<Value> {
-    arithmetic::multiply(a, b)
-}
-
 /// `(inc a)`, `(dec a)`
 pub(super) fn increment(a: &Value, by: i64) -> Result<Value> {
     match a {

@@ -4,10 +4,12 @@ use super::overview::overview;
 use super::{Aggregator, raise};
 use crate::catalog::check_call;
 use crate::config::UpstreamConfig;
+use crate::credentials::Redactor;
 use crate::engine::{CallAuth, CallRecord, CallStatus, RunContext};
 use crate::upstream::{Call, CallFault, CallLimits, CallReply, FaultReason, Payload as Received};
 use bytes::Bytes;
 use ptc_vm::machine::{Payload, Reply, UpstreamCall};
+use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -22,25 +24,27 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
     let server = checked.server.name.clone();
     let tool = checked.tool_name.clone();
     let began = Instant::now();
-    let refuse =
-        |fault: CallFault, began: Option<Instant>| refuse(&aggregator, &run, &server, &tool, fault, began);
+    let mut arguments = checked.arguments;
+    let refuse = |fault: CallFault, arguments: &[u8], began: Option<Instant>| {
+        let attempt = Attempt { server: &server, tool: &tool, arguments, began };
+        refuse(&aggregator, &run, &attempt, fault)
+    };
     if !RunContext::take(&run.calls, aggregator.limits.max_calls) {
-        return refuse(CallFault::new(FaultReason::CapExhausted, "cap_exhausted"), None);
+        return refuse(CallFault::new(FaultReason::CapExhausted, "cap_exhausted"), &arguments, None);
     }
     let Some(member) = aggregator.members.get(&server) else {
         return raise(&format!("no upstream '{server}' configured"));
     };
-    let mut arguments = checked.arguments;
     if checked.tool.is_none() {
         // A cold upstream: start it, and check again now that its tools are known.
         if let Some(fault) = run.failed_starts.borrow().get(&server).cloned() {
-            return refuse(CallFault::unavailable(fault), None);
+            return refuse(CallFault::unavailable(fault), &arguments, None);
         }
         let loaded = tokio::time::timeout_at(run.deadline, aggregator.load(&server)).await;
         let loaded = loaded.unwrap_or_else(|_| Err(CallFault::timeout("the upstream did not start in time")));
         if let Err(fault) = loaded {
             run.failed_starts.borrow_mut().insert(server.clone(), fault.message.clone());
-            return refuse(fault, Some(began));
+            return refuse(fault, &arguments, Some(began));
         }
         let catalog = aggregator.catalog();
         arguments = match check_call(&catalog, &call) {
@@ -58,6 +62,7 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
             run.records.borrow_mut().push(CallRecord {
                 server: server.clone(),
                 tool: tool.clone(),
+                args: shown_arguments(&arguments, &aggregator.redactor),
                 status: CallStatus::Ok,
                 duration_ms: millis(began),
                 reason: None,
@@ -75,7 +80,7 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
             let raw = member.config.raw_envelope.for_tool(&tool).then(|| reply.envelope.clone());
             Reply::Success { payload: payload(reply), raw }
         }
-        Err(fault) => refuse(fault, Some(began)),
+        Err(fault) => refuse(fault, &arguments, Some(began)),
     }
 }
 
@@ -100,30 +105,62 @@ fn payload(reply: CallReply) -> Payload {
     }
 }
 
-/// Records a fault and gives it to the program. `began` is `None` when nothing was tried.
-fn refuse(
-    aggregator: &Aggregator,
-    run: &RunContext,
-    server: &str,
-    tool: &str,
-    fault: CallFault,
+/// What was tried.
+struct Attempt<'a> {
+    server: &'a str,
+    tool: &'a str,
+    arguments: &'a [u8],
+    /// `None` when nothing went out.
     began: Option<Instant>,
-) -> Reply {
+}
+
+/// Records a fault and gives it to the program.
+fn refuse(aggregator: &Aggregator, run: &RunContext, attempt: &Attempt<'_>, fault: CallFault) -> Reply {
     let oversize = fault.oversize();
     let message = aggregator.redactor.scrub_string(fault.message);
     run.records.borrow_mut().push(CallRecord {
-        server: server.to_owned(),
-        tool: tool.to_owned(),
+        server: attempt.server.to_owned(),
+        tool: attempt.tool.to_owned(),
+        args: shown_arguments(attempt.arguments, &aggregator.redactor),
         status: CallStatus::Error,
-        duration_ms: began.map_or(0, millis),
+        duration_ms: attempt.began.map_or(0, millis),
         reason: Some(fault.reason.as_str().to_owned()),
         error: Some(message.clone()),
         // There was no result, but for an answer that was refused for its size.
         result_bytes: oversize.then_some(fault.received_bytes),
         oversize,
-        auth: aggregator.members.get(server).and_then(|member| auth(&member.config)),
+        auth: aggregator.members.get(attempt.server).and_then(|member| auth(&member.config)),
         http_status: fault.http_status,
         overview: None,
     });
     Reply::Fault { reason: fault.reason.as_str().to_owned(), message, raw: None }
+}
+
+/// The arguments as a record keeps them, if it does. They are looked at as text, and read only where that shows a
+/// secret, which may span what JSON keeps apart.
+fn shown_arguments(arguments: &[u8], redactor: &Redactor) -> Option<Box<str>> {
+    let text = std::str::from_utf8(arguments).ok().filter(|text| text.len() <= CallRecord::MAX_ARGS_BYTES)?;
+    if let Cow::Borrowed(text) = redactor.scrub(text) {
+        return Some(text.into());
+    }
+    let mut value = serde_json::from_str(text).ok()?;
+    redactor.scrub_json(&mut value);
+    Some(value.to_string().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::credentials::Secret;
+
+    #[test]
+    fn records_keep_short_arguments_without_their_secrets() {
+        let redactor = Redactor::new();
+        redactor.register([&Secret::new("s3cret\"s3cret"), &Secret::new("a\",\"b\":\"c")]);
+        let shown = |text: &str| shown_arguments(text.as_bytes(), &redactor);
+        assert_eq!(shown(r#"{"n": 1}"#).as_deref(), Some(r#"{"n": 1}"#));
+        assert_eq!(shown(r#"{"t":["x s3cret\"s3cret"]}"#).as_deref(), Some(r#"{"t":["x [REDACTED]"]}"#));
+        assert_eq!(shown(r#"{"k":"a","b":"c"}"#).as_deref(), Some(r#"{"k":"a","b":"c"}"#), "still JSON");
+        assert_eq!(shown(&format!("{{\"a\":\"{}\"}}", "x".repeat(CallRecord::MAX_ARGS_BYTES))), None);
+    }
 }

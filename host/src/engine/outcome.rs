@@ -102,6 +102,10 @@ pub struct CallRecord {
     pub server: String,
     /// The tool.
     pub tool: String,
+    /// The arguments as they were sent: a JSON object, scrubbed, for session journals and diagnostics; not part of
+    /// `upstream_calls`. `None` where they are longer than [`CallRecord::MAX_ARGS_BYTES`].
+    #[serde(skip)]
+    pub args: Option<Box<str>>,
     /// Whether it worked.
     pub status: CallStatus,
     /// From the first byte written to the last one read, in whole milliseconds.
@@ -126,6 +130,11 @@ pub struct CallRecord {
     /// What the value looked like, for models and diagnostics; not part of `upstream_calls`.
     #[serde(skip)]
     pub overview: Option<ResultOverview>,
+}
+
+impl CallRecord {
+    /// Longest arguments that a record keeps, in bytes of JSON: records of a whole program stay small.
+    pub const MAX_ARGS_BYTES: usize = 4096;
 }
 
 /// Names of the credential used for a call, never its value.

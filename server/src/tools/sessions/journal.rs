@@ -76,7 +76,8 @@ impl Journal {
 fn call_entry(call: &CallRecord, redactor: &Redactor) -> String {
     object_text(|object| {
         object.string("name", &redactor.scrub(&format!("{}.{}", call.server, call.tool)));
-        object.raw("args", "{}");
+        // Scrubbed already; arguments too long to keep show as none.
+        object.raw("args", call.args.as_deref().unwrap_or("{}"));
         match call.status {
             CallStatus::Ok => object.string("status", "ok"),
             CallStatus::Error => {

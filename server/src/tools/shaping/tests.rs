@@ -37,6 +37,7 @@ fn call(status: CallStatus, bytes: Option<u64>) -> CallRecord {
     CallRecord {
         server: "fs".into(),
         tool: "read".into(),
+        args: Some(r#"{"path":"a"}"#.into()),
         status,
         duration_ms: 3,
         reason: failed.then(|| "timeout".into()),

@@ -3,30 +3,36 @@
 use crate::tool::JsonMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
+use tokio::time::Instant;
 
 /// One request to a model.
 #[derive(Debug, Clone, Default)]
 pub struct LlmRequest {
     /// The system prompt.
     pub system: String,
-    /// The conversation.
+    /// The conversation. System messages in it follow the system prompt.
     pub messages: Vec<Message>,
     /// The tools that the model may call.
     pub tools: Vec<ToolDef>,
-    /// The JSON Schema that the answer shall satisfy, for providers that can hold a model to one.
+    /// The JSON Schema that the answer shall satisfy, its root an object, for providers that can hold a model to one. The
+    /// response's `content` is then the answer's JSON text, which is still to be checked.
     pub schema: Option<Json>,
     /// The turn of the run, from 1.
     pub turn: u32,
     /// Whether the provider shall cache the prompt.
     pub cache: bool,
+    /// Another model than the client's own, under the same endpoint and key.
+    pub model: Option<String>,
     /// The longest answer, in tokens.
     pub max_tokens: Option<u32>,
     /// The sampling temperature.
     pub temperature: Option<f32>,
+    /// When nobody waits for the answer any more; a client's own time limits hold as well.
+    pub deadline: Option<Instant>,
 }
 
 /// A tool as models are told of it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolDef {
     /// Letters, digits and `_`.
     pub name: String,
@@ -125,15 +131,19 @@ impl ToolCall {
 }
 
 /// Why a model stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum StopReason {
     /// It was done.
     #[default]
     End,
     /// It wants tools to be called.
     ToolCalls,
-    /// The answer reached its longest length.
+    /// The answer reached its longest length: what there is of it is cut off.
     Length,
+    /// The model, or a filter behind it, declined to answer.
+    Refusal,
     /// Anything else.
     Other,
 }
@@ -143,10 +153,10 @@ pub enum StopReason {
 pub struct LlmResponse {
     /// The text, if there is one.
     pub content: Option<String>,
-    /// The tools it calls.
+    /// The tools it calls, in its order. Ids may be missing or repeated, as the provider gave them.
     pub tool_calls: Vec<ToolCall>,
-    /// What it cost.
-    pub usage: Usage,
+    /// What it cost, if the provider says so.
+    pub usage: Option<Usage>,
     /// Why it stopped.
     pub stop: StopReason,
 }
@@ -164,24 +174,31 @@ impl LlmResponse {
     }
 }
 
-/// Tokens.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+/// What a response cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Of the prompt.
+    /// Tokens of the prompt, those included that the provider's cache took or gave, whichever provider it is.
     pub input: u64,
-    /// Of the answer.
+    /// Tokens of the answer.
     pub output: u64,
-    /// Written to the provider's prompt cache.
+    /// Of the prompt's tokens, those written to the provider's prompt cache.
     pub cache_creation: u64,
-    /// Read from it.
+    /// Of the prompt's tokens, those read from it.
     pub cache_read: u64,
+    /// What the provider charges, in US dollars, if it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_cost: Option<f64>,
 }
 
 impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Usage) {
-        self.input += other.input;
-        self.output += other.output;
-        self.cache_creation += other.cache_creation;
-        self.cache_read += other.cache_read;
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cache_creation = self.cache_creation.saturating_add(other.cache_creation);
+        self.cache_read = self.cache_read.saturating_add(other.cache_read);
+        self.total_cost = match (self.total_cost, other.total_cost) {
+            (Some(mine), Some(more)) => Some(mine + more),
+            (mine, more) => mine.or(more),
+        };
     }
 }

@@ -1,12 +1,26 @@
 //! What the agent says to a language model and hears from it, and who carries that.
 //!
-//! [`Llm`] is the one contract of all clients. [`ScriptedLlm`] answers from a list, for tests; [`OpenAi`] asks an endpoint
-//! that speaks OpenAI's protocol.
+//! [`Llm`] is the one contract of all clients. [`OpenAi`] asks an endpoint that speaks OpenAI's protocol; [`ScriptedLlm`]
+//! answers from a list, for tests; and every async closure from [`LlmRequest`] to a result is a model too:
+//!
+//! ```
+//! use ptc_agent::llm::{Llm, LlmError, LlmRequest, LlmResponse};
+//!
+//! let parrot = |request: LlmRequest| async move {
+//!     Ok::<_, LlmError>(LlmResponse::text(format!("{} messages", request.messages.len())))
+//! };
+//! let model: std::sync::Arc<dyn Llm> = std::sync::Arc::new(parrot);
+//! # let _ = model;
+//! ```
 
+mod error;
+mod event;
 mod message;
 mod openai;
 mod scripted;
 
+pub use error::{LlmError, LlmErrorKind, RetryClass};
+pub use event::{ChunkSink, EventSink, LlmEvent, emit, text_sink};
 pub use message::{
     ArgsError, LlmRequest, LlmResponse, Message, StopReason, ToolCall, ToolCallMsg, ToolDef, Usage,
 };
@@ -14,64 +28,54 @@ pub use openai::OpenAi;
 pub use scripted::ScriptedLlm;
 
 use futures_util::future::BoxFuture;
-use std::time::Duration;
+use std::future::Future;
+use std::sync::Arc;
 
-/// Takes the pieces of an answer as they come.
-pub type ChunkSink = std::sync::Arc<dyn Fn(&str) + Send + Sync>;
+/// A language model.
+///
+/// A client answers with what the provider said, put into the form of [`LlmResponse`]: it neither checks tool names nor
+/// repeats requests, and tool calls whose arguments are no JSON object are
+/// part of a response, not an error. Dropping the future gives the request up.
+pub trait Llm: Send + Sync {
+    /// Answers one request.
+    fn complete(&self, request: LlmRequest) -> BoxFuture<'_, Result<LlmResponse, LlmError>>;
 
-/// The kinds of failures of a model's endpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum LlmErrorKind {
-    /// Status 429.
-    RateLimit,
-    /// No answer in time.
-    Timeout,
-    /// Status 5xx.
-    Server,
-    /// Status 401 or 403, or no key.
-    Auth,
-    /// Any other refusal of the request.
-    InvalidRequest,
-    /// No connection, or it broke.
-    Network,
-    /// The answer is not what the protocol says.
-    Malformed,
-}
+    /// Answers one request and gives the pieces of the answer to `sink` as they come. The response holds everything
+    /// again. By default the pieces come all at once at the end.
+    fn stream(&self, request: LlmRequest, sink: EventSink) -> BoxFuture<'_, Result<LlmResponse, LlmError>> {
+        Box::pin(async move {
+            let response = self.complete(request).await?;
+            response.emit(&sink);
+            Ok(response)
+        })
+    }
 
-/// Why a model gave no answer. The text holds no secret.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct LlmError {
-    /// The kind.
-    pub kind: LlmErrorKind,
-    /// The HTTP status, if there was one.
-    pub status: Option<u16>,
-    /// What happened.
-    pub message: String,
-    /// How long the server asks to wait.
-    pub retry_after: Option<Duration>,
-}
-
-impl LlmError {
-    /// An error without status.
-    pub fn new(kind: LlmErrorKind, message: impl Into<String>) -> LlmError {
-        LlmError { kind, status: None, message: message.into(), retry_after: None }
+    /// The model's name, for telemetry.
+    fn model(&self) -> Option<&str> {
+        None
     }
 }
 
-/// A language model.
-pub trait Llm: Send + Sync {
-    /// Answers one request. Dropping the future gives the request up.
-    fn complete(&self, request: LlmRequest) -> BoxFuture<'_, Result<LlmResponse, LlmError>>;
+impl<L: Llm + ?Sized> Llm for Arc<L> {
+    fn complete(&self, request: LlmRequest) -> BoxFuture<'_, Result<LlmResponse, LlmError>> {
+        (**self).complete(request)
+    }
 
-    /// Answers one request and gives the text to `sink` as it comes. By default all of it at the end.
-    fn stream(&self, request: LlmRequest, sink: ChunkSink) -> BoxFuture<'_, Result<LlmResponse, LlmError>> {
-        Box::pin(async move {
-            let response = self.complete(request).await?;
-            if let Some(text) = &response.content {
-                sink(text);
-            }
-            Ok(response)
-        })
+    fn stream(&self, request: LlmRequest, sink: EventSink) -> BoxFuture<'_, Result<LlmResponse, LlmError>> {
+        (**self).stream(request, sink)
+    }
+
+    fn model(&self) -> Option<&str> {
+        (**self).model()
+    }
+}
+
+impl<F, Fut> Llm for F
+where
+    F: Fn(LlmRequest) -> Fut + Send + Sync,
+    Fut: Future<Output = Result<LlmResponse, LlmError>> + Send + 'static,
+{
+    fn complete(&self, request: LlmRequest) -> BoxFuture<'_, Result<LlmResponse, LlmError>> {
+        Box::pin(self(request))
     }
 }

@@ -109,8 +109,13 @@ impl OpenAi {
 
 impl Llm for OpenAi {
     fn complete(&self, request: LlmRequest) -> BoxFuture<'_, Result<LlmResponse, LlmError>> {
-        let body = body(&self.model, &request).to_string().into_bytes();
+        let model = request.model.as_deref().unwrap_or(&self.model);
+        let body = body(model, &request).to_string().into_bytes();
         Box::pin(self.send(body))
+    }
+
+    fn model(&self) -> Option<&str> {
+        Some(&self.model)
     }
 }
 
@@ -182,12 +187,13 @@ fn read(json: &Json) -> Option<LlmResponse> {
     Some(LlmResponse {
         content: message["content"].as_str().map(str::to_owned),
         tool_calls,
-        usage: Usage {
+        usage: json.get("usage").filter(|usage| usage.is_object()).map(|_| Usage {
             input: count("/usage/prompt_tokens"),
             output: count("/usage/completion_tokens"),
             cache_creation: 0,
             cache_read: count("/usage/prompt_tokens_details/cached_tokens"),
-        },
+            total_cost: json.pointer("/usage/cost").and_then(Json::as_f64),
+        }),
         stop,
     })
 }
@@ -250,7 +256,8 @@ mod tests {
         assert!(request.starts_with("POST /v1/chat/completions HTTP/1.1"), "{request}");
         assert!(request.contains("Bearer sekrit-key"));
         let response = response.unwrap();
-        assert_eq!((response.usage.input, response.usage.cache_read), (5, 3));
+        let usage = response.usage.unwrap();
+        assert_eq!((usage.input, usage.cache_read), (5, 3));
         assert_eq!(response.tool_calls[0].arguments_text(), "{oops");
         let (_, refused) = exchange("429 No\r\nretry-after: 7", "slow down, sekrit-key").await;
         let refused = refused.unwrap_err();

@@ -109,7 +109,7 @@ impl Run {
             };
             let response =
                 response.map_err(|error| Fail::new("llm_error", format!("LLM call failed: {error}")))?;
-            self.step.usage.tokens += response.usage;
+            self.step.usage.tokens += response.usage.unwrap_or_default();
             self.step.usage.turns = turn;
             if !response.tool_calls.is_empty() {
                 let content = response.content.unwrap_or_default();

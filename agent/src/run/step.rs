@@ -60,7 +60,7 @@ pub struct ToolCallRecord {
 }
 
 /// What a run used.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct StepUsage {
     /// From its start to its end.
     pub duration: Duration,

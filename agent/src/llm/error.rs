@@ -1,0 +1,87 @@
+//! Why a model gave no answer, and whether it is worth asking again.
+
+use std::time::Duration;
+
+/// The kinds of failures of a model's endpoint (agent.md 11).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LlmErrorKind {
+    /// Status 429: too many requests, or a quota is used up for now.
+    RateLimit,
+    /// No answer, or no end of it, in time.
+    Timeout,
+    /// Status 5xx, or the same said inside a stream.
+    Server,
+    /// Status 401 or 403, or no key.
+    Auth,
+    /// Any other refusal of the request; the request is at fault, not the moment.
+    InvalidRequest,
+    /// No connection, or it broke.
+    Network,
+    /// The answer is not what the protocol says.
+    Malformed,
+}
+
+impl LlmErrorKind {
+    /// The word in options and telemetry.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            LlmErrorKind::RateLimit => "rate_limit",
+            LlmErrorKind::Timeout => "timeout",
+            LlmErrorKind::Server => "server_error",
+            LlmErrorKind::Auth => "auth",
+            LlmErrorKind::InvalidRequest => "invalid_request",
+            LlmErrorKind::Network => "network",
+            LlmErrorKind::Malformed => "malformed",
+        }
+    }
+
+    /// What asking again can do about it.
+    #[must_use]
+    pub fn class(self) -> RetryClass {
+        match self {
+            LlmErrorKind::RateLimit => RetryClass::RateLimited,
+            LlmErrorKind::Timeout | LlmErrorKind::Server | LlmErrorKind::Network => RetryClass::Transient,
+            LlmErrorKind::Auth | LlmErrorKind::InvalidRequest | LlmErrorKind::Malformed => RetryClass::Fatal,
+        }
+    }
+}
+
+/// What asking again can do about a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RetryClass {
+    /// The same request may work a moment later.
+    Transient,
+    /// The same request may work once the time has passed that the endpoint names.
+    RateLimited,
+    /// The same request would fail again.
+    Fatal,
+}
+
+/// Why a model gave no answer. The text holds no secret and is cut to a readable length.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct LlmError {
+    /// The kind.
+    pub kind: LlmErrorKind,
+    /// The HTTP status, if there was one.
+    pub status: Option<u16>,
+    /// What happened.
+    pub message: String,
+    /// How long the endpoint asks to wait before the next request.
+    pub retry_after: Option<Duration>,
+}
+
+impl LlmError {
+    /// An error without status.
+    pub fn new(kind: LlmErrorKind, message: impl Into<String>) -> LlmError {
+        LlmError { kind, status: None, message: message.into(), retry_after: None }
+    }
+
+    /// What asking again can do about it.
+    #[must_use]
+    pub fn class(&self) -> RetryClass {
+        self.kind.class()
+    }
+}

@@ -1,0 +1,67 @@
+//! An answer while it comes.
+
+use super::LlmResponse;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+/// One piece of an answer that is still coming. Pieces are for showing only: the response that ends the request holds
+/// all of them, put together and checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LlmEvent<'a> {
+    /// The text goes on with this; never empty.
+    Text(&'a str),
+    /// What a reasoning model thinks aloud goes on with this. It is not part of the response.
+    Reasoning(&'a str),
+    /// A tool call begins.
+    ToolCall {
+        /// Which of the response's calls, from 0.
+        index: usize,
+        /// The tool, as the model wrote it.
+        name: &'a str,
+    },
+    /// The arguments of a tool call go on with this piece of JSON text.
+    Arguments {
+        /// Which of the response's calls, from 0.
+        index: usize,
+        /// The piece.
+        text: &'a str,
+    },
+}
+
+/// Takes the pieces of an answer as they come, on the task that reads them: it should not block.
+pub type EventSink = Arc<dyn Fn(LlmEvent<'_>) + Send + Sync>;
+
+/// Takes the pieces of an answer's text.
+pub type ChunkSink = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// A sink that passes the text on and drops the rest.
+#[must_use]
+pub fn text_sink(sink: ChunkSink) -> EventSink {
+    Arc::new(move |event| {
+        if let LlmEvent::Text(text) = event {
+            sink(text);
+        }
+    })
+}
+
+/// Gives one piece to a sink. A sink that panics is logged and ignored: it is not the model's fault.
+pub fn emit(sink: &EventSink, event: LlmEvent<'_>) {
+    if std::panic::catch_unwind(AssertUnwindSafe(|| sink(event))).is_err() {
+        tracing::warn!(target: "ptc_runner.sub_agent", "the sink of a streamed answer panicked and was ignored");
+    }
+}
+
+impl LlmResponse {
+    /// Gives a whole response to a sink, as a client does that has nothing to stream: its text in one piece, then each
+    /// tool call with its arguments.
+    pub fn emit(&self, sink: &EventSink) {
+        if let Some(text) = self.content.as_deref().filter(|text| !text.is_empty()) {
+            emit(sink, LlmEvent::Text(text));
+        }
+        for (index, call) in self.tool_calls.iter().enumerate() {
+            emit(sink, LlmEvent::ToolCall { index, name: &call.name });
+            emit(sink, LlmEvent::Arguments { index, text: &call.arguments_text() });
+        }
+    }
+}

@@ -19,9 +19,6 @@ use super::target::Origin;
 use super::tls::Trust;
 use super::{Body, HttpError, Target, TlsRootsError};
 
-/// How long a connection waits before it is looked at twice: servers begin to hang up after a few seconds.
-const LONG_IDLE: Duration = Duration::from_millis(500);
-
 /// A client with its connections. Clones share them.
 ///
 /// It needs no runtime of its own: connections are opened on the runtime of the caller, and reused by callers on the
@@ -175,15 +172,12 @@ impl Client {
 
 /// A pooled connection that the server has not closed, as far as can be known.
 async fn take(pool: &Pool) -> Option<Connection> {
-    let connection = std::future::poll_fn(|cx| Poll::Ready(pool.take(cx))).await?;
-    let Connection::H1(mut h1) = connection else { return Some(connection) };
-    if h1.idle_since.elapsed() < LONG_IDLE {
-        return Some(Connection::H1(h1));
+    loop {
+        match std::future::poll_fn(|cx| Poll::Ready(pool.take(cx))).await? {
+            Connection::H1(h1) if h1.hung_up() => {}
+            connection => return Some(connection),
+        }
     }
-    // The reactor may not have looked at the socket since the server hung up.
-    tokio::task::yield_now().await;
-    let ready = std::future::poll_fn(|cx| Poll::Ready(h1.is_ready(cx))).await;
-    if ready { Some(Connection::H1(h1)) } else { std::future::poll_fn(|cx| Poll::Ready(pool.take(cx))).await }
 }
 
 /// The outcome of `future`, or `None` when the timer runs out first.

@@ -16,6 +16,7 @@ use url::Host;
 
 use super::HttpError;
 use super::exchange::{Connection, H1, H2, Stream};
+use super::socket::{Socket, Watched};
 use super::target::Origin;
 use super::tls::Trust;
 
@@ -30,8 +31,9 @@ const MAX_HEAD: usize = 64 * 1024;
 pub(super) async fn connect(origin: &Origin, trust: &Trust) -> Result<Connection, HttpError> {
     let tcp = dial(addresses(origin).await?).await?;
     tcp.set_nodelay(true).map_err(|e| HttpError::of_io(&e))?;
+    let socket = Socket::new(tcp);
     if !origin.tls {
-        return http1(MaybeHttpsStream::Http(TokioIo::new(tcp))).await;
+        return http1(MaybeHttpsStream::Http(TokioIo::new(socket.clone())), socket).await;
     }
     let name = match &origin.host {
         Host::Domain(name) => {
@@ -41,19 +43,26 @@ pub(super) async fn connect(origin: &Origin, trust: &Trust) -> Result<Connection
         Host::Ipv6(address) => IpAddr::from(*address).into(),
     };
     let connector = TlsConnector::from(trust.config().await?);
-    let stream = connector.connect(name, TokioIo::new(TokioIo::new(tcp))).await.map_err(|e| tls_error(&e))?;
+    let plain = TokioIo::new(TokioIo::new(socket.clone()));
+    let stream = connector.connect(name, plain).await.map_err(|e| tls_error(&e))?;
     let h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
     let stream = MaybeHttpsStream::from(stream);
-    if h2 { http2(stream).await } else { http1(stream).await }
+    if h2 { http2(stream, socket).await } else { http1(stream, socket).await }
 }
 
-async fn http1(stream: Stream) -> Result<Connection, HttpError> {
+fn watched(stream: MaybeHttpsStream<TokioIo<Socket>>, socket: Socket) -> Stream {
+    TokioIo::new(Watched { stream: TokioIo::new(stream), socket })
+}
+
+async fn http1(stream: MaybeHttpsStream<TokioIo<Socket>>, socket: Socket) -> Result<Connection, HttpError> {
+    let stream = watched(stream, socket.clone());
     let handshake = hyper::client::conn::http1::Builder::new().max_buf_size(MAX_HEAD).handshake(stream).await;
     let (sender, driver) = handshake.map_err(|e| HttpError::of_hyper(&e))?;
-    Ok(Connection::H1(H1::new(sender, driver)))
+    Ok(Connection::H1(H1::new(sender, driver, socket)))
 }
 
-async fn http2(stream: Stream) -> Result<Connection, HttpError> {
+async fn http2(stream: MaybeHttpsStream<TokioIo<Socket>>, socket: Socket) -> Result<Connection, HttpError> {
+    let stream = watched(stream, socket);
     let handshake = hyper::client::conn::http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
         .keep_alive_interval(Duration::from_secs(30))

@@ -16,13 +16,13 @@ use hyper::client::conn::{http1, http2};
 use hyper::{Request, Response};
 use hyper_rustls::MaybeHttpsStream;
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 use super::HttpError;
+use super::socket::{Socket, Watched};
 
 /// One byte stream, encrypted or not.
-pub(super) type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
+pub(super) type Stream = TokioIo<Watched<TokioIo<MaybeHttpsStream<TokioIo<Socket>>>>>;
 
 type Outgoing = Full<Bytes>;
 
@@ -36,6 +36,7 @@ pub(super) enum Connection {
 pub(super) struct H1 {
     sender: http1::SendRequest<Outgoing>,
     driver: Pin<Box<http1::Connection<Stream, Outgoing>>>,
+    socket: Socket,
     /// The driver has come to its end and must not be polled again.
     over: bool,
     /// The thread whose reactor watches its socket.
@@ -55,7 +56,8 @@ pub(super) struct H2 {
 
 /// Why a request got no answer.
 pub(super) enum SendError {
-    /// It was not sent at all, for the connection was closed meanwhile: another one may carry it.
+    /// It was not sent, or certainly not read, for the server had closed the connection meanwhile: another one may
+    /// carry it.
     Unsent,
     Failed(HttpError),
 }
@@ -70,10 +72,12 @@ impl H1 {
     pub(super) fn new(
         sender: http1::SendRequest<Outgoing>,
         driver: http1::Connection<Stream, Outgoing>,
+        socket: Socket,
     ) -> Self {
         Self {
             sender,
             driver: Box::pin(driver),
+            socket,
             over: false,
             thread: std::thread::current().id(),
             used: false,
@@ -94,8 +98,25 @@ impl H1 {
         self.drive(cx) && self.sender.is_ready()
     }
 
+    /// Whether the server has hung up while the connection waited.
+    pub(super) fn hung_up(&self) -> bool {
+        self.socket.hung_up()
+    }
+
     async fn send(&mut self, request: Request<Outgoing>) -> Result<Response<Incoming>, SendError> {
-        self.used = true;
+        let reused = std::mem::replace(&mut self.used, true);
+        self.socket.forget_arrivals();
+        match self.exchange(request).await {
+            // The server hung up while the request was on its way to it, as it may with a connection that waited. On a
+            // fresh connection the same end is the server's answer to the request.
+            Err(SendError::Failed(HttpError::Closed)) if reused && self.socket.was_refused().await => {
+                Err(SendError::Unsent)
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn exchange(&mut self, request: Request<Outgoing>) -> Result<Response<Incoming>, SendError> {
         let mut answer = std::pin::pin!(self.sender.try_send_request(request));
         let (driver, over) = (&mut self.driver, &mut self.over);
         poll_fn(|cx| {

@@ -6,8 +6,9 @@
 //! * [`Limits`] — separate bounds on connecting, on the first byte, on the whole exchange, and on the body's size.
 //! * [`HttpError`] — what can go wrong, in short fixed texts.
 //!
-//! No redirect is followed: a redirect is an answer like any other, and whoever asked decides. Nothing is retried,
-//! except for a request that a connection closed by the server meanwhile had not begun to send.
+//! No redirect is followed: a redirect is an answer like any other, and whoever asked decides. Nothing is retried, but
+//! for a request on a kept-alive connection that the server certainly has not read, because it had closed the
+//! connection meanwhile: that one goes out once more, on a fresh connection.
 
 mod body;
 mod client;
@@ -16,6 +17,7 @@ mod error;
 mod exchange;
 mod get;
 mod pool;
+mod socket;
 mod target;
 mod tls;
 

@@ -1,0 +1,232 @@
+//! The socket under a connection, of which the client can ask what `hyper` does not tell: whether the peer has hung
+//! up while nobody looked, and whether it ever read what was sent last.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::net::Shutdown;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+use tokio::net::TcpStream;
+
+/// How long the refusal of a request may lag behind the end of the connection: a round trip.
+const REFUSAL_PATIENCE: Duration = Duration::from_millis(250);
+
+/// A TCP stream that can be asked about while a connection uses it. Clones are the same stream.
+#[derive(Debug, Clone)]
+pub(super) struct Socket(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    tcp: TcpStream,
+    /// The peer has answered what was sent with a reset.
+    reset: AtomicBool,
+    /// Something has arrived since the last [`Socket::forget_arrivals`], on the side of the application.
+    arrived: AtomicBool,
+}
+
+impl Socket {
+    pub(super) fn new(tcp: TcpStream) -> Self {
+        Self(Arc::new(Inner { tcp, reset: AtomicBool::new(false), arrived: AtomicBool::new(false) }))
+    }
+
+    /// Whether the peer has hung up, as far as this machine's kernel knows. It asks the kernel, not the reactor, which
+    /// may not have looked yet.
+    pub(super) fn hung_up(&self) -> bool {
+        match SockRef::from(&self.0.tcp).peek(&mut [MaybeUninit::uninit()]) {
+            Ok(bytes) => bytes == 0,
+            Err(error) => error.kind() != io::ErrorKind::WouldBlock,
+        }
+    }
+
+    /// To be called before a request goes out.
+    pub(super) fn forget_arrivals(&self) {
+        self.0.arrived.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether the server certainly has not read the last request, now that the connection has ended.
+    ///
+    /// A kernel answers data that comes for a closed socket, or that nobody read before it was closed, with a reset. A
+    /// server that has read the request and then dies or hangs up ends the connection in order, so that the end alone
+    /// proves nothing: only the reset does, and it may come a round trip after the end.
+    pub(super) async fn was_refused(&self) -> bool {
+        if self.0.arrived.load(Ordering::Relaxed) {
+            return false;
+        }
+        if self.0.reset.load(Ordering::Relaxed) {
+            return true;
+        }
+        let error = async {
+            let _ = self.0.tcp.ready(Interest::ERROR).await;
+        };
+        tokio::time::timeout(REFUSAL_PATIENCE, error).await.is_ok()
+    }
+
+    fn note<T>(&self, result: io::Result<T>) -> io::Result<T> {
+        use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
+        if let Err(error) = &result
+            && matches!(error.kind(), ConnectionReset | ConnectionAborted | BrokenPipe)
+        {
+            self.0.reset.store(true, Ordering::Relaxed);
+        }
+        result
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        loop {
+            ready!(self.0.tcp.poll_read_ready(cx))?;
+            match self.0.tcp.try_read_buf(buf) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                result => return Poll::Ready(self.note(result).map(drop)),
+            }
+        }
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.0.tcp.poll_write_ready(cx))?;
+            match self.0.tcp.try_write(buf) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                result => return Poll::Ready(self.note(result)),
+            }
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.0.tcp.poll_write_ready(cx))?;
+            match self.0.tcp.try_write_vectored(bufs) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                result => return Poll::Ready(self.note(result)),
+            }
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(SockRef::from(&self.0.tcp).shutdown(Shutdown::Write))
+    }
+}
+
+/// What the application reads of a socket, decrypted: notes whether anything came.
+#[derive(Debug)]
+pub(super) struct Watched<S> {
+    pub(super) stream: S,
+    pub(super) socket: Socket,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let result = ready!(Pin::new(&mut self.stream).poll_read(cx, buf));
+        if buf.filled().len() > before {
+            self.socket.0.arrived.store(true, Ordering::Relaxed);
+        }
+        Poll::Ready(result)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read as _, Write as _};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    async fn pair() -> (Socket, std::net::TcpStream) {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let ours = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        (Socket::new(ours), listener.accept().unwrap().0)
+    }
+
+    #[tokio::test]
+    async fn the_kernel_knows_at_once_that_the_peer_hung_up() {
+        let (ours, mut theirs) = pair().await;
+        assert!(!ours.hung_up());
+        theirs.write_all(b"early").unwrap();
+        assert!(!ours.hung_up(), "what has arrived is still to be read");
+        let (ours, theirs) = pair().await;
+        drop(theirs);
+        assert!(ours.hung_up());
+    }
+
+    #[tokio::test]
+    async fn a_request_to_a_closed_socket_is_refused_and_one_that_was_read_is_not() {
+        let (mut ours, theirs) = pair().await;
+        drop(theirs);
+        ours.write_all(b"request").await.unwrap();
+        let _ = ours.read(&mut [0; 8]).await;
+        assert!(ours.was_refused().await, "nobody was there to read it");
+
+        let (mut ours, mut theirs) = pair().await;
+        ours.write_all(b"request").await.unwrap();
+        theirs.read_exact(&mut [0; 7]).unwrap();
+        drop(theirs);
+        assert_eq!(ours.read(&mut [0; 8]).await.unwrap(), 0);
+        assert!(!ours.was_refused().await, "it was read, and may have been acted upon");
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_has_begun_is_proof_of_the_contrary() {
+        let (ours, mut theirs) = pair().await;
+        let mut watched = Watched { stream: ours.clone(), socket: ours.clone() };
+        watched.write_all(b"request").await.unwrap();
+        theirs.read_exact(&mut [0; 1]).unwrap();
+        theirs.write_all(b"HTTP").unwrap();
+        watched.read_exact(&mut [0; 4]).await.unwrap();
+        drop(theirs);
+        let _ = watched.read(&mut [0; 1]).await;
+        assert!(!ours.was_refused().await);
+        ours.forget_arrivals();
+        assert!(ours.was_refused().await, "six bytes were left unread");
+    }
+}

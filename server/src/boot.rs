@@ -11,11 +11,13 @@ use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, HostCalls, Limits};
 use ptc_host::http::Client;
 use tokio::signal::unix::{SignalKind, signal};
-use tracing::warn;
+use tracing::{info, warn};
 
+use crate::insight::{Insight, Recording, Ring};
 use crate::options::settings::{Http, Profile};
 use crate::options::{BootError, Settings};
 use crate::protocol::Service;
+use crate::tools::lisp_debug::LispDebug;
 use crate::tools::lisp_eval::{ArgumentCaps, EvalOptions, LispEval};
 use crate::tools::sessions::{Directory, system_clock};
 use crate::tools::shaping::Shaper;
@@ -146,9 +148,18 @@ pub fn service(
         catalog,
         read_only: settings.aggregator.read_only,
         redactor: redactor.clone(),
+        reports: settings.diagnostics.debug_tool,
     };
     let mut tools: Vec<Box<dyn Tool>> =
         vec![Box::new(LispEval::new(Arc::new(engine.clone()), options.clone()))];
+    let diagnostics = &settings.diagnostics;
+    let ring = diagnostics.debug_tool.then(|| Ring::new(diagnostics.ring_size));
+    if let Some(ring) = &ring {
+        let (size, max_bytes) = (diagnostics.ring_size, diagnostics.max_response_bytes);
+        info!(event = "debug_config", ring_size = size, max_response_bytes = max_bytes);
+        let traces = diagnostics.trace_dir.is_some();
+        tools.push(Box::new(LispDebug::new(ring.clone(), diagnostics.payloads, max_bytes, traces)));
+    }
     if settings.sessions.enabled {
         let directory =
             Directory::new(engine.clone(), settings.sessions.clone(), redactor.clone(), system_clock());
@@ -156,6 +167,10 @@ pub fn service(
         tools.extend(sessions::tools(&directory, options));
     }
     let mut service = Service::new(Registry::new(tools), limits.max_concurrent_calls);
+    service.insight = ring.is_some().then(|| {
+        let recording = Recording { policy: diagnostics.payloads, redactor: redactor.clone() };
+        Arc::new(Insight::new(recording, ring))
+    });
     service.instructions = cards::instructions(upstreams.is_some(), settings.sessions.enabled);
     if settings.http.as_ref().is_some_and(|http| !http.tokens.is_empty()) {
         service.cache_scope = "private";

@@ -7,6 +7,7 @@ pub mod boot;
 pub mod cli;
 pub mod gate;
 pub mod identity;
+pub mod insight;
 pub mod log;
 pub mod options;
 pub mod principal;

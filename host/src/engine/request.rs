@@ -20,6 +20,16 @@ impl EvalId {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         EvalId(NEXT.fetch_add(1, Ordering::Relaxed))
     }
+
+    /// The bare number, for places that have room for nothing else.
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+
+    /// The eval of that number.
+    pub const fn from_number(number: u64) -> EvalId {
+        EvalId(number)
+    }
 }
 
 impl fmt::Display for EvalId {
@@ -106,6 +116,11 @@ pub struct EvalRequest {
 impl EvalRequest {
     /// A request for `program` with the limits of a program without upstreams and nothing else.
     pub fn new(program: impl Into<Arc<str>>) -> EvalRequest {
+        EvalRequest::with_id(program, EvalId::new())
+    }
+
+    /// As [`new`](Self::new), for an eval that was given its id already.
+    pub fn with_id(program: impl Into<Arc<str>>, id: EvalId) -> EvalRequest {
         EvalRequest {
             program: program.into(),
             context: None,
@@ -118,7 +133,7 @@ impl EvalRequest {
             upstreams: None,
             tools: None,
             print_sink: None,
-            id: EvalId::new(),
+            id,
         }
     }
 }

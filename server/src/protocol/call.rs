@@ -16,6 +16,7 @@ use super::methods::tools_call::write_reply;
 use super::reply::{self, Answers};
 use super::service::{Era, Service};
 use crate::gate::Permit;
+use crate::insight::Observation;
 use crate::tools::ToolReply;
 
 /// How often a client that asked for progress hears of it.
@@ -34,6 +35,8 @@ pub struct Call {
     pub(super) ticket: Ticket,
     /// `None` for work that needs none.
     pub(super) permit: Option<Permit>,
+    /// Sees how the call ends: as cancelled, if it is dropped.
+    pub(super) observation: Option<Observation>,
 }
 
 /// How a call ended.
@@ -72,7 +75,8 @@ impl Call {
 
     /// Runs the call to its end. `notify` receives notifications that belong to it, before the response.
     pub async fn run(self, mut notify: impl FnMut(Vec<u8>) + Send) -> Finished {
-        let Call { service, id, era, tool, work, mut cancelled, progress_token, ticket, permit } = self;
+        let Call { service, id, era, tool, work, mut cancelled, progress_token, ticket, permit, observation } =
+            self;
         let started = Instant::now();
         let mut work = AssertUnwindSafe(work).catch_unwind();
         let mut ticks = 0;
@@ -101,12 +105,19 @@ impl Call {
         drop((ticket, permit));
         let duration_ms = started.elapsed().as_millis() as u64;
         match outcome {
-            Some(Ok(tool_reply)) => {
+            Some(Ok(mut tool_reply)) => {
+                if let Some(observation) = observation {
+                    observation.answered(&mut tool_reply);
+                }
                 let is_error = tool_reply.is_error;
-                info!(event = "tools_call_stop", request_id = %id, tool, is_error, duration_ms);
+                let eval_id = tool_reply.eval_id.as_deref();
+                info!(event = "tools_call_stop", request_id = %id, tool, is_error, duration_ms, eval_id);
                 Finished::Reply(write_reply(&service, era, &id, &tool_reply))
             }
             Some(Err(panic)) => {
+                if let Some(observation) = observation {
+                    observation.crashed();
+                }
                 let message = panic
                     .downcast_ref::<&str>()
                     .map(|text| (*text).to_owned())

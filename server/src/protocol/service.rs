@@ -12,6 +12,7 @@ use super::version::Revision;
 use super::{json, methods};
 use crate::gate::Gate;
 use crate::identity;
+use crate::insight::Insight;
 use crate::tools::Registry;
 
 /// Which rules a message is under.
@@ -77,6 +78,8 @@ pub struct Service {
     pub instructions: String,
     /// `cacheScope` of lists: `private` where callers are told apart by tokens.
     pub cache_scope: &'static str,
+    /// Sees every call, where somebody wants to know.
+    pub insight: Option<Arc<Insight>>,
     draining: AtomicBool,
 }
 
@@ -89,6 +92,7 @@ impl Service {
             server_info: identity::server_info_json(),
             instructions: String::new(),
             cache_scope: "public",
+            insight: None,
             draining: AtomicBool::new(false),
         }
     }

@@ -4,17 +4,21 @@
 //! there. What remains is a future that needs a permit of the gate and is dropped when the call is cancelled.
 
 pub mod cards;
+pub mod lisp_debug;
 pub mod lisp_eval;
 pub mod registry;
 pub mod reply;
+pub mod report;
 pub mod schemas;
 pub mod sessions;
 pub mod shaping;
 
 use futures_util::future::BoxFuture;
+use ptc_host::engine::EvalId;
 
 pub use registry::Registry;
 pub use reply::{ReplyText, ToolReply};
+pub use report::CallReport;
 
 use crate::principal::Owner;
 use crate::protocol::json::Raw;
@@ -30,6 +34,8 @@ pub struct CallContext {
     pub request_id: RequestId,
     /// The revision it came under.
     pub revision: Revision,
+    /// The id of the evaluation that the call may become: it joins answer, log, trace, metrics and debug record.
+    pub eval_id: EvalId,
 }
 
 /// What [`Tool::prepare`] makes of a call.
@@ -85,6 +91,11 @@ pub trait Tool: Send + Sync {
     /// The answer when `limit` calls are running already.
     fn busy(&self, limit: usize) -> ToolReply {
         ToolReply::busy(limit)
+    }
+
+    /// Whether calls are recorded. Those that look at the records are not.
+    fn is_observed(&self) -> bool {
+        true
     }
 
     /// Told when an owner is gone for good, so that its state can go, too.

@@ -34,6 +34,11 @@ impl Registry {
         self.by_name.get(name).map(|at| &*self.tools[*at])
     }
 
+    /// The tool of that name, and the name as we spell it.
+    pub fn find(&self, name: &str) -> Option<(&'static str, &dyn Tool)> {
+        self.by_name.get_key_value(name).map(|(name, at)| (*name, &*self.tools[*at]))
+    }
+
     /// Tells every tool that an owner is gone.
     pub fn owner_gone(&self, owner: &Owner) {
         self.tools.iter().for_each(|tool| tool.owner_gone(owner));

@@ -1,6 +1,7 @@
 //! The result of a tool call, before it is written for one revision of the protocol.
 
-use crate::protocol::json::{string_len, write_string};
+use super::CallReport;
+use crate::protocol::json::{Raw, string_len, write_string};
 
 /// The one text block of a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,7 +13,7 @@ pub enum ReplyText {
 }
 
 /// What a tool answers.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ToolReply {
     /// Whether the call failed.
     pub is_error: bool,
@@ -22,17 +23,44 @@ pub struct ToolReply {
     pub structured: Option<String>,
     /// Our own id of the evaluation, where one ran.
     pub eval_id: Option<String>,
+    /// What observers are told besides; only where there are any.
+    pub report: Option<Box<CallReport>>,
 }
 
 impl ToolReply {
     /// A result that is text only.
     pub fn text(is_error: bool, text: impl Into<String>) -> Self {
-        ToolReply { is_error, text: ReplyText::Plain(text.into()), structured: None, eval_id: None }
+        ToolReply { text: ReplyText::Plain(text.into()), ..Self::mirrored_as(is_error, None) }
     }
 
     /// A result whose text is the JSON of its structured content.
     pub fn mirrored(is_error: bool, structured: String) -> Self {
-        ToolReply { is_error, text: ReplyText::Mirrored, structured: Some(structured), eval_id: None }
+        Self::mirrored_as(is_error, Some(structured))
+    }
+
+    fn mirrored_as(is_error: bool, structured: Option<String>) -> Self {
+        ToolReply { is_error, text: ReplyText::Mirrored, structured, eval_id: None, report: None }
+    }
+
+    /// This text beside this structured content.
+    pub fn structured(is_error: bool, text: impl Into<String>, structured: String) -> Self {
+        ToolReply { text: ReplyText::Plain(text.into()), ..Self::mirrored(is_error, structured) }
+    }
+
+    /// With what observers are told.
+    #[must_use]
+    pub fn reporting(self, report: Option<CallReport>) -> Self {
+        ToolReply { report: report.map(Box::new), ..self }
+    }
+
+    /// The word for why the call failed, where the reply tells it.
+    pub fn reason(&self) -> Option<String> {
+        if let Some(report) = &self.report {
+            return report.reason().map(str::to_owned);
+        }
+        let structured = self.structured.as_deref().filter(|_| self.is_error)?;
+        let mut members = Raw::parse(structured).ok()?.members()?;
+        members.find(|(key, _)| key == "reason").and_then(|(_, value)| value.as_str()).map(String::from)
     }
 
     /// A failure that looks the same under every response profile.
@@ -74,6 +102,11 @@ impl ToolReply {
     /// All `limit` slots are taken.
     pub fn busy(limit: usize) -> Self {
         Self::failure("busy", &busy_message(limit), &busy_feedback(limit))
+    }
+
+    /// Bytes of the result object of a success that mirrors `structured`, `_meta` aside.
+    pub fn mirrored_len(structured: &str) -> usize {
+        ToolReply::mirrored(false, String::new()).json_len() + structured.len() + string_len(structured) - 2
     }
 
     /// Bytes of the result object, `_meta` aside.
@@ -130,5 +163,8 @@ mod tests {
             reply.write_members(&mut out);
             assert_eq!(reply.json_len(), out.len() + 2);
         }
+        let answer = r#"{"a":"b\\"}"#;
+        let mirrored = ToolReply::mirrored(false, answer.into());
+        assert_eq!(ToolReply::mirrored_len(answer), mirrored.json_len());
     }
 }

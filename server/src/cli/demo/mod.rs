@@ -104,6 +104,7 @@ fn server(aggregator: &Arc<Aggregator>) -> Result<Service, String> {
         catalog: Some(describe(&aggregator.advertised(), CatalogMode::Auto, InlineLimits::default())),
         read_only: true,
         redactor: aggregator.redactor().clone(),
+        reports: false,
     };
     Ok(Service::new(Registry::new(vec![Box::new(LispEval::new(Arc::new(engine), options))]), 16))
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tracing::{info, warn};
 
 use super::discover::write_server_meta;
+use crate::insight::{Insight, Observation};
 use crate::protocol::call::Call;
 use crate::protocol::connection::{Connection, Refused};
 use crate::protocol::error::RpcError;
@@ -15,6 +16,7 @@ use crate::protocol::reply;
 use crate::protocol::service::{Era, Handled, Reply, Service};
 use crate::protocol::version::Revision;
 use crate::tools::{CallContext, Prepared, ToolReply};
+use ptc_host::engine::EvalId;
 
 /// Answers a call, or makes it ready to run.
 ///
@@ -37,7 +39,7 @@ pub fn answer(
         info!(event = "tools_call_rejected_shutting_down", request_id = %id);
         return now(&ToolReply::shutting_down());
     }
-    let Some(tool) = service.tools.get(&name) else {
+    let Some((tool_name, tool)) = service.tools.find(&name) else {
         return match era {
             Era::Handshake => now(&ToolReply::unknown_tool(&name)),
             Era::Modern => {
@@ -46,31 +48,43 @@ pub fn answer(
         };
     };
     let context = context(connection, era, id);
+    let observe = |insight: &Arc<Insight>| insight.begin(&context, tool_name);
+    let observation = service.insight.as_ref().filter(|_| tool.is_observed()).map(observe);
     let (work, gated) = match tool.prepare(arguments(params), &context) {
-        Prepared::Done(reply) => {
+        Prepared::Done(mut reply) => {
+            if let Some(observation) = observation {
+                observation.answered(&mut reply);
+            }
             info!(event = "tools_call_stop", request_id = %id, tool = &*name, is_error = reply.is_error);
             return now(&reply);
         }
         Prepared::Gated(work) => (work, true),
         Prepared::Free(work) => (work, false),
     };
-    let busy = |limit| {
+    let busy = |limit, observation: Option<Observation>| {
         info!(event = "tools_call_stop", request_id = %id, tool = &*name, is_error = true, reason = "busy");
-        let body = write_reply(service, era, id, &tool.busy(limit));
+        let mut reply = tool.busy(limit);
+        if let Some(observation) = observation {
+            observation.answered(&mut reply);
+        }
+        let body = write_reply(service, era, id, &reply);
         Handled::Reply(Reply { busy: true, ..Reply::ok(body) })
     };
     let (ticket, cancelled) = match connection.enter(id) {
         Ok(entered) => entered,
-        Err(Refused::Full(limit)) => return busy(limit),
+        Err(Refused::Full(limit)) => return busy(limit, observation),
         Err(Refused::Duplicate) => {
             warn!(event = "duplicate_request_id", request_id = %id);
+            if let Some(observation) = observation {
+                observation.discard();
+            }
             let message = format!("Invalid Request: id {} is already in flight", id.json());
             return Handled::error(id, &RpcError::new(RpcError::INVALID_REQUEST, message));
         }
     };
     let permit = gated.then(|| service.gate.try_enter());
     if matches!(permit, Some(None)) {
-        return busy(service.gate.limit());
+        return busy(service.gate.limit(), observation);
     }
     Handled::Call(Box::new(Call {
         service: service.clone(),
@@ -82,6 +96,7 @@ pub fn answer(
         progress_token: progress_token(params),
         ticket,
         permit: permit.flatten(),
+        observation,
     }))
 }
 
@@ -110,6 +125,7 @@ pub fn write_reply(service: &Service, era: Era, id: &RequestId, tool_reply: &Too
 fn context(connection: &Connection, era: Era, id: &RequestId) -> CallContext {
     CallContext {
         owner: connection.owner().clone(),
+        eval_id: EvalId::new(),
         request_id: id.clone(),
         revision: match era {
             Era::Modern => Revision::V2026_07_28,

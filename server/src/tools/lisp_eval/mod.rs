@@ -14,6 +14,7 @@ use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EvalId, EvalOutcome, EvalRequest, HostCalls, Limits, Render};
 
 use super::reply::{busy_feedback, busy_message};
+use super::report::{CallReport, Usage};
 use super::shaping::{ErrorReason, Payload, Shaper, shape};
 use super::{CallContext, Definition, Prepared, Tool, ToolReply};
 use crate::protocol::json::Raw;
@@ -50,6 +51,8 @@ pub struct EvalOptions {
     pub read_only: bool,
     /// Scrubs what leaves the process.
     pub redactor: Redactor,
+    /// Whether replies carry a report for observers.
+    pub reports: bool,
 }
 
 /// The tool.
@@ -64,7 +67,7 @@ impl LispEval {
         LispEval { evaluator, options }
     }
 
-    fn request(&self, arguments: Arguments) -> EvalRequest {
+    fn request(&self, arguments: Arguments, id: EvalId) -> EvalRequest {
         let options = &self.options;
         EvalRequest {
             context: arguments.context,
@@ -73,7 +76,7 @@ impl LispEval {
             strict_data: true,
             render: Render { max_text_bytes: Some(options.shaper.max_result_bytes), json: false },
             upstreams: options.upstreams.clone(),
-            ..EvalRequest::new(arguments.program)
+            ..EvalRequest::with_id(arguments.program, id)
         }
     }
 }
@@ -83,35 +86,89 @@ impl Tool for LispEval {
         definition::definition(&self.options)
     }
 
-    fn prepare(&self, arguments: Option<Raw<'_>>, _: &CallContext) -> Prepared {
-        let arguments = match Arguments::read(arguments, &self.options.caps) {
+    fn prepare(&self, given: Option<Raw<'_>>, context: &CallContext) -> Prepared {
+        let arguments = match Arguments::read(given, &self.options.caps) {
             Ok(arguments) => arguments,
             Err(message) => {
                 let payload = Payload::refused(ErrorReason::ArgsError, message, None);
-                return Prepared::Done(shape(&self.options.shaper, &payload));
+                return Prepared::Done(refuse(&self.options, payload, given));
             }
         };
-        let request = self.request(arguments);
-        let (id, program) = (request.id, request.program.clone());
+        let request = self.request(arguments, context.eval_id);
+        let asked = Asked::of(&request);
         let (shaper, redactor) = (self.options.shaper, self.options.redactor.clone());
+        let reports = self.options.reports;
         let eval = self.evaluator.eval(request);
-        Prepared::Gated(async move { answer(eval.await, id, &program, &shaper, &redactor) }.boxed())
+        Prepared::Gated(async move { answer(eval.await, asked, &shaper, &redactor, reports) }.boxed())
     }
 
     fn busy(&self, limit: usize) -> ToolReply {
         let payload = Payload::refused(ErrorReason::Busy, busy_message(limit), Some(busy_feedback(limit)));
-        shape(&self.options.shaper, &payload)
+        refuse(&self.options, payload, None)
+    }
+}
+
+/// The reply to a call that never ran.
+pub(super) fn refuse(options: &EvalOptions, payload: Payload, given: Option<Raw<'_>>) -> ToolReply {
+    let reply = shape(&options.shaper, &payload);
+    let has_schema = || {
+        given.and_then(Raw::members).is_some_and(|mut members| members.any(|(key, _)| key == "output_schema"))
+    };
+    reply.reporting(options.reports.then(|| CallReport::refused(payload, has_schema())))
+}
+
+/// What an evaluation was asked with, as far as its answer and its report need it.
+pub(super) struct Asked {
+    id: EvalId,
+    program: Arc<str>,
+    context: Option<Arc<str>>,
+    output_schema: bool,
+}
+
+impl Asked {
+    pub(super) fn of(request: &EvalRequest) -> Self {
+        Asked {
+            id: request.id,
+            program: request.program.clone(),
+            context: request.context.clone(),
+            output_schema: request.output_schema.is_some(),
+        }
+    }
+
+    /// The id as clients see it.
+    pub(super) fn eval_id(&self) -> String {
+        self.id.to_string()
+    }
+
+    /// The program.
+    pub(super) fn program(&self) -> &str {
+        &self.program
+    }
+
+    /// The report of an evaluation that came to `payload`.
+    pub(super) fn report(self, payload: Payload, usage: Usage) -> CallReport {
+        CallReport {
+            reason: None,
+            program: Some(self.program),
+            context: self.context,
+            output_schema: self.output_schema,
+            payload,
+            usage: Some(usage),
+            planner: None,
+        }
     }
 }
 
 fn answer(
     outcome: EvalOutcome,
-    id: EvalId,
-    program: &str,
+    asked: Asked,
     shaper: &Shaper,
     redactor: &Redactor,
+    reports: bool,
 ) -> ToolReply {
-    let mut payload = Payload::of(outcome, program);
+    let usage = Usage::of(&outcome);
+    let mut payload = Payload::of(outcome, asked.program());
     payload.scrub(redactor);
-    ToolReply { eval_id: Some(id.to_string()), ..shape(shaper, &payload) }
+    let reply = ToolReply { eval_id: Some(asked.eval_id()), ..shape(shaper, &payload) };
+    reply.reporting(reports.then(|| asked.report(payload, usage)))
 }

@@ -61,6 +61,7 @@ fn tool(profile: Profile, outcome: EvalOutcome) -> (LispEval, Arc<Canned>) {
         catalog: None,
         read_only: false,
         redactor,
+        reports: false,
     };
     (LispEval::new(canned.clone(), options), canned)
 }
@@ -72,6 +73,7 @@ async fn call(tool: &LispEval, arguments: Value) -> ToolReply {
         owner: Owner::of(Principal::process()),
         request_id: RequestId::from_raw(Raw::parse("1").unwrap()).unwrap(),
         revision: Revision::LATEST_HANDSHAKE,
+        eval_id: ptc_host::engine::EvalId::new(),
     };
     match tool.prepare(Some(raw).filter(|raw| raw.members().is_some()), &context) {
         Prepared::Done(reply) => reply,

@@ -6,15 +6,16 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use ptc_host::engine::{EvalId, EvalOutcome, EvalRequest, Exceeded, Render};
+use ptc_host::engine::{EvalOutcome, EvalRequest, Exceeded, Render};
 
 use super::arguments::Arguments;
 use super::directory::{Refusal, Reservation};
 use super::{Directory, args_error, schemas};
 use crate::options::settings::Profile;
 use crate::protocol::json::{Kind, Raw, object_text};
-use crate::tools::lisp_eval::{Arguments as EvalArguments, EvalOptions, annotations};
+use crate::tools::lisp_eval::{Arguments as EvalArguments, Asked, EvalOptions, annotations, refuse};
 use crate::tools::reply::{busy_feedback, busy_message};
+use crate::tools::report::Usage;
 use crate::tools::shaping::payload::Ending;
 use crate::tools::shaping::{ErrorReason, Payload, SessionPart, shape};
 use crate::tools::{Annotations, CallContext, Definition, Prepared, Tool, ToolReply, cards};
@@ -34,7 +35,7 @@ impl Eval {
     fn start(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<Prepared, String> {
         let given = Arguments::read(arguments)?;
         let id = given.session_id()?;
-        let request = self.request(&given, arguments)?;
+        let request = self.request(&given, arguments, context)?;
         let reservation = match self.directory.reserve(&id, &context.owner) {
             Ok(reservation) => reservation,
             Err(refusal) => return Ok(Prepared::Done(refusal.reply(&id))),
@@ -48,7 +49,12 @@ impl Eval {
     }
 
     /// Checks what `lisp_eval` takes, too, in the words of this tool.
-    fn request(&self, given: &Arguments<'_>, arguments: Option<Raw<'_>>) -> Result<EvalRequest, String> {
+    fn request(
+        &self,
+        given: &Arguments<'_>,
+        arguments: Option<Raw<'_>>,
+        context: &CallContext,
+    ) -> Result<EvalRequest, String> {
         let caps = &self.options.caps;
         let program = given.get("program").and_then(Raw::as_str).filter(|text| !text.is_empty());
         let Some(program) = program else { return Err("program must be a non-empty string".into()) };
@@ -67,7 +73,7 @@ impl Eval {
             strict_data: true,
             render: Render { max_text_bytes: Some(self.options.shaper.max_result_bytes), json: false },
             upstreams: self.options.upstreams.clone(),
-            ..EvalRequest::new(checked.program)
+            ..EvalRequest::with_id(checked.program, context.eval_id)
         })
     }
 }
@@ -95,7 +101,7 @@ impl Tool for Eval {
 
     fn busy(&self, limit: usize) -> ToolReply {
         let payload = Payload::refused(ErrorReason::Busy, busy_message(limit), Some(busy_feedback(limit)));
-        shape(&self.options.shaper, &payload)
+        refuse(&self.options, payload, None)
     }
 }
 
@@ -115,7 +121,8 @@ async fn run(
     mut reservation: Reservation,
     request: EvalRequest,
 ) -> ToolReply {
-    let (eval_id, program) = (request.id, request.program.clone());
+    let asked = Asked::of(&request);
+    let eval_id = asked.eval_id();
     let eval = directory.engine.eval(request);
     let left = reservation.left;
     let ttl = async { tokio::time::sleep(left).await };
@@ -130,22 +137,23 @@ async fn run(
     };
     let closed = |outcome: &EvalOutcome| outcome.session.as_ref().is_some_and(|report| report.closed);
     let reply = match outcome {
-        Some(outcome) if !closed(&outcome) => answer(outcome, reservation, &program, &options),
+        Some(outcome) if !closed(&outcome) => answer(outcome, reservation, asked, &options),
         _ => Refusal::Closed.reply(""),
     };
-    ToolReply { eval_id: Some(EvalId::to_string(&eval_id)), ..reply }
+    ToolReply { eval_id: Some(eval_id), ..reply }
 }
 
 /// The answer to a program that ran to its end.
 fn answer(
     mut outcome: EvalOutcome,
     reservation: Reservation,
-    program: &str,
+    asked: Asked,
     options: &EvalOptions,
 ) -> ToolReply {
     let report = outcome.session.take();
     let kind = outcome.result.as_ref().err().map(|failure| failure.reason.as_str());
-    let mut payload = Payload::of(outcome, program);
+    let usage = Usage::of(&outcome);
+    let mut payload = Payload::of(outcome, asked.program());
     payload.scrub(&options.redactor);
     let id = object_text(|object| object.string("session_id", &reservation.id));
     let (brief, summary) = reservation.end().unwrap_or_else(|| (id.clone(), id));
@@ -162,7 +170,8 @@ fn answer(
         }
     };
     payload.session = Some(Box::new(part));
-    shape(&options.shaper, &payload)
+    let reply = shape(&options.shaper, &payload);
+    reply.reporting(options.reports.then(|| asked.report(payload, usage)))
 }
 
 /// `detail` of a failure: the limit that was broken, or the interpreter's own word for what went wrong.

@@ -57,6 +57,7 @@ fn bench(profile: Profile, settings: Sessions) -> Bench {
         catalog: None,
         read_only: false,
         redactor: Redactor::new(),
+        reports: false,
     };
     Bench { tools: tools(&directory, options), directory, seconds }
 }
@@ -72,6 +73,7 @@ impl Bench {
             owner: owner.clone(),
             request_id: RequestId::from_raw(Raw::parse("1").unwrap()).unwrap(),
             revision: Revision::LATEST_HANDSHAKE,
+            eval_id: ptc_host::engine::EvalId::new(),
         };
         tool.prepare(Some(Raw::parse(&arguments.to_string()).unwrap()), &context)
     }

@@ -10,6 +10,16 @@ const CONSERVATIVE_NOTE: &str = "Total size of the successful, not oversized too
 const OPTIMISTIC_NOTE: &str =
     "The cost of doing the same task with direct tool calls cannot be measured by the server.";
 
+/// Hundredths as a JSON number with at most two decimals; null for none.
+pub fn hundredths_json(hundredths: Option<u64>) -> String {
+    let Some(hundredths) = hundredths else { return "null".into() };
+    let text = format!("{}.{:02}", hundredths / 100, hundredths % 100);
+    match text.strip_suffix('0') {
+        Some(short) => short.to_owned(),
+        None => text,
+    }
+}
+
 /// The figures of one evaluation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Metrics {
@@ -49,6 +59,26 @@ impl Metrics {
         metrics
     }
 
+    /// All calls.
+    pub fn calls(&self) -> u64 {
+        self.ok_count + self.error_count + self.oversize_count
+    }
+
+    /// The figures of both.
+    #[must_use]
+    pub fn plus(&self, other: &Metrics) -> Metrics {
+        Metrics {
+            final_result_bytes: self.final_result_bytes + other.final_result_bytes,
+            prints_bytes: self.prints_bytes + other.prints_bytes,
+            ok_count: self.ok_count + other.ok_count,
+            error_count: self.error_count + other.error_count,
+            oversize_count: self.oversize_count + other.oversize_count,
+            result_bytes: self.result_bytes + other.result_bytes,
+            error_bytes: self.error_bytes + other.error_bytes,
+            oversize_bytes: self.oversize_bytes + other.oversize_bytes,
+        }
+    }
+
     /// Fetched bytes for each byte of the answer, in hundredths; `None` where either is 0.
     pub fn ratio_hundredths(&self) -> Option<u64> {
         if self.result_bytes == 0 || self.final_result_bytes == 0 {
@@ -62,16 +92,7 @@ impl Metrics {
 
     /// The ratio as JSON: a number with at most two decimals, or null.
     pub fn ratio_json(&self) -> String {
-        match self.ratio_hundredths() {
-            None => "null".into(),
-            Some(hundredths) => {
-                let text = format!("{}.{:02}", hundredths / 100, hundredths % 100);
-                match text.strip_suffix('0') {
-                    Some(short) => short.to_owned(),
-                    None => text,
-                }
-            }
-        }
+        hundredths_json(self.ratio_hundredths())
     }
 
     /// The block as JSON.
@@ -82,11 +103,10 @@ impl Metrics {
     /// The members of the block.
     pub fn write_members(&self, object: &mut Object<'_>) {
         let ratio = self.ratio_json();
-        let calls = self.ok_count + self.error_count + self.oversize_count;
         object.integer("schema_version", 1);
         object.integer("final_result_bytes", self.final_result_bytes);
         object.integer("prints_bytes", self.prints_bytes);
-        object.integer("upstream_call_count", calls);
+        object.integer("upstream_call_count", self.calls());
         object.integer("upstream_ok_count", self.ok_count);
         object.integer("upstream_error_count", self.error_count);
         object.integer("upstream_oversize_count", self.oversize_count);

@@ -14,7 +14,7 @@ use super::preview::preview;
 use super::session;
 use crate::options::settings::Profile;
 use crate::protocol::json::{Object, object_text, string_len, write_array, write_strings};
-use crate::tools::{ReplyText, ToolReply};
+use crate::tools::ToolReply;
 
 /// The end of a text that is not complete.
 const TRUNCATED: &str = "\n\n[truncated]";
@@ -36,12 +36,10 @@ pub fn shape(shaper: &Shaper, payload: &Payload) -> ToolReply {
     let parts = Parts::of(payload, &caps, shaper.profile);
     let reply = match shaper.profile {
         Profile::Slim => ToolReply::text(payload.is_error(), parts.text()),
-        Profile::Structured => ToolReply {
-            is_error: payload.is_error(),
-            text: ReplyText::Plain(parts.text()),
-            structured: Some(object_text(|object| parts.write_structured(object))),
-            eval_id: None,
-        },
+        Profile::Structured => {
+            let structured = object_text(|object| parts.write_structured(object));
+            ToolReply::structured(payload.is_error(), parts.text(), structured)
+        }
         Profile::Debug => {
             ToolReply::mirrored(payload.is_error(), object_text(|object| parts.write_debug(object)))
         }
@@ -279,12 +277,7 @@ impl<'p> Parts<'p> {
             Ending::Ok { result: Some(result), .. } => format!("{result}{TRUNCATED}"),
             Ending::Ok { result: None, .. } => NO_ROOM.to_owned(),
         };
-        let reply = |structured, text| ToolReply {
-            is_error,
-            text: ReplyText::Plain(text),
-            structured: Some(structured),
-            eval_id: None,
-        };
+        let reply = |structured, text| ToolReply::structured(is_error, text, structured);
         let first = reply(whole, fallback.clone());
         if first.json_len() <= caps.result_object {
             return first;

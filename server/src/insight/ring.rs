@@ -1,0 +1,61 @@
+//! The latest calls of the process, bounded in number and in bytes.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::Record;
+use crate::principal::Principal;
+
+/// Bytes of all records together: what matters where whole programs and contexts are kept.
+const MAX_BYTES: usize = 64 << 20;
+
+/// Remembers the latest calls of all callers; each caller sees its own.
+pub struct Ring {
+    capacity: usize,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    records: VecDeque<Arc<Record>>,
+    bytes: usize,
+}
+
+impl Ring {
+    /// A memory for `capacity` calls.
+    pub fn new(capacity: usize) -> Arc<Self> {
+        Arc::new(Ring { capacity, inner: Mutex::default() })
+    }
+
+    /// How many calls are remembered at most.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Adds a call; the oldest ones make room for it.
+    pub fn push(&self, record: Record) {
+        let record = Arc::new(record);
+        let mut evicted = Vec::new();
+        let mut inner = self.lock();
+        inner.bytes += record.size();
+        inner.records.push_back(record);
+        while inner.records.len() > self.capacity || inner.bytes > MAX_BYTES && inner.records.len() > 1 {
+            let Some(oldest) = inner.records.pop_front() else { break };
+            inner.bytes -= oldest.size();
+            evicted.push(oldest);
+        }
+        // What is freed is freed outside the lock.
+        drop(inner);
+    }
+
+    /// The calls of `principal`, the newest first.
+    pub fn of(&self, principal: &Principal) -> Vec<Arc<Record>> {
+        let inner = self.lock();
+        inner.records.iter().rev().filter(|record| record.principal == *principal).cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // Every critical section leaves the ring whole.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

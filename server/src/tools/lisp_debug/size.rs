@@ -1,0 +1,52 @@
+//! How much an answer may hold: the cap is for the whole JSON-RPC response, in which the answer stands twice, once as
+//! structured content and once, escaped, as text.
+
+use crate::identity;
+use crate::protocol::json::string_len;
+use crate::tools::{CallContext, ToolReply};
+
+/// Room kept free.
+const SLACK: usize = 8;
+/// Names and punctuation of the members that a modern response has besides.
+const MODERN_MEMBERS: usize = 128;
+
+/// The room of one response.
+pub(super) struct Room {
+    /// Bytes of the response around its result.
+    around: usize,
+    max: usize,
+}
+
+impl Room {
+    /// The room of the response to this call.
+    pub(super) fn of(context: &CallContext, max: usize) -> Self {
+        let envelope = "{\"jsonrpc\":\"2.0\",\"id\":,\"result\":}".len() + context.request_id.json().len();
+        let modern = if context.revision.is_modern() {
+            MODERN_MEMBERS + identity::server_info_json().len()
+        } else {
+            0
+        };
+        Room { around: envelope + modern + SLACK, max }
+    }
+
+    /// Whether the response with this answer is small enough.
+    pub(super) fn holds(&self, answer: &str) -> bool {
+        self.cost(answer) <= self.max
+    }
+
+    /// How many of `items` can be put into a list of `answer`, which has none yet.
+    pub(super) fn fitting(&self, answer: &str, items: &[String]) -> usize {
+        // The number of items takes up to two more digits, twice.
+        let mut left = self.max.saturating_sub(self.cost(answer) + 4);
+        let fits = |item: &String| {
+            // Itself and its comma, and both again as text.
+            left = left.checked_sub(item.len() + 1 + string_len(item) - 2 + 1)?;
+            Some(())
+        };
+        items.iter().map_while(fits).count()
+    }
+
+    fn cost(&self, answer: &str) -> usize {
+        self.around + ToolReply::mirrored_len(answer)
+    }
+}

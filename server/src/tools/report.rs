@@ -1,0 +1,95 @@
+//! What a tool tells observers about a call, besides its answer: everything before a response profile picks from it.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ptc_host::engine::EvalOutcome;
+
+use super::shaping::Payload;
+
+/// The unshaped facts of one call. Secrets are scrubbed from `payload`; program and context are as they were sent.
+#[derive(Debug, Clone)]
+pub struct CallReport {
+    /// The word for why it failed, where the payload's own does not say it.
+    pub reason: Option<Cow<'static, str>>,
+    /// The program, unless the call never got so far.
+    pub program: Option<Arc<str>>,
+    /// The context as the text of a JSON object.
+    pub context: Option<Arc<str>>,
+    /// Whether the call came with an output schema.
+    pub output_schema: bool,
+    /// The full result.
+    pub payload: Payload,
+    /// What the program used; `None` if none ran.
+    pub usage: Option<Usage>,
+    /// What a planner did, for tasks.
+    pub planner: Option<PlannerReport>,
+}
+
+impl CallReport {
+    /// The report of a call that never ran.
+    pub fn refused(payload: Payload, output_schema: bool) -> Self {
+        CallReport {
+            reason: None,
+            program: None,
+            context: None,
+            output_schema,
+            payload,
+            usage: None,
+            planner: None,
+        }
+    }
+
+    /// The word for why the call failed; `None` for a success.
+    pub fn reason(&self) -> Option<&str> {
+        self.reason.as_deref().or_else(|| self.payload.reason().map(|reason| reason.name()))
+    }
+}
+
+/// What a program used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Steps.
+    pub steps: u64,
+    /// Most bytes held at a time.
+    pub memory_peak_bytes: u64,
+    /// From its first step to its end.
+    pub duration: Duration,
+}
+
+impl Usage {
+    /// What an evaluation used.
+    pub fn of(outcome: &EvalOutcome) -> Self {
+        Usage {
+            steps: outcome.steps,
+            memory_peak_bytes: outcome.memory_peak_bytes,
+            duration: outcome.duration,
+        }
+    }
+}
+
+/// What the planner of a task did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PlannerReport {
+    /// Whether its last call worked.
+    pub ok: bool,
+    /// Time of all its calls, in milliseconds.
+    pub duration_ms: u64,
+    /// Its calls.
+    pub calls: u64,
+    /// Programs it got to run.
+    pub turns: u64,
+    /// Bytes of its last program.
+    pub program_bytes: u64,
+    /// Whether the provider reported tokens for every call.
+    pub provider_reported: bool,
+    /// Tokens of all prompts, as far as reported.
+    pub prompt_tokens: u64,
+    /// Tokens of all completions, as far as reported.
+    pub completion_tokens: u64,
+    /// Bytes of all prompts.
+    pub prompt_bytes: u64,
+    /// Bytes of all completions.
+    pub completion_bytes: u64,
+}

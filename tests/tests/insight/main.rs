@@ -1,0 +1,5 @@
+//! What can be learned about a running server: `lisp_debug`, traces, metrics and the console, through real pipes and
+//! sockets.
+
+mod debug;
+mod support;

@@ -84,6 +84,27 @@ pub struct ToolCallMsg {
     pub arguments: String,
 }
 
+impl ToolCallMsg {
+    /// The arguments, if they are a JSON object.
+    #[must_use]
+    pub fn object(&self) -> Option<JsonMap> {
+        if self.arguments.trim().is_empty() {
+            return Some(JsonMap::new());
+        }
+        serde_json::from_str(&self.arguments).ok()
+    }
+
+    /// The arguments as an object in any case, for providers that take nothing else: what is no object is put into one,
+    /// as text under `invalid_json`.
+    #[must_use]
+    pub fn as_object(&self) -> Json {
+        match self.object() {
+            Some(arguments) => Json::Object(arguments),
+            None => serde_json::json!({"invalid_json": self.arguments}),
+        }
+    }
+}
+
 /// A tool call as it comes from a provider.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ToolCall {
@@ -165,6 +186,16 @@ impl LlmResponse {
     /// A response of text.
     pub fn text(text: impl Into<String>) -> LlmResponse {
         LlmResponse { content: Some(text.into()), ..LlmResponse::default() }
+    }
+
+    /// Says of arguments that are broken off that the answer was: the model should then ask for less, not for other quotes.
+    pub(super) fn explain_cut_arguments(&mut self) {
+        if self.stop != StopReason::Length {
+            return;
+        }
+        for wrong in self.tool_calls.iter_mut().filter_map(|call| call.args_error.as_mut()) {
+            wrong.detail.push_str(" (the answer was cut at its longest length)");
+        }
     }
 
     /// A response of tool calls.

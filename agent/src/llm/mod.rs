@@ -1,7 +1,8 @@
 //! What the agent says to a language model and hears from it, and who carries that.
 //!
-//! [`Llm`] is the one contract of all clients. [`OpenAi`] asks an endpoint that speaks OpenAI's protocol; [`ScriptedLlm`]
-//! answers from a list, for tests; and every async closure from [`LlmRequest`] to a result is a model too:
+//! [`Llm`] is the one contract of all clients. [`OpenAi`] asks an endpoint that speaks OpenAI's chat completions,
+//! [`Anthropic`] one that speaks Anthropic's messages; [`Retrying`] asks again; [`ScriptedLlm`] answers from a list, for
+//! tests; and every async closure from [`LlmRequest`] to a result is a model too:
 //!
 //! ```
 //! use ptc_agent::llm::{Llm, LlmError, LlmRequest, LlmResponse};
@@ -13,18 +14,26 @@
 //! # let _ = model;
 //! ```
 
+mod anthropic;
+mod endpoint;
 mod error;
 mod event;
 mod message;
 mod openai;
+mod retry;
 mod scripted;
+#[cfg(test)]
+mod testing;
 
+pub use anthropic::Anthropic;
+pub use endpoint::TimeLimits;
 pub use error::{LlmError, LlmErrorKind, RetryClass};
 pub use event::{ChunkSink, EventSink, LlmEvent, emit, text_sink};
 pub use message::{
     ArgsError, LlmRequest, LlmResponse, Message, StopReason, ToolCall, ToolCallMsg, ToolDef, Usage,
 };
 pub use openai::OpenAi;
+pub use retry::{Backoff, RetryPolicy, Retrying};
 pub use scripted::ScriptedLlm;
 
 use futures_util::future::BoxFuture;
@@ -34,7 +43,7 @@ use std::sync::Arc;
 /// A language model.
 ///
 /// A client answers with what the provider said, put into the form of [`LlmResponse`]: it neither checks tool names nor
-/// repeats requests, and tool calls whose arguments are no JSON object are
+/// repeats requests ([`Retrying`] does), and tool calls whose arguments are no JSON object are
 /// part of a response, not an error. Dropping the future gives the request up.
 pub trait Llm: Send + Sync {
     /// Answers one request.

@@ -1,0 +1,30 @@
+//! How long a model may take, and how much it may say.
+
+use std::time::Duration;
+
+/// Time limits of one request, each with its own message, and the largest answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeLimits {
+    /// Name, TCP and TLS, where no connection is open; 10 s.
+    pub connect: Duration,
+    /// From the request to the head of the answer; 120 s. Without streaming that is nearly the whole time of the model.
+    pub first_byte: Duration,
+    /// Between two pieces of an answer; 120 s.
+    pub idle: Duration,
+    /// From the request to the end of the answer; 600 s.
+    pub total: Duration,
+    /// Bytes of the answer as it is sent; 16 MiB.
+    pub max_bytes: usize,
+}
+
+impl Default for TimeLimits {
+    fn default() -> TimeLimits {
+        TimeLimits {
+            connect: Duration::from_secs(10),
+            first_byte: Duration::from_secs(120),
+            idle: Duration::from_secs(120),
+            total: Duration::from_secs(600),
+            max_bytes: 16 << 20,
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! One address of a provider: requests out, answers in, over the host's HTTP client. What all wire formats share lives
+//! here: the key, time limits, refusals, event streams.
+
+mod limits;
+mod refusal;
+mod stream;
+
+pub use limits::TimeLimits;
+pub(super) use refusal::{excerpt, kind_of_status};
+pub(super) use stream::{EventStream, Flow, read_events};
+
+use super::{LlmError, LlmErrorKind};
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use ptc_host::credentials::{Redactor, Secret};
+use ptc_host::http::{Body, Client, HttpError, Limits, Request, Target};
+use serde_json::Value as Json;
+use std::time::Duration;
+use tokio::time::Instant;
+use url::Url;
+
+/// Bytes of a refusal's body that are read.
+const REFUSAL_BYTES: usize = 64 << 10;
+
+/// Where a provider is asked, and with which key.
+#[derive(Clone)]
+pub(super) struct Endpoint {
+    http: Client,
+    target: Target,
+    headers: HeaderMap,
+    limits: TimeLimits,
+    /// Knows the key, in case the endpoint repeats it.
+    redactor: Redactor,
+    official: bool,
+}
+
+/// The answer to a request that was not refused.
+pub(super) struct Answer {
+    body: Body,
+    idle: Duration,
+    total: Duration,
+    /// When nothing more is waited for.
+    until: Option<Instant>,
+    is_stream: bool,
+}
+
+impl Endpoint {
+    /// An endpoint at `path` under `base`. A base that ends with an API version (`…/v1`), or has one on the way to its
+    /// end (`…/v1beta/openai`), is taken as it is; any other gets `/v1`. A query of the base is kept.
+    pub(super) fn new(base: &str, path: &[&str]) -> Result<Endpoint, LlmError> {
+        let bad = |what: &str| LlmError::new(LlmErrorKind::InvalidRequest, format!("the base URL {what}"));
+        let mut url = Url::parse(base.trim()).map_err(|error| bad(&format!("cannot be read: {error}")))?;
+        {
+            let versioned = url.path().split('/').any(is_version);
+            let mut segments =
+                url.path_segments_mut().map_err(|()| bad("must begin with http:// or https://"))?;
+            segments.pop_if_empty();
+            if !versioned {
+                segments.push("v1");
+            }
+            segments.extend(path);
+        }
+        let target = Target::new(&url).map_err(|error| bad(&format!("cannot be used: {error}")))?;
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let official = url.host_str() == Some("api.openai.com");
+        Ok(Endpoint {
+            http: Client::new(),
+            target,
+            headers,
+            limits: TimeLimits::default(),
+            redactor: Redactor::new(),
+            official,
+        })
+    }
+
+    /// Whether this is OpenAI's own address.
+    pub(super) fn is_openai(&self) -> bool {
+        self.official
+    }
+
+    /// Sends `<prefix><key>` as a header that no debug output shows.
+    pub(super) fn key(&mut self, header: HeaderName, prefix: &str, key: &Secret) -> Result<(), LlmError> {
+        let value = key.header_value(prefix).ok_or_else(|| {
+            LlmError::new(LlmErrorKind::Auth, "the key holds characters that a header cannot carry")
+        })?;
+        self.headers.insert(header, value);
+        self.redactor.register([key]);
+        Ok(())
+    }
+
+    /// Sends a header with every request.
+    pub(super) fn header(&mut self, name: HeaderName, value: HeaderValue) {
+        self.headers.insert(name, value);
+    }
+
+    pub(super) fn set_limits(&mut self, limits: TimeLimits) {
+        self.limits = limits;
+    }
+
+    pub(super) fn set_http(&mut self, http: Client) {
+        self.http = http;
+    }
+
+    /// Text of the endpoint as an error may show it.
+    pub(super) fn scrub(&self, text: &str) -> String {
+        excerpt(&self.redactor, text)
+    }
+
+    /// Sends a request body and waits for the head of an answer of status 2xx.
+    pub(super) async fn post(
+        &self,
+        body: &Json,
+        stream: bool,
+        deadline: Option<Instant>,
+    ) -> Result<Answer, LlmError> {
+        let mut headers = self.headers.clone();
+        if stream {
+            headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
+        } else {
+            headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        }
+        let request = Request {
+            method: Method::POST,
+            target: self.target.clone(),
+            headers,
+            body: Bytes::from(body.to_string()),
+        };
+        let limits = &self.limits;
+        let started = Instant::now();
+        let deadline = deadline.unwrap_or(started + limits.connect + limits.total);
+        let exchange = Limits {
+            connect: limits.connect,
+            first_byte: Some(limits.first_byte),
+            total: limits.total,
+            deadline,
+            max_bytes: limits.max_bytes,
+        };
+        let response = self.http.send(request, &exchange).await.map_err(|error| match error {
+            HttpError::Timeout if Instant::now() >= deadline => failed(&HttpError::Deadline),
+            HttpError::Timeout => late("no answer within", limits.first_byte.min(limits.total)),
+            other => failed(&other),
+        })?;
+        let is_stream = response
+            .headers
+            .get(CONTENT_TYPE)
+            .is_some_and(|kind| kind.as_bytes().to_ascii_lowercase().starts_with(b"text/event-stream"));
+        if !response.status.is_success() {
+            let body = response.body.beginning(REFUSAL_BYTES).await;
+            return Err(refusal::refused(&self.redactor, response.status, &response.headers, &body));
+        }
+        Ok(Answer { body: response.body, idle: limits.idle, total: limits.total, until: None, is_stream })
+    }
+}
+
+impl Answer {
+    /// Whether the endpoint streams.
+    pub(super) fn is_stream(&self) -> bool {
+        self.is_stream
+    }
+
+    /// The whole answer as JSON.
+    pub(super) async fn json(mut self, endpoint: &Endpoint) -> Result<Json, LlmError> {
+        let mut whole = Vec::new();
+        while let Some(chunk) = self.chunk().await? {
+            whole.extend_from_slice(&chunk);
+        }
+        serde_json::from_slice(&whole).map_err(|error| {
+            let shown = endpoint.scrub(&String::from_utf8_lossy(&whole));
+            LlmError::new(LlmErrorKind::Malformed, format!("the answer is not JSON ({error}): {shown}"))
+        })
+    }
+
+    /// The next piece of the body.
+    async fn chunk(&mut self) -> Result<Option<Bytes>, LlmError> {
+        let idle = Instant::now() + self.idle;
+        let until = self.until.map_or(idle, |until| until.min(idle));
+        match tokio::time::timeout_at(until, self.body.chunk()).await {
+            Err(_) => Err(late("the answer stopped for", self.idle)),
+            Ok(None) => Ok(None),
+            Ok(Some(Ok(chunk))) => Ok(Some(chunk)),
+            Ok(Some(Err(HttpError::Timeout))) => Err(late("the answer did not end within", self.total)),
+            Ok(Some(Err(error))) => Err(failed(&error)),
+        }
+    }
+}
+
+/// Whether a segment of a path names an API version: `v1`, `v1beta`, `v3.1`.
+fn is_version(segment: &str) -> bool {
+    let digits = segment.strip_prefix('v').unwrap_or_default();
+    digits.starts_with(|c: char| c.is_ascii_digit())
+}
+
+fn late(what: &str, limit: Duration) -> LlmError {
+    LlmError::new(LlmErrorKind::Timeout, format!("{what} {} ms", limit.as_millis()))
+}
+
+fn failed(error: &HttpError) -> LlmError {
+    let kind = match error {
+        HttpError::Timeout | HttpError::Deadline | HttpError::ConnectTimeout => LlmErrorKind::Timeout,
+        HttpError::Malformed(_) | HttpError::TooLarge { .. } => LlmErrorKind::Malformed,
+        HttpError::BadTarget(_) => LlmErrorKind::InvalidRequest,
+        _ => LlmErrorKind::Network,
+    };
+    LlmError::new(kind, error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(base: &str) -> String {
+        format!("{:?}", Endpoint::new(base, &["chat", "completions"]).unwrap().target)
+    }
+
+    #[test]
+    fn bases_come_with_and_without_a_version() {
+        for (base, expected) in [
+            ("http://h", "/v1/chat/completions"),
+            ("http://h/", "/v1/chat/completions"),
+            ("http://h/v1/", "/v1/chat/completions"),
+            ("https://openrouter.ai/api/v1", "/api/v1/chat/completions"),
+            ("http://h/v1beta/openai", "/v1beta/openai/chat/completions"),
+            ("http://h/proxy?api-version=3", "/proxy/v1/chat/completions?api-version=3"),
+            ("http://h/vllm", "/vllm/v1/chat/completions"),
+        ] {
+            assert!(path(base).contains(&format!("path: {expected} ")), "{base}: {}", path(base));
+        }
+        for base in ["", "h", "data:x", "ftp://h"] {
+            let error = Endpoint::new(base, &[]).map(|_| ()).unwrap_err();
+            assert_eq!(error.kind, LlmErrorKind::InvalidRequest);
+            assert!(error.message.starts_with("the base URL "), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_no_header_can_carry_is_refused_without_showing_it() {
+        let mut endpoint = Endpoint::new("http://h", &[]).unwrap();
+        let error = endpoint.key(http::header::AUTHORIZATION, "", &Secret::new("sekrit\nkey")).unwrap_err();
+        assert_eq!(error.kind, LlmErrorKind::Auth);
+        assert!(!error.message.contains("sekrit"), "{error}");
+    }
+}

@@ -1,0 +1,73 @@
+//! What compatible endpoints do not accept, and what they get instead.
+
+use super::super::{LlmError, LlmErrorKind};
+use serde_json::Value as Json;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// A set of concessions.
+pub(super) type Made = u8;
+
+/// `response_format` is `json_object`; the schema goes into the system prompt.
+pub(super) const NO_SCHEMA: Made = 1;
+/// No `response_format` at all; the schema is in the system prompt.
+pub(super) const NO_FORMAT: Made = 1 << 1;
+/// No `stream_options`, so that usage may be missing.
+pub(super) const NO_STREAM_OPTIONS: Made = 1 << 2;
+/// `max_completion_tokens` instead of `max_tokens`.
+pub(super) const NEW_MAX_TOKENS: Made = 1 << 3;
+/// Empty content beside tool calls is `""` instead of `null`.
+pub(super) const NO_NULL_CONTENT: Made = 1 << 4;
+/// Arguments in the history that are no JSON object are sent as an object that holds their text.
+pub(super) const VALID_ARGUMENTS: Made = 1 << 5;
+
+/// What a client has learned of its endpoint.
+#[derive(Debug, Default)]
+pub(super) struct Concessions(AtomicU8);
+
+impl Concessions {
+    pub(super) fn made(&self) -> Made {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn note(&self, concession: Made) {
+        self.0.fetch_or(concession, Ordering::Relaxed);
+    }
+}
+
+/// The concession that a refusal asks for, if the body that was refused has not made it yet.
+pub(super) fn find(error: &LlmError, made: Made, body: &Json) -> Option<Made> {
+    // Some servers fail inside instead of refusing, so that 500 counts where the text is clear.
+    let refused = error.kind == LlmErrorKind::InvalidRequest || error.status == Some(500);
+    if !refused || error.status.is_none() {
+        return None;
+    }
+    let text = error.message.to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    let has = |key: &str| body.get(key).is_some();
+    let mut candidates = Vec::new();
+    if has("stream_options") && says(&["stream_options"]) {
+        candidates.push(NO_STREAM_OPTIONS);
+    }
+    if has("max_tokens") && says(&["max_completion_tokens"]) {
+        candidates.push(NEW_MAX_TOKENS);
+    }
+    if has("response_format")
+        && says(&["response_format", "json_schema", "json schema", "schema", "json_object"])
+    {
+        candidates.push(if made & NO_SCHEMA == 0 { NO_SCHEMA } else { NO_FORMAT });
+    }
+    if says(&["content"]) && says(&["null", "none", "required"]) {
+        candidates.push(NO_NULL_CONTENT);
+    }
+    if says(&["arguments"]) {
+        candidates.push(VALID_ARGUMENTS);
+    }
+    candidates.into_iter().find(|concession| made & concession == 0)
+}
+
+/// Whether the next request shall be spelled the new way at once. One schema that the endpoint cannot hold a model to
+/// says nothing of the next one.
+pub(super) fn lasts(error: &LlmError, concession: Made) -> bool {
+    let text = error.message.to_lowercase();
+    !(concession == NO_SCHEMA && text.contains("invalid schema")) && concession != VALID_ARGUMENTS
+}

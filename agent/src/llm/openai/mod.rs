@@ -1,0 +1,119 @@
+//! Chat completions of endpoints that speak OpenAI's protocol (agent.md 11): OpenAI, OpenRouter, Groq, Google's compatible
+//! endpoint, Ollama, vLLM, llama.cpp and many more.
+
+mod concession;
+mod request;
+mod response;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use super::endpoint::{Endpoint, TimeLimits, read_events};
+use super::{EventSink, Llm, LlmError, LlmRequest, LlmResponse};
+use concession::Concessions;
+use futures_util::future::BoxFuture;
+use http::header::AUTHORIZATION;
+use ptc_host::credentials::Secret;
+use ptc_host::http::Client;
+use std::fmt;
+use std::sync::Arc;
+
+/// A model behind `POST {base}/chat/completions`.
+///
+/// Endpoints differ in what they accept. A request that is refused because of a detail that can be said in another way
+/// (`response_format`, `stream_options`, the name of `max_tokens`, …) is sent again without it, and the client remembers.
+#[derive(Clone)]
+pub struct OpenAi {
+    endpoint: Endpoint,
+    model: Arc<str>,
+    concessions: Arc<Concessions>,
+}
+
+impl fmt::Debug for OpenAi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenAi").field("model", &self.model).finish_non_exhaustive()
+    }
+}
+
+impl OpenAi {
+    /// A client for `base`, with or without `/v1` at its end, with the key if the endpoint wants one.
+    ///
+    /// # Errors
+    /// A base that is no URL, or a key that is no header value. The text does not show the key.
+    pub fn new(base: &str, model: impl Into<String>, key: Option<&Secret>) -> Result<OpenAi, LlmError> {
+        let mut endpoint = Endpoint::new(base, &["chat", "completions"])?;
+        if let Some(key) = key {
+            endpoint.key(AUTHORIZATION, "Bearer ", key)?;
+        }
+        let concessions = Concessions::default();
+        if endpoint.is_openai() {
+            // Its newer models insist on the new name, which others may not know.
+            concessions.note(concession::NEW_MAX_TOKENS);
+        }
+        let model: String = model.into();
+        Ok(OpenAi { endpoint, model: model.into(), concessions: Arc::new(concessions) })
+    }
+
+    /// Sets the time limits and the size of the largest answer.
+    #[must_use]
+    pub fn limits(mut self, limits: TimeLimits) -> OpenAi {
+        self.endpoint.set_limits(limits);
+        self
+    }
+
+    /// Sends requests over the connections of this HTTP client, which also says whose certificates are trusted.
+    #[must_use]
+    pub fn http(mut self, http: Client) -> OpenAi {
+        self.endpoint.set_http(http);
+        self
+    }
+
+    async fn ask(&self, request: LlmRequest, sink: Option<EventSink>) -> Result<LlmResponse, LlmError> {
+        let model = request.model.as_deref().unwrap_or(&self.model);
+        let mut made = self.concessions.made();
+        loop {
+            let body = request::body(model, &request, made, sink.is_some());
+            let error = match self.endpoint.post(&body, sink.is_some(), request.deadline).await {
+                Err(error) => error,
+                Ok(answer) => {
+                    return match sink {
+                        Some(sink) if answer.is_stream() => {
+                            let mut reader = stream::Reader::new(sink);
+                            read_events(answer, &self.endpoint, &mut reader).await?;
+                            reader.finish()
+                        }
+                        sink => {
+                            let json = answer.json(&self.endpoint).await?;
+                            let response = response::read(&json, &self.endpoint)?;
+                            if let Some(sink) = sink {
+                                response.emit(&sink);
+                            }
+                            Ok(response)
+                        }
+                    };
+                }
+            };
+            // Each round makes one more concession, so there is an end.
+            let Some(concession) = concession::find(&error, made, &body) else { return Err(error) };
+            tracing::debug!(target: "ptc_runner.llm", %error, concession, "the endpoint wants the request in another way");
+            made |= concession;
+            if concession::lasts(&error, concession) {
+                self.concessions.note(concession);
+            }
+        }
+    }
+}
+
+impl Llm for OpenAi {
+    fn complete(&self, request: LlmRequest) -> BoxFuture<'_, Result<LlmResponse, LlmError>> {
+        Box::pin(self.ask(request, None))
+    }
+
+    fn stream(&self, request: LlmRequest, sink: EventSink) -> BoxFuture<'_, Result<LlmResponse, LlmError>> {
+        Box::pin(self.ask(request, Some(sink)))
+    }
+
+    fn model(&self) -> Option<&str> {
+        Some(&self.model)
+    }
+}

@@ -1,0 +1,181 @@
+//! A provider on a loopback socket that does what a test says.
+
+use super::{EventSink, LlmEvent, LlmRequest, Message, ToolCallMsg, ToolDef};
+use serde_json::{Value as Json, json};
+use std::sync::{Arc, Mutex};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+/// What the provider does with one request.
+#[derive(Clone)]
+pub(super) enum Act {
+    /// Sends these bytes and closes the connection.
+    Say(String),
+    /// Sends these bytes and keeps the connection open, silently.
+    Hang(String),
+    /// Sends the first bytes, then the second ones for ever.
+    Flood(String, String),
+    /// Resets the connection.
+    Reset,
+}
+
+/// One request as it came.
+#[derive(Debug, Clone)]
+pub(super) struct Seen {
+    /// Request line and headers.
+    pub(super) head: String,
+    /// The body.
+    pub(super) body: Json,
+}
+
+/// A provider that serves one request a connection.
+pub(super) struct Provider {
+    /// Its base URL, without a version.
+    pub(super) base: String,
+    seen: Arc<Mutex<Vec<Seen>>>,
+    task: JoinHandle<()>,
+}
+
+impl Provider {
+    /// A provider that does these things, one for each request, and the last one for ever.
+    pub(super) async fn start(script: impl IntoIterator<Item = Act>) -> Provider {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let log = seen.clone();
+        let script: Vec<Act> = script.into_iter().collect();
+        let task = tokio::spawn(async move {
+            for number in 0.. {
+                let (stream, _) = listener.accept().await.unwrap();
+                let act = script[number.min(script.len() - 1)].clone();
+                tokio::spawn(serve(stream, act, log.clone()));
+            }
+        });
+        Provider { base, seen, task }
+    }
+
+    /// The requests so far.
+    pub(super) fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Provider {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn serve(mut stream: TcpStream, act: Act, seen: Arc<Mutex<Vec<Seen>>>) {
+    let mut bytes = Vec::new();
+    let (head, length) = loop {
+        if stream.read_buf(&mut bytes).await.unwrap_or(0) == 0 {
+            return;
+        }
+        let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else { continue };
+        let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+        let length = head
+            .lines()
+            .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok())
+            .unwrap_or(0);
+        bytes.drain(..end + 4);
+        break (head, length);
+    };
+    while bytes.len() < length {
+        if stream.read_buf(&mut bytes).await.unwrap_or(0) == 0 {
+            return;
+        }
+    }
+    seen.lock().unwrap().push(Seen { head, body: serde_json::from_slice(&bytes).unwrap_or_default() });
+    match act {
+        Act::Say(text) => {
+            let _ = stream.write_all(text.as_bytes()).await;
+            let _ = stream.shutdown().await;
+        }
+        Act::Hang(text) => {
+            let _ = stream.write_all(text.as_bytes()).await;
+            std::future::pending::<()>().await;
+        }
+        Act::Flood(first, more) => {
+            let _ = stream.write_all(first.as_bytes()).await;
+            while stream.write_all(more.as_bytes()).await.is_ok() {
+                tokio::task::yield_now().await;
+            }
+        }
+        Act::Reset => {
+            stream.set_zero_linger().unwrap();
+            drop(stream);
+        }
+    }
+}
+
+/// An answer in one piece.
+pub(super) fn answer(status_and_headers: &str, body: &str) -> Act {
+    Act::Say(format!(
+        "HTTP/1.1 {status_and_headers}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
+         connection: close\r\n\r\n{body}",
+        body.len()
+    ))
+}
+
+/// An answer of status 200 in one piece.
+pub(super) fn ok(body: &Json) -> Act {
+    answer("200 OK", &body.to_string())
+}
+
+/// The head of an event stream that ends with its connection.
+pub(super) const STREAM: &str =
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\nconnection: close\r\n\r\n";
+
+/// The bytes of a stream of events; texts are sent as they are, other JSON as its text.
+pub(super) fn events(events: &[Json]) -> String {
+    let text = |event: &Json| event.as_str().map_or_else(|| event.to_string(), str::to_owned);
+    STREAM.to_owned() + &events.iter().map(|event| format!("data: {}\n\n", text(event))).collect::<String>()
+}
+
+/// A sink that writes events down, and what it wrote.
+pub(super) fn notes() -> (EventSink, Arc<Mutex<Vec<String>>>) {
+    let notes = Arc::new(Mutex::new(Vec::new()));
+    let log = notes.clone();
+    let sink: EventSink = Arc::new(move |event| {
+        log.lock().unwrap().push(match event {
+            LlmEvent::Text(text) => format!("text {text}"),
+            LlmEvent::Reasoning(text) => format!("reasoning {text}"),
+            LlmEvent::ToolCall { index, name } => format!("call {index} {name}"),
+            LlmEvent::Arguments { index, text } => format!("arguments {index} {text}"),
+        });
+    });
+    (sink, notes)
+}
+
+/// A request that uses everything there is.
+pub(super) fn full_request() -> LlmRequest {
+    let call = |id: &str, arguments: &str| ToolCallMsg {
+        id: id.into(),
+        name: "search".into(),
+        arguments: arguments.into(),
+    };
+    let tool = |id: &str, content: &str| Message::Tool { tool_call_id: id.into(), content: content.into() };
+    LlmRequest {
+        system: "Be brief.".into(),
+        messages: vec![
+            Message::User { content: "Find it".into() },
+            Message::Assistant {
+                content: String::new(),
+                tool_calls: vec![call("c1", "{\"q\":\"a\"}"), call("c2", "{oops")],
+            },
+            tool("c1", "[1,2]"),
+            tool("c2", "{\"error\":\"Invalid JSON arguments: x\"}"),
+            Message::User { content: "Go on".into() },
+        ],
+        tools: vec![ToolDef {
+            name: "search".into(),
+            description: "Searches".into(),
+            parameters: json!({"type": "object", "properties": {"q": {"type": "string"}}}),
+        }],
+        max_tokens: Some(100),
+        temperature: Some(0.7),
+        ..LlmRequest::default()
+    }
+}

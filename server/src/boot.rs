@@ -160,13 +160,16 @@ pub fn service(
         let traces = diagnostics.trace_dir.is_some();
         tools.push(Box::new(LispDebug::new(ring.clone(), diagnostics.payloads, max_bytes, traces)));
     }
-    if settings.sessions.enabled {
+    let registry = if settings.sessions.enabled {
         let directory =
             Directory::new(engine.clone(), settings.sessions.clone(), redactor.clone(), system_clock());
         directory.keep_swept();
         tools.extend(sessions::tools(&directory, options));
-    }
-    let mut service = Service::new(Registry::new(tools), limits.max_concurrent_calls);
+        Registry::new(tools)
+    } else {
+        Registry::new(tools).refusing(&sessions::NAMES, &sessions::disabled())
+    };
+    let mut service = Service::new(registry, limits.max_concurrent_calls);
     service.insight = ring.is_some().then(|| {
         let recording = Recording { policy: diagnostics.payloads, redactor: redactor.clone() };
         Arc::new(Insight::new(recording, ring))
@@ -248,6 +251,22 @@ mod tests {
         let texts = answers(&[], &["(def x 1)", "x"]).await;
         assert_eq!(texts[0], "user=> #'x");
         assert!(texts[1].starts_with("runtime_error: "), "{}", texts[1]);
+    }
+
+    #[tokio::test]
+    async fn session_tools_are_known_even_where_they_are_off() {
+        let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(["start"]);
+        let settings = Settings::resolve(&matches, ProcessEnv::default()).unwrap();
+        let engine = Engine::start(EngineOptions { threads: 1 }).unwrap();
+        let service = service(&settings, &engine, None, &Redactor::new());
+        for name in sessions::NAMES {
+            assert!(service.tools.get(name).is_none());
+            let refusal = service.tools.refusal(name).unwrap().structured.clone().unwrap();
+            let told: Value = serde_json::from_str(&refusal).unwrap();
+            let message = "stateful PTC-Lisp sessions are disabled; start the server with --sessions or \
+                           PTC_RUNNER_MCP_SESSIONS=true";
+            assert_eq!((&told["reason"], &told["message"]), (&json!("sessions_disabled"), &json!(message)));
+        }
     }
 
     #[tokio::test]

@@ -84,6 +84,23 @@ pub(crate) struct Strings {
     pub(crate) dropped: Arc<Semaphore>,
 }
 
+/// Holds a reply against the schema that its tool advertises (ruling 42: errors are no exception).
+pub(crate) fn assert_fits(definition: &Definition, reply: &ToolReply) {
+    let (Some(schema), Some(structured)) = (&definition.output_schema, &reply.structured) else {
+        assert!(
+            definition.output_schema.is_none(),
+            "{} has a schema and sent nothing for it",
+            definition.name
+        );
+        return;
+    };
+    let parsed = |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("JSON");
+    let validator = jsonschema::validator_for(&parsed(schema)).expect("a schema");
+    let structured = parsed(structured);
+    let faults: Vec<_> = validator.iter_errors(&structured).map(|fault| fault.to_string()).collect();
+    assert!(faults.is_empty(), "{}: {structured} does not fit: {faults:?}", definition.name);
+}
+
 /// A service with a puppet as its only tool.
 pub(crate) fn puppet_service(max_concurrent_calls: usize) -> (Service, Strings) {
     let (release, dropped) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));

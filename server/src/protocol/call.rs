@@ -12,6 +12,7 @@ use tracing::{error, info};
 use super::connection::Ticket;
 use super::error::RpcError;
 use super::message::RequestId;
+use super::methods::listen;
 use super::methods::tools_call::write_reply;
 use super::reply::{self, Answers};
 use super::service::{Era, Service};
@@ -27,8 +28,7 @@ pub struct Call {
     pub(super) service: Arc<Service>,
     pub(super) id: RequestId,
     pub(super) era: Era,
-    pub(super) tool: String,
-    pub(super) work: BoxFuture<'static, ToolReply>,
+    pub(super) work: Work,
     pub(super) cancelled: oneshot::Receiver<()>,
     /// JSON of the token to report progress under.
     pub(super) progress_token: Option<String>,
@@ -37,6 +37,19 @@ pub struct Call {
     pub(super) permit: Option<Permit>,
     /// Sees how the call ends: as cancelled, if it is dropped.
     pub(super) observation: Option<Observation>,
+}
+
+/// What a call does.
+pub(super) enum Work {
+    /// Runs a tool.
+    Tool {
+        /// The tool's name.
+        name: String,
+        /// Its run.
+        running: BoxFuture<'static, ToolReply>,
+    },
+    /// Keeps a channel for news open until the conversation or the server drains.
+    Listen,
 }
 
 /// How a call ended.
@@ -68,6 +81,11 @@ impl Call {
         self.progress_token.is_some()
     }
 
+    /// Whether it is a channel for news, which lasts until somebody ends it.
+    pub fn is_subscription(&self) -> bool {
+        matches!(self.work, Work::Listen)
+    }
+
     /// The response that refuses the call with `error` instead of running it to its end.
     pub fn refusal(&self, error: &RpcError) -> Vec<u8> {
         reply::error(Answers::Request(&self.id), error)
@@ -75,8 +93,20 @@ impl Call {
 
     /// Runs the call to its end. `notify` receives notifications that belong to it, before the response.
     pub async fn run(self, mut notify: impl FnMut(Vec<u8>) + Send) -> Finished {
-        let Call { service, id, era, tool, work, mut cancelled, progress_token, ticket, permit, observation } =
+        let Call { service, id, era, work, mut cancelled, progress_token, ticket, permit, observation } =
             self;
+        let (tool, work) = match work {
+            Work::Tool { name, running } => (name, running),
+            Work::Listen => {
+                notify(listen::acknowledgement(&id));
+                let farewell = listen::farewell(&service, &id);
+                return tokio::select! {
+                    Ok(()) = &mut cancelled => Finished::Cancelled(farewell),
+                    () = ticket.connection().drained() => Finished::Reply(farewell),
+                    () = service.drained() => Finished::Reply(farewell),
+                };
+            }
+        };
         let started = Instant::now();
         let mut work = AssertUnwindSafe(work).catch_unwind();
         let mut ticks = 0;

@@ -3,11 +3,12 @@
 //! Request ids mean something only inside a conversation. A modern HTTP request is a conversation of its own.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
+use super::drain::Drain;
 use super::message::RequestId;
 use super::version::Revision;
 use crate::principal::Owner;
@@ -17,7 +18,7 @@ use crate::principal::Owner;
 pub struct Connection {
     owner: Owner,
     max_in_flight: usize,
-    draining: AtomicBool,
+    draining: Drain,
     state: Mutex<State>,
     generation: AtomicU64,
 }
@@ -49,7 +50,7 @@ impl Connection {
         Arc::new(Connection {
             owner,
             max_in_flight,
-            draining: AtomicBool::new(false),
+            draining: Drain::default(),
             state: Mutex::default(),
             generation: AtomicU64::new(0),
         })
@@ -72,12 +73,17 @@ impl Connection {
 
     /// Refuses tool calls from now on.
     pub fn drain(&self) {
-        self.draining.store(true, Ordering::Release);
+        self.draining.begin();
     }
 
     /// Whether tool calls are refused.
     pub fn is_draining(&self) -> bool {
-        self.draining.load(Ordering::Acquire)
+        self.draining.has_begun()
+    }
+
+    /// Completes once tool calls are refused.
+    pub async fn drained(&self) {
+        self.draining.begun().await;
     }
 
     /// How many calls run.

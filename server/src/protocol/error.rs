@@ -1,5 +1,7 @@
 //! JSON-RPC errors: the codes in use and their exact texts.
 
+use super::message::RequestId;
+
 /// A JSON-RPC error object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RpcError {
@@ -42,6 +44,11 @@ impl RpcError {
     /// `-32600 Invalid Request`
     pub fn invalid_request() -> Self {
         Self::new(Self::INVALID_REQUEST, "Invalid Request")
+    }
+
+    /// `-32600`: a call of that id is running.
+    pub fn duplicate_id(id: &RequestId) -> Self {
+        Self::new(Self::INVALID_REQUEST, format!("Invalid Request: id {} is already in flight", id.json()))
     }
 
     /// `-32601 Method not found`

@@ -64,6 +64,9 @@ pub enum IdMember {
     Invalid,
 }
 
+/// The `_meta` key with which a modern request asks for log messages.
+pub const META_LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+
 /// The members of `_meta` that the protocol reads.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Meta<'a> {
@@ -73,6 +76,8 @@ pub struct Meta<'a> {
     pub capabilities: Option<Raw<'a>>,
     /// The token under which the client wants progress.
     pub progress_token: Option<Raw<'a>>,
+    /// The least severity of log messages that the client wants.
+    pub log_level: Option<Raw<'a>>,
 }
 
 /// The members of `params` that the protocol reads.
@@ -90,6 +95,8 @@ pub struct Params<'a> {
     pub cursor: Option<Raw<'a>>,
     /// `uri` of `resources/read`, mirrored in `Mcp-Name`.
     pub uri: Option<Raw<'a>>,
+    /// What a `subscriptions/listen` wants to hear of.
+    pub notifications: Option<Raw<'a>>,
     /// Whether `_meta` is there and an object.
     pub has_meta: bool,
     /// `_meta`
@@ -251,6 +258,7 @@ fn read_params<'a>(scanner: &mut Scanner<'a>) -> Result<ParamsMember<'a>, Malfor
             "requestId" => &mut params.request_id,
             "cursor" => &mut params.cursor,
             "uri" => &mut params.uri,
+            "notifications" => &mut params.notifications,
             "_meta" => {
                 let read = read_meta(scanner, &mut ambiguous)?;
                 set(&mut meta, read, &mut ambiguous);
@@ -284,6 +292,7 @@ fn read_meta<'a>(scanner: &mut Scanner<'a>, ambiguous: &mut bool) -> Result<Opti
         match &*key {
             META_VERSION => set(&mut meta.version, value, ambiguous),
             META_CAPABILITIES => set(&mut meta.capabilities, value, ambiguous),
+            META_LOG_LEVEL => set(&mut meta.log_level, value, ambiguous),
             "progressToken" => set(&mut meta.progress_token, value, ambiguous),
             _ => {}
         }

@@ -5,6 +5,7 @@
 
 pub mod call;
 pub mod connection;
+pub mod drain;
 pub mod error;
 pub mod json;
 pub mod message;
@@ -15,6 +16,7 @@ pub mod version;
 
 pub use call::{Call, Finished};
 pub use connection::Connection;
+pub use drain::Drain;
 pub use error::RpcError;
 pub use service::{Era, Handled, Reply, Service};
 pub use version::Revision;

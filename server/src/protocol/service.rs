@@ -1,12 +1,12 @@
 //! The server as seen from a transport: takes a message, gives the answer or the call to run.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::call::Call;
 use super::connection::Connection;
+use super::drain::Drain;
 use super::error::RpcError;
-use super::message::{IdMember, META_CAPABILITIES, META_VERSION, Message, RequestId};
+use super::message::{IdMember, META_CAPABILITIES, META_LOG_LEVEL, META_VERSION, Message, RequestId};
 use super::reply::{self, Answers};
 use super::version::Revision;
 use super::{json, methods};
@@ -14,6 +14,12 @@ use crate::gate::Gate;
 use crate::identity;
 use crate::insight::Insight;
 use crate::tools::Registry;
+
+/// Open `subscriptions/listen` channels of all clients together.
+const MAX_LISTENERS: usize = 1024;
+/// Severities of log messages, which a client may ask for. This server sends none.
+const LOG_LEVELS: [&str; 8] =
+    ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 /// Which rules a message is under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +78,8 @@ pub struct Service {
     pub tools: Registry,
     /// The limit on calls in progress.
     pub gate: Arc<Gate>,
+    /// The limit on open `subscriptions/listen` channels.
+    pub listeners: Arc<Gate>,
     /// `serverInfo` as JSON.
     pub server_info: String,
     /// `instructions` for clients.
@@ -80,7 +88,7 @@ pub struct Service {
     pub cache_scope: &'static str,
     /// Sees every call, where somebody wants to know.
     pub insight: Option<Arc<Insight>>,
-    draining: AtomicBool,
+    draining: Drain,
 }
 
 impl Service {
@@ -89,22 +97,28 @@ impl Service {
         Service {
             tools,
             gate: Gate::new(max_concurrent_calls),
+            listeners: Gate::new(MAX_LISTENERS),
             server_info: identity::server_info_json(),
             instructions: String::new(),
             cache_scope: "public",
             insight: None,
-            draining: AtomicBool::new(false),
+            draining: Drain::default(),
         }
     }
 
     /// Refuses tool calls on all conversations from now on.
     pub fn drain(&self) {
-        self.draining.store(true, Ordering::Release);
+        self.draining.begin();
     }
 
     /// Whether the whole server is draining.
     pub fn is_draining(&self) -> bool {
-        self.draining.load(Ordering::Acquire)
+        self.draining.has_begun()
+    }
+
+    /// Completes once the whole server is draining.
+    pub async fn drained(&self) {
+        self.draining.begun().await;
     }
 
     /// The era of a message on a pipe.
@@ -182,6 +196,13 @@ fn check_meta(id: &RequestId, message: &Message<'_>) -> Result<(), Reply> {
     }
     if params.meta.capabilities.is_none_or(|raw| raw.kind() != json::Kind::Object) {
         return refuse(missing(&format!("_meta[\"{META_CAPABILITIES}\"] must be an object")));
+    }
+    let level = params.meta.log_level.map(json::Raw::as_str);
+    if level.is_some_and(|level| !level.is_some_and(|level| LOG_LEVELS.contains(&&*level))) {
+        return refuse(missing(&format!(
+            "_meta[\"{META_LOG_LEVEL}\"] must be one of {}",
+            LOG_LEVELS.join(", ")
+        )));
     }
     Ok(())
 }

@@ -85,7 +85,7 @@ pub trait Tool: Send + Sync {
     /// How it is listed.
     fn definition(&self) -> Definition;
 
-    /// Checks a call. `arguments` is an object, or `None` where the client sent none or something else.
+    /// Checks a call. `arguments` is what the client sent, which need not be an object; `None` where it sent none.
     fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared;
 
     /// The answer when `limit` calls are running already.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Annotations, Definition, Tool};
+use super::{Annotations, Definition, Tool, ToolReply};
 use crate::principal::Owner;
 use crate::protocol::json::write_string;
 
@@ -11,6 +11,7 @@ pub struct Registry {
     tools: Vec<Box<dyn Tool>>,
     by_name: HashMap<&'static str, usize>,
     listing: Vec<u8>,
+    refusals: HashMap<&'static str, ToolReply>,
 }
 
 impl Registry {
@@ -26,7 +27,19 @@ impl Registry {
             write_definition(&mut listing, definition);
         }
         listing.push(b']');
-        Registry { tools, by_name, listing }
+        Registry { tools, by_name, listing, refusals: HashMap::new() }
+    }
+
+    /// Answers calls of tools that are known but not offered.
+    #[must_use]
+    pub fn refusing(mut self, names: &[&'static str], reply: &ToolReply) -> Self {
+        self.refusals.extend(names.iter().map(|name| (*name, reply.clone())));
+        self
+    }
+
+    /// The answer for a tool that is known but not offered.
+    pub fn refusal(&self, name: &str) -> Option<&ToolReply> {
+        self.refusals.get(name)
     }
 
     /// The tool of that name.

@@ -5,6 +5,7 @@ pub mod discover;
 pub mod exit;
 pub mod initialize;
 pub mod initialized;
+pub mod listen;
 pub mod ping;
 pub mod shutdown;
 pub mod tools_call;
@@ -59,6 +60,7 @@ pub(super) fn modern_request(
         Some("server/discover") => discover::answer(service, id),
         Some("tools/list") => tools_list::answer(service, Era::Modern, id, &message.params),
         Some("tools/call") => tools_call::answer(service, connection, Era::Modern, id, &message.params),
+        Some("subscriptions/listen") => listen::answer(service, connection, id, &message.params),
         other => {
             warn!(event = "method_not_found", request_id = %id, method = shown(other));
             let body = reply::error(Answers::Request(id), &RpcError::method_not_found());

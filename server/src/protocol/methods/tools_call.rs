@@ -7,7 +7,7 @@ use tracing::{info, warn};
 
 use super::discover::write_server_meta;
 use crate::insight::{Insight, Observation};
-use crate::protocol::call::Call;
+use crate::protocol::call::{Call, Work};
 use crate::protocol::connection::{Connection, Refused};
 use crate::protocol::error::RpcError;
 use crate::protocol::json::{Kind, Raw, write_string};
@@ -40,6 +40,9 @@ pub fn answer(
         return now(&ToolReply::shutting_down());
     }
     let Some((tool_name, tool)) = service.tools.find(&name) else {
+        if let Some(refusal) = service.tools.refusal(&name) {
+            return now(refusal);
+        }
         return match era {
             Era::Handshake => now(&ToolReply::unknown_tool(&name)),
             Era::Modern => {
@@ -50,7 +53,7 @@ pub fn answer(
     let context = context(connection, era, id);
     let observe = |insight: &Arc<Insight>| insight.begin(&context, tool_name);
     let observation = service.insight.as_ref().filter(|_| tool.is_observed()).map(observe);
-    let (work, gated) = match tool.prepare(arguments(params), &context) {
+    let (work, gated) = match tool.prepare(params.arguments, &context) {
         Prepared::Done(mut reply) => {
             if let Some(observation) = observation {
                 observation.answered(&mut reply);
@@ -78,8 +81,7 @@ pub fn answer(
             if let Some(observation) = observation {
                 observation.discard();
             }
-            let message = format!("Invalid Request: id {} is already in flight", id.json());
-            return Handled::error(id, &RpcError::new(RpcError::INVALID_REQUEST, message));
+            return Handled::error(id, &RpcError::duplicate_id(id));
         }
     };
     let permit = gated.then(|| service.gate.try_enter());
@@ -90,8 +92,7 @@ pub fn answer(
         service: service.clone(),
         id: id.clone(),
         era,
-        tool: name.into_owned(),
-        work,
+        work: Work::Tool { name: name.into_owned(), running: work },
         cancelled,
         progress_token: progress_token(params),
         ticket,
@@ -132,10 +133,6 @@ fn context(connection: &Connection, era: Era, id: &RequestId) -> CallContext {
             Era::Handshake => connection.revision().unwrap_or(Revision::LATEST_HANDSHAKE),
         },
     }
-}
-
-fn arguments<'a>(params: &Params<'a>) -> Option<Raw<'a>> {
-    params.arguments.filter(|raw| raw.kind() == Kind::Object)
 }
 
 /// A usable progress token: a string or an integer.

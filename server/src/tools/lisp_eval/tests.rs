@@ -12,6 +12,7 @@ use crate::options::settings::Profile;
 use crate::principal::{Owner, Principal};
 use crate::protocol::message::RequestId;
 use crate::protocol::version::Revision;
+use crate::testing::assert_fits;
 use crate::tools::ReplyText;
 
 /// Answers every program with the same outcome and remembers what it was asked.
@@ -75,10 +76,12 @@ async fn call(tool: &LispEval, arguments: Value) -> ToolReply {
         revision: Revision::LATEST_HANDSHAKE,
         eval_id: ptc_host::engine::EvalId::new(),
     };
-    match tool.prepare(Some(raw).filter(|raw| raw.members().is_some()), &context) {
+    let reply = match tool.prepare(Some(raw), &context) {
         Prepared::Done(reply) => reply,
         Prepared::Gated(work) | Prepared::Free(work) => work.await,
-    }
+    };
+    assert_fits(&tool.definition(), &reply);
+    reply
 }
 
 fn text(reply: &ToolReply) -> &str {

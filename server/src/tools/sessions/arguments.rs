@@ -9,8 +9,11 @@ impl<'a> Arguments<'a> {
     /// Takes the object apart; without one there are no arguments.
     ///
     /// # Errors
-    /// If a key is given twice, which no two readers understand alike.
+    /// If it is no object, or a key is given twice, which no two readers understand alike.
     pub(super) fn read(arguments: Option<Raw<'a>>) -> Result<Self, String> {
+        if arguments.is_some_and(|arguments| arguments.kind() != Kind::Object) {
+            return Err("arguments must be an object".into());
+        }
         let mut members: Vec<(String, Raw<'a>)> = Vec::new();
         for (key, value) in arguments.and_then(Raw::members).into_iter().flatten() {
             if members.iter().any(|(known, _)| *known == key) {

@@ -33,7 +33,8 @@ impl Close {
     fn close(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<ToolReply, String> {
         let arguments = Arguments::read(arguments)?;
         let id = arguments.session_id()?;
-        let reason = arguments.optional_string("reason")?;
+        let reason = arguments.optional_string("reason")?.unwrap_or_else(|| "closed".to_owned());
+        let reason = self.0.redactor.scrub_string(reason);
         Ok(match self.0.close(&id, &context.owner) {
             Err(refusal) => refusal.reply(&id),
             Ok(id) => ToolReply::mirrored(
@@ -41,7 +42,7 @@ impl Close {
                 ok(|object| {
                     object.string("session_id", &id);
                     object.boolean("closed", true);
-                    object.string("reason", reason.as_deref().unwrap_or("closed"));
+                    object.string("reason", &reason);
                 }),
             ),
         })

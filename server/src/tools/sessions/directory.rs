@@ -106,6 +106,11 @@ impl Directory {
         });
     }
 
+    /// Names that programs chose, as clients may see them.
+    pub(super) fn names(&self, names: &[String]) -> Vec<String> {
+        names.iter().map(|name| self.redactor.scrub(name).into_owned()).collect()
+    }
+
     /// Open sessions.
     pub fn len(&self) -> usize {
         self.lock().open.len()
@@ -180,7 +185,7 @@ impl Directory {
         for id in ids {
             match inner.open.get(&id) {
                 Some(record) if !self.is_over(record, now) => {
-                    found.push((record.updated, record.summary(&id)));
+                    found.push((record.updated, record.summary(&id, &self.redactor)));
                 }
                 _ => self.remove(&mut inner, &id, "expired"),
             }
@@ -317,8 +322,9 @@ impl Reservation {
     /// Gives the session back and describes it: for a success and for a failure. `None` if it is closed.
     pub(super) fn end(mut self) -> Option<(String, String)> {
         self.release();
-        let described =
-            self.directory.with(&self.id, &self.owner, |id, record| (record.brief(id), record.summary(id)));
+        let described = self.directory.with(&self.id, &self.owner, |id, record| {
+            (record.brief(id), record.summary(id, &self.directory.redactor))
+        });
         described.ok()
     }
 

@@ -33,6 +33,8 @@ impl Eval {
     }
 
     fn start(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<Prepared, String> {
+        // As for `lisp_eval`, anything but an object is no arguments at all.
+        let arguments = arguments.filter(|arguments| arguments.kind() == Kind::Object);
         let given = Arguments::read(arguments)?;
         let id = given.session_id()?;
         let request = self.request(&given, arguments, context)?;

@@ -7,9 +7,11 @@ use ptc_host::engine::{SessionPlace, measure_history};
 use ptc_vm::Value;
 
 use super::arguments::Arguments;
+use super::bounds::{fitting, list_bytes, write_cut};
 use super::directory::Refusal;
 use super::record::{EMPTY_BYTES, ok};
 use super::{Directory, args_error, schemas};
+use crate::options::settings::Profile;
 use crate::principal::Owner;
 use crate::protocol::json::Raw;
 use crate::tools::{CallContext, Definition, Prepared, Tool, ToolReply};
@@ -17,7 +19,10 @@ use crate::tools::{CallContext, Definition, Prepared, Tool, ToolReply};
 const TARGETS: [&str; 5] = ["memory", "history", "prints", "tool_calls", "upstream_calls"];
 
 /// The tool.
-pub(super) struct Forget(pub(super) Arc<Directory>);
+pub(super) struct Forget {
+    pub(super) directory: Arc<Directory>,
+    pub(super) profile: Profile,
+}
 
 impl Tool for Forget {
     fn definition(&self) -> Definition {
@@ -69,7 +74,7 @@ impl Forget {
             return Err("invalid clear target".into());
         }
         let owner = context.owner.clone();
-        let found = self.0.touch(&id, &owner, |id, record| match record.running {
+        let found = self.directory.touch(&id, &owner, |id, record| match record.running {
             Some(_) => Err(Refusal::Busy),
             None => Ok(id.clone()),
         });
@@ -77,11 +82,20 @@ impl Forget {
             Ok(id) => id,
             Err(refusal) => return Ok(Prepared::Done(refusal.reply(&id))),
         };
-        Ok(Prepared::Free(forget(self.0.clone(), id, owner, Order { bindings, clear }).boxed()))
+        Ok(Prepared::Free(
+            forget(self.directory.clone(), id, owner, Order { bindings, clear }, list_bytes(self.profile))
+                .boxed(),
+        ))
     }
 }
 
-async fn forget(directory: Arc<Directory>, id: Arc<str>, owner: Owner, order: Order) -> ToolReply {
+async fn forget(
+    directory: Arc<Directory>,
+    id: Arc<str>,
+    owner: Owner,
+    order: Order,
+    max_bytes: usize,
+) -> ToolReply {
     let (key, within) = (id.clone(), directory.clone());
     // Values and what is noted of them change together, on the driver, between two programs.
     let done = directory.engine.with_sessions(&id, move |store| {
@@ -102,11 +116,16 @@ async fn forget(directory: Arc<Directory>, id: Arc<str>, owner: Owner, order: Or
                     log.clear();
                 }
             }
+            let (removed, stored) = (within.names(&left.removed), within.names(&left.stored));
+            let (removed, removed_cut) = fitting(&removed, max_bytes / 2);
+            let (stored, stored_cut) = fitting(&stored, max_bytes / 2);
+            let cleared = TARGETS.iter().copied().filter(|target| order.clears(target));
             ok(|object| {
                 object.string("session_id", id);
-                object.strings("removed_bindings", left.removed.iter().map(String::as_str));
-                object.strings("cleared", order.clear.iter().map(String::as_str));
-                object.strings("stored_keys", left.stored.iter().map(String::as_str));
+                object.strings("removed_bindings", removed.iter().map(String::as_str));
+                object.strings("cleared", cleared);
+                object.strings("stored_keys", stored.iter().map(String::as_str));
+                write_cut(object, removed_cut || stored_cut);
                 object.raw("usage", &record.usage(left.history_count, left.history_bytes));
             })
         })

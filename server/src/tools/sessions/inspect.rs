@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 
 use super::arguments::Arguments;
+use super::bounds::{fitting, list_bytes, write_cut};
 use super::directory::Refusal;
 use super::record::{Record, ok};
 use super::start::limits;
@@ -102,22 +103,13 @@ async fn look(
         ok(|object| {
             object.string("session_id", id);
             object.string("view", view.name());
-            object.raw("session", &record.summary(id));
+            object.raw("session", &record.summary(id, &directory.redactor));
             write_view(object, view, record, &values, &directory, profile);
         })
     });
     match told {
         Ok(structured) => ToolReply::mirrored(false, structured),
         Err(refusal) => refusal.reply(&id),
-    }
-}
-
-/// Bytes of lists and half the bytes of texts, so that the mirrored answer keeps within the profile's bound.
-fn budget(profile: Profile) -> usize {
-    match profile {
-        Profile::Slim => 3 << 10,
-        Profile::Structured => 12 << 10,
-        Profile::Debug => 64 << 10,
     }
 }
 
@@ -129,7 +121,7 @@ fn write_view(
     directory: &Directory,
     profile: Profile,
 ) {
-    let budget = budget(profile);
+    let budget = list_bytes(profile);
     let journal = &record.journal;
     let (prints, prints_cut) = text::newest(&journal.prints, budget);
     let (tool_calls, tools_cut) = text::newest(&journal.tool_calls, budget / 2);
@@ -137,6 +129,8 @@ fn write_view(
     let memory = || directory.redactor.scrub_string(values.memory(journal.prints.len() == 0));
     let history = || directory.redactor.scrub_string(values.history_text());
     let usage = record.usage(values.history.len(), values.history_bytes);
+    let stored = directory.names(&values.stored);
+    let (stored_shown, stored_cut) = fitting(&stored, budget);
     let mut cut = false;
     let mut shown = |object: &mut Object<'_>, text: String| {
         let kept = clip(&text, 2 * budget);
@@ -154,7 +148,7 @@ fn write_view(
         View::Memory => {
             let memory = memory();
             shown(object, if memory.is_empty() { ";; No stored bindings".to_owned() } else { memory });
-            object.strings("stored_keys", values.stored.iter().map(String::as_str));
+            object.strings("stored_keys", stored_shown.iter().map(String::as_str));
             object.raw("usage", &usage);
         }
         View::Prints => {
@@ -185,7 +179,7 @@ fn write_view(
             object.raw("usage", &usage);
             write_array(object.key("top_bindings"), &values.top, |out, (name, bytes)| {
                 let mut object = Object::new(out);
-                object.string("name", name);
+                object.string("name", &directory.redactor.scrub(clip(name, budget / 16)));
                 object.integer("bytes", *bytes);
                 object.end();
             });
@@ -194,10 +188,8 @@ fn write_view(
     let listed_cut = match view {
         View::Overview | View::Prints => prints_cut || view == View::Overview && tools_cut,
         View::ToolCalls => tools_cut || upstream_cut,
-        View::Memory | View::History | View::Limits => false,
+        View::Memory => stored_cut,
+        View::History | View::Limits => false,
     };
-    if cut || listed_cut {
-        object.boolean("truncated", true);
-        object.boolean("output_truncated", true);
-    }
+    write_cut(object, cut || listed_cut);
 }

@@ -3,13 +3,18 @@
 use std::sync::Arc;
 
 use super::arguments::Arguments;
+use super::bounds::{fitting, list_bytes, write_cut};
 use super::record::ok;
 use super::{Directory, args_error, schemas};
+use crate::options::settings::Profile;
 use crate::protocol::json::{Raw, write_array};
 use crate::tools::{CallContext, Definition, Prepared, Tool, ToolReply};
 
 /// The tool.
-pub(super) struct List(pub(super) Arc<Directory>);
+pub(super) struct List {
+    pub(super) directory: Arc<Directory>,
+    pub(super) profile: Profile,
+}
 
 impl Tool for List {
     fn definition(&self) -> Definition {
@@ -25,18 +30,21 @@ impl Tool for List {
     }
 
     fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
-        let given = Arguments::read(arguments).map(|arguments| arguments.unexpected(&[]).is_some());
-        if given != Ok(false) {
-            return Prepared::Done(args_error("lisp_session_list takes no arguments"));
+        match Arguments::read(arguments).map(|arguments| arguments.unexpected(&[]).is_some()) {
+            Ok(false) => {}
+            Ok(true) => return Prepared::Done(args_error("lisp_session_list takes no arguments")),
+            Err(message) => return Prepared::Done(args_error(&message)),
         }
-        let sessions = self.0.summaries(&context.owner);
+        let sessions = self.directory.summaries(&context.owner);
+        let (shown, cut) = fitting(&sessions, list_bytes(self.profile));
         Prepared::Done(ToolReply::mirrored(
             false,
             ok(|object| {
                 object.integer("count", sessions.len() as u64);
-                write_array(object.key("sessions"), &sessions, |out, summary| {
+                write_array(object.key("sessions"), shown, |out, summary| {
                     out.extend_from_slice(summary.as_bytes());
                 });
+                write_cut(object, cut);
             }),
         ))
     }

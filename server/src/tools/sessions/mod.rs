@@ -4,6 +4,7 @@
 //! it is, when it ends, what it printed – is in the [`Directory`], which all six tools share. One file a tool.
 
 mod arguments;
+mod bounds;
 mod close;
 mod directory;
 mod eval;
@@ -23,20 +24,39 @@ use std::sync::Arc;
 
 pub use directory::{Clock, Directory, system_clock};
 
+use self::bounds::Bounded;
 use super::lisp_eval::EvalOptions;
 use super::{Tool, ToolReply};
 
 /// The six tools over one directory, in listing order.
 pub fn tools(directory: &Arc<Directory>, options: EvalOptions) -> Vec<Box<dyn Tool>> {
-    let profile = options.shaper.profile;
+    let shaper = options.shaper;
+    let profile = shaper.profile;
     vec![
-        Box::new(start::Start(directory.clone())),
-        Box::new(list::List(directory.clone())),
+        Box::new(Bounded { tool: start::Start(directory.clone()), shaper }),
+        Box::new(Bounded { tool: list::List { directory: directory.clone(), profile }, shaper }),
         Box::new(eval::Eval::new(directory.clone(), options)),
-        Box::new(inspect::Inspect { directory: directory.clone(), profile }),
-        Box::new(forget::Forget(directory.clone())),
-        Box::new(close::Close(directory.clone())),
+        Box::new(Bounded { tool: inspect::Inspect { directory: directory.clone(), profile }, shaper }),
+        Box::new(Bounded { tool: forget::Forget { directory: directory.clone(), profile }, shaper }),
+        Box::new(Bounded { tool: close::Close(directory.clone()), shaper }),
     ]
+}
+
+/// The names of the six tools, which are known even where sessions are off.
+pub const NAMES: [&str; 6] = [
+    "lisp_session_start",
+    "lisp_session_list",
+    "lisp_session_eval",
+    "lisp_session_inspect",
+    "lisp_session_forget",
+    "lisp_session_close",
+];
+
+/// The answer of all of them where sessions are off.
+pub fn disabled() -> ToolReply {
+    let message = "stateful PTC-Lisp sessions are disabled; start the server with --sessions or \
+                   PTC_RUNNER_MCP_SESSIONS=true";
+    ToolReply::failure("sessions_disabled", message, message)
 }
 
 /// The failure of a call whose arguments are wrong.

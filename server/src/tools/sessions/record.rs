@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use ptc_host::credentials::Redactor;
 use ptc_host::engine::SessionReport;
 use tokio::sync::oneshot;
 
@@ -65,11 +66,11 @@ impl Record {
     }
 
     /// All there is to say without looking at values.
-    pub(super) fn summary(&self, id: &Arc<str>) -> String {
+    pub(super) fn summary(&self, id: &Arc<str>, redactor: &Redactor) -> String {
         object_text(|object| {
             object.string("session_id", id);
             match &self.title {
-                Some(title) => object.string("title", title),
+                Some(title) => object.string("title", &redactor.scrub(title)),
                 None => object.raw("title", "null"),
             }
             object.integer("turn", self.turn);

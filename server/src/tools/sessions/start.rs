@@ -9,7 +9,11 @@ use super::{Directory, args_error, schemas};
 use crate::options::settings::Sessions;
 use crate::principal::Owner;
 use crate::protocol::json::{Kind, Object, Raw, object_text};
+use crate::tools::shaping::feedback::clip;
 use crate::tools::{CallContext, Definition, Prepared, Tool, ToolReply};
+
+/// What is kept of a title, in bytes.
+const MAX_TITLE_BYTES: usize = 1024;
 
 /// The tool.
 pub(super) struct Start(pub(super) Arc<Directory>);
@@ -45,6 +49,8 @@ impl Start {
             return Err(format!("unexpected lisp_session_start argument: {key}"));
         }
         let title = arguments.optional_string("title")?.filter(|title| !title.is_empty());
+        // A title only tells sessions apart; what is kept of it must not add up.
+        let title = title.map(|title| clip(&title, MAX_TITLE_BYTES).to_owned());
         // A life that makes no sense is no life that was asked for.
         let ttl = arguments
             .get("ttl_ms")

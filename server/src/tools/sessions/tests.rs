@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use ptc_host::credentials::Redactor;
+use ptc_host::credentials::{Redactor, Secret};
 use ptc_host::engine::{Engine, EngineOptions, Limits};
 use serde_json::{Value, json};
 
@@ -12,6 +12,7 @@ use crate::principal::{Owner, Principal};
 use crate::protocol::json::Raw;
 use crate::protocol::message::RequestId;
 use crate::protocol::version::Revision;
+use crate::testing::assert_fits;
 use crate::tools::lisp_eval::ArgumentCaps;
 use crate::tools::shaping::Shaper;
 use crate::tools::{CallContext, Prepared, ReplyText};
@@ -48,7 +49,9 @@ fn bench(profile: Profile, settings: Sessions) -> Bench {
     let seconds = Arc::new(AtomicI64::new(1_000_000));
     let time = seconds.clone();
     let clock: Clock = Arc::new(move || Timestamp::from_second(time.load(Ordering::Relaxed)).unwrap());
-    let directory = Directory::new(engine, settings, Redactor::new(), clock);
+    let redactor = Redactor::new();
+    redactor.register([&Secret::new("hunter2-hunter2")]);
+    let directory = Directory::new(engine, settings, redactor.clone(), clock);
     let options = EvalOptions {
         limits: Limits { timeout: Duration::from_secs(600), ..Limits::plain() },
         caps: ArgumentCaps { max_program_bytes: 2000, max_context_bytes: 200 },
@@ -56,7 +59,7 @@ fn bench(profile: Profile, settings: Sessions) -> Bench {
         upstreams: None,
         catalog: None,
         read_only: false,
-        redactor: Redactor::new(),
+        redactor,
         reports: false,
     };
     Bench { tools: tools(&directory, options), directory, seconds }
@@ -83,6 +86,8 @@ impl Bench {
             Prepared::Done(reply) => reply,
             Prepared::Gated(work) | Prepared::Free(work) => work.await,
         };
+        let known = self.tools.iter().find(|known| known.definition().name == tool).unwrap();
+        assert_fits(&known.definition(), &reply);
         let structured: Value =
             reply.structured.as_deref().map_or(Value::Null, |text| serde_json::from_str(text).unwrap());
         let text = match reply.text {
@@ -299,4 +304,51 @@ async fn ten_thousand_sessions_live_side_by_side() {
     }
     bench.directory.sweep();
     assert_eq!(bench.directory.len(), 10_000);
+}
+
+#[tokio::test]
+async fn arguments_that_are_no_object_are_refused_before_anything_else() {
+    let bench = bench(Profile::Slim, limits());
+    for tool in NAMES.iter().filter(|name| **name != "lisp_session_eval") {
+        for arguments in [json!([1]), json!("x"), json!(7), Value::Null] {
+            let (structured, _) = bench.call("me", tool, arguments.clone()).await;
+            let told = json!({"status":"error","reason":"session_args_error",
+                              "message":"arguments must be an object","feedback":"arguments must be an object"});
+            assert_eq!(structured, told, "{tool} {arguments}");
+        }
+    }
+    let (structured, _) = bench.call("me", "lisp_session_eval", json!([1])).await;
+    assert_eq!(structured["message"], "session_id must be a non-empty string");
+}
+
+#[tokio::test]
+async fn secrets_in_titles_reasons_and_names_are_not_shown() {
+    let bench = bench(Profile::Debug, limits());
+    let (started, _) = bench.call("me", "lisp_session_start", json!({"title":"of hunter2-hunter2"})).await;
+    let id = started["session_id"].as_str().unwrap().to_owned();
+    let mut told = vec![bench.eval(&id, "(def hunter2-hunter2 {:a 1})").await.1];
+    for view in ["overview", "memory", "prints", "tool_calls", "history", "limits"] {
+        told.push(bench.inspect(&id, view).await.to_string());
+    }
+    told.push(bench.call("me", "lisp_session_list", json!({})).await.1);
+    let named = json!({"session_id":id,"bindings":["hunter2-hunter2"]});
+    let (forgotten, _) = bench.call("me", "lisp_session_forget", named).await;
+    assert_eq!(forgotten["removed_bindings"], json!(["[REDACTED]"]));
+    let closing = json!({"session_id":id,"reason":"hunter2-hunter2"});
+    told.push(bench.call("me", "lisp_session_close", closing).await.1);
+    for text in told {
+        assert!(!text.contains("hunter2"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_thousand_long_titles_do_not_make_a_long_list() {
+    let settings = Sessions { max: 1000, max_per_owner: 1000, ..limits() };
+    let bench = bench(Profile::Slim, settings);
+    for _ in 0..1000 {
+        bench.call("me", "lisp_session_start", json!({"title":"\u{1}".repeat(5000)})).await;
+    }
+    let (listed, text) = bench.call("me", "lisp_session_list", json!({})).await;
+    assert_eq!((&listed["count"], &listed["truncated"]), (&json!(1000), &json!(true)));
+    assert!(!listed["sessions"].as_array().unwrap().is_empty() && text.len() < 32_768);
 }

@@ -10,12 +10,14 @@ pub mod preview;
 pub mod project;
 
 mod calls;
+mod guard;
 mod limits;
 mod session;
 
 #[cfg(test)]
 mod tests;
 
+pub use guard::guard;
 pub use payload::{ErrorReason, Payload};
 pub use project::{Shaper, shape};
 pub use session::SessionPart;

@@ -17,9 +17,9 @@ use crate::protocol::json::{Object, object_text, string_len, write_array, write_
 use crate::tools::ToolReply;
 
 /// The end of a text that is not complete.
-const TRUNCATED: &str = "\n\n[truncated]";
+pub(super) const TRUNCATED: &str = "\n\n[truncated]";
 /// What is left of a result that fits in no way.
-const NO_ROOM: &str = "MCP output exceeded response limit.\n\n[truncated]";
+pub(super) const NO_ROOM: &str = "MCP output exceeded response limit.\n\n[truncated]";
 
 /// What shaping depends on besides the payload.
 #[derive(Debug, Clone, Copy)]
@@ -370,7 +370,7 @@ fn fitting(prints: &[String], caps: &Caps) -> usize {
 }
 
 /// The longest beginning of `text` that takes at most `max` bytes as a JSON string.
-fn clip_json(text: &str, max: usize) -> &str {
+pub(super) fn clip_json(text: &str, max: usize) -> &str {
     let mut bytes = 2;
     for (at, character) in text.char_indices() {
         bytes += string_len(character.encode_utf8(&mut [0; 4])) - 2;

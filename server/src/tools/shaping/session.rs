@@ -30,6 +30,7 @@ impl SessionPart {
     pub fn stored(session: String, report: SessionReport, redactor: &Redactor) -> Self {
         let mut changed = report.changed;
         for entry in &mut changed {
+            entry.name = redactor.scrub_string(std::mem::take(&mut entry.name));
             entry.preview = redactor.scrub_string(std::mem::take(&mut entry.preview));
         }
         let notice = report.notice.map(|notice| {
@@ -43,7 +44,8 @@ impl SessionPart {
             });
             (json, message.to_owned())
         });
-        SessionPart { session, changed, stored: report.stored, notice, detail: None }
+        let stored = report.stored.into_iter().map(|name| redactor.scrub_string(name)).collect();
+        SessionPart { session, changed, stored, notice, detail: None }
     }
 
     /// Nothing was stored.

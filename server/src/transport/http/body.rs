@@ -114,13 +114,23 @@ enum Kind {
     Events(Events),
 }
 
-/// Notifications that wait to be sent on an event stream.
+/// Events that wait to be sent on a stream.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Notes(Arc<Mutex<VecDeque<Vec<u8>>>>);
 
 impl Notes {
+    /// Adds a message.
     pub(super) fn push(&self, note: Vec<u8>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(note);
+        self.add(event(&note));
+    }
+
+    /// Adds a comment, which clients ignore.
+    pub(super) fn keep_alive(&self) {
+        self.add(b":\n\n".to_vec());
+    }
+
+    fn add(&self, event: Vec<u8>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(event);
     }
 
     fn pop(&self) -> Option<Vec<u8>> {
@@ -194,13 +204,13 @@ impl Events {
         if let Some(note) = self.notes.pop() {
             if finished.is_ready() {
                 // The call cannot be polled again: what is left goes out in one piece.
-                let mut bytes = event(&note);
+                let mut bytes = note;
                 while let Some(note) = self.notes.pop() {
-                    bytes.extend_from_slice(&event(&note));
+                    bytes.extend_from_slice(&note);
                 }
                 return self.end(bytes, finished);
             }
-            return Poll::Ready(Some(event(&note).into()));
+            return Poll::Ready(Some(note.into()));
         }
         self.end(Vec::new(), finished)
     }

@@ -1,9 +1,11 @@
 //! `POST` on the MCP path.
 
+use std::pin::pin;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
+use futures_util::future::{Either, select};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use hyper::body::Incoming as RequestBody;
@@ -22,6 +24,9 @@ use crate::protocol::{Call, Connection, Era, Finished, Handled, Revision};
 
 /// Seconds after which a client of a busy or draining server may come back.
 const COME_BACK: u64 = 1;
+/// How often a quiet channel sends a comment, so that nothing on the way takes it for dead, and a dead client is
+/// noticed.
+const HEARTBEAT: Duration = Duration::from_secs(20);
 
 /// Answers a POST of an authenticated caller.
 pub(super) async fn answer(
@@ -277,6 +282,9 @@ async fn run(
 ) -> Answer {
     let streams =
         call.wants_progress() && accepts(headers, "text/event-stream") && headers.contains_key(ACCEPT);
+    if call.is_subscription() {
+        return listen(call, headers);
+    }
     let notes = Notes::default();
     let sink = notes.clone();
     let running = finish(endpoint.call_budget, call, move |note| sink.push(note)).map(move |finished| {
@@ -291,8 +299,34 @@ async fn run(
     answer::json(StatusCode::OK, running.await.into_reply())
 }
 
+/// Opens a channel for news; it lasts as long as its client listens and the server runs.
+fn listen(call: Call, headers: &HeaderMap) -> Answer {
+    if !accepts(headers, "text/event-stream") {
+        return answer::text(
+            StatusCode::NOT_ACCEPTABLE,
+            "not acceptable: subscriptions are text/event-stream",
+        );
+    }
+    let notes = Notes::default();
+    let (sink, alive) = (notes.clone(), notes.clone());
+    let listening = async move {
+        let channel = pin!(call.run(move |note| sink.push(note)));
+        let beats = async {
+            loop {
+                tokio::time::sleep(HEARTBEAT).await;
+                alive.keep_alive();
+            }
+        };
+        match select(channel, pin!(beats)).await {
+            Either::Left((finished, _)) => finished,
+            Either::Right((never, _)) => never,
+        }
+    };
+    answer::events(Body::events(listening.boxed(), notes))
+}
+
 /// Runs a call no longer than the budget.
-async fn finish(budget: std::time::Duration, call: Call, notify: impl FnMut(Vec<u8>) + Send) -> Finished {
+async fn finish(budget: Duration, call: Call, notify: impl FnMut(Vec<u8>) + Send) -> Finished {
     let timed_out = call.refusal(&RpcError::new(RpcError::REFUSED, "request timed out"));
     match tokio::time::timeout(budget, call.run(notify)).await {
         Ok(finished) => finished,

@@ -509,6 +509,31 @@ async fn progress_makes_a_stream() {
     assert_eq!(reply.json()["result"]["content"][0]["text"], "end");
 }
 
+#[tokio::test]
+async fn a_channel_for_news_ends_with_the_server() {
+    let server = Server::start(&settings(), 4);
+    let body = modern(5, "subscriptions/listen", json!({"notifications":{}})).to_string();
+    let headers = [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "subscriptions/listen")];
+    let plain = headers.iter().copied().chain([("Accept", "application/json")]).collect::<Vec<_>>();
+    assert_eq!(server.connect().await.post(&plain, &body).await.status, 406);
+    let mut client = server.connect().await;
+    client.send("POST", "/mcp", &headers, &body).await;
+    let head = client.head().await;
+    assert_eq!((head.status, head.header("content-type")), (200, Some("text/event-stream")));
+    let mut messages = Vec::new();
+    while messages.len() < 2 {
+        if let Some(data) = client.line().await.strip_prefix("data: ") {
+            messages.push(serde_json::from_str::<Value>(data).unwrap());
+            server.stop.notify_one();
+        }
+    }
+    assert_eq!(messages[0]["method"], "notifications/subscriptions/acknowledged");
+    let subscription = "io.modelcontextprotocol/subscriptionId";
+    assert_eq!(messages[0]["params"]["_meta"][subscription], 5);
+    assert_eq!((&messages[1]["id"], &messages[1]["result"]["_meta"][subscription]), (&json!(5), &json!(5)));
+    server.running.await.unwrap();
+}
+
 async fn client_of(server: &Server) -> Client {
     server.strings.release.add_permits(1);
     server.connect().await

@@ -360,3 +360,46 @@ async fn progress_is_told_to_those_who_ask() {
     assert_eq!(client.receive().await.unwrap()["id"], 1);
     client.close().await;
 }
+
+#[tokio::test]
+async fn a_channel_for_news_lasts_until_it_is_cancelled_or_the_server_goes() {
+    let mut client = Client::start(4);
+    let listen =
+        |id: u64| modern(id, "subscriptions/listen", json!({"notifications":{"toolsListChanged":true}}));
+    let acknowledged = |id: u64| {
+        json!({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":
+               {"notifications":{},"_meta":{"io.modelcontextprotocol/subscriptionId":id}}})
+    };
+    assert_eq!(client.ask(listen(1)).await, acknowledged(1));
+    assert_eq!(client.ask(listen(2)).await, acknowledged(2));
+    let again = client.ask(listen(2)).await;
+    assert_eq!(again["error"]["message"], "Invalid Request: id 2 is already in flight");
+    let bare = client.ask(modern(3, "subscriptions/listen", json!({}))).await;
+    assert_eq!(bare["error"]["code"], -32602);
+    client.send(json!({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})).await;
+    // The channel is gone without a word: its id is free again.
+    assert_eq!(client.ask(listen(1)).await, acknowledged(1));
+    client.send(json!({"jsonrpc":"2.0","method":"exit"})).await;
+    let mut ended = vec![client.receive().await.unwrap(), client.receive().await.unwrap()];
+    ended.sort_by_key(|reply| reply["id"].as_u64());
+    for (reply, id) in ended.iter().zip([1, 2]) {
+        assert_eq!((&reply["id"], &reply["result"]["resultType"]), (&json!(id), &json!("complete")));
+        assert_eq!(reply["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"], id);
+    }
+    assert_eq!(client.receive().await, None);
+}
+
+#[tokio::test]
+async fn a_level_of_log_messages_is_checked_although_none_are_sent() {
+    let mut client = Client::start(4);
+    for (level, fits) in
+        [(json!("debug"), true), (json!("verbose"), false), (json!(1), false), (Value::Null, false)]
+    {
+        let mut request = modern(1, "tools/list", json!({}));
+        request["params"]["_meta"]["io.modelcontextprotocol/logLevel"] = level.clone();
+        let reply = client.ask(request).await;
+        let code = (!fits).then_some(-32602);
+        assert_eq!(reply["error"]["code"].as_i64(), code, "{level}");
+    }
+    client.close().await;
+}

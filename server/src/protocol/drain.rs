@@ -1,0 +1,53 @@
+//! A state that is entered once: no new work is taken on.
+
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::Notify;
+
+/// Whether something is draining, and a way to wait for it.
+#[derive(Debug, Default)]
+pub struct Drain {
+    begun: AtomicBool,
+    news: Notify,
+}
+
+impl Drain {
+    /// Begins it. Doing so again changes nothing.
+    pub fn begin(&self) {
+        self.begun.store(true, Ordering::Release);
+        self.news.notify_waiters();
+    }
+
+    /// Whether it has begun.
+    pub fn has_begun(&self) -> bool {
+        self.begun.load(Ordering::Acquire)
+    }
+
+    /// Completes once it has begun.
+    pub async fn begun(&self) {
+        let mut news = pin!(self.news.notified());
+        // Listening before looking: a beginning in between would otherwise be missed.
+        news.as_mut().enable();
+        if !self.has_begun() {
+            news.await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[test]
+    fn waiting_ends_with_the_beginning() {
+        let drain = Drain::default();
+        let mut waiting = Box::pin(drain.begun());
+        assert!((&mut waiting).now_or_never().is_none() && !drain.has_begun());
+        drain.begin();
+        assert!(waiting.now_or_never().is_some() && drain.has_begun());
+        assert!(drain.begun().now_or_never().is_some());
+    }
+}

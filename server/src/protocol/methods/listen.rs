@@ -1,0 +1,80 @@
+//! `subscriptions/listen`: a channel for news outside any request (2026-07-28).
+//!
+//! This server has no news to tell: its tools never change while it runs. So it acknowledges an empty set of
+//! notifications, keeps the channel open, and ends it with a result when it stops.
+
+use std::sync::Arc;
+
+use tracing::{debug, warn};
+
+use crate::protocol::call::{Call, Work};
+use crate::protocol::connection::{Connection, Refused};
+use crate::protocol::error::RpcError;
+use crate::protocol::json::Kind;
+use crate::protocol::message::{ParamsMember, RequestId};
+use crate::protocol::reply::{self, Answers};
+use crate::protocol::service::{Era, Handled, Reply, Service};
+
+/// Makes the channel ready to be opened.
+pub fn answer(
+    service: &Arc<Service>,
+    connection: &Arc<Connection>,
+    id: &RequestId,
+    params: &ParamsMember<'_>,
+) -> Handled {
+    let wanted = params.object().and_then(|params| params.notifications);
+    if wanted.is_none_or(|raw| raw.kind() != Kind::Object) {
+        let message = "Invalid params: notifications must be an object";
+        return Handled::error(id, &RpcError::new(RpcError::INVALID_PARAMS, message));
+    }
+    debug!(event = "subscriptions_listen", request_id = %id);
+    let saturated = || {
+        let error = RpcError::new(RpcError::REFUSED, "server saturated");
+        Handled::Reply(Reply { busy: true, ..Reply::ok(reply::error(Answers::Request(id), &error)) })
+    };
+    let (ticket, cancelled) = match connection.enter(id) {
+        Ok(entered) => entered,
+        Err(Refused::Full(_)) => return saturated(),
+        Err(Refused::Duplicate) => {
+            warn!(event = "duplicate_request_id", request_id = %id);
+            return Handled::error(id, &RpcError::duplicate_id(id));
+        }
+    };
+    let Some(permit) = service.listeners.try_enter() else { return saturated() };
+    Handled::Call(Box::new(Call {
+        service: service.clone(),
+        id: id.clone(),
+        era: Era::Modern,
+        work: Work::Listen,
+        cancelled,
+        progress_token: None,
+        ticket,
+        permit: Some(permit),
+        observation: None,
+    }))
+}
+
+/// The first message of the channel: which notifications will come.
+pub fn acknowledgement(id: &RequestId) -> Vec<u8> {
+    let mut out = Vec::with_capacity(192);
+    out.extend_from_slice(
+        b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\",\
+          \"params\":{\"notifications\":{},\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":",
+    );
+    out.extend_from_slice(id.json().as_bytes());
+    out.extend_from_slice(b"}}}");
+    out
+}
+
+/// The last message of the channel: it has ended as it should.
+pub fn farewell(service: &Service, id: &RequestId) -> Vec<u8> {
+    reply::result(id, |out| {
+        out.extend_from_slice(
+            b"{\"resultType\":\"complete\",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":",
+        );
+        out.extend_from_slice(service.server_info.as_bytes());
+        out.extend_from_slice(b",\"io.modelcontextprotocol/subscriptionId\":");
+        out.extend_from_slice(id.json().as_bytes());
+        out.extend_from_slice(b"}}");
+    })
+}

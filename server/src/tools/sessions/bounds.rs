@@ -1,0 +1,89 @@
+//! How much the session tools tell at a time.
+
+use futures_util::FutureExt;
+
+use crate::options::settings::Profile;
+use crate::principal::Owner;
+use crate::protocol::json::{Object, Raw, string_len};
+use crate::tools::shaping::{Shaper, guard};
+use crate::tools::{CallContext, Definition, Prepared, Tool, ToolReply};
+
+/// Bytes of lists and half the bytes of texts, so that the mirrored answer keeps within the profile's bound.
+pub(super) fn list_bytes(profile: Profile) -> usize {
+    match profile {
+        Profile::Slim => 3 << 10,
+        Profile::Structured => 12 << 10,
+        Profile::Debug => 64 << 10,
+    }
+}
+
+/// The first entries, JSON texts or names, that take at most `max_bytes` twice, plain and mirrored; and whether others
+/// are left out. The first one is always among them.
+pub(super) fn fitting<T: AsRef<str>>(entries: &[T], max_bytes: usize) -> (&[T], bool) {
+    let mut bytes = 0;
+    let fit = entries
+        .iter()
+        .take_while(|entry| {
+            bytes += string_len(entry.as_ref()) + 3;
+            bytes <= max_bytes
+        })
+        .count()
+        .max(1)
+        .min(entries.len());
+    (&entries[..fit], fit < entries.len())
+}
+
+/// Flags what was left out.
+pub(super) fn write_cut(object: &mut Object<'_>, cut: bool) {
+    if cut {
+        object.boolean("truncated", true);
+        object.boolean("output_truncated", true);
+    }
+}
+
+/// A tool whose results keep within the bound of the profile, whatever it answers.
+pub(super) struct Bounded<T> {
+    pub(super) tool: T,
+    pub(super) shaper: Shaper,
+}
+
+impl<T: Tool> Tool for Bounded<T> {
+    fn definition(&self) -> Definition {
+        self.tool.definition()
+    }
+
+    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
+        let shaper = self.shaper;
+        match self.tool.prepare(arguments, context) {
+            Prepared::Done(reply) => Prepared::Done(guard(&shaper, reply)),
+            Prepared::Free(work) => Prepared::Free(work.map(move |reply| guard(&shaper, reply)).boxed()),
+            Prepared::Gated(work) => Prepared::Gated(work.map(move |reply| guard(&shaper, reply)).boxed()),
+        }
+    }
+
+    fn busy(&self, limit: usize) -> ToolReply {
+        self.tool.busy(limit)
+    }
+
+    fn is_observed(&self) -> bool {
+        self.tool.is_observed()
+    }
+
+    fn owner_gone(&self, owner: &Owner) {
+        self.tool.owner_gone(owner);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_keep_their_beginning() {
+        let names = ["a", "bb", "ccc"];
+        assert_eq!(fitting(&names, 100), (&names[..], false));
+        assert_eq!(fitting(&names, 13), (&names[..2], true));
+        assert_eq!(fitting(&names, 1), (&names[..1], true));
+        assert_eq!(fitting::<&str>(&[], 1), (&[][..], false));
+    }
+}

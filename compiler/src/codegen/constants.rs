@@ -25,10 +25,10 @@ impl Generator<'_> {
     pub(super) fn constant(&mut self, id: NodeId) -> Result<Value> {
         let ast = self.ast;
         Ok(match ast.node(id) {
-            Node::Bool(b) => Value::Bool(b),
+            Node::Bool(b) => Value::bool(b),
             Node::Int(n) => Value::Int(n),
             Node::BigInt(n) => Value::integer(self.forms.big(n).clone()),
-            Node::Float(f) => Value::Float(f),
+            Node::Float(f) => Value::float(f),
             Node::Str(s) => Value::str(self.forms.string(s)),
             Node::Regex(s) => self.regex(s, id)?,
             Node::Keyword(name) => self.keyword(name),

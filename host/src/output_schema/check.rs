@@ -76,7 +76,7 @@ impl Check {
             (OutputSchema::String, Value::Temporal(temporal)) if !is_duration(temporal) => return,
             (OutputSchema::Integer | OutputSchema::Number, Value::Int(_) | Value::BigInt(_)) => return,
             (OutputSchema::Number, Value::Float(_)) => return,
-            (OutputSchema::Boolean, Value::Bool(_)) => return,
+            (OutputSchema::Boolean, Value::True | Value::False) => return,
             (OutputSchema::Array(items), Value::Vector(elements)) => {
                 return elements
                     .iter()
@@ -195,7 +195,7 @@ fn is_duration(temporal: &Temporal) -> bool {
 fn label(value: &Value) -> &'static str {
     match value {
         Value::Nil => "nil",
-        Value::Bool(_) => "bool",
+        Value::True | Value::False => "bool",
         Value::Int(_) | Value::BigInt(_) => "int",
         Value::Float(_) => "float",
         Value::Str(_) => "string",

@@ -64,20 +64,20 @@ fn mismatches_name_the_place_and_both_types() {
     let of = |value: Value| validate(count.clone(), &map(vec![(kw("count"), value)])).expect_err("mismatch");
     assert_eq!(of(Value::str("x")), "return.count: expected int, got string");
     assert_eq!(of(kw("x")), "return.count: expected int, got keyword");
-    assert_eq!(of(Value::Float(1.0)), "return.count: expected int, got float");
+    assert_eq!(of(Value::float(1.0)), "return.count: expected int, got float");
     assert_eq!(of(Value::Nil), "return.count: expected int, got nil");
     assert_eq!(validate(count.clone(), &Value::Nil).unwrap_err(), "return: expected map, got nil");
     let missing = map(vec![(kw("other"), Value::Int(1))]);
     assert_eq!(validate(count, &missing).unwrap_err(), "return.count: expected field, got nil");
     let closed =
         json!({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": false});
-    let extra = map(vec![(kw("extra"), Value::Nil), (kw("a"), Value::Bool(true))]);
+    let extra = map(vec![(kw("extra"), Value::Nil), (kw("a"), Value::True)]);
     assert_eq!(
         validate(closed, &extra).unwrap_err(),
         "return.extra: unexpected field — schema disallows additional properties; return.a: expected string, got bool"
     );
     let rows = json!({"type": "array", "items": {"type": "array", "items": {"type": "boolean"}}});
-    let value = Value::vector(vec![Value::vector(vec![Value::Bool(true), Value::Int(1)])]);
+    let value = Value::vector(vec![Value::vector(vec![Value::True, Value::Int(1)])]);
     assert_eq!(validate(rows, &value).unwrap_err(), "return.0.1: expected bool, got int");
 }
 
@@ -102,7 +102,7 @@ fn a_value_that_fits_comes_back_under_declared_names() {
         (kw("tags"), Value::Set(tags)),
         (kw("note"), Value::Nil),
         (kw("score"), Value::Int(3)),
-        (kw("other"), Value::Bool(true)),
+        (kw("other"), Value::True),
     ]);
     assert_eq!(
         validate(schema, &value).unwrap(),
@@ -115,6 +115,6 @@ fn a_value_that_fits_comes_back_under_declared_names() {
 fn what_has_no_json_form_names_its_place() {
     let schema =
         json!({"type": "object", "properties": {"rows": {"type": "array", "items": {"type": "number"}}}});
-    let value = map(vec![(kw("rows"), Value::vector(vec![Value::Float(f64::NAN)]))]);
+    let value = map(vec![(kw("rows"), Value::vector(vec![Value::float(f64::NAN)]))]);
     assert_eq!(validate(schema, &value).unwrap_err(), "validated value: non-JSON-encodable value at rows[0]");
 }

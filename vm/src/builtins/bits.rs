@@ -139,7 +139,7 @@ fn flip(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 /// `(bit-test x n)`
 fn test(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let (x, n) = (integer("bit-test", &args[0])?, amount("bit-test", &args[1])?);
-    Ok(Value::Bool(if n > x.bits() { x.is_negative() } else { x.bit(n) }))
+    Ok(Value::bool(if n > x.bits() { x.is_negative() } else { x.bit(n) }))
 }
 
 /// The family's functions.
@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn operands_are_integers_and_shifts_not_negative() {
         for (name, args, text) in [
-            ("bit-and", vec![Value::Float(1.5), int(1)], "bit-and: expected an integer, got number 1.5"),
+            ("bit-and", vec![Value::float(1.5), int(1)], "bit-and: expected an integer, got number 1.5"),
             ("bit-or", vec![int(6), Value::Nil], "bit-or: expected an integer, got nil nil"),
             ("bit-clear", vec![Value::str("a"), int(1)], "bit-clear: expected an integer, got string \"a\""),
             (

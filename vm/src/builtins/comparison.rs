@@ -21,17 +21,17 @@ fn all_ordered(ctx: &mut Ctx<'_>, args: &[Value], fits: fn(Ordering) -> bool) ->
     ctx.charge(args.len())?;
     let ordered =
         |pair: &[Value]| !is_nan(&pair[0]) && !is_nan(&pair[1]) && fits(value::compare(&pair[0], &pair[1]));
-    Ok(Value::Bool(args.windows(2).all(ordered)))
+    Ok(Value::bool(args.windows(2).all(ordered)))
 }
 
 /// `(= x & xs)`
 fn equal(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    all_equal(ctx, args).map(Value::Bool)
+    all_equal(ctx, args).map(Value::bool)
 }
 
 /// `(not= x & xs)`
 fn not_equal(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    all_equal(ctx, args).map(|equal| Value::Bool(!equal))
+    all_equal(ctx, args).map(|equal| Value::bool(!equal))
 }
 
 /// `(< x & xs)`
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn nan_equals_and_orders_nothing() {
-        let nan = || Value::Float(f64::NAN);
+        let nan = || Value::float(f64::NAN);
         for name in ["=", "==", "<", "<=", ">", ">="] {
             assert_eq!(shown(name, [nan(), nan()]), "false", "{name}");
             assert_eq!(shown(name, [nan()]), "true", "{name}");
@@ -201,7 +201,7 @@ mod tests {
             assert_eq!(shown(name, ints(ns)), text, "{name} {ns:?}");
         }
         assert_eq!(shown("compare", [Value::Nil, Value::Int(1)]), "1");
-        assert_eq!(shown("compare", [Value::Int(1), Value::Float(1.0)]), "0");
+        assert_eq!(shown("compare", [Value::Int(1), Value::float(1.0)]), "0");
         assert_eq!(shown("<", []), "! arity error: < requires at least 1 argument, got 0");
     }
 }

@@ -7,12 +7,12 @@ use crate::value::Value;
 
 /// `(not x)`
 fn not(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    Ok(Value::Bool(!args[0].is_truthy()))
+    Ok(Value::bool(!args[0].is_truthy()))
 }
 
 /// `(boolean x)`
 fn boolean(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    Ok(Value::Bool(args[0].is_truthy()))
+    Ok(Value::bool(args[0].is_truthy()))
 }
 
 /// `(identity x)`
@@ -69,10 +69,10 @@ mod tests {
     fn only_nil_and_false_are_false() {
         for (value, truth) in [
             (Value::Nil, false),
-            (Value::Bool(false), false),
+            (Value::False, false),
             (Value::Int(0), true),
             (Value::str(""), true),
-            (Value::Float(f64::NAN), true),
+            (Value::float(f64::NAN), true),
         ] {
             assert_eq!(shown("boolean", [value.clone()]), truth.to_string());
             assert_eq!(shown("not", [value]), (!truth).to_string());

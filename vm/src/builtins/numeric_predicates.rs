@@ -14,7 +14,7 @@ fn sign(value: &Value) -> Option<Ordering> {
         Value::BigInt(n) => {
             Some(if n.get().sign() == Sign::Minus { Ordering::Less } else { Ordering::Greater })
         }
-        Value::Float(x) => x.partial_cmp(&0.0),
+        Value::Float(x) => x.get().partial_cmp(&0.0),
         _ => None,
     }
 }
@@ -28,7 +28,7 @@ fn parity(value: &Value) -> Option<bool> {
     match value {
         Value::Int(n) => Some(n & 1 == 1),
         Value::BigInt(n) => Some(n.get().bit(0)),
-        Value::Float(x) if x.fract() == 0.0 => Some(x % 2.0 != 0.0),
+        Value::Float(x) if x.get().fract() == 0.0 => Some(x.get() % 2.0 != 0.0),
         _ => None,
     }
 }
@@ -37,7 +37,7 @@ macro_rules! predicates {
     ($($(#[$doc:meta])* $name:ident = $test:expr;)*) => {
         $($(#[$doc])* fn $name(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
             let test: fn(&Value) -> bool = $test;
-            Ok(Value::Bool(test(&args[0])))
+            Ok(Value::bool(test(&args[0])))
         })*
     };
 }
@@ -187,38 +187,36 @@ mod tests {
         for (name, yes, no) in [
             (
                 "zero?",
-                vec![Value::Int(0), Value::Float(-0.0)],
-                vec![Value::Int(1), Value::Float(1e-300), big(1)],
+                vec![Value::Int(0), Value::float(-0.0)],
+                vec![Value::Int(1), Value::float(1e-300), big(1)],
             ),
-            ("pos?", vec![Value::Int(1), Value::Float(f64::INFINITY), big(1)], vec![Value::Int(0), big(-1)]),
-            ("neg?", vec![Value::Int(-1), Value::Float(-0.5), big(-1)], vec![Value::Float(-0.0), big(1)]),
+            ("pos?", vec![Value::Int(1), Value::float(f64::INFINITY), big(1)], vec![Value::Int(0), big(-1)]),
+            ("neg?", vec![Value::Int(-1), Value::float(-0.5), big(-1)], vec![Value::float(-0.0), big(1)]),
             (
                 "even?",
-                vec![Value::Int(-2), Value::Float(4.0), big(1)],
-                vec![Value::Int(3), Value::Float(4.5)],
+                vec![Value::Int(-2), Value::float(4.0), big(1)],
+                vec![Value::Int(3), Value::float(4.5)],
             ),
             (
                 "odd?",
-                vec![Value::Int(-3), Value::Float(3.0)],
-                vec![Value::Int(2), Value::Float(f64::INFINITY), big(1)],
+                vec![Value::Int(-3), Value::float(3.0)],
+                vec![Value::Int(2), Value::float(f64::INFINITY), big(1)],
             ),
-            ("pos-int?", vec![Value::Int(1), big(1)], vec![Value::Int(0), Value::Float(1.0)]),
-            ("neg-int?", vec![Value::Int(-1), big(-1)], vec![Value::Int(0), Value::Float(-1.0)]),
-            ("nat-int?", vec![Value::Int(0), big(1)], vec![Value::Int(-1), Value::Float(0.0)]),
-            ("infinite?", vec![Value::Float(f64::NEG_INFINITY)], vec![Value::Float(1e308), big(1)]),
-            ("Double/isNaN", vec![Value::Float(f64::NAN)], vec![Value::Float(0.0)]),
+            ("pos-int?", vec![Value::Int(1), big(1)], vec![Value::Int(0), Value::float(1.0)]),
+            ("neg-int?", vec![Value::Int(-1), big(-1)], vec![Value::Int(0), Value::float(-1.0)]),
+            ("nat-int?", vec![Value::Int(0), big(1)], vec![Value::Int(-1), Value::float(0.0)]),
+            ("infinite?", vec![Value::float(f64::NEG_INFINITY)], vec![Value::float(1e308), big(1)]),
+            ("Double/isNaN", vec![Value::float(f64::NAN)], vec![Value::float(0.0)]),
         ] {
             for value in yes {
                 assert_eq!(shown(name, [value.clone()]), "true", "{name} {value:?}");
             }
-            for value in
-                no.into_iter().chain([Value::Nil, Value::str("0"), Value::Bool(true), Value::vector([])])
-            {
+            for value in no.into_iter().chain([Value::Nil, Value::str("0"), Value::True, Value::vector([])]) {
                 assert_eq!(shown(name, [value.clone()]), "false", "{name} {value:?}");
             }
         }
         for name in ["zero?", "pos?", "neg?", "even?", "odd?"] {
-            assert_eq!(shown(name, [Value::Float(f64::NAN)]), "false", "{name}");
+            assert_eq!(shown(name, [Value::float(f64::NAN)]), "false", "{name}");
         }
     }
 }

@@ -47,11 +47,11 @@ fn parse_double(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     charge(ctx, &args[0])?;
     let Value::Str(text) = &args[0] else { return Ok(Value::Nil) };
     Ok(match text.as_str() {
-        "Infinity" | "+Infinity" => Value::Float(f64::INFINITY),
-        "-Infinity" => Value::Float(f64::NEG_INFINITY),
-        "NaN" => Value::Float(f64::NAN),
+        "Infinity" | "+Infinity" => Value::float(f64::INFINITY),
+        "-Infinity" => Value::float(f64::NEG_INFINITY),
+        "NaN" => Value::float(f64::NAN),
         text if is_decimal(text) => match text.parse::<f64>() {
-            Ok(x) if x.is_finite() => Value::Float(x),
+            Ok(x) if x.is_finite() => Value::float(x),
             _ => Value::Nil,
         },
         _ => Value::Nil,
@@ -78,16 +78,16 @@ fn is_decimal(text: &str) -> bool {
 
 fn parse_boolean(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     Ok(match &args[0] {
-        Value::Str(text) if text.as_str() == "true" => Value::Bool(true),
-        Value::Str(text) if text.as_str() == "false" => Value::Bool(false),
+        Value::Str(text) if text.as_str() == "true" => Value::True,
+        Value::Str(text) if text.as_str() == "false" => Value::False,
         _ => Value::Nil,
     })
 }
 
 fn java_boolean(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     match &args[0] {
-        Value::Str(text) => Ok(Value::Bool(text.as_str().eq_ignore_ascii_case("true"))),
-        Value::Nil => Ok(Value::Bool(false)),
+        Value::Str(text) => Ok(Value::bool(text.as_str().eq_ignore_ascii_case("true"))),
+        Value::Nil => Ok(Value::False),
         other => Err(Error::type_error(format!(
             "Boolean/parseBoolean: expected string, got {}",
             super::java_strings::type_name(other)

@@ -289,8 +289,8 @@ mod tests {
             Value::str("x"),
             Value::Int(1),
             Value::Nil,
-            Value::Float(1e-11),
-            Value::Float(f64::INFINITY),
+            Value::float(1e-11),
+            Value::float(f64::INFINITY),
             Value::keyword("k"),
             Value::vector([Value::str("ab"), Value::Int(2)]),
         ];

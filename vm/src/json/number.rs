@@ -44,7 +44,7 @@ fn count_digits(bytes: &[u8]) -> usize {
 fn read_float(text: &str) -> Result<Value, Fault> {
     // A literal beyond the range of doubles has no value here.
     match text.parse::<f64>() {
-        Ok(x) if x.is_finite() => Ok(Value::Float(x)),
+        Ok(x) if x.is_finite() => Ok(Value::float(x)),
         _ => Err(Fault::NotJson),
     }
 }

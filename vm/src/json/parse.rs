@@ -138,8 +138,8 @@ impl<'a> Parser<'a> {
                 self.at += len;
                 Ok(value)
             }
-            b't' => self.word("true", Value::Bool(true)),
-            b'f' => self.word("false", Value::Bool(false)),
+            b't' => self.word("true", Value::True),
+            b'f' => self.word("false", Value::False),
             b'n' => self.word("null", Value::Nil),
             _ => Err(Fault::NotJson),
         }

@@ -194,14 +194,14 @@ fn reading_is_charged_and_stops_at_the_limits() {
 fn values_become_documents() {
     for (value, text) in [
         (Value::Nil, "null"),
-        (Value::Bool(false), "false"),
+        (Value::False, "false"),
         (Value::Int(i64::MIN), "-9223372036854775808"),
         (parse(b"123456789012345678901234567890").unwrap().unwrap(), "123456789012345678901234567890"),
-        (Value::Float(0.1), "0.1"),
-        (Value::Float(3.0), "3.0"),
-        (Value::Float(-0.0), "-0.0"),
-        (Value::Float(1e20), "1.0e20"),
-        (Value::Float(1.5e-9), "1.5e-9"),
+        (Value::float(0.1), "0.1"),
+        (Value::float(3.0), "3.0"),
+        (Value::float(-0.0), "-0.0"),
+        (Value::float(1e20), "1.0e20"),
+        (Value::float(1.5e-9), "1.5e-9"),
         (
             Value::str("a\"\\/\u{8}\u{c}\n\r\t\u{1b}\u{7f}é\u{2028}"),
             "\"a\\\"\\\\/\\b\\f\\n\\r\\t\\u001b\u{7f}é\u{2028}\"",
@@ -222,7 +222,7 @@ fn values_become_documents() {
 
 #[test]
 fn what_has_no_json_form_is_refused_with_its_path() {
-    let bad = || Value::Float(f64::NAN);
+    let bad = || Value::float(f64::NAN);
     for (value, text) in [
         (bad(), "! non-JSON-encodable value at <root>"),
         (Value::Symbol(Str::new("x")), "! non-JSON-encodable value at <root>"),
@@ -271,7 +271,7 @@ fn writing_is_bounded() {
 
 #[test]
 fn tool_arguments_tell_where_keyword_keys_have_hyphens() {
-    let inner = map([(key("dry-run"), Value::Bool(true)), (Value::str("x-y"), Value::Nil)]);
+    let inner = map([(key("dry-run"), Value::True), (Value::str("x-y"), Value::Nil)]);
     let Value::Map(arguments) = map([(key("max-items"), Value::Int(3)), (key("options"), inner)]) else {
         panic!("a map")
     };
@@ -314,9 +314,9 @@ fn arbitrary(seed: &mut u64, depth: u32) -> Value {
     let bits = next();
     match kind {
         0 => Value::Nil,
-        1 => Value::Bool(bits.is_multiple_of(2)),
+        1 => Value::bool(bits.is_multiple_of(2)),
         2 => Value::Int(bits as i64 >> (bits % 60)),
-        3 => Value::Float(if f64::from_bits(bits).is_finite() { f64::from_bits(bits) } else { 0.5 }),
+        3 => Value::float(if f64::from_bits(bits).is_finite() { f64::from_bits(bits) } else { 0.5 }),
         4 => Value::str(
             (0..size * 5).filter_map(|i| char::from_u32((bits >> i) as u32 % 0x3000)).collect::<String>(),
         ),

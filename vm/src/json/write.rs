@@ -174,8 +174,8 @@ impl<'a> Writer<'a> {
         meter::charge_steps(1)?;
         match value {
             Value::Nil => self.raw("null"),
-            Value::Bool(true) => self.raw("true"),
-            Value::Bool(false) => self.raw("false"),
+            Value::True => self.raw("true"),
+            Value::False => self.raw("false"),
             Value::Int(n) => self.raw(itoa::Buffer::new().format(*n)),
             Value::BigInt(n) => {
                 self.scratch.clear();
@@ -184,7 +184,7 @@ impl<'a> Writer<'a> {
                 self.out.extend_from_slice(self.scratch.as_bytes());
                 Ok(())
             }
-            Value::Float(x) if x.is_finite() => self.float(*x),
+            Value::Float(x) if x.is_finite() => self.float(x.get()),
             Value::Str(s) => self.text(s.as_str()),
             Value::Keyword(k) => self.text(k.name()),
             Value::Temporal(t) if !matches!(**t, Temporal::Duration(_)) => self.text(&t.iso()),

@@ -139,7 +139,7 @@ impl Reply {
             }
         };
         let mut map = Map::new();
-        map.insert(Value::keyword("ok"), Value::Bool(ok));
+        map.insert(Value::keyword("ok"), Value::bool(ok));
         for (key, value) in entries {
             map.insert(Value::keyword(key), value);
         }

@@ -224,8 +224,8 @@ impl Machine {
                 pc += 1;
                 match op {
                     Op::Nil => stack.push(Value::Nil),
-                    Op::True => stack.push(Value::Bool(true)),
-                    Op::False => stack.push(Value::Bool(false)),
+                    Op::True => stack.push(Value::True),
+                    Op::False => stack.push(Value::False),
                     Op::Int(n) => stack.push(Value::Int(i64::from(n))),
                     Op::Const(n) => stack.push(constants[n as usize].clone()),
                     Op::Local(slot) => {
@@ -352,7 +352,7 @@ impl Machine {
                         let same =
                             crate::value::equal(&stack[base + usize::from(slot)], &constants[key as usize]);
                         fuel.close();
-                        stack.push(Value::Bool(same));
+                        stack.push(Value::bool(same));
                     }
                     Op::Return => {
                         let value = pop!();
@@ -524,24 +524,24 @@ impl Machine {
                             arithmetic::multiply
                         );
                     }
-                    Op::Less => arithmetic!("<", |a, b| Some(Value::Bool(a < b)), ops::less),
+                    Op::Less => arithmetic!("<", |a, b| Some(Value::bool(a < b)), ops::less),
                     Op::LessOrEqual => {
-                        arithmetic!("<=", |a, b| Some(Value::Bool(a <= b)), ops::less_or_equal)
+                        arithmetic!("<=", |a, b| Some(Value::bool(a <= b)), ops::less_or_equal)
                     }
-                    Op::Greater => arithmetic!(">", |a, b| Some(Value::Bool(a > b)), ops::greater),
+                    Op::Greater => arithmetic!(">", |a, b| Some(Value::bool(a > b)), ops::greater),
                     Op::GreaterOrEqual => {
-                        arithmetic!(">=", |a, b| Some(Value::Bool(a >= b)), ops::greater_or_equal);
+                        arithmetic!(">=", |a, b| Some(Value::bool(a >= b)), ops::greater_or_equal);
                     }
-                    Op::Equal => arithmetic!("=", |a, b| Some(Value::Bool(a == b)), ops::equal),
+                    Op::Equal => arithmetic!("=", |a, b| Some(Value::bool(a == b)), ops::equal),
                     Op::Not => {
                         unless_shadowed!("not", 1);
                         let value = pop!();
-                        stack.push(Value::Bool(!value.is_truthy()));
+                        stack.push(Value::bool(!value.is_truthy()));
                     }
                     Op::IsNil => {
                         unless_shadowed!("nil?", 1);
                         let value = pop!();
-                        stack.push(Value::Bool(value.is_nil()));
+                        stack.push(Value::bool(value.is_nil()));
                     }
                     Op::AddInt(n) => {
                         let value = pop!();
@@ -628,7 +628,7 @@ impl Machine {
                         fuel.open();
                         let found = ops::entry(&stack[base + usize::from(slot)], &constants[key as usize]);
                         fuel.close();
-                        stack.push(Value::Bool(found.is_some()));
+                        stack.push(Value::bool(found.is_some()));
                     }
 
                     Op::Cursor => {

@@ -32,23 +32,23 @@ fn unordered(a: &Value, b: &Value) -> bool {
 }
 
 pub(super) fn less(a: &Value, b: &Value) -> Result<Value> {
-    Ok(Value::Bool(!unordered(a, b) && compare(a, b) == Ordering::Less))
+    Ok(Value::bool(!unordered(a, b) && compare(a, b) == Ordering::Less))
 }
 
 pub(super) fn less_or_equal(a: &Value, b: &Value) -> Result<Value> {
-    Ok(Value::Bool(!unordered(a, b) && compare(a, b) != Ordering::Greater))
+    Ok(Value::bool(!unordered(a, b) && compare(a, b) != Ordering::Greater))
 }
 
 pub(super) fn greater(a: &Value, b: &Value) -> Result<Value> {
-    Ok(Value::Bool(!unordered(a, b) && compare(a, b) == Ordering::Greater))
+    Ok(Value::bool(!unordered(a, b) && compare(a, b) == Ordering::Greater))
 }
 
 pub(super) fn greater_or_equal(a: &Value, b: &Value) -> Result<Value> {
-    Ok(Value::Bool(!unordered(a, b) && compare(a, b) != Ordering::Less))
+    Ok(Value::bool(!unordered(a, b) && compare(a, b) != Ordering::Less))
 }
 
 pub(super) fn equal(a: &Value, b: &Value) -> Result<Value> {
-    Ok(Value::Bool(crate::value::equal(a, b)))
+    Ok(Value::bool(crate::value::equal(a, b)))
 }
 
 /// A read of a constant key, with a guess of where it is.

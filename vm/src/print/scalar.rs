@@ -35,7 +35,7 @@ pub fn write_plain_scalar(value: &Value, out: &mut String) -> Result<()> {
         }
         Value::Float(x) => {
             grow_string(out, 32)?;
-            number::write_float_shortest(*x, out);
+            number::write_float_shortest(x.get(), out);
             Ok(())
         }
         Value::Temporal(t) => {
@@ -67,13 +67,13 @@ pub(super) fn len_bound(value: &Value) -> usize {
 pub(super) fn push(value: &Value, out: &mut String) {
     match value {
         Value::Nil => out.push_str("nil"),
-        Value::Bool(true) => out.push_str("true"),
-        Value::Bool(false) => out.push_str("false"),
+        Value::True => out.push_str("true"),
+        Value::False => out.push_str("false"),
         Value::Int(n) => out.push_str(itoa::Buffer::new().format(*n)),
         Value::BigInt(n) => {
             let _ = write!(out, "{}", n.get());
         }
-        Value::Float(x) => number::write_float_fixed(*x, out),
+        Value::Float(x) => number::write_float_fixed(x.get(), out),
         Value::Keyword(k) => {
             out.push(':');
             out.push_str(k.name());

@@ -26,16 +26,16 @@ fn scalars_print_in_both_styles() {
     let temporal = |t| Value::Temporal(Rc::new(t));
     for (value, readable_text, plain_text) in [
         (Value::Nil, "nil", ""),
-        (Value::Bool(true), "true", "true"),
+        (Value::True, "true", "true"),
         (Value::Int(-42), "-42", "-42"),
         (
             Value::integer(BigInt::from(10).pow(30)),
             "1000000000000000000000000000000",
             "1000000000000000000000000000000",
         ),
-        (Value::Float(1.5), "1.5", "1.5"),
-        (Value::Float(f64::NEG_INFINITY), "##-Inf", "-Infinity"),
-        (Value::Float(f64::NAN), "##NaN", "NaN"),
+        (Value::float(1.5), "1.5", "1.5"),
+        (Value::float(f64::NEG_INFINITY), "##-Inf", "-Infinity"),
+        (Value::float(f64::NAN), "##NaN", "NaN"),
         (Value::keyword("a-b?"), ":a-b?", ":a-b?"),
         (Value::str("é\"\\\n\u{1b}\u{7f}"), "\"é\\\"\\\\\\n\\u001B\\u007F\"", "é\"\\\n\u{1b}\u{7f}"),
         (Value::Var(Str::new("x")), "#'x", "#'x"),
@@ -121,7 +121,7 @@ fn plain_floats_read_back() {
 #[test]
 fn collections_print_with_single_spaces_and_readable_elements() {
     let value = map([
-        (Value::Nil, Value::vector([Value::str("a"), Value::Nil, Value::Float(1.0)])),
+        (Value::Nil, Value::vector([Value::str("a"), Value::Nil, Value::float(1.0)])),
         (Value::keyword("k"), Value::Set(Set::from_iter([Value::Int(2), Value::Int(1)]))),
         (Value::vector([Value::Int(1)]), map([])),
     ]);

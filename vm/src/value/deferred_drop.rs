@@ -19,7 +19,7 @@ thread_local! {
 #[inline]
 pub fn drop_deferred(value: Value) {
     match value {
-        Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Builtin(_) => {}
+        Value::Nil | Value::True | Value::False | Value::Int(_) | Value::Float(_) | Value::Builtin(_) => {}
         Value::Keyword(_) | Value::Str(_) | Value::BigInt(_) => drop(value),
         value => drop_container(value),
     }

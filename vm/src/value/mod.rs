@@ -1,12 +1,14 @@
 //! Values of the language: immutable, persistent, reference counted on one thread.
 //!
 //! A [`Value`] is at most 16 bytes: immediate for `nil`, booleans, 64-bit integers and floats, one pointer
-//! otherwise. Collections mutate in place when nobody else holds them (`Rc` with a count of one) and copy the
+//! otherwise. Every payload is one integer-like word at the same place ([`Float`] says why), which lets values travel
+//! in registers. Collections mutate in place when nobody else holds them (`Rc` with a count of one) and copy the
 //! path that changes otherwise. Everything that holds memory charges it to the [`meter`] when it
 //! is built and credits it when it is dropped.
 
 mod closure;
 mod deferred_drop;
+mod float;
 mod keyword;
 mod map;
 mod order;
@@ -18,6 +20,7 @@ mod vector;
 
 pub use closure::{Captures, Closure, Combinator, CombinatorKind};
 pub use deferred_drop::drop_deferred;
+pub use float::Float;
 pub use keyword::Keyword;
 pub use map::{Map, MapIter};
 pub use order::{compare, equal, hash, identical, key_compare, sort_by, sort_by_key};
@@ -39,12 +42,14 @@ pub enum Value {
     /// `nil`
     #[default]
     Nil,
-    /// `true`, `false`
-    Bool(bool),
+    /// `false`
+    False,
+    /// `true`
+    True,
     /// An integer of 64 bits. An integer that fits is never a [`Value::BigInt`].
     Int(i64),
     /// A double, special ones included.
-    Float(f64),
+    Float(Float),
     /// A keyword.
     Keyword(Keyword),
     /// A string.
@@ -146,6 +151,18 @@ impl Value {
         Value::Str(Str::new(text.as_ref()))
     }
 
+    /// `true` or `false`.
+    #[inline]
+    pub const fn bool(b: bool) -> Value {
+        if b { Value::True } else { Value::False }
+    }
+
+    /// A double.
+    #[inline]
+    pub const fn float(x: f64) -> Value {
+        Value::Float(Float::new(x))
+    }
+
     /// A keyword value, `name` without its colon.
     pub fn keyword(name: impl AsRef<str>) -> Value {
         Value::Keyword(Keyword::new(name.as_ref()))
@@ -180,7 +197,7 @@ impl Value {
     /// Whether conditions take this value as true: all but `nil` and `false`.
     #[inline]
     pub fn is_truthy(&self) -> bool {
-        !matches!(self, Value::Nil | Value::Bool(false))
+        !matches!(self, Value::Nil | Value::False)
     }
 
     /// Whether this is `nil`.
@@ -220,7 +237,7 @@ impl Value {
     pub fn kind_label(&self) -> &'static str {
         match self {
             Value::Nil => "nil",
-            Value::Bool(_) => "boolean",
+            Value::True | Value::False => "boolean",
             Value::Int(_) | Value::BigInt(_) | Value::Float(_) => "number",
             Value::Keyword(_) => "keyword",
             Value::Str(_) => "string",
@@ -255,7 +272,7 @@ impl std::fmt::Debug for Value {
 
 impl From<bool> for Value {
     fn from(b: bool) -> Value {
-        Value::Bool(b)
+        Value::bool(b)
     }
 }
 
@@ -267,7 +284,7 @@ impl From<i64> for Value {
 
 impl From<f64> for Value {
     fn from(x: f64) -> Value {
-        Value::Float(x)
+        Value::float(x)
     }
 }
 

@@ -176,7 +176,7 @@ fn remembered(value: Value, max_bytes: u64) -> (Value, Option<HistoryNotice>) {
     let number = |n: u64| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
     let entry = |name: &str, value: Value| (Value::keyword(name), value);
     let mut entries = vec![
-        entry("lisp_session_preview", Value::Bool(true)),
+        entry("lisp_session_preview", Value::True),
         entry("reason", Value::keyword("max_history_entry_bytes")),
         entry("bytes", number(bytes)),
         entry("max_bytes", number(max_bytes)),

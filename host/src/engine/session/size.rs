@@ -52,8 +52,8 @@ fn walk(values: &[Value], cap: u64) -> u64 {
     while let Some(value) = open.pop() {
         bytes = bytes.saturating_add(match &value {
             Value::Nil => 5,
-            Value::Bool(true) => 6,
-            Value::Bool(false) => 7,
+            Value::True => 6,
+            Value::False => 7,
             Value::Int(0..=255) => 2,
             Value::Int(n) if i32::try_from(*n).is_ok() => 5,
             Value::Int(n) => 3 + u64::from((64 - n.unsigned_abs().leading_zeros()).div_ceil(8)),
@@ -127,7 +127,7 @@ mod tests {
             (Value::Int(-1), 5),
             (Value::Int(1 << 40), 9),
             (Value::Int(i64::MIN), 11),
-            (Value::Float(1.5), 9),
+            (Value::float(1.5), 9),
             (Value::str("é"), 7),
             (Value::keyword("ab"), 4),
             (Value::vector(vec![]), 1),

@@ -169,7 +169,7 @@ fn type_word(value: &Value) -> String {
         Value::Map(map) => return format!("map[{}]", map.len()),
         Value::Set(set) => return format!("set[{}]", set.len()),
         Value::Nil => "nil",
-        Value::Bool(_) => "boolean",
+        Value::True | Value::False => "boolean",
         Value::Int(_) | Value::BigInt(_) => "integer",
         Value::Float(_) => "float",
         Value::Keyword(_) => "keyword",

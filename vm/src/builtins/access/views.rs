@@ -44,7 +44,7 @@ fn is_empty(value: &Value) -> Option<bool> {
 
 /// `(empty? c)`
 pub(super) fn empty_p(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    is_empty(&args[0]).map(Value::Bool).ok_or_else(|| Error::argument_types("empty?", args))
+    is_empty(&args[0]).map(Value::bool).ok_or_else(|| Error::argument_types("empty?", args))
 }
 
 /// `(not-empty c)`
@@ -113,5 +113,5 @@ pub(super) fn dorun(_: &mut Ctx<'_>, _: &mut [Value]) -> Result<Value> {
 
 /// `(realized? x)`
 pub(super) fn realized(_: &mut Ctx<'_>, _: &mut [Value]) -> Result<Value> {
-    Ok(Value::Bool(true))
+    Ok(Value::True)
 }

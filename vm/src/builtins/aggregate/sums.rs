@@ -55,12 +55,12 @@ impl Total {
             Kind::Mean => {
                 let sum = match &self.sum {
                     Value::Int(n) => *n as f64,
-                    Value::Float(x) => *x,
+                    Value::Float(x) => x.get(),
                     Value::BigInt(n) => n.get().to_f64().unwrap_or(f64::INFINITY),
                     _ => 0.0,
                 };
                 let mean = sum / self.count as f64;
-                if mean.is_finite() { Ok(Value::Float(mean)) } else { Err(Error::bad_arithmetic()) }
+                if mean.is_finite() { Ok(Value::float(mean)) } else { Err(Error::bad_arithmetic()) }
             }
         }
     }

@@ -57,7 +57,7 @@ pub fn integral(x: f64) -> Value {
     if (-LIMIT..LIMIT).contains(&x) {
         return Value::Int(x as i64);
     }
-    BigInt::from_f64(x).map_or(Value::Float(x), Value::integer)
+    BigInt::from_f64(x).map_or(Value::float(x), Value::integer)
 }
 
 /// An integer as `m × 2^e` with `m` a float of 64 bits' precision, for results that fit a float though the

@@ -63,7 +63,7 @@ fn difference(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 fn ratio(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     ctx.charge(args.len())?;
     match args {
-        [] => Ok(Value::Float(1.0)),
+        [] => Ok(Value::float(1.0)),
         [one] if one.is_number() => divide(&Value::Int(1), one),
         [_] => Err(Error::argument_types("divide", args)),
         [first, rest @ ..] => chain(take(first), rest, divide),

@@ -34,7 +34,7 @@ fn big(value: &Value) -> Option<Cow<'_, BigInt>> {
 pub fn float(value: &Value) -> Option<f64> {
     match value {
         Value::Int(n) => Some(*n as f64),
-        Value::Float(x) => Some(*x),
+        Value::Float(x) => Some(x.get()),
         Value::BigInt(n) => Some(to_float(n.get())),
         _ => None,
     }
@@ -47,7 +47,7 @@ fn pair<'a>(a: &'a Value, b: &'a Value) -> Pair<'a> {
             (Some(x), Some(y)) => Pair::Bigs(x, y),
             _ => Pair::Neither(Unfit::NotNumbers),
         },
-        (Value::Float(x), Value::Float(y)) => Pair::Floats(*x, *y),
+        (Value::Float(x), Value::Float(y)) => Pair::Floats(x.get(), y.get()),
         _ => match (float(a), float(b)) {
             (Some(x), Some(y)) => {
                 let special = |v: &Value| matches!(v, Value::Float(x) if !x.is_finite());
@@ -73,7 +73,7 @@ fn beside_special(x: f64, of: &Value) -> f64 {
 /// A float result: finite operands must not overflow (language.md 2.2).
 fn checked(result: f64, a: f64, b: f64) -> Result<Value> {
     if result.is_finite() || !a.is_finite() || !b.is_finite() {
-        Ok(Value::Float(result))
+        Ok(Value::float(result))
     } else {
         Err(Error::bad_arithmetic())
     }
@@ -141,7 +141,7 @@ pub fn multiply(a: &Value, b: &Value) -> Result<Value> {
 /// `(- a)`
 pub fn negate(a: &Value) -> Result<Value> {
     match a {
-        Value::Float(x) => Ok(Value::Float(-x)),
+        Value::Float(x) => Ok(Value::float(-x.get())),
         Value::Int(_) | Value::BigInt(_) => subtract(&Value::Int(0), a),
         other => Err(Error::argument_types("subtract", std::slice::from_ref(other))),
     }
@@ -151,11 +151,11 @@ pub fn negate(a: &Value) -> Result<Value> {
 /// dividend's sign, whatever its own.
 pub fn divide(a: &Value, b: &Value) -> Result<Value> {
     if let (Some(x), Value::Int(0)) = (float(a), b) {
-        return if x.is_nan() { Ok(Value::Float(x)) } else { Err(Error::division_by_zero()) };
+        return if x.is_nan() { Ok(Value::float(x)) } else { Err(Error::division_by_zero()) };
     }
     match pair(a, b) {
-        Pair::Ints(x, y) => Ok(Value::Float(x as f64 / y as f64)),
-        Pair::Floats(x, y) if y == 0.0 => Ok(Value::Float(x / y.abs())),
+        Pair::Ints(x, y) => Ok(Value::float(x as f64 / y as f64)),
+        Pair::Floats(x, y) if y == 0.0 => Ok(Value::float(x / y.abs())),
         Pair::Floats(x, y) => checked(x / y, x, y),
         Pair::Bigs(x, y) => {
             admit(x.bits().max(y.bits()))?;
@@ -189,7 +189,7 @@ pub fn quotient(a: &Value, b: &Value) -> Result<Value> {
             Some(quotient) => Value::Int(quotient),
             None => Value::integer(-BigInt::from(x)),
         }),
-        Pair::Floats(x, _) if x.is_nan() => Ok(Value::Float(x)),
+        Pair::Floats(x, _) if x.is_nan() => Ok(Value::float(x)),
         Pair::Floats(x, y) if (x / y).is_finite() => Ok(integral((x / y).trunc())),
         Pair::Bigs(x, y) => {
             admit(x.bits())?;
@@ -204,7 +204,7 @@ pub fn quotient(a: &Value, b: &Value) -> Result<Value> {
 pub fn remainder(a: &Value, b: &Value) -> Result<Value> {
     match dividing(a, b)? {
         Pair::Ints(x, y) => Ok(Value::Int(x.checked_rem(y).unwrap_or(0))),
-        Pair::Floats(x, _) if x.is_nan() => Ok(Value::Float(x)),
+        Pair::Floats(x, _) if x.is_nan() => Ok(Value::float(x)),
         Pair::Floats(x, y) => checked(x - y * (x / y).trunc(), x, y),
         Pair::Bigs(x, y) => {
             admit(y.bits())?;
@@ -219,7 +219,7 @@ pub fn remainder(a: &Value, b: &Value) -> Result<Value> {
 pub fn modulo(a: &Value, b: &Value) -> Result<Value> {
     match dividing(a, b)? {
         Pair::Ints(x, y) => Ok(Value::Int(if y == -1 { 0 } else { x.mod_floor(&y) })),
-        Pair::Floats(x, _) if x.is_nan() => Ok(Value::Float(x)),
+        Pair::Floats(x, _) if x.is_nan() => Ok(Value::float(x)),
         Pair::Floats(x, y) => checked(x - y * (x / y).floor(), x, y),
         Pair::Bigs(x, y) => {
             admit(y.bits() + 1)?;
@@ -234,7 +234,7 @@ pub fn modulo(a: &Value, b: &Value) -> Result<Value> {
 pub fn floor_quotient(a: &Value, b: &Value) -> Result<Value> {
     match dividing(a, b)? {
         Pair::Ints(x, y) if x != i64::MIN || y != -1 => Ok(Value::Int(Integer::div_floor(&x, &y))),
-        Pair::Floats(x, _) if x.is_nan() => Ok(Value::Float(x)),
+        Pair::Floats(x, _) if x.is_nan() => Ok(Value::float(x)),
         Pair::Floats(x, y) if (x / y).is_finite() => Ok(integral((x / y).floor())),
         Pair::Bigs(x, y) => {
             admit(x.bits())?;

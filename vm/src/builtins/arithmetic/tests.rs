@@ -12,8 +12,8 @@ fn power_of_ten(n: u32) -> Value {
     Value::integer(BigInt::from(10).pow(n))
 }
 
-const INF: Value = Value::Float(f64::INFINITY);
-const NAN: Value = Value::Float(f64::NAN);
+const INF: Value = Value::float(f64::INFINITY);
+const NAN: Value = Value::float(f64::NAN);
 const MAX: Value = Value::Int(i64::MAX);
 const MIN: Value = Value::Int(i64::MIN);
 
@@ -22,7 +22,7 @@ fn int(n: i64) -> Value {
 }
 
 fn float(x: f64) -> Value {
-    Value::Float(x)
+    Value::float(x)
 }
 
 #[test]

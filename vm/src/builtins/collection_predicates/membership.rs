@@ -25,7 +25,7 @@ pub(super) fn contains(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         }
         _ => return Err(Error::argument_types("contains?", args)),
     };
-    Ok(Value::Bool(found))
+    Ok(Value::bool(found))
 }
 
 /// `(distinct? & xs)`
@@ -33,8 +33,8 @@ pub(super) fn distinct(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let mut seen = Table::default();
     for arg in args {
         if !seen.entry(std::mem::take(arg), || ())?.1 {
-            return Ok(Value::Bool(false));
+            return Ok(Value::False);
         }
     }
-    Ok(Value::Bool(true))
+    Ok(Value::True)
 }

@@ -20,7 +20,7 @@ struct Quantifier {
 impl Sink for Quantifier {
     fn accept(&mut self, _: &mut Ctx<'_>, _: Value, result: Value) -> Result<ControlFlow<Value>> {
         Ok(if result.is_truthy() == self.decisive {
-            ControlFlow::Break(self.decided.map_or(result, Value::Bool))
+            ControlFlow::Break(self.decided.map_or(result, Value::bool))
         } else {
             ControlFlow::Continue(())
         })
@@ -43,18 +43,18 @@ pub(super) fn some(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 
 /// `(every? p c)`
 pub(super) fn every(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    let quantifier = Quantifier { decisive: false, decided: Some(false), otherwise: Value::Bool(true) };
+    let quantifier = Quantifier { decisive: false, decided: Some(false), otherwise: Value::True };
     quantify(ctx, "every?", args, quantifier)
 }
 
 /// `(not-any? p c)`
 pub(super) fn not_any(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    let quantifier = Quantifier { decisive: true, decided: Some(false), otherwise: Value::Bool(true) };
+    let quantifier = Quantifier { decisive: true, decided: Some(false), otherwise: Value::True };
     quantify(ctx, "not_any?", args, quantifier)
 }
 
 /// `(not-every? p c)`
 pub(super) fn not_every(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    let quantifier = Quantifier { decisive: false, decided: Some(true), otherwise: Value::Bool(false) };
+    let quantifier = Quantifier { decisive: false, decided: Some(true), otherwise: Value::False };
     quantify(ctx, "not_every?", args, quantifier)
 }

@@ -32,8 +32,7 @@ pub fn call(ctx: &mut Ctx<'_>, combinator: &Rc<Combinator>, mut args: Args) -> R
         CombinatorKind::Complement => State::Complement { args },
         CombinatorKind::Juxt => State::Juxt { args, out: Builder::with_capacity(parts.len())? },
         CombinatorKind::EveryPred | CombinatorKind::SomeFn if args.is_empty() => {
-            let nothing =
-                if combinator.kind == CombinatorKind::EveryPred { Value::Bool(true) } else { Value::Nil };
+            let nothing = if combinator.kind == CombinatorKind::EveryPred { Value::True } else { Value::Nil };
             return Ok(Flow::Return(nothing));
         }
         CombinatorKind::EveryPred => State::Quantify { some: false, at: 0, args },
@@ -126,12 +125,12 @@ impl Call {
     fn accept(&mut self, result: Value) -> Result<Option<Value>> {
         match &mut self.state {
             State::Comp { args, .. } => *args = callee::one(result),
-            State::Complement { .. } => return Ok(Some(Value::Bool(!result.is_truthy()))),
+            State::Complement { .. } => return Ok(Some(Value::bool(!result.is_truthy()))),
             State::Juxt { out, .. } => out.push(result)?,
             State::Quantify { some, at, args } => {
                 let ends = *at == self.combinator.parts.len() * args.len();
                 if ends || result.is_truthy() == *some {
-                    return Ok(Some(if *some { result } else { Value::Bool(result.is_truthy()) }));
+                    return Ok(Some(if *some { result } else { Value::bool(result.is_truthy()) }));
                 }
             }
         }

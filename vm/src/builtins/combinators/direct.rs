@@ -66,7 +66,7 @@ fn call(ctx: &mut Ctx<'_>, combinator: &Combinator, mut args: Args) -> Result<Va
             let args = super::calling::with_first(ctx, &parts[1..], args)?;
             call_part(ctx, &parts[0], args)
         }
-        CombinatorKind::Complement => Ok(Value::Bool(!call_part(ctx, &parts[0], args)?.is_truthy())),
+        CombinatorKind::Complement => Ok(Value::bool(!call_part(ctx, &parts[0], args)?.is_truthy())),
         CombinatorKind::Fnil => {
             super::calling::fill(&parts[1..], &mut args);
             call_part(ctx, &parts[0], args)
@@ -82,11 +82,11 @@ fn call(ctx: &mut Ctx<'_>, combinator: &Combinator, mut args: Args) -> Result<Va
             for function in parts {
                 for arg in &args {
                     if !call_part(ctx, function, callee::one(arg.clone()))?.is_truthy() {
-                        return Ok(Value::Bool(false));
+                        return Ok(Value::False);
                     }
                 }
             }
-            Ok(Value::Bool(true))
+            Ok(Value::True)
         }
         CombinatorKind::SomeFn => {
             let mut last = Value::Nil;

@@ -341,17 +341,17 @@ fn comparable<'v>(method: &str, args: &'v [Value]) -> Result<(&'v Temporal, &'v 
 
 /// `(.isBefore a b)`
 pub(super) fn is_before(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    comparable(".isBefore", args).map(|(a, b)| Value::Bool(a < b))
+    comparable(".isBefore", args).map(|(a, b)| Value::bool(a < b))
 }
 
 /// `(.isAfter a b)`
 pub(super) fn is_after(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    comparable(".isAfter", args).map(|(a, b)| Value::Bool(a > b))
+    comparable(".isAfter", args).map(|(a, b)| Value::bool(a > b))
 }
 
 /// `(.isEqual a b)`
 pub(super) fn is_equal(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    comparable(".isEqual", args).map(|(a, b)| Value::Bool(a == b))
+    comparable(".isEqual", args).map(|(a, b)| Value::bool(a == b))
 }
 
 /// `(.compareTo a b)`: of dates, instants and strings.
@@ -368,7 +368,7 @@ pub(super) fn compare_to(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value
 
 /// `(inst? x)`
 pub(super) fn is_inst(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    Ok(Value::Bool(type_name(&args[0]) == "DateTime"))
+    Ok(Value::bool(type_name(&args[0]) == "DateTime"))
 }
 
 /// `(.between unit a b)`, with `unit` such as `ChronoUnit/DAYS`: whole units from a to b.

@@ -46,7 +46,7 @@ fn java_dates_read_many_texts() {
         "! type_error: java.util.Date: cannot parse 'garbage'. Expected ISO-8601, RFC 2822, or timestamp."
     );
     assert_eq!(shown("java.util.Date.", [date("2024-01-15")]), "\"2024-01-15T00:00:00Z\"");
-    for (value, shown_value) in [(Value::Nil, "nil"), (Value::Float(1.5), "1.5"), (Value::keyword("a"), ":a")]
+    for (value, shown_value) in [(Value::Nil, "nil"), (Value::float(1.5), "1.5"), (Value::keyword("a"), ":a")]
     {
         let want = format!("! type_error: java.util.Date: cannot construct from {shown_value}");
         assert_eq!(shown("java.util.Date.", [value]), want);
@@ -80,7 +80,7 @@ fn kinds_are_named_in_messages() {
         (".plusDays", vec![Value::Nil, Value::Int(1)], ".plusDays: expected LocalDate, got nil"),
         (
             ".plusDays",
-            vec![date("2024-01-01"), Value::Float(1.0)],
+            vec![date("2024-01-01"), Value::float(1.0)],
             ".plusDays: expected integer days, got float",
         ),
         (".toDays", vec![date("2024-01-01")], ".toDays: expected Duration, got LocalDate"),

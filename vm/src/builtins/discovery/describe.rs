@@ -61,7 +61,8 @@ pub(super) fn describe(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> 
     };
     let paths = match options.get_flexible(&Value::keyword("paths")) {
         None | Some(Value::Nil) => false,
-        Some(Value::Bool(paths)) => *paths,
+        Some(Value::True) => true,
+        Some(Value::False) => false,
         Some(other) => return Err(fault(format!(":paths must be a boolean, got {}", print::literal(other)))),
     };
     let options = Options {
@@ -82,7 +83,7 @@ fn kind(value: &Value) -> &'static str {
     match value {
         Value::Int(_) | Value::BigInt(_) => "integer",
         Value::Float(_) => "float",
-        Value::Bool(_) => "boolean",
+        Value::True | Value::False => "boolean",
         Value::Vector(_) => "vector",
         Value::Temporal(_) => "time",
         Value::Regex(_) => "regex",

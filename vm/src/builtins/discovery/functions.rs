@@ -207,7 +207,7 @@ pub(super) fn apropos(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
             )));
         }
     };
-    if let Some(other) = option(&options, "load").filter(|load| !matches!(load, Value::Bool(_))) {
+    if let Some(other) = option(&options, "load").filter(|load| !matches!(load, Value::True | Value::False)) {
         return Err(fault(format!("apropos :load must be a boolean, got {}", print::literal(other))));
     }
     let local = local_matches(ctx, query.as_str(), limit)?;

@@ -22,7 +22,7 @@ fn is_finite_number(value: &Value) -> bool {
 fn as_float(value: &Value) -> f64 {
     match value {
         Value::Int(n) => *n as f64,
-        Value::Float(x) => *x,
+        Value::Float(x) => x.get(),
         Value::BigInt(n) => n.get().to_f64().unwrap_or(f64::INFINITY),
         _ => 0.0,
     }

@@ -31,7 +31,7 @@ fn position(method: &str, what: &str, value: &Value) -> Result<i64> {
     match value {
         Value::Int(n) => Ok(*n),
         Value::BigInt(n) => Ok(if n.get().sign() == num_bigint::Sign::Minus { i64::MIN } else { i64::MAX }),
-        Value::Float(x) if x.is_finite() => Ok(*x as i64),
+        Value::Float(x) if x.is_finite() => Ok(x.get() as i64),
         other => {
             Err(Error::type_error(format!("{method}: expected numeric {what}, got {}", type_name(other))))
         }
@@ -41,19 +41,19 @@ fn position(method: &str, what: &str, value: &Value) -> Result<i64> {
 pub(super) fn contains(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let (text, part) = (receiver(".contains", args)?, text_argument(".contains", args, 1)?);
     ctx.charge(text.as_str().len() / 16)?;
-    Ok(Value::Bool(text.as_str().contains(part.as_str())))
+    Ok(Value::bool(text.as_str().contains(part.as_str())))
 }
 
 pub(super) fn starts_with(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let (text, prefix) = (receiver(".startsWith", args)?, text_argument(".startsWith", args, 1)?);
     ctx.charge(prefix.as_str().len() / 16)?;
-    Ok(Value::Bool(text.as_str().starts_with(prefix.as_str())))
+    Ok(Value::bool(text.as_str().starts_with(prefix.as_str())))
 }
 
 pub(super) fn ends_with(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let (text, suffix) = (receiver(".endsWith", args)?, text_argument(".endsWith", args, 1)?);
     ctx.charge(suffix.as_str().len() / 16)?;
-    Ok(Value::Bool(text.as_str().ends_with(suffix.as_str())))
+    Ok(Value::bool(text.as_str().ends_with(suffix.as_str())))
 }
 
 pub(super) fn index_of(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
@@ -143,18 +143,18 @@ pub(super) fn trim(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 }
 
 pub(super) fn is_empty(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    Ok(Value::Bool(receiver(".isEmpty", args)?.as_str().is_empty()))
+    Ok(Value::bool(receiver(".isEmpty", args)?.as_str().is_empty()))
 }
 
 pub(super) fn is_blank(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let text = receiver(".isBlank", args)?;
     ctx.charge(text.as_str().len() / 16)?;
-    Ok(Value::Bool(text.as_str().trim().is_empty()))
+    Ok(Value::bool(text.as_str().trim().is_empty()))
 }
 
 pub(super) fn equals_ignore_case(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let text = receiver(".equalsIgnoreCase", args)?;
-    let Value::Str(other) = &args[1] else { return Ok(Value::Bool(false)) };
+    let Value::Str(other) = &args[1] else { return Ok(Value::False) };
     ctx.charge((text.as_str().len() + other.as_str().len()) / 4)?;
     let lower = |text: &Str| {
         text.as_str()
@@ -162,7 +162,7 @@ pub(super) fn equals_ignore_case(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Resul
             .flat_map(char::to_lowercase)
             .eq(other.as_str().chars().flat_map(char::to_lowercase))
     };
-    Ok(Value::Bool(lower(&text)))
+    Ok(Value::bool(lower(&text)))
 }
 
 pub(super) fn replace(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
@@ -183,7 +183,7 @@ pub(super) fn concat(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 
 pub(super) fn matches(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let (text, pattern) = (receiver(".matches", args)?, text_argument(".matches", args, 1)?);
-    regex::matches_whole(pattern.as_str(), &text).map(Value::Bool)
+    regex::matches_whole(pattern.as_str(), &text).map(Value::bool)
 }
 
 pub(super) fn split(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
@@ -202,7 +202,7 @@ pub(super) fn split(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 }
 
 pub(super) fn equals(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    Ok(Value::Bool(equal(&args[0], &args[1])))
+    Ok(Value::bool(equal(&args[0], &args[1])))
 }
 
 pub(super) fn to_string(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {

@@ -280,7 +280,7 @@ pub static BUILTINS: &[Builtin] = &[
         doc: "Positive infinity",
         section: "jstr",
         examples: &[Example { program: "Double/POSITIVE_INFINITY", value: "##Inf" }],
-        native: Native::Constant(|| Value::Float(f64::INFINITY)),
+        native: Native::Constant(|| Value::float(f64::INFINITY)),
     },
     Builtin {
         name: "NEGATIVE_INFINITY",
@@ -291,7 +291,7 @@ pub static BUILTINS: &[Builtin] = &[
         doc: "Negative infinity",
         section: "jstr",
         examples: &[Example { program: "NEGATIVE_INFINITY", value: "##-Inf" }],
-        native: Native::Constant(|| Value::Float(f64::NEG_INFINITY)),
+        native: Native::Constant(|| Value::float(f64::NEG_INFINITY)),
     },
     Builtin {
         name: "NaN",
@@ -302,7 +302,7 @@ pub static BUILTINS: &[Builtin] = &[
         doc: "Not a number",
         section: "jstr",
         examples: &[Example { program: "(NaN? Double/NaN)", value: "true" }],
-        native: Native::Constant(|| Value::Float(f64::NAN)),
+        native: Native::Constant(|| Value::float(f64::NAN)),
     },
     Builtin {
         name: "Double/MAX_VALUE",
@@ -313,7 +313,7 @@ pub static BUILTINS: &[Builtin] = &[
         doc: "Largest float",
         section: "jstr",
         examples: &[Example { program: "(> Double/MAX_VALUE 1e308)", value: "true" }],
-        native: Native::Constant(|| Value::Float(f64::MAX)),
+        native: Native::Constant(|| Value::float(f64::MAX)),
     },
     Builtin {
         name: "Double/MIN_VALUE",
@@ -324,7 +324,7 @@ pub static BUILTINS: &[Builtin] = &[
         doc: "Smallest positive float",
         section: "jstr",
         examples: &[Example { program: "(pos? Double/MIN_VALUE)", value: "true" }],
-        native: Native::Constant(|| Value::Float(5e-324)),
+        native: Native::Constant(|| Value::float(5e-324)),
     },
     Builtin {
         name: "Boolean/TRUE",
@@ -335,7 +335,7 @@ pub static BUILTINS: &[Builtin] = &[
         doc: "true",
         section: "jstr",
         examples: &[Example { program: "Boolean/TRUE", value: "true" }],
-        native: Native::Constant(|| Value::Bool(true)),
+        native: Native::Constant(|| Value::True),
     },
     Builtin {
         name: "Boolean/FALSE",
@@ -346,7 +346,7 @@ pub static BUILTINS: &[Builtin] = &[
         doc: "false",
         section: "jstr",
         examples: &[Example { program: "Boolean/FALSE", value: "false" }],
-        native: Native::Constant(|| Value::Bool(false)),
+        native: Native::Constant(|| Value::False),
     },
 ];
 

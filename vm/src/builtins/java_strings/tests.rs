@@ -35,8 +35,8 @@ fn methods_raise_where_java_raises() {
 fn kinds_are_named_as_for_dates() {
     for (value, kind) in [
         (Value::Nil, "nil"),
-        (Value::Bool(true), "non-string"),
-        (Value::Float(1.5), "float"),
+        (Value::True, "non-string"),
+        (Value::float(1.5), "float"),
         (Value::vector([]), "list"),
         (Value::Map(crate::value::Map::new()), "map"),
     ] {

@@ -8,10 +8,10 @@ use std::mem::take;
 
 fn to_double(name: &str, args: &mut [Value]) -> Result<Value> {
     match &args[0] {
-        Value::Int(n) => Ok(Value::Float(*n as f64)),
-        Value::Float(x) => Ok(Value::Float(*x)),
+        Value::Int(n) => Ok(Value::float(*n as f64)),
+        Value::Float(x) => Ok(Value::float(x.get())),
         Value::BigInt(n) => match to_float(n.get()) {
-            x if x.is_finite() => Ok(Value::Float(x)),
+            x if x.is_finite() => Ok(Value::float(x)),
             _ => Err(Error::bad_arithmetic()),
         },
         _ => Err(Error::argument_types(name, args)),
@@ -34,10 +34,10 @@ fn to_integer(name: &str, args: &mut [Value], characters: bool) -> Result<Value>
         Value::Int(_) | Value::BigInt(_) => Ok(take(&mut args[0])),
         Value::Float(x) if x.is_nan() => Ok(Value::Int(0)),
         Value::Float(x) if x.is_infinite() => {
-            let sign = if *x < 0.0 { "-" } else { "" };
+            let sign = if x.get() < 0.0 { "-" } else { "" };
             Err(Error::new(Reason::ArithmeticError, format!("cannot convert {sign}Infinity to integer")))
         }
-        Value::Float(x) => Ok(integral(x.trunc())),
+        Value::Float(x) => Ok(integral(x.get().trunc())),
         Value::Str(s) if characters => {
             let mut chars = s.as_str().chars();
             match (chars.next(), chars.next()) {

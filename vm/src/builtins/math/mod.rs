@@ -423,7 +423,7 @@ pub static BUILTINS: &[Builtin] = &[
         doc: "The ratio of a circle's circumference to its diameter",
         section: "math",
         examples: &[Example { program: "Math/PI", value: "3.1415926536" }],
-        native: Native::Constant(|| Value::Float(std::f64::consts::PI)),
+        native: Native::Constant(|| Value::float(std::f64::consts::PI)),
     },
     Builtin {
         name: "Math/E",
@@ -434,7 +434,7 @@ pub static BUILTINS: &[Builtin] = &[
         doc: "The base of natural logarithms",
         section: "math",
         examples: &[Example { program: "Math/E", value: "2.7182818285" }],
-        native: Native::Constant(|| Value::Float(std::f64::consts::E)),
+        native: Native::Constant(|| Value::float(std::f64::consts::E)),
     },
     Builtin {
         name: "Long/MAX_VALUE",

@@ -7,14 +7,14 @@ use crate::value::Value;
 
 fn unary(name: &str, args: &[Value], f: fn(f64) -> f64) -> Result<Value> {
     match float(&args[0]) {
-        Some(x) => Ok(Value::Float(f(x))),
+        Some(x) => Ok(Value::float(f(x))),
         None => Err(Error::argument_types(name, args)),
     }
 }
 
 fn binary(name: &str, args: &[Value], f: fn(f64, f64) -> f64) -> Result<Value> {
     match (float(&args[0]), float(&args[1])) {
-        (Some(x), Some(y)) => Ok(Value::Float(f(x, y))),
+        (Some(x), Some(y)) => Ok(Value::float(f(x, y))),
         _ => Err(Error::argument_types(name, args)),
     }
 }
@@ -59,7 +59,7 @@ pub(super) fn sqrt(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         // The root of an integer beyond the range of floats may lie within it.
         let (m, e) = scaled(n.get());
         let (m, e) = if e % 2 == 0 { (m, e) } else { (m * 2.0, e - 1) };
-        return Ok(Value::Float(unscaled(m.sqrt(), e / 2)));
+        return Ok(Value::float(unscaled(m.sqrt(), e / 2)));
     }
     unary("sqrt", args, f64::sqrt)
 }
@@ -68,7 +68,7 @@ pub(super) fn sqrt(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 pub(super) fn log(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     if let Value::BigInt(n) = &args[0] {
         let (m, e) = scaled(n.get());
-        return Ok(Value::Float(m.ln() + e as f64 * std::f64::consts::LN_2));
+        return Ok(Value::float(m.ln() + e as f64 * std::f64::consts::LN_2));
     }
     unary("Math/log", args, f64::ln)
 }

@@ -13,7 +13,7 @@ pub(super) fn abs(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         Value::Int(n) if *n >= 0 => Ok(Value::Int(*n)),
         Value::BigInt(n) if n.get().sign() != Sign::Minus => Ok(take(&mut args[0])),
         Value::Int(_) | Value::BigInt(_) => negate(&args[0]),
-        Value::Float(x) => Ok(Value::Float(x.abs())),
+        Value::Float(x) => Ok(Value::float(x.get().abs())),
         _ => Err(Error::argument_types("abs", args)),
     }
 }
@@ -23,7 +23,7 @@ fn rounded(name: &str, args: &mut [Value], round: fn(f64) -> f64) -> Result<Valu
         Value::Float(x) if x.is_finite() => {
             // Of at most 1024 bits, unlike other big integers.
             admit(1_024)?;
-            Ok(integral(round(*x)))
+            Ok(integral(round(x.get())))
         }
         number if number.is_number() => Ok(take(&mut args[0])),
         _ => Err(Error::argument_types(name, args)),

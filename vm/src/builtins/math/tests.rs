@@ -7,7 +7,7 @@ fn int(n: i64) -> Value {
 }
 
 fn float(x: f64) -> Value {
-    Value::Float(x)
+    Value::float(x)
 }
 
 fn power_of_ten(n: u32) -> Value {

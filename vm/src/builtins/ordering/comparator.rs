@@ -57,10 +57,10 @@ impl Comparator {
 /// way round when it says no, a numeric one answers by its sign.
 pub(super) fn verdict(name: &str, answer: &Value) -> Result<Verdict> {
     Ok(match answer {
-        Value::Bool(true) => Verdict::SecondFirst(false),
-        Value::Bool(false) => Verdict::AskBack,
+        Value::True => Verdict::SecondFirst(false),
+        Value::False => Verdict::AskBack,
         Value::Int(n) => Verdict::SecondFirst(*n > 0),
-        Value::Float(x) => Verdict::SecondFirst(*x > 0.0),
+        Value::Float(x) => Verdict::SecondFirst(x.get() > 0.0),
         Value::BigInt(n) => Verdict::SecondFirst(n.get().sign() == num_bigint::Sign::Plus),
         other => {
             return Err(Error::type_error(format!(

@@ -17,7 +17,7 @@ pub(super) fn order(ctx: &mut Ctx<'_>, keys: &[Value], descending: bool) -> Resu
         Some(Value::Float(_)) => {
             let compare = |a: &f64, b: &f64| a.partial_cmp(b).unwrap_or(Ordering::Equal);
             sorted(ctx, keys, descending, 0, compare, |value| match value {
-                Value::Float(x) if !x.is_nan() => Some(*x),
+                Value::Float(x) if !x.is_nan() => Some(x.get()),
                 _ => None,
             })
         }

@@ -187,15 +187,15 @@ fn includes(ctx: &mut Ctx<'_>, name: &str, args: &[Value], part: usize, whole: u
     }
     let Some(mut items) = elements(ctx, part)? else { return Err(Error::argument_types(name, args)) };
     if items.remaining() > sequence::count(whole).unwrap_or(0) {
-        return Ok(Value::Bool(false));
+        return Ok(Value::False);
     }
     ctx.charge(items.remaining())?;
     while let Some(item) = items.advance() {
         if !contains(whole, &item) {
-            return Ok(Value::Bool(false));
+            return Ok(Value::False);
         }
     }
-    Ok(Value::Bool(true))
+    Ok(Value::True)
 }
 
 /// `(subset? s1 s2)`

@@ -74,10 +74,10 @@ pub(super) fn trim_newline(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Valu
 pub(super) fn blank(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let is_space = |c: char| c.is_whitespace() && !matches!(c, '\u{A0}' | '\u{2007}' | '\u{202F}');
     match &args[0] {
-        Value::Nil => Ok(Value::Bool(true)),
+        Value::Nil => Ok(Value::True),
         Value::Str(text) => {
             walk(ctx, text)?;
-            Ok(Value::Bool(text.as_str().chars().all(is_space)))
+            Ok(Value::bool(text.as_str().chars().all(is_space)))
         }
         _ => Err(Error::argument_types("blank?", args)),
     }
@@ -152,19 +152,19 @@ pub(super) fn escape(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 pub(super) fn starts_with(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let (text, prefix) = two_texts("starts_with?", args)?;
     walk(ctx, &prefix)?;
-    Ok(Value::Bool(text.as_str().starts_with(prefix.as_str())))
+    Ok(Value::bool(text.as_str().starts_with(prefix.as_str())))
 }
 
 /// `(ends-with? s p)`
 pub(super) fn ends_with(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let (text, suffix) = two_texts("ends_with?", args)?;
     walk(ctx, &suffix)?;
-    Ok(Value::Bool(text.as_str().ends_with(suffix.as_str())))
+    Ok(Value::bool(text.as_str().ends_with(suffix.as_str())))
 }
 
 /// `(includes? s p)`
 pub(super) fn includes(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let (text, wanted) = two_texts("includes?", args)?;
     walk(ctx, &text)?;
-    Ok(Value::Bool(text.as_str().contains(wanted.as_str())))
+    Ok(Value::bool(text.as_str().contains(wanted.as_str())))
 }

@@ -39,7 +39,7 @@ fn subs_never_fails_for_integers() {
         (Value::Int(3), Some(Value::Int(1)), "\"\""),
         (huge.clone(), None, "\"\""),
         (Value::Int(1), Some(huge), "\"ello\""),
-        (Value::Float(1.0), None, "! type_error: subs: invalid argument types: string, number"),
+        (Value::float(1.0), None, "! type_error: subs: invalid argument types: string, number"),
     ] {
         let args: Vec<Value> = [s("hello"), start].into_iter().chain(end).collect();
         assert_eq!(shown("subs", args), want);
@@ -131,14 +131,14 @@ fn names_of_keywords_symbols_and_strings() {
     assert_eq!(shown("name", [Value::Symbol("str/join".into())]), "\"join\"");
     assert_eq!(shown("name", [Value::Int(5)]), "! Runtime error: name not supported on: 5");
     assert_eq!(
-        shown("name", [Value::Float(f64::NAN)]),
+        shown("name", [Value::float(f64::NAN)]),
         "! Runtime error: name not supported on special value: ##NaN"
     );
     assert_eq!(shown("keyword", [s("a/b")]), "! Runtime error: invalid keyword name: \"a/b\"");
     assert_eq!(shown("keyword", [s("1a")]), "! Runtime error: invalid keyword name: \"1a\"");
     assert_eq!(shown("keyword", [Value::Int(5)]), "! Runtime error: cannot coerce to keyword: 5");
     assert_eq!(
-        shown("keyword", [Value::Float(f64::INFINITY)]),
+        shown("keyword", [Value::float(f64::INFINITY)]),
         "! Runtime error: cannot coerce special value to keyword: ##Inf"
     );
     assert_eq!(shown("symbol", [s("a b")]), "! Runtime error: invalid symbol name: \"a b\"");
@@ -154,7 +154,7 @@ fn joining_takes_any_collection() {
         "! type_error: join: invalid argument types: number, list"
     );
     assert_eq!(
-        shown("str", [Value::Nil, s("a"), Value::Float(2.5), Value::vector([s("a")])]),
+        shown("str", [Value::Nil, s("a"), Value::float(2.5), Value::vector([s("a")])]),
         "\"a2.5[\\\"a\\\"]\""
     );
 }

@@ -13,7 +13,7 @@ pub(super) fn reduced(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 
 /// `(reduced? x)`
 pub(super) fn reduced_p(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    Ok(Value::Bool(wrapper::is_reduced(&args[0])))
+    Ok(Value::bool(wrapper::is_reduced(&args[0])))
 }
 
 /// `(unreduced x)`

@@ -85,7 +85,7 @@ fn reason(name: &str, args: Vec<Value>, limits: Limits) -> Reason {
 #[test]
 fn a_walk_that_never_ends_is_stopped_by_a_limit() {
     let grows = call("partial", [read("vector"), Value::Int(1)]).expect("a function");
-    let yes = call("constantly", [Value::Bool(true)]).expect("a function");
+    let yes = call("constantly", [Value::True]).expect("a function");
     for (name, args) in
         [("prewalk", vec![grows, Value::Int(0)]), ("tree-seq", vec![yes, read("vector"), Value::Int(0)])]
     {

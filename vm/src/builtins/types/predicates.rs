@@ -8,7 +8,7 @@ macro_rules! predicates {
     ($($name:ident = $test:expr;)*) => {
         $(pub(super) fn $name(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
             let test: fn(&Value) -> bool = $test;
-            Ok(Value::Bool(test(&args[0])))
+            Ok(Value::bool(test(&args[0])))
         })*
     };
 }
@@ -18,9 +18,9 @@ predicates! {
     is_never = |_| false;
     is_nil = Value::is_nil;
     is_some = |v| !v.is_nil();
-    is_boolean = |v| matches!(v, Value::Bool(_));
-    is_true = |v| matches!(v, Value::Bool(true));
-    is_false = |v| matches!(v, Value::Bool(false));
+    is_boolean = |v| matches!(v, Value::True | Value::False);
+    is_true = |v| matches!(v, Value::True);
+    is_false = |v| matches!(v, Value::False);
     is_number = Value::is_number;
     is_integer = |v| matches!(v, Value::Int(_) | Value::BigInt(_));
     is_float = |v| matches!(v, Value::Float(x) if x.is_finite());
@@ -44,7 +44,7 @@ predicates! {
 pub(super) fn type_of(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let name = match &args[0] {
         Value::Nil => return Ok(Value::Nil),
-        Value::Bool(_) => "boolean",
+        Value::True | Value::False => "boolean",
         Value::Int(_) | Value::BigInt(_) | Value::Float(_) => "number",
         Value::Str(_) => "string",
         Value::Keyword(_) => "keyword",
@@ -70,11 +70,11 @@ mod tests {
     fn predicates_hold_for_their_kinds_only() {
         let values = [
             Value::Nil,
-            Value::Bool(true),
-            Value::Bool(false),
+            Value::True,
+            Value::False,
             Value::Int(7),
-            Value::Float(1.5),
-            Value::Float(f64::INFINITY),
+            Value::float(1.5),
+            Value::float(f64::INFINITY),
             Value::str("ab"),
             Value::str("👨‍👩‍👧"),
             Value::keyword("k"),
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn types_are_keywords() {
         assert_eq!(shown("type", [Value::Nil]), "nil");
-        assert_eq!(shown("type", [Value::Float(f64::NAN)]), ":number");
+        assert_eq!(shown("type", [Value::float(f64::NAN)]), ":number");
         assert_eq!(shown("type", [Value::Tool(Str::new("x"))]), ":unknown");
     }
 }

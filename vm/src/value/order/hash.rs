@@ -56,11 +56,12 @@ fn write(value: &Value, hasher: &mut impl Hasher) -> Option<Level> {
     (rank(value) as u8).hash(hasher);
     match value {
         Value::Nil => 2u8.hash(hasher),
-        Value::Bool(b) => b.hash(hasher),
+        Value::False => 0u8.hash(hasher),
+        Value::True => 1u8.hash(hasher),
         Value::Int(n) => n.hash(hasher),
         Value::Float(x) if x.is_nan() => f64::NAN.to_bits().hash(hasher),
         // Adding zero turns -0.0, which is identical to 0.0, into it.
-        Value::Float(x) => (1u8, (x + 0.0).to_bits()).hash(hasher),
+        Value::Float(x) => (1u8, (x.get() + 0.0).to_bits()).hash(hasher),
         Value::BigInt(n) => {
             meter::work(n.get().bits() / 512);
             n.get().hash(hasher);

@@ -36,7 +36,7 @@ pub fn compare(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
         (Value::Int(x), Value::Int(y)) => x.cmp(y),
         (Value::Str(x), Value::Str(y)) => compare_strings(x, y),
-        (Value::Float(x), Value::Float(y)) => numbers::floats(*x, *y),
+        (Value::Float(x), Value::Float(y)) => numbers::floats(x.get(), y.get()),
         (Value::Keyword(x), Value::Keyword(y)) if x.same_allocation(y) => Ordering::Equal,
         (Value::Keyword(x), Value::Keyword(y)) => compare_text(x.name(), y.name()),
         _ => walk::order(a, b, Mode::LOOSE),
@@ -65,7 +65,7 @@ pub fn equal(a: &Value, b: &Value) -> bool {
         (Value::Str(x), Value::Str(y)) => equal_strings(x, y),
         (Value::Float(x), Value::Float(y)) => x == y,
         (Value::Nil, Value::Nil) => true,
-        (Value::Bool(x), Value::Bool(y)) => x == y,
+        (Value::True, Value::True) | (Value::False, Value::False) => true,
         _ => walk::order(a, b, Mode::EQUAL) == Ordering::Equal,
     }
 }
@@ -118,7 +118,7 @@ pub(super) enum Rank {
 pub(super) fn rank(value: &Value) -> Rank {
     match value {
         Value::Int(_) | Value::BigInt(_) | Value::Float(_) => Rank::Number,
-        Value::Nil | Value::Bool(_) => Rank::Simple,
+        Value::Nil | Value::True | Value::False => Rank::Simple,
         Value::Keyword(_) => Rank::Keyword,
         Value::Temporal(_) => Rank::Temporal,
         Value::Set(_) => Rank::Set,

@@ -15,17 +15,19 @@ pub(super) fn compare(a: &Value, b: &Value, strict: bool) -> Ordering {
     let tie = |integer_first: Ordering| if strict { integer_first } else { Ordering::Equal };
     match (a, b) {
         (Value::Int(x), Value::Int(y)) => x.cmp(y),
-        (Value::Float(x), Value::Float(y)) => floats(*x, *y),
-        (Value::Int(x), Value::Float(y)) => int_float(*x, *y).then(tie(Ordering::Less)),
-        (Value::Float(x), Value::Int(y)) => int_float(*y, *x).reverse().then(tie(Ordering::Greater)),
+        (Value::Float(x), Value::Float(y)) => floats(x.get(), y.get()),
+        (Value::Int(x), Value::Float(y)) => int_float(*x, y.get()).then(tie(Ordering::Less)),
+        (Value::Float(x), Value::Int(y)) => int_float(*y, x.get()).reverse().then(tie(Ordering::Greater)),
         (Value::BigInt(x), Value::BigInt(y)) => {
             meter::work(x.get().bits().min(y.get().bits()) / 512);
             x.get().cmp(y.get())
         }
         (Value::BigInt(x), Value::Int(_)) => sign(x.get()),
         (Value::Int(_), Value::BigInt(y)) => sign(y.get()).reverse(),
-        (Value::BigInt(x), Value::Float(y)) => big_float(x.get(), *y).then(tie(Ordering::Less)),
-        (Value::Float(x), Value::BigInt(y)) => big_float(y.get(), *x).reverse().then(tie(Ordering::Greater)),
+        (Value::BigInt(x), Value::Float(y)) => big_float(x.get(), y.get()).then(tie(Ordering::Less)),
+        (Value::Float(x), Value::BigInt(y)) => {
+            big_float(y.get(), x.get()).reverse().then(tie(Ordering::Greater))
+        }
         _ => unreachable!("both are numbers"),
     }
 }

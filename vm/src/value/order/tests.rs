@@ -11,7 +11,7 @@ fn big(text: &str) -> Value {
 }
 
 fn float(x: f64) -> Value {
-    Value::Float(x)
+    Value::float(x)
 }
 
 fn vector(items: &[Value]) -> Value {
@@ -54,9 +54,9 @@ fn ascending() -> Vec<Value> {
         float(1e300),
         float(f64::INFINITY),
         float(f64::NAN),
-        Value::Bool(false),
+        Value::False,
         Value::Nil,
-        Value::Bool(true),
+        Value::True,
         keyword("Z"),
         keyword("a"),
         keyword("a-b"),
@@ -159,7 +159,7 @@ fn equality_follows_the_table_of_the_language() {
         (set(&[float(0.0)]), set(&[float(-0.0)]), true),
         (vector(&[]), set(&[]), false),
         (vector(&[]), map(&[]), false),
-        (Value::Nil, Value::Bool(false), false),
+        (Value::Nil, Value::False, false),
     ] {
         assert_eq!(equal(&a, &b), expected);
         assert_eq!(equal(&b, &a), expected);
@@ -254,10 +254,10 @@ fn long_texts_cost_their_length() {
 fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Nil),
-        any::<bool>().prop_map(Value::Bool),
+        any::<bool>().prop_map(Value::bool),
         (-2i64..3).prop_map(Value::Int),
         prop_oneof![Just(0.0), Just(-0.0), Just(1.0), Just(1.5), Just(f64::NAN), Just(f64::INFINITY)]
-            .prop_map(Value::Float),
+            .prop_map(Value::float),
         "[ab-]{0,2}".prop_map(Value::str),
         "[ab-]{1,2}".prop_map(Value::keyword),
     ];

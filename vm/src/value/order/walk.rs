@@ -191,7 +191,7 @@ fn is_nan(value: &Value) -> bool {
 /// `false`, `nil`, `true`, in this order.
 fn simple(value: &Value) -> u8 {
     match value {
-        Value::Bool(false) => 0,
+        Value::False => 0,
         Value::Nil => 1,
         _ => 2,
     }

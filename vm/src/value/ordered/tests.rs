@@ -164,15 +164,15 @@ fn a_map_is_one_word() {
 fn of_equal_keys_the_first_stays_with_the_last_value() {
     let entries = |n: i64| {
         vec![
-            (Value::Float(0.0), Value::Int(1)),
+            (Value::float(0.0), Value::Int(1)),
             (Value::Int(n), Value::Nil),
-            (Value::Float(-0.0), Value::Int(2)),
+            (Value::float(-0.0), Value::Int(2)),
         ]
     };
     let map = Map::from_entries(entries(-1));
     assert_eq!(map.len(), 2);
-    let (key, value) = map.entry(&Value::Float(0.0)).expect("there");
-    assert!(matches!(key, Value::Float(x) if x.is_sign_positive()));
+    let (key, value) = map.entry(&Value::float(0.0)).expect("there");
+    assert!(matches!(key, Value::Float(x) if x.get().is_sign_positive()));
     assert_eq!(int(value), 2);
 }
 

@@ -90,8 +90,9 @@ fn integer_digits(conversion: &str, value: &Value) -> Result<(bool, String)> {
             let digits = text.trim_start_matches('-').to_owned();
             Ok((n.get().sign() == Sign::Minus, digits))
         }
-        Value::Float(x) if x.is_finite() && x.fract() == 0.0 => {
-            Ok((x.is_sign_negative() && *x != 0.0, format!("{:.0}", x.abs())))
+        Value::Float(x) if x.is_finite() && x.get().fract() == 0.0 => {
+            let x = x.get();
+            Ok((x.is_sign_negative() && x != 0.0, format!("{:.0}", x.abs())))
         }
         _ => Err(expects(conversion, "an integer", value)),
     }
@@ -119,8 +120,8 @@ fn bits(specifier: &Specifier, value: &Value, out: &mut String) -> Result<()> {
             negative = n.get().sign() == Sign::Minus;
             digits = n.get().magnitude().to_str_radix(if hexadecimal { 16 } else { 8 });
         }
-        Value::Float(x) if x.is_finite() && x.fract() == 0.0 && x.abs() < 9.0e15 => {
-            let n = *x as i64;
+        Value::Float(x) if x.is_finite() && x.get().fract() == 0.0 && x.get().abs() < 9.0e15 => {
+            let n = x.get() as i64;
             digits = if hexadecimal { format!("{n:x}") } else { format!("{n:o}") };
         }
         _ => return Err(expects(if hexadecimal { "x" } else { "o" }, "an integer", value)),
@@ -146,7 +147,7 @@ fn number(specifier: &Specifier, value: &Value, out: &mut String) -> Result<()> 
         Value::Nil => return word(specifier, "null".into(), out),
         Value::Float(x) if x.is_nan() => return pad(specifier, "NaN", out),
         Value::Float(x) if x.is_infinite() => {
-            let text = match (*x > 0.0, specifier.plus, specifier.parentheses) {
+            let text = match (x.get() > 0.0, specifier.plus, specifier.parentheses) {
                 (true, true, _) => "+Infinity",
                 (true, false, _) => "Infinity",
                 (false, _, true) => "(Infinity)",
@@ -154,7 +155,7 @@ fn number(specifier: &Specifier, value: &Value, out: &mut String) -> Result<()> 
             };
             return pad(specifier, &if specifier.upper { text.to_uppercase() } else { text.into() }, out);
         }
-        Value::Float(x) => (x.is_sign_negative(), Decimal::of_float(*x)),
+        Value::Float(x) => (x.get().is_sign_negative(), Decimal::of_float(x.get())),
         Value::Int(_) | Value::BigInt(_) => {
             let (negative, digits) = integer_digits("f", value)?;
             (negative, Decimal::of_digits(&digits))

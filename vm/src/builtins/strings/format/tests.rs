@@ -21,8 +21,8 @@ fn widths_and_flags_are_those_of_java() {
         ("% d", Value::Int(5), " 5"),
         ("%(d", Value::Int(-5), "(5)"),
         ("%,d", Value::Int(-1_234_567), "-1,234,567"),
-        ("%,.2f", Value::Float(1_234_567.891), "1,234,567.89"),
-        ("%010.3f", Value::Float(-2.71859), "-00002.719"),
+        ("%,.2f", Value::float(1_234_567.891), "1,234,567.89"),
+        ("%010.3f", Value::float(-2.71859), "-00002.719"),
         ("%x", Value::Int(255), "ff"),
         ("%#X", Value::Int(255), "0XFF"),
         ("%x", Value::Int(-1), "ffffffffffffffff"),
@@ -68,7 +68,7 @@ fn numbers_are_rounded_half_up_in_their_shortest_digits() {
         ("%f", f64::NAN, "NaN"),
     ] {
         let want = want.strip_suffix('.').unwrap_or(want);
-        assert_eq!(shown(format, &[Value::Float(x)]), want, "{format} {x}");
+        assert_eq!(shown(format, &[Value::float(x)]), want, "{format} {x}");
     }
 }
 
@@ -77,7 +77,7 @@ fn integers_of_any_size_and_whole_floats_are_accepted() {
     let big = Value::integer("-123456789012345678901234567890".parse().expect("an integer"));
     assert_eq!(shown("%,d", std::slice::from_ref(&big)), "-123,456,789,012,345,678,901,234,567,890");
     assert_eq!(shown("%.1f", &[big]), "-123456789012345678901234567890.0");
-    assert_eq!(shown("%d", &[Value::Float(3.0)]), "3");
+    assert_eq!(shown("%d", &[Value::float(3.0)]), "3");
     assert_eq!(shown("%.2f", &[Value::Int(7)]), "7.00");
 }
 
@@ -95,9 +95,9 @@ fn faults_are_named() {
         ("%h", Value::str("x"), "Runtime error: unsupported format specifier in: %h"),
         ("a %q b", Value::Nil, "Runtime error: unsupported format specifier in: %q b"),
         ("%", Value::Nil, "Runtime error: unsupported format specifier in: %"),
-        ("%.f", Value::Float(1.5), "Runtime error: expected digits after '.' in format specifier"),
+        ("%.f", Value::float(1.5), "Runtime error: expected digits after '.' in format specifier"),
         ("%d", Value::str("x"), "Runtime error: %d expects an integer, got: \"x\""),
-        ("%d", Value::Float(1.5), "Runtime error: %d expects an integer, got: 1.5"),
+        ("%d", Value::float(1.5), "Runtime error: %d expects an integer, got: 1.5"),
         ("%f", Value::str("x"), "Runtime error: %f expects a number, got: \"x\""),
         ("%s %s", Value::Nil, "Runtime error: not enough arguments for format string"),
         ("%<s", Value::Nil, "Runtime error: not enough arguments for format string"),
@@ -109,7 +109,7 @@ fn faults_are_named() {
 #[test]
 fn a_huge_width_is_refused_before_it_is_built() {
     for format in ["%999999999999s", "%.99999999999f", "%0999999999999d", "%99999999999999999999999s"] {
-        let value = if format.contains('f') { Value::Float(1.0) } else { Value::Int(1) };
+        let value = if format.contains('f') { Value::float(1.0) } else { Value::Int(1) };
         assert!(shown(format, &[value]).starts_with("heap limit"), "{format}");
     }
 }

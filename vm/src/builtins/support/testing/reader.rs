@@ -81,9 +81,9 @@ impl Reader<'_> {
 fn atom(token: &str) -> Value {
     match token {
         "nil" => return Value::Nil,
-        "true" => return Value::Bool(true),
-        "false" => return Value::Bool(false),
-        "##NaN" => return Value::Float(f64::NAN),
+        "true" => return Value::True,
+        "false" => return Value::False,
+        "##NaN" => return Value::float(f64::NAN),
         _ => {}
     }
     if let Some(name) = token.strip_prefix(':') {
@@ -95,7 +95,7 @@ fn atom(token: &str) -> Value {
     if token.starts_with(|c: char| c.is_ascii_digit() || c == '-')
         && let Ok(x) = token.parse()
     {
-        return Value::Float(x);
+        return Value::float(x);
     }
     Value::Builtin(registry().find(token).unwrap_or_else(|| panic!("{token} is no builtin")))
 }

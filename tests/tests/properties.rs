@@ -86,7 +86,7 @@ fn slices_change_nothing() {
 /// description, which is not meant to be read.
 fn is_data(value: &Value) -> bool {
     match value {
-        Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Keyword(_) => true,
+        Value::Nil | Value::True | Value::False | Value::Int(_) | Value::Keyword(_) => true,
         // A literal has at most 100 digits (language.md 3.1).
         Value::BigInt(_) => print::readable(value).is_ok_and(|text| text.len() <= 100),
         // Backspace prints as `\b` (language.md 6.1), which literals keep as two characters (ruling 8).

@@ -1,9 +1,11 @@
 //! Why a model gave no answer, and whether it is worth asking again.
 
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// The kinds of failures of a model's endpoint (agent.md 11).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum LlmErrorKind {
     /// Status 429: too many requests, or a quota is used up for now.
@@ -11,6 +13,7 @@ pub enum LlmErrorKind {
     /// No answer, or no end of it, in time.
     Timeout,
     /// Status 5xx, or the same said inside a stream.
+    #[serde(rename = "server_error")]
     Server,
     /// Status 401 or 403, or no key.
     Auth,
@@ -60,16 +63,18 @@ pub enum RetryClass {
 }
 
 /// Why a model gave no answer. The text holds no secret and is cut to a readable length.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{message}")]
 pub struct LlmError {
     /// The kind.
     pub kind: LlmErrorKind,
     /// The HTTP status, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// What happened.
     pub message: String,
     /// How long the endpoint asks to wait before the next request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<Duration>,
 }
 

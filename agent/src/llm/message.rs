@@ -6,28 +6,35 @@ use serde_json::Value as Json;
 use tokio::time::Instant;
 
 /// One request to a model.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LlmRequest {
     /// The system prompt.
     pub system: String,
     /// The conversation. System messages in it follow the system prompt.
     pub messages: Vec<Message>,
     /// The tools that the model may call.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolDef>,
     /// The JSON Schema that the answer shall satisfy, its root an object, for providers that can hold a model to one. The
     /// response's `content` is then the answer's JSON text, which is still to be checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Json>,
     /// The turn of the run, from 1.
     pub turn: u32,
     /// Whether the provider shall cache the prompt.
     pub cache: bool,
     /// Another model than the client's own, under the same endpoint and key.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The longest answer, in tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
     /// The sampling temperature.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f32>,
     /// When nobody waits for the answer any more; a client's own time limits hold as well.
+    #[serde(skip)]
     pub deadline: Option<Instant>,
 }
 
@@ -106,7 +113,7 @@ impl ToolCallMsg {
 }
 
 /// A tool call as it comes from a provider.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The provider's id, if it gave one.
     pub id: Option<String>,
@@ -115,11 +122,12 @@ pub struct ToolCall {
     /// The arguments; empty if they are no object.
     pub args: JsonMap,
     /// The text of the arguments, if it is not a JSON object, and what is wrong with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args_error: Option<ArgsError>,
 }
 
 /// Arguments that are not a JSON object.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArgsError {
     /// What the model wrote.
     pub text: String,
@@ -170,11 +178,13 @@ pub enum StopReason {
 }
 
 /// One response of a model.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LlmResponse {
     /// The text, if there is one.
     pub content: Option<String>,
     /// The tools it calls, in its order. Ids may be missing or repeated, as the provider gave them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
     /// What it cost, if the provider says so.
     pub usage: Option<Usage>,

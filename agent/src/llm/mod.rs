@@ -1,8 +1,9 @@
 //! What the agent says to a language model and hears from it, and who carries that.
 //!
 //! [`Llm`] is the one contract of all clients. [`OpenAi`] asks an endpoint that speaks OpenAI's chat completions,
-//! [`Anthropic`] one that speaks Anthropic's messages; [`Retrying`] asks again; [`ScriptedLlm`] answers from a list, for
-//! tests; and every async closure from [`LlmRequest`] to a result is a model too:
+//! [`Anthropic`] one that speaks Anthropic's messages, and [`ModelRef`] makes either of a name such as `openrouter:…`.
+//! [`Retrying`] asks again, [`Recorder`] writes down, [`Replayer`] answers from what was written; [`ScriptedLlm`] answers
+//! from a list, for tests; and every async closure from [`LlmRequest`] to a result is a model too:
 //!
 //! ```
 //! use ptc_agent::llm::{Llm, LlmError, LlmRequest, LlmResponse};
@@ -20,6 +21,8 @@ mod error;
 mod event;
 mod message;
 mod openai;
+mod record;
+mod reference;
 mod retry;
 mod scripted;
 #[cfg(test)]
@@ -33,6 +36,8 @@ pub use message::{
     ArgsError, LlmRequest, LlmResponse, Message, StopReason, ToolCall, ToolCallMsg, ToolDef, Usage,
 };
 pub use openai::OpenAi;
+pub use record::{Recorder, ReplayError, Replayer};
+pub use reference::{Connect, ModelError, ModelRef, Provider};
 pub use retry::{Backoff, RetryPolicy, Retrying};
 pub use scripted::ScriptedLlm;
 

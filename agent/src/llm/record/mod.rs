@@ -1,0 +1,28 @@
+//! Conversations with a model on file, so that a real one becomes a test.
+//!
+//! [`Recorder`] writes each request and what came of it as one line of JSON; [`Replayer`] answers from such a file and
+//! insists that it is asked what the recorded model was asked.
+
+mod difference;
+mod recorder;
+mod replayer;
+
+pub use recorder::Recorder;
+pub use replayer::{ReplayError, Replayer};
+
+use super::{LlmError, LlmResponse};
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+/// One line of a recording.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Exchange {
+    request: Json,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    response: Option<LlmResponse>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    error: Option<LlmError>,
+}
+
+#[cfg(test)]
+mod tests;

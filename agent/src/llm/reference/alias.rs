@@ -1,0 +1,67 @@
+//! Short names of models. What they stand for moves on with the providers' offers; `provider:model` always works.
+
+use super::{ModelError, Provider};
+use Provider::{Anthropic, Google, Groq, Ollama, OpenAi, OpenRouter};
+
+/// What an alias is called by each provider.
+pub(super) type Ids = &'static [(Provider, &'static str)];
+
+/// Models that only Bedrock has: their list is empty.
+const BEDROCK: Ids = &[];
+
+const ALIASES: [(&str, Ids); 19] = [
+    ("haiku", &[(OpenRouter, "anthropic/claude-haiku-4.5"), (Anthropic, "claude-haiku-4-5-20251001")]),
+    ("sonnet", &[(OpenRouter, "anthropic/claude-sonnet-4.5"), (Anthropic, "claude-sonnet-4-5-20250929")]),
+    ("gemini", &[(OpenRouter, "google/gemini-2.5-flash"), (Google, "gemini-2.5-flash")]),
+    ("gemini-flash-lite", &[(OpenRouter, "google/gemini-3.1-flash-lite"), (Google, "gemini-3.1-flash-lite")]),
+    ("gpt", &[(OpenRouter, "openai/gpt-4.1-mini"), (OpenAi, "gpt-4.1-mini")]),
+    ("gpt-nano", &[(OpenRouter, "openai/gpt-4.1-nano"), (OpenAi, "gpt-4.1-nano")]),
+    ("gpt-oss", &[(Groq, "openai/gpt-oss-120b")]),
+    ("deepseek", &[(OpenRouter, "deepseek/deepseek-chat-v3-0324")]),
+    ("devstral", &[(OpenRouter, "mistralai/devstral-2512:free")]),
+    ("kimi", &[(OpenRouter, "moonshotai/kimi-k2")]),
+    ("deepseek-local", &[(Ollama, "deepseek-coder:6.7b")]),
+    ("qwen-local", &[(Ollama, "qwen2.5-coder:7b")]),
+    ("llama-local", &[(Ollama, "llama3.2:3b")]),
+    ("embed", &[(Ollama, "nomic-embed-text")]),
+    ("ministral", BEDROCK),
+    ("nova-micro", BEDROCK),
+    ("nova-lite", BEDROCK),
+    ("qwen-coder", BEDROCK),
+    ("qwen-coder-480b", BEDROCK),
+];
+
+/// What an alias stands for.
+pub(super) fn ids(alias: &str) -> Option<Ids> {
+    ALIASES.iter().find(|(name, _)| *name == alias).map(|(_, ids)| *ids)
+}
+
+/// All aliases that stand for something.
+pub(super) fn names() -> Vec<&'static str> {
+    ALIASES.iter().filter(|(_, ids)| !ids.is_empty()).map(|(name, _)| *name).collect()
+}
+
+/// The only provider of a model.
+pub(super) fn only(ids: Ids) -> Option<(Provider, &'static str)> {
+    match ids {
+        [only] => Some(*only),
+        _ => None,
+    }
+}
+
+/// A model on this provider, or on its only one.
+pub(super) fn pick(
+    alias: &str,
+    ids: Ids,
+    provider: Provider,
+) -> Result<(Provider, &'static str), ModelError> {
+    let here = ids.iter().copied().find(|(on, _)| *on == provider);
+    if ids.is_empty() {
+        return Err(ModelError::Bedrock);
+    }
+    here.or_else(|| only(ids)).ok_or_else(|| ModelError::NotOnProvider {
+        alias: alias.to_owned(),
+        provider,
+        on: ids.iter().map(|(on, _)| on.name()).collect(),
+    })
+}

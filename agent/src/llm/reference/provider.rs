@@ -1,0 +1,152 @@
+//! Who runs models, where, and under which names the environment holds keys and addresses.
+
+use super::ModelError;
+use ptc_host::config::ProcessEnv;
+use std::fmt;
+
+/// Who runs a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Provider {
+    /// <https://openrouter.ai>
+    OpenRouter,
+    /// <https://platform.openai.com>
+    OpenAi,
+    /// <https://platform.claude.com>
+    Anthropic,
+    /// Gemini, through its endpoint that speaks OpenAI's protocol.
+    Google,
+    /// <https://groq.com>
+    Groq,
+    /// An Ollama server, usually on this machine.
+    Ollama,
+    /// Any other server that speaks OpenAI's protocol: vLLM, llama.cpp, a gateway.
+    OpenAiCompat,
+}
+
+use Provider::{Anthropic, Google, Groq, Ollama, OpenAi, OpenAiCompat, OpenRouter};
+
+const ALL: [Provider; 7] = [OpenRouter, OpenAi, Anthropic, Google, Groq, Ollama, OpenAiCompat];
+
+impl Provider {
+    /// The word in names of models.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            OpenRouter => "openrouter",
+            OpenAi => "openai",
+            Anthropic => "anthropic",
+            Google => "google",
+            Groq => "groq",
+            Ollama => "ollama",
+            OpenAiCompat => "openai-compat",
+        }
+    }
+
+    /// The name for people.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            OpenRouter => "OpenRouter",
+            OpenAi => "OpenAI",
+            Anthropic => "Anthropic",
+            Google => "Google",
+            Groq => "Groq",
+            Ollama => "Ollama",
+            OpenAiCompat => "OpenAI-compatible",
+        }
+    }
+
+    /// The variables that may hold its key; the first one that is set counts.
+    #[must_use]
+    pub fn keys(self) -> &'static [&'static str] {
+        match self {
+            OpenRouter => &["OPENROUTER_API_KEY"],
+            OpenAi => &["OPENAI_API_KEY"],
+            Anthropic => &["ANTHROPIC_API_KEY"],
+            Google => &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+            Groq => &["GROQ_API_KEY"],
+            Ollama => &["OLLAMA_API_KEY"],
+            // Never OpenAI's own key: the address may be anybody's.
+            OpenAiCompat => &["OPENAI_COMPAT_API_KEY"],
+        }
+    }
+
+    /// Whether it answers nobody without a key.
+    #[must_use]
+    pub fn needs_key(self) -> bool {
+        !matches!(self, Ollama | OpenAiCompat)
+    }
+
+    pub(super) fn names() -> Vec<&'static str> {
+        ALL.iter().map(|provider| provider.name()).collect()
+    }
+
+    /// The provider of this name; an error for one that we know and cannot serve.
+    pub(super) fn named(name: &str) -> Option<Result<Provider, ModelError>> {
+        if matches!(name, "bedrock" | "amazon_bedrock") {
+            return Some(Err(ModelError::Bedrock));
+        }
+        ALL.into_iter().find(|provider| provider.name() == name).map(Ok)
+    }
+
+    /// Its address: what its variable says, else its own.
+    pub(super) fn base_url(self, env: &ProcessEnv) -> String {
+        let (variable, own) = match self {
+            OpenRouter => ("OPENROUTER_BASE_URL", "https://openrouter.ai/api/v1"),
+            OpenAi => ("OPENAI_BASE_URL", "https://api.openai.com/v1"),
+            Anthropic => ("ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
+            Google => ("GEMINI_BASE_URL", "https://generativelanguage.googleapis.com/v1beta/openai"),
+            Groq => ("GROQ_BASE_URL", "https://api.groq.com/openai/v1"),
+            Ollama => ("OLLAMA_HOST", "http://localhost:11434"),
+            OpenAiCompat => ("OPENAI_COMPAT_BASE_URL", ""),
+        };
+        match env.text(variable) {
+            Some(given) if self == Ollama => ollama_host(given),
+            Some(given) => given.to_owned(),
+            None => own.to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What `OLLAMA_HOST` means to a client: scheme and port may be missing, and the address that a server listens on to be
+/// reached from everywhere is reached here.
+fn ollama_host(given: &str) -> String {
+    let has_scheme = given.contains("://");
+    let full = if has_scheme { given.to_owned() } else { format!("http://{given}") };
+    let Ok(mut url) = url::Url::parse(&full) else { return full };
+    if url.port().is_none() && !has_scheme {
+        let _ = url.set_port(Some(11434));
+    }
+    if matches!(url.host_str(), Some("0.0.0.0")) {
+        let _ = url.set_host(Some("127.0.0.1"));
+    }
+    url.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_come_from_the_environment() {
+        let base = |provider: Provider, pairs: &[(&str, &str)]| {
+            provider.base_url(&pairs.iter().copied().collect::<ProcessEnv>())
+        };
+        assert_eq!(base(OpenAi, &[]), "https://api.openai.com/v1");
+        assert_eq!(base(OpenAi, &[("OPENAI_BASE_URL", "http://proxy/v1")]), "http://proxy/v1");
+        for (given, expected) in [
+            ("0.0.0.0", "http://127.0.0.1:11434/"),
+            ("box:1234", "http://box:1234/"),
+            ("https://ollama.example", "https://ollama.example/"),
+        ] {
+            assert_eq!(base(Ollama, &[("OLLAMA_HOST", given)]), expected);
+        }
+    }
+}

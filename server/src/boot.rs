@@ -8,11 +8,12 @@ use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, Snap
 use ptc_host::catalog::{InlineLimits, describe};
 use ptc_host::config::{LoadOptions, UpstreamsConfig};
 use ptc_host::credentials::Redactor;
-use ptc_host::engine::{Engine, EngineOptions, HostCalls, Limits};
+use ptc_host::engine::{Engine, EngineOptions, HostCalls, Limits, MemoryBudget};
 use ptc_host::http::Client;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, warn};
 
+use crate::gate::Gate;
 use crate::insight::{Insight, Recording, Ring};
 use crate::options::settings::{Http, Profile};
 use crate::options::{BootError, Settings};
@@ -33,8 +34,9 @@ const CALL_OVERHEAD: Duration = Duration::from_secs(6);
 /// # Errors
 /// If the server cannot be started.
 pub fn serve(settings: Settings, redactor: Redactor) -> Result<(), BootError> {
-    let engine =
-        Engine::start(EngineOptions::default()).map_err(|error| BootError::new(error.to_string()))?;
+    let memory = MemoryBudget::new(settings.limits.max_total_memory_bytes);
+    let engine = Engine::start(EngineOptions { threads: 0, memory: Some(memory) })
+        .map_err(|error| BootError::new(error.to_string()))?;
     let (done, ended) = mpsc::channel();
     // On a driver's thread, so that a short program starts and ends without a change of threads.
     let on_driver = engine.clone();
@@ -75,7 +77,10 @@ async fn serve_http(
 ) -> Result<(), BootError> {
     let listening = Listening {
         call_budget: settings.limits.program_timeout + CALL_OVERHEAD,
-        max_total_memory_bytes: settings.limits.max_total_memory_bytes,
+        memory: engine
+            .memory()
+            .cloned()
+            .unwrap_or_else(|| MemoryBudget::new(settings.limits.max_total_memory_bytes)),
     };
     let server = HttpServer::bind(http, listening, service, engine.clone())?;
     server.run(stop_signal).await.map_err(|error| BootError::new(format!("cannot serve HTTP: {error}")))
@@ -170,6 +175,9 @@ pub fn service(
         Registry::new(tools).refusing(&sessions::NAMES, &sessions::disabled())
     };
     let mut service = Service::new(registry, limits.max_concurrent_calls);
+    if let Some(memory) = engine.memory() {
+        service.gate = Gate::within(limits.max_concurrent_calls, memory.clone());
+    }
     service.insight = ring.is_some().then(|| {
         let recording = Recording { policy: diagnostics.payloads, redactor: redactor.clone() };
         Arc::new(Insight::new(recording, ring))
@@ -215,7 +223,8 @@ mod tests {
         let given = std::iter::once("start").chain(flags.iter().copied());
         let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(given);
         let settings = Settings::resolve(&matches, ProcessEnv::default()).unwrap();
-        let engine = Engine::start(EngineOptions { threads: 1 }).unwrap();
+        let memory = MemoryBudget::new(settings.limits.max_total_memory_bytes);
+        let engine = Engine::start(EngineOptions { threads: 1, memory: Some(memory) }).unwrap();
         let service = Arc::new(service(&settings, &engine, None, &Redactor::new()));
         let (near, far) = tokio::io::duplex(1 << 20);
         let (reader, writer) = tokio::io::split(far);
@@ -229,8 +238,9 @@ mod tests {
                                  "params":{"name":"lisp_eval","arguments":{"program":program}}});
             writer.write_all(format!("{request}\n").as_bytes()).await.unwrap();
             let reply: Value = serde_json::from_str(&lines.next_line().await.unwrap().unwrap()).unwrap();
-            assert!(reply["result"]["_meta"]["eval_id"].is_string());
-            texts.push(reply["result"]["content"][0]["text"].as_str().unwrap().to_owned());
+            let text = reply["result"]["content"][0]["text"].as_str().unwrap().to_owned();
+            assert!(reply["result"]["_meta"]["eval_id"].is_string() || text.starts_with("busy"), "{reply}");
+            texts.push(text);
         }
         writer.shutdown().await.unwrap();
         server.await.unwrap();
@@ -247,6 +257,15 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn all_programs_share_the_memory_of_the_process() {
+        let programs = ["(count (vec (map inc (range 200000))))", "(count (vec (map inc (range 1000))))"];
+        let texts = answers(&["--max-total-memory-bytes=1000000"], &programs).await;
+        assert_eq!(texts, ["memory_limit: the server's memory budget is exhausted", "user=> 1000"]);
+        let texts = answers(&["--max-total-memory-bytes=1000"], &["1"]).await;
+        assert!(texts[0].contains("server busy: the memory budget is exhausted"), "{}", texts[0]);
+    }
+
+    #[tokio::test]
     async fn nothing_is_left_from_one_program_to_the_next() {
         let texts = answers(&[], &["(def x 1)", "x"]).await;
         assert_eq!(texts[0], "user=> #'x");
@@ -257,7 +276,7 @@ mod tests {
     async fn session_tools_are_known_even_where_they_are_off() {
         let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(["start"]);
         let settings = Settings::resolve(&matches, ProcessEnv::default()).unwrap();
-        let engine = Engine::start(EngineOptions { threads: 1 }).unwrap();
+        let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
         let service = service(&settings, &engine, None, &Redactor::new());
         for name in sessions::NAMES {
             assert!(service.tools.get(name).is_none());
@@ -273,7 +292,7 @@ mod tests {
     async fn sessions_add_their_tools_behind_the_first() {
         let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(["start", "--sessions"]);
         let settings = Settings::resolve(&matches, ProcessEnv::default()).unwrap();
-        let engine = Engine::start(EngineOptions { threads: 1 }).unwrap();
+        let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
         let service = service(&settings, &engine, None, &Redactor::new());
         let listing: Vec<Value> = serde_json::from_slice(service.tools.listing()).unwrap();
         let names: Vec<_> = listing.iter().map(|tool| tool["name"].as_str().unwrap()).collect();

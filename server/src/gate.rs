@@ -1,14 +1,26 @@
-//! The process-wide limit on tool calls that run at the same time. It never queues: a call either gets a permit at
-//! once or is told that the server is busy.
+//! The process-wide limits on tool calls that run at the same time: how many, and how much memory there must be for
+//! another one. It never queues: a call either gets a permit at once or is told that the server is busy.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ptc_host::engine::MemoryBudget;
 
 /// Counts running calls up to a limit.
 #[derive(Debug)]
 pub struct Gate {
     limit: usize,
     running: AtomicUsize,
+    memory: Option<MemoryBudget>,
+}
+
+/// Why a call is not let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Full {
+    /// So many calls run already.
+    Calls(usize),
+    /// What runs already holds nearly all the memory there may be held.
+    Memory,
 }
 
 /// The right to run one call; given back when dropped.
@@ -18,7 +30,12 @@ pub struct Permit(Arc<Gate>);
 impl Gate {
     /// A gate for `limit` calls at a time.
     pub fn new(limit: usize) -> Arc<Self> {
-        Arc::new(Gate { limit, running: AtomicUsize::new(0) })
+        Arc::new(Gate { limit, running: AtomicUsize::new(0), memory: None })
+    }
+
+    /// The same limit, and no more calls while `memory` is exhausted.
+    pub fn within(limit: usize, memory: MemoryBudget) -> Arc<Self> {
+        Arc::new(Gate { limit, running: AtomicUsize::new(0), memory: Some(memory) })
     }
 
     /// How many calls may run at a time.
@@ -31,14 +48,20 @@ impl Gate {
         self.running.load(Ordering::Relaxed)
     }
 
-    /// A permit, unless all are taken.
-    pub fn try_enter(self: &Arc<Self>) -> Option<Permit> {
+    /// A permit, unless all are taken or memory is short.
+    ///
+    /// # Errors
+    /// What there is no more of.
+    pub fn try_enter(self: &Arc<Self>) -> Result<Permit, Full> {
+        if self.memory.as_ref().is_some_and(|memory| !memory.has_room()) {
+            return Err(Full::Memory);
+        }
         self.running
             .fetch_update(Ordering::AcqRel, Ordering::Relaxed, |running| {
                 (running < self.limit).then_some(running + 1)
             })
-            .ok()
             .map(|_| Permit(self.clone()))
+            .map_err(|_| Full::Calls(self.limit))
     }
 }
 
@@ -57,9 +80,20 @@ mod tests {
         let gate = Gate::new(2);
         let first = gate.try_enter();
         let second = gate.try_enter();
-        assert!(first.is_some() && second.is_some() && gate.try_enter().is_none());
+        assert!(first.is_ok() && second.is_ok());
+        assert_eq!(gate.try_enter().unwrap_err(), Full::Calls(2));
         drop(first);
         assert_eq!(gate.running(), 1);
-        assert!(gate.try_enter().is_some());
+        assert!(gate.try_enter().is_ok());
+    }
+
+    #[test]
+    fn nobody_is_let_in_while_memory_is_short() {
+        let memory = MemoryBudget::new(1 << 20);
+        let gate = Gate::within(9, memory.clone());
+        assert!(memory.try_take(1 << 20));
+        assert_eq!(gate.try_enter().unwrap_err(), Full::Memory);
+        memory.give_back(1 << 20);
+        assert!(gate.try_enter().is_ok());
     }
 }

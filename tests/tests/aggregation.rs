@@ -22,7 +22,7 @@ impl World {
         let options = AggregatorOptions { limits, ..AggregatorOptions::new(SnapshotMode::Frozen) };
         let aggregator = Aggregator::start(config, options);
         World {
-            engine: Engine::start(EngineOptions { threads: 2 }).expect("threads"),
+            engine: Engine::start(EngineOptions { threads: 2, memory: None }).expect("threads"),
             aggregator: aggregator.await.expect("the fake starts"),
         }
     }

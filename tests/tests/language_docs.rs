@@ -114,7 +114,7 @@ async fn run(engine: &Engine, name: &str, page: &str, context: Option<Arc<str>>)
 async fn every_example_of_the_language_page_is_true() {
     let page = include_str!("../../docs/language.md");
     let context: String = blocks(page, "json")[0].iter().map(|(_, line)| *line).collect();
-    let engine = Engine::start(EngineOptions { threads: 1 }).expect("threads");
+    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads");
     let (count, faults) = run(&engine, "language.md", page, Some(context.into())).await;
     assert!(faults.is_empty(), "\n{faults}");
     assert!(count > 100, "only {count} examples");
@@ -143,7 +143,7 @@ fn pairs(page: &str) -> Vec<(usize, &str, &str)> {
 
 #[tokio::test]
 async fn every_pair_of_the_divergences_page_is_true() {
-    let engine = Engine::start(EngineOptions { threads: 1 }).expect("threads");
+    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads");
     let mut faults = String::new();
     let pairs = pairs(include_str!("../../docs/divergences.md"));
     assert!(pairs.len() > 90, "only {} pairs", pairs.len());

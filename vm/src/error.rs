@@ -224,6 +224,12 @@ impl Error {
         Error::verbatim(Reason::MemoryExceeded, format!("heap limit {limit} bytes exceeded"))
     }
 
+    /// All programs of the server together hold as much as they may (ruling 25).
+    #[cold]
+    pub fn memory_budget() -> Error {
+        Error::verbatim(Reason::MemoryExceeded, "the server's memory budget is exhausted".to_owned())
+    }
+
     /// The step limit is exceeded; the text says how to write the program better (ruling 4).
     #[cold]
     pub fn steps(limit: u64) -> Error {

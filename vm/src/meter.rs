@@ -13,15 +13,34 @@
 //!   instruction and ends the program, so that the wrong answer is never observed.
 
 use crate::error::{Error, Result};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// Who lends memory to machines, so that all machines of a process together keep within a budget. A machine asks for
+/// more than it needs at once, so that it asks seldom.
+pub trait Lender {
+    /// Lends `bytes` more, or refuses.
+    fn lend(&self, bytes: u64) -> bool;
+
+    /// Takes back `bytes` of what it lent. What a machine still holds at its end comes back when the lender is
+    /// dropped.
+    fn take_back(&self, bytes: u64);
+}
+
+/// Smallest amount that a machine borrows.
+const SMALLEST_LOAN: i64 = 16 << 10;
+/// Borrowed bytes that are not in use, beyond which a machine that stops for a while gives some back.
+const IDLE_LOAN: i64 = 1 << 20;
 
 struct Meter {
     /// Bytes held by values of the installed account. Negative when it frees what another one built.
     live: Cell<i64>,
     /// Largest `live` since the account was opened.
     peak: Cell<i64>,
-    /// Bytes that `live` may reach.
+    /// Bytes that `live` may reach without asking anybody.
     memory_limit: Cell<i64>,
+    /// Bytes that `live` may reach at all; more than `memory_limit` only while a lender is installed.
+    ceiling: Cell<i64>,
     /// Steps charged by builtins and walks since the machine last collected them with [`take_work`].
     work: Cell<u64>,
     /// Value of `work` at which the program has no steps left.
@@ -34,10 +53,31 @@ thread_local! {
             live: Cell::new(0),
             peak: Cell::new(0),
             memory_limit: Cell::new(i64::MAX),
+            ceiling: Cell::new(i64::MAX),
             work: Cell::new(0),
             work_limit: Cell::new(u64::MAX),
         }
     };
+
+    static LENDER: RefCell<Option<Rc<dyn Lender>>> = const { RefCell::new(None) };
+}
+
+/// Makes room for `wanted` live bytes by borrowing, or says why that cannot be.
+#[cold]
+fn borrow(m: &Meter, wanted: i64) -> Result<()> {
+    let (granted, ceiling) = (m.memory_limit.get(), m.ceiling.get());
+    if wanted > ceiling {
+        return Err(Error::memory(ceiling as u64));
+    }
+    let need = wanted - granted;
+    let ample = need.max(granted / 4).max(SMALLEST_LOAN).min(ceiling - granted);
+    LENDER.with_borrow(|lender| {
+        let lend =
+            |bytes: i64| lender.as_ref().is_some_and(|lender| lender.lend(bytes as u64)).then_some(bytes);
+        let bytes = lend(ample).or_else(|| lend(need)).ok_or_else(Error::memory_budget)?;
+        m.memory_limit.set(granted + bytes);
+        Ok(())
+    })
 }
 
 /// Adds `bytes` to what the running machine holds. Never refuses; see [`reserve`] for large amounts.
@@ -63,25 +103,19 @@ pub fn credit_memory(bytes: usize) {
 pub fn reserve(bytes: usize) -> Result<()> {
     METER.with(|m| {
         let wanted = m.live.get().saturating_add(i64::try_from(bytes).unwrap_or(i64::MAX));
-        if wanted > m.memory_limit.get() { Err(Error::memory(m.memory_limit.get() as u64)) } else { Ok(()) }
+        if wanted > m.memory_limit.get() { borrow(m, wanted) } else { Ok(()) }
     })
 }
 
 /// Refuses when the memory limit is passed already.
 #[inline]
 pub fn check_memory() -> Result<()> {
-    METER.with(|m| {
-        if m.live.get() > m.memory_limit.get() {
-            Err(Error::memory(m.memory_limit.get() as u64))
-        } else {
-            Ok(())
-        }
-    })
+    METER.with(|m| if m.live.get() > m.memory_limit.get() { borrow(m, m.live.get()) } else { Ok(()) })
 }
 
 /// Bytes that may still be built before the limit.
 pub fn memory_left() -> usize {
-    METER.with(|m| usize::try_from(m.memory_limit.get().saturating_sub(m.live.get())).unwrap_or(0))
+    METER.with(|m| usize::try_from(m.ceiling.get().saturating_sub(m.live.get())).unwrap_or(0))
 }
 
 /// Charges `steps` of work to the running program, and refuses when its steps are used up.
@@ -157,12 +191,38 @@ pub struct Account {
     pub peak: i64,
     /// Largest `live` allowed.
     pub limit: i64,
+    /// Largest `live` allowed without borrowing more; the limit itself where nobody lends.
+    pub granted: i64,
 }
 
 impl Account {
     /// An empty account that may hold `limit` bytes.
     pub fn new(limit: u64) -> Account {
-        Account { live: 0, peak: 0, limit: i64::try_from(limit).unwrap_or(i64::MAX) }
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        Account { live: 0, peak: 0, limit, granted: limit }
+    }
+
+    /// An empty account that may hold `limit` bytes, all of which it has to borrow: see [`Account::install_with`].
+    pub fn borrowing(limit: u64) -> Account {
+        Account { granted: 0, ..Account::new(limit) }
+    }
+
+    /// As [`install`](Account::install), with somebody who lends.
+    pub fn install_with(&mut self, lender: Option<Rc<dyn Lender>>) -> Installed<'_> {
+        let outer = LENDER.replace(lender);
+        let mut installed = self.install();
+        installed.lender = Some(outer);
+        installed
+    }
+
+    /// Gives back what is borrowed and far from being used.
+    pub fn give_back_surplus(&mut self, lender: &dyn Lender) {
+        let keep = self.live.max(0).saturating_add(self.live.max(0) / 4).saturating_add(SMALLEST_LOAN);
+        let surplus = self.granted - keep;
+        if surplus > IDLE_LOAN {
+            self.granted -= surplus;
+            lender.take_back(surplus as u64);
+        }
     }
 
     /// Makes this the account of the thread until the guard is dropped, which writes the account back.
@@ -170,18 +230,20 @@ impl Account {
         let outer = METER.with(|m| Saved {
             live: m.live.replace(self.live),
             peak: m.peak.replace(self.peak),
-            limit: m.memory_limit.replace(self.limit),
+            granted: m.memory_limit.replace(self.granted),
+            ceiling: m.ceiling.replace(self.limit),
             work: m.work.replace(0),
             work_limit: m.work_limit.replace(u64::MAX),
         });
-        Installed { account: self, outer }
+        Installed { account: self, outer, lender: None }
     }
 }
 
 struct Saved {
     live: i64,
     peak: i64,
-    limit: i64,
+    granted: i64,
+    ceiling: i64,
     work: u64,
     work_limit: u64,
 }
@@ -190,6 +252,8 @@ struct Saved {
 pub struct Installed<'a> {
     account: &'a mut Account,
     outer: Saved,
+    /// The lender of before, where this installation brought its own.
+    lender: Option<Option<Rc<dyn Lender>>>,
 }
 
 impl Drop for Installed<'_> {
@@ -197,10 +261,14 @@ impl Drop for Installed<'_> {
         METER.with(|m| {
             self.account.live = m.live.replace(self.outer.live);
             self.account.peak = m.peak.replace(self.outer.peak);
-            m.memory_limit.set(self.outer.limit);
+            self.account.granted = m.memory_limit.replace(self.outer.granted);
+            m.ceiling.set(self.outer.ceiling);
             m.work.set(self.outer.work);
             m.work_limit.set(self.outer.work_limit);
         });
+        if let Some(outer) = self.lender.take() {
+            LENDER.set(outer);
+        }
     }
 }
 
@@ -222,6 +290,43 @@ mod tests {
         charge_memory(1000);
         credit_memory(1000);
         assert_eq!(account.live, 50);
+    }
+
+    struct Purse(Cell<u64>);
+
+    impl Lender for Purse {
+        fn lend(&self, bytes: u64) -> bool {
+            let left = self.0.get().checked_sub(bytes);
+            left.map(|left| self.0.set(left)).is_some()
+        }
+
+        fn take_back(&self, bytes: u64) {
+            self.0.set(self.0.get() + bytes);
+        }
+    }
+
+    #[test]
+    fn memory_is_borrowed_in_pieces_and_refused_when_nobody_lends() {
+        let purse = Rc::new(Purse(Cell::new(4 << 20)));
+        let mut account = Account::borrowing(16 << 20);
+        {
+            let _installed = account.install_with(Some(purse.clone()));
+            assert!(reserve(100).is_ok());
+            assert_eq!(purse.0.get(), (4 << 20) - (16 << 10), "more than asked for, so that asking is rare");
+            charge_memory(3 << 20);
+            assert!(check_memory().is_ok());
+            let error = reserve(2 << 20).unwrap_err();
+            assert_eq!(error.message(), "the server's memory budget is exhausted");
+            assert!(reserve((1 << 20) - 1000).is_ok(), "the last bytes are lent exactly");
+            let error = reserve(14 << 20).unwrap_err();
+            assert_eq!(error.message(), "heap limit 16777216 bytes exceeded", "its own limit comes first");
+            credit_memory(3 << 20);
+        }
+        account.give_back_surplus(&*purse);
+        assert_eq!((account.granted, purse.0.get()), (16 << 10, (4 << 20) - (16 << 10)));
+        let mut own = Account::new(10);
+        let _installed = own.install();
+        assert!(reserve(11).is_err(), "an account of its own asks nobody");
     }
 
     #[test]

@@ -34,7 +34,7 @@ async fn run(agent: AgentBuilder, answers: Vec<LlmResponse>) -> Step {
         context: json!({"n": 7}).as_object().unwrap().clone(),
         ..RunOptions::new(
             Arc::new(ScriptedLlm::new(answers)),
-            Engine::start(EngineOptions { threads: 1 }).unwrap(),
+            Engine::start(EngineOptions { threads: 1, memory: None }).unwrap(),
         )
     };
     agent.build().unwrap().run(options).await.unwrap_or_else(|step| *step)

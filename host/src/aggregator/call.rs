@@ -5,7 +5,7 @@ use super::{Aggregator, raise};
 use crate::catalog::check_call;
 use crate::config::UpstreamConfig;
 use crate::credentials::Redactor;
-use crate::engine::{CallAuth, CallRecord, CallStatus, RunContext};
+use crate::engine::{CallAuth, CallRecord, CallStatus, ReplyCharge, RunContext};
 use crate::upstream::{Call, CallFault, CallLimits, CallReply, FaultReason, Payload as Received};
 use bytes::Bytes;
 use ptc_vm::machine::{Payload, Reply, UpstreamCall};
@@ -57,8 +57,11 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
         deadline: run.deadline,
         max_bytes: aggregator.limits.max_response_bytes,
     };
-    match member.handle.call(Call { tool: &tool, arguments: &arguments, limits }).await {
+    let charge = ReplyCharge::new(run.memory.clone());
+    let call = Call { tool: &tool, arguments: &arguments, limits, arrivals: Some(&charge) };
+    match member.handle.call(call).await {
         Ok(reply) => {
+            run.arrived.borrow_mut().push(charge);
             run.records.borrow_mut().push(CallRecord {
                 server: server.clone(),
                 tool: tool.clone(),

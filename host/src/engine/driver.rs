@@ -1,6 +1,7 @@
 //! Driver threads and the handle to them.
 
 use super::cache::ProgramCache;
+use super::memory::MemoryBudget;
 use super::outcome::{EvalOutcome, Failure};
 use super::request::EvalRequest;
 use super::run::{self, Begun};
@@ -32,10 +33,12 @@ pub enum EngineError {
 }
 
 /// How an engine is built.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct EngineOptions {
     /// Driver threads; 0 for one a core.
     pub threads: usize,
+    /// What all programs and sessions together may hold; `None` for their own limits only.
+    pub memory: Option<MemoryBudget>,
 }
 
 /// A handle to the driver threads. They end when the last handle is dropped and their evals are done.
@@ -50,6 +53,7 @@ struct Shared {
     routing: RandomState,
     /// Tells this engine's drivers from another engine's.
     id: usize,
+    memory: Option<MemoryBudget>,
 }
 
 /// Work for a driver's own thread.
@@ -64,6 +68,7 @@ enum Command {
 pub(super) struct Driver {
     pub(super) cache: RefCell<ProgramCache>,
     pub(super) sessions: SessionStore,
+    pub(super) memory: Option<MemoryBudget>,
     engine: usize,
     index: usize,
 }
@@ -84,19 +89,26 @@ impl Engine {
         let mut drivers = Vec::with_capacity(threads);
         for index in 0..threads {
             let (sender, receiver) = mpsc::unbounded_channel();
+            let memory = options.memory.clone();
             std::thread::Builder::new()
                 .name(format!("ptc-driver-{index}"))
-                .spawn(move || run_driver(id, index, receiver))
+                .spawn(move || run_driver(id, index, memory, receiver))
                 .map_err(|source| EngineError::Thread { index, source })?;
             drivers.push(sender);
         }
-        let shared = Shared { drivers, next: AtomicUsize::new(0), routing: RandomState::new(), id };
+        let (next, routing, memory) = (AtomicUsize::new(0), RandomState::new(), options.memory);
+        let shared = Shared { drivers, next, routing, id, memory };
         Ok(Engine { shared: Arc::new(shared) })
     }
 
     /// Evaluates a program. Dropping the future cancels the program and its calls.
     pub fn eval(&self, request: EvalRequest) -> EvalFuture {
         EvalFuture(State::Fresh(self.clone(), Box::new(request)))
+    }
+
+    /// What all programs and sessions together may hold, if that is bounded.
+    pub fn memory(&self) -> Option<&MemoryBudget> {
+        self.shared.memory.as_ref()
     }
 
     /// How many driver threads there are.
@@ -222,13 +234,23 @@ async fn drive(run: Box<run::Run>, mut reply: oneshot::Sender<EvalOutcome>) {
     let _ = reply.send(outcome);
 }
 
-fn run_driver(engine: usize, index: usize, mut commands: mpsc::UnboundedReceiver<Command>) {
+fn run_driver(
+    engine: usize,
+    index: usize,
+    memory: Option<MemoryBudget>,
+    mut commands: mpsc::UnboundedReceiver<Command>,
+) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .expect("the operating system gives an event queue to a process that could start a thread");
-    let driver =
-        Rc::new(Driver { cache: RefCell::default(), sessions: SessionStore::default(), engine, index });
+    let driver = Rc::new(Driver {
+        cache: RefCell::default(),
+        sessions: SessionStore::default(),
+        memory,
+        engine,
+        index,
+    });
     CURRENT.with(|current| {
         let _ = current.set(driver.clone());
     });

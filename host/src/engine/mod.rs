@@ -11,6 +11,7 @@
 mod cache;
 mod compile;
 mod driver;
+mod memory;
 mod outcome;
 mod request;
 mod run;
@@ -18,6 +19,7 @@ mod session;
 mod tools;
 
 pub use driver::{Engine, EngineError, EngineOptions, EvalFuture};
+pub use memory::{Loan, MemoryBudget, ReplyCharge, ReplyMemory};
 pub use outcome::{Answer, CallAuth, CallRecord, CallStatus, EvalOutcome, Failure, ResultOverview};
 pub use request::{EvalId, EvalRequest, Limits, Render, SessionKey};
 pub use session::{

@@ -2,6 +2,7 @@
 
 use super::SLICE_STEPS;
 use super::driver::Driver;
+use super::memory::{Loan, ReplyMemory};
 use super::outcome::{Answer, EvalOutcome, Failure};
 use super::request::EvalRequest;
 use super::session::Lease;
@@ -10,6 +11,7 @@ use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use ptc_vm::machine::{CallId, HostRequest, Limits as VmLimits, Payload, Reply, Setup};
+use ptc_vm::meter::Lender;
 use ptc_vm::{Error, Machine, Reason, Step, Value, json, print};
 use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -99,13 +101,16 @@ pub(super) fn begin(driver: &Rc<Driver>, request: Box<EvalRequest>) -> Begun {
             .map(|tools| tools.names().into_iter().map(Rc::from).collect())
             .unwrap_or_default(),
         limits: VmLimits { memory_bytes: limits.memory_bytes, steps: limits.steps },
+        lender: driver.memory.clone().map(|budget| Rc::new(Loan::new(budget)) as Rc<dyn Lender>),
         clock,
         ..Setup::default()
     };
     let mut session = None;
     if let Some(key) = &request.session {
         let place = driver.sessions.open(key);
-        let Some((lease, namespace)) = Lease::take(place, request.session_rules.clone()) else {
+        let Some((lease, namespace)) =
+            Lease::take(place, request.session_rules.clone(), driver.memory.as_ref())
+        else {
             return refused(Failure::new(
                 Reason::InvalidConfig,
                 "an eval is already running for this session",
@@ -116,11 +121,12 @@ pub(super) fn begin(driver: &Rc<Driver>, request: Box<EvalRequest>) -> Begun {
         session = Some(lease);
     }
     let deadline = started + limits.timeout;
+    let memory = ReplyMemory::new(limits.memory_bytes, driver.memory.clone());
     let mut machine = Machine::new(program, setup);
     let step = machine.resume(SLICE_STEPS);
     let mut run = Box::new(Run {
         machine: Some(machine),
-        context: Rc::new(RunContext::new(deadline)),
+        context: Rc::new(RunContext::new(deadline, memory)),
         request,
         started,
         session,
@@ -142,6 +148,7 @@ impl Run {
         let mut step = Step::Wait;
         loop {
             let Some(machine) = &mut self.machine else { return self.finish() };
+            self.context.memory.note_machine(machine.memory_live());
             for call in machine.take_calls() {
                 let answer = answer(&self.request, &self.context, call.request);
                 self.calls.push(Box::pin(async move { (call.id, answer.await) }));
@@ -157,7 +164,13 @@ impl Run {
                 // Nothing to wait for right after the first slice, if that used all its steps.
                 Step::Wait if self.calls.is_empty() => {}
                 Step::Wait => match tokio::time::timeout_at(deadline, self.calls.next()).await {
-                    Ok(Some((id, reply))) => machine.complete(id, reply),
+                    Ok(Some((id, reply))) => {
+                        if let Some(error) = self.context.memory.refusal() {
+                            machine.abort(error);
+                            return self.finish();
+                        }
+                        machine.complete(id, reply);
+                    }
                     Ok(None) => {}
                     Err(_) => return self.time_out(),
                 },
@@ -167,6 +180,11 @@ impl Run {
             while let Some(Some((id, reply))) = self.calls.next().now_or_never() {
                 machine.complete(id, reply);
             }
+            if let Some(error) = self.context.memory.refusal() {
+                machine.abort(error);
+                return self.finish();
+            }
+            self.context.arrived.borrow_mut().clear();
             step = machine.resume(SLICE_STEPS);
             self.show_prints();
         }

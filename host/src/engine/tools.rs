@@ -1,10 +1,12 @@
 //! Who answers a program's calls.
 
+use super::memory::{ReplyCharge, ReplyMemory};
 use super::outcome::CallRecord;
 use futures_util::future::{BoxFuture, LocalBoxFuture};
 use ptc_vm::machine::{HostRequest, Reply};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 use tokio::time::Instant;
 
 /// Tools that `(tool/NAME …)` reaches: those of an embedding program or an agent.
@@ -34,17 +36,23 @@ pub struct RunContext {
     pub records: RefCell<Vec<CallRecord>>,
     /// Upstreams whose start failed in this program, with the fault's text: not tried again within it.
     pub failed_starts: RefCell<ahash::AHashMap<String, String>>,
+    /// What replies on their way hold.
+    pub memory: Arc<ReplyMemory>,
+    /// Charges of replies that are about to become values of the machine.
+    pub arrived: RefCell<Vec<ReplyCharge>>,
 }
 
 impl RunContext {
-    /// A fresh context for a program that must end at `deadline`.
-    pub fn new(deadline: Instant) -> RunContext {
+    /// A fresh context for a program that must end at `deadline` and whose replies are charged to `memory`.
+    pub fn new(deadline: Instant, memory: Arc<ReplyMemory>) -> RunContext {
         RunContext {
             deadline,
             calls: Cell::new(0),
             discoveries: Cell::new(0),
             records: RefCell::new(Vec::new()),
             failed_starts: RefCell::default(),
+            memory,
+            arrived: RefCell::default(),
         }
     }
 

@@ -12,6 +12,7 @@ use tokio::time::Sleep;
 use super::HttpError;
 use super::exchange::Rest;
 use super::pool::Pool;
+use crate::upstream::Arrivals;
 
 /// The body of an answer, as it arrives. Dropping it before its end closes the exchange: the server learns that
 /// nobody waits any more.
@@ -59,19 +60,37 @@ impl Body {
     ///
     /// # Errors
     /// As [`Body::chunk`].
-    pub async fn collect(mut self) -> Result<Bytes, HttpError> {
+    pub async fn collect(self) -> Result<Bytes, HttpError> {
+        self.collect_for(None).await
+    }
+
+    /// The whole body. `arrivals` is told of each piece before it is kept.
+    ///
+    /// # Errors
+    /// As [`Body::chunk`], and [`HttpError::NoMemory`] if `arrivals` refuses a piece.
+    pub async fn collect_for(mut self, arrivals: Option<&dyn Arrivals>) -> Result<Bytes, HttpError> {
         if let Some(error) = self.announced_too_large() {
             return Err(error);
         }
-        let Some(first) = self.chunk().await.transpose()? else { return Ok(Bytes::new()) };
-        let Some(second) = self.chunk().await.transpose()? else { return Ok(first) };
+        let Some(first) = self.kept(arrivals).await? else { return Ok(Bytes::new()) };
+        let Some(second) = self.kept(arrivals).await? else { return Ok(first) };
         let mut whole = BytesMut::with_capacity(first.len() + second.len() + self.announced());
         whole.extend_from_slice(&first);
         whole.extend_from_slice(&second);
-        while let Some(chunk) = self.chunk().await.transpose()? {
+        while let Some(chunk) = self.kept(arrivals).await? {
             whole.extend_from_slice(&chunk);
         }
         Ok(whole.freeze())
+    }
+
+    async fn kept(&mut self, arrivals: Option<&dyn Arrivals>) -> Result<Option<Bytes>, HttpError> {
+        let Some(chunk) = self.chunk().await.transpose()? else { return Ok(None) };
+        match arrivals {
+            Some(arrivals) if !arrivals.arrived(chunk.len()) => {
+                Err(HttpError::NoMemory { received: self.received })
+            }
+            _ => Ok(Some(chunk)),
+        }
     }
 
     /// The beginning of the body, at most `max` bytes, for a message. Errors count as its end.

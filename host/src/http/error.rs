@@ -37,6 +37,12 @@ pub enum HttpError {
         /// How much had come, or was announced.
         received: u64,
     },
+    /// Whoever asked has no memory left for the answer.
+    #[error("no memory is left for the reply")]
+    NoMemory {
+        /// How much of it had come.
+        received: u64,
+    },
     /// The answer breaks the rules of HTTP, or is encoded in a way that was not asked for.
     #[error("malformed HTTP response: {0}")]
     Malformed(String),
@@ -51,11 +57,14 @@ impl HttpError {
     pub fn into_fault(self) -> CallFault {
         let reason = match &self {
             Self::Timeout | Self::Deadline => FaultReason::Timeout,
-            Self::TooLarge { .. } => FaultReason::ResponseTooLarge,
+            Self::TooLarge { .. } | Self::NoMemory { .. } => FaultReason::ResponseTooLarge,
             Self::Malformed(_) => FaultReason::UpstreamError,
             _ => FaultReason::UpstreamUnavailable,
         };
-        let received = if let Self::TooLarge { received, .. } = &self { *received } else { 0 };
+        let received = match &self {
+            Self::TooLarge { received, .. } | Self::NoMemory { received } => *received,
+            _ => 0,
+        };
         CallFault::new(reason, self.to_string()).with_bytes(received)
     }
 

@@ -30,7 +30,7 @@ impl HttpGet for Client {
             let status = response.status.as_u16();
             // Of an error body a message quotes the beginning; its length is no reason to lose the status.
             let body = match response.status.is_success() {
-                true => response.body.collect().await.map_err(fault)?,
+                true => response.body.collect_for(request.arrivals).await.map_err(fault)?,
                 false => response.body.beginning(ERROR_BODY_BYTES.min(request.max_bytes)).await,
             };
             Ok(HttpAnswer { status, body })

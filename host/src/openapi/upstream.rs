@@ -18,7 +18,9 @@ use super::{Document, Operation, compile, decode, too_large};
 use crate::config::{OpenApiConfig, SchemaSource, UpstreamConfig};
 use crate::credentials::CredentialStore;
 use crate::mcp::lifecycle::{Connection, End, Lifecycle, Started, closed};
-use crate::upstream::{Call, CallFault, CallReply, FaultReason, Health, ToolInfo, Upstream, UpstreamEvent};
+use crate::upstream::{
+    Arrivals, Call, CallFault, CallReply, FaultReason, Health, ToolInfo, Upstream, UpstreamEvent,
+};
 
 /// What an OpenAPI upstream asks of HTTP: one GET, never redirected, never retried.
 pub trait HttpGet: Send + Sync + 'static {
@@ -41,6 +43,8 @@ pub struct GetRequest<'a> {
     pub deadline: Instant,
     /// Largest body in bytes, counted as it arrives and after any decompression.
     pub max_bytes: usize,
+    /// Who keeps account of the body's bytes, if anybody does.
+    pub arrivals: Option<&'a dyn Arrivals>,
 }
 
 /// An answer of any status.
@@ -192,6 +196,7 @@ impl<H: HttpGet> Service<H> {
             timeout,
             deadline: Instant::now() + self.entry.connect_timeout.saturating_add(timeout),
             max_bytes,
+            arrivals: None,
         })
     }
 
@@ -219,6 +224,7 @@ impl<H: HttpGet> Service<H> {
         let mut request = self.request(&url, cap)?;
         request.timeout = request.timeout.min(call.limits.timeout);
         request.deadline = call.limits.deadline;
+        request.arrivals = call.arrivals;
         match self.http.get(request).await {
             Ok(answer) => decode(answer.status, answer.body),
             Err(GetFault::TooLarge { received }) => Err(too_large(cap).with_bytes(received)),
@@ -348,7 +354,9 @@ mod tests {
     ) -> Result<CallReply, CallFault> {
         let timeout = Duration::from_secs(5);
         let limits = CallLimits { timeout, deadline: Instant::now() + timeout, max_bytes };
-        upstream.call(Call { tool: "get-thing", arguments: arguments.as_bytes(), limits }).await
+        upstream
+            .call(Call { tool: "get-thing", arguments: arguments.as_bytes(), limits, arrivals: None })
+            .await
     }
 
     #[tokio::test]

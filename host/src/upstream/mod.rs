@@ -3,7 +3,7 @@
 //! the engine.
 //!
 //! * [`Upstream`] — the trait every transport implements (`mcp_stdio`, `mcp_http`, `openapi`).
-//! * [`Call`], [`CallLimits`] — one tool call and what it may cost.
+//! * [`Call`], [`CallLimits`], [`Arrivals`] — one tool call, what it may cost, and who pays for its reply.
 //! * [`CallReply`], [`Payload`] — what came back, still as the upstream's own JSON bytes.
 //! * [`CallFault`], [`FaultReason`] — what went wrong in the outside world, from a closed set.
 //! * [`Health`], [`UpstreamEvent`] — for operators, `ptc check` and live catalogs.
@@ -77,6 +77,12 @@ pub trait Upstream: Send + Sync {
     fn shutdown(&self) -> BoxFuture<'_, ()>;
 }
 
+/// Who is told of a reply's bytes as they arrive, and may refuse them.
+pub trait Arrivals: std::fmt::Debug + Send + Sync {
+    /// `bytes` more have arrived; `false` ends the call with a fault, because there is no room for them.
+    fn arrived(&self, bytes: usize) -> bool;
+}
+
 /// One tool call.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'a> {
@@ -87,6 +93,13 @@ pub struct Call<'a> {
     pub arguments: &'a [u8],
     /// What the call may cost.
     pub limits: CallLimits,
+    /// Who keeps account of the reply's bytes, if anybody does.
+    pub arrivals: Option<&'a dyn Arrivals>,
+}
+
+/// The fault of a reply that its caller had no memory for. The caller knows more about why.
+pub(crate) fn no_memory(received: u64) -> CallFault {
+    CallFault::new(FaultReason::ResponseTooLarge, "no memory is left for the reply").with_bytes(received)
 }
 
 /// What one call may cost.

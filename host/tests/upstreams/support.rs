@@ -45,7 +45,7 @@ pub(crate) async fn call_with(
     arguments: &str,
     limits: CallLimits,
 ) -> Result<CallReply, CallFault> {
-    upstream.call(Call { tool, arguments: arguments.as_bytes(), limits }).await
+    upstream.call(Call { tool, arguments: arguments.as_bytes(), limits, arrivals: None }).await
 }
 
 /// The JSON payload of a call that must succeed.

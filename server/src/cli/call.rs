@@ -96,7 +96,7 @@ async fn ask(aggregator: &Aggregator, args: &CallArgs, limits: AggregatorLimits)
     // Nobody else uses the upstream, so the wait for its answer is nearly all that a call may take.
     let deadline = Instant::now() + limits.call_timeout.saturating_mul(2);
     let limits = CallLimits { timeout: limits.call_timeout, deadline, max_bytes: limits.max_response_bytes };
-    let call = Call { tool: &args.tool, arguments: &checked.arguments, limits };
+    let call = Call { tool: &args.tool, arguments: &checked.arguments, limits, arrivals: None };
     upstream.call(call).await.map(|reply| reply.payload.resolve()).map_err(fault)
 }
 

@@ -77,7 +77,7 @@ pub fn run(args: EvalArgs) -> ExitCode {
         Err(error) => return report::fault(&format!("cannot start the event loop: {error}")),
     };
     runtime.block_on(async {
-        let engine = match Engine::start(EngineOptions { threads: 1 }) {
+        let engine = match Engine::start(EngineOptions { threads: 1, memory: None }) {
             Ok(engine) => engine,
             Err(error) => return report::fault(&error.to_string()),
         };

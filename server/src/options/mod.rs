@@ -11,6 +11,7 @@ pub mod settings;
 pub mod values;
 
 mod http;
+mod memory;
 mod resolve;
 
 #[cfg(test)]

@@ -81,7 +81,9 @@ fn limits(values: &Values<'_>, aggregator: bool, profile: Profile) -> Result<Lim
         program_timeout: milliseconds(timeout_ms),
         program_memory_bytes: values.positive_or("program-memory-limit-bytes", default_memory)?,
         program_steps: values.positive_or("program-step-limit", default_steps)?,
-        max_total_memory_bytes: values.positive("max-total-memory-bytes")?,
+        max_total_memory_bytes: values
+            .positive("max-total-memory-bytes")?
+            .unwrap_or_else(|| super::memory::available() / 2),
         max_result_bytes: values.size_or("max-result-bytes", default_result)?,
     })
 }

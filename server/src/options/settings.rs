@@ -73,8 +73,8 @@ pub struct Limits {
     pub program_memory_bytes: u64,
     /// Steps of one program.
     pub program_steps: u64,
-    /// Memory of everything together; `None`: half of what there is.
-    pub max_total_memory_bytes: Option<u64>,
+    /// Memory of everything together.
+    pub max_total_memory_bytes: u64,
     /// Longest result text.
     pub max_result_bytes: usize,
 }

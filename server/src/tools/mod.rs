@@ -20,6 +20,7 @@ pub use registry::Registry;
 pub use reply::{ReplyText, ToolReply};
 pub use report::CallReport;
 
+use crate::gate::Full;
 use crate::principal::Owner;
 use crate::protocol::json::Raw;
 use crate::protocol::message::RequestId;
@@ -88,9 +89,9 @@ pub trait Tool: Send + Sync {
     /// Checks a call. `arguments` is what the client sent, which need not be an object; `None` where it sent none.
     fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared;
 
-    /// The answer when `limit` calls are running already.
-    fn busy(&self, limit: usize) -> ToolReply {
-        ToolReply::busy(limit)
+    /// The answer when the call is not let in.
+    fn busy(&self, full: Full) -> ToolReply {
+        ToolReply::busy(full)
     }
 
     /// Whether calls are recorded. Those that look at the records are not.

@@ -1,6 +1,7 @@
 //! The result of a tool call, before it is written for one revision of the protocol.
 
 use super::CallReport;
+use crate::gate::Full;
 use crate::protocol::json::{Raw, string_len, write_string};
 
 /// The one text block of a result.
@@ -100,8 +101,8 @@ impl ToolReply {
     }
 
     /// All `limit` slots are taken.
-    pub fn busy(limit: usize) -> Self {
-        Self::failure("busy", &busy_message(limit), &busy_feedback(limit))
+    pub fn busy(full: Full) -> Self {
+        Self::failure("busy", &busy_message(full), &busy_feedback(full))
     }
 
     /// Bytes of the result object of a success that mirrors `structured`, `_meta` aside.
@@ -139,13 +140,23 @@ impl ToolReply {
 }
 
 /// `message` of a `busy` result.
-pub fn busy_message(limit: usize) -> String {
-    format!("server busy: {limit} concurrent calls in flight")
+pub fn busy_message(full: Full) -> String {
+    match full {
+        Full::Calls(limit) => format!("server busy: {limit} concurrent calls in flight"),
+        Full::Memory => "server busy: the memory budget is exhausted".to_owned(),
+    }
 }
 
 /// `feedback` of a `busy` result.
-pub fn busy_feedback(limit: usize) -> String {
-    format!("All {limit} call slots are taken. Wait a moment and retry the same tools/call.")
+pub fn busy_feedback(full: Full) -> String {
+    match full {
+        Full::Calls(limit) => {
+            format!("All {limit} call slots are taken. Wait a moment and retry the same tools/call.")
+        }
+        Full::Memory => "What runs already holds all the memory that the server may use \
+                         (--max-total-memory-bytes). Wait a moment and retry the same tools/call."
+            .to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -155,7 +166,7 @@ mod tests {
     #[test]
     fn the_length_is_that_of_what_is_written() {
         let mut plain = ToolReply::text(true, "a\"b\n\u{1}é");
-        for reply in [plain.clone(), ToolReply::busy(3), {
+        for reply in [plain.clone(), ToolReply::busy(Full::Calls(3)), {
             plain.structured = Some("{\"a\":1}".into());
             plain
         }] {

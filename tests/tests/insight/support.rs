@@ -39,7 +39,7 @@ pub(crate) fn service(
     upstreams: Option<&Arc<Aggregator>>,
     redactor: &Redactor,
 ) -> (Arc<Service>, Engine) {
-    let engine = Engine::start(EngineOptions { threads: 2 }).expect("threads");
+    let engine = Engine::start(EngineOptions { threads: 2, memory: None }).expect("threads");
     (Arc::new(boot::service(settings, &engine, upstreams, redactor)), engine)
 }
 

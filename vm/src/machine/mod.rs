@@ -32,7 +32,7 @@ pub use unbound::SPECIAL_FORMS;
 use crate::builtins::support::endless;
 use crate::code::Program;
 use crate::error::{Error, Reason, Result};
-use crate::meter::{self, Account};
+use crate::meter::{self, Account, Lender};
 use crate::value::{Captures, Closure, Layouts, Map, Str, Value};
 use ahash::AHashMap;
 use env::Env;
@@ -78,6 +78,8 @@ pub struct Setup {
     pub upstreams: bool,
     /// Limits.
     pub limits: Limits,
+    /// Whom memory within the limit is borrowed from; nobody need be asked if there is none.
+    pub lender: Option<Rc<dyn Lender>>,
     /// Milliseconds since 1970-01-01T00:00:00Z.
     pub clock: fn() -> i64,
 }
@@ -94,6 +96,7 @@ impl Default for Setup {
             tools: Vec::new(),
             upstreams: false,
             limits: Limits::default(),
+            lender: None,
             clock: || 0,
         }
     }
@@ -144,6 +147,7 @@ pub struct Machine {
     outgoing: SmallVec<[PendingCall; 4]>,
     next_call: CallId,
     account: Account,
+    lender: Option<Rc<dyn Lender>>,
     limits: Limits,
     steps_used: u64,
     ended: Option<Result<Value>>,
@@ -163,11 +167,14 @@ impl Machine {
     pub fn new(program: Rc<Program>, setup: Setup) -> Machine {
         let mut namespace = setup.namespace;
         let slots_before = namespace.slots();
-        let mut account = Account::new(setup.limits.memory_bytes);
+        let mut account = match setup.lender {
+            Some(_) => Account::borrowing(setup.limits.memory_bytes),
+            None => Account::new(setup.limits.memory_bytes),
+        };
         let linked = Module::link(program, &mut namespace, Some(&setup.tools));
         let (fibers, ended) = match linked {
             Ok(module) => {
-                let _installed = account.install();
+                let _installed = account.install_with(setup.lender.clone());
                 let main = Closure::new(module, 0, Rc::new(Captures::default()));
                 let fiber = Fiber::new(Next::Call(Value::Closure(main), Args::new()));
                 (vec![Some(Box::new(fiber))], None)
@@ -197,6 +204,7 @@ impl Machine {
             outgoing: SmallVec::new(),
             next_call: 0,
             account,
+            lender: setup.lender,
             limits: setup.limits,
             steps_used: 0,
             ended,
@@ -212,9 +220,12 @@ impl Machine {
         }
         let mut account = self.account;
         let step = {
-            let _installed = account.install();
+            let _installed = account.install_with(self.lender.clone());
             self.run_fibers(fuel)
         };
+        if let Some(lender) = &self.lender {
+            account.give_back_surplus(&**lender);
+        }
         self.account = account;
         step
     }
@@ -322,7 +333,7 @@ impl Machine {
         let Some(id) = self.waiting.remove(&call) else { return };
         let mut account = self.account;
         {
-            let _installed = account.install();
+            let _installed = account.install_with(self.lender.clone());
             let left = self.limits.steps.saturating_sub(self.steps_used);
             meter::set_work_limit(left);
             let value = reply.into_value();
@@ -352,7 +363,7 @@ impl Machine {
         }
         let mut account = self.account;
         {
-            let _installed = account.install();
+            let _installed = account.install_with(self.lender.clone());
             let root = self.fibers[ROOT as usize]
                 .take()
                 .unwrap_or_else(|| Box::new(Fiber::new(Next::Value(Value::Nil))));
@@ -384,7 +395,7 @@ impl Machine {
         let steps = self.limits.steps;
         let mut account = self.account;
         let looked = {
-            let _installed = account.install();
+            let _installed = account.install_with(self.lender.clone());
             meter::set_work_limit(steps);
             match look(value) {
                 Err(error) if error.reason() == Reason::StepLimitExceeded => Err(Error::steps(steps)),
@@ -406,7 +417,7 @@ impl Machine {
         let memory_peak = u64::try_from(account.peak).unwrap_or(0);
         let mut changed = Vec::new();
         {
-            let _installed = account.install();
+            let _installed = account.install_with(self.lender.clone());
             if commit && result.is_ok() {
                 meter::set_work_limit(CHANGE_DETECTION_STEPS);
                 changed = self.env.changed();

@@ -1,5 +1,6 @@
 //! A session's state on its way through a program: taken, and given back as it was or as the program left it.
 
+use super::super::memory::{Loan, MemoryBudget};
 use super::super::outcome::{CallRecord, Failure};
 use super::rules::{Changed, Exceeded, HistoryNotice, SessionLimits, SessionReport, SessionRules};
 use super::size::{measure, measure_binding, total};
@@ -27,6 +28,7 @@ pub(in super::super) struct Lease {
     sizes: Vec<(Rc<str>, u64)>,
     rules: Option<Arc<dyn SessionRules>>,
     committed: Option<Rc<Committed>>,
+    loan: Option<Loan>,
 }
 
 impl Lease {
@@ -34,8 +36,9 @@ impl Lease {
     pub(in super::super) fn take(
         place: Rc<RefCell<SessionPlace>>,
         rules: Option<Arc<dyn SessionRules>>,
+        memory: Option<&MemoryBudget>,
     ) -> Option<(Lease, Namespace)> {
-        let SessionState { namespace, history, turn, sizes } = place.borrow_mut().state.take()?;
+        let SessionState { namespace, history, turn, sizes, loan } = place.borrow_mut().state.take()?;
         let committed = rules.is_some().then(|| {
             let bindings = namespace
                 .bindings()
@@ -45,7 +48,8 @@ impl Lease {
             Rc::new(Committed { bindings, history: history.clone(), sizes: sizes.clone() })
         });
         place.borrow_mut().committed.clone_from(&committed);
-        Some((Lease { place, history, turn, sizes, rules, committed }, namespace))
+        let loan = loan.or_else(|| memory.cloned().map(Loan::new)).filter(|_| rules.is_some());
+        Some((Lease { place, history, turn, sizes, rules, committed, loan }, namespace))
     }
 
     /// The last three results, latest first.
@@ -87,6 +91,12 @@ impl Lease {
             exceeded,
             closed: false,
         };
+        if report.exceeded.is_none() && !self.borrow(report.memory_bytes) {
+            let before = self.restored();
+            self.give_back(before, None);
+            let failure = Failure::from(&ptc_vm::Error::memory_budget());
+            return Err(Box::new((failure, report)));
+        }
         if report.exceeded.is_none() && rules.commit(&report, prints, calls) {
             self.sizes = sizes;
             self.give_back(namespace, Some(value));
@@ -100,6 +110,11 @@ impl Lease {
         let before = self.restored();
         self.give_back(before, None);
         Err(Box::new((Failure::new(Reason::MemoryExceeded, text), report)))
+    }
+
+    /// Takes what the definitions hold from the memory of the process, if there is as much.
+    fn borrow(&self, bytes: u64) -> bool {
+        self.loan.as_ref().is_none_or(|loan| loan.resize(bytes))
     }
 
     /// Sizes after the program: known ones for names that did not change.
@@ -134,11 +149,13 @@ impl Lease {
     }
 
     fn give_back(self, namespace: Namespace, result: Option<Value>) {
-        let mut state = SessionState { namespace, history: self.history, turn: self.turn, sizes: self.sizes };
+        let Lease { place, history, turn, sizes, loan, .. } = self;
+        let mut state = SessionState { namespace, history, turn, sizes, loan };
+        state.settle();
         if let Some(value) = result {
             state.remember(value);
         }
-        *self.place.borrow_mut() = SessionPlace { state: Some(state), committed: None };
+        *place.borrow_mut() = SessionPlace { state: Some(state), committed: None };
     }
 }
 

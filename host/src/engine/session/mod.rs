@@ -13,6 +13,7 @@ pub use size::{measure, measure_binding, measure_history, measure_strings};
 
 pub(super) use commit::Lease;
 
+use super::memory::Loan;
 use super::request::SessionKey;
 use ahash::AHashMap;
 use ptc_vm::Value;
@@ -31,6 +32,8 @@ pub struct SessionState {
     pub turn: u64,
     /// Bytes of each binding by the table of [`measure`], sorted by name. Kept for sessions under rules only.
     sizes: Vec<(Rc<str>, u64)>,
+    /// What the definitions have taken of the process's memory; kept for sessions under rules within a budget.
+    loan: Option<Loan>,
 }
 
 impl SessionState {
@@ -46,6 +49,7 @@ impl SessionState {
         let was = self.namespace.defines(name);
         self.namespace.forget(name);
         self.sizes.retain(|(known, _)| &**known != name);
+        self.settle();
         was
     }
 
@@ -53,6 +57,15 @@ impl SessionState {
     pub fn forget_all(&mut self) {
         self.namespace = Namespace::new();
         self.sizes = Vec::new();
+        self.settle();
+    }
+
+    /// Gives back what forgotten definitions had taken.
+    fn settle(&self) {
+        let bytes = self.memory_bytes();
+        if let Some(loan) = self.loan.as_ref().filter(|loan| loan.bytes() > bytes) {
+            let _ = loan.resize(bytes);
+        }
     }
 
     /// Bytes of all definitions together.

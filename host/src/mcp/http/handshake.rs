@@ -223,7 +223,7 @@ async fn request(
 ) -> Result<Answer, Failure> {
     let id = session.next_id();
     let body = encode::request(id, method, params);
-    let outgoing = Outgoing { id: Some(id), method, tool: None, mirrored: Vec::new(), body };
+    let outgoing = Outgoing { id: Some(id), method, tool: None, mirrored: Vec::new(), body, arrivals: None };
     endpoint.request(session, outgoing, limits).await
 }
 

@@ -92,6 +92,7 @@ async fn open(
                 tool: None,
                 mirrored: Vec::new(),
                 body,
+                arrivals: None,
             };
             endpoint.post(session, outgoing, &limits).await
         }

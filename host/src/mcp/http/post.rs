@@ -15,7 +15,7 @@ use crate::config::HttpConfig;
 use crate::credentials::CredentialStore;
 use crate::http::{Body, Client, HttpError, Limits, Request, Response, Target};
 use crate::jsonrpc::{Message, RpcError, clip, encode, number_of_id, parse};
-use crate::upstream::{CallFault, FaultReason};
+use crate::upstream::{Arrivals, CallFault, FaultReason, no_memory};
 
 /// Most messages in one batch.
 const MAX_BATCH: usize = 1024;
@@ -62,6 +62,8 @@ pub(super) struct Outgoing<'a> {
     /// Arguments that go into headers.
     pub(super) mirrored: Vec<(HeaderName, HeaderValue)>,
     pub(super) body: Vec<u8>,
+    /// Who keeps account of the answer's bytes.
+    pub(super) arrivals: Option<&'a dyn Arrivals>,
 }
 
 /// What came back for a request.
@@ -107,6 +109,7 @@ impl Endpoint {
         limits: &Limits,
     ) -> Result<Answer, Failure> {
         let id = outgoing.id.unwrap_or_default();
+        let arrivals = outgoing.arrivals;
         let started = Instant::now();
         let response = self.post(session, outgoing, limits).await?;
         session.note_id(response.headers.get(&SESSION_ID));
@@ -117,9 +120,9 @@ impl Endpoint {
             return Err(CallFault::upstream_error("unexpected JSON-RPC response nil").into());
         }
         if is_event_stream(&response.headers) {
-            return self.read_events(session, response.body, id, limits, started).await;
+            return self.read_events(session, response.body, Wanted { id, arrivals }, limits, started).await;
         }
-        let body = response.body.collect().await.map_err(|error| body_fault(error, false))?;
+        let body = response.body.collect_for(arrivals).await.map_err(|error| body_fault(error, false))?;
         read_json(&body, id)
     }
 
@@ -131,7 +134,7 @@ impl Endpoint {
         body: Vec<u8>,
         limits: &Limits,
     ) -> Result<StatusCode, Failure> {
-        let outgoing = Outgoing { id: None, method, tool: None, mirrored: Vec::new(), body };
+        let outgoing = Outgoing { id: None, method, tool: None, mirrored: Vec::new(), body, arrivals: None };
         let response = self.post(session, outgoing, limits).await?;
         session.note_id(response.headers.get(&SESSION_ID));
         let status = response.status;
@@ -206,15 +209,16 @@ impl Endpoint {
         &self,
         session: &HttpSession,
         mut body: Body,
-        id: u64,
+        wanted: Wanted<'_>,
         limits: &Limits,
         started: Instant,
     ) -> Result<Answer, Failure> {
+        let id = wanted.id;
         let mut resumes = 0;
         let mut received = 0;
         loop {
             let mut decoder = SseDecoder::default();
-            let broke = match self.read_stream(session, &mut body, &mut decoder, id, limits).await? {
+            let broke = match self.read_stream(session, &mut body, &mut decoder, wanted, limits).await? {
                 Streamed::Answer(answer) => {
                     body.abandon();
                     return Ok(answer);
@@ -281,11 +285,16 @@ impl Endpoint {
         session: &HttpSession,
         body: &mut Body,
         decoder: &mut SseDecoder,
-        id: u64,
+        Wanted { id, arrivals }: Wanted<'_>,
         limits: &Limits,
     ) -> Result<Streamed, Failure> {
         loop {
             let chunk = body.chunk().await;
+            if let (Some(Ok(chunk)), Some(arrivals)) = (&chunk, arrivals)
+                && !arrivals.arrived(chunk.len())
+            {
+                return Err(no_memory(body.received()).into());
+            }
             let mut found = None;
             let mut replies = Vec::new();
             let mut take = |data: &Bytes| {
@@ -352,6 +361,13 @@ impl Endpoint {
         }
         found
     }
+}
+
+/// The answer that a stream is read for.
+#[derive(Clone, Copy)]
+struct Wanted<'a> {
+    id: u64,
+    arrivals: Option<&'a dyn Arrivals>,
 }
 
 enum Streamed {

@@ -151,6 +151,7 @@ impl HttpUpstream {
             tool: Some(call.tool),
             mirrored: session.mirrors().headers(call.tool, call.arguments),
             body: encode::tools_call(id, call.tool, call.arguments, modern.then_some(&*self.meta)),
+            arrivals: call.arrivals,
         };
         let mut in_flight = InFlight { upstream: self, session, id, answered: false };
         let answer = tokio::select! {

@@ -15,7 +15,9 @@ use super::connection::{Answer, SHUTDOWN_GRACE, StdioConnection};
 use super::handshake;
 use crate::config::{StdioConfig, UpstreamConfig};
 use crate::jsonrpc::{RpcError, encode};
-use crate::upstream::{Call, CallFault, CallLimits, CallReply, Health, ToolInfo, Upstream, UpstreamEvent};
+use crate::upstream::{
+    Call, CallFault, CallLimits, CallReply, Health, ToolInfo, Upstream, UpstreamEvent, no_memory,
+};
 
 /// A tool server that is our child process.
 ///
@@ -77,6 +79,10 @@ impl StdioUpstream {
         let meta = connection.modern.load(Ordering::Relaxed).then_some(&*self.meta);
         let encode = |id| encode::tools_call(id, call.tool, call.arguments, meta);
         match connection.request(encode, &limits, true).await? {
+            // A line is read whole, within the cap of the pipe, before it is known whose it is.
+            Answer::Result(bytes) if call.arrivals.is_some_and(|arrivals| !arrivals.arrived(bytes.len())) => {
+                Err(no_memory(bytes.len() as u64))
+            }
             Answer::Result(bytes) => result::read(bytes),
             Answer::Error(error) => {
                 Err(CallFault::upstream_error(RpcError::of_bytes(&error).message)

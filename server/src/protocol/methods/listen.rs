@@ -40,7 +40,7 @@ pub fn answer(
             return Handled::error(id, &RpcError::duplicate_id(id));
         }
     };
-    let Some(permit) = service.listeners.try_enter() else { return saturated() };
+    let Ok(permit) = service.listeners.try_enter() else { return saturated() };
     Handled::Call(Box::new(Call {
         service: service.clone(),
         id: id.clone(),

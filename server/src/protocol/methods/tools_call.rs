@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tracing::{info, warn};
 
 use super::discover::write_server_meta;
+use crate::gate::Full;
 use crate::insight::{Insight, Observation};
 use crate::protocol::call::{Call, Work};
 use crate::protocol::connection::{Connection, Refused};
@@ -64,9 +65,9 @@ pub fn answer(
         Prepared::Gated(work) => (work, true),
         Prepared::Free(work) => (work, false),
     };
-    let busy = |limit, observation: Option<Observation>| {
+    let busy = |full, observation: Option<Observation>| {
         info!(event = "tools_call_stop", request_id = %id, tool = &*name, is_error = true, reason = "busy");
-        let mut reply = tool.busy(limit);
+        let mut reply = tool.busy(full);
         if let Some(observation) = observation {
             observation.answered(&mut reply);
         }
@@ -75,7 +76,7 @@ pub fn answer(
     };
     let (ticket, cancelled) = match connection.enter(id) {
         Ok(entered) => entered,
-        Err(Refused::Full(limit)) => return busy(limit, observation),
+        Err(Refused::Full(limit)) => return busy(Full::Calls(limit), observation),
         Err(Refused::Duplicate) => {
             warn!(event = "duplicate_request_id", request_id = %id);
             if let Some(observation) = observation {
@@ -84,10 +85,10 @@ pub fn answer(
             return Handled::error(id, &RpcError::duplicate_id(id));
         }
     };
-    let permit = gated.then(|| service.gate.try_enter());
-    if matches!(permit, Some(None)) {
-        return busy(service.gate.limit(), observation);
-    }
+    let permit = match gated.then(|| service.gate.try_enter()).transpose() {
+        Ok(permit) => permit,
+        Err(full) => return busy(full, observation),
+    };
     Handled::Call(Box::new(Call {
         service: service.clone(),
         id: id.clone(),
@@ -96,7 +97,7 @@ pub fn answer(
         cancelled,
         progress_token: progress_token(params),
         ticket,
-        permit: permit.flatten(),
+        permit,
         observation,
     }))
 }

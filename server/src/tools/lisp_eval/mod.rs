@@ -17,6 +17,7 @@ use super::reply::{busy_feedback, busy_message};
 use super::report::{CallReport, Usage};
 use super::shaping::{ErrorReason, Payload, Shaper, shape};
 use super::{CallContext, Definition, Prepared, Tool, ToolReply};
+use crate::gate::Full;
 use crate::protocol::json::Raw;
 
 pub use arguments::{ArgumentCaps, Arguments};
@@ -102,8 +103,8 @@ impl Tool for LispEval {
         Prepared::Gated(async move { answer(eval.await, asked, &shaper, &redactor, reports) }.boxed())
     }
 
-    fn busy(&self, limit: usize) -> ToolReply {
-        let payload = Payload::refused(ErrorReason::Busy, busy_message(limit), Some(busy_feedback(limit)));
+    fn busy(&self, full: Full) -> ToolReply {
+        let payload = Payload::refused(ErrorReason::Busy, busy_message(full), Some(busy_feedback(full)));
         refuse(&self.options, payload, None)
     }
 }

@@ -215,8 +215,8 @@ async fn everything_structured_satisfies_the_advertised_schema() {
             let replies = [
                 call(&tool, json!({"program": "1"})).await,
                 call(&tool, json!({})).await,
-                tool.busy(3),
-                ToolReply::busy(3),
+                tool.busy(crate::gate::Full::Calls(3)),
+                ToolReply::busy(crate::gate::Full::Calls(3)),
                 ToolReply::shutting_down(),
                 ToolReply::cancelled(),
             ];

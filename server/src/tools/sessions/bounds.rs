@@ -61,8 +61,8 @@ impl<T: Tool> Tool for Bounded<T> {
         }
     }
 
-    fn busy(&self, limit: usize) -> ToolReply {
-        self.tool.busy(limit)
+    fn busy(&self, full: crate::gate::Full) -> ToolReply {
+        self.tool.busy(full)
     }
 
     fn is_observed(&self) -> bool {

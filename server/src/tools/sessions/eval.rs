@@ -11,6 +11,7 @@ use ptc_host::engine::{EvalOutcome, EvalRequest, Exceeded, Render};
 use super::arguments::Arguments;
 use super::directory::{Refusal, Reservation};
 use super::{Directory, args_error, schemas};
+use crate::gate::Full;
 use crate::options::settings::Profile;
 use crate::protocol::json::{Kind, Raw, object_text};
 use crate::tools::lisp_eval::{Arguments as EvalArguments, Asked, EvalOptions, annotations, refuse};
@@ -101,8 +102,8 @@ impl Tool for Eval {
         self.start(arguments, context).unwrap_or_else(|message| Prepared::Done(args_error(&message)))
     }
 
-    fn busy(&self, limit: usize) -> ToolReply {
-        let payload = Payload::refused(ErrorReason::Busy, busy_message(limit), Some(busy_feedback(limit)));
+    fn busy(&self, full: Full) -> ToolReply {
+        let payload = Payload::refused(ErrorReason::Busy, busy_message(full), Some(busy_feedback(full)));
         refuse(&self.options, payload, None)
     }
 }

@@ -45,7 +45,7 @@ fn limits() -> Sessions {
 }
 
 fn bench(profile: Profile, settings: Sessions) -> Bench {
-    let engine = Engine::start(EngineOptions { threads: 2 }).unwrap();
+    let engine = Engine::start(EngineOptions { threads: 2, memory: None }).unwrap();
     let seconds = Arc::new(AtomicI64::new(1_000_000));
     let time = seconds.clone();
     let clock: Clock = Arc::new(move || Timestamp::from_second(time.load(Ordering::Relaxed)).unwrap());

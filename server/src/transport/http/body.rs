@@ -12,6 +12,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::future::BoxFuture;
 use http_body_util::BodyExt;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
+use ptc_host::engine::MemoryBudget;
 use tokio::time::{Instant, timeout_at};
 
 use super::connection::InProgress;
@@ -41,6 +42,8 @@ pub(super) struct Bodies {
     /// Bytes of all bodies held now, and how many there may be.
     held: AtomicUsize,
     max_held: usize,
+    /// What bodies share with everything else.
+    memory: MemoryBudget,
 }
 
 /// A body in memory.
@@ -59,13 +62,22 @@ impl Received {
 impl Drop for Received {
     fn drop(&mut self) {
         self.bodies.held.fetch_sub(self.bytes.len(), Ordering::Relaxed);
+        self.bodies.memory.give_back(self.bytes.len() as u64);
     }
 }
 
 impl Bodies {
-    /// Bodies of at most `max_bytes` each and `max_held` together; each read may take `timeout`.
-    pub(super) fn new(max_bytes: usize, max_held: usize, timeout: Duration) -> Arc<Self> {
-        Arc::new(Bodies { max_bytes, timeout, held: AtomicUsize::new(0), max_held: max_held.max(max_bytes) })
+    /// Bodies of at most `max_bytes` each and a quarter of `memory` together, or one of them; each read may take
+    /// `timeout`.
+    pub(super) fn new(max_bytes: usize, memory: MemoryBudget, timeout: Duration) -> Arc<Self> {
+        let quarter = usize::try_from(memory.limit() / 4).unwrap_or(usize::MAX);
+        Arc::new(Bodies {
+            max_bytes,
+            timeout,
+            held: AtomicUsize::new(0),
+            max_held: quarter.max(max_bytes),
+            memory,
+        })
     }
 
     /// Reads a body to its end.
@@ -86,6 +98,9 @@ impl Bodies {
             let Ok(data) = frame.into_data() else { continue };
             if received.bytes.len() + data.len() > self.max_bytes {
                 return Err(Unread::TooLarge);
+            }
+            if !self.memory.try_take(data.len() as u64) {
+                return Err(Unread::NoRoom);
             }
             // Counted before it is kept; `received` gives it back whatever happens.
             let held = self.held.fetch_add(data.len(), Ordering::Relaxed) + data.len();

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ptc_host::engine::Engine;
+use ptc_host::engine::{Engine, MemoryBudget};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
@@ -29,8 +29,6 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How long connections may take to close at the end.
 const CLOSE_GRACE: Duration = Duration::from_secs(2);
-/// Memory for request bodies of all connections, where the settings give no total, in bytes.
-const DEFAULT_BODY_MEMORY: usize = 256 << 20;
 
 /// A bound listener.
 pub struct HttpServer {
@@ -45,12 +43,12 @@ pub struct HttpServer {
 }
 
 /// What a listener depends on besides its own settings.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Listening {
     /// Longest run of one call, the program's time and what comes before and after it.
     pub call_budget: Duration,
-    /// Memory for everything; a quarter of it is for request bodies.
-    pub max_total_memory_bytes: Option<u64>,
+    /// Memory for everything; at most a quarter of it is for request bodies.
+    pub memory: MemoryBudget,
 }
 
 impl HttpServer {
@@ -83,9 +81,6 @@ impl HttpServer {
         let gone = service.clone();
         let sessions =
             Sessions::new(limits, settings.instance.clone(), move |owner| gone.tools.owner_gone(owner));
-        let body_memory = listening
-            .max_total_memory_bytes
-            .map_or(DEFAULT_BODY_MEMORY, |total| usize::try_from(total / 4).unwrap_or(usize::MAX));
         let endpoint = Arc::new(Endpoint {
             path: settings.path.clone(),
             instance: settings.instance.clone(),
@@ -98,7 +93,7 @@ impl HttpServer {
             origins: OriginRule::new(&settings.allowed_origins, loopback_bind),
             limiter: settings.rate_limit.map(Limiter::new),
             sessions,
-            bodies: Bodies::new(settings.max_body_bytes, body_memory, settings.request_timeout),
+            bodies: Bodies::new(settings.max_body_bytes, listening.memory, settings.request_timeout),
             call_budget: listening.call_budget,
             active: Active::default(),
             service,

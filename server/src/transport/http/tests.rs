@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ptc_host::credentials::Secret;
-use ptc_host::engine::{Engine, EngineOptions};
+use ptc_host::engine::{Engine, EngineOptions, MemoryBudget};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use serde_json::{Value, json};
@@ -57,8 +57,9 @@ struct Server {
 impl Server {
     fn start(settings: &Http, max_concurrent_calls: usize) -> Server {
         let (service, strings) = puppet_service(max_concurrent_calls);
-        let engine = Engine::start(EngineOptions { threads: 1 }).unwrap();
-        let listening = Listening { call_budget: Duration::from_secs(30), max_total_memory_bytes: None };
+        let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+        let listening =
+            Listening { call_budget: Duration::from_secs(30), memory: MemoryBudget::new(1 << 30) };
         let server = HttpServer::bind(settings, listening, Arc::new(service), engine).unwrap();
         let address = server.address().unwrap();
         let stop = Arc::new(Notify::new());
@@ -709,8 +710,8 @@ async fn https_with_both_protocols() {
 #[test]
 fn tls_files_that_cannot_be_used_are_named() {
     let (service, _) = puppet_service(1);
-    let engine = Engine::start(EngineOptions { threads: 1 }).unwrap();
-    let listening = Listening { call_budget: Duration::from_secs(30), max_total_memory_bytes: None };
+    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let listening = Listening { call_budget: Duration::from_secs(30), memory: MemoryBudget::new(1 << 30) };
     let tls = Some(("/nowhere/cert.pem".into(), "/nowhere/key.pem".into()));
     let Err(error) = HttpServer::bind(&Http { tls, ..settings() }, listening, Arc::new(service), engine)
     else {

@@ -1,0 +1,152 @@
+//! The memory that all programs of a process share (ruling 25).
+
+use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode};
+use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
+use ptc_host::engine::{
+    Engine, EngineOptions, EvalOutcome, EvalRequest, HostCalls, Limits, MemoryBudget, SessionLimits,
+    SessionReport, SessionRules,
+};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+
+const BUDGET: u64 = 4 << 20;
+
+fn engine() -> (Engine, MemoryBudget) {
+    let memory = MemoryBudget::new(BUDGET);
+    let options = EngineOptions { threads: 2, memory: Some(memory.clone()) };
+    (Engine::start(options).expect("threads"), memory)
+}
+
+fn request(program: &str) -> EvalRequest {
+    let mut request = EvalRequest::new(program);
+    request.limits = Limits { timeout: Duration::from_secs(60), ..Limits::aggregator() };
+    request
+}
+
+fn text(outcome: &EvalOutcome) -> &str {
+    match &outcome.result {
+        Ok(answer) => &answer.text,
+        Err(failure) => &failure.message,
+    }
+}
+
+const EXHAUSTED: &str = "the server's memory budget is exhausted";
+
+/// Waits until all that was lent has come back but for `left` bytes.
+async fn settles(memory: &MemoryBudget, left: u64) {
+    let patience = tokio::time::Instant::now() + Duration::from_secs(30);
+    while memory.used() != left {
+        assert!(tokio::time::Instant::now() < patience, "{} bytes are still taken", memory.used());
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_grows_beyond_the_budget_fails_and_gives_back() {
+    let (engine, memory) = engine();
+    // Its own limit is 100 MiB; a vector of a million integers needs 16 MB.
+    for program in [
+        "(count (vec (map inc (range 1000000))))",
+        "(count (clojure.string/join (repeat 1000000 \"abcdefgh\")))",
+    ] {
+        assert_eq!(text(&engine.eval(request(program)).await), EXHAUSTED, "{program}");
+        settles(&memory, 0).await;
+    }
+    let branches = "(pmap (fn [n] (count (vec (map inc (range 1000000))))) [1 2])";
+    assert_eq!(text(&engine.eval(request(branches)).await), EXHAUSTED);
+    assert_eq!(text(&engine.eval(request("(count (vec (map inc (range 1000))))")).await), "1000");
+    settles(&memory, 0).await;
+}
+
+#[tokio::test]
+async fn a_waiting_program_keeps_its_share_until_it_is_dropped() {
+    let (engine, memory) = engine();
+    let fake = env!("CARGO_BIN_EXE_fake-upstream");
+    let config = json!({"upstreams": {"fake": {"transport": "mcp_stdio", "command": fake}}});
+    let env = ProcessEnv::current();
+    let config =
+        UpstreamsConfig::from_value(&config, &LoadOptions { env: &env, base_dir: None, own_exe: None });
+    let limits = AggregatorLimits { call_timeout: Duration::from_secs(60), ..AggregatorLimits::default() };
+    let options = AggregatorOptions { limits, ..AggregatorOptions::new(SnapshotMode::Frozen) };
+    let aggregator =
+        Aggregator::start(config.expect("a right file"), options).await.expect("the fake starts");
+    let with_upstreams = |program: &str| {
+        let mut request = request(program);
+        request.upstreams = Some(Arc::new(aggregator.clone()) as Arc<dyn HostCalls>);
+        request
+    };
+    let waiting =
+        "(let [v (vec (map inc (range 150000)))] (tool/call {:server \"fake\" :tool \"hang\"}) (count v))";
+    let waiting = tokio::spawn(engine.eval(with_upstreams(waiting)));
+    let patience = tokio::time::Instant::now() + Duration::from_secs(30);
+    while memory.used() < 2_400_000 {
+        assert!(tokio::time::Instant::now() < patience, "only {} bytes are taken", memory.used());
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let same = "(count (vec (map inc (range 150000))))";
+    assert_eq!(text(&engine.eval(request(same)).await), EXHAUSTED, "the other one holds more than half");
+    // A reply that there is no room for ends the program that asked for it, and no other.
+    let bulk = "(:reason (tool/call {:server \"fake\" :tool \"bulk\" :args {:bytes 1900000}}))";
+    assert_eq!(text(&engine.eval(with_upstreams(bulk)).await), EXHAUSTED);
+    assert!(!waiting.is_finished());
+    waiting.abort();
+    settles(&memory, 0).await;
+    assert_eq!(text(&engine.eval(request(same)).await), "150000");
+    let bulk = "(count (:value (tool/call {:server \"fake\" :tool \"bulk\" :args {:bytes 1500000}})))";
+    assert_eq!(text(&engine.eval(with_upstreams(bulk)).await), "1500000");
+    settles(&memory, 0).await;
+    aggregator.shutdown().await;
+}
+
+struct Rules;
+
+impl SessionRules for Rules {
+    fn limits(&self) -> SessionLimits {
+        SessionLimits {
+            bindings: 100,
+            memory_bytes: 10 << 20,
+            binding_bytes: 10 << 20,
+            history_entry_bytes: 1000,
+        }
+    }
+
+    fn commit(&self, _: &SessionReport, _: &[String], _: &[ptc_host::engine::CallRecord]) -> bool {
+        true
+    }
+}
+
+#[tokio::test]
+async fn what_sessions_keep_counts() {
+    let (engine, memory) = engine();
+    let in_session = |key: &str, program: &str| {
+        let mut request = request(program);
+        request.session = Some(Arc::from(key));
+        request.session_rules = Some(Arc::new(Rules));
+        request
+    };
+    let keep = "(def text (clojure.string/join (repeat 150000 \"abcdefgh\")))";
+    engine.eval(in_session("a", keep)).await.result.expect("there is room");
+    let kept = memory.used();
+    assert!((1_200_000..1_300_000).contains(&kept), "{kept}");
+    engine.eval(in_session("b", keep)).await.result.expect("there is room for a second one");
+    let refused = engine.eval(in_session("c", keep)).await;
+    assert_eq!(text(&refused), EXHAUSTED);
+    settles(&memory, 2 * kept).await;
+    assert_eq!(
+        text(&engine.eval(in_session("a", "(count text)")).await),
+        "1200000",
+        "others are not touched"
+    );
+    engine.with_sessions("a", |sessions| sessions.close("a")).await;
+    settles(&memory, kept).await;
+    let forget = engine.with_sessions("b", |sessions| {
+        let place = sessions.get("b").expect("a session");
+        let forgotten = place.borrow_mut().state_mut().is_some_and(|state| state.forget("text"));
+        forgotten
+    });
+    assert_eq!(forget.await, Some(true));
+    assert!(memory.used() < 100, "what is left of an empty session");
+    engine.with_sessions("b", |sessions| sessions.close("b")).await;
+    settles(&memory, 0).await;
+}

@@ -5,6 +5,7 @@
 
 use ptc_host::engine::{Engine, EngineOptions, EvalRequest};
 use ptc_tests::conformance::{Case, Rules, Verdict, check_case, folder, json_lines};
+use ptc_tests::with_room;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
@@ -57,8 +58,15 @@ async fn judge(engine: &Engine, rules: &Rules, case: &Value) -> (Vec<Verdict>, V
     (verdicts, results)
 }
 
-#[tokio::test]
-async fn the_conformance_data_hold() {
+#[test]
+fn the_conformance_data_hold() {
+    with_room(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(judge_all());
+    });
+}
+
+async fn judge_all() {
     let engine = Engine::start(EngineOptions::default()).expect("threads");
     let rules = Rules::load();
     let known: HashSet<String> = std::fs::read_to_string(folder().join("known.txt"))

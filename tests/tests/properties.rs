@@ -3,6 +3,7 @@
 
 use ptc_compiler::{CompileOptions, compile};
 use ptc_tests::conformance::json_lines;
+use ptc_tests::with_room;
 use ptc_vm::machine::{Limits, Reply, Setup};
 use ptc_vm::{Machine, Program, Step, Value, json, print};
 use std::fmt::Write;
@@ -64,6 +65,10 @@ fn run(program: &Rc<Program>, context: Option<&serde_json::Value>, slice: u64) -
 
 #[test]
 fn slices_change_nothing() {
+    with_room(run_in_slices);
+}
+
+fn run_in_slices() {
     let mut wrong = String::new();
     let mut tried = 0;
     for (source, context) in programs() {
@@ -107,6 +112,10 @@ fn json_text(value: &Value) -> Option<Vec<u8>> {
 
 #[test]
 fn what_is_printed_reads_back() {
+    with_room(read_back);
+}
+
+fn read_back() {
     let mut wrong = String::new();
     let mut tried = 0;
     for (source, context) in programs() {

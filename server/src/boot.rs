@@ -14,7 +14,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, warn};
 
 use crate::gate::Gate;
-use crate::insight::{Insight, Recording, Ring};
+use crate::insight::{Insight, Observers, Recording, Ring, Sources};
+use crate::metrics::Metrics;
 use crate::options::settings::{Http, Profile};
 use crate::options::{BootError, Settings};
 use crate::protocol::Service;
@@ -153,7 +154,7 @@ pub fn service(
         catalog,
         read_only: settings.aggregator.read_only,
         redactor: redactor.clone(),
-        reports: settings.diagnostics.debug_tool,
+        reports: settings.diagnostics.debug_tool || settings.http.as_ref().is_some_and(|http| http.metrics),
     };
     let mut tools: Vec<Box<dyn Tool>> =
         vec![Box::new(LispEval::new(Arc::new(engine.clone()), options.clone()))];
@@ -165,11 +166,21 @@ pub fn service(
         let traces = diagnostics.trace_dir.is_some();
         tools.push(Box::new(LispDebug::new(ring.clone(), diagnostics.payloads, max_bytes, traces)));
     }
-    let registry = if settings.sessions.enabled {
+    let mut sources =
+        Sources { sessions: None, upstreams: upstreams.cloned(), memory: engine.memory().cloned() };
+    if settings.sessions.enabled {
         let directory =
             Directory::new(engine.clone(), settings.sessions.clone(), redactor.clone(), system_clock());
         directory.keep_swept();
+        sources.sessions = Some(directory.clone());
         tools.extend(sessions::tools(&directory, options));
+    }
+    let metrics = settings.http.as_ref().filter(|http| http.metrics).map(|_| {
+        let observed = tools.iter().filter(|tool| tool.is_observed()).map(|tool| tool.definition().name);
+        let servers = upstreams.into_iter().flat_map(|upstreams| upstreams.upstreams());
+        Arc::new(Metrics::new(observed, servers.map(|(config, _)| config.name.clone())))
+    });
+    let registry = if settings.sessions.enabled {
         Registry::new(tools)
     } else {
         Registry::new(tools).refusing(&sessions::NAMES, &sessions::disabled())
@@ -178,9 +189,10 @@ pub fn service(
     if let Some(memory) = engine.memory() {
         service.gate = Gate::within(limits.max_concurrent_calls, memory.clone());
     }
-    service.insight = ring.is_some().then(|| {
+    let observers = Observers { ring, metrics };
+    service.insight = (!observers.is_empty()).then(|| {
         let recording = Recording { policy: diagnostics.payloads, redactor: redactor.clone() };
-        Arc::new(Insight::new(recording, ring))
+        Arc::new(Insight::new(recording, observers, sources))
     });
     service.instructions = cards::instructions(upstreams.is_some(), settings.sessions.enabled);
     if settings.http.as_ref().is_some_and(|http| !http.tokens.is_empty()) {
@@ -280,7 +292,7 @@ mod tests {
         let service = service(&settings, &engine, None, &Redactor::new());
         for name in sessions::NAMES {
             assert!(service.tools.get(name).is_none());
-            let refusal = service.tools.refusal(name).unwrap().structured.clone().unwrap();
+            let refusal = service.tools.refusal(name).unwrap().1.structured.clone().unwrap();
             let told: Value = serde_json::from_str(&refusal).unwrap();
             let message = "stateful PTC-Lisp sessions are disabled; start the server with --sessions or \
                            PTC_RUNNER_MCP_SESSIONS=true";

@@ -9,6 +9,7 @@ pub mod gate;
 pub mod identity;
 pub mod insight;
 pub mod log;
+pub mod metrics;
 pub mod options;
 pub mod principal;
 pub mod protocol;

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use sha2::{Digest, Sha256};
+
 /// An authenticated caller: the name of its token, or the process itself on a pipe and on an open loopback listener.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Principal(Arc<str>);
@@ -22,12 +24,22 @@ impl Principal {
     pub fn name(&self) -> &str {
         &self.0
     }
+
+    /// What logs and traces name the caller by.
+    pub fn hash(&self) -> String {
+        short_hash(self.0.as_bytes())
+    }
 }
 
 impl fmt::Display for Principal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.0)
     }
+}
+
+/// The first 16 hex digits of the SHA-256 of `bytes`: a name for what must not be shown itself.
+pub fn short_hash(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Whom server-side state belongs to: a principal, and within it one HTTP session of the handshake era. State of one

@@ -51,6 +51,9 @@ impl Observation {
             tool,
             started: Instant::now(),
         };
+        if let Some(metrics) = &insight.observers.metrics {
+            metrics.began();
+        }
         Observation { insight, call, ended: false }
     }
 
@@ -78,19 +81,35 @@ impl Observation {
     /// The call ended by a fault of ours.
     pub fn crashed(mut self) {
         self.ended = true;
+        self.insight.unanswered(&self.call, "internal_error");
     }
 }
 
 impl Drop for Observation {
     fn drop(&mut self) {
-        // A cancelled call is not remembered.
-        self.ended = true;
+        if !self.ended {
+            self.insight.unanswered(&self.call, "cancelled");
+        }
+        if let Some(metrics) = &self.insight.observers.metrics {
+            metrics.over();
+        }
     }
 }
 
 impl Insight {
+    /// A call ended without an answer of its tool. It is counted, and not remembered.
+    fn unanswered(&self, call: &Call, outcome: &'static str) {
+        if let Some(metrics) = &self.observers.metrics {
+            metrics.ended(call.tool, outcome, call.eval_id, None);
+        }
+    }
+
     fn answered(&self, call: &Call, ended: Ended) {
-        if let Some(ring) = &self.ring {
+        if let Some(metrics) = &self.observers.metrics {
+            let outcome = if ended.is_error { ended.reason.as_deref().unwrap_or("other") } else { "ok" };
+            metrics.ended(call.tool, outcome, call.eval_id, ended.report.as_deref());
+        }
+        if let Some(ring) = &self.observers.ring {
             ring.push(Record::new(call, &ended, &self.recording));
         }
     }

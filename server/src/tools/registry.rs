@@ -38,8 +38,8 @@ impl Registry {
     }
 
     /// The answer for a tool that is known but not offered.
-    pub fn refusal(&self, name: &str) -> Option<&ToolReply> {
-        self.refusals.get(name)
+    pub fn refusal(&self, name: &str) -> Option<(&'static str, &ToolReply)> {
+        self.refusals.get_key_value(name).map(|(name, reply)| (*name, reply))
     }
 
     /// The tool of that name.

@@ -2,4 +2,5 @@
 //! sockets.
 
 mod debug;
+mod metrics;
 mod support;

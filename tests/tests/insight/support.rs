@@ -1,20 +1,25 @@
 //! A server in this process, and a client on a pipe to it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Command;
 use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::credentials::Redactor;
-use ptc_host::engine::{Engine, EngineOptions};
+use ptc_host::engine::{Engine, EngineOptions, MemoryBudget};
 use ptc_server::boot;
 use ptc_server::options::Settings;
 use ptc_server::options::command::arguments;
 use ptc_server::options::flags::ALL;
 use ptc_server::protocol::Service;
+use ptc_server::transport::http::{HttpServer, Listening};
 use ptc_server::transport::stdio::{StdioOptions, run_stdio};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
+use tokio::io::{
+    AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
+};
+use tokio::net::TcpStream;
 
 /// The settings that these options of `ptc start` stand for.
 pub(crate) fn settings(flags: &[&str]) -> Settings {
@@ -39,7 +44,8 @@ pub(crate) fn service(
     upstreams: Option<&Arc<Aggregator>>,
     redactor: &Redactor,
 ) -> (Arc<Service>, Engine) {
-    let engine = Engine::start(EngineOptions { threads: 2, memory: None }).expect("threads");
+    let memory = MemoryBudget::new(settings.limits.max_total_memory_bytes);
+    let engine = Engine::start(EngineOptions { threads: 2, memory: Some(memory) }).expect("threads");
     (Arc::new(boot::service(settings, &engine, upstreams, redactor)), engine)
 }
 
@@ -111,5 +117,103 @@ pub(crate) fn assert_has(value: &Value, expected: &Value) {
             }
         }
         _ => assert_eq!(value, expected),
+    }
+}
+
+/// A listener on a free port of this machine.
+pub(crate) struct Listener {
+    pub(crate) address: std::net::SocketAddr,
+    stop: Arc<tokio::sync::Notify>,
+    running: tokio::task::JoinHandle<()>,
+}
+
+impl Listener {
+    /// Starts what these options, `--http` among them, stand for; the port is chosen by the system. The address may
+    /// be bound to one interface while the options name another, to test what only depends on the latter.
+    pub(crate) fn start(
+        flags: &[&str],
+        upstreams: Option<&Arc<Aggregator>>,
+        redactor: &Redactor,
+    ) -> Listener {
+        let settings = settings(flags);
+        let (service, engine) = service(&settings, upstreams, redactor);
+        let mut http = settings.http.expect("--http");
+        http.port = 0;
+        let memory = engine.memory().expect("a budget").clone();
+        let listening = Listening { call_budget: Duration::from_secs(30), memory };
+        let server = HttpServer::bind(&http, listening, service, engine).expect("a free port");
+        let port = server.address().expect("bound").port();
+        let stop = Arc::new(tokio::sync::Notify::new());
+        let stopped = stop.clone();
+        let running = tokio::spawn(async move {
+            server.run(|| stopped.notified()).await.expect("it serves");
+        });
+        Listener { address: ([127, 0, 0, 1], port).into(), stop, running }
+    }
+
+    /// Sends one request on a connection of its own and reads the response to its end.
+    pub(crate) async fn request(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Response {
+        let mut stream = TcpStream::connect(self.address).await.expect("it listens");
+        let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
+        if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+            head.push_str(&format!("Host: {}\r\n", self.address));
+        }
+        for (name, value) in headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        if !body.is_empty() {
+            head.push_str(&format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len()));
+        }
+        stream.write_all(format!("{head}\r\n{body}").as_bytes()).await.expect("it reads");
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).await.expect("it answers");
+        Response::parse(&String::from_utf8(bytes).expect("UTF-8"))
+    }
+
+    /// Calls a tool in the modern way.
+    pub(crate) async fn call(&self, token: Option<&str>, tool: &str, arguments: Value) -> Value {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments,
+            "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                      "io.modelcontextprotocol/clientCapabilities": {}}}});
+        let bearer = token.map(|token| format!("Bearer {token}"));
+        let mut headers =
+            vec![("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", tool)];
+        headers.extend(bearer.as_deref().map(|bearer| ("Authorization", bearer)));
+        let response = self.request("POST", "/mcp", &headers, &body.to_string()).await;
+        assert_eq!(response.status, 200, "{}", response.body);
+        serde_json::from_str::<Value>(&response.body).expect("JSON")["result"].take()
+    }
+
+    /// Stops it.
+    pub(crate) async fn stop(self) {
+        self.stop.notify_waiters();
+        self.running.await.expect("it ends");
+    }
+}
+
+/// An HTTP response.
+#[derive(Debug)]
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Response {
+    fn parse(text: &str) -> Response {
+        let (head, body) = text.split_once("\r\n\r\n").expect("a head");
+        let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("a status");
+        Response { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
+    }
+
+    /// The value of a header.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
     }
 }

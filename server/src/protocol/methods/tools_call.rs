@@ -40,9 +40,14 @@ pub fn answer(
         info!(event = "tools_call_rejected_shutting_down", request_id = %id);
         return now(&ToolReply::shutting_down());
     }
+    let context = context(connection, era, id);
     let Some((tool_name, tool)) = service.tools.find(&name) else {
-        if let Some(refusal) = service.tools.refusal(&name) {
-            return now(refusal);
+        if let Some((known, refusal)) = service.tools.refusal(&name) {
+            let mut reply = refusal.clone();
+            if let Some(insight) = &service.insight {
+                insight.begin(&context, known).answered(&mut reply);
+            }
+            return now(&reply);
         }
         return match era {
             Era::Handshake => now(&ToolReply::unknown_tool(&name)),
@@ -51,7 +56,6 @@ pub fn answer(
             }
         };
     };
-    let context = context(connection, era, id);
     let observe = |insight: &Arc<Insight>| insight.begin(&context, tool_name);
     let observation = service.insight.as_ref().filter(|_| tool.is_observed()).map(observe);
     let (work, gated) = match tool.prepare(params.arguments, &context) {

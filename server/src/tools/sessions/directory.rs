@@ -1,6 +1,7 @@
 //! Which sessions there are, whose they are and how long they live.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -10,9 +11,10 @@ use jiff::{SignedDuration, Timestamp};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{CallRecord, Engine, SessionLimits, SessionReport, SessionRules};
 use tokio::sync::oneshot;
-use tracing::info;
+use tracing::{debug, info};
 
 use super::record::Record;
+use crate::metrics::{Exposition, Kind};
 use crate::options::settings::Sessions;
 use crate::principal::Owner;
 use crate::protocol::json::object_text;
@@ -79,7 +81,15 @@ pub struct Directory {
     pub(super) redactor: Redactor,
     clock: Clock,
     inner: Mutex<Inner>,
+    started: AtomicU64,
+    /// By [`ENDS`].
+    ended: [AtomicU64; ENDS.len()],
 }
+
+/// Why sessions end: by `lisp_session_close`, with their owner, at their end, after resting too long.
+const ENDS: [&str; 4] = ["closed", "owner_gone", "ttl_expired", "idle_expired"];
+/// What telemetry calls the way in which sessions use the server.
+pub(super) const MODE: &str = "read_only";
 
 #[derive(Default)]
 struct Inner {
@@ -91,7 +101,15 @@ struct Inner {
 impl Directory {
     /// A directory without sessions. Their values will be on `engine`.
     pub fn new(engine: Engine, settings: Sessions, redactor: Redactor, clock: Clock) -> Arc<Self> {
-        Arc::new(Directory { engine, settings, redactor, clock, inner: Mutex::default() })
+        Arc::new(Directory {
+            engine,
+            settings,
+            redactor,
+            clock,
+            inner: Mutex::default(),
+            started: AtomicU64::new(0),
+            ended: Default::default(),
+        })
     }
 
     /// Removes, now and then, sessions whose time is up, for as long as the directory is in use.
@@ -121,6 +139,26 @@ impl Directory {
         self.len() == 0
     }
 
+    /// Writes the families of sessions.
+    pub fn write_metrics(&self, to: &mut Exposition) {
+        let (open, running, bytes) = {
+            let inner = self.lock();
+            let running = inner.open.values().filter(|record| record.running.is_some()).count();
+            (inner.open.len(), running, inner.open.values().map(|record| record.memory_bytes).sum::<u64>())
+        };
+        to.family("ptc_sessions_open", "Open sessions.", Kind::Gauge).sample(&[], open);
+        to.family("ptc_sessions_running", "Sessions on which a program runs.", Kind::Gauge)
+            .sample(&[], running);
+        to.family("ptc_session_memory_bytes", "Size of the definitions of all sessions.", Kind::Gauge)
+            .sample(&[], bytes);
+        to.family("ptc_sessions_started", "Sessions opened.", Kind::Counter)
+            .sample(&[], self.started.load(Ordering::Relaxed));
+        let mut family = to.family("ptc_sessions_ended", "Sessions ended, by reason.", Kind::Counter);
+        for (reason, count) in ENDS.iter().zip(&self.ended) {
+            family.sample(&[("reason", reason)], count.load(Ordering::Relaxed));
+        }
+    }
+
     /// Removes all sessions whose time is up.
     pub fn sweep(&self) {
         let now = (self.clock)();
@@ -128,11 +166,10 @@ impl Directory {
         let over: Vec<_> = inner
             .open
             .iter()
-            .filter(|(_, record)| self.is_over(record, now))
-            .map(|(id, _)| id.clone())
+            .filter_map(|(id, record)| Some((id.clone(), self.is_over(record, now)?)))
             .collect();
-        for id in over {
-            self.remove(&mut inner, &id, "expired");
+        for (id, reason) in over {
+            self.remove(&mut inner, &id, reason);
         }
     }
 
@@ -172,7 +209,9 @@ impl Directory {
         let id = new_id();
         inner.open.insert(id.clone(), Record::new(owner.clone(), title, now, expires));
         inner.by_owner.entry(owner.clone()).or_default().insert(id.clone());
-        info!(event = "session_start", session_id = &*id);
+        self.started.fetch_add(1, Ordering::Relaxed);
+        let owner_hash = owner.principal.hash();
+        info!(event = "ptc_lisp.session.start", count = 1, session_id = &*id, owner_hash, mode = MODE);
         Ok((id, expires))
     }
 
@@ -183,11 +222,10 @@ impl Directory {
         let ids: Vec<_> = inner.by_owner.get(owner).into_iter().flatten().cloned().collect();
         let mut found = Vec::with_capacity(ids.len());
         for id in ids {
-            match inner.open.get(&id) {
-                Some(record) if !self.is_over(record, now) => {
-                    found.push((record.updated, record.summary(&id, &self.redactor)));
-                }
-                _ => self.remove(&mut inner, &id, "expired"),
+            let Some(record) = inner.open.get(&id) else { continue };
+            match self.is_over(record, now) {
+                None => found.push((record.updated, record.summary(&id, &self.redactor))),
+                Some(reason) => self.remove(&mut inner, &id, reason),
             }
         }
         found.sort_by_key(|(updated, _)| std::cmp::Reverse(*updated));
@@ -238,6 +276,7 @@ impl Directory {
         }
         let (running, killed) = oneshot::channel();
         record.running = Some(running);
+        debug!(event = "ptc_lisp.session.eval.start", session_id = &*id, mode = MODE, turn = record.turn);
         let left = record.expires.duration_since(now).try_into().unwrap_or(Duration::ZERO);
         Ok(Reservation { directory: self.clone(), id, owner: owner.clone(), killed, left, ended: false })
     }
@@ -254,18 +293,18 @@ impl Directory {
             let was_theirs = inner.closed.iter().any(|(closed, of)| &**closed == id && of == owner);
             return Err(if was_theirs { Refusal::Closed } else { Refusal::NotFound });
         };
-        if over {
-            self.remove(inner, &id, "expired");
+        if let Some(reason) = over {
+            self.remove(inner, &id, reason);
             return Err(Refusal::Closed);
         }
         let record = inner.open.get_mut(&id).ok_or(Refusal::NotFound)?;
         Ok((id, record))
     }
 
-    /// A session ends at its end, and before that after resting too long.
-    fn is_over(&self, record: &Record, now: Timestamp) -> bool {
+    /// Why a session is over: it ends at its end, and before that after resting too long.
+    fn is_over(&self, record: &Record, now: Timestamp) -> Option<&'static str> {
         let rested = record.running.is_none() && now >= later(record.updated, self.settings.idle);
-        now >= record.expires || rested
+        if now >= record.expires { Some("ttl_expired") } else { rested.then_some("idle_expired") }
     }
 
     fn remove(&self, inner: &mut Inner, id: &Arc<str>, reason: &'static str) {
@@ -279,8 +318,30 @@ impl Directory {
         if inner.closed.len() == CLOSED_REMEMBERED {
             inner.closed.pop_front();
         }
+        if let Some(end) = ENDS.iter().position(|end| *end == reason) {
+            self.ended[end].fetch_add(1, Ordering::Relaxed);
+        }
+        let (turn, owner_hash) = (record.turn, record.owner.principal.hash());
         inner.closed.push_back((id.clone(), record.owner));
-        info!(event = "session_close", session_id = &**id, reason);
+        if reason == "closed" {
+            info!(
+                event = "ptc_lisp.session.close",
+                session_id = &**id,
+                owner_hash,
+                mode = MODE,
+                turn,
+                reason
+            );
+        } else {
+            info!(
+                event = "ptc_lisp.session.evict",
+                session_id = &**id,
+                owner_hash,
+                mode = MODE,
+                turn,
+                reason
+            );
+        }
         self.drop_values(id);
     }
 
@@ -337,6 +398,8 @@ impl Reservation {
             Some(record) => {
                 record.running = None;
                 record.updated = now;
+                let (id, turn) = (&*self.id, record.turn);
+                debug!(event = "ptc_lisp.session.eval.stop", session_id = id, mode = MODE, turn);
             }
             // Closed meanwhile. Its values may have been made again by a program that started just then.
             None => self.directory.drop_values(&self.id),

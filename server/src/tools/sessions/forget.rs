@@ -5,10 +5,11 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use ptc_host::engine::{SessionPlace, measure_history};
 use ptc_vm::Value;
+use tracing::debug;
 
 use super::arguments::Arguments;
 use super::bounds::{fitting, list_bytes, write_cut};
-use super::directory::Refusal;
+use super::directory::{MODE, Refusal};
 use super::record::{EMPTY_BYTES, ok};
 use super::{Directory, args_error, schemas};
 use crate::options::settings::Profile;
@@ -82,6 +83,12 @@ impl Forget {
             Ok(id) => id,
             Err(refusal) => return Ok(Prepared::Done(refusal.reply(&id))),
         };
+        debug!(
+            event = "ptc_lisp.session.forget",
+            session_id = &*id,
+            owner_hash = owner.principal.hash(),
+            mode = MODE
+        );
         Ok(Prepared::Free(
             forget(self.directory.clone(), id, owner, Order { bindings, clear }, list_bytes(self.profile))
                 .boxed(),

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt;
+use tracing::debug;
 
 use super::arguments::Arguments;
 use super::bounds::{fitting, list_bytes, write_cut};
-use super::directory::Refusal;
+use super::directory::{MODE, Refusal};
 use super::record::{Record, ok};
 use super::start::limits;
 use super::text::{self, Values};
@@ -82,6 +83,12 @@ impl Inspect {
             Ok(id) => id,
             Err(refusal) => return Ok(Prepared::Done(refusal.reply(&id))),
         };
+        debug!(
+            event = "ptc_lisp.session.inspect",
+            session_id = &*id,
+            owner_hash = owner.principal.hash(),
+            mode = MODE
+        );
         Ok(Prepared::Free(look(self.directory.clone(), id, owner, view, self.profile).boxed()))
     }
 }

@@ -80,6 +80,11 @@ impl Bodies {
         })
     }
 
+    /// Bytes of all bodies held now.
+    pub(super) fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
+    }
+
     /// Reads a body to its end.
     pub(super) async fn receive(self: &Arc<Self>, mut body: Incoming) -> Result<Received, Unread> {
         if body.size_hint().lower() > self.max_bytes as u64 {

@@ -14,6 +14,7 @@ use tracing::{info, warn};
 use super::auth::Authenticator;
 use super::body::Bodies;
 use super::connection::{Times, serve};
+use super::counts::Counts;
 use super::limiter::Limiter;
 use super::origin::OriginRule;
 use super::router::{Active, Endpoint};
@@ -93,9 +94,12 @@ impl HttpServer {
             origins: OriginRule::new(&settings.allowed_origins, loopback_bind),
             limiter: settings.rate_limit.map(Limiter::new),
             sessions,
+            max_in_flight: settings.max_in_flight,
             bodies: Bodies::new(settings.max_body_bytes, listening.memory, settings.request_timeout),
             call_budget: listening.call_budget,
             active: Active::default(),
+            counts: Counts::default(),
+            metrics_path: settings.metrics.then(|| settings.metrics_path.clone()),
             service,
         });
         Ok(HttpServer {

@@ -146,6 +146,7 @@ impl Post<'_> {
         let connection = Connection::new(Owner::of(self.principal.clone()), usize::MAX);
         match self.endpoint.service.handle(&connection, message, Era::Modern) {
             Handled::Reply(reply) if reply.busy => {
+                self.endpoint.counts.limit_rejected(&self.endpoint.instance, "global_concurrency");
                 let error = RpcError::new(RpcError::REFUSED, "server saturated");
                 let answer = self.refused(StatusCode::SERVICE_UNAVAILABLE, message, &error);
                 Outcome::Answer(answer::retry_after(answer, COME_BACK))
@@ -176,7 +177,14 @@ impl Post<'_> {
             Handled::Reply(_) if message.id == IdMember::Absent && message.well_formed => {
                 Outcome::Answer(answer::empty(StatusCode::ACCEPTED))
             }
-            Handled::Reply(reply) => Outcome::Answer(answer::reply(reply)),
+            Handled::Reply(reply) => {
+                if reply.busy {
+                    let full = session.connection.running() >= self.endpoint.max_in_flight;
+                    let limit = if full { "in_flight" } else { "global_concurrency" };
+                    self.endpoint.counts.limit_rejected(&self.endpoint.instance, limit);
+                }
+                Outcome::Answer(answer::reply(reply))
+            }
             Handled::Silent => Outcome::Answer(answer::empty(StatusCode::ACCEPTED)),
             Handled::Call(call) => Outcome::Call { call, session: Some(session) },
             Handled::Exit => {
@@ -199,10 +207,12 @@ impl Post<'_> {
         let session = match self.endpoint.sessions.create(self.principal, negotiate(&message.params)) {
             Ok(session) => session,
             Err(NoSession::OwnerLimit) => {
+                self.endpoint.counts.limit_rejected(&self.endpoint.instance, "max_sessions_per_owner");
                 let error = RpcError::new(RpcError::REFUSED, "session owner limit exceeded");
                 return self.refused(StatusCode::TOO_MANY_REQUESTS, message, &error);
             }
             Err(NoSession::Saturated | NoSession::NoEntropy) => {
+                self.endpoint.counts.limit_rejected(&self.endpoint.instance, "max_sessions");
                 let error = RpcError::new(RpcError::REFUSED, "server saturated");
                 return self.refused(StatusCode::SERVICE_UNAVAILABLE, message, &error);
             }
@@ -287,7 +297,7 @@ async fn run(
     }
     let notes = Notes::default();
     let sink = notes.clone();
-    let running = finish(endpoint.call_budget, call, move |note| sink.push(note)).map(move |finished| {
+    let running = finish(endpoint.clone(), call, move |note| sink.push(note)).map(move |finished| {
         if let Some(session) = session {
             session.touch(Instant::now());
         }
@@ -326,17 +336,34 @@ fn listen(call: Call, headers: &HeaderMap) -> Answer {
 }
 
 /// Runs a call no longer than the budget.
-async fn finish(budget: Duration, call: Call, notify: impl FnMut(Vec<u8>) + Send) -> Finished {
+async fn finish(endpoint: Arc<Endpoint>, call: Call, notify: impl FnMut(Vec<u8>) + Send) -> Finished {
     let timed_out = call.refusal(&RpcError::new(RpcError::REFUSED, "request timed out"));
-    match tokio::time::timeout(budget, call.run(notify)).await {
-        Ok(finished) => finished,
-        Err(_) => Finished::Reply(timed_out),
+    let mut abandoned = Abandoned { endpoint: &endpoint, reason: Some("client_disconnect") };
+    let finished = tokio::time::timeout(endpoint.call_budget, call.run(notify)).await;
+    abandoned.reason = match &finished {
+        Ok(Finished::Reply(_)) => None,
+        Ok(Finished::Cancelled(_)) => Some("client"),
+        Err(_) => Some("await_timeout"),
+    };
+    finished.unwrap_or(Finished::Reply(timed_out))
+}
+
+/// Counts a call that ends without its own answer, also when nobody waits for it any more.
+struct Abandoned<'e> {
+    endpoint: &'e Endpoint,
+    reason: Option<&'static str>,
+}
+
+impl Drop for Abandoned<'_> {
+    fn drop(&mut self) {
+        if let Some(reason) = self.reason {
+            self.endpoint.counts.cancelled(&self.endpoint.instance, reason);
+        }
     }
 }
 
 async fn batch(endpoint: &Arc<Endpoint>, mut replies: Vec<Vec<u8>>, calls: Vec<Call>) -> Answer {
-    let budget = endpoint.call_budget;
-    let running = calls.into_iter().map(|call| finish(budget, call, |_| {}));
+    let running = calls.into_iter().map(|call| finish(endpoint.clone(), call, |_| {}));
     replies.extend(futures_util::future::join_all(running).await.into_iter().map(Finished::into_reply));
     if replies.is_empty() {
         return answer::empty(StatusCode::ACCEPTED);

@@ -14,10 +14,11 @@ use tracing::{info, warn};
 use super::answer::{self, Answer, REQUEST_ID, SESSION_ID};
 use super::auth::Authenticator;
 use super::body::Bodies;
+use super::counts::Counts;
 use super::limiter::{Limiter, Verdict};
 use super::origin::{OriginRule, is_loopback_authority};
-use super::sessions::{Session, Sessions, random_text, short_hash};
-use super::{headers, post};
+use super::sessions::{Session, Sessions, random_text};
+use super::{headers, metrics, post};
 use crate::principal::Principal;
 use crate::protocol::Service;
 use crate::protocol::json::object_text;
@@ -35,10 +36,15 @@ pub(super) struct Endpoint {
     pub(super) origins: OriginRule,
     pub(super) limiter: Option<Limiter>,
     pub(super) sessions: Sessions,
+    /// Calls of one session at the same time.
+    pub(super) max_in_flight: usize,
     pub(super) bodies: Arc<Bodies>,
     /// Longest wait for the answer of a call.
     pub(super) call_budget: Duration,
     pub(super) active: Active,
+    pub(super) counts: Counts,
+    /// Where metrics are served, if they are.
+    pub(super) metrics_path: Option<String>,
 }
 
 /// Counts requests that are being answered.
@@ -57,6 +63,11 @@ impl Active {
         if self.count.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.ended.notify_waiters();
         }
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.count.load(Ordering::Acquire)
     }
 
     /// Completes when no request is being answered.
@@ -92,10 +103,15 @@ pub(super) async fn route(endpoint: &Arc<Endpoint>, peer: IpAddr, request: Reque
         }
         "/health" if parts.method == Method::GET => answer::json(StatusCode::OK, r#"{"status":"ok"}"#),
         "/ready" if parts.method == Method::GET => ready(endpoint),
+        path if endpoint.metrics_path.as_deref() == Some(path) => {
+            let authority = parts.uri.authority().map(|authority| authority.as_str());
+            metrics::answer(endpoint, peer, authority, &parts.method, &parts.headers)
+        }
         _ => answer::text(StatusCode::NOT_FOUND, "not found"),
     };
     answer::caching(&mut answer, is_mcp);
     let status = answer.status();
+    endpoint.counts.request(is_mcp, status);
     info!(
         event = "http_request_stop",
         request_id = request_id.to_str().unwrap_or_default(),
@@ -122,19 +138,11 @@ async fn mcp(
     body: Incoming,
     seen: &mut Seen,
 ) -> Answer {
-    if endpoint.loopback_bind && !has_loopback_host(authority, headers) {
-        info!(event = "http_host_rejected", instance = endpoint.instance);
-        return answer::text(StatusCode::FORBIDDEN, "forbidden");
-    }
-    let origin = headers.get(ORIGIN).map(|value| value.to_str().map_err(|_| ()));
-    if !endpoint.origins.admits(origin) {
-        return answer::text(StatusCode::FORBIDDEN, "forbidden");
-    }
-    let principal = match authenticate(endpoint, peer, headers) {
+    let principal = match admit(endpoint, peer, authority, headers) {
         Ok(principal) => principal,
         Err(answer) => return *answer,
     };
-    seen.owner_hash = Some(short_hash(principal.name().as_bytes()));
+    seen.owner_hash = Some(principal.hash());
     let modern = headers::say_modern(headers);
     match *method {
         Method::POST => post::answer(endpoint, &principal, headers, body, seen).await,
@@ -142,6 +150,36 @@ async fn mcp(
         _ if modern => answer::method_not_allowed("POST"),
         _ => answer::method_not_allowed("POST, DELETE"),
     }
+}
+
+/// Host, origin, credentials: whose request it is, or the refusal.
+pub(super) fn admit(
+    endpoint: &Endpoint,
+    peer: IpAddr,
+    authority: Option<&str>,
+    headers: &HeaderMap,
+) -> Result<Principal, Box<Answer>> {
+    check_source(endpoint, authority, headers)?;
+    authenticate(endpoint, peer, headers)
+}
+
+/// Host and origin: what keeps other people's web pages out.
+pub(super) fn check_source(
+    endpoint: &Endpoint,
+    authority: Option<&str>,
+    headers: &HeaderMap,
+) -> Result<(), Box<Answer>> {
+    let forbidden = || Err(Box::new(answer::text(StatusCode::FORBIDDEN, "forbidden")));
+    if endpoint.loopback_bind && !has_loopback_host(authority, headers) {
+        endpoint.counts.host_rejected(&endpoint.instance);
+        return forbidden();
+    }
+    let origin = headers.get(ORIGIN).map(|value| value.to_str().map_err(|_| ()));
+    if !endpoint.origins.admits(origin) {
+        endpoint.counts.origin_rejected(&endpoint.instance);
+        return forbidden();
+    }
+    Ok(())
 }
 
 /// A valid token always passes; the limiter speaks only to those without one.
@@ -155,6 +193,7 @@ fn authenticate(endpoint: &Endpoint, peer: IpAddr, headers: &HeaderMap) -> Resul
         }
         Err(why) => why,
     };
+    endpoint.counts.auth_failure(&endpoint.instance, why);
     let Some(limiter) = &endpoint.limiter else { return Err(Box::new(answer::unauthorized(why))) };
     match limiter.failed(peer, Instant::now()) {
         Verdict::Blocked(seconds) => {
@@ -162,6 +201,7 @@ fn authenticate(endpoint: &Endpoint, peer: IpAddr, headers: &HeaderMap) -> Resul
         }
         Verdict::Refused { armed } => {
             if armed {
+                endpoint.counts.rate_limited(&endpoint.instance, peer, limiter.block());
                 warn!(
                     event = "http_auth_rate_limited",
                     instance = endpoint.instance,

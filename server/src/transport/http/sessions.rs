@@ -1,15 +1,16 @@
 //! HTTP sessions of the handshake era.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use sha2::{Digest, Sha256};
 use tracing::info;
 
-use crate::principal::{Owner, Principal};
+use crate::metrics::{Exposition, Kind};
+use crate::principal::{Owner, Principal, short_hash};
 use crate::protocol::{Connection, Revision};
 
 /// One session.
@@ -67,7 +68,13 @@ pub(super) struct Sessions {
     open: Mutex<HashMap<Arc<str>, Arc<Session>>>,
     /// Told of every owner whose session has ended.
     gone: Box<dyn Fn(&Owner) + Send + Sync>,
+    created: AtomicU64,
+    /// By [`ENDS`].
+    closed: [AtomicU64; ENDS.len()],
 }
+
+/// Why sessions end.
+const ENDS: [&str; 5] = ["delete", "exit", "ttl", "idle", "shutdown"];
 
 impl Sessions {
     pub(super) fn new(
@@ -75,7 +82,14 @@ impl Sessions {
         instance: String,
         gone: impl Fn(&Owner) + Send + Sync + 'static,
     ) -> Self {
-        Sessions { limits, instance, open: Mutex::default(), gone: Box::new(gone) }
+        Sessions {
+            limits,
+            instance,
+            open: Mutex::default(),
+            gone: Box::new(gone),
+            created: AtomicU64::new(0),
+            closed: Default::default(),
+        }
     }
 
     /// Whether no further session fits.
@@ -116,10 +130,11 @@ impl Sessions {
         });
         open.insert(id, session.clone());
         drop(open);
+        self.created.fetch_add(1, Ordering::Relaxed);
         info!(
             event = "http_session_created",
             instance = self.instance,
-            owner_hash = short_hash(principal.name().as_bytes()),
+            owner_hash = principal.hash(),
             session_hash = session.hash,
             protocol_version = revision.name()
         );
@@ -145,11 +160,14 @@ impl Sessions {
         }
         session.connection.drain();
         session.connection.cancel_all();
+        if let Some(end) = ENDS.iter().position(|end| *end == reason) {
+            self.closed[end].fetch_add(1, Ordering::Relaxed);
+        }
         (self.gone)(session.connection.owner());
         info!(
             event = "http_session_closed",
             instance = self.instance,
-            owner_hash = short_hash(session.principal.name().as_bytes()),
+            owner_hash = session.principal.hash(),
             session_hash = session.hash,
             reason
         );
@@ -163,6 +181,19 @@ impl Sessions {
             .filter_map(|session| Some((session.clone(), self.is_over(session, now)?)))
             .collect();
         over.iter().for_each(|(session, reason)| self.close(session, reason));
+    }
+
+    /// Writes the families of sessions.
+    pub(super) fn write_metrics(&self, to: &mut Exposition) {
+        to.family("ptc_http_sessions_open", "Open HTTP sessions.", Kind::Gauge)
+            .sample(&[], self.open().len());
+        to.family("ptc_http_sessions_created", "HTTP sessions opened.", Kind::Counter)
+            .sample(&[], self.created.load(Ordering::Relaxed));
+        let mut family =
+            to.family("ptc_http_sessions_closed", "HTTP sessions ended, by reason.", Kind::Counter);
+        for (reason, count) in ENDS.iter().zip(&self.closed) {
+            family.sample(&[("reason", reason)], count.load(Ordering::Relaxed));
+        }
     }
 
     /// Ends all sessions.
@@ -185,11 +216,6 @@ impl Sessions {
     fn open(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Session>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The first 16 hex digits of the SHA-256 of `bytes`.
-pub(super) fn short_hash(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// `N` random bytes as base64url text.

@@ -1,0 +1,60 @@
+//! What the operating system says about this process, under the names that dashboards know.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::{Exposition, Kind};
+
+/// Clock ticks a second in `/proc`: fixed by the kernel's interface on every platform this runs on.
+const TICKS: f64 = 100.0;
+
+/// Writes the families of the process. What cannot be read is left out.
+pub fn write_process(to: &mut Exposition) {
+    if let Some(bytes) = resident_bytes() {
+        to.family("process_resident_memory_bytes", "Resident memory.", Kind::Gauge).sample(&[], bytes);
+    }
+    if let Some(stat) = std::fs::read_to_string("/proc/self/stat").ok().as_deref().and_then(Stat::parse) {
+        to.family("process_cpu_seconds", "User and system time spent.", Kind::Counter)
+            .sample(&[], stat.cpu_ticks as f64 / TICKS);
+        to.family("process_threads", "Threads.", Kind::Gauge).sample(&[], stat.threads);
+        if let Some(start) = stat.started_at() {
+            to.family("process_start_time_seconds", "Start of the process, seconds since 1970.", Kind::Gauge)
+                .sample(&[], start);
+        }
+    }
+    if let Ok(entries) = std::fs::read_dir("/proc/self/fd") {
+        // One of them is the one that lists them.
+        let open = entries.count().saturating_sub(1);
+        to.family("process_open_fds", "Open file descriptors.", Kind::Gauge).sample(&[], open);
+    }
+}
+
+/// Resident memory of this process.
+pub(super) fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    Some(kib?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+}
+
+/// Some fields of `/proc/self/stat`.
+struct Stat {
+    cpu_ticks: u64,
+    threads: u64,
+    /// Since the machine started.
+    start_ticks: u64,
+}
+
+impl Stat {
+    fn parse(text: &str) -> Option<Stat> {
+        // The name of the command stands in parentheses and may hold anything.
+        let fields: Vec<&str> = text[text.rfind(')')? + 1..].split_whitespace().collect();
+        let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+        Some(Stat { cpu_ticks: number(11)? + number(12)?, threads: number(17)?, start_ticks: number(19)? })
+    }
+
+    fn started_at(&self) -> Option<f64> {
+        let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
+        let uptime: f64 = uptime.split(' ').next()?.parse().ok()?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_secs_f64();
+        Some(((now - uptime + self.start_ticks as f64 / TICKS) * 100.0).round() / 100.0)
+    }
+}

@@ -1,0 +1,126 @@
+//! What happens at the listener, counted, and told as telemetry. No figure and no event carries a token, a session id
+//! or a payload.
+
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use http::StatusCode;
+use tracing::debug;
+
+use super::auth::Unauthenticated;
+use crate::metrics::{Exposition, Kind};
+
+/// Limits that refuse requests.
+const LIMITS: [&str; 4] = ["max_sessions", "max_sessions_per_owner", "in_flight", "global_concurrency"];
+/// Routes that are told apart.
+const ROUTES: [&str; 2] = ["mcp", "other"];
+/// Classes of status codes.
+const CLASSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];
+/// Why calls end without their own answer.
+const CANCELLATIONS: [&str; 3] = ["client", "client_disconnect", "await_timeout"];
+
+/// Counts of a listener.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    requests: [[AtomicU64; CLASSES.len()]; ROUTES.len()],
+    auth_missing: AtomicU64,
+    auth_invalid: AtomicU64,
+    rate_limited: AtomicU64,
+    host_rejected: AtomicU64,
+    origin_rejected: AtomicU64,
+    limits: [AtomicU64; LIMITS.len()],
+    cancelled: [AtomicU64; CANCELLATIONS.len()],
+}
+
+fn add(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+impl Counts {
+    /// A request was answered.
+    pub(super) fn request(&self, is_mcp: bool, status: StatusCode) {
+        let class = usize::from(status.as_u16() / 100).clamp(2, 5) - 2;
+        add(&self.requests[usize::from(!is_mcp)][class]);
+    }
+
+    /// A request named a host that is not this machine.
+    pub(super) fn host_rejected(&self, instance: &str) {
+        add(&self.host_rejected);
+        debug!(event = "ptc_lisp.http.host.rejected", count = 1, instance);
+    }
+
+    /// A request came from a web page that may not connect.
+    pub(super) fn origin_rejected(&self, instance: &str) {
+        add(&self.origin_rejected);
+        debug!(event = "ptc_lisp.http.origin.rejected", count = 1, instance);
+    }
+
+    /// A request had no or wrong credentials.
+    pub(super) fn auth_failure(&self, instance: &str, why: Unauthenticated) {
+        let (counter, reason) = match why {
+            Unauthenticated::Missing => (&self.auth_missing, "missing"),
+            Unauthenticated::Invalid => (&self.auth_invalid, "invalid"),
+        };
+        add(counter);
+        debug!(event = "ptc_lisp.http.auth.failure", count = 1, instance, reason);
+    }
+
+    /// A source is blocked from now on.
+    pub(super) fn rate_limited(&self, instance: &str, source: IpAddr, block: Duration) {
+        add(&self.rate_limited);
+        let block_ms = block.as_millis() as u64;
+        debug!(event = "ptc_lisp.http.auth.rate_limited", count = 1, instance, source = %source, block_ms);
+    }
+
+    /// A limit refused a request.
+    pub(super) fn limit_rejected(&self, instance: &str, limit_name: &'static str) {
+        if let Some(at) = LIMITS.iter().position(|limit| *limit == limit_name) {
+            add(&self.limits[at]);
+        }
+        debug!(event = "ptc_lisp.http.limit.rejected", count = 1, instance, limit_name);
+    }
+
+    /// A call ended without its own answer.
+    pub(super) fn cancelled(&self, instance: &str, reason: &'static str) {
+        if let Some(at) = CANCELLATIONS.iter().position(|known| *known == reason) {
+            add(&self.cancelled[at]);
+        }
+        debug!(event = "ptc_lisp.http.cancelled", count = 1, instance, reason);
+    }
+
+    /// Writes the families of the listener.
+    pub(super) fn write_metrics(&self, to: &mut Exposition) {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let mut family =
+            to.family("ptc_http_requests", "HTTP requests answered, by route and status.", Kind::Counter);
+        for (route, classes) in ROUTES.iter().zip(&self.requests) {
+            for (class, count) in CLASSES.iter().zip(classes) {
+                family.sample(&[("route", route), ("status", class)], get(count));
+            }
+        }
+        let mut family =
+            to.family("ptc_http_auth_failures", "Requests without or with wrong credentials.", Kind::Counter);
+        family.sample(&[("reason", "missing")], get(&self.auth_missing));
+        family.sample(&[("reason", "invalid")], get(&self.auth_invalid));
+        to.family("ptc_http_auth_rate_limited", "Times that a source was blocked.", Kind::Counter)
+            .sample(&[], get(&self.rate_limited));
+        let mut family = to.family(
+            "ptc_http_source_rejected",
+            "Requests refused for their Host or Origin.",
+            Kind::Counter,
+        );
+        family.sample(&[("header", "host")], get(&self.host_rejected));
+        family.sample(&[("header", "origin")], get(&self.origin_rejected));
+        let mut family =
+            to.family("ptc_http_limit_rejected", "Requests that a limit refused.", Kind::Counter);
+        for (limit, count) in LIMITS.iter().zip(&self.limits) {
+            family.sample(&[("limit", limit)], get(count));
+        }
+        let mut family =
+            to.family("ptc_http_cancelled", "Calls that ended without their own answer.", Kind::Counter);
+        for (reason, count) in CANCELLATIONS.iter().zip(&self.cancelled) {
+            family.sample(&[("reason", reason)], get(count));
+        }
+    }
+}

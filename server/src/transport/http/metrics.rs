@@ -1,0 +1,53 @@
+//! `GET` on the metrics path.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+
+use super::answer::{self, Answer};
+use super::router::{Endpoint, admit, check_source};
+use crate::metrics::{Exposition, Format, Kind};
+
+/// Answers a scrape. Asks for the same credentials as the MCP path, but on a listener that only this machine reaches.
+pub(super) fn answer(
+    endpoint: &Arc<Endpoint>,
+    peer: IpAddr,
+    authority: Option<&str>,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Answer {
+    let admitted = if endpoint.loopback_bind {
+        check_source(endpoint, authority, headers)
+    } else {
+        admit(endpoint, peer, authority, headers).map(drop)
+    };
+    if let Err(refusal) = admitted {
+        return *refusal;
+    }
+    if *method != Method::GET && *method != Method::HEAD {
+        return answer::method_not_allowed("GET, HEAD");
+    }
+    let accept = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let format = Format::negotiate(accept);
+    let mut to = Exposition::new(format);
+    if let Some(insight) = &endpoint.service.insight {
+        insight.write_metrics(&mut to);
+    }
+    let gate = &endpoint.service.gate;
+    to.family("ptc_gate_permits", "Calls that may run at the same time.", Kind::Gauge)
+        .sample(&[], gate.limit());
+    to.family("ptc_gate_permits_in_use", "Permits taken.", Kind::Gauge).sample(&[], gate.running());
+    endpoint.counts.write_metrics(&mut to);
+    endpoint.sessions.write_metrics(&mut to);
+    to.family("ptc_http_requests_in_progress", "HTTP requests that are being answered.", Kind::Gauge)
+        .sample(&[], endpoint.active.count());
+    to.family("ptc_http_body_bytes", "Bytes of request bodies held now.", Kind::Gauge)
+        .sample(&[], endpoint.bodies.held());
+    let draining = u8::from(endpoint.service.is_draining());
+    to.family("ptc_draining", "1 while the server is about to stop.", Kind::Gauge).sample(&[], draining);
+    let mut answer = answer::json(StatusCode::OK, to.finish());
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
+    answer
+}

@@ -13,3 +13,8 @@ export async function runCases(client, cases) {
   }
   console.log(`${cases.length} cases`);
 }
+
+// What a transport over HTTP needs to be let in.
+export function httpOptions() {
+  return { requestInit: { headers: { Authorization: `Bearer ${process.env.TOKEN}` } } };
+}

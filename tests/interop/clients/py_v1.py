@@ -1,15 +1,23 @@
-"""The cases through the Python SDK, first generation, over stdio. Usage: py_v1.py COMMAND ARGS..."""
+"""The cases through the Python SDK, first generation. Usage: py_v1.py URL | COMMAND ARGS...; TOKEN for a URL"""
 import asyncio
+import os
 import sys
 
 from cases import run_cases
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamablehttp_client
+
+
+def transport():
+    target, *args = sys.argv[1:]
+    if target.startswith("http"):
+        return streamablehttp_client(target, headers={"Authorization": f"Bearer {os.environ['TOKEN']}"})
+    return stdio_client(StdioServerParameters(command=target, args=args))
 
 
 async def main():
-    command, *args = sys.argv[1:]
-    async with stdio_client(StdioServerParameters(command=command, args=args)) as (reader, writer):
+    async with transport() as (reader, writer, *_):
         async with ClientSession(reader, writer) as session:
             await session.initialize()
             names = [tool.name for tool in (await session.list_tools()).tools]

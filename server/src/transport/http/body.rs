@@ -4,15 +4,15 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use futures_util::future::BoxFuture;
 use http_body_util::BodyExt;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use ptc_host::engine::MemoryBudget;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
 use super::connection::InProgress;
@@ -34,7 +34,7 @@ pub(super) enum Unread {
     NoRoom,
 }
 
-/// Bounds of request bodies.
+/// Bounds of request bodies, and the account of all bodies in memory.
 #[derive(Debug)]
 pub(super) struct Bodies {
     max_bytes: usize,
@@ -46,23 +46,45 @@ pub(super) struct Bodies {
     memory: MemoryBudget,
 }
 
+/// Bytes counted as held, until dropped.
+#[derive(Debug)]
+pub(super) struct Held {
+    bodies: Arc<Bodies>,
+    count: usize,
+    /// Those of them that the shared memory had.
+    taken: u64,
+}
+
+impl Held {
+    /// Counts `count` bytes more; `false` if the shared memory does not have them.
+    fn more(&mut self, count: usize) -> bool {
+        self.count += count;
+        self.bodies.held.fetch_add(count, Ordering::Relaxed);
+        let taken = self.bodies.memory.try_take(count as u64);
+        if taken {
+            self.taken += count as u64;
+        }
+        taken
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.bodies.held.fetch_sub(self.count, Ordering::Relaxed);
+        self.bodies.memory.give_back(self.taken);
+    }
+}
+
 /// A body in memory.
 #[derive(Debug)]
 pub(super) struct Received {
     bytes: BytesMut,
-    bodies: Arc<Bodies>,
+    held: Held,
 }
 
 impl Received {
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
-    }
-}
-
-impl Drop for Received {
-    fn drop(&mut self) {
-        self.bodies.held.fetch_sub(self.bytes.len(), Ordering::Relaxed);
-        self.bodies.memory.give_back(self.bytes.len() as u64);
     }
 }
 
@@ -85,12 +107,20 @@ impl Bodies {
         self.held.load(Ordering::Relaxed)
     }
 
+    /// Counts an answer of `count` bytes as held. One that has been computed is sent in any case; while too much is
+    /// held, it is further requests that are refused.
+    pub(super) fn hold(self: &Arc<Self>, count: usize) -> Held {
+        let mut held = Held { bodies: self.clone(), count: 0, taken: 0 };
+        held.more(count);
+        held
+    }
+
     /// Reads a body to its end.
     pub(super) async fn receive(self: &Arc<Self>, mut body: Incoming) -> Result<Received, Unread> {
         if body.size_hint().lower() > self.max_bytes as u64 {
             return Err(Unread::TooLarge);
         }
-        let mut received = Received { bytes: BytesMut::new(), bodies: self.clone() };
+        let mut received = Received { bytes: BytesMut::new(), held: self.hold(0) };
         let last = Instant::now() + self.timeout * PATIENCE;
         loop {
             let deadline = last.min(Instant::now() + self.timeout);
@@ -104,18 +134,17 @@ impl Bodies {
             if received.bytes.len() + data.len() > self.max_bytes {
                 return Err(Unread::TooLarge);
             }
-            if !self.memory.try_take(data.len() as u64) {
+            // Counted before it is kept; `received` gives it back whatever happens.
+            if !received.held.more(data.len()) {
                 return Err(Unread::NoRoom);
             }
-            // Counted before it is kept; `received` gives it back whatever happens.
-            let held = self.held.fetch_add(data.len(), Ordering::Relaxed) + data.len();
             if received.bytes.is_empty() {
                 // The usual small body comes in one piece, which needs no copy.
                 received.bytes = BytesMut::from(data);
             } else {
                 received.bytes.extend_from_slice(&data);
             }
-            if held > self.max_held {
+            if self.held.load(Ordering::Relaxed) > self.max_held {
                 return Err(Unread::NoRoom);
             }
         }
@@ -127,6 +156,8 @@ pub(super) struct Body {
     kind: Kind,
     /// The request that it answers, which lasts as long as the body.
     request: Option<InProgress>,
+    /// The account of an answer that waits for its client to take it.
+    held: Option<Held>,
 }
 
 enum Kind {
@@ -136,53 +167,99 @@ enum Kind {
 
 /// Events that wait to be sent on a stream.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Notes(Arc<Mutex<VecDeque<Vec<u8>>>>);
+pub(super) struct Notes(Arc<Mutex<Waiting>>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    events: VecDeque<Vec<u8>>,
+    sender: Option<Waker>,
+}
 
 impl Notes {
     /// Adds a message.
     pub(super) fn push(&self, note: Vec<u8>) {
-        self.add(event(&note));
+        let mut waiting = self.lock();
+        waiting.events.push_back(event(&note));
+        waiting.sender.take().into_iter().for_each(Waker::wake);
     }
 
-    /// Adds a comment, which clients ignore.
+    /// Adds a comment, which clients ignore; not to a client that leaves other events unread.
     pub(super) fn keep_alive(&self) {
-        self.add(b":\n\n".to_vec());
+        let mut waiting = self.lock();
+        if waiting.events.is_empty() {
+            waiting.events.push_back(b":\n\n".to_vec());
+            waiting.sender.take().into_iter().for_each(Waker::wake);
+        }
     }
 
-    fn add(&self, event: Vec<u8>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(event);
+    /// The next event; without one, the task of `context` is woken when there is.
+    fn poll(&self, context: &mut Context<'_>) -> Option<Vec<u8>> {
+        let mut waiting = self.lock();
+        let event = waiting.events.pop_front();
+        if event.is_none() {
+            waiting.sender = Some(context.waker().clone());
+        }
+        event
     }
 
-    fn pop(&self) -> Option<Vec<u8>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A call whose notifications and response go out as events. Dropping it, which a disconnect does, cancels the call.
+/// A call whose notifications and response go out as events. It runs whether its client reads or not, so that a client
+/// that does not cannot keep what a running call has. Dropping it, which a disconnect does, cancels the call.
 struct Events {
-    call: Option<BoxFuture<'static, Finished>>,
+    call: Option<JoinHandle<(Vec<u8>, Held)>>,
     notes: Notes,
+}
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        self.call.iter().for_each(JoinHandle::abort);
+    }
 }
 
 impl Body {
     /// Nothing.
     pub(super) fn empty() -> Self {
-        Body { kind: Kind::Full(None), request: None }
+        Self::of(Kind::Full(None))
     }
 
     /// These bytes.
     pub(super) fn full(bytes: Bytes) -> Self {
-        Body { kind: Kind::Full((!bytes.is_empty()).then_some(bytes)), request: None }
+        Self::of(Kind::Full((!bytes.is_empty()).then_some(bytes)))
     }
 
-    /// The events of a call that puts its notifications into `notes`.
-    pub(super) fn events(call: BoxFuture<'static, Finished>, notes: Notes) -> Self {
-        Body { kind: Kind::Events(Events { call: Some(call), notes }), request: None }
+    /// The events of a call that puts its notifications into `notes`. It begins at once, on this thread.
+    pub(super) fn events(
+        call: impl Future<Output = Finished> + 'static,
+        notes: Notes,
+        bodies: &Arc<Bodies>,
+    ) -> Self {
+        let bodies = bodies.clone();
+        let call = tokio::task::spawn_local(async move {
+            let reply = call.await.into_reply();
+            let held = bodies.hold(reply.len());
+            (reply, held)
+        });
+        Self::of(Kind::Events(Events { call: Some(call), notes }))
+    }
+
+    fn of(kind: Kind) -> Self {
+        Body { kind, request: None, held: None }
     }
 
     /// Keeps `request` in progress until the body is sent.
     pub(super) fn hold(&mut self, request: InProgress) {
         self.request = Some(request);
+    }
+
+    /// Counts the body as held until it is sent.
+    pub(super) fn account(&mut self, bodies: &Arc<Bodies>) {
+        if let Kind::Full(Some(bytes)) = &self.kind {
+            self.held = Some(bodies.hold(bytes.len()));
+        }
     }
 }
 
@@ -220,27 +297,20 @@ impl HttpBody for Body {
 impl Events {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let Some(call) = &mut self.call else { return Poll::Ready(None) };
-        let finished = call.as_mut().poll(context);
-        if let Some(note) = self.notes.pop() {
-            if finished.is_ready() {
-                // The call cannot be polled again: what is left goes out in one piece.
-                let mut bytes = note;
-                while let Some(note) = self.notes.pop() {
-                    bytes.extend_from_slice(&note);
-                }
-                return self.end(bytes, finished);
-            }
-            return Poll::Ready(Some(note.into()));
+        // Asked before the notes are: the last note comes before the end.
+        let finished = Pin::new(call).poll(context);
+        let Poll::Ready(finished) = finished else {
+            return self.notes.poll(context).map_or(Poll::Pending, |note| Poll::Ready(Some(note.into())));
+        };
+        self.call = None;
+        let mut bytes = Vec::new();
+        while let Some(note) = self.notes.poll(context) {
+            bytes.extend_from_slice(&note);
         }
-        self.end(Vec::new(), finished)
-    }
-
-    fn end(&mut self, mut bytes: Vec<u8>, finished: Poll<Finished>) -> Poll<Option<Bytes>> {
-        finished.map(|finished| {
-            self.call = None;
-            bytes.extend_from_slice(&event(&finished.into_reply()));
-            Some(bytes.into())
-        })
+        if let Ok((reply, _held)) = finished {
+            bytes.extend_from_slice(&event(&reply));
+        }
+        Poll::Ready((!bytes.is_empty()).then(|| bytes.into()))
     }
 }
 

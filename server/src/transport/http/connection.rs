@@ -5,8 +5,6 @@ use std::future::Future;
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use hyper::rt::Executor;
@@ -15,8 +13,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
-use tokio::time::Instant;
 
+use super::crowd::{Member, Over};
 use super::router::{Endpoint, route};
 
 /// Streams of one HTTP/2 connection at a time.
@@ -50,60 +48,19 @@ where
     }
 }
 
-/// What the connection is doing, for its idle clock.
-#[derive(Debug)]
-pub(super) struct Activity(Mutex<State>);
-
-#[derive(Debug)]
-struct State {
-    requests: usize,
-    since: Instant,
-    limit: Duration,
-}
-
-/// A request that is being answered, on its connection and in its server; ends when dropped.
-pub(super) struct InProgress {
-    endpoint: Arc<Endpoint>,
-    activity: Arc<Activity>,
-    idle: Duration,
-}
+/// A request that is being answered, on its server; ends when dropped.
+pub(super) struct InProgress(Arc<Endpoint>);
 
 impl InProgress {
-    fn begin(endpoint: &Arc<Endpoint>, activity: &Arc<Activity>, idle: Duration) -> Self {
+    fn begin(endpoint: &Arc<Endpoint>) -> Self {
         endpoint.active.begin();
-        activity.0.lock().unwrap_or_else(PoisonError::into_inner).requests += 1;
-        InProgress { endpoint: endpoint.clone(), activity: activity.clone(), idle }
+        InProgress(endpoint.clone())
     }
 }
 
 impl Drop for InProgress {
     fn drop(&mut self) {
-        self.endpoint.active.end();
-        let mut state = self.activity.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.requests -= 1;
-        state.since = Instant::now();
-        state.limit = self.idle;
-    }
-}
-
-impl Activity {
-    fn new(limit: Duration) -> Arc<Self> {
-        Arc::new(Activity(Mutex::new(State { requests: 0, since: Instant::now(), limit })))
-    }
-
-    /// Completes when the connection has been at rest for too long.
-    async fn idle(&self) {
-        loop {
-            let deadline = {
-                let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-                let from = if state.requests > 0 { Instant::now() } else { state.since };
-                from + state.limit
-            };
-            if deadline <= Instant::now() {
-                return;
-            }
-            tokio::time::sleep_until(deadline).await;
-        }
+        self.0.active.end();
     }
 }
 
@@ -112,18 +69,19 @@ pub(super) async fn serve<S>(
     endpoint: Arc<Endpoint>,
     stream: S,
     peer: IpAddr,
-    times: Times,
+    idle: Duration,
+    member: &Member,
     mut closing: watch::Receiver<bool>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + 'static,
 {
-    let activity = Activity::new(times.first_request);
-    let watched = activity.clone();
+    let activity = member.activity.clone();
     let service = service_fn(move |request| {
-        let in_progress = InProgress::begin(&endpoint, &activity, times.idle);
+        let in_progress = InProgress::begin(&endpoint);
+        let busy = activity.request(idle);
         let endpoint = endpoint.clone();
         async move {
-            let mut answer = route(&endpoint, peer, request).await;
+            let mut answer = route(&endpoint, peer, request, busy).await;
             answer.body_mut().hold(in_progress);
             Ok::<_, Infallible>(answer)
         }
@@ -140,7 +98,7 @@ pub(super) async fn serve<S>(
     tokio::select! {
         // A broken connection is the client's affair; its calls have been dropped with it.
         _ = connection.as_mut() => return,
-        () = watched.idle() => {}
+        over = member.activity.over() => if over == Over::Unwanted { return },
         _ = closing.wait_for(|closing| *closing) => {}
     }
     connection.as_mut().graceful_shutdown();

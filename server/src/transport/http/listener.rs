@@ -7,14 +7,15 @@ use std::time::{Duration, Instant};
 
 use ptc_host::engine::{Engine, MemoryBudget};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, watch};
 use tokio_rustls::TlsAcceptor;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::auth::Authenticator;
 use super::body::Bodies;
 use super::connection::{Times, serve};
 use super::counts::Counts;
+use super::crowd::Crowd;
 use super::limiter::Limiter;
 use super::origin::OriginRule;
 use super::router::{Active, Endpoint};
@@ -28,6 +29,8 @@ use crate::protocol::Service;
 const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 /// Pause after a failed accept: the usual cause, too many open files, passes when connections end.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long to wait for a closing connection's place before more are closed.
+const CROWDED_PAUSE: Duration = Duration::from_millis(50);
 /// How long connections may take to close at the end.
 const CLOSE_GRACE: Duration = Duration::from_secs(2);
 
@@ -38,6 +41,7 @@ pub struct HttpServer {
     tls: Option<TlsAcceptor>,
     engine: Engine,
     connections: Arc<Semaphore>,
+    crowd: Arc<Crowd>,
     max_connections: usize,
     times: Times,
     shutdown_grace: Duration,
@@ -108,6 +112,7 @@ impl HttpServer {
             tls,
             engine,
             connections: Arc::new(Semaphore::new(settings.max_connections)),
+            crowd: Arc::default(),
             max_connections: settings.max_connections,
             times: Times { first_request: settings.request_timeout, idle: settings.idle_timeout },
             shutdown_grace: settings.shutdown_grace,
@@ -160,8 +165,6 @@ impl HttpServer {
     /// Accepts for ever.
     async fn accept(&self, listener: &TcpListener, closing: watch::Receiver<bool>) {
         for next in 0.. {
-            // Beyond the cap, connections wait in the system's backlog.
-            let Ok(permit) = self.connections.clone().acquire_owned().await else { return };
             let (stream, peer) = loop {
                 match listener.accept().await {
                     Ok(accepted) => break accepted,
@@ -171,7 +174,26 @@ impl HttpServer {
                     }
                 }
             };
+            let Some(permit) = self.place().await else { return };
             self.hand_over(next, stream, peer, permit, closing.clone());
+        }
+    }
+
+    /// A place for one more connection. While there is none, further ones wait in the system's backlog and those at
+    /// rest are closed.
+    async fn place(&self) -> Option<OwnedSemaphorePermit> {
+        loop {
+            match self.connections.clone().try_acquire_owned() {
+                Ok(permit) => return Some(permit),
+                Err(TryAcquireError::Closed) => return None,
+                Err(TryAcquireError::NoPermits) => {}
+            }
+            let closed = self.crowd.make_room();
+            debug!(event = "http_connections_full", max_connections = self.max_connections, closed);
+            let freed = self.connections.clone().acquire_owned();
+            if let Ok(permit) = tokio::time::timeout(CROWDED_PAUSE, freed).await {
+                return permit.ok();
+            }
         }
     }
 
@@ -188,18 +210,21 @@ impl HttpServer {
         let _ = stream.set_nodelay(true);
         let Ok(stream) = stream.into_std() else { return };
         let (endpoint, tls, times) = (self.endpoint.clone(), self.tls.clone(), self.times);
+        let member = self.crowd.join(times.first_request);
         self.engine.spawn_on(thread, move || async move {
             let _permit = permit;
             let Ok(stream) = TcpStream::from_std(stream) else { return };
             let peer = peer.ip().to_canonical();
             match tls {
-                None => serve(endpoint, stream, peer, times, closing).await,
+                None => serve(endpoint, stream, peer, times.idle, &member, closing).await,
                 Some(acceptor) => {
-                    // A client that does not finish the handshake in time is gone.
-                    if let Ok(Ok(stream)) =
-                        tokio::time::timeout(times.first_request, acceptor.accept(stream)).await
-                    {
-                        serve(endpoint, stream, peer, times, closing).await;
+                    let accepted = tokio::select! {
+                        accepted = acceptor.accept(stream) => accepted,
+                        // A client that does not finish the handshake in time is gone.
+                        _ = member.activity.over() => return,
+                    };
+                    if let Ok(stream) = accepted {
+                        serve(endpoint, stream, peer, times.idle, &member, closing).await;
                     }
                 }
             }

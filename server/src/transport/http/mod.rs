@@ -8,6 +8,7 @@ mod auth;
 mod body;
 mod connection;
 mod counts;
+mod crowd;
 mod headers;
 mod limiter;
 mod listener;

@@ -69,7 +69,7 @@ pub(super) async fn answer(
     drop(received);
     match outcome {
         Outcome::Answer(answer) => answer,
-        Outcome::Call { call, session } => run(endpoint, *call, session, headers).await,
+        Outcome::Call { call, session } => run(endpoint, *call, session, headers, seen).await,
         Outcome::Batch { replies, calls } => batch(endpoint, replies, calls).await,
     }
 }
@@ -289,11 +289,12 @@ async fn run(
     call: Call,
     session: Option<Arc<Session>>,
     headers: &HeaderMap,
+    seen: &mut Seen,
 ) -> Answer {
     let streams =
         call.wants_progress() && accepts(headers, "text/event-stream") && headers.contains_key(ACCEPT);
     if call.is_subscription() {
-        return listen(call, headers);
+        return listen(endpoint, call, headers, seen);
     }
     let notes = Notes::default();
     let sink = notes.clone();
@@ -304,13 +305,28 @@ async fn run(
         finished
     });
     if streams {
-        return answer::events(Body::events(running.boxed(), notes));
+        return stream(endpoint, running, notes, seen);
     }
     answer::json(StatusCode::OK, running.await.into_reply())
 }
 
+/// Answers with the events of a call. Its connection is not at rest until the call has ended.
+fn stream(
+    endpoint: &Endpoint,
+    call: impl Future<Output = Finished> + 'static,
+    notes: Notes,
+    seen: &mut Seen,
+) -> Answer {
+    let busy = seen.busy.take();
+    let call = call.map(move |finished| {
+        drop(busy);
+        finished
+    });
+    answer::events(Body::events(call, notes, &endpoint.bodies))
+}
+
 /// Opens a channel for news; it lasts as long as its client listens and the server runs.
-fn listen(call: Call, headers: &HeaderMap) -> Answer {
+fn listen(endpoint: &Endpoint, call: Call, headers: &HeaderMap, seen: &mut Seen) -> Answer {
     if !accepts(headers, "text/event-stream") {
         return answer::text(
             StatusCode::NOT_ACCEPTABLE,
@@ -332,7 +348,7 @@ fn listen(call: Call, headers: &HeaderMap) -> Answer {
             Either::Right((never, _)) => never,
         }
     };
-    answer::events(Body::events(listening.boxed(), notes))
+    stream(endpoint, listening, notes, seen)
 }
 
 /// Runs a call no longer than the budget.

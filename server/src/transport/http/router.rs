@@ -15,6 +15,7 @@ use super::answer::{self, Answer, REQUEST_ID, SESSION_ID};
 use super::auth::Authenticator;
 use super::body::Bodies;
 use super::counts::Counts;
+use super::crowd::Busy;
 use super::limiter::{Limiter, Verdict};
 use super::origin::{OriginRule, is_loopback_authority};
 use super::sessions::{Session, Sessions, random_text};
@@ -82,20 +83,29 @@ impl Active {
     }
 }
 
-/// What a request turned out to be, for its log line.
+/// What a request turned out to be, for its log line and its connection.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     pub(super) owner_hash: Option<String>,
     pub(super) session_hash: Option<String>,
+    /// Taken over by an answer that goes on after its head is sent.
+    pub(super) busy: Option<Busy>,
 }
 
 /// Answers one request.
-pub(super) async fn route(endpoint: &Arc<Endpoint>, peer: IpAddr, request: Request<Incoming>) -> Answer {
+///
+/// `busy` keeps the connection from being at rest until the answer is known; what is then left to do is the client's.
+pub(super) async fn route(
+    endpoint: &Arc<Endpoint>,
+    peer: IpAddr,
+    request: Request<Incoming>,
+    busy: Busy,
+) -> Answer {
     let started = Instant::now();
     let (parts, body) = request.into_parts();
     let request_id = request_id(&parts.headers);
     let is_mcp = parts.uri.path() == endpoint.path;
-    let mut seen = Seen::default();
+    let mut seen = Seen { busy: Some(busy), ..Seen::default() };
     let mut answer = match parts.uri.path() {
         path if path == endpoint.path => {
             let authority = parts.uri.authority().map(|authority| authority.as_str());
@@ -110,6 +120,7 @@ pub(super) async fn route(endpoint: &Arc<Endpoint>, peer: IpAddr, request: Reque
         _ => answer::text(StatusCode::NOT_FOUND, "not found"),
     };
     answer::caching(&mut answer, is_mcp);
+    answer.body_mut().account(&endpoint.bodies);
     let status = answer.status();
     endpoint.counts.request(is_mcp, status);
     info!(

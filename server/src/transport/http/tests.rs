@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use ptc_host::credentials::Secret;
 use ptc_host::engine::{Engine, EngineOptions, MemoryBudget};
 use rustls_pki_types::CertificateDer;
@@ -718,4 +719,73 @@ fn tls_files_that_cannot_be_used_are_named() {
         panic!("bound without a certificate");
     };
     assert!(error.to_string().starts_with("--http-tls-cert /nowhere/cert.pem: "), "{error}");
+}
+
+/// Connections that the server has not closed yet, found out by reading from all of them.
+fn still_open(clients: &mut [TcpStream]) -> usize {
+    let mut open = 0;
+    for client in clients {
+        let mut byte = [0];
+        match client.try_read(&mut byte) {
+            Err(blocked) if blocked.kind() == std::io::ErrorKind::WouldBlock => open += 1,
+            _ => {}
+        }
+    }
+    open
+}
+
+#[tokio::test]
+async fn silent_connections_make_room_for_those_that_ask() {
+    let settings = Http { max_connections: 20, ..settings() };
+    let server = Server::start(&settings, 4);
+    let (mut served, session) = server.initialize().await;
+    let named = [("MCP-Session-Id", session.as_str())];
+    let mut waiting = server.connect().await;
+    waiting.send("POST", "/mcp", &named, &call(1, json!({"wait":true,"say":"done"})).to_string()).await;
+    while served.post(&named, call(1, json!({}))).await.json().get("error").is_none() {}
+    let mut silent = Vec::new();
+    for _ in 0..200 {
+        silent.push(TcpStream::connect(server.address).await.unwrap());
+    }
+    // Whoever asks is heard, new or old, and what runs is not disturbed.
+    for _ in 0..5 {
+        assert_eq!(server.connect().await.ask("GET", "/health", &[], "").await.status, 200);
+    }
+    assert!(still_open(&mut silent) <= 20);
+    server.strings.release.add_permits(1);
+    assert_eq!(waiting.receive().await.json()["result"]["content"][0]["text"], "done");
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_keeps_no_permit() {
+    let server = Server::start(&settings(), 1);
+    let stream = TcpStream::connect(server.address).await.unwrap();
+    // A window of no bytes: the stream of events can never be sent.
+    let mut builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
+    builder.initial_stream_window_size(0);
+    let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await.unwrap();
+    let running = tokio::spawn(connection);
+    let mut body = modern(1, "tools/call", json!({"name":"puppet","arguments":{"say":"x"}}));
+    body["params"]["_meta"]["progressToken"] = json!("tok");
+    let request = http::Request::post(format!("http://{}/mcp", server.address))
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream")
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", "tools/call")
+        .header("mcp-name", "puppet")
+        .body(body.to_string())
+        .unwrap();
+    let response = sender.send_request(request).await.unwrap();
+    assert_eq!(response.status(), 200);
+    // The one permit there is comes back although nobody takes the answer.
+    let mut other = server.connect().await;
+    loop {
+        let reply = other.modern(2, "tools/call", json!({"name":"puppet","arguments":{"say":"y"}})).await;
+        if reply.status == 200 {
+            assert_eq!(reply.json()["result"]["content"][0]["text"], "y");
+            break;
+        }
+        assert_eq!(reply.status, 503);
+    }
+    running.abort();
 }

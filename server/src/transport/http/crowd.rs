@@ -1,0 +1,191 @@
+//! All open connections: what each is doing, and which must go when there are too many.
+//!
+//! Nobody can keep others out by holding connections. While there is no room, those at rest are closed, first the ones
+//! that never brought a request, and of those the oldest; one that is being served is never closed for it.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// Connections closed at a time: looking through all of them is worth more than one.
+const CLOSED_AT_ONCE: usize = 32;
+
+/// What a connection is doing.
+#[derive(Debug)]
+pub(super) struct Activity {
+    state: Mutex<State>,
+    unwanted: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    requests: usize,
+    served: bool,
+    since: Instant,
+    limit: Duration,
+}
+
+/// Why a connection at rest is to be closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Over {
+    /// It has been at rest for too long.
+    Idle,
+    /// Its place is needed.
+    Unwanted,
+}
+
+impl Activity {
+    /// A new connection, which may take `limit` until its first request.
+    fn new(limit: Duration) -> Arc<Self> {
+        let state = State { requests: 0, served: false, since: Instant::now(), limit };
+        Arc::new(Activity { state: Mutex::new(state), unwanted: Notify::new() })
+    }
+
+    /// Notes that a request is being answered, until what is returned is dropped; then `idle` is the longest rest.
+    pub(super) fn request(self: &Arc<Self>, idle: Duration) -> Busy {
+        self.lock().requests += 1;
+        Busy { activity: self.clone(), idle }
+    }
+
+    /// Completes when the connection is to be closed.
+    pub(super) async fn over(&self) -> Over {
+        loop {
+            let deadline = {
+                let state = self.lock();
+                let from = if state.requests > 0 { Instant::now() } else { state.since };
+                from + state.limit
+            };
+            if deadline <= Instant::now() {
+                return Over::Idle;
+            }
+            tokio::select! {
+                () = tokio::time::sleep_until(deadline) => {}
+                () = self.unwanted.notified() => return Over::Unwanted,
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request that is being answered.
+#[derive(Debug)]
+pub(super) struct Busy {
+    activity: Arc<Activity>,
+    idle: Duration,
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let mut state = self.activity.lock();
+        state.requests -= 1;
+        state.served = true;
+        state.since = Instant::now();
+        state.limit = self.idle;
+    }
+}
+
+/// The connections of a listener.
+#[derive(Debug, Default)]
+pub(super) struct Crowd {
+    members: Mutex<HashMap<u64, Arc<Activity>>>,
+    next: AtomicU64,
+}
+
+impl Crowd {
+    /// Enters a new connection, until what is returned is dropped.
+    pub(super) fn join(self: &Arc<Self>, limit: Duration) -> Member {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let activity = Activity::new(limit);
+        self.members().insert(number, activity.clone());
+        Member { crowd: self.clone(), number, activity }
+    }
+
+    /// Has some connections at rest closed, and says how many.
+    pub(super) fn make_room(&self) -> usize {
+        let members = self.members();
+        let mut resting: Vec<_> = members
+            .values()
+            .filter_map(|activity| {
+                let state = activity.lock();
+                (state.requests == 0).then_some((state.served, state.since, activity))
+            })
+            .collect();
+        let count = resting.len().min(CLOSED_AT_ONCE);
+        if count < resting.len() {
+            resting.select_nth_unstable_by_key(count, |(served, since, _)| (*served, *since));
+        }
+        resting[..count].iter().for_each(|(_, _, activity)| activity.unwanted.notify_one());
+        count
+    }
+
+    fn members(&self) -> MutexGuard<'_, HashMap<u64, Arc<Activity>>> {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A connection's place in the crowd.
+#[derive(Debug)]
+pub(super) struct Member {
+    crowd: Arc<Crowd>,
+    number: u64,
+    /// What it is doing.
+    pub(super) activity: Arc<Activity>,
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        self.crowd.members().remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn those_that_never_asked_go_first_and_the_oldest_of_them() {
+        let crowd = Arc::new(Crowd::default());
+        let long = Duration::from_secs(1000);
+        let served: Vec<_> = (0..40).map(|_| crowd.join(long)).collect();
+        served.iter().for_each(|member| drop(member.activity.request(long)));
+        let mut silent = Vec::new();
+        for _ in 0..40 {
+            tokio::time::advance(Duration::from_millis(1)).await;
+            silent.push(crowd.join(long));
+        }
+        let busy = crowd.join(long);
+        let _request = busy.activity.request(long);
+        let over = |member: &Member| member.activity.over().now_or_never();
+        assert_eq!(crowd.make_room(), 32);
+        let gone: Vec<_> = silent.iter().map(over).collect();
+        assert_eq!(gone[..32], [Some(Over::Unwanted); 32]);
+        assert_eq!(gone[32..], [None; 8]);
+        silent.clear();
+        assert_eq!(crowd.make_room(), 32);
+        assert_eq!(served.iter().filter_map(over).count(), 32);
+        drop(served);
+        assert_eq!((crowd.make_room(), over(&busy)), (0, None));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn rest_is_measured_from_the_last_answer() {
+        let member = Arc::new(Crowd::default()).join(Duration::from_secs(5));
+        let busy = member.activity.request(Duration::from_secs(60));
+        tokio::time::advance(Duration::from_secs(1000)).await;
+        assert_eq!(member.activity.over().now_or_never(), None);
+        drop(busy);
+        tokio::time::advance(Duration::from_secs(59)).await;
+        assert_eq!(member.activity.over().now_or_never(), None);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(member.activity.over().await, Over::Idle);
+    }
+}

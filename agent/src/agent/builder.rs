@@ -1,50 +1,116 @@
-//! Builds agents.
+//! Collects an agent's options.
 
-use super::{Agent, Config, Mode, SystemPrompt, native_name};
-use crate::signature::Signature;
-use crate::tool::{Expose, NativeResult, ToolSpec};
+use super::{
+    Agent, Compaction, CompletionMode, Config, ConfigError, FormatOptions, MemoryStrategy, Mode, Output,
+    PtcReference, SystemPrompt, Transport, check,
+};
+use crate::template::Template;
+use crate::tool::ToolSpec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What is wrong with an agent's options: the exact texts of agent.md 3.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct ConfigError(String);
-
 /// Collects an agent's options; [`build`](AgentBuilder::build) checks them.
 #[derive(Debug, Clone)]
 pub struct AgentBuilder {
-    config: Config,
-    signature: Option<String>,
-    tools: Vec<(String, ToolSpec)>,
+    pub(super) prompt: String,
+    /// Whether braces in the prompt are plain text.
+    pub(super) literal: bool,
+    pub(super) output: Output,
+    pub(super) transport: Option<Transport>,
+    pub(super) signature: Option<String>,
+    pub(super) tools: Vec<(String, ToolSpec)>,
+    pub(super) self_tools: bool,
+    pub(super) grep: bool,
+    pub(super) llm_query: bool,
+    pub(super) config: Config,
 }
 
 impl AgentBuilder {
     pub(super) fn new(prompt: String) -> AgentBuilder {
         let config = Config {
-            prompt,
+            prompt: Template::literal(""),
             name: None,
-            mode: Mode::Text,
+            description: None,
+            mode: Mode::default(),
             signature: None,
             tools: BTreeMap::new(),
             system_prompt: None,
             max_turns: 5,
+            retry_turns: 0,
+            turn_budget: 20,
+            max_depth: 3,
             max_tool_calls: None,
+            parallel_tool_calls: 1,
             timeout: Duration::from_secs(5),
             tool_timeout: Duration::from_secs(60),
             mission_timeout: None,
             max_heap: 100 << 20,
+            memory_limit: Some(1 << 20),
+            memory_strategy: MemoryStrategy::default(),
             max_result_bytes: 1 << 20,
+            max_tool_bytes: 64 << 20,
             tool_cache_limit: None,
+            completion: CompletionMode::default(),
+            journaling: false,
+            plan: Vec::new(),
+            thinking: false,
+            compaction: None,
+            format: FormatOptions::default(),
+            context_descriptions: BTreeMap::new(),
+            field_descriptions: BTreeMap::new(),
         };
-        AgentBuilder { config, signature: None, tools: Vec::new() }
+        AgentBuilder {
+            prompt,
+            literal: false,
+            output: Output::default(),
+            transport: None,
+            signature: None,
+            tools: Vec::new(),
+            self_tools: false,
+            grep: false,
+            llm_query: false,
+            config,
+        }
     }
 
-    /// How it works; [`Mode::Text`] by default.
+    /// What its model writes; PTC-Lisp by default.
+    #[must_use]
+    pub fn output(mut self, output: Output) -> Self {
+        self.output = output;
+        self
+    }
+
+    /// How programs come from the model. With text output [`Transport::ToolCall`] means combined mode.
+    #[must_use]
+    pub fn transport(mut self, transport: Transport) -> Self {
+        self.transport = Some(transport);
+        self
+    }
+
+    /// Output and transport in one word.
     #[must_use]
     pub fn mode(mut self, mode: Mode) -> Self {
-        self.config.mode = mode;
+        self.output = mode.output();
+        self.transport = match mode {
+            Mode::Lisp => Some(Transport::Content),
+            Mode::LispTool | Mode::Combined => Some(Transport::ToolCall),
+            Mode::Text => None,
+        };
+        self
+    }
+
+    /// How much of the language the system prompt of combined mode explains.
+    #[must_use]
+    pub fn ptc_reference(self, reference: PtcReference) -> Self {
+        let PtcReference::Compact = reference;
+        self
+    }
+
+    /// Takes the prompt as it is: `{{key}}` is no place for a value.
+    #[must_use]
+    pub fn literal_prompt(mut self) -> Self {
+        self.literal = true;
         self
     }
 
@@ -55,10 +121,31 @@ impl AgentBuilder {
         self
     }
 
-    /// The type of its answer, such as `() -> {total :int}`.
+    /// What it is good for, as other agents read it that have it as a tool.
+    #[must_use]
+    pub fn description(mut self, text: impl Into<String>) -> Self {
+        self.config.description = Some(text.into());
+        self
+    }
+
+    /// The types of its context and its answer, such as `(code :int) -> {total :int}`.
     #[must_use]
     pub fn signature(mut self, text: impl Into<String>) -> Self {
         self.signature = Some(text.into());
+        self
+    }
+
+    /// What a field of the answer means.
+    #[must_use]
+    pub fn field_description(mut self, field: impl Into<String>, text: impl Into<String>) -> Self {
+        self.config.field_descriptions.insert(field.into(), text.into());
+        self
+    }
+
+    /// What a key of the context holds.
+    #[must_use]
+    pub fn context_description(mut self, key: impl Into<String>, text: impl Into<String>) -> Self {
+        self.config.context_descriptions.insert(key.into(), text.into());
         self
     }
 
@@ -66,6 +153,28 @@ impl AgentBuilder {
     #[must_use]
     pub fn tool(mut self, name: impl Into<String>, spec: ToolSpec) -> Self {
         self.tools.push((name.into(), spec));
+        self
+    }
+
+    /// Adds a tool that is this agent itself; it needs a signature then.
+    #[must_use]
+    pub fn self_tool(mut self, name: impl Into<String>) -> Self {
+        self.self_tools = true;
+        self.tools.push((name.into(), crate::nested::self_tool()));
+        self
+    }
+
+    /// Adds the tools `grep` and `grep-n`, which search text line by line.
+    #[must_use]
+    pub fn builtin_grep(mut self, on: bool) -> Self {
+        self.grep = on;
+        self
+    }
+
+    /// Adds the tool `llm-query`, which asks the run's model one question.
+    #[must_use]
+    pub fn llm_query(mut self, on: bool) -> Self {
+        self.llm_query = on;
         self
     }
 
@@ -83,10 +192,39 @@ impl AgentBuilder {
         self
     }
 
-    /// Native tool calls of one run, and tool calls of each program; unlimited by default.
+    /// Extra turns of a PTC-Lisp agent, only to repair a returned value that does not fit the signature (with
+    /// [`CompletionMode::Explicit`] whatever went wrong in the last turn); none by default.
+    #[must_use]
+    pub fn retry_turns(mut self, turns: u32) -> Self {
+        self.config.retry_turns = turns;
+        self
+    }
+
+    /// Responses of models in one run, those of agents that it calls included; 20 by default.
+    #[must_use]
+    pub fn turn_budget(mut self, turns: u32) -> Self {
+        self.config.turn_budget = turns;
+        self
+    }
+
+    /// Agents within agents, this one included; 3 by default.
+    #[must_use]
+    pub fn max_depth(mut self, depth: u32) -> Self {
+        self.config.max_depth = depth;
+        self
+    }
+
+    /// Native tool calls of one run, and tool calls of each program; unlimited by default. `lisp_eval` does not count.
     #[must_use]
     pub fn max_tool_calls(mut self, calls: u32) -> Self {
         self.config.max_tool_calls = Some(calls);
+        self
+    }
+
+    /// Native tool calls of one response that run at the same time; 1 by default. Results keep the response's order.
+    #[must_use]
+    pub fn parallel_tool_calls(mut self, calls: usize) -> Self {
+        self.config.parallel_tool_calls = calls;
         self
     }
 
@@ -118,10 +256,32 @@ impl AgentBuilder {
         self
     }
 
+    /// Bytes of definitions that programs may leave for later ones, by the table of
+    /// [`measure`](ptc_host::engine::measure); 1 MiB by default, `None` for no limit.
+    #[must_use]
+    pub fn memory_limit(mut self, bytes: Option<u64>) -> Self {
+        self.config.memory_limit = bytes;
+        self
+    }
+
+    /// What happens over the memory limit; [`MemoryStrategy::Strict`] by default.
+    #[must_use]
+    pub fn memory_strategy(mut self, strategy: MemoryStrategy) -> Self {
+        self.config.memory_strategy = strategy;
+        self
+    }
+
     /// Largest result of a tool, in bytes of JSON, that goes to the model as it is; 1 MiB by default.
     #[must_use]
     pub fn max_result_bytes(mut self, bytes: usize) -> Self {
         self.config.max_result_bytes = bytes;
+        self
+    }
+
+    /// Largest result of a tool, in bytes of JSON, that is taken at all, whoever asked for it; 64 MiB by default.
+    #[must_use]
+    pub fn max_tool_bytes(mut self, bytes: usize) -> Self {
+        self.config.max_tool_bytes = bytes;
         self
     }
 
@@ -132,115 +292,54 @@ impl AgentBuilder {
         self
     }
 
+    /// When a program of a PTC-Lisp agent ends the run.
+    #[must_use]
+    pub fn completion_mode(mut self, mode: CompletionMode) -> Self {
+        self.config.completion = mode;
+        self
+    }
+
+    /// Keeps what `(task id expr)` computed from program to program, and what `(step-done id summary)` noted.
+    #[must_use]
+    pub fn journaling(mut self, on: bool) -> Self {
+        self.config.journaling = on;
+        self
+    }
+
+    /// Steps that the model shall take, shown with those that `(step-done …)` marked; turns journaling on.
+    #[must_use]
+    pub fn plan(mut self, steps: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.config.plan = steps.into_iter().map(Into::into).collect();
+        self.config.journaling |= !self.config.plan.is_empty();
+        self
+    }
+
+    /// Asks a PTC-Lisp agent's model to reason in words before its program.
+    #[must_use]
+    pub fn thinking(mut self, on: bool) -> Self {
+        self.config.thinking = on;
+        self
+    }
+
+    /// Shortens long conversations of a PTC-Lisp agent; off by default.
+    #[must_use]
+    pub fn compaction(mut self, compaction: Compaction) -> Self {
+        self.config.compaction = Some(compaction);
+        self
+    }
+
+    /// How much of results the model reads back.
+    #[must_use]
+    pub fn format_options(mut self, options: FormatOptions) -> Self {
+        self.config.format = options;
+        self
+    }
+
     /// The agent.
     ///
     /// # Errors
     /// The first option that is wrong.
     pub fn build(self) -> Result<Agent, ConfigError> {
-        let AgentBuilder { mut config, signature, tools } = self;
-        let refuse = |wrong: bool, text: &str| {
-            if wrong { Err(ConfigError(text.to_owned())) } else { Ok(()) }
-        };
-        refuse(config.prompt.trim().is_empty(), "prompt is required")?;
-        config.signature = match signature {
-            None => None,
-            Some(text) => Some(
-                Signature::parse(&text)
-                    .map_err(|error| ConfigError(format!("invalid signature: {error}")))?,
-            ),
-        };
-        refuse(config.max_turns == 0, "max_turns must be a positive integer")?;
-        refuse(config.timeout.is_zero(), "timeout must be a positive integer")?;
-        refuse(config.tool_timeout.is_zero(), "tool_timeout must be a positive integer")?;
-        refuse(
-            config.mission_timeout.is_some_and(|time| time.is_zero()),
-            "mission_timeout must be a positive integer or nil",
-        )?;
-        refuse(config.max_tool_calls == Some(0), "max_tool_calls must be a positive integer")?;
-        refuse(
-            config.name.as_ref().is_some_and(|name| name.trim().is_empty()),
-            "name must be a non-empty string or nil",
-        )?;
-        let mut natives: BTreeMap<String, String> = BTreeMap::new();
-        for (name, tool) in tools {
-            check_tool(&name, &tool)?;
-            if config.exposure(&tool).native()
-                && let Some(other) = natives.insert(native_name(&name), name.clone())
-            {
-                return Err(ConfigError(format!(
-                    "tool \"{name}\": providers would see the same name as for tool \"{other}\" — rename one"
-                )));
-            }
-            config.tools.insert(name, tool);
-        }
-        Ok(Agent(Arc::new(config)))
-    }
-}
-
-fn check_tool(name: &str, tool: &ToolSpec) -> Result<(), ConfigError> {
-    let refuse = |text: String| Err(ConfigError(text));
-    if name.is_empty() {
-        return refuse("tool name must be a non-empty string".into());
-    }
-    if native_name(name) == crate::run::LISP_EVAL {
-        return refuse(format!("tool name \"{name}\" is reserved by PtcRunner — choose a different name"));
-    }
-    let Some(preview) = &tool.native_result else { return Ok(()) };
-    if tool.expose != Some(Expose::Both) || !tool.cache {
-        let expose = match tool.expose {
-            None => "nil",
-            Some(Expose::Native) => ":native",
-            Some(Expose::PtcLisp) => ":ptc_lisp",
-            Some(Expose::Both) => ":both",
-        };
-        let cache = tool.cache;
-        return refuse(format!(
-            "tool \"{name}\": native_result: requires expose: :both AND cache: true (got expose: {expose}, cache: {cache})"
-        ));
-    }
-    if matches!(preview, NativeResult::Rows { limit: 0 }) {
-        return refuse(format!("tool \"{name}\": native_result.limit: must be a positive integer, got 0"));
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tool::JsonMap;
-    use serde_json::Value as Json;
-
-    fn tool() -> ToolSpec {
-        ToolSpec::new(|_: JsonMap| async { Ok::<_, String>(Json::Null) })
-    }
-
-    #[test]
-    fn texts_are_exact() {
-        let agent = || Agent::builder("p");
-        let both = || tool().expose(Expose::Both).cache(true);
-        for (builder, text) in [
-            (Agent::builder(""), "prompt is required"),
-            (agent().max_turns(0), "max_turns must be a positive integer"),
-            (agent().max_tool_calls(0), "max_tool_calls must be a positive integer"),
-            (agent().name(" "), "name must be a non-empty string or nil"),
-            (
-                agent().tool("lisp_eval", tool()),
-                "tool name \"lisp_eval\" is reserved by PtcRunner — choose a different name",
-            ),
-            (
-                agent().tool("t", tool().native_result(NativeResult::Metadata)),
-                "tool \"t\": native_result: requires expose: :both AND cache: true (got expose: nil, cache: false)",
-            ),
-            (
-                agent().tool("t", both().native_result(NativeResult::Rows { limit: 0 })),
-                "tool \"t\": native_result.limit: must be a positive integer, got 0",
-            ),
-        ] {
-            assert_eq!(builder.build().unwrap_err().to_string(), text);
-        }
-        let clash = agent().tool("a-b", tool()).tool("a_b", tool()).build().unwrap_err().to_string();
-        assert!(clash.contains("rename one"), "{clash}");
-        let signature = agent().signature("oops").build().unwrap_err().to_string();
-        assert!(signature.starts_with("invalid signature: parse error at line 1"), "{signature}");
+        check::config(self).map(|config| Agent(Arc::new(config)))
     }
 }

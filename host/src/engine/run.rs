@@ -45,8 +45,10 @@ pub(super) struct Run {
 impl Drop for Run {
     /// A program that is dropped before its end leaves its session as it was.
     fn drop(&mut self) {
-        if let (Some(machine), Some(lease)) = (self.machine.take(), self.session.take()) {
-            lease.roll_back(machine.finish(false).namespace);
+        if let (Some(machine), Some(mut lease)) = (self.machine.take(), self.session.take()) {
+            let outcome = machine.finish(false);
+            lease.note(outcome.journal, outcome.summaries);
+            lease.roll_back(outcome.namespace);
         }
     }
 }
@@ -118,6 +120,7 @@ pub(super) fn begin(driver: &Rc<Driver>, request: Box<EvalRequest>) -> Begun {
         };
         setup.namespace = namespace;
         setup.history = lease.history();
+        setup.journal = lease.journal();
         session = Some(lease);
     }
     let deadline = started + limits.timeout;
@@ -221,12 +224,20 @@ impl Run {
             },
         };
         let mut answer = answer.map_err(|error| Failure::from(&error));
-        let outcome = machine.finish(answer.is_ok());
+        let gave_up = answer.as_ref().is_err_and(|failure| failure.payload.is_some());
+        let lease = self.session.take();
+        let keeps = gave_up && lease.as_ref().is_some_and(Lease::keeps_after_fail);
+        let outcome = machine.finish(answer.is_ok() || keeps);
         let prints: Vec<String> = outcome.prints.iter().map(|print| print.as_str().to_owned()).collect();
         let upstream_calls = self.context.records.take();
         let mut session = None;
-        match (self.session.take(), outcome.result) {
-            (Some(lease), Ok(value)) if answer.is_ok() => {
+        let mut lease = lease;
+        if let Some(lease) = &mut lease {
+            lease.note(outcome.journal, outcome.summaries);
+        }
+        match (lease, outcome.result) {
+            (Some(lease), result) if answer.is_ok() || keeps => {
+                let value = result.ok().filter(|_| lease.remembers(outcome.returned));
                 match lease.commit(outcome.namespace, &outcome.changed, value, &prints, &upstream_calls) {
                     Ok(report) => session = report,
                     Err(refused) => {

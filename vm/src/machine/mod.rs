@@ -407,7 +407,8 @@ impl Machine {
     }
 
     /// Takes the machine apart once [`resume`](Machine::resume) has said that the program has ended; one that
-    /// has not is taken as cancelled. Definitions stay only if the program succeeded and `commit` is set.
+    /// has not is taken as cancelled. Definitions stay only if `commit` is set and the program succeeded or ended
+    /// itself with `(fail …)`.
     pub fn finish(mut self, commit: bool) -> Outcome {
         if self.ended.is_none() {
             self.abort(Error::verbatim(Reason::Cancelled, "the program was cancelled"));
@@ -418,7 +419,8 @@ impl Machine {
         let mut changed = Vec::new();
         {
             let _installed = account.install_with(self.lender.clone());
-            if commit && result.is_ok() {
+            let deliberate = result.as_ref().map_or_else(|error| error.payload().is_some(), |_| true);
+            if commit && deliberate {
                 meter::set_work_limit(CHANGE_DETECTION_STEPS);
                 changed = self.env.changed();
                 self.env.undo.clear();

@@ -7,7 +7,7 @@ use super::size::{measure, measure_binding, total};
 use super::{Committed, SessionPlace, SessionState};
 use ptc_vm::machine::Namespace;
 use ptc_vm::print::{Budget, Preview, preview, render_capped};
-use ptc_vm::value::Map;
+use ptc_vm::value::{Map, Str};
 use ptc_vm::{Reason, Value};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -26,6 +26,8 @@ pub(in super::super) struct Lease {
     history: [Value; 3],
     turn: u64,
     sizes: Vec<(Rc<str>, u64)>,
+    journal: Map,
+    summaries: Vec<(Str, Value)>,
     rules: Option<Arc<dyn SessionRules>>,
     committed: Option<Rc<Committed>>,
     loan: Option<Loan>,
@@ -38,7 +40,8 @@ impl Lease {
         rules: Option<Arc<dyn SessionRules>>,
         memory: Option<&MemoryBudget>,
     ) -> Option<(Lease, Namespace)> {
-        let SessionState { namespace, history, turn, sizes, loan } = place.borrow_mut().state.take()?;
+        let SessionState { namespace, history, turn, sizes, journal, summaries, loan } =
+            place.borrow_mut().state.take()?;
         let committed = rules.is_some().then(|| {
             let bindings = namespace
                 .bindings()
@@ -49,7 +52,8 @@ impl Lease {
         });
         place.borrow_mut().committed.clone_from(&committed);
         let loan = loan.or_else(|| memory.cloned().map(Loan::new)).filter(|_| rules.is_some());
-        Some((Lease { place, history, turn, sizes, rules, committed, loan }, namespace))
+        let lease = Lease { place, history, turn, sizes, journal, summaries, rules, committed, loan };
+        Some((lease, namespace))
     }
 
     /// The last three results, latest first.
@@ -57,29 +61,58 @@ impl Lease {
         self.history.clone()
     }
 
+    /// The journal that a program shall work with, if the session keeps one.
+    pub(in super::super) fn journal(&self) -> Option<Map> {
+        self.rules.as_ref().is_some_and(|rules| rules.keeps_journal()).then(|| self.journal.clone())
+    }
+
+    /// Takes over what a program left in the journal, whatever it ended with.
+    pub(in super::super) fn note(&mut self, journal: Option<Map>, summaries: Vec<(Str, Value)>) {
+        if let Some(journal) = journal {
+            self.journal = journal;
+            self.summaries.extend(summaries);
+        }
+    }
+
+    /// Whether the value of a program goes into the history; `returned` says that `(return v)` gave it.
+    pub(in super::super) fn remembers(&self, returned: bool) -> bool {
+        !returned || self.rules.as_ref().is_none_or(|rules| rules.remembers_returned())
+    }
+
+    /// Whether the definitions of a program that ended with `(fail v)` stay.
+    pub(in super::super) fn keeps_after_fail(&self) -> bool {
+        self.rules.as_ref().is_some_and(|rules| rules.keeps_after_fail())
+    }
+
     /// Gives the session its state back as it was.
     pub(in super::super) fn roll_back(self, namespace: Namespace) {
         self.give_back(namespace, None);
     }
 
-    /// Stores what a successful program left, if the rules allow it. Without rules everything is stored and there is
-    /// nothing to report.
+    /// Stores what a program left, if the rules allow it: its definitions, and its result unless there is none. Without
+    /// rules everything is stored and there is nothing to report.
     pub(in super::super) fn commit(
         mut self,
         namespace: Namespace,
         changed: &[Rc<str>],
-        value: Value,
+        value: Option<Value>,
         prints: &[String],
         calls: &[CallRecord],
     ) -> Result<Option<Box<SessionReport>>, Box<(Failure, SessionReport)>> {
         let Some(rules) = self.rules.clone() else {
-            self.give_back(namespace, Some(value));
+            self.give_back(namespace, value);
             return Ok(None);
         };
         let limits = rules.limits();
         let sizes = self.new_sizes(&namespace, changed, &limits);
         let exceeded = exceeded(&sizes, &limits);
-        let (value, notice) = remembered(value, limits.history_entry_bytes);
+        let (value, notice) = match value {
+            None => (None, None),
+            Some(value) => {
+                let (value, notice) = remembered(value, limits.history_entry_bytes, &*rules);
+                (Some(value), notice)
+            }
+        };
         let mut report = SessionReport {
             changed: changed
                 .iter()
@@ -99,7 +132,7 @@ impl Lease {
         }
         if report.exceeded.is_none() && rules.commit(&report, prints, calls) {
             self.sizes = sizes;
-            self.give_back(namespace, Some(value));
+            self.give_back(namespace, value);
             return Ok(Some(Box::new(report)));
         }
         report.closed = report.exceeded.is_none();
@@ -149,8 +182,8 @@ impl Lease {
     }
 
     fn give_back(self, namespace: Namespace, result: Option<Value>) {
-        let Lease { place, history, turn, sizes, loan, .. } = self;
-        let mut state = SessionState { namespace, history, turn, sizes, loan };
+        let Lease { place, history, turn, sizes, journal, summaries, loan, .. } = self;
+        let mut state = SessionState { namespace, history, turn, journal, summaries, sizes, loan };
         state.settle();
         if let Some(value) = result {
             state.remember(value);
@@ -185,10 +218,14 @@ fn exceeded(sizes: &[(Rc<str>, u64)], limits: &SessionLimits) -> Option<Exceeded
 }
 
 /// What the history keeps of a result.
-fn remembered(value: Value, max_bytes: u64) -> (Value, Option<HistoryNotice>) {
+fn remembered(value: Value, max_bytes: u64, rules: &dyn SessionRules) -> (Value, Option<HistoryNotice>) {
     let bytes = measure(&value, max_bytes.saturating_mul(EXACT));
     if bytes <= max_bytes {
         return (value, None);
+    }
+    let notice = Some(HistoryNotice { bytes, max_bytes });
+    if let Some(value) = rules.shortened(&value, max_bytes) {
+        return (value, notice);
     }
     let number = |n: u64| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
     let entry = |name: &str, value: Value| (Value::keyword(name), value);
@@ -208,19 +245,32 @@ fn remembered(value: Value, max_bytes: u64) -> (Value, Option<HistoryNotice>) {
             break;
         }
     }
-    (marker, Some(HistoryNotice { bytes, max_bytes }))
+    (marker, notice)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    struct Plain;
+
+    impl SessionRules for Plain {
+        fn limits(&self) -> SessionLimits {
+            let most = u64::MAX;
+            SessionLimits { bindings: 1, memory_bytes: most, binding_bytes: most, history_entry_bytes: 1 }
+        }
+
+        fn commit(&self, _: &SessionReport, _: &[String], _: &[CallRecord]) -> bool {
+            true
+        }
+    }
+
     #[test]
     fn an_oversized_result_is_remembered_as_a_preview_that_fits() {
-        assert_eq!(remembered(Value::Int(1), 100).1, None);
+        assert_eq!(remembered(Value::Int(1), 100, &Plain).1, None);
         let long = Value::str("h".repeat(2048));
         for (max, keys) in [(1000, 5), (120, 4), (40, 1)] {
-            let (marker, notice) = remembered(long.clone(), max);
+            let (marker, notice) = remembered(long.clone(), max, &Plain);
             assert_eq!(notice, Some(HistoryNotice { bytes: 2054, max_bytes: max }));
             let Value::Map(map) = &marker else { panic!("{marker:?}") };
             assert_eq!(map.len(), keys, "{max}");

@@ -18,6 +18,7 @@ use super::request::SessionKey;
 use ahash::AHashMap;
 use ptc_vm::Value;
 use ptc_vm::machine::{Binding, Namespace};
+use ptc_vm::value::{Map, Str};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -30,6 +31,10 @@ pub struct SessionState {
     pub history: [Value; 3],
     /// Programs that succeeded.
     pub turn: u64,
+    /// Values that `task` stored by id, for sessions whose rules keep a journal. Kept whatever a program ends with.
+    pub journal: Map,
+    /// What `step-done` noted, under the same condition: id and summary, in order.
+    pub summaries: Vec<(Str, Value)>,
     /// Bytes of each binding by the table of [`measure`], sorted by name. Kept for sessions under rules only.
     sizes: Vec<(Rc<str>, u64)>,
     /// What the definitions have taken of the process's memory; kept for sessions under rules within a budget.

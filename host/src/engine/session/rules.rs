@@ -1,6 +1,7 @@
 //! What a session may keep, and what a commit tells about it.
 
 use super::super::outcome::CallRecord;
+use ptc_vm::Value;
 
 /// Limits of one session. Sizes are those of [`measure`](super::measure).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +24,27 @@ pub trait SessionRules: Send + Sync {
     /// Called on the driver when everything else about a program speaks for committing it. `false` refuses, because
     /// the session has been closed meanwhile; it is then left as it was.
     fn commit(&self, report: &SessionReport, prints: &[String], calls: &[CallRecord]) -> bool;
+
+    /// Whether the value of a program that ended with `(return v)` goes into the history like any other.
+    fn remembers_returned(&self) -> bool {
+        true
+    }
+
+    /// Whether the definitions of a program that ended itself with `(fail v)` are stored. A program that was stopped by
+    /// an error never leaves any.
+    fn keeps_after_fail(&self) -> bool {
+        false
+    }
+
+    /// What the history keeps for a result that is larger than `max_bytes`; `None` for a preview that says so.
+    fn shortened(&self, _value: &Value, _max_bytes: u64) -> Option<Value> {
+        None
+    }
+
+    /// Whether the session keeps a journal for `task` (language.md 5.7) and what `step-done` noted.
+    fn keeps_journal(&self) -> bool {
+        false
+    }
 }
 
 /// The limit that a program's definitions would break.

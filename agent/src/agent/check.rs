@@ -1,0 +1,222 @@
+//! Checks an agent's options, one after the other, with the texts of agent.md 3.
+
+use super::{AgentBuilder, Config, ConfigError, Mode, Output, native_name};
+use crate::signature::Signature;
+use crate::template::Template;
+use crate::tool::{Expose, NativeResult, ToolSpec};
+use std::collections::BTreeMap;
+
+fn refuse(wrong: bool, text: &str) -> Result<(), ConfigError> {
+    if wrong { Err(ConfigError::new(text)) } else { Ok(()) }
+}
+
+/// The checked options of a builder.
+pub(super) fn config(builder: AgentBuilder) -> Result<Config, ConfigError> {
+    let AgentBuilder {
+        prompt,
+        literal,
+        output,
+        transport,
+        signature,
+        mut tools,
+        self_tools,
+        grep,
+        llm_query,
+        mut config,
+    } = builder;
+    refuse(prompt.trim().is_empty(), "prompt is required")?;
+    config.mode = Mode::of(output, transport)?;
+    config.signature = match signature {
+        None => None,
+        Some(text) => Some(
+            Signature::parse(&text)
+                .map_err(|error| ConfigError::new(format!("invalid signature: {error}")))?,
+        ),
+    };
+    numbers(&config)?;
+    for (text, option) in [(&config.name, "name"), (&config.description, "description")] {
+        let blank = text.as_ref().is_some_and(|text| text.trim().is_empty());
+        refuse(blank, &format!("{option} must be a non-empty string or nil"))?;
+    }
+    refuse(
+        config.compaction.is_some() && config.mode.output() == Output::Text,
+        "output: :text cannot be used with compaction",
+    )?;
+    if let Some(compaction) = &config.compaction {
+        refuse(
+            compaction.trigger_turns.is_none() && compaction.trigger_tokens.is_none(),
+            "compaction needs a trigger: turns, tokens or both",
+        )?;
+        refuse(compaction.keep_recent_turns == 0, "compaction keep_recent_turns must be a positive integer")?;
+    }
+    config.prompt = template(&config, &prompt, literal)?;
+    refuse(self_tools && config.signature.is_none(), "agents with :self tools must have a signature")?;
+    if grep {
+        tools.extend(crate::nested::grep_tools());
+    }
+    if llm_query {
+        tools.push(("llm-query".into(), crate::nested::llm_query()));
+    }
+    config.tools = checked_tools(&config, tools)?;
+    Ok(config)
+}
+
+fn numbers(config: &Config) -> Result<(), ConfigError> {
+    let positive = |wrong: bool, option: &str| refuse(wrong, &format!("{option} must be a positive integer"));
+    positive(config.max_turns == 0, "max_turns")?;
+    positive(config.timeout.is_zero(), "timeout")?;
+    positive(config.tool_timeout.is_zero(), "tool_timeout")?;
+    positive(config.max_heap == 0, "max_heap")?;
+    refuse(
+        config.mission_timeout.is_some_and(|time| time.is_zero()),
+        "mission_timeout must be a positive integer or nil",
+    )?;
+    refuse(config.memory_limit == Some(0), "memory_limit must be a positive integer or nil")?;
+    positive(config.max_depth == 0, "max_depth")?;
+    positive(config.turn_budget == 0, "turn_budget")?;
+    positive(config.max_tool_calls == Some(0), "max_tool_calls")?;
+    positive(config.parallel_tool_calls == 0, "parallel_tool_calls")?;
+    positive(config.max_tool_bytes == 0, "max_tool_bytes")
+}
+
+/// The prompt as a template that fits the signature.
+fn template(config: &Config, prompt: &str, literal: bool) -> Result<Template, ConfigError> {
+    if literal {
+        return Ok(Template::literal(prompt));
+    }
+    let template = Template::parse(prompt).map_err(ConfigError::new)?;
+    template.check_items().map_err(ConfigError::new)?;
+    let params = config.signature.as_ref().map_or(&[][..], |signature| &signature.params);
+    if params.is_empty() {
+        return Ok(template);
+    }
+    template.check(params).map_err(ConfigError::new)?;
+    let unused = template.unused(params);
+    if config.mode.output() == Output::Text && !unused.is_empty() {
+        let text = format!("Text mode requires all signature params in prompt. Unused: {unused:?}");
+        return Err(ConfigError::new(text));
+    }
+    Ok(template)
+}
+
+fn checked_tools(
+    config: &Config,
+    tools: Vec<(String, ToolSpec)>,
+) -> Result<BTreeMap<String, ToolSpec>, ConfigError> {
+    let mut checked = BTreeMap::new();
+    let mut natives: BTreeMap<String, String> = BTreeMap::new();
+    for (name, tool) in tools {
+        check_tool(&name, &tool)?;
+        if config.exposure(&tool).native()
+            && let Some(other) = natives.insert(native_name(&name), name.clone())
+        {
+            return Err(ConfigError(format!(
+                "tool \"{name}\": providers would see the same name as for tool \"{other}\" — rename one"
+            )));
+        }
+        if checked.insert(name.clone(), tool).is_some() {
+            return Err(ConfigError(format!("tool \"{name}\" is given twice — rename one")));
+        }
+    }
+    Ok(checked)
+}
+
+fn check_tool(name: &str, tool: &ToolSpec) -> Result<(), ConfigError> {
+    let refuse = |text: String| Err(ConfigError(text));
+    if name.is_empty() {
+        return refuse("tool name must be a non-empty string".into());
+    }
+    if native_name(name) == crate::run::LISP_EVAL {
+        return refuse(format!("tool name \"{name}\" is reserved by PtcRunner — choose a different name"));
+    }
+    let Some(preview) = &tool.native_result else { return Ok(()) };
+    if tool.expose != Some(Expose::Both) || !tool.cache {
+        let expose = match tool.expose {
+            None => "nil",
+            Some(Expose::Native) => ":native",
+            Some(Expose::PtcLisp) => ":ptc_lisp",
+            Some(Expose::Both) => ":both",
+        };
+        let cache = tool.cache;
+        return refuse(format!(
+            "tool \"{name}\": native_result: requires expose: :both AND cache: true (got expose: {expose}, cache: {cache})"
+        ));
+    }
+    if matches!(preview, NativeResult::Rows { limit: 0 }) {
+        return refuse(format!("tool \"{name}\": native_result.limit: must be a positive integer, got 0"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::{Agent, Compaction, Transport};
+    use crate::tool::JsonMap;
+    use serde_json::Value as Json;
+    use std::time::Duration;
+
+    fn tool() -> ToolSpec {
+        ToolSpec::new(|_: JsonMap| async { Ok::<_, String>(Json::Null) })
+    }
+
+    #[test]
+    fn texts_are_exact() {
+        let agent = || Agent::builder("p");
+        let text = |prompt: &str| Agent::builder(prompt).output(Output::Text);
+        let both = || tool().expose(Expose::Both).cache(true);
+        for (builder, expected) in [
+            (Agent::builder(""), "prompt is required"),
+            (agent().max_turns(0), "max_turns must be a positive integer"),
+            (agent().timeout(Duration::ZERO), "timeout must be a positive integer"),
+            (agent().mission_timeout(Duration::ZERO), "mission_timeout must be a positive integer or nil"),
+            (agent().memory_limit(Some(0)), "memory_limit must be a positive integer or nil"),
+            (agent().max_depth(0), "max_depth must be a positive integer"),
+            (agent().turn_budget(0), "turn_budget must be a positive integer"),
+            (agent().max_tool_calls(0), "max_tool_calls must be a positive integer"),
+            (agent().name(" "), "name must be a non-empty string or nil"),
+            (agent().description(""), "description must be a non-empty string or nil"),
+            (
+                text("p").compaction(Compaction::default()),
+                "output: :text cannot be used with compaction",
+            ),
+            (
+                text("p").transport(Transport::Content),
+                "ptc_transport: :content is not supported with output: :text — use ptc_transport: :tool_call for \
+                 combined mode, or omit ptc_transport",
+            ),
+            (
+                agent().tool("lisp_eval", tool()),
+                "tool name \"lisp_eval\" is reserved by PtcRunner — choose a different name",
+            ),
+            (
+                agent().tool("t", tool().native_result(NativeResult::Metadata)),
+                "tool \"t\": native_result: requires expose: :both AND cache: true (got expose: nil, cache: false)",
+            ),
+            (
+                agent().tool("t", both().native_result(NativeResult::Rows { limit: 0 })),
+                "tool \"t\": native_result.limit: must be a positive integer, got 0",
+            ),
+            (agent().self_tool("again"), "agents with :self tools must have a signature"),
+            (
+                text("{{c}}").signature("(a :int, b :int, c :int) -> :int"),
+                "Text mode requires all signature params in prompt. Unused: [\"a\", \"b\"]",
+            ),
+            (
+                agent().signature("(a :int) -> :int").literal_prompt().tool("t", tool()).tool("t", tool()),
+                "tool \"t\" is given twice — rename one",
+            ),
+            (
+                Agent::builder("{{x}}").signature("(a :int) -> :int"),
+                "{{x}} not found in signature parameters",
+            ),
+            (Agent::builder("a\n{{.}}"), "{{.}} at line 2 can only be used inside sections"),
+        ] {
+            assert_eq!(builder.build().unwrap_err().to_string(), expected);
+        }
+        let clash = text("p").tool("a-b", tool()).tool("a_b", tool()).build().unwrap_err().to_string();
+        assert!(clash.contains("rename one"), "{clash}");
+        let signature = agent().signature("oops").build().unwrap_err().to_string();
+        assert!(signature.starts_with("invalid signature: parse error at line 1"), "{signature}");
+    }
+}

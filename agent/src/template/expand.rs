@@ -1,0 +1,108 @@
+//! Templates filled in.
+
+use super::{Part, Template, tag};
+use crate::tool::JsonMap;
+use serde_json::Value as Json;
+
+/// Largest text that a template grows to, in bytes: lists within lists multiply.
+const MAX_BYTES: usize = 4 << 20;
+
+impl Template {
+    /// The text with the values of `context`, in one pass: what a value looks like is never looked at again.
+    pub(crate) fn expand(&self, context: &JsonMap) -> String {
+        let mut out = String::new();
+        expand(&self.0, &[], context, &mut out);
+        out
+    }
+}
+
+/// `scopes` are the items of the sections around, innermost last.
+fn expand(parts: &[Part], scopes: &[&Json], context: &JsonMap, out: &mut String) {
+    for part in parts {
+        if out.len() > MAX_BYTES {
+            return;
+        }
+        match part {
+            Part::Text(text) => out.push_str(text),
+            Part::Item { .. } => match scopes.last() {
+                Some(value) => push(value, out),
+                None => out.push_str("{{.}}"),
+            },
+            Part::Value { path, .. } => match find(path, scopes, context) {
+                Some(value) => push(value, out),
+                None => out.push_str(&tag("", path)),
+            },
+            Part::Section { name, inverted, parts, .. } => {
+                let value = find(name, scopes, context).unwrap_or(&Json::Null);
+                let empty = match value {
+                    Json::Null | Json::Bool(false) => true,
+                    Json::Array(items) => items.is_empty(),
+                    _ => false,
+                };
+                if empty != *inverted {
+                    continue;
+                }
+                let mut within = |value| {
+                    let scopes: Vec<&Json> = scopes.iter().copied().chain([value]).collect();
+                    expand(parts, &scopes, context, out);
+                };
+                match value {
+                    Json::Array(items) if !items.is_empty() => items.iter().for_each(within),
+                    value => within(value),
+                }
+            }
+        }
+    }
+}
+
+/// The value of a dotted path: in the nearest item that has its first name, else in the context.
+fn find<'a>(path: &str, scopes: &[&'a Json], context: &'a JsonMap) -> Option<&'a Json> {
+    let mut names = path.split('.');
+    let first = names.next()?;
+    let start = scopes.iter().rev().find_map(|scope| scope.get(first)).or_else(|| context.get(first))?;
+    names.try_fold(start, |value, name| value.get(name))
+}
+
+fn push(value: &Json, out: &mut String) {
+    match value {
+        Json::String(text) => out.push_str(text),
+        Json::Null => {}
+        value => out.push_str(&value.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn filled(template: &str) -> String {
+        let context = json!({"a": "{{b}}", "b": 1, "deep": {"x": [2]}, "none": [], "no": false,
+            "rows": [{"n": "p", "tags": ["u", "v"]}, {"n": "q", "tags": []}]});
+        Template::parse(template).unwrap().expand(context.as_object().unwrap())
+    }
+
+    #[test]
+    fn values_stand_for_names() {
+        assert_eq!(filled("{{a}} {{ b }} {{c}} {{deep.x}} {{"), "{{b}} 1 {{c}} [2] {{");
+        assert_eq!(filled("{{\"json\": 1}} {{.}}"), "{{\"json\": 1}} {{.}}");
+    }
+
+    #[test]
+    fn sections_go_through_lists() {
+        assert_eq!(
+            filled("{{#rows}}{{n}}:{{#tags}}{{.}}{{b}} {{/tags}}{{^tags}}-{{/tags}};{{/rows}}"),
+            "p:u1 v1 ;q:-;"
+        );
+        assert_eq!(filled("{{#none}}x{{/none}}{{^none}}y{{/none}}{{#no}}z{{/no}}{{#deep}}{{x}}{{/deep}}"), "y[2]");
+    }
+
+    #[test]
+    fn broken_sections_are_refused() {
+        let error = |text| Template::parse(text).unwrap_err();
+        assert_eq!(error("a\n{{#x}}"), "section {{#x}} at line 2 is not closed");
+        assert_eq!(error("{{/x}}"), "{{/x}} at line 1 closes no section");
+        assert_eq!(error("{{#x}}{{#y}}{{/x}}"), "{{/x}} at line 1 stands where {{/y}} is expected");
+        assert!(error(&"{{#x}}".repeat(100)).contains("nested deeper"));
+    }
+}

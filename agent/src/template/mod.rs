@@ -1,0 +1,106 @@
+//! Prompt templates (agent.md 3, 8.2): `{{key}}` stands for a value, `{{#list}}…{{/list}}` for its items one by one,
+//! `{{^key}}…{{/key}}` for text where there is nothing, `{{.}}` for the item itself.
+//!
+//! A template is read once, when its agent is built. A name that has no value stays as written.
+
+mod check;
+mod expand;
+
+use std::fmt::Write as _;
+
+/// A prompt, ready to be filled in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Template(Vec<Part>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Text(String),
+    /// A dotted path.
+    Value { path: String, line: usize },
+    /// `{{.}}`
+    Item { line: usize },
+    Section { name: String, line: usize, inverted: bool, parts: Vec<Part> },
+}
+
+/// Deepest nesting of sections.
+const MAX_NESTING: usize = 16;
+
+impl Template {
+    /// Text in which nothing is replaced.
+    pub(crate) fn literal(text: impl Into<String>) -> Template {
+        Template(vec![Part::Text(text.into())])
+    }
+
+    /// Reads a template.
+    ///
+    /// # Errors
+    /// A section that is not closed, closed without being open, or nested too deep.
+    pub(crate) fn parse(text: &str) -> Result<Template, String> {
+        let mut open: Vec<(String, usize, bool, Vec<Part>)> = Vec::new();
+        let mut parts = Vec::new();
+        let (mut rest, mut line) = (text, 1);
+        while let Some((before, after)) = rest.split_once("{{") {
+            line += before.matches('\n').count();
+            push_text(&mut parts, before);
+            let Some((tag, behind)) = after.split_once("}}").filter(|(tag, _)| is_tag(tag)) else {
+                push_text(&mut parts, "{{");
+                rest = after;
+                continue;
+            };
+            let name = tag.trim();
+            match name.chars().next() {
+                Some(kind @ ('#' | '^')) => {
+                    if open.len() == MAX_NESTING {
+                        return Err(format!("sections are nested deeper than {MAX_NESTING} levels at line {line}"));
+                    }
+                    let name = name[1..].trim().to_owned();
+                    open.push((name, line, kind == '^', std::mem::take(&mut parts)));
+                }
+                Some('/') => {
+                    let name = name[1..].trim();
+                    let Some((opened, at, inverted, outer)) = open.pop() else {
+                        return Err(format!("{{{{/{name}}}}} at line {line} closes no section"));
+                    };
+                    if opened != name {
+                        return Err(format!("{{{{/{name}}}}} at line {line} stands where {{{{/{opened}}}}} is expected"));
+                    }
+                    let inner = std::mem::replace(&mut parts, outer);
+                    parts.push(Part::Section { name: opened, line: at, inverted, parts: inner });
+                }
+                Some('.') => parts.push(Part::Item { line }),
+                _ => parts.push(Part::Value { path: name.to_owned(), line }),
+            }
+            line += tag.matches('\n').count();
+            rest = behind;
+        }
+        push_text(&mut parts, rest);
+        match open.pop() {
+            Some((name, at, ..)) => Err(format!("section {{{{#{name}}}}} at line {at} is not closed")),
+            None => Ok(Template(parts)),
+        }
+    }
+}
+
+/// Whether what stands between two pairs of braces is meant as a tag: a dot, or a path with an optional mark before it.
+fn is_tag(text: &str) -> bool {
+    let text = text.trim();
+    let path = text.strip_prefix(['#', '^', '/']).unwrap_or(text).trim();
+    text == "."
+        || (path.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && path.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '?')))
+}
+
+fn push_text(parts: &mut Vec<Part>, text: &str) {
+    match parts.last_mut() {
+        _ if text.is_empty() => {}
+        Some(Part::Text(last)) => last.push_str(text),
+        _ => parts.push(Part::Text(text.to_owned())),
+    }
+}
+
+/// A tag as it is written.
+fn tag(mark: &str, name: &str) -> String {
+    let mut out = String::with_capacity(name.len() + mark.len() + 4);
+    let _ = write!(out, "{{{{{mark}{name}}}}}");
+    out
+}

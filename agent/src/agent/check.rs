@@ -176,10 +176,7 @@ mod tests {
             (agent().max_tool_calls(0), "max_tool_calls must be a positive integer"),
             (agent().name(" "), "name must be a non-empty string or nil"),
             (agent().description(""), "description must be a non-empty string or nil"),
-            (
-                text("p").compaction(Compaction::default()),
-                "output: :text cannot be used with compaction",
-            ),
+            (text("p").compaction(Compaction::default()), "output: :text cannot be used with compaction"),
             (
                 text("p").transport(Transport::Content),
                 "ptc_transport: :content is not supported with output: :text — use ptc_transport: :tool_call for \

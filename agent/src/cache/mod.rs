@@ -8,4 +8,4 @@ mod store;
 
 pub(crate) use key::canonical_map;
 pub use key::{CacheKey, canonical_key};
-pub use store::{Fetched, ToolCache};
+pub use store::{CacheLimits, Fetched, NotKept, ToolCache};

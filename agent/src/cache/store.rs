@@ -3,6 +3,7 @@
 use super::CacheKey;
 use bytes::Bytes;
 use std::collections::HashMap;
+use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,15 +14,72 @@ pub struct Fetched {
     pub json: Bytes,
     /// Whether it was there already.
     pub hit: bool,
-    /// Whether it is kept for later calls.
-    pub kept: bool,
+    /// Why it is not kept for later calls; `None` if it is.
+    pub refused: Option<NotKept>,
 }
 
-/// The results of one run. Nothing that was kept is dropped before the run ends; failures are never kept.
+impl Fetched {
+    /// Whether it is kept for later calls.
+    #[must_use]
+    pub fn kept(&self) -> bool {
+        self.refused.is_none()
+    }
+}
+
+/// Why a result is not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotKept {
+    /// It is larger than its tool may keep.
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+        /// The limit.
+        max: usize,
+    },
+    /// All results together would be larger than may be kept.
+    Full {
+        /// Its size.
+        bytes: usize,
+        /// Bytes that are kept already.
+        retained: usize,
+        /// The limit.
+        max: usize,
+    },
+    /// Two of its arguments have the same name once `-` and `_` are one.
+    Ambiguous,
+}
+
+impl fmt::Display for NotKept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotKept::TooLarge { bytes, max } => {
+                write!(f, "it is {bytes} bytes and this tool may keep {max}; ask for less, or in parts")
+            }
+            NotKept::Full { bytes, retained, max } => {
+                write!(
+                    f,
+                    "it is {bytes} bytes, and of the {max} that may be kept {retained} are in use; ask for less"
+                )
+            }
+            NotKept::Ambiguous => f.write_str("two of its arguments have the same name but for `-` and `_`"),
+        }
+    }
+}
+
+/// What may be kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CacheLimits {
+    /// Bytes of JSON of one result.
+    pub entry: Option<usize>,
+    /// Bytes of JSON of all results.
+    pub total: Option<usize>,
+}
+
+/// The results of one run, or of a chat that carries them on. Nothing that was kept is dropped before its end; failures
+/// are never kept.
 #[derive(Debug, Default)]
 pub struct ToolCache {
     state: Mutex<State>,
-    limit: Option<usize>,
 }
 
 #[derive(Debug, Default)]
@@ -31,12 +89,6 @@ struct State {
 }
 
 impl ToolCache {
-    /// An empty cache that keeps at most `limit` bytes of JSON.
-    #[must_use]
-    pub fn new(limit: Option<usize>) -> ToolCache {
-        ToolCache { state: Mutex::default(), limit }
-    }
-
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -47,37 +99,40 @@ impl ToolCache {
         self.state().retained
     }
 
-    /// The result under `key`, or that of `run`, which is kept if it is at most `max_bytes` long and the cache has
-    /// room. Calls that miss at the same time share one execution; if it fails, the next of them tries.
+    /// The result under `key`, or that of `run`, which is kept if the limits allow. Calls that miss at the same time share one execution; if it fails, the next of them tries.
     ///
     /// # Errors
     /// That of `run`.
     pub async fn fetch<E>(
         &self,
         key: &CacheKey,
-        max_bytes: Option<usize>,
+        limits: CacheLimits,
         run: impl Future<Output = Result<Bytes, E>>,
     ) -> Result<Fetched, E> {
         let slot = self.state().slots.entry(key.clone()).or_default().clone();
         let mut place = slot.lock().await;
         if let Some(json) = &*place {
-            return Ok(Fetched { json: json.clone(), hit: true, kept: true });
+            return Ok(Fetched { json: json.clone(), hit: true, refused: None });
         }
         let json = run.await?;
-        let kept = max_bytes.is_none_or(|max| json.len() <= max) && self.reserve(json.len());
-        if kept {
+        let refused = self.reserve(json.len(), limits).err();
+        if refused.is_none() {
             *place = Some(json.clone());
         }
-        Ok(Fetched { json, hit: false, kept })
+        Ok(Fetched { json, hit: false, refused })
     }
 
-    fn reserve(&self, bytes: usize) -> bool {
-        let mut state = self.state();
-        let fits = self.limit.is_none_or(|limit| state.retained.saturating_add(bytes) <= limit);
-        if fits {
-            state.retained += bytes;
+    fn reserve(&self, bytes: usize, limits: CacheLimits) -> Result<(), NotKept> {
+        if let Some(max) = limits.entry.filter(|max| bytes > *max) {
+            return Err(NotKept::TooLarge { bytes, max });
         }
-        fits
+        let mut state = self.state();
+        let retained = state.retained;
+        if let Some(max) = limits.total.filter(|max| retained.saturating_add(bytes) > *max) {
+            return Err(NotKept::Full { bytes, retained, max });
+        }
+        state.retained += bytes;
+        Ok(())
     }
 }
 
@@ -98,26 +153,30 @@ mod tests {
 
     #[tokio::test]
     async fn failures_are_tried_again_and_successes_kept() {
-        let cache = ToolCache::new(None);
-        assert!(cache.fetch(&key("a"), None, async { Err(()) }).await.is_err());
-        assert!(!cache.fetch(&key("a"), None, give("1")).await.unwrap().hit);
-        let again = cache.fetch(&key("a"), None, give("2")).await.unwrap();
+        let cache = ToolCache::default();
+        assert!(cache.fetch(&key("a"), CacheLimits::default(), async { Err(()) }).await.is_err());
+        assert!(!cache.fetch(&key("a"), CacheLimits::default(), give("1")).await.unwrap().hit);
+        let again = cache.fetch(&key("a"), CacheLimits::default(), give("2")).await.unwrap();
         assert!(again.hit && again.json == "1");
         assert_eq!(cache.retained_bytes(), 1);
     }
 
     #[tokio::test]
     async fn limits_keep_what_was_promised() {
-        let cache = ToolCache::new(Some(4));
-        assert!(cache.fetch(&key("a"), None, give("123")).await.unwrap().kept);
-        assert!(!cache.fetch(&key("b"), None, give("12")).await.unwrap().kept);
-        assert!(!cache.fetch(&key("c"), Some(0), give("1")).await.unwrap().kept);
-        assert!(cache.fetch(&key("a"), None, give("x")).await.unwrap().hit);
+        let cache = ToolCache::default();
+        let total = CacheLimits { total: Some(4), entry: None };
+        assert!(cache.fetch(&key("a"), total, give("123")).await.unwrap().kept());
+        let full = cache.fetch(&key("b"), total, give("12")).await.unwrap();
+        assert_eq!(full.refused, Some(NotKept::Full { bytes: 2, retained: 3, max: 4 }));
+        let small = CacheLimits { entry: Some(0), ..total };
+        let large = cache.fetch(&key("c"), small, give("1")).await.unwrap();
+        assert_eq!(large.refused, Some(NotKept::TooLarge { bytes: 1, max: 0 }));
+        assert!(cache.fetch(&key("a"), total, give("x")).await.unwrap().hit);
     }
 
     #[tokio::test]
     async fn calls_at_the_same_time_run_once() {
-        let cache = ToolCache::new(None);
+        let cache = ToolCache::default();
         let runs = AtomicU32::new(0);
         let call = || async {
             let run = async {
@@ -125,7 +184,7 @@ mod tests {
                 tokio::task::yield_now().await;
                 give("1").await
             };
-            cache.fetch(&key("a"), None, run).await.unwrap().hit
+            cache.fetch(&key("a"), CacheLimits::default(), run).await.unwrap().hit
         };
         let (first, second, third) = tokio::join!(call(), call(), call());
         assert_eq!((first, second, third), (false, true, true));

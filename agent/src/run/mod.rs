@@ -1,39 +1,203 @@
-//! One run of an agent: turns, tool calls, the answer (agent.md 8.3 – 8.8).
+//! One run of an agent: turns, tool calls, programs, the answer (agent.md 8.3 – 8.8, 9, 10).
+//!
+//! [`Agent::run`] asks the model, answers what it calls, and ends with a [`Step`]. The three loops differ in what a
+//! response may be: `text` (chat, native tools, `lisp_eval` beside them), `content` (a program in the text) and
+//! `tool_call` (`lisp_eval` as the only native tool).
 
 mod answer;
+mod ask;
+mod content;
+mod extract;
+mod lisp;
 mod native;
 mod program;
 mod prompt;
 mod shared;
+mod state;
 mod step;
 #[cfg(test)]
 mod tests;
+mod text;
+mod tool_call;
 mod tools;
 
-pub(crate) use shared::LISP_EVAL;
-use shared::{Shared, fault};
-pub use step::{Fail, RunOptions, Step, StepUsage, ToolCallRecord};
+pub(crate) use program::quoted;
+pub(crate) use shared::{Inherited, LISP_EVAL, Shared, clip};
+pub use state::{ChatState, Journal};
+pub use step::{
+    BudgetFn, Fail, FeedbackFn, OnBudgetExceeded, RunOptions, Step, StepUsage, ToolCallRecord, TraceMode,
+    Turn,
+};
 
 use crate::agent::{Agent, Mode};
-use crate::llm::{LlmError, LlmErrorKind, LlmRequest, Message, ToolCallMsg};
-use futures_util::FutureExt;
-use serde_json::{Value as Json, json};
+use crate::llm::{Message, ToolCall, ToolCallMsg, ToolDef};
+use crate::telemetry::Event;
+use serde_json::Value as Json;
 use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 impl Agent {
-    /// Runs the agent until it answers or may not go on. Dropping the future cancels the model's request, the program
-    /// and the tools.
+    /// Runs the agent until it answers or may not go on. Must be called on a tokio runtime, where its tools run.
+    /// Dropping the future cancels the model's request, the program and the tools.
     ///
     /// # Errors
     /// The step with its `fail` set.
     pub async fn run(&self, options: RunOptions) -> Result<Step, Box<Step>> {
-        let mut run = Run::new(self, options);
-        let result = run.turns().await;
-        let mut step = run.step;
-        step.usage.duration = run.shared.started.elapsed();
+        self.run_within(options, None).await
+    }
+
+    /// Runs the agent within another run, whose depth, budget, deadline and trace it takes over.
+    pub(crate) async fn run_within(
+        &self,
+        options: RunOptions,
+        inherited: Option<Inherited>,
+    ) -> Result<Step, Box<Step>> {
+        let mut run = Run::new(self, options, inherited);
+        run.shared.emitter.run(&Event::RunStart);
+        let result = run.start().await;
+        run.finish(result).await
+    }
+
+    /// What the model would be told first, without asking it.
+    #[must_use]
+    pub fn preview_prompt(&self, context: &crate::tool::JsonMap) -> PromptPreview {
+        let config = &self.0;
+        PromptPreview {
+            system: prompt::system(config, false),
+            user: prompt::user(config, context),
+            tools: prompt::tools(config),
+            schema: text::schema(config),
+        }
+    }
+}
+
+/// What a model is told before its first turn.
+#[derive(Debug, Clone)]
+pub struct PromptPreview {
+    /// The system prompt.
+    pub system: String,
+    /// The first user message.
+    pub user: String,
+    /// The tools it is offered.
+    pub tools: Vec<ToolDef>,
+    /// The JSON Schema that its answer is held to by the provider.
+    pub schema: Option<Json>,
+}
+
+/// A run in progress.
+struct Run {
+    shared: Arc<Shared>,
+    options: RunOptions,
+    step: Step,
+    /// What became of the current turn so far.
+    turn: Turn,
+    system: String,
+    tools: Vec<ToolDef>,
+    native_calls: u32,
+    /// Calls that came without an id of their own.
+    unnamed: u32,
+    used_ids: HashSet<String>,
+    /// The last value of a program that would do as an answer.
+    last_value: Option<Json>,
+}
+
+impl Run {
+    fn new(agent: &Agent, mut options: RunOptions, inherited: Option<Inherited>) -> Run {
+        if let Some(value) = options.previous.as_ref().and_then(|previous| previous.value.clone()) {
+            match value {
+                Json::Object(fields) => options.context.extend(fields),
+                other => {
+                    options.context.insert("result".into(), other);
+                }
+            }
+        }
+        let shared = Arc::new(Shared::new(agent.0.clone(), &mut options, inherited));
+        let config = &shared.config;
+        let system = prompt::system(config, shared.upstreams.is_some());
+        let tools = prompt::tools(config);
+        let mut step = Step {
+            prompt: prompt::user(config, &shared.context),
+            name: config.name.clone(),
+            signature: config.signature.as_ref().map(ToString::to_string),
+            trace_id: shared.emitter.trace_id.clone(),
+            ..Step::default()
+        };
+        step.usage.system_prompt_tokens = system.len().div_ceil(4);
+        step.usage.tokens_reported = true;
+        Run {
+            shared,
+            options,
+            step,
+            turn: Turn::default(),
+            system,
+            tools,
+            native_calls: 0,
+            unnamed: 0,
+            used_ids: HashSet::new(),
+            last_value: None,
+        }
+    }
+
+    /// Checks what can be checked before the first turn, and goes through the turns.
+    async fn start(&mut self) -> Result<Json, Fail> {
+        let shared = self.shared.clone();
+        let config = &shared.config;
+        if let Some(fail) = self.options.previous.as_ref().and_then(|previous| previous.fail.as_ref()) {
+            return Err(Fail::new("chained_failure", format!("Upstream agent failed: {}", fail.reason)));
+        }
+        if shared.depth >= config.max_depth {
+            let text = format!("Agents are nested deeper than max_depth {}", config.max_depth);
+            return Err(Fail::new("max_depth_exceeded", text));
+        }
+        if let Some(name) = config.tools.keys().find(|name| shared.context.contains_key(*name)) {
+            return Err(Fail::new("invalid_context", format!("{name} is both a tool and data - rename one")));
+        }
+        self.step.messages = std::mem::take(&mut self.options.initial_messages);
+        self.step.messages.retain(|message| !matches!(message, Message::System { .. }));
+        for message in &self.step.messages {
+            if let Message::Assistant { tool_calls, .. } = message {
+                self.used_ids.extend(tool_calls.iter().map(|call| call.id.clone()));
+            }
+        }
+        self.user(self.step.prompt.clone());
+        match config.mode {
+            Mode::Text | Mode::Combined => self.text().await,
+            Mode::Lisp => self.content().await,
+            Mode::LispTool => self.tool_call().await,
+        }
+    }
+
+    async fn finish(mut self, result: Result<Json, Fail>) -> Result<Step, Box<Step>> {
+        let kept = self.shared.kept.clone();
+        if self.shared.config.mode != Mode::Text {
+            self.step.memory = kept.definitions().await;
+        }
+        if self.shared.config.journaling {
+            self.step.journal = kept.journal().await;
+        }
+        let mut step = self.step;
+        step.usage.retained_bytes = kept.cache.retained_bytes();
+        step.state = Some(ChatState(kept));
+        step.usage.duration = self.shared.started.elapsed();
+        if self.options.collect_messages {
+            step.messages.insert(0, Message::System { content: self.system });
+        } else {
+            step.messages = Vec::new();
+        }
+        let keeps_turns = match self.options.trace {
+            TraceMode::On => true,
+            TraceMode::Off => false,
+            TraceMode::OnError => result.is_err(),
+        };
+        if !keeps_turns {
+            step.turns = Vec::new();
+        }
+        let (status, reason) = match &result {
+            Ok(_) => ("ok", None),
+            Err(fail) => ("error", Some(fail.reason)),
+        };
+        self.shared.emitter.run(&Event::RunStop { status, reason, duration: step.usage.duration });
         match result {
             Ok(value) => {
                 step.value = Some(value);
@@ -45,103 +209,13 @@ impl Agent {
             }
         }
     }
-}
-
-struct Run {
-    shared: Arc<Shared>,
-    options: RunOptions,
-    step: Step,
-    last_failure: Option<Json>,
-    native_calls: u32,
-    /// Calls that came without an id of their own.
-    unnamed: u32,
-    used_ids: HashSet<String>,
-}
-
-impl Run {
-    fn new(agent: &Agent, options: RunOptions) -> Run {
-        let shared = Arc::new(Shared::new(agent.0.clone(), options.engine.clone()));
-        let step = Step::default();
-        Run {
-            shared,
-            options,
-            step,
-            last_failure: None,
-            native_calls: 0,
-            unnamed: 0,
-            used_ids: HashSet::new(),
-        }
-    }
-
-    async fn turns(&mut self) -> Result<Json, Fail> {
-        let config = self.shared.config.clone();
-        if let Some(name) = config.tools.keys().find(|name| self.options.context.contains_key(*name)) {
-            return Err(Fail::new("invalid_context", format!("{name} is both a tool and data - rename one")));
-        }
-        let system = prompt::system(&config);
-        let tools = prompt::tools(&config);
-        let returns = config.signature.as_ref().map(|signature| &signature.returns);
-        let schema = returns
-            .filter(|ty| config.mode == Mode::Text && tools.is_empty() && ty.is_structured())
-            .map(|ty| ty.response_schema());
-        self.step.messages = std::mem::take(&mut self.options.initial_messages);
-        self.step.messages.retain(|message| !matches!(message, Message::System { .. }));
-        self.user(prompt::user(&config, &self.options.context));
-        for turn in 1..=config.max_turns {
-            if self.shared.left().is_zero() {
-                return Err(Fail::new("mission_timeout", "Mission timeout exceeded"));
-            }
-            self.shared.turn.store(turn, Ordering::Relaxed);
-            let request = LlmRequest {
-                system: system.clone(),
-                messages: self.step.messages.clone(),
-                tools: tools.clone(),
-                schema: schema.clone(),
-                turn,
-                ..LlmRequest::default()
-            };
-            self.step.usage.llm_requests += 1;
-            let asked = AssertUnwindSafe(self.options.llm.complete(request)).catch_unwind();
-            let response = match tokio::time::timeout(self.shared.left(), asked).await {
-                Err(_) => return Err(Fail::new("mission_timeout", "Mission timeout exceeded")),
-                Ok(Err(_)) => Err(LlmError::new(LlmErrorKind::Malformed, "the client panicked")),
-                Ok(Ok(response)) => response,
-            };
-            let response =
-                response.map_err(|error| Fail::new("llm_error", format!("LLM call failed: {error}")))?;
-            self.step.usage.tokens += response.usage.unwrap_or_default();
-            self.step.usage.turns = turn;
-            if !response.tool_calls.is_empty() {
-                let content = response.content.unwrap_or_default();
-                self.calls(content, response.tool_calls).await;
-                continue;
-            }
-            let text_wanted = returns.is_none_or(crate::signature::Type::is_text);
-            let Some(text) = response.content.filter(|text| text_wanted || !text.trim().is_empty()) else {
-                let text = "LLM returned neither content nor tool calls";
-                if turn == config.max_turns {
-                    return Err(Fail::new("empty_response", text));
-                }
-                self.user(format!("Error: {text}. Please use tools or return a final answer."));
-                continue;
-            };
-            self.step.messages.push(Message::Assistant { content: text.clone(), tool_calls: Vec::new() });
-            match answer::answer(config.signature.as_ref(), &text) {
-                Ok(value) => {
-                    self.tell(&text);
-                    return Ok(value);
-                }
-                Err(rejected) if turn == config.max_turns => {
-                    return Err(Fail::new(rejected.reason, rejected.message));
-                }
-                Err(rejected) => self.user(rejected.feedback()),
-            }
-        }
-        Err(Fail::new("max_turns_exceeded", format!("Exceeded max_turns limit of {}", config.max_turns)))
-    }
 
     fn user(&mut self, content: String) {
         self.step.messages.push(Message::User { content });
+    }
+
+    fn assistant(&mut self, content: &str) {
+        self.step.messages.push(Message::Assistant { content: content.to_owned(), tool_calls: Vec::new() });
     }
 
     /// Gives the answer to the host's callback, whose failure is its own.
@@ -153,9 +227,10 @@ impl Run {
         }
     }
 
-    /// Answers all calls of one response: exactly one tool message for each, in their order.
-    async fn calls(&mut self, content: String, mut calls: Vec<crate::llm::ToolCall>) {
-        for call in &mut calls {
+    /// Appends the assistant's message with all its calls. Each call gets an id that the conversation does not have yet:
+    /// providers refuse a history in which one is missing or repeated.
+    fn called(&mut self, content: String, calls: &mut [ToolCall]) {
+        for call in calls.iter_mut() {
             let fresh = call.id.take().filter(|id| !id.is_empty() && !self.used_ids.contains(id));
             let id = fresh.unwrap_or_else(|| self.fresh_id());
             self.used_ids.insert(id.clone());
@@ -170,36 +245,6 @@ impl Run {
             })
             .collect();
         self.step.messages.push(Message::Assistant { content, tool_calls });
-        let combined = self.shared.config.mode == Mode::Combined;
-        let programs = calls.iter().filter(|call| combined && call.name == LISP_EVAL).count();
-        let refusal = match (programs, calls.len()) {
-            (0, _) | (1, 1) => None,
-            (1, _) => Some(fault(
-                "mixed_with_lisp_eval",
-                "lisp_eval is exclusive in its assistant turn; no other native tool calls may accompany it",
-            )),
-            _ => Some(fault("multiple_tool_calls", "exactly one lisp_eval call per assistant turn")),
-        };
-        for call in calls {
-            let started = std::time::Instant::now();
-            let (result, ok) = match &refusal {
-                Some(refusal) => {
-                    let layer = crate::tool::Layer::Native;
-                    tools::report(&self.shared, &call.name, layer, started, None, false);
-                    (refusal.clone(), false)
-                }
-                None if programs == 1 => self.program(&call).await,
-                None => self.native(&call).await,
-            };
-            self.step.tool_calls.push(ToolCallRecord {
-                name: call.name,
-                args: Json::Object(call.args),
-                error: !ok,
-                duration: started.elapsed(),
-            });
-            let tool_call_id = call.id.unwrap_or_default();
-            self.step.messages.push(Message::Tool { tool_call_id, content: result.to_string() });
-        }
     }
 
     fn fresh_id(&mut self) -> String {
@@ -212,15 +257,20 @@ impl Run {
         }
     }
 
-    async fn program(&mut self, call: &crate::llm::ToolCall) -> (Json, bool) {
-        let started = std::time::Instant::now();
-        let run = self.shared.clone();
-        let (result, ok) =
-            program::lisp_eval(&run, call, &self.options.context, &mut self.last_failure).await;
-        let got = tools::Got { json: bytes::Bytes::new(), hit: false, kept: false, key_hash: None };
-        let layer = crate::tool::Layer::Native;
-        let cut = result["truncated"] == json!(true);
-        tools::report(&run, LISP_EVAL, layer, started, ok.then_some(&got), cut);
-        (result, ok)
+    /// Appends the tool message of a call and its record.
+    fn answered(&mut self, call: ToolCall, answer: native::Answered) {
+        let content = answer.body.to_string();
+        let record = ToolCallRecord {
+            name: call.name,
+            args: Json::Object(call.args),
+            result: content.clone(),
+            error: !answer.ok,
+            timestamp: answer.began,
+            duration: answer.took,
+        };
+        self.turn.tool_calls.push(record.clone());
+        self.step.tool_calls.push(record);
+        let tool_call_id = call.id.unwrap_or_default();
+        self.step.messages.push(Message::Tool { tool_call_id, content });
     }
 }

@@ -1,30 +1,59 @@
-//! Native calls of app tools (agent.md 8.4, 8.5).
+//! The native calls of one response (agent.md 8.4, 8.5).
 
+use super::shared::{Shared, fault};
 use super::tools::{get, report};
-use super::{Run, fault};
+use super::{Run, clip};
 use crate::agent::{Mode, native_name};
 use crate::llm::ToolCall;
 use crate::preview::preview;
-use crate::tool::Layer;
+use crate::tool::{Layer, ToolSpec};
+use futures_util::{StreamExt, stream};
 use serde_json::{Value as Json, json};
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use tokio::time::Instant;
 
 /// Bytes of arguments that an error repeats.
 const MAX_SHOWN_ARGUMENTS: usize = 2000;
 
+/// What a call came to.
+pub(super) struct Answered {
+    /// The content of its tool message.
+    pub(super) body: Json,
+    pub(super) ok: bool,
+    pub(super) began: SystemTime,
+    pub(super) took: Duration,
+}
+
 impl Run {
-    /// The content of a call's tool message, and whether the call worked.
-    pub(super) async fn native(&mut self, call: &ToolCall) -> (Json, bool) {
-        let started = Instant::now();
+    /// Answers app-tool calls: as many at a time as the agent allows, in the response's order.
+    pub(super) async fn natives(&mut self, calls: &[ToolCall]) -> Vec<Answered> {
         let run = self.shared.clone();
-        let config = &run.config;
-        let refused = |body: Json| {
-            report(&run, &call.name, Layer::Native, started, None, false);
-            (body, false)
-        };
+        let parallel = run.config.parallel_tool_calls;
+        let planned: Vec<Result<Planned, Json>> = calls.iter().map(|call| self.plan(call)).collect();
+        let answers = calls.to_vec().into_iter().zip(planned).map(|(call, planned)| {
+            let run = run.clone();
+            async move {
+                let (began, started) = (SystemTime::now(), Instant::now());
+                let (body, ok) = match planned {
+                    Err(refusal) => {
+                        report(&run, &call.name, Layer::Native, started, None, false);
+                        (refusal, false)
+                    }
+                    Ok(planned) => answer(&run, &call, planned, started).await,
+                };
+                Answered { body, ok, began, took: started.elapsed() }
+            }
+        });
+        stream::iter(answers).buffered(parallel).collect().await
+    }
+
+    /// The tool of a call, or why it does not run. Counts the call.
+    fn plan(&mut self, call: &ToolCall) -> Result<Planned, Json> {
+        let config = &self.shared.config;
         self.native_calls = self.native_calls.saturating_add(1);
         if let Some(max) = config.max_tool_calls.filter(|max| self.native_calls > *max) {
-            return refused(json!({"error": format!("Tool call limit reached (max: {max})")}));
+            return Err(json!({"error": format!("Tool call limit reached (max: {max})")}));
         }
         let bad_arguments = call
             .args_error
@@ -32,56 +61,85 @@ impl Run {
             .map(|wrong| json!({"error": format!("Invalid JSON arguments: {}", wrong.detail)}));
         // In pure text mode bad arguments are told first, in combined mode the unknown tool.
         if let (Mode::Text, Some(body)) = (config.mode, &bad_arguments) {
-            return refused(body.clone());
+            return Err(body.clone());
         }
-        let found = config.tools.iter().find(|(name, tool)| {
-            config.exposure(tool).native() && native_name(name) == native_name(&call.name)
-        });
-        let Some((name, tool)) = found else {
-            return refused(match config.mode {
+        let wanted = native_name(&call.name);
+        let Some((name, tool)) = config.native_tools().find(|(name, _)| native_name(name) == wanted) else {
+            return Err(match config.mode {
                 Mode::Text => json!({"error": format!("Tool '{}' not found", call.name)}),
-                Mode::Combined => fault("unknown_tool", &format!("Unknown native tool `{}`.", call.name)),
+                _ => fault("unknown_tool", &format!("Unknown native tool `{}`.", call.name)),
             });
         };
-        if let Some(body) = bad_arguments {
-            return refused(body);
+        match bad_arguments {
+            Some(body) => Err(body),
+            None => Ok(Planned { name: name.clone(), tool: tool.clone() }),
         }
-        let shared = config.shared(tool);
-        let got = get(&run, name, tool, call.args.clone(), Layer::Native, shared.is_some()).await;
-        let failed = |text: String, hint: Option<String>| {
-            let shown = Json::Object(call.args.clone());
-            let length = shown.to_string().len();
-            let args_received = if length > MAX_SHOWN_ARGUMENTS {
-                json!(format!("({length} bytes, left out)"))
-            } else {
-                shown
-            };
-            json!({"error": text, "tool": call.name, "args_received": args_received, "hint": hint})
-        };
-        let got = match got {
-            Ok(got) => got,
-            Err(error) => {
-                let hint =
-                    tool.signature.as_ref().map(|signature| format!("The tool's signature is {signature}"));
-                return refused(failed(error.0, hint));
-            }
-        };
-        let value: Json = serde_json::from_slice(&got.json).unwrap_or_default();
-        let (body, truncated) = match shared {
-            Some(kind) => {
-                let preview = preview(name, &call.args, &kind, &value, got.kept);
-                (Json::Object(preview.body), preview.truncated)
-            }
-            None => (value, false),
-        };
-        let length =
-            if body.is_object() || body.is_array() || body.is_string() { body.to_string().len() } else { 0 };
-        if length > config.max_result_bytes {
-            let text =
-                format!("the result is {length} bytes, more than the {} that fit", config.max_result_bytes);
-            return refused(failed(text, Some("Ask for less".into())));
-        }
-        report(&run, name, Layer::Native, started, Some(&got), truncated);
-        (body, true)
     }
+}
+
+/// A call that runs.
+struct Planned {
+    /// The tool's own name.
+    name: String,
+    tool: ToolSpec,
+}
+
+async fn answer(run: &Arc<Shared>, call: &ToolCall, planned: Planned, started: Instant) -> (Json, bool) {
+    let Planned { name, tool } = planned;
+    let max = run.config.max_result_bytes;
+    let refused = |body: Json| {
+        report(run, &name, Layer::Native, started, None, false);
+        (body, false)
+    };
+    let failed = |text: String, hint: Option<String>| {
+        let shown = Json::Object(call.args.clone());
+        let length = shown.to_string().len();
+        let args_received =
+            if length > MAX_SHOWN_ARGUMENTS { json!(format!("({length} bytes, left out)")) } else { shown };
+        json!({"error": text, "tool": call.name, "args_received": args_received, "hint": hint})
+    };
+    let shared = run.config.shared(&tool);
+    let got = match get(run, &name, &tool, call.args.clone(), Layer::Native, shared.is_some()).await {
+        Ok(got) => got,
+        Err(error) => {
+            let hint =
+                tool.signature.as_ref().map(|signature| format!("The tool's signature is {signature}"));
+            return refused(failed(error.0, hint));
+        }
+    };
+    let too_large = |bytes: usize| {
+        let text = format!("the result is {bytes} bytes, more than the {max} that fit");
+        failed(text, Some("Ask for less".into()))
+    };
+    if shared.is_none() && got.json.len() > max {
+        return refused(too_large(got.json.len()));
+    }
+    let value: Json = match serde_json::from_slice(&got.json) {
+        Ok(value) => value,
+        Err(error) => {
+            return refused(failed(format!("the result cannot be read as JSON again: {error}"), None));
+        }
+    };
+    let Some(kind) = shared else {
+        report(run, &name, Layer::Native, started, Some(&got), false);
+        return (value, true);
+    };
+    let mut preview = preview(&name, &call.args, &kind, &value, got.kept());
+    if let Some(why) = got.refused {
+        let text =
+            format!("The full result is not kept: {why}. A program that calls the tool runs it again.");
+        preview.body.insert("cache_note".into(), text.into());
+    }
+    let body = Json::Object(preview.body);
+    let length = body.to_string().len();
+    if length > max {
+        return refused(too_large(length));
+    }
+    report(run, &name, Layer::Native, started, Some(&got), preview.truncated);
+    (body, true)
+}
+
+/// The start of a text, with dots if that is not all.
+pub(super) fn with_dots(text: &str, max: usize) -> String {
+    if text.len() <= max { text.to_owned() } else { format!("{}...", clip(text, max)) }
 }

@@ -1,62 +1,118 @@
 //! What the model is told before its first turn (agent.md 8.1, 8.2).
 
 use super::LISP_EVAL;
-use crate::agent::{Config, Mode, SystemPrompt, native_name};
+use super::native::with_dots;
+use crate::agent::{CompletionMode, Config, Mode, SystemPrompt, native_name};
 use crate::llm::ToolDef;
+use crate::signature::Type;
 use crate::tool::JsonMap;
+use ptc_vm::print;
 use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
 
 /// Bytes of the inventory of program-callable tools.
 const MAX_INVENTORY: usize = 4000;
+/// Items of a context value that its preview shows.
+const PREVIEW_ITEMS: usize = 100;
 
-const CARD: &str = r#"<ptc_lisp_reference>
-Call `lisp_eval` with `program` (PTC-Lisp, an eager Clojure subset) to count, filter, join or transform data instead of doing it in your head.
-- Several top-level forms; the last value is the result. `(return v)` and `(fail v)` end the program early. Either way you get a tool result and then answer.
-- `let`, `fn`, `#()`, `def`, `defn`, `if`, `loop`/`recur`; `count filter map reduce get get-in`. `def`s stay for later programs.
-- Literals: `[1 2]` `{:a 1}` `#{1}` `"s"` `nil`. Maps from JSON have string keys; `(get m "k")`.
-- Context is `data/key`, e.g. `(count data/orders)`. Not `(data/orders)`, not bare `orders`, not bare `data`.
-- Helpers: `json/parse-string`, `json/generate-string`, `str/join`, `set/union`, `Double/parseDouble`, `LocalDate/parse`. Inspect with `println`, `pr-str`, `keys`.
-- Not there: `let*`, `lambda`, `equal?`, `length`, `ns`/`require`, macros, lazy or infinite sequences, atoms, futures, try/catch, transients, metadata, files, network.
-- Tools listed in <ptc_tools> are `(tool/name {:arg value})` inside programs. Tools offered natively stay native; `lisp_eval` must be the only call of its turn.
-- After a result with `full_result_cached: true`, the same call with the same arguments inside `lisp_eval` reuses the stored result.
-Example:
-(def rows (tool/search {:query "x"}))
-(def bad (filter #(= "error" (get % "level")) rows))
-(return {:errors (count bad)})
-</ptc_lisp_reference>"#;
+const CARD: &str = include_str!("cards/combined.txt");
+const LANGUAGE: &str = include_str!("cards/language.txt");
 
-/// The system prompt.
-pub(super) fn system(config: &Config) -> String {
+const FENCED: &str =
+    "Answer with exactly one program in one ```clojure block and nothing that must be read besides it.";
+const THINKING: &str =
+    "Before the block, reason in a few sentences about what you know and what the program has to find out.";
+const UPSTREAMS: &str = "Programs reach the configured upstream servers with (tool/call {:server \"s\" :tool \"t\" :args {...}}), \
+    which gives {:ok true :value v} or {:ok false :reason k :message text}; look around with (tool/servers), \
+    (apropos \"text\" {:limit 8}), (dir \"server\" {:limit 20}), (doc \"server/tool\").";
+
+/// The system prompt. `upstreams` says whether programs reach any.
+pub(super) fn system(config: &Config, upstreams: bool) -> String {
+    let base = base(config);
+    let lisp = matches!(config.mode, Mode::Lisp | Mode::LispTool);
+    let (mut language, mut format) = (LANGUAGE.trim_end(), None);
+    let head = match &config.system_prompt {
+        None | Some(SystemPrompt::Map(_)) => base.to_owned(),
+        Some(SystemPrompt::Replace(text)) => text.clone(),
+        Some(SystemPrompt::Wrap { prefix, suffix }) => [prefix.as_str(), base, suffix].join("\n\n"),
+        Some(SystemPrompt::WrapLisp { prefix, suffix, language_spec, output_format }) => {
+            language = language_spec.as_deref().unwrap_or(language);
+            format = output_format.as_deref();
+            [prefix.as_str(), base, suffix].join("\n\n")
+        }
+    };
+    let mut parts = vec![head.trim().to_owned()];
+    match config.mode {
+        Mode::Text => {}
+        Mode::Combined => parts.push(CARD.trim_end().to_owned()),
+        // Who replaces the prompt of a PTC-Lisp agent replaces its card, too.
+        Mode::Lisp | Mode::LispTool if matches!(config.system_prompt, Some(SystemPrompt::Replace(_))) => {}
+        Mode::Lisp | Mode::LispTool => {
+            parts.push(language.to_owned());
+            let default = match config.mode {
+                Mode::Lisp if config.thinking => format!("{THINKING} {FENCED}"),
+                Mode::Lisp => FENCED.to_owned(),
+                _ => String::new(),
+            };
+            parts.push(format.map_or(default, str::to_owned));
+        }
+    }
+    if upstreams && !matches!(config.system_prompt, Some(SystemPrompt::Replace(_))) {
+        parts.push(UPSTREAMS.to_owned());
+    }
+    if lisp && config.journaling {
+        parts.push(
+            "Work that shall not be repeated: (task \"id\" expr) evaluates expr once and remembers its value for later \
+             programs. Mark what is done with (step-done \"id\" \"summary\")."
+                .into(),
+        );
+    }
+    if !config.plan.is_empty() {
+        let steps = config.plan.iter().enumerate().map(|(at, step)| format!("{}. {step}", at + 1));
+        parts.push(format!("<plan>\n{}\n</plan>", steps.collect::<Vec<_>>().join("\n")));
+    }
+    parts.extend(inventory(config));
+    parts.retain(|part| !part.is_empty());
+    let system = parts.join("\n\n");
+    match &config.system_prompt {
+        Some(SystemPrompt::Map(map)) => map(system),
+        _ => system,
+    }
+}
+
+fn base(config: &Config) -> &'static str {
     let text_answer = config.signature.as_ref().is_none_or(|signature| signature.returns.is_text());
-    let own = match (config.mode, config.tools.is_empty(), text_answer) {
+    match (config.mode, config.tools.is_empty(), text_answer) {
         (Mode::Text, true, true) => "You are a helpful assistant.",
         (Mode::Text, true, false) => {
             "You are a helpful assistant. Answer only with the value that is asked for."
         }
-        (_, _, true) => "Use the tools you need, then answer in plain text.",
-        (_, _, false) => {
+        (Mode::Text | Mode::Combined, _, true) => "Use the tools you need, then answer in plain text.",
+        (Mode::Text | Mode::Combined, _, false) => {
             "Use the tools you need, then answer only with the value that is asked for, without prose around it."
         }
-    };
-    let mut system = match &config.system_prompt {
-        None => own.to_owned(),
-        Some(SystemPrompt::Replace(text)) => text.clone(),
-        Some(SystemPrompt::Wrap { prefix, suffix }) => format!("{prefix}\n\n{own}\n\n{suffix}"),
-    };
-    if config.mode == Mode::Combined {
-        let _ = write!(system, "\n\n{CARD}");
-        inventory(config, &mut system);
+        (Mode::Lisp, ..) if config.single_shot() => {
+            "You solve the mission by writing one PTC-Lisp program whose value is the answer."
+        }
+        (Mode::Lisp, ..) => {
+            "You solve the mission by writing PTC-Lisp programs, one a turn. After each you read its result; definitions \
+             stay for the next. End with (return value), where value is the answer, or give up with (fail reason)."
+        }
+        (Mode::LispTool, ..) => {
+            "You solve the mission by calling `lisp_eval` with PTC-Lisp programs, one a turn. After each you read its \
+             result; definitions stay for the next. End with (return value), where value is the answer, or give up with \
+             (fail reason). App tools exist only inside programs."
+        }
     }
-    system
 }
 
-fn inventory(config: &Config, out: &mut String) {
-    let tools: Vec<_> = config.tools.iter().filter(|(_, tool)| config.exposure(tool).programs()).collect();
+fn inventory(config: &Config) -> Option<String> {
+    let tools: Vec<_> = config.program_tools().collect();
     if tools.is_empty() {
-        return;
+        return None;
     }
-    out.push_str("\n\n<ptc_tools>\nTools callable from inside `lisp_eval` as `(tool/name {...})`:\n");
+    let place = if config.mode == Mode::Lisp { "programs" } else { "`lisp_eval`" };
+    let mut out = format!("<ptc_tools>\nTools callable from inside {place} as `(tool/name {{...}})`:\n");
     let start = out.len();
     for (at, (name, tool)) in tools.iter().enumerate() {
         let mut line = format!("- `(tool/{name} {{...}})`");
@@ -67,21 +123,22 @@ fn inventory(config: &Config, out: &mut String) {
             let _ = write!(line, " — {description}");
         }
         if out.len() - start + line.len() > MAX_INVENTORY {
-            let _ = writeln!(out, "- and {} more", tools.len() - at);
+            let names: Vec<&str> = tools[at..].iter().map(|(name, _)| name.as_str()).collect();
+            let _ =
+                writeln!(out, "- and {} more: {}", names.len(), with_dots(&names.join(", "), MAX_INVENTORY));
             break;
         }
         out.push_str(&line);
         out.push('\n');
     }
     out.push_str("</ptc_tools>");
+    Some(out)
 }
 
 /// The tools that the provider offers: sorted by name, `lisp_eval` last.
 pub(super) fn tools(config: &Config) -> Vec<ToolDef> {
     let mut tools: Vec<ToolDef> = config
-        .tools
-        .iter()
-        .filter(|(_, tool)| config.exposure(tool).native())
+        .native_tools()
         .map(|(name, tool)| ToolDef {
             name: native_name(name),
             description: tool.description.clone().unwrap_or_else(|| name.clone()),
@@ -91,13 +148,21 @@ pub(super) fn tools(config: &Config) -> Vec<ToolDef> {
             },
         })
         .collect();
-    if config.mode == Mode::Combined {
+    tools.sort_by(|a, b| a.name.cmp(&b.name));
+    if config.mode.has_lisp_eval() {
+        let whose = match config.mode {
+            Mode::LispTool => "App tools exist only inside programs: call them as (tool/name {...}).",
+            _ => {
+                "Tools exposed to programs are called as (tool/name {...}) inside it. Tools that are also offered \
+                 natively may be called natively, but not in the same turn as lisp_eval."
+            }
+        };
         tools.push(ToolDef {
             name: LISP_EVAL.into(),
-            description: "Runs a PTC-Lisp program in a sandbox, for deterministic computing, filtering, aggregating and \
-                transforming. Tools exposed to programs are called as (tool/name {...}) inside it. Tools that are also \
-                offered natively may be called natively, but not in the same turn as lisp_eval."
-                .into(),
+            description: format!(
+                "Runs a PTC-Lisp program in a sandbox, for deterministic computing, filtering, aggregating and \
+                 transforming. {whose}"
+            ),
             parameters: json!({"type": "object", "properties": {"program": {"type": "string", "description":
                 "PTC-Lisp source, not empty. Call app tools as (tool/name {:arg value})."}},
                 "required": ["program"], "additionalProperties": false}),
@@ -108,66 +173,149 @@ pub(super) fn tools(config: &Config) -> Vec<ToolDef> {
 
 /// The first user message.
 pub(super) fn user(config: &Config, context: &JsonMap) -> String {
-    let mission = expand(&config.prompt, context);
-    let wanted = config.signature.as_ref().map(|signature| &signature.returns).filter(|ty| !ty.is_text());
-    let format = match wanted {
-        None if config.mode == Mode::Text => return mission,
-        None => "Answer in plain text.".to_owned(),
-        Some(ty) if ty.is_structured() => {
-            let kind = if ty.json_schema()["type"] == "array" { "array" } else { "object" };
-            format!("Answer with a JSON {kind} matching this schema:\n{:#}", ty.json_schema())
+    let mission = config.prompt.expand(context);
+    let wanted = config.signature.as_ref().map(|signature| &signature.returns);
+    let typed = wanted.filter(|ty| !ty.is_text());
+    let format = match (config.mode, typed) {
+        (Mode::Text, None) => return mission,
+        (Mode::Combined, None) => "Answer in plain text.".to_owned(),
+        (Mode::Lisp | Mode::LispTool, _) => match wanted {
+            None => String::new(),
+            Some(ty) => {
+                let how =
+                    if config.single_shot() { "The program's value" } else { "(return value): the value" };
+                format!("{how} must be of type {ty}.{}", described(config))
+            }
+        },
+        (_, Some(ty)) if ty.is_structured() => {
+            let kind = if matches!(ty.required(), Type::List(_)) { "array" } else { "object" };
+            format!(
+                "Answer with a JSON {kind} matching this schema:\n{:#}{}",
+                ty.json_schema(),
+                described(config)
+            )
         }
-        Some(ty) => format!("Answer with the bare value only, of type {ty}."),
+        (_, Some(ty)) => format!("Answer with the bare value only, of type {ty}."),
     };
     let mut out = String::new();
-    if config.mode == Mode::Combined && !context.is_empty() {
-        out.push_str("<context_data>\n");
-        let mut keys: Vec<&String> = context.keys().collect();
-        keys.sort_unstable();
-        for key in keys {
-            let text = context[key].to_string();
-            let short: String = text.chars().take(200).collect();
-            let dots = if short.len() < text.len() { "..." } else { "" };
-            let _ = writeln!(out, "- {key} = {short}{dots}");
-        }
-        out.push_str("</context_data>\n\n");
+    if config.mode != Mode::Text && !context.is_empty() {
+        out.push_str(&context_data(config, context));
+        out.push_str("\n\n");
     }
-    let _ = write!(out, "<output_format>\n{format}\n</output_format>\n\n<mission>\n{mission}\n</mission>");
+    if !format.is_empty() {
+        let _ = write!(out, "<output_format>\n{format}\n</output_format>\n\n");
+    }
+    let _ = write!(out, "<mission>\n{mission}\n</mission>");
+    if matches!(config.mode, Mode::Lisp | Mode::LispTool) && config.max_turns > 1 {
+        let _ = write!(out, "\n\nTurn 1 of {}.", config.max_turns);
+    } else if config.completion == CompletionMode::Explicit {
+        out.push_str("\n\nEnd the program with (return value) or (fail reason).");
+    }
     out
 }
 
-/// `{{key}}` replaced by the context's value in one pass; what is missing stays as written.
-fn expand(template: &str, context: &JsonMap) -> String {
-    let mut out = String::new();
-    let mut rest = template;
-    while let Some((before, after)) = rest.split_once("{{") {
-        out.push_str(before);
-        let Some((name, behind)) = after.split_once("}}") else {
-            out.push_str("{{");
-            rest = after;
-            continue;
-        };
-        match context.get(name.trim()) {
-            Some(Json::String(text)) => out.push_str(text),
-            Some(value) => out.push_str(&value.to_string()),
-            None => {
-                let _ = write!(out, "{{{{{name}}}}}");
-            }
-        }
-        rest = behind;
+/// What the answer's fields mean.
+fn described(config: &Config) -> String {
+    config.field_descriptions.iter().fold(String::new(), |mut out, (field, text)| {
+        let _ = write!(out, "\n- {field}: {text}");
+        out
+    })
+}
+
+/// What programs find under `data/`.
+fn context_data(config: &Config, context: &JsonMap) -> String {
+    let mut out = String::from("<context_data>\n");
+    let mut keys: Vec<&String> = context.keys().collect();
+    keys.sort_unstable();
+    for key in keys {
+        let described =
+            config.context_descriptions.get(key).map(|text| format!(": {text}")).unwrap_or_default();
+        let _ =
+            writeln!(out, "- {key}{described} = {}", glance(&context[key], config.format.preview_max_chars));
     }
-    out.push_str(rest);
+    out.push_str("</context_data>");
     out
+}
+
+/// A value as a program would write it, cut short.
+fn glance(value: &Json, max_chars: usize) -> String {
+    let mut text = match ptc_vm::json::parse(value.to_string().as_bytes()) {
+        Ok(Some(value)) => {
+            let limits = print::Preview { items: PREVIEW_ITEMS, characters: Some(max_chars), counts: true };
+            print::preview(&value, limits)
+        }
+        _ => value.to_string(),
+    };
+    if let Some((end, _)) = text.char_indices().nth(max_chars) {
+        text.truncate(end);
+        text.push_str("...");
+    }
+    // A value cannot end the block.
+    text.replace("</context_data", "<\\/context_data")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::{Agent, Output};
+    use crate::tool::{Expose, ToolSpec};
+
+    fn tool() -> ToolSpec {
+        ToolSpec::new(|_: JsonMap| async { Ok::<_, String>(Json::Null) })
+    }
 
     #[test]
-    fn the_card_is_small_and_templates_expand_once() {
-        assert!(CARD.len() <= 2200, "{}", CARD.len());
-        let context = json!({"a": "{{b}}", "b": 1});
-        assert_eq!(expand("{{a}} {{ b }} {{c}} {{", context.as_object().unwrap()), "{{b}} 1 {{c}} {{");
+    fn the_cards_are_small() {
+        assert!(CARD.trim_end().len() <= 2200, "{}", CARD.len());
+        assert!(LANGUAGE.trim_end().len() <= 4096, "{}", LANGUAGE.len());
+    }
+
+    #[test]
+    fn combined_mode_has_the_card_also_without_tools() {
+        let agent = Agent::builder("p").mode(Mode::Combined).build().unwrap();
+        let system = system(&agent.0, false);
+        assert!(system.contains("<ptc_lisp_reference>") && !system.contains("Tools callable from inside"));
+        let tools: Vec<String> = tools(&agent.0).into_iter().map(|tool| tool.name).collect();
+        assert_eq!(tools, ["lisp_eval"]);
+    }
+
+    #[test]
+    fn each_mode_lists_its_tools() {
+        let names = |mode: Mode| {
+            let agent = Agent::builder("p")
+                .mode(mode)
+                .tool("a-n", tool().expose(Expose::Native))
+                .tool("b", tool().expose(Expose::Both).description("Both."))
+                .tool("p", tool().expose(Expose::PtcLisp))
+                .tool("d", tool())
+                .build()
+                .unwrap();
+            let native: Vec<String> = tools(&agent.0).into_iter().map(|tool| tool.name).collect();
+            let inside: Vec<String> = agent.0.program_tools().map(|(name, _)| name.clone()).collect();
+            (native.join(" "), inside.join(" "))
+        };
+        assert_eq!(names(Mode::Text), ("a_n b d p".into(), String::new()));
+        assert_eq!(names(Mode::Combined), ("a_n b d lisp_eval".into(), "b p".into()));
+        assert_eq!(names(Mode::LispTool), ("lisp_eval".into(), "b d p".into()));
+        assert_eq!(names(Mode::Lisp), (String::new(), "b d p".into()));
+    }
+
+    #[test]
+    fn the_first_message_says_what_is_there_and_what_is_wanted() {
+        let context = json!({"rows": [{"a": 1}], "note": "</context_data>\nx"});
+        let context = context.as_object().unwrap();
+        let agent = Agent::builder("Do {{note}}")
+            .mode(Mode::Combined)
+            .signature("[{a :int}]")
+            .context_description("rows", "the rows")
+            .build()
+            .unwrap();
+        let text = user(&agent.0, context);
+        assert!(text.starts_with(
+            "<context_data>\n- note = \"<\\/context_data>\\nx\"\n- rows: the rows = [{\"a\" 1}]\n"
+        ));
+        assert!(text.contains("Answer with a JSON array matching this schema:"));
+        let plain = Agent::builder("Hi {{x}}").output(Output::Text).build().unwrap();
+        assert_eq!(user(&plain.0, context), "Hi {{x}}");
     }
 }

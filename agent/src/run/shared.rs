@@ -1,118 +1,113 @@
 //! What a run, its programs and its tools share.
 
-use super::program::shown;
+use super::state::Kept;
+use super::step::RunOptions;
 use crate::agent::Config;
-use crate::cache::ToolCache;
+use crate::llm::Llm;
+use crate::telemetry::Emitter;
 use crate::tool::JsonMap;
-use ptc_host::engine::{Engine, SessionKey};
+use ptc_host::engine::HostCalls;
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 use tokio::runtime::Handle;
+use tokio::time::Instant;
 
 /// The name of the native tool that runs programs.
 pub(crate) const LISP_EVAL: &str = "lisp_eval";
 
+/// What a run takes over from the run around it.
+#[derive(Clone)]
+pub(crate) struct Inherited {
+    /// Runs around this one.
+    pub(crate) depth: u32,
+    /// Responses of models that are left.
+    pub(crate) budget: Arc<AtomicU32>,
+    pub(crate) deadline: Option<Instant>,
+    /// Trace and span.
+    pub(crate) outer: (String, String),
+}
+
 /// A run's things that outlive single turns.
-pub(super) struct Shared {
-    pub(super) config: Arc<Config>,
-    pub(super) engine: Engine,
-    pub(super) cache: ToolCache,
-    pub(super) runtime: Handle,
-    /// The engine's session that holds definitions and history; closed with the run.
-    pub(super) session: SessionKey,
-    pub(super) agent_id: String,
-    pub(super) turn: AtomicU32,
-    pub(super) started: Instant,
+pub(crate) struct Shared {
+    pub(crate) config: Arc<Config>,
+    pub(crate) kept: Arc<Kept>,
+    pub(crate) llm: Arc<dyn Llm>,
+    pub(crate) upstreams: Option<Arc<dyn HostCalls>>,
+    pub(crate) context: JsonMap,
+    pub(crate) runtime: Handle,
+    pub(crate) emitter: Emitter,
+    pub(crate) started: Instant,
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) depth: u32,
+    pub(crate) budget: Arc<AtomicU32>,
 }
 
 impl Shared {
     /// Must be called on a tokio runtime: tools run on it.
-    pub(super) fn new(config: Arc<Config>, engine: Engine) -> Shared {
-        static RUNS: AtomicU64 = AtomicU64::new(1);
-        let number = RUNS.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn new(config: Arc<Config>, options: &mut RunOptions, inherited: Option<Inherited>) -> Shared {
+        let started = Instant::now();
+        let kept = match &options.state {
+            Some(state) => state.0.clone(),
+            None => Arc::new(Kept::new(options.engine.clone())),
+        };
+        let own = config.mission_timeout.map(|time| started + time);
+        let (depth, budget, outer, around) = match inherited {
+            Some(inherited) => (inherited.depth, inherited.budget, Some(inherited.outer), inherited.deadline),
+            None => (0, Arc::new(AtomicU32::new(config.turn_budget)), None, None),
+        };
         Shared {
-            cache: ToolCache::new(config.tool_cache_limit),
-            config,
-            engine,
+            kept,
+            llm: options.llm.clone(),
+            upstreams: options.upstreams.clone(),
+            context: std::mem::take(&mut options.context),
             runtime: Handle::current(),
-            session: format!("agent-run-{number}").into(),
-            agent_id: format!("{:08x}", number & 0xffff_ffff),
-            turn: AtomicU32::new(0),
-            started: Instant::now(),
+            emitter: Emitter::new(config.name.clone(), options.observer.clone(), outer),
+            started,
+            deadline: own.into_iter().chain(around).min(),
+            depth,
+            budget,
+            config,
         }
     }
 
     /// Time until the mission's deadline.
-    pub(super) fn left(&self) -> Duration {
+    pub(crate) fn left(&self) -> Duration {
         // A year stands for none: timers cannot wait for ever.
-        let mission = self.config.mission_timeout.unwrap_or(Duration::from_secs(365 * 86_400));
-        mission.saturating_sub(self.started.elapsed())
+        let never = Duration::from_secs(365 * 86_400);
+        self.deadline.map_or(never, |deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
-    fn before(&self) -> SessionKey {
-        format!("{}#before", self.session).into()
+    /// Takes one response of a model from the budget; `false` if none is left.
+    pub(crate) fn take_turn(&self) -> bool {
+        self.budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
     }
 
-    /// Remembers `*1 *2 *3`, which a program that ends with `(return v)` shall not change.
-    pub(super) async fn save_history(&self) {
-        let (key, before) = (self.session.clone(), self.before());
-        let save = move |sessions: &ptc_host::engine::SessionStore| {
-            let place = sessions.open(&key);
-            let history = place.borrow().state().map(|state| state.history.clone()).unwrap_or_default();
-            if let Some(saved) = sessions.open(&before).borrow_mut().state_mut() {
-                saved.history = history;
-            }
-        };
-        let _ = self.engine.with_sessions(&self.session, save).await;
-    }
-
-    /// Puts back what [`save_history`](Shared::save_history) remembered.
-    pub(super) async fn restore_history(&self) {
-        let (key, before) = (self.session.clone(), self.before());
-        let restore = move |sessions: &ptc_host::engine::SessionStore| {
-            let saved = sessions.open(&before);
-            let history = saved.borrow().state().map(|state| state.history.clone()).unwrap_or_default();
-            if let Some(state) = sessions.open(&key).borrow_mut().state_mut() {
-                state.history = history;
-            }
-        };
-        let _ = self.engine.with_sessions(&self.session, restore).await;
-    }
-
-    /// Previews of the names in `changed`, and all names.
-    pub(super) async fn memory(&self, changed: Vec<String>) -> (JsonMap, Vec<String>) {
-        let key = self.session.clone();
-        let look = move |sessions: &ptc_host::engine::SessionStore| {
-            let (mut previews, mut names) = (JsonMap::new(), Vec::new());
-            let place = sessions.open(&key);
-            if let Some(state) = place.borrow().state() {
-                for (name, binding) in state.namespace.bindings() {
-                    if changed.iter().any(|changed| **changed == **name) {
-                        previews.insert(name.to_string(), shown(&binding.value));
-                    }
-                    names.push(name.to_string());
-                }
-            }
-            (previews, names)
-        };
-        self.engine.with_sessions(&self.session, look).await.unwrap_or_default()
-    }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        let (key, before) = (self.session.clone(), self.before());
-        // The command is on its way with the call; nobody waits for its end.
-        drop(self.engine.with_sessions(&self.session, move |sessions| {
-            sessions.close(&key);
-            sessions.close(&before);
-        }));
+    /// What a run within this one takes over.
+    pub(crate) fn inheritance(&self) -> Inherited {
+        Inherited {
+            depth: self.depth + 1,
+            budget: self.budget.clone(),
+            deadline: self.deadline,
+            outer: self.emitter.outer(),
+        }
     }
 }
 
 /// An error of the protocol between model and loop.
-pub(super) fn fault(reason: &str, message: &str) -> Json {
+pub(crate) fn fault(reason: &str, message: &str) -> Json {
     json!({"status": "error", "reason": reason, "message": message})
+}
+
+/// The longest beginning of `text` that has at most `max` bytes and ends between characters.
+pub(crate) fn clip(text: &str, max: usize) -> &str {
+    if text.len() <= max {
+        return text;
+    }
+    let mut end = max;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }

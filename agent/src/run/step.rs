@@ -1,11 +1,41 @@
 //! What a run is asked with, and what it comes to (agent.md 4, 13).
 
-use crate::llm::{ChunkSink, Llm, Message, Usage};
+use super::state::{ChatState, Journal};
+use crate::llm::{ChunkSink, EventSink, Llm, Message, Usage};
+use crate::telemetry::Observer;
 use crate::tool::JsonMap;
-use ptc_host::engine::Engine;
+use ptc_host::engine::{CallRecord, Engine, HostCalls};
 use serde_json::Value as Json;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
+
+/// Looks at a run before each request to the model but the first, and may end it.
+pub type BudgetFn = dyn Fn(&Step) -> Result<(), Fail> + Send + Sync;
+
+/// Adds to what a PTC-Lisp agent's model reads of a turn.
+pub type FeedbackFn = dyn Fn(&Turn) -> Option<String> + Send + Sync;
+
+/// Which turns a step keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TraceMode {
+    /// All.
+    #[default]
+    On,
+    /// None.
+    Off,
+    /// Those of failed runs.
+    OnError,
+}
+
+/// What happens when a run's tokens are used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnBudgetExceeded {
+    /// The run fails.
+    #[default]
+    Fail,
+    /// A PTC-Lisp agent answers with its last successful value, if that fits.
+    Return,
+}
 
 /// What one run is asked with.
 #[derive(Clone)]
@@ -16,17 +46,66 @@ pub struct RunOptions {
     pub engine: Engine,
     /// Values for the prompt's template, and for programs as `data/KEY`.
     pub context: JsonMap,
+    /// A step of another agent whose answer goes into the context: the fields of an object, else as `result`. One that
+    /// failed ends the run at once.
+    pub previous: Option<Arc<Step>>,
     /// The conversation so far; its system messages are left out.
     pub initial_messages: Vec<Message>,
-    /// Gets the final text, once it is accepted.
+    /// Gets the final text: of agents without tools and without a type as it comes, else once it is accepted.
     pub on_chunk: Option<ChunkSink>,
+    /// Gets everything that the model says as it says it, accepted or not.
+    pub on_event: Option<EventSink>,
+    /// Answers `tool/call` and discovery in programs.
+    pub upstreams: Option<Arc<dyn HostCalls>>,
+    /// Definitions, history and shared results of earlier runs, which this one goes on with.
+    pub state: Option<ChatState>,
+    /// Is told what happens.
+    pub observer: Option<Arc<dyn Observer>>,
+    /// Whether the provider shall cache the prompt.
+    pub cache: bool,
+    /// The longest answer of the model, in tokens.
+    pub max_tokens: Option<u32>,
+    /// The sampling temperature.
+    pub temperature: Option<f32>,
+    /// Tokens of all requests and answers together.
+    pub token_limit: Option<u64>,
+    /// What happens then.
+    pub on_budget_exceeded: OnBudgetExceeded,
+    /// May end the run before a request.
+    pub budget: Option<Arc<BudgetFn>>,
+    /// Adds to what the model reads of a turn.
+    pub feedback: Option<Arc<FeedbackFn>>,
+    /// Which turns the step keeps.
+    pub trace: TraceMode,
+    /// Whether the step keeps the conversation.
+    pub collect_messages: bool,
 }
 
 impl RunOptions {
-    /// Options with a model, an engine and nothing else.
+    /// Options with a model, an engine and nothing else. Turns and messages are kept.
     #[must_use]
     pub fn new(llm: Arc<dyn Llm>, engine: Engine) -> RunOptions {
-        RunOptions { llm, engine, context: JsonMap::new(), initial_messages: Vec::new(), on_chunk: None }
+        RunOptions {
+            llm,
+            engine,
+            context: JsonMap::new(),
+            previous: None,
+            initial_messages: Vec::new(),
+            on_chunk: None,
+            on_event: None,
+            upstreams: None,
+            state: None,
+            observer: None,
+            cache: false,
+            max_tokens: None,
+            temperature: None,
+            token_limit: None,
+            on_budget_exceeded: OnBudgetExceeded::default(),
+            budget: None,
+            feedback: None,
+            trace: TraceMode::default(),
+            collect_messages: true,
+        }
     }
 }
 
@@ -34,14 +113,15 @@ impl RunOptions {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}: {message}")]
 pub struct Fail {
-    /// A word of agent.md 13.
+    /// A word of agent.md 13, or the reason of a program.
     pub reason: &'static str,
     /// The sentence.
     pub message: String,
 }
 
 impl Fail {
-    pub(super) fn new(reason: &'static str, message: impl Into<String>) -> Fail {
+    /// A failure; for functions that end runs.
+    pub fn new(reason: &'static str, message: impl Into<String>) -> Fail {
         Fail { reason, message: message.into() }
     }
 }
@@ -53,10 +133,51 @@ pub struct ToolCallRecord {
     pub name: String,
     /// Its arguments.
     pub args: Json,
+    /// What the model read.
+    pub result: String,
     /// Whether it failed or was refused.
     pub error: bool,
+    /// When it began.
+    pub timestamp: SystemTime,
     /// How long it took.
     pub duration: Duration,
+}
+
+/// What one response of the model came to.
+#[derive(Debug, Clone, Default)]
+pub struct Turn {
+    /// From 1.
+    pub number: u32,
+    /// Whether it was an extra turn to repair the one before.
+    pub retry: bool,
+    /// The text that the model wrote.
+    pub raw_response: String,
+    /// The program that ran.
+    pub program: Option<String>,
+    /// The readable form of its value, as far as it was shown.
+    pub result: Option<String>,
+    /// What went wrong with it: the message that the model read.
+    pub error: Option<String>,
+    /// What it printed.
+    pub prints: Vec<String>,
+    /// Calls of upstream tools that it made, in order of completion.
+    pub upstream_calls: Vec<CallRecord>,
+    /// Native calls of the response.
+    pub tool_calls: Vec<ToolCallRecord>,
+    /// Names that it defined or changed, with a glance at their values.
+    pub memory: Vec<(String, String)>,
+    /// Steps of the program.
+    pub steps: u64,
+    /// From the request to its end.
+    pub duration: Duration,
+}
+
+impl Turn {
+    /// Whether a program ran and succeeded, or no call of the response failed.
+    #[must_use]
+    pub fn success(&self) -> bool {
+        self.error.is_none() && self.tool_calls.iter().all(|call| !call.error)
+    }
 }
 
 /// What a run used.
@@ -70,6 +191,22 @@ pub struct StepUsage {
     pub llm_requests: u32,
     /// Tokens, as far as the provider tells.
     pub tokens: Usage,
+    /// Whether every answer came with its tokens.
+    pub tokens_reported: bool,
+    /// Tokens of the system prompt, estimated as a quarter of its bytes.
+    pub system_prompt_tokens: usize,
+    /// Whether the requests carried a JSON Schema for the answer.
+    pub schema_used: bool,
+    /// Its size as JSON.
+    pub schema_bytes: usize,
+    /// Whether an earlier value stands in for an answer that never came.
+    pub fallback_used: bool,
+    /// How often the conversation was shortened.
+    pub compactions: u32,
+    /// Most bytes that a program held at a time.
+    pub memory_bytes: u64,
+    /// Bytes of JSON of all results that the run keeps.
+    pub retained_bytes: usize,
 }
 
 /// What a run came to.
@@ -79,10 +216,28 @@ pub struct Step {
     pub value: Option<Json>,
     /// Why there is none.
     pub fail: Option<Fail>,
-    /// The conversation, without the system prompt.
+    /// The conversation with the system prompt first, unless it was not to be kept.
     pub messages: Vec<Message>,
-    /// The tool calls, in order.
+    /// The turns, as far as they are kept.
+    pub turns: Vec<Turn>,
+    /// The native tool calls, in order.
     pub tool_calls: Vec<ToolCallRecord>,
+    /// What programs printed, in order.
+    pub prints: Vec<String>,
+    /// What programs defined, with a glance at the values, sorted by name.
+    pub memory: Vec<(String, String)>,
+    /// What `task` stored and `step-done` noted.
+    pub journal: Journal,
+    /// Definitions, history and shared results, to go on with. Dropping it frees them.
+    pub state: Option<ChatState>,
+    /// The prompt as it was sent.
+    pub prompt: String,
+    /// The agent's name.
+    pub name: Option<String>,
+    /// The agent's signature.
+    pub signature: Option<String>,
+    /// The run and those within it: 32 hex digits.
+    pub trace_id: String,
     /// What it used.
     pub usage: StepUsage,
 }

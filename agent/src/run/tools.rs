@@ -1,7 +1,8 @@
 //! App tools, called natively or by a program: one path to the handler and the shared results.
 
-use super::Shared;
-use crate::cache::canonical_key;
+use super::shared::Shared;
+use crate::cache::{CacheLimits, NotKept, canonical_key};
+use crate::telemetry::{Event, ToolCallEvent, args, summary};
 use crate::tool::{JsonMap, Layer, ToolContext, ToolError, ToolSpec, invoke};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -9,21 +10,31 @@ use ptc_host::engine::AppTools;
 use ptc_vm::machine::{Payload, Reply};
 use ptc_vm::{Error, Reason};
 use serde_json::Value as Json;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Instant;
+use tokio::time::Instant;
 
 /// A result on its way to the model or a program.
 pub(super) struct Got {
     pub(super) json: Bytes,
     pub(super) hit: bool,
-    pub(super) kept: bool,
+    /// Why it is not kept; `None` if it is.
+    pub(super) refused: Option<NotKept>,
+    /// Whether it was to be kept.
+    pub(super) cacheable: bool,
     pub(super) key_hash: Option<String>,
+}
+
+impl Got {
+    pub(super) fn kept(&self) -> bool {
+        self.cacheable && self.refused.is_none()
+    }
 }
 
 /// Runs a tool or takes its kept result; `cached` says whether this side may reuse results.
 pub(super) async fn get(
-    run: &Shared,
+    run: &Arc<Shared>,
     name: &str,
     tool: &ToolSpec,
     arguments: JsonMap,
@@ -31,91 +42,143 @@ pub(super) async fn get(
     cached: bool,
 ) -> Result<Got, ToolError> {
     let key = if cached { canonical_key(name, &arguments) } else { None };
-    let context = ToolContext {
-        agent_id: run.agent_id.clone(),
-        agent_name: run.config.name.clone(),
-        turn: run.turn.load(Ordering::Relaxed),
-        layer,
-    };
     let limit = run.config.tool_timeout.min(run.left());
+    let context = ToolContext {
+        agent_id: run.emitter.agent_id.clone(),
+        agent_name: run.config.name.clone(),
+        turn: run.emitter.turn(),
+        layer,
+        deadline: Some(Instant::now() + limit),
+        run: Some(run.clone()),
+    };
     let call = async {
-        let value = invoke(&run.runtime, tool, arguments, context, limit).await?;
-        serde_json::to_vec(&value).map(Bytes::from).map_err(|error| ToolError(error.to_string()))
+        let shown = args(&Json::Object(arguments.clone()));
+        let (tool_name, exposure_layer) = (name, layer.as_str());
+        let span = run.emitter.begin(&Event::ToolStart { tool_name, exposure_layer, args: &shown });
+        let made = invoke(&run.runtime, tool, arguments, context, limit).await;
+        let made = made.and_then(|value| bounded(&value, run.config.max_tool_bytes));
+        let duration = span.elapsed();
+        match &made {
+            Ok(json) => {
+                let result = String::from_utf8_lossy(&json[..json.len().min(4096)]);
+                let result = summary(&result);
+                run.emitter.end(&span, &Event::ToolStop { tool_name, exposure_layer, result, duration });
+            }
+            Err(error) => {
+                let message = error.0.as_str();
+                let event = Event::ToolException { tool_name, exposure_layer, message, duration };
+                run.emitter.end(&span, &event);
+            }
+        }
+        made
     };
     match key {
-        None => Ok(Got { json: call.await?, hit: false, kept: false, key_hash: None }),
+        None => Ok(Got {
+            json: call.await?,
+            hit: false,
+            refused: cached.then_some(NotKept::Ambiguous),
+            cacheable: cached,
+            key_hash: None,
+        }),
         Some(key) => {
-            let fetched = run.cache.fetch(&key, tool.max_cached_bytes, call).await?;
+            let limits = CacheLimits { entry: tool.max_cached_bytes, total: run.config.tool_cache_limit };
+            let fetched = run.kept.cache.fetch(&key, limits, call).await?;
             Ok(Got {
                 json: fetched.json,
                 hit: fetched.hit,
-                kept: fetched.kept,
+                refused: fetched.refused,
+                cacheable: true,
                 key_hash: Some(key.hash_text()),
             })
         }
     }
 }
 
+/// A value as JSON of at most `max` bytes. No more than that is ever written.
+fn bounded(value: &Json, max: usize) -> Result<Bytes, ToolError> {
+    struct Bounded(Vec<u8>, usize);
+    impl io::Write for Bounded {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if bytes.len() > self.1 - self.0.len() {
+                return Err(io::Error::other("too large"));
+            }
+            self.0.extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut out = Bounded(Vec::new(), max);
+    match serde_json::to_writer(&mut out, value) {
+        Ok(()) => Ok(out.0.into()),
+        Err(error) if error.is_io() => Err(ToolError(format!(
+            "the result is larger than the {max} bytes of JSON that a tool may give; ask for less"
+        ))),
+        Err(error) => Err(ToolError(error.to_string())),
+    }
+}
+
 /// Tells telemetry of one call (agent.md 8.13).
 pub(super) fn report(
     run: &Shared,
-    name: &str,
+    tool_name: &str,
     layer: Layer,
     started: Instant,
     got: Option<&Got>,
     truncated: bool,
 ) {
-    tracing::info!(
-        target: "ptc_runner.sub_agent",
-        event = "tool.call",
-        agent_id = %run.agent_id,
-        tool_name = name,
-        exposure_layer = layer.as_str(),
-        cached = got.is_some_and(|got| got.hit),
-        error = got.is_none(),
-        duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        result_preview_truncated = truncated,
-        full_result_cached = got.is_some_and(|got| got.kept),
-        cache_key_hash = got.and_then(|got| got.key_hash.as_deref()).unwrap_or_default(),
-        retained_bytes = got.filter(|got| got.kept).map_or(0, |got| got.json.len()),
-    );
+    run.emitter.note(&Event::ToolCall(ToolCallEvent {
+        tool_name,
+        exposure_layer: layer.as_str(),
+        cached: got.is_some_and(|got| got.hit),
+        error: got.is_none(),
+        duration: started.elapsed(),
+        result_preview_truncated: truncated,
+        full_result_cached: got.is_some_and(Got::kept),
+        cache_key_hash: got.and_then(|got| got.key_hash.as_deref()),
+        retained_bytes: got.filter(|got| got.kept()).map_or(0, |got| got.json.len()),
+    }));
 }
 
 /// The tools of one program.
 pub(super) struct ProgramTools {
     run: Arc<Shared>,
+    /// Whether the program may call any.
+    open: bool,
     calls: AtomicU32,
 }
 
 impl ProgramTools {
-    pub(super) fn new(run: Arc<Shared>) -> ProgramTools {
-        ProgramTools { run, calls: AtomicU32::new(0) }
+    pub(super) fn new(run: Arc<Shared>, open: bool) -> ProgramTools {
+        ProgramTools { run, open, calls: AtomicU32::new(0) }
     }
 }
 
 impl AppTools for ProgramTools {
     fn names(&self) -> Vec<String> {
-        let config = &self.run.config;
-        let callable = config.tools.iter().filter(|(_, tool)| config.exposure(tool).programs());
-        callable.map(|(name, _)| name.clone()).collect()
+        let tools = self.run.config.program_tools().filter(|_| self.open);
+        tools.map(|(name, _)| name.clone()).collect()
     }
 
     fn call(&self, name: &str, arguments: Vec<u8>) -> BoxFuture<'static, Reply> {
-        let raise = |reason, text| -> BoxFuture<'static, Reply> {
+        let raise = |reason, text: String| -> BoxFuture<'static, Reply> {
             Box::pin(async move { Reply::Raise(Error::verbatim(reason, text)) })
+        };
+        let tool = self.run.config.program_tools().find(|(known, _)| self.open && *known == name);
+        let Some((_, tool)) = tool else {
+            return raise(Reason::UnknownTool, format!("Unknown tool: {name}. No tools available."));
         };
         let taken = self.calls.fetch_add(1, Ordering::Relaxed);
         if let Some(max) = self.run.config.max_tool_calls.filter(|max| taken >= *max) {
+            report(&self.run, name, Layer::PtcLisp, Instant::now(), None, false);
             return raise(Reason::ToolCallLimitExceeded, format!("tool call limit exceeded (max: {max})"));
         }
-        let tool = self.run.config.tools.get(name).filter(|tool| self.run.config.exposure(tool).programs());
-        let Some(tool) = tool.cloned() else {
-            return raise(Reason::UnknownTool, format!("Unknown tool: {name}. No tools available."));
-        };
         let Ok(arguments) = serde_json::from_slice::<JsonMap>(&arguments) else {
             return raise(Reason::InvalidToolArgs, format!("Tool '{name}' takes a map of arguments"));
         };
-        let (run, name) = (self.run.clone(), name.to_owned());
+        let (run, name, tool) = (self.run.clone(), name.to_owned(), tool.clone());
         Box::pin(async move {
             let started = Instant::now();
             let got = get(&run, &name, &tool, arguments, Layer::PtcLisp, tool.cache).await;

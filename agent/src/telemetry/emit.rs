@@ -82,6 +82,10 @@ impl Emitter {
         }
     }
 
+    pub(crate) fn observer(&self) -> Option<Arc<dyn Observer>> {
+        self.observer.clone()
+    }
+
     pub(crate) fn turn(&self) -> u32 {
         self.turn.load(Ordering::Relaxed)
     }

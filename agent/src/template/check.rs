@@ -18,9 +18,7 @@ impl Template {
     /// The sentence that names the line.
     pub(crate) fn check_items(&self) -> Result<(), String> {
         self.0.iter().try_for_each(|part| match part {
-            Part::Item { line } => {
-                Err(format!("{{{{.}}}} at line {line} can only be used inside sections"))
-            }
+            Part::Item { line } => Err(format!("{{{{.}}}} at line {line} can only be used inside sections")),
             _ => Ok(()),
         })
     }
@@ -134,13 +132,17 @@ mod tests {
 
     fn checked(template: &str) -> Result<(), String> {
         let signature =
-            Signature::parse("(q :string, rows [{id :int, o {x :int}}], tags [:string], m :map) -> :any").unwrap();
+            Signature::parse("(q :string, rows [{id :int, o {x :int}}], tags [:string], m :map) -> :any")
+                .unwrap();
         Template::parse(template).unwrap().check(&signature.params)
     }
 
     #[test]
     fn names_are_those_of_the_signature() {
-        assert_eq!(checked("{{q}} {{#rows}}{{id}} {{o.x}} {{q}}{{/rows}}{{#tags}}{{.}}{{/tags}} {{m.any}}"), Ok(()));
+        assert_eq!(
+            checked("{{q}} {{#rows}}{{id}} {{o.x}} {{q}}{{/rows}}{{#tags}}{{.}}{{/tags}} {{m.any}}"),
+            Ok(())
+        );
         for (template, text) in [
             ("{{x}}", "{{x}} not found in signature parameters"),
             ("{{q.y}}", "{{q.y}} not found in signature parameters"),

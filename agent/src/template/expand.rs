@@ -94,7 +94,10 @@ mod tests {
             filled("{{#rows}}{{n}}:{{#tags}}{{.}}{{b}} {{/tags}}{{^tags}}-{{/tags}};{{/rows}}"),
             "p:u1 v1 ;q:-;"
         );
-        assert_eq!(filled("{{#none}}x{{/none}}{{^none}}y{{/none}}{{#no}}z{{/no}}{{#deep}}{{x}}{{/deep}}"), "y[2]");
+        assert_eq!(
+            filled("{{#none}}x{{/none}}{{^none}}y{{/none}}{{#no}}z{{/no}}{{#deep}}{{x}}{{/deep}}"),
+            "y[2]"
+        );
     }
 
     #[test]

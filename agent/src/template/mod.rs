@@ -16,10 +16,20 @@ pub(crate) struct Template(Vec<Part>);
 enum Part {
     Text(String),
     /// A dotted path.
-    Value { path: String, line: usize },
+    Value {
+        path: String,
+        line: usize,
+    },
     /// `{{.}}`
-    Item { line: usize },
-    Section { name: String, line: usize, inverted: bool, parts: Vec<Part> },
+    Item {
+        line: usize,
+    },
+    Section {
+        name: String,
+        line: usize,
+        inverted: bool,
+        parts: Vec<Part>,
+    },
 }
 
 /// Deepest nesting of sections.
@@ -51,7 +61,9 @@ impl Template {
             match name.chars().next() {
                 Some(kind @ ('#' | '^')) => {
                     if open.len() == MAX_NESTING {
-                        return Err(format!("sections are nested deeper than {MAX_NESTING} levels at line {line}"));
+                        return Err(format!(
+                            "sections are nested deeper than {MAX_NESTING} levels at line {line}"
+                        ));
                     }
                     let name = name[1..].trim().to_owned();
                     open.push((name, line, kind == '^', std::mem::take(&mut parts)));
@@ -62,7 +74,9 @@ impl Template {
                         return Err(format!("{{{{/{name}}}}} at line {line} closes no section"));
                     };
                     if opened != name {
-                        return Err(format!("{{{{/{name}}}}} at line {line} stands where {{{{/{opened}}}}} is expected"));
+                        return Err(format!(
+                            "{{{{/{name}}}}} at line {line} stands where {{{{/{opened}}}}} is expected"
+                        ));
                     }
                     let inner = std::mem::replace(&mut parts, outer);
                     parts.push(Part::Section { name: opened, line: at, inverted, parts: inner });

@@ -3,10 +3,13 @@
 mod invoke;
 mod spec;
 
+use crate::run::Shared;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value as Json};
 use std::fmt;
 use std::future::Future;
+use std::sync::Arc;
+use tokio::time::Instant;
 
 pub use invoke::invoke;
 pub(crate) use invoke::panic_text;
@@ -35,8 +38,8 @@ impl Layer {
     }
 }
 
-/// Who calls a tool.
-#[derive(Debug, Clone)]
+/// Who calls a tool, and until when the answer is wanted.
+#[derive(Clone)]
 pub struct ToolContext {
     /// The run's agent: 8 hex digits.
     pub agent_id: String,
@@ -46,6 +49,31 @@ pub struct ToolContext {
     pub turn: u32,
     /// Which side the call comes from.
     pub layer: Layer,
+    /// When nobody waits for the answer any more: the tool's time limit, or the run's if that is sooner. The future is
+    /// dropped then.
+    pub deadline: Option<Instant>,
+    /// The run, for tools that are agents themselves.
+    pub(crate) run: Option<Arc<Shared>>,
+}
+
+impl ToolContext {
+    /// A context outside of any run, for tests of handlers.
+    #[must_use]
+    pub fn detached(layer: Layer) -> ToolContext {
+        ToolContext { agent_id: String::new(), agent_name: None, turn: 0, layer, deadline: None, run: None }
+    }
+}
+
+impl fmt::Debug for ToolContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolContext")
+            .field("agent_id", &self.agent_id)
+            .field("agent_name", &self.agent_name)
+            .field("turn", &self.turn)
+            .field("layer", &self.layer)
+            .field("deadline", &self.deadline)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Why a tool has no value: the text that models read.

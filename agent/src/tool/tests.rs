@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 
 async fn call(tool: ToolSpec, arguments: Json) -> Result<Json, String> {
-    let context = ToolContext { agent_id: "0".into(), agent_name: None, turn: 1, layer: Layer::Native };
+    let context = ToolContext::detached(Layer::Native);
     let arguments = arguments.as_object().unwrap().clone();
     let made = invoke(&Handle::current(), &tool, arguments, context, Duration::from_secs(5)).await;
     made.map_err(|error| error.0)

@@ -1,57 +1,8 @@
-use super::{RunOptions, Step};
-use crate::agent::{Agent, AgentBuilder, Mode};
-use crate::llm::{LlmResponse, Message, ScriptedLlm, ToolCall};
-use crate::tool::{Expose, JsonMap, ToolSpec};
-use ptc_host::engine::{Engine, EngineOptions};
-use serde_json::{Value as Json, json};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+//! Combined mode, and text mode with tools.
 
-fn call(id: &str, name: &str, args: Json) -> ToolCall {
-    ToolCall::from_text(Some(id.into()), name, &args.to_string())
-}
-
-fn eval(id: &str, program: &str) -> LlmResponse {
-    LlmResponse::calls(vec![call(id, "lisp_eval", json!({"program": program}))])
-}
-
-fn counting(runs: &Arc<AtomicU32>) -> ToolSpec {
-    let runs = runs.clone();
-    ToolSpec::new(move |args: JsonMap| {
-        runs.fetch_add(1, Ordering::Relaxed);
-        async move {
-            if args.contains_key("fail") {
-                return Err("no such index".to_owned());
-            }
-            Ok((0..3).map(|id| json!({"id": id, "ok": false})).collect::<Json>())
-        }
-    })
-}
-
-async fn run(agent: AgentBuilder, answers: Vec<LlmResponse>) -> Step {
-    let options = RunOptions {
-        context: json!({"n": 7}).as_object().unwrap().clone(),
-        ..RunOptions::new(
-            Arc::new(ScriptedLlm::new(answers)),
-            Engine::start(EngineOptions { threads: 1, memory: None }).unwrap(),
-        )
-    };
-    agent.build().unwrap().run(options).await.unwrap_or_else(|step| *step)
-}
-
-/// Ids and contents of the tool messages.
-fn results(step: &Step) -> Vec<(&str, Json)> {
-    step.messages
-        .iter()
-        .filter_map(|message| match message {
-            Message::Tool { tool_call_id, content } => {
-                Some((tool_call_id.as_str(), serde_json::from_str(content).unwrap()))
-            }
-            _ => None,
-        })
-        .collect()
-}
+use super::*;
+use crate::agent::Mode;
+use crate::tool::Expose;
 
 fn combined() -> AgentBuilder {
     Agent::builder("How many?").mode(Mode::Combined).max_turns(10)
@@ -155,6 +106,7 @@ async fn handlers_that_fail_panic_or_stay_silent_are_answered() {
     });
     let silent = ToolSpec::new(|_: JsonMap| std::future::pending::<Result<Json, String>>());
     let agent = Agent::builder("p")
+        .mode(Mode::Text)
         .tool_timeout(Duration::from_millis(20))
         .max_result_bytes(50)
         .tool("fails", counting(&runs))
@@ -193,7 +145,7 @@ async fn handlers_that_fail_panic_or_stay_silent_are_answered() {
 
 #[tokio::test]
 async fn answers_are_checked_and_turns_counted() {
-    let typed = || Agent::builder("p {{n}}").signature(":int").max_turns(2);
+    let typed = || Agent::builder("p {{n}}").mode(Mode::Text).signature(":int").max_turns(2);
     let step = run(typed(), vec![LlmResponse::text("five"), LlmResponse::text("5")]).await;
     assert_eq!(step.value, Some(json!(5)));
     let step = run(typed(), vec![LlmResponse::text("five"), LlmResponse::text("5.5")]).await;

@@ -1,0 +1,75 @@
+//! Chats: an agent asked again and again, with what was said before (agent.md 8.12).
+//!
+//! By default only the messages go on from turn to turn. A [`ChatState`] carries definitions, `*1 *2 *3` and shared
+//! results too, if it is given to each turn.
+
+use crate::agent::{Agent, Mode};
+use crate::llm::Message;
+use crate::run::{ChatState, RunOptions, Step};
+use crate::template::Template;
+use serde_json::Value as Json;
+use std::sync::Arc;
+
+/// What a chat turn came to.
+#[derive(Debug, Clone)]
+pub struct ChatReply {
+    /// The answer as text; the value of a PTC-Lisp agent that is no text as JSON.
+    pub text: String,
+    /// The conversation with the system prompt first, for display and for the next turn.
+    pub messages: Vec<Message>,
+    /// What programs of this turn left. A PTC-Lisp agent's next turn should be given it; in combined mode that is up to
+    /// the host, and without it the next turn starts empty.
+    pub state: ChatState,
+    /// The run behind it.
+    pub step: Step,
+}
+
+impl Agent {
+    /// One turn of a chat: a run whose mission is the user's text, taken as it is, after the messages in
+    /// `options.initial_messages`. The agent's signature is not looked at.
+    ///
+    /// Without `options.state`, previews of earlier turns that promise a kept result are rewritten: it is gone.
+    ///
+    /// # Errors
+    /// The failed step; its messages hold the conversation up to there.
+    pub async fn chat(&self, user: &str, mut options: RunOptions) -> Result<ChatReply, Box<Step>> {
+        let mut config = (*self.0).clone();
+        config.prompt = Template::literal(user);
+        config.signature = None;
+        if options.state.is_none() {
+            options.initial_messages.iter_mut().for_each(forget_cached);
+        }
+        options.collect_messages = true;
+        let engine = options.engine.clone();
+        let mut step = Agent(Arc::new(config)).run(options).await?;
+        let text = match &step.value {
+            Some(Json::String(text)) => text.clone(),
+            Some(value) => value.to_string(),
+            None => String::new(),
+        };
+        let state = step.state.clone().unwrap_or_else(|| ChatState::new(&engine));
+        // The conversation ends with the program; the model shall know what its value was.
+        if self.0.mode == Mode::Lisp {
+            let content = crate::run::quoted(&[("result", &text)]);
+            step.messages.push(Message::User { content });
+        }
+        Ok(ChatReply { text, messages: step.messages.clone(), state, step })
+    }
+}
+
+/// Takes back the promise of a preview whose result is gone.
+fn forget_cached(message: &mut Message) {
+    let Message::Tool { content, .. } = message else { return };
+    if !content.contains("full_result_cached") {
+        return;
+    }
+    let Ok(Json::Object(mut body)) = serde_json::from_str::<Json>(content) else { return };
+    if body.get("full_result_cached") == Some(&Json::Bool(true)) {
+        body.insert("full_result_cached".into(), false.into());
+        body.shift_remove("cache_hint");
+        *content = Json::Object(body).to_string();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! Long conversations cut short (agent.md 14): the first user message, then the last turns.
+
+use crate::agent::Compaction;
+use crate::llm::Message;
+
+/// What a compaction did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Done {
+    /// Messages before and after.
+    pub(crate) messages: (usize, usize),
+    /// Estimated tokens before and after.
+    pub(crate) tokens: (usize, usize),
+    /// `turns` or `tokens`.
+    pub(crate) reason: &'static str,
+}
+
+/// Trims a conversation that passes a trigger; `None` if it does not, or if nothing could be left out.
+///
+/// A turn begins with the assistant's message and ends before the next one, so that calls and their results stay together.
+pub(crate) fn compact(options: &Compaction, messages: &mut Vec<Message>) -> Option<Done> {
+    let starts: Vec<usize> = messages
+        .iter()
+        .enumerate()
+        .filter(|(_, message)| matches!(message, Message::Assistant { .. }))
+        .map(|(at, _)| at)
+        .collect();
+    let tokens =
+        |messages: &[Message]| messages.iter().map(|message| weight(options, message)).sum::<usize>();
+    let before = (messages.len(), if options.trigger_tokens.is_some() { tokens(messages) } else { 0 });
+    let many_turns = options.trigger_turns.is_some_and(|most| starts.len() > most as usize);
+    let many_tokens = options.trigger_tokens.is_some_and(|most| before.1 > most);
+    if !many_turns && !many_tokens {
+        return None;
+    }
+    let kept_turns = (options.keep_recent_turns as usize).max(1);
+    let from = *starts.get(starts.len().checked_sub(kept_turns)?)?;
+    let first = messages.iter().position(|message| matches!(message, Message::User { .. }));
+    let first = first.filter(|at| options.keep_initial_user && *at < from);
+    if from == usize::from(first.is_some()) {
+        return None;
+    }
+    let before = (before.0, tokens(messages));
+    let recent = messages.split_off(from);
+    let first = first.map(|at| messages.swap_remove(at));
+    *messages = first.into_iter().chain(recent).collect();
+    let reason = if many_turns { "turns" } else { "tokens" };
+    Some(Done { messages: (before.0, messages.len()), tokens: (before.1, tokens(messages)), reason })
+}
+
+fn weight(options: &Compaction, message: &Message) -> usize {
+    let count = |text: &str| (options.token_counter)(text);
+    match message {
+        Message::System { content } | Message::User { content } | Message::Tool { content, .. } => {
+            count(content)
+        }
+        Message::Assistant { content, tool_calls } => {
+            count(content) + tool_calls.iter().map(|call| count(&call.arguments)).sum::<usize>()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llm::ToolCallMsg;
+
+    fn conversation(turns: usize) -> Vec<Message> {
+        let mut messages = vec![Message::User { content: "the mission".into() }];
+        for turn in 0..turns {
+            let id = format!("c{turn}");
+            let call = ToolCallMsg { id: id.clone(), name: "lisp_eval".into(), arguments: "{}".into() };
+            messages.push(Message::Assistant { content: String::new(), tool_calls: vec![call] });
+            messages.push(Message::Tool { tool_call_id: id, content: "x".repeat(40) });
+        }
+        messages
+    }
+
+    #[test]
+    fn the_mission_and_the_last_turns_stay_with_their_results() {
+        let mut messages = conversation(8);
+        assert_eq!(compact(&Compaction::default(), &mut messages), None);
+        let mut messages = conversation(9);
+        let done = compact(&Compaction::default(), &mut messages).unwrap();
+        assert_eq!((done.messages, done.reason), ((19, 7), "turns"));
+        assert_eq!(messages[0], Message::User { content: "the mission".into() });
+        assert_eq!(messages[1..], conversation(9)[13..]);
+        assert!(done.tokens.1 < done.tokens.0);
+    }
+
+    #[test]
+    fn tokens_trigger_too_and_one_turn_is_left_alone() {
+        let options = Compaction { trigger_turns: None, trigger_tokens: Some(30), ..Compaction::default() };
+        let mut messages = conversation(4);
+        assert_eq!(compact(&options, &mut messages).unwrap().reason, "tokens");
+        assert_eq!(messages.len(), 7);
+        assert_eq!(compact(&options, &mut messages), None);
+    }
+}

@@ -1,0 +1,101 @@
+//! Tools that are more than a handler (agent.md 15): agents within agents, questions to the run's model, `grep`.
+
+mod grep;
+
+pub(crate) use grep::grep_tools;
+
+use crate::agent::{Agent, Output};
+use crate::run::RunOptions;
+use crate::signature::{Field, Signature, Type};
+use crate::tool::{JsonMap, ToolContext, ToolError, ToolHandler, ToolSpec};
+use futures_util::future::BoxFuture;
+use serde_json::{Value as Json, json};
+
+impl Agent {
+    /// The agent as a tool of another one: its context is the tool's arguments, its answer the result.
+    ///
+    /// It runs with the caller's model and engine, takes its turns from the caller's budget, ends at the caller's
+    /// deadline, and counts as one level of [`max_depth`](crate::agent::AgentBuilder::max_depth). It starts without
+    /// definitions and shared results.
+    #[must_use]
+    pub fn as_tool(&self) -> ToolSpec {
+        let mut tool = ToolSpec::new(AgentTool(Some(self.clone())));
+        tool.signature.clone_from(&self.0.signature);
+        tool.description.clone_from(&self.0.description);
+        tool
+    }
+}
+
+/// A tool that is the agent that has it.
+pub(crate) fn self_tool() -> ToolSpec {
+    ToolSpec::new(AgentTool(None)).description("This agent itself, with another context.")
+}
+
+/// Runs an agent; `None` stands for the caller.
+struct AgentTool(Option<Agent>);
+
+impl ToolHandler for AgentTool {
+    fn call(&self, arguments: JsonMap, context: ToolContext) -> BoxFuture<'static, Result<Json, ToolError>> {
+        let agent = self.0.clone();
+        // Boxed: an agent that calls itself would otherwise be a future within itself.
+        Box::pin(async move {
+            let run = context.run.ok_or_else(|| ToolError("an agent runs only within a run".into()))?;
+            let agent = agent.unwrap_or_else(|| Agent(run.config.clone()));
+            let options = RunOptions {
+                context: arguments,
+                upstreams: run.upstreams.clone(),
+                observer: run.emitter.observer(),
+                collect_messages: false,
+                ..RunOptions::new(run.llm.clone(), run.kept.engine.clone())
+            };
+            match agent.run_within(options, Some(run.inheritance())).await {
+                Ok(step) => Ok(step.value.unwrap_or_default()),
+                Err(step) => {
+                    let fail = step.fail.map(|fail| fail.to_string()).unwrap_or_default();
+                    Err(ToolError(fail))
+                }
+            }
+        })
+    }
+}
+
+/// `llm-query`: one question to the run's model, without tools.
+pub(crate) fn llm_query() -> ToolSpec {
+    let field = |name: &str, ty| Field { name: name.into(), ty };
+    ToolSpec::new(LlmQuery)
+        .signature(Signature {
+            params: vec![
+                field("prompt", Type::String),
+                field("signature", Type::Optional(Box::new(Type::String))),
+            ],
+            returns: Type::Any,
+        })
+        .description("Asks a language model one question; `signature` is the type of the answer, such as {score :int}.")
+}
+
+struct LlmQuery;
+
+impl ToolHandler for LlmQuery {
+    fn call(&self, arguments: JsonMap, context: ToolContext) -> BoxFuture<'static, Result<Json, ToolError>> {
+        let text = |key: &str| arguments.get(key).and_then(Json::as_str).unwrap_or_default().to_owned();
+        let mut builder =
+            Agent::builder(text("prompt")).literal_prompt().output(Output::Text).name("llm-query");
+        if !text("signature").is_empty() {
+            builder = builder.signature(text("signature"));
+        }
+        let built = builder.build().map_err(|error| ToolError(error.to_string()));
+        let made = built.map(|agent| AgentTool(Some(agent)).call(JsonMap::new(), context));
+        Box::pin(async move { made?.await })
+    }
+}
+
+/// Arguments of a handler, read one by one.
+pub(super) fn text_argument(arguments: &JsonMap, key: &str) -> Result<String, ToolError> {
+    match arguments.get(key) {
+        Some(Json::String(text)) => Ok(text.clone()),
+        other => {
+            let got = other.map_or_else(|| json!(null).to_string(), Json::to_string);
+            Err(ToolError(format!("`{key}` must be text, got {}", crate::run::clip(&got, 80))))
+        }
+    }
+}

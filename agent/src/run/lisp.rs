@@ -1,0 +1,147 @@
+//! What both PTC-Lisp transports share: which turn may follow, and what a program's end means (agent.md 9, 10).
+
+use super::program::{Ran, over_memory};
+use super::{Fail, Run};
+use crate::agent::{CompletionMode, Config, MemoryStrategy};
+use serde_json::Value as Json;
+
+/// Why the last turn did not end the run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Problem {
+    /// A returned value that the signature does not allow.
+    InvalidReturn(Fail),
+    /// A program's value that was not returned.
+    NotReturned,
+    /// The program failed.
+    Failed(Fail),
+    /// There was no program.
+    NoProgram,
+}
+
+/// Which turn comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Next {
+    pub(super) number: u32,
+    /// The number of the retry, from 1.
+    pub(super) retry: Option<u32>,
+    /// Whether programs may call tools. The last of several work turns and retries are for the answer only.
+    pub(super) tools: bool,
+}
+
+/// The turn after `done` turns of which the last ended with `problem`; `None` when they are used up.
+pub(super) fn next(config: &Config, done: u32, problem: Option<&Problem>) -> Option<Next> {
+    let number = done + 1;
+    let explicit = config.completion == CompletionMode::Explicit;
+    if number <= config.max_turns {
+        let answer_only = number == config.max_turns && config.max_turns > 1 && !explicit;
+        return Some(Next { number, retry: None, tools: !answer_only });
+    }
+    let repairs = match problem? {
+        Problem::InvalidReturn(_) => true,
+        _ => explicit,
+    };
+    let retry = number - config.max_turns;
+    (repairs && retry <= config.retry_turns).then_some(Next { number, retry: Some(retry), tools: explicit })
+}
+
+/// What the model is told of the turn that comes.
+pub(super) fn announce(config: &Config, next: Next) -> String {
+    let end = "End with (return value) or (fail reason)";
+    match next.retry {
+        Some(retry) => format!("Retry {retry} of {}: mend this. {end}.", config.retry_turns),
+        None if next.number < config.max_turns => format!("Turn {} of {}.", next.number, config.max_turns),
+        None if next.tools => format!("Turn {0} of {0}, the last one. {end}.", config.max_turns),
+        None => format!(
+            "Turn {0} of {0}, the last one: tools cannot be called any more. {end}.",
+            config.max_turns
+        ),
+    }
+}
+
+/// How a program ended.
+pub(super) enum Ended {
+    /// The run has its answer.
+    Answer(Json),
+    /// The run has failed.
+    Fail(Fail),
+    /// It goes on.
+    On(Problem),
+}
+
+impl Run {
+    /// What a program's end means for the run.
+    pub(super) fn judge(&mut self, ran: &Ran) -> Ended {
+        let shared = self.shared.clone();
+        let config = &shared.config;
+        if let Some(over) = ran.over_memory
+            && config.memory_strategy == MemoryStrategy::Strict
+        {
+            return Ended::Fail(Fail::new("memory_limit_exceeded", over_memory(over)));
+        }
+        let answer = match &ran.result {
+            Ok(answer) => answer,
+            Err(failure) => {
+                let fail = Fail::new(failure.reason.as_str(), Ran::message(failure));
+                // Giving up is a decision, not a mistake to repair.
+                let given_up = failure.payload.is_some();
+                return if given_up { Ended::Fail(fail) } else { Ended::On(Problem::Failed(fail)) };
+            }
+        };
+        let value = match &answer.json {
+            Some(Ok(text)) => serde_json::from_str::<Json>(text).map_err(|error| error.to_string()),
+            Some(Err(error)) => Err(error.clone()),
+            None => Ok(Json::Null),
+        };
+        let checked = value.and_then(|value| match &config.signature {
+            Some(signature) => {
+                signature.returns.check(&value).map(|()| value).map_err(|found| found.to_string())
+            }
+            None => Ok(value),
+        });
+        match checked {
+            Ok(value) if ran.returned || config.single_shot() => Ended::Answer(value),
+            Ok(value) => {
+                self.last_value = Some(value);
+                Ended::On(Problem::NotReturned)
+            }
+            Err(_) if !ran.returned && !config.single_shot() => Ended::On(Problem::NotReturned),
+            Err(text) => {
+                let fail = Fail::new("validation_error", format!("Return validation failed: {text}"));
+                self.turn.error = Some(fail.message.clone());
+                Ended::On(Problem::InvalidReturn(fail))
+            }
+        }
+    }
+
+    /// How a run ends whose turns are used up: with the last successful value, if it may stand in for an answer.
+    pub(super) fn exhausted(&mut self, problem: Option<Problem>) -> Result<Json, Fail> {
+        let shared = self.shared.clone();
+        let config = &shared.config;
+        let explicit = config.completion == CompletionMode::Explicit;
+        match problem {
+            Some(Problem::NotReturned) if explicit => {
+                let text = "Final turn must call (return value) or (fail reason)";
+                return Err(Fail::new("must_return_missing", text));
+            }
+            Some(Problem::InvalidReturn(fail)) => return Err(fail),
+            Some(Problem::Failed(fail)) if config.single_shot() => return Err(fail),
+            _ => {}
+        }
+        if let Some(value) = self.last_value.take() {
+            self.step.usage.fallback_used = true;
+            return Ok(value);
+        }
+        if self.step.usage.turns > config.max_turns {
+            let text =
+                format!("Work and retry turns used up ({} and {})", config.max_turns, config.retry_turns);
+            return Err(Fail::new("budget_exhausted", text));
+        }
+        Err(Fail::new("max_turns_exceeded", format!("Exceeded max_turns limit of {}", config.max_turns)))
+    }
+
+    /// The type that is wanted, for a model that missed it.
+    pub(super) fn wanted(&self) -> String {
+        let signature = self.shared.config.signature.as_ref();
+        signature.map(|signature| format!(" Expected {}.", signature.returns)).unwrap_or_default()
+    }
+}

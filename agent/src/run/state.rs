@@ -1,0 +1,234 @@
+//! What programs leave for later ones: definitions, history, shared results, the last failure.
+
+use crate::cache::ToolCache;
+use ptc_host::engine::{
+    CallRecord, Engine, SessionKey, SessionLimits, SessionReport, SessionRules, SessionStore, measure,
+};
+use ptc_vm::value::{Map, Set};
+use ptc_vm::{Value, print};
+use serde_json::Value as Json;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What the programs of a run, or of several turns of a chat, share. Values stay in the engine's session.
+pub(crate) struct Kept {
+    pub(crate) engine: Engine,
+    pub(crate) session: SessionKey,
+    pub(crate) cache: ToolCache,
+    failure: Mutex<Option<Json>>,
+}
+
+impl Kept {
+    pub(crate) fn new(engine: Engine) -> Kept {
+        static RUNS: AtomicU64 = AtomicU64::new(1);
+        let number = RUNS.fetch_add(1, Ordering::Relaxed);
+        Kept {
+            engine,
+            session: format!("agent-run-{number}").into(),
+            cache: ToolCache::default(),
+            failure: Mutex::default(),
+        }
+    }
+
+    /// What the next program sees as `data/fail`.
+    pub(crate) fn failure(&self) -> Option<Json> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_failure(&self, failure: Json) {
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+    }
+
+    /// Looks at the session on its driver; `None` if the engine is gone.
+    async fn look<R: Send + 'static>(
+        &self,
+        look: impl FnOnce(&ptc_host::engine::SessionState) -> R + Send + 'static,
+    ) -> Option<R> {
+        let key = self.session.clone();
+        let look = move |sessions: &SessionStore| sessions.open(&key).borrow().state().map(look);
+        self.engine.with_sessions(&self.session, look).await.flatten()
+    }
+
+    /// Names of all definitions with a glance at their values, sorted.
+    pub(crate) async fn definitions(&self) -> Vec<(String, String)> {
+        let look = |state: &ptc_host::engine::SessionState| {
+            let bindings = state.namespace.bindings();
+            bindings
+                .iter()
+                .map(|(name, binding)| (name.to_string(), print::readable_lossy(&binding.value)))
+                .collect()
+        };
+        self.look(look).await.unwrap_or_default()
+    }
+
+    /// The journal's ids with a glance at their values, and the summaries of steps that are done.
+    pub(crate) async fn journal(&self) -> Journal {
+        let look = |state: &ptc_host::engine::SessionState| Journal {
+            tasks: state
+                .journal
+                .iter()
+                .map(|(id, value)| {
+                    let id = if let Value::Str(id) = id {
+                        id.as_str().to_owned()
+                    } else {
+                        print::readable_lossy(id)
+                    };
+                    (id, print::readable_lossy(value))
+                })
+                .collect(),
+            summaries: state
+                .summaries
+                .iter()
+                .map(|(id, value)| {
+                    let text = if let Value::Str(text) = value {
+                        text.as_str().to_owned()
+                    } else {
+                        print::readable_lossy(value)
+                    };
+                    (id.as_str().to_owned(), text)
+                })
+                .collect(),
+        };
+        self.look(look).await.unwrap_or_default()
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let key = self.session.clone();
+        // The command is on its way with the call; nobody waits for its end.
+        drop(self.engine.with_sessions(&self.session, move |sessions| sessions.close(&key)));
+    }
+}
+
+/// What `task` stored and `step-done` noted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Journal {
+    /// Id and readable value of each task.
+    pub tasks: Vec<(String, String)>,
+    /// Id and summary of each step, in order.
+    pub summaries: Vec<(String, String)>,
+}
+
+/// Definitions, `*1 *2 *3`, shared results, journal and last failure, to be carried from one run or chat turn to the
+/// next. Cheap to clone; all clones are the same state, which goes when the last of them does. One run at a time.
+#[derive(Clone)]
+pub struct ChatState(pub(crate) Arc<Kept>);
+
+impl fmt::Debug for ChatState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChatState").field("retained_bytes", &self.retained_bytes()).finish_non_exhaustive()
+    }
+}
+
+impl ChatState {
+    /// An empty state whose values live in this engine.
+    #[must_use]
+    pub fn new(engine: &Engine) -> ChatState {
+        ChatState(Arc::new(Kept::new(engine.clone())))
+    }
+
+    /// Names of all definitions with a glance at their values, sorted.
+    pub async fn definitions(&self) -> Vec<(String, String)> {
+        self.0.definitions().await
+    }
+
+    /// What `task` stored and `step-done` noted.
+    pub async fn journal(&self) -> Journal {
+        self.0.journal().await
+    }
+
+    /// Bytes of JSON of all shared results.
+    #[must_use]
+    pub fn retained_bytes(&self) -> usize {
+        self.0.cache.retained_bytes()
+    }
+}
+
+/// What an agent's session keeps (agent.md 8.7).
+pub(super) struct Rules {
+    pub(super) memory_limit: Option<u64>,
+    pub(super) history_max_bytes: u64,
+    pub(super) journaling: bool,
+}
+
+impl SessionRules for Rules {
+    fn limits(&self) -> SessionLimits {
+        SessionLimits {
+            bindings: usize::MAX,
+            memory_bytes: self.memory_limit.unwrap_or(u64::MAX),
+            binding_bytes: u64::MAX,
+            history_entry_bytes: self.history_max_bytes,
+        }
+    }
+
+    fn commit(&self, _: &SessionReport, _: &[String], _: &[CallRecord]) -> bool {
+        true
+    }
+
+    fn remembers_returned(&self) -> bool {
+        false
+    }
+
+    fn keeps_after_fail(&self) -> bool {
+        true
+    }
+
+    fn shortened(&self, value: &Value, max_bytes: u64) -> Option<Value> {
+        Some(shortened(value, max_bytes))
+    }
+
+    fn keeps_journal(&self) -> bool {
+        self.journaling
+    }
+}
+
+/// The beginning of a value that measures at most about `max` bytes: of text with three dots, of collections the first
+/// entries that fit.
+fn shortened(value: &Value, max: u64) -> Value {
+    let mut room = max.saturating_sub(16);
+    let mut fits = |item: &Value| {
+        let bytes = measure(item, room);
+        let fits = bytes <= room;
+        room = if fits { room - bytes } else { 0 };
+        fits
+    };
+    match value {
+        Value::Str(text) => {
+            let room = usize::try_from(room).unwrap_or(usize::MAX);
+            Value::str(format!("{}...", crate::run::clip(text.as_str(), room)))
+        }
+        Value::Vector(items) => Value::vector(items.iter().take_while(fits).collect::<Vec<_>>()),
+        Value::Map(map) => {
+            let entries = map.iter().map(|(key, value)| (key.clone(), value.clone()));
+            Value::Map(Map::from_entries(entries.take_while(|(k, v)| fits(k) && fits(v)).collect()))
+        }
+        Value::Set(items) => {
+            let mut kept = Set::new();
+            items.iter().take_while(|item| fits(item)).for_each(|item| kept.insert(item.clone()));
+            Value::Set(kept)
+        }
+        other if fits(other) => other.clone(),
+        _ => Value::Nil,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_results_keep_their_beginning() {
+        let items = |n: i64| Value::vector((0..n).map(Value::Int).collect::<Vec<_>>());
+        for (value, max, shown) in [
+            (Value::str("é".repeat(100)), 21, "\"éé...\"".to_owned()),
+            (items(100), 25, "[0 1 2]".to_owned()),
+            (Value::Map(Map::from_entries(vec![(Value::keyword("a"), items(90))])), 40, "{}".to_owned()),
+        ] {
+            let short = shortened(&value, max);
+            assert_eq!(print::readable_lossy(&short), shown);
+            assert!(measure(&short, 1 << 20) <= max + 8, "{shown}");
+        }
+    }
+}

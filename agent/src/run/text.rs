@@ -1,0 +1,195 @@
+//! Text and combined mode: chat, native tools, `lisp_eval` beside them (agent.md 6, 8).
+
+use super::native::Answered;
+use super::shared::{LISP_EVAL, fault};
+use super::{Fail, Run, answer, program, tools};
+use crate::agent::{Config, MemoryStrategy, Mode};
+use crate::llm::ToolCall;
+use crate::signature::Type;
+use crate::telemetry::Event;
+use crate::tool::Layer;
+use serde_json::Value as Json;
+use std::time::SystemTime;
+use tokio::time::Instant;
+
+/// The schema that a provider may hold the answer to: only where no tools are in the way.
+pub(super) fn schema(config: &Config) -> Option<Json> {
+    let returns = config.signature.as_ref().map(|signature| &signature.returns)?;
+    let plain = config.mode == Mode::Text && config.tools.is_empty() && returns.is_structured();
+    plain.then(|| returns.response_schema())
+}
+
+impl Run {
+    pub(super) async fn text(&mut self) -> Result<Json, Fail> {
+        let shared = self.shared.clone();
+        let config = &shared.config;
+        let returns = config.signature.as_ref().map(|signature| &signature.returns);
+        let text_wanted = returns.is_none_or(Type::is_text);
+        let schema = schema(config);
+        for turn in 1..=config.max_turns {
+            let (open, response) = self.ask(turn, false, schema.clone()).await?;
+            let last = turn == config.max_turns;
+            let content = response.content;
+            let ended = if response.tool_calls.is_empty() {
+                match content.filter(|text| text_wanted || !text.trim().is_empty()) {
+                    Some(text) => self.answer(&text, last),
+                    None => self.nothing(last),
+                }
+            } else {
+                self.calls(content.unwrap_or_default(), response.tool_calls).await
+            };
+            self.end_turn(&open);
+            if let Some(ended) = ended {
+                return ended;
+            }
+        }
+        Err(Fail::new("max_turns_exceeded", format!("Exceeded max_turns limit of {}", config.max_turns)))
+    }
+
+    /// A text that may be the answer.
+    fn answer(&mut self, text: &str, last: bool) -> Option<Result<Json, Fail>> {
+        self.assistant(text);
+        match answer::answer(self.shared.config.signature.as_ref(), text) {
+            Ok(value) => {
+                let streamed = self.options.on_event.is_none()
+                    && self.shared.config.mode == Mode::Text
+                    && self.tools.is_empty()
+                    && self.shared.config.signature.is_none();
+                // What was streamed has been told already.
+                if !streamed {
+                    self.tell(text);
+                }
+                Some(Ok(value))
+            }
+            Err(rejected) => {
+                self.turn.error = Some(rejected.message.clone());
+                if last {
+                    return Some(Err(Fail::new(rejected.reason, rejected.message)));
+                }
+                self.user(rejected.feedback());
+                None
+            }
+        }
+    }
+
+    /// A response without text and calls.
+    pub(super) fn nothing(&mut self, last: bool) -> Option<Result<Json, Fail>> {
+        let text = "LLM returned neither content nor tool calls";
+        self.turn.error = Some(text.into());
+        if last {
+            return Some(Err(Fail::new("empty_response", text)));
+        }
+        self.user(format!("Error: {text}. Please use tools or return a final answer."));
+        None
+    }
+
+    /// Answers all calls of one response: exactly one tool message for each, in their order.
+    async fn calls(&mut self, content: String, mut calls: Vec<ToolCall>) -> Option<Result<Json, Fail>> {
+        self.called(content, &mut calls);
+        let combined = self.shared.config.mode == Mode::Combined;
+        let programs = calls.iter().filter(|call| combined && call.name == LISP_EVAL).count();
+        let refusal = match (programs, calls.len()) {
+            (0, _) => {
+                let answers = self.natives(&calls).await;
+                for (call, answer) in calls.into_iter().zip(answers) {
+                    self.answered(call, answer);
+                }
+                return None;
+            }
+            (1, 1) => {
+                let mut ended = None;
+                for call in calls {
+                    let (answer, end) = self.lisp_eval(&call).await;
+                    self.answered(call, answer);
+                    ended = end;
+                }
+                return ended.map(Err);
+            }
+            (1, _) => fault(
+                "mixed_with_lisp_eval",
+                "lisp_eval is exclusive in its assistant turn; no other native tool calls may accompany it",
+            ),
+            _ => fault("multiple_tool_calls", "exactly one lisp_eval call per assistant turn"),
+        };
+        self.refuse_all(calls, &refusal);
+        None
+    }
+
+    /// Answers every call with the same refusal; nothing runs.
+    pub(super) fn refuse_all(&mut self, calls: Vec<ToolCall>, refusal: &Json) {
+        for call in calls {
+            let started = Instant::now();
+            tools::report(&self.shared, &call.name, Layer::Native, started, None, false);
+            let answer = Answered {
+                body: refusal.clone(),
+                ok: false,
+                began: SystemTime::now(),
+                took: started.elapsed(),
+            };
+            self.answered(call, answer);
+        }
+    }
+
+    /// Runs the program of a call, whose value is a tool result. The failure ends the run.
+    async fn lisp_eval(&mut self, call: &ToolCall) -> (Answered, Option<Fail>) {
+        let (began, started) = (SystemTime::now(), Instant::now());
+        let mut end = None;
+        let (body, ok) = match program::program(call) {
+            Err(text) => (program::error("args_error", &text), false),
+            Ok(source) => {
+                let ran = self.evaluate(source, true, false).await;
+                if let Some(over) = ran.over_memory
+                    && self.shared.config.memory_strategy == MemoryStrategy::Strict
+                {
+                    end = Some(Fail::new("memory_limit_exceeded", program::over_memory(over)));
+                }
+                ran.tool_result(None)
+            }
+        };
+        self.report_program(started, ok, &body);
+        (Answered { body, ok, began, took: started.elapsed() }, end)
+    }
+
+    /// Tells telemetry of a call of `lisp_eval`.
+    pub(super) fn report_program(&self, started: Instant, ok: bool, body: &Json) {
+        let got = tools::Got {
+            json: bytes::Bytes::new(),
+            hit: false,
+            refused: None,
+            cacheable: false,
+            key_hash: None,
+        };
+        let cut = body["truncated"] == Json::Bool(true);
+        tools::report(&self.shared, LISP_EVAL, Layer::Native, started, ok.then_some(&got), cut);
+    }
+
+    /// Runs a program and notes what became of it.
+    pub(super) async fn evaluate(&mut self, source: &str, tools: bool, json: bool) -> program::Ran {
+        let shared = self.shared.clone();
+        let (tool_name, exposure_layer) = (LISP_EVAL, Layer::Native.as_str());
+        let span = shared.emitter.begin(&Event::ToolStart { tool_name, exposure_layer, args: source });
+        let ran = program::evaluate(&shared, source, tools, json).await;
+        let duration = span.elapsed();
+        match &ran.result {
+            Ok(answer) => {
+                let result = crate::telemetry::summary(&answer.text);
+                shared.emitter.end(&span, &Event::ToolStop { tool_name, exposure_layer, result, duration });
+            }
+            Err(failure) => {
+                let message = failure.message.as_str();
+                let event = Event::ToolException { tool_name, exposure_layer, message, duration };
+                shared.emitter.end(&span, &event);
+            }
+        }
+        self.turn.program = Some(source.to_owned());
+        self.turn.result = ran.result.as_ref().ok().map(|answer| answer.text.clone());
+        self.turn.error = ran.result.as_ref().err().map(program::Ran::message);
+        self.turn.prints.clone_from(&ran.prints);
+        self.turn.memory = ran.changed.iter().map(|it| (it.name.clone(), it.preview.clone())).collect();
+        self.turn.upstream_calls.clone_from(&ran.upstream_calls);
+        self.turn.steps = ran.steps;
+        self.step.prints.extend(ran.prints.iter().cloned());
+        self.step.usage.memory_bytes = self.step.usage.memory_bytes.max(ran.memory_peak);
+        ran
+    }
+}

@@ -1,0 +1,144 @@
+//! PTC-Lisp by `lisp_eval`, the only native tool (agent.md 10).
+
+use super::lisp::{Ended, Problem, announce, next};
+use super::native::Answered;
+use super::shared::LISP_EVAL;
+use super::{Fail, Run, answer, extract, program};
+use crate::llm::ToolCall;
+use serde_json::Value as Json;
+use std::time::SystemTime;
+use tokio::time::Instant;
+
+const REMINDER: &str = "In ptc_transport: :tool_call, call the lisp_eval tool with the program instead of returning fenced code.";
+
+impl Run {
+    pub(super) async fn tool_call(&mut self) -> Result<Json, Fail> {
+        let shared = self.shared.clone();
+        let config = &shared.config;
+        let (mut done, mut problem) = (0, None);
+        while let Some(turn) = next(config, done, problem.as_ref()) {
+            let (open, response) = match self.ask(turn.number, turn.retry.is_some(), None).await {
+                Ok(asked) => asked,
+                Err(fail) => return self.instead(fail),
+            };
+            done = turn.number;
+            let content = response.content.unwrap_or_default();
+            let more =
+                |problem: &Problem| next(config, done, Some(problem)).map(|next| announce(config, next));
+            let ended = if !response.tool_calls.is_empty() {
+                self.one_call(content, response.tool_calls, turn.tools, more).await
+            } else if content.trim().is_empty() {
+                match self.nothing(more(&Problem::NoProgram).is_none()) {
+                    Some(Err(fail)) => Ended::Fail(fail),
+                    _ => Ended::On(Problem::NoProgram),
+                }
+            } else {
+                self.direct(&content, more(&Problem::NoProgram).is_none())
+            };
+            self.end_turn(&open);
+            match ended {
+                Ended::Answer(value) => {
+                    let told = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                    self.tell(&told);
+                    return Ok(value);
+                }
+                Ended::Fail(fail) => return Err(fail),
+                Ended::On(found) => problem = Some(found),
+            }
+        }
+        self.exhausted(problem)
+    }
+
+    /// Text without calls: the final answer, unless it is a program in the wrong place.
+    fn direct(&mut self, text: &str, last: bool) -> Ended {
+        self.assistant(text);
+        if extract::has_fence(text) {
+            self.turn.error = Some(REMINDER.into());
+            self.user(REMINDER.into());
+            return Ended::On(Problem::NoProgram);
+        }
+        match answer::answer(self.shared.config.signature.as_ref(), text) {
+            Ok(value) => Ended::Answer(value),
+            Err(rejected) => {
+                self.turn.error = Some(rejected.message.clone());
+                if last {
+                    return Ended::Fail(Fail::new(rejected.reason, rejected.message));
+                }
+                self.user(rejected.feedback());
+                Ended::On(Problem::NoProgram)
+            }
+        }
+    }
+
+    /// The calls of one response: exactly one of `lisp_eval`, or all are refused.
+    async fn one_call(
+        &mut self,
+        content: String,
+        mut calls: Vec<ToolCall>,
+        tools: bool,
+        more: impl Fn(&Problem) -> Option<String>,
+    ) -> Ended {
+        self.called(content, &mut calls);
+        let known = calls.len() == 1 && calls[0].name == LISP_EVAL;
+        if !known {
+            let (reason, message) = match calls.as_slice() {
+                [call] => (
+                    "unknown_tool",
+                    format!(
+                        "Unknown native tool `\"{}\"`. Only `lisp_eval` is available natively in this transport.",
+                        call.name
+                    ),
+                ),
+                _ => ("multiple_tool_calls", "exactly one lisp_eval call per assistant turn".to_owned()),
+            };
+            self.turn.error = Some(message.clone());
+            self.refuse_all(calls, &program::error(reason, &message));
+            self.user(format!("Error: {message}"));
+            return Ended::On(Problem::NoProgram);
+        }
+        let mut ended = Ended::On(Problem::NoProgram);
+        for call in calls {
+            let (began, started) = (SystemTime::now(), Instant::now());
+            let (body, ok);
+            (ended, body, ok) = self.program_of(&call, tools, &more).await;
+            self.report_program(started, ok, &body);
+            self.answered(call, Answered { body, ok, began, took: started.elapsed() });
+        }
+        ended
+    }
+
+    /// Runs the program of a call: what it means, the tool result, and whether it is a success.
+    async fn program_of(
+        &mut self,
+        call: &ToolCall,
+        tools: bool,
+        more: &impl Fn(&Problem) -> Option<String>,
+    ) -> (Ended, Json, bool) {
+        let source = match program::program(call) {
+            Ok(source) => source,
+            Err(text) => {
+                self.turn.error = Some(text.clone());
+                return (Ended::On(Problem::NoProgram), program::error("args_error", &text), false);
+            }
+        };
+        let ran = self.evaluate(source, tools, true).await;
+        let ended = self.judge(&ran);
+        let extra = self.options.feedback.as_ref().and_then(|feedback| feedback(&self.turn));
+        let note = match &ended {
+            Ended::On(problem) => more(problem),
+            _ => None,
+        };
+        let note: Vec<String> = extra.into_iter().chain(note).collect();
+        let note = (!note.is_empty()).then(|| note.join("\n\n"));
+        if let Ended::On(Problem::InvalidReturn(fail)) = &ended {
+            let message = format!("{}.{}", fail.message, self.wanted());
+            let mut body = program::error("runtime_error", &message);
+            if let Some(note) = note {
+                body["feedback"] = format!("{message}\n\n{note}").into();
+            }
+            return (ended, body, false);
+        }
+        let (body, ok) = ran.tool_result(note.as_deref());
+        (ended, body, ok)
+    }
+}

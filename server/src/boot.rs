@@ -24,11 +24,15 @@ use crate::tools::lisp_eval::{ArgumentCaps, EvalOptions, LispEval};
 use crate::tools::sessions::{Directory, system_clock};
 use crate::tools::shaping::Shaper;
 use crate::tools::{Registry, Tool, cards, sessions};
+use crate::trace::{TraceOptions, Traces};
 use crate::transport::http::{HttpServer, Listening};
 use crate::transport::stdio::{StdioOptions, run_stdio, standard_streams};
 
 /// Time of a call besides its program's own: compiling it, and a second for everything else.
 const CALL_OVERHEAD: Duration = Duration::from_secs(6);
+
+/// How long the last traces may take to be written.
+const FLUSH_GRACE: Duration = Duration::from_secs(2);
 
 /// Serves on the transport that the settings name, until it ends.
 ///
@@ -55,6 +59,7 @@ async fn run(settings: &Settings, redactor: &Redactor, engine: &Engine) -> Resul
     redactor.register(http.into_iter().flat_map(|http| &http.tokens).map(|token| &token.token));
     let upstreams = start_upstreams(settings, redactor).await?;
     let service = Arc::new(service(settings, engine, upstreams.as_ref(), redactor));
+    let insight = service.insight.clone();
     let served = match http {
         Some(http) => serve_http(http, settings, service, engine).await,
         None => {
@@ -66,6 +71,9 @@ async fn run(settings: &Settings, redactor: &Redactor, engine: &Engine) -> Resul
     };
     if let Some(upstreams) = upstreams {
         upstreams.shutdown().await;
+    }
+    if let Some(insight) = insight {
+        insight.flush(FLUSH_GRACE);
     }
     served
 }
@@ -154,17 +162,27 @@ pub fn service(
         catalog,
         read_only: settings.aggregator.read_only,
         redactor: redactor.clone(),
-        reports: settings.diagnostics.debug_tool || settings.http.as_ref().is_some_and(|http| http.metrics),
+        reports: settings.diagnostics.debug_tool
+            || settings.diagnostics.trace_dir.is_some()
+            || settings.http.as_ref().is_some_and(|http| http.metrics),
     };
     let mut tools: Vec<Box<dyn Tool>> =
         vec![Box::new(LispEval::new(Arc::new(engine.clone()), options.clone()))];
     let diagnostics = &settings.diagnostics;
+    let recording = Recording { policy: diagnostics.payloads, redactor: redactor.clone() };
+    let traces = diagnostics.trace_dir.as_ref().map(|folder| {
+        Traces::start(TraceOptions {
+            folder: folder.clone(),
+            max_files: diagnostics.trace_max_files,
+            recording: recording.clone(),
+            aggregator: upstreams.is_some(),
+        })
+    });
     let ring = diagnostics.debug_tool.then(|| Ring::new(diagnostics.ring_size));
     if let Some(ring) = &ring {
         let (size, max_bytes) = (diagnostics.ring_size, diagnostics.max_response_bytes);
         info!(event = "debug_config", ring_size = size, max_response_bytes = max_bytes);
-        let traces = diagnostics.trace_dir.is_some();
-        tools.push(Box::new(LispDebug::new(ring.clone(), diagnostics.payloads, max_bytes, traces)));
+        tools.push(Box::new(LispDebug::new(ring.clone(), recording.clone(), max_bytes, traces.clone())));
     }
     let mut sources =
         Sources { sessions: None, upstreams: upstreams.cloned(), memory: engine.memory().cloned() };
@@ -189,11 +207,8 @@ pub fn service(
     if let Some(memory) = engine.memory() {
         service.gate = Gate::within(limits.max_concurrent_calls, memory.clone());
     }
-    let observers = Observers { ring, metrics };
-    service.insight = (!observers.is_empty()).then(|| {
-        let recording = Recording { policy: diagnostics.payloads, redactor: redactor.clone() };
-        Arc::new(Insight::new(recording, observers, sources))
-    });
+    let observers = Observers { ring, metrics, traces };
+    service.insight = (!observers.is_empty()).then(|| Arc::new(Insight::new(recording, observers, sources)));
     service.instructions = cards::instructions(upstreams.is_some(), settings.sessions.enabled);
     if settings.http.as_ref().is_some_and(|http| !http.tokens.is_empty()) {
         service.cache_scope = "private";

@@ -16,4 +16,5 @@ pub mod protocol;
 #[cfg(test)]
 mod testing;
 pub mod tools;
+pub mod trace;
 pub mod transport;

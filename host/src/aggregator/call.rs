@@ -67,6 +67,7 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
                 tool: tool.clone(),
                 args: shown_arguments(&arguments, &aggregator.redactor),
                 status: CallStatus::Ok,
+                offset_ms: offset(&run, Some(began)),
                 duration_ms: millis(began),
                 reason: None,
                 error: None,
@@ -95,6 +96,12 @@ fn auth(config: &UpstreamConfig) -> Option<CallAuth> {
 
 fn millis(began: Instant) -> u64 {
     u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+/// When a call was made, counted from the beginning of its program; now, if nothing was tried.
+fn offset(run: &RunContext, began: Option<Instant>) -> u64 {
+    let at = began.unwrap_or_else(Instant::now).saturating_duration_since(run.started);
+    u64::try_from(at.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The payload as the machine takes it.
@@ -126,6 +133,7 @@ fn refuse(aggregator: &Aggregator, run: &RunContext, attempt: &Attempt<'_>, faul
         tool: attempt.tool.to_owned(),
         args: shown_arguments(attempt.arguments, &aggregator.redactor),
         status: CallStatus::Error,
+        offset_ms: offset(run, attempt.began),
         duration_ms: attempt.began.map_or(0, millis),
         reason: Some(fault.reason.as_str().to_owned()),
         error: Some(message.clone()),

@@ -108,6 +108,9 @@ pub struct CallRecord {
     pub args: Option<Box<str>>,
     /// Whether it worked.
     pub status: CallStatus,
+    /// When the program made the call, in whole milliseconds since its first step; not part of `upstream_calls`.
+    #[serde(skip)]
+    pub offset_ms: u64,
     /// From the first byte written to the last one read, in whole milliseconds.
     pub duration_ms: u64,
     /// Why it failed, from the closed set of upstreams.md 9.6.

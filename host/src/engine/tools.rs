@@ -26,6 +26,8 @@ pub trait HostCalls: Send + Sync {
 
 /// What all calls of one program share (upstreams.md 1: the run context).
 pub struct RunContext {
+    /// When the program began.
+    pub started: Instant,
     /// When the program's time is up.
     pub deadline: Instant,
     /// Calls that took a number of the call cap.
@@ -46,6 +48,7 @@ impl RunContext {
     /// A fresh context for a program that must end at `deadline` and whose replies are charged to `memory`.
     pub fn new(deadline: Instant, memory: Arc<ReplyMemory>) -> RunContext {
         RunContext {
+            started: Instant::now(),
             deadline,
             calls: Cell::new(0),
             discoveries: Cell::new(0),

@@ -1,7 +1,7 @@
 //! What operators and callers can learn about the server: one observer that sees every tool call once.
 //!
 //! A call is announced with [`Insight::begin`] and ends exactly once, whichever way it ends. Everything that tells of
-//! calls – the memory behind `lisp_debug`, the metrics – takes what it needs from that one ending, so that they never
+//! calls – the memory behind `lisp_debug`, the metrics, the traces – takes what it needs from that one ending, so that they never
 //! disagree. Without an observer nothing of this is computed.
 
 mod observation;
@@ -11,6 +11,7 @@ pub mod ring;
 mod sources;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ptc_host::credentials::Redactor;
 
@@ -21,7 +22,9 @@ pub use sources::Sources;
 
 use crate::metrics::{Exposition, Metrics, write_process};
 use crate::options::settings::PayloadPolicy;
+use crate::protocol::json::Raw;
 use crate::tools::CallContext;
+use crate::trace::Traces;
 
 /// How much of programs and data may be recorded, and who takes secrets out of it.
 #[derive(Debug, Clone)]
@@ -39,12 +42,14 @@ pub struct Observers {
     pub ring: Option<Arc<Ring>>,
     /// Counts calls.
     pub metrics: Option<Arc<Metrics>>,
+    /// Writes a file for each call.
+    pub traces: Option<Arc<Traces>>,
 }
 
 impl Observers {
     /// Whether nobody wants to know.
     pub fn is_empty(&self) -> bool {
-        self.ring.is_none() && self.metrics.is_none()
+        self.ring.is_none() && self.metrics.is_none() && self.traces.is_none()
     }
 }
 
@@ -62,14 +67,34 @@ impl Insight {
     }
 
     /// Announces a call of `tool`.
-    pub fn begin(self: &Arc<Self>, context: &CallContext, tool: &'static str) -> Observation {
-        Observation::new(self.clone(), context, tool)
+    pub fn begin(
+        self: &Arc<Self>,
+        context: &CallContext,
+        tool: &'static str,
+        arguments: Option<Raw<'_>>,
+    ) -> Observation {
+        Observation::new(self.clone(), context, tool, arguments)
+    }
+
+    /// Traces a call of a tool that does not exist. Nothing else remembers it.
+    pub fn unknown_tool(&self, context: &CallContext, name: &str) {
+        observation::unknown_tool(self, context, name);
+    }
+
+    /// Waits until what is on its way to files is there, but no longer than `limit`.
+    pub fn flush(&self, limit: Duration) {
+        if let Some(traces) = &self.observers.traces {
+            traces.flush(limit);
+        }
     }
 
     /// Writes the families of calls, sessions, upstreams and the process.
     pub fn write_metrics(&self, to: &mut Exposition) {
         if let Some(metrics) = &self.observers.metrics {
             metrics.write(to);
+        }
+        if let Some(traces) = &self.observers.traces {
+            traces.write_metrics(to);
         }
         self.sources.write_metrics(to);
         write_process(to);

@@ -145,14 +145,14 @@ impl Call {
                 Finished::Reply(write_reply(&service, era, &id, &tool_reply))
             }
             Some(Err(panic)) => {
-                if let Some(observation) = observation {
-                    observation.crashed();
-                }
                 let message = panic
                     .downcast_ref::<&str>()
                     .map(|text| (*text).to_owned())
                     .or_else(|| panic.downcast_ref::<String>().cloned())
                     .unwrap_or_default();
+                if let Some(observation) = observation {
+                    observation.crashed(&message);
+                }
                 error!(event = "worker_raise", request_id = %id, tool, kind = "panic", message);
                 Finished::Reply(reply::error(Answers::Request(&id), &RpcError::internal()))
             }

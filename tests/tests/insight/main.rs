@@ -4,3 +4,4 @@
 mod debug;
 mod metrics;
 mod support;
+mod traces;

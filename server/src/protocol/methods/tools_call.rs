@@ -45,9 +45,12 @@ pub fn answer(
         if let Some((known, refusal)) = service.tools.refusal(&name) {
             let mut reply = refusal.clone();
             if let Some(insight) = &service.insight {
-                insight.begin(&context, known).answered(&mut reply);
+                insight.begin(&context, known, params.arguments).answered(&mut reply);
             }
             return now(&reply);
+        }
+        if let Some(insight) = &service.insight {
+            insight.unknown_tool(&context, &name);
         }
         return match era {
             Era::Handshake => now(&ToolReply::unknown_tool(&name)),
@@ -56,8 +59,8 @@ pub fn answer(
             }
         };
     };
-    let observe = |insight: &Arc<Insight>| insight.begin(&context, tool_name);
-    let observation = service.insight.as_ref().filter(|_| tool.is_observed()).map(observe);
+    let observe = |insight: &Arc<Insight>| insight.begin(&context, tool_name, params.arguments);
+    let mut observation = service.insight.as_ref().filter(|_| tool.is_observed()).map(observe);
     let (work, gated) = match tool.prepare(params.arguments, &context) {
         Prepared::Done(mut reply) => {
             if let Some(observation) = observation {
@@ -93,6 +96,9 @@ pub fn answer(
         Ok(permit) => permit,
         Err(full) => return busy(full, observation),
     };
+    if let Some(observation) = &mut observation {
+        observation.runs();
+    }
     Handled::Call(Box::new(Call {
         service: service.clone(),
         id: id.clone(),

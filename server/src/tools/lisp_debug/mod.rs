@@ -2,18 +2,22 @@
 
 mod arguments;
 mod definition;
+mod get;
 mod size;
 mod stats;
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use jiff::Timestamp;
 
 use super::{CallContext, Definition, Prepared, Tool, ToolReply};
-use crate::insight::{Record, Ring};
+use crate::insight::{Record, Recording, Ring};
 use crate::options::settings::PayloadPolicy;
 use crate::protocol::json::{Object, Raw, object_text, write_array};
+use crate::trace::Traces;
 use arguments::{Ask, Filter};
+use get::Get;
 use size::Room;
 
 /// The name of the tool.
@@ -22,34 +26,50 @@ pub const NAME: &str = "lisp_debug";
 /// The tool.
 pub struct LispDebug {
     ring: Arc<Ring>,
-    policy: PayloadPolicy,
+    recording: Recording,
     max_response_bytes: usize,
-    traces: bool,
+    traces: Option<Arc<Traces>>,
 }
 
 impl LispDebug {
-    /// Tells of the calls in `ring`, in responses of at most `max_response_bytes`.
-    pub fn new(ring: Arc<Ring>, policy: PayloadPolicy, max_response_bytes: usize, traces: bool) -> Self {
-        LispDebug { ring, policy, max_response_bytes, traces }
+    /// Tells of the calls in `ring` and, where there are `traces`, of their files, in responses of at most
+    /// `max_response_bytes`.
+    pub fn new(
+        ring: Arc<Ring>,
+        recording: Recording,
+        max_response_bytes: usize,
+        traces: Option<Arc<Traces>>,
+    ) -> Self {
+        LispDebug { ring, recording, max_response_bytes, traces }
     }
 
-    fn answer(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<ToolReply, String> {
+    fn answer(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<Prepared, String> {
         let ask = arguments::read(arguments)?;
         let room = Room::of(context, self.max_response_bytes);
         let own = self.ring.of(&context.owner.principal);
         let structured = match ask {
             Ask::Stats(filter) => self.stats(&own, filter, &room),
             Ask::Recent { filter, limit } => self.recent(&own, filter, limit, &room),
-            Ask::Get { id } => self.get(&own, &id, &room),
+            Ask::Get { id } => {
+                let get = Get { record: own.into_iter().find(|record| record.is(&id)), id, room };
+                let recording = self.recording.clone();
+                match &self.traces {
+                    None => get.answer(&recording, None),
+                    Some(traces) => {
+                        let (traces, owner_hash) = (traces.clone(), context.owner.principal.hash());
+                        let max_bytes = self.max_response_bytes;
+                        return Ok(Prepared::Free(
+                            async move {
+                                let found = traces.find(&get.id, owner_hash, max_bytes).await;
+                                ToolReply::mirrored(false, get.answer(&recording, found))
+                            }
+                            .boxed(),
+                        ));
+                    }
+                }
+            }
         };
-        Ok(ToolReply::mirrored(false, structured))
-    }
-
-    /// The members that all answers begin with.
-    fn write_head(&self, object: &mut Object<'_>, op: &str) {
-        object.string("op", op);
-        object.string("payload_policy", policy_name(self.policy));
-        object.boolean("redaction_applied", true);
+        Ok(Prepared::Done(ToolReply::mirrored(false, structured)))
     }
 
     fn stats(&self, own: &[Arc<Record>], filter: Filter, room: &Room) -> String {
@@ -57,11 +77,11 @@ impl LispDebug {
         let mut parts = stats::Parts::of(&window);
         loop {
             let text = object_text(|object| {
-                self.write_head(object, "stats");
+                write_head(object, "stats", self.recording.policy);
                 object.string("debug_source", "ring_buffer");
                 object.integer("ring_size", self.ring.capacity() as u64);
                 object.integer("ring_count", own.len() as u64);
-                object.boolean("trace_dir_enabled", self.traces);
+                object.boolean("trace_dir_enabled", self.traces.is_some());
                 parts.write(object);
             });
             if room.holds(&text) || !parts.shrink() {
@@ -75,7 +95,7 @@ impl LispDebug {
             select(own, filter).into_iter().take(limit).map(|record| record.brief_json()).collect();
         let text = |calls: &[String], truncated: bool| {
             object_text(|object| {
-                self.write_head(object, "recent");
+                write_head(object, "recent", self.recording.policy);
                 object.integer("count", calls.len() as u64);
                 if truncated {
                     object.boolean("truncated", true);
@@ -87,33 +107,14 @@ impl LispDebug {
         let whole = text(&calls, false);
         if room.holds(&whole) { whole } else { text(&calls[..fitting], true) }
     }
-
-    fn get(&self, own: &[Arc<Record>], id: &str, room: &Room) -> String {
-        let record = own.iter().find(|record| record.is(id));
-        let text = |record: Option<&str>, found: bool| {
-            object_text(|object| {
-                self.write_head(object, "get");
-                object.string("request_id", id);
-                object.boolean("found", found);
-                object.string("source", "ring_buffer");
-                match record {
-                    Some(record) => object.raw("record", record),
-                    None if found => {
-                        object.boolean("truncated", true);
-                        object.string("note", TOO_BIG);
-                    }
-                    None => {}
-                }
-            })
-        };
-        let json = record.map(|record| record.full_json());
-        let whole = text(json.as_deref(), json.is_some());
-        if room.holds(&whole) { whole } else { text(None, json.is_some()) }
-    }
 }
 
-const TOO_BIG: &str = "the record exceeds --max-debug-response-bytes; start the server with --trace-dir to read such \
-    records from trace files";
+/// The members that all answers begin with.
+fn write_head(object: &mut Object<'_>, op: &str, policy: PayloadPolicy) {
+    object.string("op", op);
+    object.string("payload_policy", policy_name(policy));
+    object.boolean("redaction_applied", true);
+}
 
 impl Tool for LispDebug {
     fn definition(&self) -> Definition {
@@ -121,10 +122,8 @@ impl Tool for LispDebug {
     }
 
     fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
-        Prepared::Done(
-            self.answer(arguments, context)
-                .unwrap_or_else(|message| ToolReply::failure("args_error", &message, &message)),
-        )
+        self.answer(arguments, context)
+            .unwrap_or_else(|message| Prepared::Done(ToolReply::failure("args_error", &message, &message)))
     }
 
     fn is_observed(&self) -> bool {

@@ -39,6 +39,7 @@ fn call(status: CallStatus, bytes: Option<u64>) -> CallRecord {
         tool: "read".into(),
         args: Some(r#"{"path":"a"}"#.into()),
         status,
+        offset_ms: 0,
         duration_ms: 3,
         reason: failed.then(|| "timeout".into()),
         error: failed.then(|| "mcp_stdio call timed out".into()),

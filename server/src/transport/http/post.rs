@@ -21,6 +21,7 @@ use crate::protocol::message::{self, IdMember, Incoming, Message};
 use crate::protocol::methods::initialize::negotiate;
 use crate::protocol::reply::{self, Answers};
 use crate::protocol::{Call, Connection, Era, Finished, Handled, Revision};
+use crate::trace::{Origin, scoped};
 
 /// Seconds after which a client of a busy or draining server may come back.
 const COME_BACK: u64 = 1;
@@ -63,7 +64,10 @@ pub(super) async fn answer(
             let body = endpoint.service.unparsable(Some(post.assumed_revision()), malformed);
             return answer::json(StatusCode::BAD_REQUEST, body);
         }
-        Ok(incoming) => post.dispatch(&incoming, seen),
+        Ok(incoming) => match seen.request_id.clone() {
+            Some(request_id) => scoped(Origin { request_id }, || post.dispatch(&incoming, seen)),
+            None => post.dispatch(&incoming, seen),
+        },
     };
     // Nothing of the text is needed any more: calls own what they work with.
     drop(received);

@@ -86,6 +86,8 @@ impl Active {
 /// What a request turned out to be, for its log line and its connection.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
+    /// The request's own id.
+    pub(super) request_id: Option<HeaderValue>,
     pub(super) owner_hash: Option<String>,
     pub(super) session_hash: Option<String>,
     /// Taken over by an answer that goes on after its head is sent.
@@ -105,7 +107,7 @@ pub(super) async fn route(
     let (parts, body) = request.into_parts();
     let request_id = request_id(&parts.headers);
     let is_mcp = parts.uri.path() == endpoint.path;
-    let mut seen = Seen { busy: Some(busy), ..Seen::default() };
+    let mut seen = Seen { request_id: Some(request_id.clone()), busy: Some(busy), ..Seen::default() };
     let mut answer = match parts.uri.path() {
         path if path == endpoint.path => {
             let authority = parts.uri.authority().map(|authority| authority.as_str());

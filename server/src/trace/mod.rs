@@ -1,0 +1,226 @@
+//! One JSON Lines file for each call (`--trace-dir`).
+//!
+//! All work on files is done by one thread, in the order of the calls: no call waits for a disk, and a folder that
+//! cannot be written, or a disk that is full, costs records and one warning, never a call.
+
+mod folder;
+mod lines;
+mod names;
+mod origin;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use ptc_host::engine::EvalId;
+use tokio::sync::oneshot;
+use tracing::error;
+
+pub use folder::Found;
+pub use origin::{Origin, current as current_origin, scoped};
+pub use writer::Status;
+
+use crate::insight::Recording;
+use crate::metrics::{Exposition, Kind};
+use crate::principal::Owner;
+use crate::protocol::version::Revision;
+use crate::tools::CallReport;
+use writer::Writer;
+
+/// Calls that may wait for the writer; further ones are not traced.
+const MAX_WAITING: usize = 1000;
+/// Bytes of payloads that may wait for the writer; further ones are left out.
+const MAX_WAITING_BYTES: usize = 64 << 20;
+/// How long a reader waits for the writer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How traces are written.
+#[derive(Debug, Clone)]
+pub struct TraceOptions {
+    /// The folder; it is made if it is missing.
+    pub folder: PathBuf,
+    /// Files that are kept.
+    pub max_files: usize,
+    /// What they may hold.
+    pub recording: Recording,
+    /// Whether programs can call upstreams.
+    pub aggregator: bool,
+}
+
+/// A call that begins.
+#[derive(Debug)]
+pub struct Begun {
+    /// Whose it is.
+    pub owner: Owner,
+    /// Its JSON-RPC id as text.
+    pub request_id: String,
+    /// Its evaluation, if it is one.
+    pub eval_id: Option<EvalId>,
+    /// The tool as the client named it.
+    pub tool: String,
+    /// The revision it came under.
+    pub revision: Revision,
+    /// The HTTP request it came with.
+    pub origin: Option<Origin>,
+    /// When.
+    pub at: Timestamp,
+    /// The program, if it has one.
+    pub program: Option<String>,
+    /// Bytes of its context.
+    pub context_bytes: usize,
+}
+
+/// A call that has ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// When.
+    pub at: Timestamp,
+    /// How.
+    pub status: Status,
+    /// The word for why it failed, or the text of a fault of ours.
+    pub reason: Option<String>,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// Everything else there is to say.
+    pub report: Option<Box<CallReport>>,
+}
+
+/// What the writer is told.
+enum Command {
+    Begin(u64, Box<Begun>),
+    End(u64, Box<Ended>, usize),
+    Find { id: String, owner_hash: String, max_bytes: usize, reply: oneshot::Sender<Option<Found>> },
+    Flush(Sender<()>),
+}
+
+/// Names a call towards the writer.
+#[derive(Debug, Clone, Copy)]
+pub struct TraceKey(u64);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    commands: AtomicUsize,
+    bytes: AtomicUsize,
+    written: AtomicU64,
+    failed: AtomicU64,
+    dropped: AtomicU64,
+}
+
+/// The handle to the writer.
+pub struct Traces {
+    commands: Sender<Command>,
+    waiting: Arc<Waiting>,
+    next: AtomicU64,
+}
+
+impl Traces {
+    /// Starts the writer. Without a thread nothing is traced, which is logged.
+    pub fn start(options: TraceOptions) -> Arc<Self> {
+        let (commands, receiver) = channel();
+        let waiting = Arc::new(Waiting::default());
+        let counts = waiting.clone();
+        let spawned = std::thread::Builder::new()
+            .name("ptc-trace".into())
+            .spawn(move || run(Writer::new(options), &receiver, &counts));
+        if let Err(failure) = spawned {
+            error!(event = "trace_dir_create_failed", reason = %failure);
+        }
+        Arc::new(Traces { commands, waiting, next: AtomicU64::new(0) })
+    }
+
+    /// Opens the trace of a call; `None` if the writer is too far behind.
+    pub fn begin(&self, begun: Box<Begun>) -> Option<TraceKey> {
+        if self.waiting.commands.load(Ordering::Relaxed) >= MAX_WAITING {
+            self.waiting.dropped.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        let key = self.next.fetch_add(1, Ordering::Relaxed);
+        self.send(Command::Begin(key, begun)).then_some(TraceKey(key))
+    }
+
+    /// Closes the trace of a call.
+    pub fn end(&self, TraceKey(key): TraceKey, mut ended: Box<Ended>) {
+        let size = ended.report.as_ref().map_or(0, |report| size(report));
+        let held = self.waiting.bytes.fetch_add(size, Ordering::Relaxed) + size;
+        if held > MAX_WAITING_BYTES {
+            ended.report = None;
+        }
+        self.send(Command::End(key, ended, size));
+    }
+
+    /// The trace of the latest call with this request id or eval id that belongs to `owner_hash`.
+    pub async fn find(&self, id: &str, owner_hash: String, max_bytes: usize) -> Option<Found> {
+        let (reply, found) = oneshot::channel();
+        self.send(Command::Find { id: id.to_owned(), owner_hash, max_bytes, reply });
+        tokio::time::timeout(PATIENCE, found).await.ok()?.ok()?
+    }
+
+    /// Waits until everything so far is written, but no longer than `limit`.
+    pub fn flush(&self, limit: Duration) {
+        let (done, flushed) = channel();
+        if self.send(Command::Flush(done)) {
+            // Late is as good as never here.
+            let _ = flushed.recv_timeout(limit);
+        }
+    }
+
+    /// Writes the families of traces.
+    pub fn write_metrics(&self, to: &mut Exposition) {
+        let mut family = to.family("ptc_traces", "Calls by what became of their trace.", Kind::Counter);
+        for (outcome, count) in [
+            ("written", &self.waiting.written),
+            ("failed", &self.waiting.failed),
+            ("dropped", &self.waiting.dropped),
+        ] {
+            family.sample(&[("outcome", outcome)], count.load(Ordering::Relaxed));
+        }
+    }
+
+    fn send(&self, command: Command) -> bool {
+        self.waiting.commands.fetch_add(1, Ordering::Relaxed);
+        self.commands.send(command).is_ok()
+    }
+}
+
+/// Serves commands until nobody can give any more.
+fn run(mut writer: Writer, commands: &Receiver<Command>, waiting: &Waiting) {
+    for command in commands {
+        waiting.commands.fetch_sub(1, Ordering::Relaxed);
+        match command {
+            Command::Begin(key, begun) => writer.begin(key, &begun),
+            Command::End(key, ended, size) => {
+                if let Some(written) = writer.end(key, &ended) {
+                    let count = if written { &waiting.written } else { &waiting.failed };
+                    count.fetch_add(1, Ordering::Relaxed);
+                }
+                drop(ended);
+                waiting.bytes.fetch_sub(size, Ordering::Relaxed);
+            }
+            Command::Find { id, owner_hash, max_bytes, reply } => {
+                // Whoever asked may have lost patience.
+                let _ = reply.send(writer.find(&id, &owner_hash, max_bytes));
+            }
+            Command::Flush(done) => {
+                let _ = done.send(());
+            }
+        }
+    }
+}
+
+/// Bytes that a report holds on to, roughly.
+fn size(report: &CallReport) -> usize {
+    let payload = &report.payload;
+    let text = |text: &Option<Arc<str>>| text.as_ref().map_or(0, |text| text.len());
+    text(&report.program)
+        + text(&report.context)
+        + payload.final_result_bytes() as usize
+        + payload.prints.iter().map(String::len).sum::<usize>()
+        + payload.upstream_calls.len() * 512
+}

@@ -1,0 +1,180 @@
+//! The state of the thread that writes traces.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{self, Write};
+
+use jiff::{SignedDuration, Timestamp};
+use tracing::{error, warn};
+
+use super::folder::{Folder, Found};
+use super::lines::Head;
+use super::{Begun, Ended, TraceOptions, names};
+
+/// Bytes of a trace within which its owner is named.
+const OWNER_WITHIN: usize = 512;
+
+/// How a call ended, as its file is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// With a success.
+    Ok,
+    /// With a failure.
+    Error,
+    /// It was cancelled.
+    Cancelled,
+    /// By a fault of ours.
+    Crashed,
+}
+
+impl Status {
+    /// All of them.
+    pub const ALL: [Status; 4] = [Status::Ok, Status::Error, Status::Cancelled, Status::Crashed];
+
+    /// The word in file names.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Ok => "ok",
+            Status::Error | Status::Crashed => "error",
+            Status::Cancelled => "cancelled",
+        }
+    }
+}
+
+pub(super) struct Writer {
+    options: TraceOptions,
+    folder: Folder,
+    open: HashMap<u64, Open>,
+    /// Faults that were logged and have not passed since.
+    failing: HashSet<&'static str>,
+}
+
+struct Open {
+    head: Head,
+    name: String,
+    stem: String,
+    number: u64,
+    began: Timestamp,
+}
+
+impl Writer {
+    pub(super) fn new(options: TraceOptions) -> Self {
+        let folder = Folder::new(options.folder.clone(), options.max_files);
+        let mut writer = Writer { options, folder, open: HashMap::new(), failing: HashSet::new() };
+        let made = writer.folder.create();
+        writer.note("trace_dir_create_failed", "", made.as_ref().err());
+        writer
+    }
+
+    /// Opens the file of a call and writes what is known.
+    pub(super) fn begin(&mut self, key: u64, begun: &Begun) {
+        let eval_id = begun.eval_id.map(|eval_id| eval_id.to_string());
+        let stem = names::stem(&begun.request_id, eval_id.as_deref());
+        let mut head = Head::new(random_id(), begun, &self.options.recording);
+        let text = head.begin(begun, &self.options.recording);
+        let name = self.free_name(begun.at, &stem, names::PENDING);
+        match self.write_new(&name, &text) {
+            Ok(number) => {
+                self.note("trace_open_failed", &name, None);
+                self.open.insert(key, Open { head, name, stem, number, began: begun.at });
+            }
+            Err(failure) => self.note("trace_open_failed", &name, Some(&failure)),
+        }
+    }
+
+    fn write_new(&mut self, name: &str, text: &str) -> io::Result<u64> {
+        let room = self.make_room();
+        let room = match room {
+            // Somebody has removed the folder.
+            Err(failure) if failure.kind() == io::ErrorKind::NotFound => {
+                self.folder.create().and_then(|()| self.make_room())
+            }
+            other => other,
+        };
+        room?;
+        let opened = match self.folder.open_new(name) {
+            Err(failure) if failure.kind() == io::ErrorKind::NotFound => {
+                self.folder.create().and_then(|()| self.folder.open_new(name))
+            }
+            other => other,
+        };
+        let (number, mut file) = opened?;
+        file.write_all(text.as_bytes())?;
+        Ok(number)
+    }
+
+    fn make_room(&mut self) -> io::Result<()> {
+        let mut failures = Vec::new();
+        let made =
+            self.folder.make_room(|name, failure| failures.push((name.to_owned(), failure.to_string())));
+        if failures.is_empty() {
+            self.failing.remove("trace_evict_failed");
+        }
+        for (name, reason) in failures {
+            if self.failing.insert("trace_evict_failed") {
+                let path = self.folder.path(&name);
+                warn!(event = "trace_evict_failed", path = %path.display(), reason);
+            }
+        }
+        made
+    }
+
+    /// Writes the rest of a call and gives its file the final name. `None` for a call without file.
+    pub(super) fn end(&mut self, key: u64, ended: &Ended) -> Option<bool> {
+        let mut open = self.open.remove(&key)?;
+        let text = open.head.end(ended, &self.options.recording, self.options.aggregator);
+        let appended = match self.folder.open_again(&open.name) {
+            // It was the oldest file and had to make room.
+            Err(failure) if failure.kind() == io::ErrorKind::NotFound => return Some(false),
+            Err(failure) => Err(failure),
+            Ok(mut file) => file.write_all(text.as_bytes()),
+        };
+        self.note("trace_write_failed", &open.name, appended.as_ref().err());
+        let at = if ended.status == Status::Crashed { open.began } else { ended.at };
+        let name = self.free_name(at, &open.stem, ended.status.name());
+        let renamed = self.folder.rename(open.number, &open.name, &name);
+        self.note("trace_rename_failed", &open.name, renamed.as_ref().err());
+        Some(appended.is_ok() && renamed.is_ok())
+    }
+
+    /// The latest trace of an id that belongs to `owner_hash`.
+    pub(super) fn find(&self, id: &str, owner_hash: &str, max_bytes: usize) -> Option<Found> {
+        // The head of the first line is ours; what clients send comes behind it.
+        let mark = format!("\"owner_hash\":\"{owner_hash}\",\"trace_kind\"");
+        let is_theirs =
+            |text: &str| text.split_once(&mark).is_some_and(|(head, _)| head.len() < OWNER_WITHIN);
+        self.folder.find(id, max_bytes.max(OWNER_WITHIN), is_theirs)
+    }
+
+    /// A name that no file has: the time is moved on by a microsecond where it has to be.
+    fn free_name(&self, mut at: Timestamp, stem: &str, status: &str) -> String {
+        loop {
+            let name = names::name(at, stem, status);
+            if !self.folder.exists(&name) {
+                return name;
+            }
+            at = at.checked_add(SignedDuration::from_micros(1)).unwrap_or(Timestamp::MIN);
+        }
+    }
+
+    /// Logs a fault when it appears, and forgets it when it has passed: a disk that stays full is one line.
+    fn note(&mut self, event: &'static str, name: &str, failure: Option<&io::Error>) {
+        match failure {
+            None => {
+                self.failing.remove(event);
+            }
+            Some(failure) if self.failing.insert(event) => {
+                let path = self.folder.path(name);
+                error!(event, path = %path.display(), reason = %failure, "calls go on untraced");
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// 32 hex digits.
+fn random_id() -> String {
+    let mut bytes = [0; 16];
+    // Without entropy the ids are all alike, and the traces still good.
+    let _ = getrandom::fill(&mut bytes);
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -3,6 +3,7 @@
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::Method;
+use url::Url;
 
 use super::{Client, HttpError, Limits, Request, Target};
 use crate::openapi::{GetFault, GetRequest, HttpAnswer, HttpGet};
@@ -36,6 +37,12 @@ impl HttpGet for Client {
             Ok(HttpAnswer { status, body })
         }
         .boxed()
+    }
+
+    fn close_idle(&self, url: &Url) {
+        if let Ok(target) = Target::new(url) {
+            Client::close_idle(self, &target);
+        }
     }
 }
 

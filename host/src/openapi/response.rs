@@ -29,12 +29,17 @@ pub fn decode(status: u16, body: Bytes) -> Result<CallReply, CallFault> {
     match status {
         204 => Ok(empty()),
         200..300 if body.trim_ascii().is_empty() => Ok(empty()),
-        200..300 => match serde_json::from_slice::<IgnoredAny>(&body) {
-            Ok(_) => {
+        // Skipping what is inside strings, a reader of bytes would not see that they are no text.
+        200..300 => match std::str::from_utf8(&body).map(serde_json::from_str::<IgnoredAny>) {
+            Ok(Ok(_)) => {
                 let result_bytes = compact_len(&body);
                 Ok(CallReply { payload: Payload::Json(body.clone()), envelope: body, result_bytes })
             }
-            Err(e) => fault(FaultReason::UpstreamError, format!("malformed JSON response: {e}")),
+            Ok(Err(e)) => fault(FaultReason::UpstreamError, format!("malformed JSON response: {e}")),
+            Err(e) => {
+                let text = format!("malformed JSON response: not UTF-8 at byte {}", e.valid_up_to());
+                fault(FaultReason::UpstreamError, text)
+            }
         },
         400 | 403 | 404 | 422 => fault(FaultReason::ToolError, of_body()),
         401 => fault(FaultReason::AuthFailed, "auth_failed".to_owned()),
@@ -56,6 +61,12 @@ mod tests {
         let fault = decode(status, Bytes::from_static(body.as_bytes())).unwrap_err();
         assert_eq!((fault.http_status, fault.received_bytes), (Some(status), body.len() as u64));
         (fault.reason, fault.message)
+    }
+
+    #[test]
+    fn text_in_another_encoding_is_told() {
+        let fault = decode(200, Bytes::from_static(b"{\"word\":\"caf\xe9\"}")).unwrap_err();
+        assert_eq!(fault.to_string(), "upstream_error: malformed JSON response: not UTF-8 at byte 12");
     }
 
     #[test]

@@ -26,6 +26,11 @@ use crate::upstream::{
 pub trait HttpGet: Send + Sync + 'static {
     /// Sends the request and collects the answer, whatever its status.
     fn get<'a>(&'a self, request: GetRequest<'a>) -> BoxFuture<'a, Result<HttpAnswer, GetFault>>;
+
+    /// Closes the connections to the origin of `url` that nobody uses.
+    fn close_idle(&self, url: &Url) {
+        let _ = url;
+    }
 }
 
 /// One GET request.
@@ -272,6 +277,11 @@ impl<H: HttpGet> Upstream for OpenApiUpstream<H> {
         async {
             self.slots.close();
             self.lifecycle.close().await;
+            let Service { entry, http, .. } = &*self.service;
+            http.close_idle(&entry.base_url);
+            if let SchemaSource::Url(url) = &entry.schema {
+                http.close_idle(url);
+            }
         }
         .boxed()
     }

@@ -6,6 +6,8 @@
 
 mod fake_http;
 mod fake_stdio;
+mod fault_proxy;
+mod faults;
 mod http;
 mod stdio;
 mod support;
@@ -19,11 +21,25 @@ fn main() {
     match args.next().as_deref() {
         Some(fake_stdio::ROLE) => fake_stdio::serve(&args.next().unwrap_or_default()),
         Some(fake_stdio::DESCENDANT_ROLE) => fake_stdio::descend(&args.next().unwrap_or_default()),
+        Some(fault_proxy::ROLE) => fault_proxy::serve_stdio(&args.next().unwrap_or_default()),
         Some(stdio::OWNER_ROLE) => stdio::own(),
         _ => {
-            let trials: Vec<Trial> =
-                [stdio::trials(), http::trials(), tls::trials()].into_iter().flatten().collect();
-            libtest_mimic::run(&Arguments::from_args(), trials).exit();
+            let trials = [stdio::trials(), http::trials(), tls::trials(), faults::trials()];
+            let trials: Vec<Trial> = trials.into_iter().flatten().collect();
+            let conclusion = libtest_mimic::run(&Arguments::from_args(), trials);
+            conclusion.exit_if_failed();
+            assert_nothing_is_left();
         }
     }
+}
+
+/// The last servers of the tests, threads of this process, may take a moment to notice that their clients are gone.
+fn assert_nothing_is_left() {
+    for _ in 0..400 {
+        if faults::left_over().is_empty() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    panic!("the suite leaves {:?}", faults::left_over());
 }

@@ -12,10 +12,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A test that runs on a single-threaded runtime of its own and must come to an end.
 pub(crate) fn trial<F: Future<Output = ()> + 'static>(
-    name: &'static str,
+    name: impl Into<String>,
     test: impl FnOnce() -> F + Send + 'static,
 ) -> Trial {
-    Trial::test(name, move || {
+    let name = name.into();
+    Trial::test(name.clone(), move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime
             .block_on(async { tokio::time::timeout(PATIENCE, test()).await })

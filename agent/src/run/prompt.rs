@@ -144,7 +144,9 @@ pub(super) fn tools(config: &Config) -> Vec<ToolDef> {
             description: tool.description.clone().unwrap_or_else(|| name.clone()),
             parameters: match &tool.signature {
                 Some(signature) => signature.parameters_schema(),
-                None => json!({"type": "object", "properties": {}}),
+                None => {
+                    tool.parameters.clone().unwrap_or_else(|| json!({"type": "object", "properties": {}}))
+                }
             },
         })
         .collect();

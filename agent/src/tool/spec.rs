@@ -66,6 +66,9 @@ pub struct ToolSpec {
     pub handler: Arc<dyn ToolHandler>,
     /// Its arguments and result. Arguments are bent to it and checked before the handler sees them.
     pub signature: Option<Signature>,
+    /// JSON Schema of its arguments as models are told it natively, for a tool without a signature, whose handler checks
+    /// what it gets.
+    pub parameters: Option<Json>,
     /// What it does, for the model.
     pub description: Option<String>,
     /// Who may call it; `None` is the default of the mode.
@@ -94,6 +97,7 @@ impl ToolSpec {
         ToolSpec {
             handler: Arc::new(handler),
             signature: None,
+            parameters: None,
             description: None,
             expose: None,
             cache: false,
@@ -106,6 +110,13 @@ impl ToolSpec {
     #[must_use]
     pub fn signature(mut self, signature: Signature) -> ToolSpec {
         self.signature = Some(signature);
+        self
+    }
+
+    /// Sets the JSON Schema of the arguments.
+    #[must_use]
+    pub fn parameters(mut self, schema: Json) -> ToolSpec {
+        self.parameters = Some(schema);
         self
     }
 

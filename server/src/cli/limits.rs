@@ -89,7 +89,19 @@ impl LimitArgs {
         &self,
         mode: SnapshotMode,
     ) -> Result<(EvalRequest, Option<Arc<Aggregator>>), String> {
-        let aggregator = upstreams::open(self.location(), mode, self.aggregator_limits()).await?;
+        self.request_with(self.location(), mode).await
+    }
+
+    /// As [`LimitArgs::request`], with the upstreams file at `location`.
+    ///
+    /// # Errors
+    /// A sentence for the operator when the upstreams cannot be configured.
+    pub async fn request_with(
+        &self,
+        location: Option<ConfigLocation>,
+        mode: SnapshotMode,
+    ) -> Result<(EvalRequest, Option<Arc<Aggregator>>), String> {
+        let aggregator = upstreams::open(location, mode, self.aggregator_limits()).await?;
         let mut request = EvalRequest::new("");
         request.limits = self.limits(aggregator.is_some());
         // As the MCP server does: a misspelt context key is an error, not nil.

@@ -2,6 +2,7 @@
 //!
 //! Exit codes: 0 all went well, 1 the work could not be done, 2 the command line is wrong.
 
+pub mod agent;
 pub mod call;
 pub mod check;
 pub mod demo;
@@ -39,6 +40,8 @@ enum Command {
     Eval(eval::EvalArgs),
     /// Evaluate what you type, form by form
     Repl(repl::ReplArgs),
+    /// Ask a language model that computes with programs over the upstreams
+    Agent(agent::AgentArgs),
     /// List or search the tools of the upstreams
     Tools(tools::ToolsArgs),
     /// Call one tool of an upstream
@@ -70,6 +73,7 @@ pub fn main() -> ExitCode {
         Command::Start(args) => start::run(&args),
         Command::Eval(args) => eval::run(args),
         Command::Repl(args) => repl::run(args),
+        Command::Agent(args) => agent::run(args),
         Command::Tools(args) => tools::run(args),
         Command::Call(args) => call::run(args),
         Command::Check(args) => check::run(args),

@@ -45,7 +45,7 @@ pub enum ReplayError {
 #[derive(Debug)]
 pub struct Replayer {
     exchanges: Mutex<Vec<Option<Exchange>>>,
-    redactor: Redactor,
+    redactor: Mutex<Redactor>,
 }
 
 impl Replayer {
@@ -77,14 +77,19 @@ impl Replayer {
             }
             exchanges.push(Some(exchange));
         }
-        Ok(Replayer { exchanges: Mutex::new(exchanges), redactor: Redactor::new() })
+        Ok(Replayer { exchanges: Mutex::new(exchanges), redactor: Mutex::default() })
     }
 
     /// Scrubs requests before they are compared, as the recorder scrubbed them.
     #[must_use]
-    pub fn redactor(mut self, redactor: Redactor) -> Replayer {
-        self.redactor = redactor;
+    pub fn redactor(self, redactor: Redactor) -> Replayer {
+        self.scrub_with(redactor);
         self
+    }
+
+    /// As [`Replayer::redactor`], for a replayer that is shared already.
+    pub fn scrub_with(&self, redactor: Redactor) {
+        *self.redactor.lock().unwrap_or_else(PoisonError::into_inner) = redactor;
     }
 
     /// Whether everything was asked for.
@@ -107,7 +112,7 @@ impl Replayer {
 
     fn answer(&self, request: &LlmRequest) -> Result<LlmResponse, LlmError> {
         let mut asked = serde_json::to_value(request).unwrap_or_default();
-        self.redactor.scrub_json(&mut asked);
+        self.redactor.lock().unwrap_or_else(PoisonError::into_inner).scrub_json(&mut asked);
         // As text and back, since that is how the recorded one came.
         let asked: Json = serde_json::from_str(&asked.to_string()).unwrap_or_default();
         let mut exchanges = self.exchanges();

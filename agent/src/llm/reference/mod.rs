@@ -8,7 +8,7 @@ pub use provider::Provider;
 
 use super::{Anthropic, Llm, LlmError, OpenAi, RetryPolicy, Retrying, TimeLimits};
 use ptc_host::config::ProcessEnv;
-use ptc_host::credentials::{Redactor, Secret};
+use ptc_host::credentials::Redactor;
 use ptc_host::http::Client;
 use std::fmt;
 use std::sync::Arc;
@@ -172,7 +172,7 @@ impl ModelRef {
     /// No key for a provider that wants one, or a base URL that is none. No text shows a key.
     pub fn connect(&self, env: &ProcessEnv, connect: &Connect) -> Result<Arc<dyn Llm>, ModelError> {
         let provider = self.provider;
-        let key = provider.keys().iter().find_map(|name| env.text(name)).map(|key| Secret::new(key.trim()));
+        let key = provider.key(env);
         if key.is_none() && provider.needs_key() {
             return Err(ModelError::NoKey { provider });
         }

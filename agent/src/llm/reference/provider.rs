@@ -2,6 +2,7 @@
 
 use super::ModelError;
 use ptc_host::config::ProcessEnv;
+use ptc_host::credentials::Secret;
 use std::fmt;
 
 /// Who runs a model.
@@ -70,6 +71,12 @@ impl Provider {
             // Never OpenAI's own key: the address may be anybody's.
             OpenAiCompat => &["OPENAI_COMPAT_API_KEY"],
         }
+    }
+
+    /// Its key, if the environment holds one.
+    #[must_use]
+    pub fn key(self, env: &ProcessEnv) -> Option<Secret> {
+        self.keys().iter().find_map(|name| env.text(name)).map(|key| Secret::new(key.trim()))
     }
 
     /// Whether it answers nobody without a key.

@@ -1,0 +1,137 @@
+//! Asking: once, or again and again with what was said before.
+
+use super::input::{Input, Line};
+use super::setup::Host;
+use crate::cli::{report, tools};
+use ptc_agent::llm::{Message, Usage};
+use ptc_agent::run::{ChatState, Step};
+use serde_json::Value as Json;
+use std::process::ExitCode;
+
+const HELP: &str = "Ask anything; the answer may take several programs and tool calls.
+  /new    forget what was said and defined
+  /tools  list the tools of the upstreams
+  /usage  tokens so far
+  /help   this text
+  /quit   leave, as Ctrl-D does
+Ctrl-C stops an answer that is under way.";
+
+/// Answers one question.
+pub(super) async fn once(host: &Host, question: &str) -> ExitCode {
+    match ask(host, question, Vec::new(), None).await {
+        Ok(step) => {
+            let written = host.screen.answer(&text(&step));
+            match host.model.replayed.as_ref().map(|replayed| replayed.finish()) {
+                Some(Err(why)) => report::fault(&why.to_string()),
+                _ if written => ExitCode::SUCCESS,
+                _ => ExitCode::FAILURE,
+            }
+        }
+        Err(why) => {
+            host.screen.fault(&why.text);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Why a question has no answer, and what is left all the same.
+struct Unanswered {
+    text: String,
+    tokens: Usage,
+    state: Option<ChatState>,
+}
+
+/// Chats at a terminal until the person leaves.
+pub(super) async fn converse(host: &Host) -> ExitCode {
+    let mut input = match Input::terminal() {
+        Ok(input) => input,
+        Err(error) => return report::fault(&format!("cannot start a thread: {error}")),
+    };
+    println!("ptc {} with {} (/help for help, Ctrl-D to leave)", crate::identity::VERSION, host.model.name);
+    let mut messages: Vec<Message> = Vec::new();
+    let mut state: Option<ChatState> = None;
+    let mut used = Usage::default();
+    loop {
+        let line = match input.line().await {
+            Line::Text(line) => line,
+            Line::Interrupted => continue,
+            Line::End => {
+                println!("Goodbye!");
+                return ExitCode::SUCCESS;
+            }
+            Line::Failed(why) => return report::fault(&why),
+        };
+        match line.trim() {
+            "" => {}
+            "/quit" | "/exit" => return ExitCode::SUCCESS,
+            "/help" => println!("{HELP}"),
+            "/new" => {
+                messages.clear();
+                state = None;
+            }
+            "/usage" => println!("{} tokens in, {} out", used.input, used.output),
+            "/tools" => match &host.upstreams {
+                Some(upstreams) => {
+                    let table = tools::table(&tools::find(&upstreams.catalog(), None));
+                    print!("{}", report::displayable(&table, true));
+                }
+                None => println!("no upstreams are configured: name a file with --upstreams-config"),
+            },
+            command if command.starts_with('/') && !command.contains(' ') => {
+                println!("unknown command {}; /help lists them", report::displayable(command, true));
+            }
+            question => {
+                let asked = tokio::select! {
+                    asked = ask(host, question, messages.clone(), state.clone()) => Some(asked),
+                    Ok(()) = tokio::signal::ctrl_c() => None,
+                };
+                match asked {
+                    Some(Ok(step)) => {
+                        host.screen.answer(&text(&step));
+                        used += step.usage.tokens;
+                        messages = step.messages;
+                        state = step.state;
+                    }
+                    Some(Err(why)) => {
+                        used += why.tokens;
+                        state = why.state;
+                        host.screen.fault(&why.text);
+                    }
+                    // The question counts as not asked: a history that ends within a turn is none.
+                    None => {
+                        host.screen.settle();
+                        println!("(stopped)");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Runs the agent once. Definitions of its programs go on from question to question.
+async fn ask(
+    host: &Host,
+    question: &str,
+    before: Vec<Message>,
+    state: Option<ChatState>,
+) -> Result<Step, Unanswered> {
+    let agent = host.agent(question);
+    let agent = agent.map_err(|text| Unanswered { text, tokens: Usage::default(), state: state.clone() })?;
+    let mut options = host.options();
+    options.initial_messages = before;
+    options.state = state;
+    agent.run(options).await.map_err(|step| Unanswered {
+        text: step.fail.as_ref().map(ToString::to_string).unwrap_or_default(),
+        tokens: step.usage.tokens,
+        state: step.state,
+    })
+}
+
+/// The answer as it is printed: text as it is, other values as JSON.
+fn text(step: &Step) -> String {
+    match &step.value {
+        Some(Json::String(text)) => text.clone(),
+        Some(value) => value.to_string(),
+        None => String::new(),
+    }
+}

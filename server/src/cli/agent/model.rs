@@ -1,0 +1,64 @@
+//! The model that is asked: by name, recorded, or from a recording.
+
+use super::AgentArgs;
+use ptc_agent::llm::{Connect, Llm, LlmErrorKind, ModelRef, Recorder, Replayer, RetryPolicy, TimeLimits};
+use ptc_host::config::ProcessEnv;
+use ptc_host::credentials::{Redactor, Secret};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What answers, and its name for people.
+pub(super) struct Model {
+    pub(super) llm: Arc<dyn Llm>,
+    pub(super) name: String,
+    /// The provider's key, for the redactor.
+    key: Option<Secret>,
+    /// The recording that is replayed: at the end it shall be used up.
+    pub(super) replayed: Option<Arc<Replayer>>,
+}
+
+/// The model that the arguments name.
+///
+/// # Errors
+/// One sentence for the operator.
+pub(super) fn open(args: &AgentArgs, env: &ProcessEnv) -> Result<Model, String> {
+    if let Some(path) = &args.replay {
+        let replayer = Arc::new(Replayer::open(path).map_err(|error| error.to_string())?);
+        let name = format!("the recording {}", path.display());
+        return Ok(Model { llm: replayer.clone(), name, key: None, replayed: Some(replayer) });
+    }
+    let model =
+        ModelRef::parse(&args.model, args.base_url.as_deref(), env).map_err(|error| error.to_string())?;
+    let mut limits = TimeLimits::default();
+    if let Some(ms) = args.model_timeout_ms {
+        limits.total = Duration::from_millis(ms);
+        limits.first_byte = limits.first_byte.max(limits.total);
+        limits.idle = limits.idle.max(limits.total);
+    }
+    let mut retry = RetryPolicy::attempts(args.attempts);
+    // A person waits: a second bill for an answer that was lost costs less than the answer.
+    retry.retryable.push(LlmErrorKind::Network);
+    let connect = Connect { limits, retry, ..Connect::default() };
+    let llm = model.connect(env, &connect).map_err(|error| error.to_string())?;
+    Ok(Model { llm, name: model.to_string(), key: model.provider.key(env), replayed: None })
+}
+
+impl Model {
+    /// Lets the redactor learn the key, and begins the recording, if one is wanted: nothing that the redactor knows gets
+    /// into it.
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub(super) fn guard(&mut self, args: &AgentArgs, redactor: &Redactor) -> Result<(), String> {
+        redactor.register(&self.key);
+        if let Some(replayer) = &self.replayed {
+            replayer.scrub_with(redactor.clone());
+        }
+        if let Some(path) = &args.record {
+            let recorder = Recorder::create(path, self.llm.clone())
+                .map_err(|error| format!("cannot record to {}: {error}", path.display()))?;
+            self.llm = Arc::new(recorder.redactor(redactor.clone()));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,194 @@
+//! What a person sees: the answer on standard output, the way to it on standard error.
+
+use crate::cli::report::displayable;
+use ptc_host::credentials::Redactor;
+use std::borrow::Cow;
+use std::io::{IsTerminal, Write as _};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Characters of arguments, results and errors that a note shows.
+const MAX_NOTE: usize = 300;
+/// Lines of a program that a note shows.
+const MAX_LINES: usize = 40;
+
+/// Where answers and notes go.
+pub(super) struct Screen {
+    /// Standard output is a terminal.
+    out: bool,
+    /// Standard error is a terminal.
+    err: bool,
+    quiet: bool,
+    /// The answer is a value: only the checked one is printed.
+    typed: bool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    redactor: Redactor,
+    /// Text of the current answer that the terminal shows already.
+    shown: usize,
+    /// The cursor stands behind text.
+    open_line: bool,
+}
+
+impl Screen {
+    pub(super) fn new(quiet: bool, typed: bool) -> Screen {
+        let state = Mutex::new(State::default());
+        Screen {
+            out: std::io::stdout().is_terminal(),
+            err: std::io::stderr().is_terminal(),
+            quiet,
+            typed,
+            state,
+        }
+    }
+
+    /// Scrubs everything that is shown from now on.
+    pub(super) fn scrub_with(&self, redactor: Redactor) {
+        self.state().redactor = redactor;
+    }
+
+    /// Whether text shows as it comes.
+    pub(super) fn is_live(&self) -> bool {
+        self.out && !self.typed
+    }
+
+    /// A new response of the model begins.
+    pub(super) fn begin(&self) {
+        let mut state = self.state();
+        end_line(&mut state);
+        state.shown = 0;
+    }
+
+    /// Text of the model, as it comes.
+    pub(super) fn text(&self, text: &str) {
+        if !self.is_live() {
+            return;
+        }
+        let mut state = self.state();
+        let clean = state.redactor.scrub(text).into_owned();
+        write_out(&displayable(&clean, true));
+        state.shown += text.len();
+        state.open_line = !text.ends_with('\n');
+    }
+
+    /// The answer at its end; whether it could be written.
+    pub(super) fn answer(&self, text: &str) -> bool {
+        let mut state = self.state();
+        // What has come piece by piece is there already.
+        if self.is_live() && state.shown > 0 {
+            end_line(&mut state);
+            return true;
+        }
+        let clean = state.redactor.scrub(text).into_owned();
+        let shown = displayable(&clean, self.out);
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{}", shown.trim_end_matches('\n')).and_then(|()| out.flush()).is_ok()
+    }
+
+    /// A program that the model runs.
+    pub(super) fn program(&self, source: &str) {
+        let mut lines: Vec<&str> = source.trim_end().lines().take(MAX_LINES + 1).collect();
+        if lines.len() > MAX_LINES {
+            lines[MAX_LINES] = "…";
+        }
+        let program = lines.join("\n   ");
+        self.note(&format!("λ  {program}"));
+    }
+
+    /// A call of an upstream's tool goes out.
+    pub(super) fn call(&self, server: &str, tool: &str, arguments: &str) {
+        self.note(&format!("→  {server}/{tool} {}", self.short(arguments)));
+    }
+
+    /// A call is over: the size of its result, or what went wrong.
+    pub(super) fn result(&self, server: &str, tool: &str, outcome: Result<usize, &str>, took: Duration) {
+        let ms = took.as_millis();
+        self.note(&match outcome {
+            Ok(bytes) => format!("←  {server}/{tool} ok, {bytes} bytes, {ms} ms"),
+            Err(text) => format!("←  {server}/{tool} failed: {} ({ms} ms)", self.short(text)),
+        });
+    }
+
+    /// What a program came to.
+    pub(super) fn value(&self, text: &str) {
+        self.note(&format!("=  {}", self.short(text)));
+    }
+
+    /// One line or more of what is being done.
+    pub(super) fn note(&self, text: &str) {
+        if self.quiet {
+            return;
+        }
+        let mut state = self.state();
+        end_line(&mut state);
+        let clean = state.redactor.scrub(text).into_owned();
+        let (dim, plain) = if self.err { ("\x1b[2m", "\x1b[0m") } else { ("", "") };
+        // A closed standard error ends nothing.
+        let _ = writeln!(std::io::stderr().lock(), "{dim}{}{plain}", displayable(&clean, self.err));
+    }
+
+    /// Why there is no answer.
+    pub(super) fn fault(&self, text: &str) {
+        let mut state = self.state();
+        end_line(&mut state);
+        let clean = state.redactor.scrub(text).into_owned();
+        let _ = writeln!(std::io::stderr().lock(), "ptc: {}", displayable(&clean, self.err));
+    }
+
+    /// Ends a line that was left open, so that a prompt starts at the left edge.
+    pub(super) fn settle(&self) {
+        end_line(&mut self.state());
+    }
+
+    /// The beginning of a text, on one line; secrets are gone before the cut, so that none is left in part.
+    fn short(&self, text: &str) -> String {
+        let clean = self.state().redactor.scrub(text).into_owned();
+        one_line(&clean, MAX_NOTE).into_owned()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn end_line(state: &mut State) {
+    if std::mem::take(&mut state.open_line) {
+        write_out("\n");
+    }
+}
+
+fn write_out(text: &str) {
+    let mut out = std::io::stdout().lock();
+    // A terminal that is gone ends the chat at its next prompt.
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// A text on one line, cut to `max` characters.
+fn one_line(text: &str, max: usize) -> Cow<'_, str> {
+    let text = text.trim();
+    let too_long = text.char_indices().nth(max);
+    if too_long.is_none() && !text.contains(['\n', '\r']) {
+        return Cow::Borrowed(text);
+    }
+    let cut = too_long.map_or(text, |(end, _)| &text[..end]);
+    let mut line = cut.replace("\r\n", " ").replace(['\n', '\r'], " ");
+    if too_long.is_some() {
+        line.push('…');
+    }
+    Cow::Owned(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::one_line;
+
+    #[test]
+    fn notes_are_short_lines() {
+        assert_eq!(one_line(" a\nb\r\nc ", 10), "a b c");
+        assert_eq!(one_line("éééé", 3), "ééé…");
+        assert_eq!(one_line("abc", 3), "abc");
+    }
+}

@@ -1,0 +1,188 @@
+//! What a conversation needs: the model, the engine, the upstreams, the tools.
+
+use super::AgentArgs;
+use super::model::{self, Model};
+use super::native;
+use super::screen::Screen;
+use super::watch::{WatchedCalls, WatchedLlm, turns};
+use crate::cli::tools::load_all;
+use ptc_agent::agent::{Agent, Mode, SystemPrompt};
+use ptc_agent::run::RunOptions;
+use ptc_agent::tool::{JsonMap, ToolSpec};
+use ptc_host::aggregator::{Aggregator, AggregatorLimits, SnapshotMode};
+use ptc_host::catalog::{CatalogMode, InlineLimits, describe};
+use ptc_host::config::{ProcessEnv, SERVER_VARIABLE, locate};
+use ptc_host::credentials::Redactor;
+use ptc_host::engine::{Engine, EngineOptions, HostCalls, Limits};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Up to where the system prompt names every upstream tool: an agent reads it once, not with every call.
+const INLINE: InlineLimits = InlineLimits { max_tools: 60, max_chars: 6000 };
+
+/// Everything that is there for the whole process.
+pub(super) struct Host {
+    pub(super) model: Model,
+    pub(super) screen: Arc<Screen>,
+    /// The upstreams, for the list of tools.
+    pub(super) upstreams: Option<Arc<Aggregator>>,
+    engine: Engine,
+    calls: Option<Arc<dyn HostCalls>>,
+    tools: Vec<(String, ToolSpec)>,
+    context: JsonMap,
+    system: SystemPrompt,
+    limits: Limits,
+    settings: Settings,
+}
+
+struct Settings {
+    mode: Mode,
+    max_turns: u32,
+    max_tokens: Option<u32>,
+    temperature: Option<f32>,
+    mission_timeout: Option<Duration>,
+    tool_timeout: Duration,
+    signature: Option<String>,
+}
+
+impl Host {
+    /// Opens everything that the arguments ask for.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(super) async fn open(args: &AgentArgs, env: &ProcessEnv, screen: Screen) -> Result<Host, String> {
+        // Before anything is started: most mistakes are in the model's name and key.
+        let model = model::open(args, env)?;
+        let engine =
+            Engine::start(EngineOptions { threads: 1, memory: None }).map_err(|error| error.to_string())?;
+        let location = locate(args.limits.upstreams_config.as_deref(), Some(SERVER_VARIABLE), env);
+        let (template, upstreams) = args.limits.request_with(location, SnapshotMode::Live).await?;
+        let screen = Arc::new(screen);
+        let mut host = Host {
+            model,
+            engine,
+            tools: Vec::new(),
+            calls: None,
+            context: args
+                .context
+                .as_deref()
+                .and_then(|text| serde_json::from_str(text).ok())
+                .unwrap_or_default(),
+            system: SystemPrompt::Wrap {
+                prefix: args.system.clone().unwrap_or_default(),
+                suffix: String::new(),
+            },
+            limits: template.limits,
+            settings: Settings {
+                mode: args.mode.into(),
+                max_turns: args.max_turns,
+                max_tokens: args.max_tokens,
+                temperature: args.temperature,
+                mission_timeout: args.mission_timeout(),
+                tool_timeout: Duration::from_secs(60),
+                signature: args.signature.clone(),
+            },
+            upstreams,
+            screen,
+        };
+        // One redactor for all that is shown and recorded: it knows the upstreams' secrets and the model's key.
+        let redactor = host.upstreams.as_ref().map_or_else(Redactor::new, |all| all.redactor().clone());
+        host.screen.scrub_with(redactor.clone());
+        let opened = async {
+            host.model.guard(args, &redactor)?;
+            match host.upstreams.clone() {
+                None if args.native.is_empty() => {}
+                _ if !args.native.is_empty() && matches!(host.settings.mode, Mode::Lisp | Mode::LispTool) => {
+                    return Err("--native needs --mode combined or --mode text: a model that answers in programs has no other tools".into());
+                }
+                None => return Err("--native needs upstreams: name a file with --upstreams-config".into()),
+                Some(upstreams) => host.take_upstreams(&upstreams, args).await?,
+            }
+            // A mistake in the type shall show before the model is asked.
+            host.agent("x").map(drop)
+        };
+        let opened: Result<(), String> = opened.await;
+        if let Err(why) = opened {
+            host.close().await;
+            return Err(why);
+        }
+        Ok(host)
+    }
+
+    /// Lists the upstreams; those that fail are told of and left out.
+    async fn take_upstreams(&mut self, upstreams: &Arc<Aggregator>, args: &AgentArgs) -> Result<(), String> {
+        for (server, why) in load_all(upstreams).await {
+            self.screen.note(&format!("{server} is left out: {why}"));
+        }
+        let defaults = AggregatorLimits::default();
+        let timeout =
+            args.limits.upstream_call_timeout_ms.map_or(defaults.call_timeout, Duration::from_millis);
+        let max_bytes = args.limits.max_upstream_response_bytes.unwrap_or(defaults.max_response_bytes);
+        self.tools =
+            native::tools(upstreams, &args.native, native::Limits { timeout, max_bytes }, &self.screen)?;
+        // The handler's own limit comes first, and says more.
+        self.settings.tool_timeout = timeout.saturating_mul(3);
+        self.calls =
+            Some(Arc::new(WatchedCalls { inner: Arc::new(upstreams.clone()), screen: self.screen.clone() }));
+        if self.settings.mode == Mode::Text {
+            self.calls = None;
+            return Ok(());
+        }
+        let catalog = describe(&upstreams.catalog(), CatalogMode::Auto, INLINE);
+        if let SystemPrompt::Wrap { suffix, .. } = &mut self.system {
+            *suffix = catalog;
+        }
+        Ok(())
+    }
+
+    /// The agent for one question.
+    ///
+    /// # Errors
+    /// What is wrong with its options.
+    pub(super) fn agent(&self, question: &str) -> Result<Agent, String> {
+        let settings = &self.settings;
+        let mut builder = Agent::builder(question)
+            .literal_prompt()
+            .mode(settings.mode)
+            .name("ptc-agent")
+            .system_prompt(self.system.clone())
+            .max_turns(settings.max_turns)
+            .turn_budget(settings.max_turns)
+            .timeout(self.limits.timeout)
+            .max_heap(self.limits.memory_bytes)
+            .tool_timeout(settings.tool_timeout);
+        for (name, tool) in &self.tools {
+            builder = builder.tool(name.clone(), tool.clone());
+        }
+        if let Some(time) = settings.mission_timeout {
+            builder = builder.mission_timeout(time);
+        }
+        if let Some(signature) = &settings.signature {
+            builder = builder.signature(signature.clone());
+        }
+        builder.build().map_err(|error| error.to_string())
+    }
+
+    /// The options of one run.
+    pub(super) fn options(&self) -> RunOptions {
+        let llm = WatchedLlm { inner: self.model.llm.clone(), screen: self.screen.clone() };
+        let programs_in_text = self.settings.mode == Mode::Lisp;
+        RunOptions {
+            max_tokens: self.settings.max_tokens,
+            temperature: self.settings.temperature,
+            // The system prompt and the conversation come again with every turn.
+            cache: true,
+            observer: programs_in_text.then(|| turns(self.screen.clone())),
+            context: self.context.clone(),
+            upstreams: self.calls.clone(),
+            ..RunOptions::new(Arc::new(llm), self.engine.clone())
+        }
+    }
+
+    /// Stops the upstreams.
+    pub(super) async fn close(&self) {
+        if let Some(upstreams) = &self.upstreams {
+            upstreams.shutdown().await;
+        }
+    }
+}

@@ -4,6 +4,7 @@ use super::native::with_dots;
 use super::shared::{Shared, fault};
 use super::state::Rules;
 use super::tools::ProgramTools;
+use crate::agent::Mode;
 use crate::llm::ToolCall;
 use crate::tool::JsonMap;
 use ptc_host::engine::{
@@ -88,12 +89,20 @@ pub(super) async fn evaluate(run: &Arc<Shared>, program: &str, tools: bool, json
             fits
         })
         .collect();
+    let mut changed = if over_memory.is_some() { Vec::new() } else { report.changed };
+    if config.mode == Mode::Combined && !changed.is_empty() {
+        let names = changed.iter().map(|it| it.name.clone()).collect();
+        for (it, shape) in changed.iter_mut().zip(run.kept.shapes(names).await) {
+            it.preview = shape;
+            it.cut = false;
+        }
+    }
     let ran = Ran {
         result: outcome.result,
         returned: outcome.returned,
         prints_cut: prints.len() < all,
         prints,
-        changed: if over_memory.is_some() { Vec::new() } else { report.changed },
+        changed,
         stored: if over_memory.is_some() { Vec::new() } else { report.stored },
         over_memory,
         upstream_calls: outcome.upstream_calls,

@@ -62,6 +62,15 @@ impl Kept {
         self.look(look).await.unwrap_or_default()
     }
 
+    /// The shapes of these definitions: what they are and how large, no text and no items of them.
+    pub(crate) async fn shapes(&self, names: Vec<String>) -> Vec<String> {
+        let look = move |state: &ptc_host::engine::SessionState| {
+            let shape_of = |name: &String| state.namespace.get(name).map(|binding| shape(&binding.value));
+            names.iter().map(|name| shape_of(name).unwrap_or_default()).collect()
+        };
+        self.look(look).await.unwrap_or_default()
+    }
+
     /// The journal's ids with a glance at their values, and the summaries of steps that are done.
     pub(crate) async fn journal(&self) -> Journal {
         let look = |state: &ptc_host::engine::SessionState| Journal {
@@ -184,6 +193,26 @@ impl SessionRules for Rules {
     }
 }
 
+/// What a value is and how large. A definition of a shared result must not show the model what its preview withheld.
+fn shape(value: &Value) -> String {
+    let counted = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    match value {
+        Value::Nil | Value::True | Value::False | Value::Int(_) | Value::Float(_) | Value::Keyword(_) => {
+            print::readable_lossy(value)
+        }
+        Value::Str(text) => format!("string of {}", counted(text.len(), "character")),
+        Value::Vector(items) => {
+            let kind = items.first().map_or("item", |first| first.kind_label());
+            // A glance at the beginning says what the rest most likely is.
+            let same = items.iter().take(100).all(|item| item.kind_label() == kind);
+            format!("list of {}", counted(items.len(), if same { kind } else { "item" }))
+        }
+        Value::Map(map) => format!("map of {}", counted(map.len(), "entry").replace("entrys", "entries")),
+        Value::Set(set) => format!("set of {}", counted(set.len(), "item")),
+        other => other.kind_label().to_owned(),
+    }
+}
+
 /// The beginning of a value that measures at most about `max` bytes: of text with three dots, of collections the first
 /// entries that fit.
 fn shortened(value: &Value, max: u64) -> Value {
@@ -217,6 +246,20 @@ fn shortened(value: &Value, max: u64) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shapes_show_no_text_and_no_items() {
+        let row = Value::Map(Map::from_entries(vec![(Value::str("id"), Value::Int(7))]));
+        for (value, text) in [
+            (Value::vector(vec![row.clone(), row.clone()]), "list of 2 maps"),
+            (Value::vector(vec![row.clone(), Value::Nil]), "list of 2 items"),
+            (row, "map of 1 entry"),
+            (Value::str("secret"), "string of 6 characters"),
+            (Value::Int(1842), "1842"),
+        ] {
+            assert_eq!(shape(&value), text);
+        }
+    }
 
     #[test]
     fn long_results_keep_their_beginning() {

@@ -241,3 +241,16 @@ pub struct Step {
     /// What it used.
     pub usage: StepUsage,
 }
+
+/// What a failed run says of itself: `reason: message`.
+impl std::fmt::Display for Step {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (&self.fail, &self.value) {
+            (Some(fail), _) => write!(f, "{fail}"),
+            (None, Some(value)) => write!(f, "{value}"),
+            (None, None) => f.write_str("no answer"),
+        }
+    }
+}
+
+impl std::error::Error for Step {}

@@ -35,6 +35,8 @@ async fn a_native_result_is_reused_by_a_program() {
     assert_eq!((&results[1].1["status"], &results[1].1["reason"]), (&json!("error"), &json!("parse_error")));
     assert_eq!(results[2].1["result"], "user=> {:total 3}");
     assert_eq!(results[2].1["memory"]["stored_keys"], json!(["rows"]));
+    // The rows were withheld from the model; a definition of them withholds them too.
+    assert_eq!(results[2].1["memory"]["changed"], json!({"rows": "list of 3 maps"}));
     assert_eq!(results[3].1, results[0].1);
 }
 

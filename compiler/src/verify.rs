@@ -263,6 +263,76 @@ impl Walk<'_> {
             | Op::Greater
             | Op::GreaterOrEqual
             | Op::Equal => (2, 1),
+            Op::AddLocals { a, b }
+            | Op::SubtractLocals { a, b }
+            | Op::MultiplyLocals { a, b }
+            | Op::LessLocals { a, b }
+            | Op::LessOrEqualLocals { a, b }
+            | Op::GreaterLocals { a, b }
+            | Op::GreaterOrEqualLocals { a, b }
+            | Op::EqualLocals { a, b } => {
+                Self::read(&state, u32::from(a))?;
+                Self::read(&state, u32::from(b))?;
+                (0, 1)
+            }
+            Op::AddLocal(b)
+            | Op::SubtractLocal(b)
+            | Op::MultiplyLocal(b)
+            | Op::LessLocal(b)
+            | Op::LessOrEqualLocal(b)
+            | Op::GreaterLocal(b)
+            | Op::GreaterOrEqualLocal(b)
+            | Op::EqualLocal(b) => {
+                Self::read(&state, b)?;
+                (1, 1)
+            }
+            Op::AddLocalInt { a, .. }
+            | Op::SubtractLocalInt { a, .. }
+            | Op::MultiplyLocalInt { a, .. }
+            | Op::LessLocalInt { a, .. }
+            | Op::LessOrEqualLocalInt { a, .. }
+            | Op::GreaterLocalInt { a, .. }
+            | Op::GreaterOrEqualLocalInt { a, .. }
+            | Op::EqualLocalInt { a, .. } => {
+                Self::read(&state, u32::from(a))?;
+                (0, 1)
+            }
+            Op::SubtractInt(_)
+            | Op::MultiplyInt(_)
+            | Op::LessInt(_)
+            | Op::LessOrEqualInt(_)
+            | Op::GreaterInt(_)
+            | Op::GreaterOrEqualInt(_)
+            | Op::EqualInt(_) => (1, 1),
+            Op::IncLocal(slot) | Op::DecLocal(slot) => {
+                Self::read(&state, slot)?;
+                (0, 1)
+            }
+            Op::LookupLocal { slot, cache, key } => {
+                Self::read(&state, u32::from(slot))?;
+                self.constant(key)?;
+                if usize::from(cache) >= self.arity.lookups.len() {
+                    return Err(format!("no lookup {cache}"));
+                }
+                (0, 1)
+            }
+            Op::Recur { count, first, target } => {
+                Self::pop(&mut state, u32::from(count))?;
+                if u32::from(first) + u32::from(count) > state.depth {
+                    return Err(format!(
+                        "writes slots {first} to {} of {}",
+                        first + u16::from(count),
+                        state.depth
+                    ));
+                }
+                for slot in u32::from(first)..u32::from(first) + u32::from(count) {
+                    state.moved.remove(&slot);
+                }
+                if target as usize > pc {
+                    return Err("loops forward".into());
+                }
+                return self.reach(target as usize, state);
+            }
             Op::Not | Op::IsNil | Op::AddInt(_) | Op::Inc | Op::Dec => (1, 1),
             Op::Lookup { cache, key } | Op::LookupOr { cache, key } => {
                 self.constant(key)?;

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use ptc_compiler::verify::verify;
 use ptc_compiler::{CompileOptions, compile};
 use ptc_vm::code::Op;
+use std::rc::Rc;
 use support::run_program;
 
 /// Writes a program from a list of decisions. Every list gives a program that ends.
@@ -296,8 +297,8 @@ proptest! {
         }
         let mut copying = compile(&source, &options).expect("compiled before");
         for function in &mut copying.functions {
-            for arity in &mut function.arities {
-                for op in &mut arity.code {
+            for arity in &mut Rc::get_mut(function).expect("nothing runs yet").arities {
+                for op in &mut Rc::get_mut(arity).expect("nothing runs yet").code {
                     if let Op::TakeLocal(slot) = *op {
                         *op = Op::Local(slot);
                     }

@@ -107,6 +107,11 @@ pub fn reserve(bytes: usize) -> Result<()> {
     })
 }
 
+#[cold]
+fn no_steps(m: &Meter) -> Error {
+    Error::steps(m.work_limit.get())
+}
+
 /// Refuses when the memory limit is passed already.
 #[inline]
 pub fn check_memory() -> Result<()> {
@@ -125,7 +130,7 @@ pub fn charge_steps(steps: u64) -> Result<()> {
         let work = m.work.get().saturating_add(steps);
         m.work.set(work);
         // The machine replaces this error by one that names the program's whole limit.
-        if work > m.work_limit.get() { Err(Error::steps(m.work_limit.get())) } else { Ok(()) }
+        if work > m.work_limit.get() { Err(no_steps(m)) } else { Ok(()) }
     })
 }
 

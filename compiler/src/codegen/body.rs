@@ -27,11 +27,13 @@ pub(super) struct OpenLoop {
 }
 
 pub(super) struct Body {
-    code: Vec<Op>,
+    pub(super) code: Vec<Op>,
+    /// No jump goes behind this instruction so far.
+    pub(super) landing: usize,
     constants: Vec<Value>,
     /// Constants that are keywords, to use them again.
     keywords: Vec<(Name, u32)>,
-    positions: Vec<(u32, Position)>,
+    pub(super) positions: Vec<(u32, Position)>,
     /// Values on the stack above the base of the frame.
     depth: u32,
     max_depth: u32,
@@ -46,6 +48,7 @@ impl Body {
     pub(super) fn new(locals: u32) -> Self {
         Self {
             code: Vec::with_capacity(16),
+            landing: 0,
             constants: Vec::new(),
             keywords: Vec::new(),
             positions: Vec::new(),
@@ -149,8 +152,15 @@ impl Body {
         }
     }
 
-    pub(super) fn here(&self) -> u32 {
+    /// The next instruction, as a place that jumps come to.
+    pub(super) fn here(&mut self) -> u32 {
+        self.landing = self.code.len();
         self.code.len() as u32
+    }
+
+    /// One value less is on the stack: its push has been taken back.
+    pub(super) fn forget_push(&mut self) {
+        self.depth -= 1;
     }
 
     /// A jump forward. `pops`: what it takes off the stack when it does not jump.

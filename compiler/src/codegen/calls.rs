@@ -119,11 +119,11 @@ impl Body {
         let count = arguments.len() as u32;
         self.at(generator, ast.span(id));
         match plan {
-            Plan::Instruction(op @ Op::AddInt(_)) => self.emit(op, 1, 1),
-            Plan::Instruction(op) => self.emit(op, count, 1),
+            Plan::Instruction(op @ Op::AddInt(_)) => self.operation(op, 1),
+            Plan::Instruction(op) => self.operation(op, count),
             Plan::Lookup(name) => {
                 let (cache, key) = (self.lookup(), self.keyword(generator, name));
-                self.emit(Op::Lookup { cache, key }, 1, 1);
+                self.operation(Op::Lookup { cache, key }, 1);
             }
             Plan::LookupOr(name) => {
                 let (cache, key) = (self.lookup(), self.keyword(generator, name));

@@ -27,7 +27,8 @@ impl Body {
                 self.place(local, self.top());
             }
         }
-        self.loops.push(OpenLoop { index, head: self.here(), depth: self.depth(), slots });
+        let head = self.here();
+        self.loops.push(OpenLoop { index, head, depth: self.depth(), slots });
         self.bindings(generator, form.heads)?;
         let falls = self.node(generator, form.body, tail)?;
         self.loops.pop();
@@ -64,12 +65,23 @@ impl Body {
                 }
             }
         }
-        for &slot in written.iter().rev() {
-            self.emit(Op::SetLocal(slot), 1, 0);
+        let count = written.len() as u32;
+        let first = written.first().copied().unwrap_or(0);
+        let in_a_row = written.iter().zip(first..).all(|(&slot, expected)| slot == expected);
+        match (u8::try_from(count), u16::try_from(first)) {
+            (Ok(short), Ok(first)) if in_a_row && self.depth() == depth + count => {
+                self.at(generator, span);
+                self.emit(Op::Recur { count: short, first, target: head }, count, 0);
+            }
+            _ => {
+                for &slot in written.iter().rev() {
+                    self.emit(Op::SetLocal(slot), 1, 0);
+                }
+                self.drop_values(self.depth() - depth);
+                self.at(generator, span);
+                self.emit(Op::Loop(head), 0, 0);
+            }
         }
-        self.drop_values(self.depth() - depth);
-        self.at(generator, span);
-        self.emit(Op::Loop(head), 0, 0);
         self.set_depth(before + 1);
         Ok(())
     }

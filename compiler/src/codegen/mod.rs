@@ -7,6 +7,7 @@ mod body;
 mod calls;
 mod conditionals;
 mod constants;
+mod fusing;
 mod loops;
 mod patterns;
 mod positions;
@@ -44,9 +45,9 @@ struct Generator<'a> {
     ast: &'a Ast,
     lines: Lines<'a>,
     /// The program itself and those of [`Ast::functions`], in this order.
-    functions: Vec<Function>,
+    functions: Vec<Rc<Function>>,
     /// Helpers, which come behind them.
-    helpers: Vec<Function>,
+    helpers: Vec<Rc<Function>>,
     /// What closures over each of [`Ast::functions`] capture, once code that makes them has been generated.
     captures: Vec<Option<Vec<Capture>>>,
     globals: Vec<Rc<str>>,
@@ -79,13 +80,13 @@ impl<'a> Generator<'a> {
         let mut body = Body::new(self.ast.program_locals);
         body.sequence(self, self.ast.program, true)?;
         let arity = body.finish(Parameters { required: 0, rest: false });
-        self.functions.push(Function {
+        self.functions.push(Rc::new(Function {
             name: None,
-            arities: vec![arity],
+            arities: vec![Rc::new(arity)],
             captures: Vec::new(),
             display: Rc::from("#fn[]"),
             position: self.lines.position(0),
-        });
+        }));
         // A function is generated after the one it stands in, which says what it captures.
         for index in 0..self.ast.functions.len() {
             let function = match self.captures[index].take() {
@@ -93,7 +94,7 @@ impl<'a> Generator<'a> {
                 // It stands where no code can come.
                 None => self.stub(0, self.ast.functions[index].span),
             };
-            self.functions.push(function);
+            self.functions.push(Rc::new(function));
         }
         Ok(())
     }
@@ -101,9 +102,9 @@ impl<'a> Generator<'a> {
     fn function(&mut self, id: FnId, captures: Vec<Capture>) -> Result<Function> {
         let ast = self.ast;
         let function = &ast.functions[id.0 as usize];
-        let mut arities: Vec<Arity> = Vec::with_capacity(function.arities.len());
+        let mut arities: Vec<Rc<Arity>> = Vec::with_capacity(function.arities.len());
         for arity in &function.arities {
-            arities.push(self.arity(function, arity)?);
+            arities.push(Rc::new(self.arity(function, arity)?));
         }
         Ok(Function {
             name: function.name.map(|name| Rc::from(self.text(name))),
@@ -238,7 +239,7 @@ impl<'a> Generator<'a> {
     /// A function that takes `count` arguments, to be called with another number of them.
     fn arity_check(&mut self, count: u32, span: Span) -> u32 {
         let stub = self.stub(count, span);
-        self.helpers.push(stub);
+        self.helpers.push(Rc::new(stub));
         (self.ast.functions.len() + self.helpers.len()) as u32
     }
 
@@ -254,7 +255,7 @@ impl<'a> Generator<'a> {
         };
         Function {
             name: None,
-            arities: vec![arity],
+            arities: vec![Rc::new(arity)],
             captures: Vec::new(),
             display: Rc::from("#fn[]"),
             position: self.lines.position(span.start),

@@ -10,7 +10,7 @@ use std::rc::Rc;
 #[derive(Debug)]
 pub struct Program {
     /// All functions of the text; the first is the program itself, without parameters.
-    pub functions: Vec<Function>,
+    pub functions: Vec<Rc<Function>>,
     /// Global names that the code mentions. [`Op::Global`] and its like index this table.
     pub globals: Vec<Rc<str>>,
     /// Names that must have a value in the namespace before the program may start: used, but not certainly
@@ -54,7 +54,7 @@ pub struct Function {
     /// The name it was given, for messages; never shown in print.
     pub name: Option<Rc<str>>,
     /// The bodies, by ascending number of parameters, a variadic one last. Never empty.
-    pub arities: Vec<Arity>,
+    pub arities: Vec<Rc<Arity>>,
     /// Where a new closure takes its captured values from, in the frame that creates it.
     pub captures: Vec<Capture>,
     /// How the function prints, such as `#fn[x & more]`.
@@ -119,8 +119,8 @@ impl Parameters {
 impl Function {
     /// The body for `argc` arguments.
     #[inline]
-    pub fn arity_for(&self, argc: usize) -> Option<usize> {
-        self.arities.iter().position(|arity| arity.parameters.accepts(argc))
+    pub fn body_for(&self, argc: usize) -> Option<&Rc<Arity>> {
+        self.arities.iter().find(|arity| arity.parameters.accepts(argc))
     }
 }
 

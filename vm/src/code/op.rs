@@ -167,6 +167,174 @@ pub enum Op {
         key: u32,
     },
 
+    // --- operations whose operands are locals or small integers --------------------------------------------
+    // Each stands for the instructions that push its operands and the operation itself. Reading an operand where it
+    // lies neither copies nor moves it.
+    /// `(+ a b)` of two slots.
+    AddLocals {
+        /// Slot of the left operand.
+        a: u16,
+        /// Slot of the right operand.
+        b: u16,
+    },
+    /// `(+ a b)`: pops the left operand, the right one is in a slot.
+    AddLocal(u32),
+    /// `(+ a n)` of a slot and a small integer.
+    AddLocalInt {
+        /// Slot of the left operand.
+        a: u16,
+        /// The right operand.
+        n: i32,
+    },
+    /// `(- a b)` of two slots.
+    SubtractLocals {
+        /// Slot of the left operand.
+        a: u16,
+        /// Slot of the right operand.
+        b: u16,
+    },
+    /// `(- a b)`: pops the left operand, the right one is in a slot.
+    SubtractLocal(u32),
+    /// `(- a n)` of a slot and a small integer.
+    SubtractLocalInt {
+        /// Slot of the left operand.
+        a: u16,
+        /// The right operand.
+        n: i32,
+    },
+    /// `(- a n)`: pops the left operand.
+    SubtractInt(i32),
+    /// `(* a b)` of two slots.
+    MultiplyLocals {
+        /// Slot of the left operand.
+        a: u16,
+        /// Slot of the right operand.
+        b: u16,
+    },
+    /// `(* a b)`: pops the left operand, the right one is in a slot.
+    MultiplyLocal(u32),
+    /// `(* a n)` of a slot and a small integer.
+    MultiplyLocalInt {
+        /// Slot of the left operand.
+        a: u16,
+        /// The right operand.
+        n: i32,
+    },
+    /// `(* a n)`: pops the left operand.
+    MultiplyInt(i32),
+    /// `(< a b)` of two slots.
+    LessLocals {
+        /// Slot of the left operand.
+        a: u16,
+        /// Slot of the right operand.
+        b: u16,
+    },
+    /// `(< a b)`: pops the left operand, the right one is in a slot.
+    LessLocal(u32),
+    /// `(< a n)` of a slot and a small integer.
+    LessLocalInt {
+        /// Slot of the left operand.
+        a: u16,
+        /// The right operand.
+        n: i32,
+    },
+    /// `(< a n)`: pops the left operand.
+    LessInt(i32),
+    /// `(<= a b)` of two slots.
+    LessOrEqualLocals {
+        /// Slot of the left operand.
+        a: u16,
+        /// Slot of the right operand.
+        b: u16,
+    },
+    /// `(<= a b)`: pops the left operand, the right one is in a slot.
+    LessOrEqualLocal(u32),
+    /// `(<= a n)` of a slot and a small integer.
+    LessOrEqualLocalInt {
+        /// Slot of the left operand.
+        a: u16,
+        /// The right operand.
+        n: i32,
+    },
+    /// `(<= a n)`: pops the left operand.
+    LessOrEqualInt(i32),
+    /// `(> a b)` of two slots.
+    GreaterLocals {
+        /// Slot of the left operand.
+        a: u16,
+        /// Slot of the right operand.
+        b: u16,
+    },
+    /// `(> a b)`: pops the left operand, the right one is in a slot.
+    GreaterLocal(u32),
+    /// `(> a n)` of a slot and a small integer.
+    GreaterLocalInt {
+        /// Slot of the left operand.
+        a: u16,
+        /// The right operand.
+        n: i32,
+    },
+    /// `(> a n)`: pops the left operand.
+    GreaterInt(i32),
+    /// `(>= a b)` of two slots.
+    GreaterOrEqualLocals {
+        /// Slot of the left operand.
+        a: u16,
+        /// Slot of the right operand.
+        b: u16,
+    },
+    /// `(>= a b)`: pops the left operand, the right one is in a slot.
+    GreaterOrEqualLocal(u32),
+    /// `(>= a n)` of a slot and a small integer.
+    GreaterOrEqualLocalInt {
+        /// Slot of the left operand.
+        a: u16,
+        /// The right operand.
+        n: i32,
+    },
+    /// `(>= a n)`: pops the left operand.
+    GreaterOrEqualInt(i32),
+    /// `(= a b)` of two slots.
+    EqualLocals {
+        /// Slot of the left operand.
+        a: u16,
+        /// Slot of the right operand.
+        b: u16,
+    },
+    /// `(= a b)`: pops the left operand, the right one is in a slot.
+    EqualLocal(u32),
+    /// `(= a n)` of a slot and a small integer.
+    EqualLocalInt {
+        /// Slot of the left operand.
+        a: u16,
+        /// The right operand.
+        n: i32,
+    },
+    /// `(= a n)`: pops the left operand.
+    EqualInt(i32),
+    /// `(inc a)` of a slot.
+    IncLocal(u32),
+    /// `(dec a)` of a slot.
+    DecLocal(u32),
+    /// [`Op::Lookup`] in the map in a slot.
+    LookupLocal {
+        /// Slot of the map.
+        slot: u8,
+        /// Number of the lookup in its function.
+        cache: u16,
+        /// Index of the key constant.
+        key: u32,
+    },
+    /// Pops `count` values into as many slots, the first of which is `first`, and goes back to `target`: `recur`.
+    Recur {
+        /// How many values.
+        count: u8,
+        /// Slot of the first one.
+        first: u16,
+        /// Where the loop begins.
+        target: u32,
+    },
+
     // --- destructuring (language.md 3.6) -------------------------------------------------------------------
     /// Fails unless the value in `slot` can be taken apart by position. Strings and sets become vectors there.
     CheckSequential(u32),

@@ -1,7 +1,9 @@
 //! A strand of execution: the program itself, or a branch of `pmap`/`pcalls`.
 
-use super::frame::{Args, ForkKind, Input, NativeFrame};
+use super::frame::{Args, Flow, ForkKind, Input, NativeFrame};
 use super::host_call::CallId;
+use super::interpreter::enter;
+use crate::code::Arity;
 use crate::error::Result;
 use crate::meter::{self, Held};
 use crate::value::{Closure, Str, Value};
@@ -19,7 +21,7 @@ pub(super) struct CodeFrame {
     /// The running closure.
     pub(super) closure: Rc<Closure>,
     /// Which of its bodies.
-    pub(super) arity: u32,
+    pub(super) body: Rc<Arity>,
     /// Next instruction.
     pub(super) pc: u32,
     /// Stack index of slot 0; the callee lies, or lay, right below.
@@ -55,6 +57,8 @@ pub(super) enum Next {
     Value(Value),
     /// Resume the builtin on top.
     Native(Input),
+    /// Do what the builtin on top has asked for.
+    Flow(Flow),
     /// Fail.
     Raise(crate::error::Error),
 }
@@ -116,6 +120,17 @@ impl Fiber {
             waiting_for: None,
             charged: 0,
         }
+    }
+
+    /// Puts a closure's arguments on the stack; the frame that runs it is the caller's to push.
+    pub(super) fn begin(&mut self, callee: Rc<Closure>, args: Args) -> Result<CodeFrame> {
+        let argc = args.len();
+        self.stack.push(Value::Nil);
+        self.stack.extend(args);
+        let body = enter(&mut self.stack, &callee, argc)?;
+        let base = self.stack.len() as u32 - body.parameters.slots();
+        self.settle_memory()?;
+        Ok(CodeFrame { closure: callee, body, pc: 0, base })
     }
 
     /// Charges growth of the stacks since the last time. Refuses when the memory limit is passed.

@@ -9,9 +9,9 @@ use super::call;
 use super::fiber::{CodeFrame, Fiber, FiberId, Frame, Next};
 use super::native::Settled;
 use super::operations as ops;
-use super::{Args, Ctx, unbound};
+use super::{Args, Ctx, Flow, Input, unbound};
 use crate::builtins::{Native, arithmetic, registry};
-use crate::code::{Capture, Op};
+use crate::code::{Arity, Capture, Op};
 use crate::error::{Error, Result};
 use crate::meter;
 use crate::value::{Captures, Closure, Set, Str, Value, Vector};
@@ -94,10 +94,7 @@ impl Machine {
                 Frame::Code(code) => Some(code),
                 Frame::Native(_) => None,
             });
-            let position = code.and_then(|code| {
-                code.closure.code().arities[code.arity as usize]
-                    .position((code.pc as usize).saturating_sub(1))
-            });
+            let position = code.and_then(|code| code.body.position((code.pc as usize).saturating_sub(1)));
             error.at(position)
         })
     }
@@ -134,7 +131,7 @@ impl Machine {
         };
         'frame: loop {
             let closure = &*frame.closure;
-            let body = &closure.code().arities[frame.arity as usize];
+            let body = &*frame.body;
             let code = &body.code[..];
             let constants = &body.constants[..];
             let base = frame.base as usize;
@@ -160,6 +157,18 @@ impl Machine {
                 () => {
                     stack.pop().unwrap_or_default()
                 };
+            }
+            // Goes the way of a truth value: pushes it, or takes the branch right behind at once, for its step.
+            macro_rules! test {
+                ($holds:expr) => {{
+                    let holds = $holds;
+                    if let Some(&Op::JumpIfFalse(target)) = code.get(pc) {
+                        fuel.left -= 1;
+                        pc = if holds { pc + 1 } else { target as usize };
+                    } else {
+                        stack.push(Value::bool(holds));
+                    }
+                }};
             }
             // Suspends the frame and leaves the loop.
             macro_rules! leave {
@@ -188,38 +197,86 @@ impl Machine {
                     }
                 };
             }
-            // `(op a b)` with a fast path for small integers.
-            macro_rules! arithmetic {
-                ($name:literal, $fast:expr, $slow:path) => {{
-                    unless_shadowed!($name, 2);
-                    let at = stack.len() - 2;
-                    let result = match (&stack[at], &stack[at + 1]) {
+            // A user definition of the operator's name takes these operands, the last `$popped` of them from the stack.
+            macro_rules! unless_defined {
+                ($name:literal, $popped:expr, [$($operand:expr),*]) => {
+                    if CHECKED && let Some(callee) = self.shadow_of(fiber.overlay.as_deref(), $name) {
+                        let args = Args::from_iter([$($operand),*]);
+                        let left = stack.len() - $popped;
+                        cut(stack, left);
+                        call_slowly!(callee, args);
+                    }
+                };
+            }
+            // `(op a b)` of any two operands, of which the last `$popped` are popped. `$finish` does something with the
+            // result of the fast path for small integers, `$slow` takes everything else.
+            macro_rules! operate {
+                ($name:literal, $popped:expr, $a:expr, $b:expr, $fast:expr, $slow:path, $finish:ident) => {{
+                    unless_defined!($name, $popped, [$a.clone(), $b.clone()]);
+                    let fast = match ($a, $b) {
                         (Value::Int(a), Value::Int(b)) => $fast(*a, *b),
                         _ => None,
                     };
-                    match result {
-                        Some(result) => {
-                            stack.pop();
-                            stack[at] = result;
+                    match fast {
+                        Some(fast) => {
+                            // Only integers lie there, which need no dropping.
+                            for _ in 0..$popped {
+                                std::mem::forget(stack.pop());
+                            }
+                            $finish!(fast);
                         }
                         None => {
-                            fuel.open();
-                            let result = $slow(&stack[at], &stack[at + 1]);
-                            fuel.close();
-                            let result = tri!(result);
-                            stack.pop();
-                            stack[at] = result;
-                            tri!(meter::check_memory());
+                            let result = tri!(slowly(fuel, $slow, $a, $b));
+                            let left = stack.len() - $popped;
+                            cut(stack, left);
+                            stack.push(result);
                         }
                     }
                 }};
             }
+            macro_rules! push {
+                ($n:expr) => {
+                    stack.push(Value::Int($n))
+                };
+            }
+            // The four places where operands come from.
+            macro_rules! both_popped {
+                ($name:literal, $fast:expr, $slow:path, $finish:ident) => {{
+                    let at = stack.len() - 2;
+                    operate!($name, 2, &stack[at], &stack[at + 1], $fast, $slow, $finish)
+                }};
+            }
+            macro_rules! locals {
+                ($name:literal, $a:expr, $b:expr, $fast:expr, $slow:path, $finish:ident) => {{
+                    let (a, b) = (base + usize::from($a), base + usize::from($b));
+                    operate!($name, 0, &stack[a], &stack[b], $fast, $slow, $finish)
+                }};
+            }
+            macro_rules! local {
+                ($name:literal, $b:expr, $fast:expr, $slow:path, $finish:ident) => {{
+                    let (a, b) = (stack.len() - 1, base + $b as usize);
+                    operate!($name, 1, &stack[a], &stack[b], $fast, $slow, $finish)
+                }};
+            }
+            macro_rules! local_int {
+                ($name:literal, $a:expr, $n:expr, $fast:expr, $slow:path, $finish:ident) => {{
+                    let (a, n) = (base + usize::from($a), Value::Int(i64::from($n)));
+                    operate!($name, 0, &stack[a], &n, $fast, $slow, $finish)
+                }};
+            }
+            macro_rules! int {
+                ($name:literal, $n:expr, $fast:expr, $slow:path, $finish:ident) => {{
+                    let (a, n) = (stack.len() - 1, Value::Int(i64::from($n)));
+                    operate!($name, 1, &stack[a], &n, $fast, $slow, $finish)
+                }};
+            }
 
             loop {
-                if fuel.left <= 0 {
+                fuel.left -= 1;
+                if fuel.left < 0 {
+                    fuel.left += 1;
                     leave!(Some(Stop::Slice));
                 }
-                fuel.left -= 1;
                 let op = code[pc];
                 pc += 1;
                 match op {
@@ -238,7 +295,7 @@ impl Machine {
                     }
                     Op::SetLocal(slot) => {
                         let value = pop!();
-                        stack[base + slot as usize] = value;
+                        stack[base + slot as usize].put(value);
                     }
                     Op::Capture(n) => stack.push(closure.captures.values()[n as usize].clone()),
                     Op::SelfFn => stack.push(Value::Closure(frame.closure.clone())),
@@ -297,15 +354,15 @@ impl Machine {
                     Op::History(n) => stack.push(self.env.history[usize::from(n) - 1].clone()),
                     Op::Budget => stack.push(self.env.budget.clone()),
 
-                    Op::Pop => drop(pop!()),
+                    Op::Pop => pop!().discard(),
                     Op::Dup => {
                         let value = stack.last().cloned().unwrap_or_default();
                         stack.push(value);
                     }
                     Op::Slide(n) => {
                         let top = pop!();
-                        let len = stack.len();
-                        stack.truncate(len - n as usize);
+                        let left = stack.len() - n as usize;
+                        cut(stack, left);
                         stack.push(top);
                     }
                     Op::Jump(target) => pc = target as usize,
@@ -313,15 +370,28 @@ impl Machine {
                         pc = target as usize;
                         tri!(meter::check_memory());
                     }
+                    Op::Recur { count, first, target } => {
+                        pc = target as usize;
+                        let first = base + usize::from(first);
+                        for slot in (first..first + usize::from(count)).rev() {
+                            let value = pop!();
+                            stack[slot].put(value);
+                        }
+                        tri!(meter::check_memory());
+                    }
                     Op::JumpIfFalse(target) => {
-                        if !pop!().is_truthy() {
+                        let value = pop!();
+                        if !value.is_truthy() {
                             pc = target as usize;
                         }
+                        value.discard();
                     }
                     Op::JumpIfTrue(target) => {
-                        if pop!().is_truthy() {
+                        let value = pop!();
+                        if value.is_truthy() {
                             pc = target as usize;
                         }
+                        value.discard();
                     }
                     Op::JumpIfFalseKeep(target) => {
                         if stack.last().is_some_and(Value::is_truthy) {
@@ -356,7 +426,7 @@ impl Machine {
                     }
                     Op::Return => {
                         let value = pop!();
-                        stack.truncate(base - 1);
+                        cut(stack, base - 1);
                         match fiber.frames.pop() {
                             Some(Frame::Code(caller)) => {
                                 stack.push(value);
@@ -365,8 +435,13 @@ impl Machine {
                             }
                             Some(native) => {
                                 fiber.frames.push(native);
-                                fiber.next = Some(Next::Value(value));
-                                return Ok(None);
+                                match self.give_back(fiber, fuel, value)? {
+                                    Some(called) => {
+                                        frame = called;
+                                        continue 'frame;
+                                    }
+                                    None => return Ok(None),
+                                }
                             }
                             None => return Ok(Some(Stop::Done(value))),
                         }
@@ -457,7 +532,7 @@ impl Machine {
                         let Value::Closure(callee) = std::mem::take(&mut stack[at]) else {
                             unreachable!("just matched")
                         };
-                        let arity = tri!(enter(stack, &callee, argc));
+                        let body = tri!(enter(stack, &callee, argc));
                         let mut new_base = at + 1;
                         if matches!(op, Op::TailCall(_)) {
                             // The arguments move down onto the frame that is given up.
@@ -466,12 +541,12 @@ impl Machine {
                             for i in 0..args {
                                 stack.swap(below + i, new_base + i);
                             }
-                            stack.truncate(below + args);
+                            cut(stack, below + args);
                             new_base = below;
-                            frame = CodeFrame { closure: callee, arity, pc: 0, base: new_base as u32 };
+                            frame = CodeFrame { closure: callee, body, pc: 0, base: new_base as u32 };
                         } else {
                             frame.pc = pc as u32;
-                            let new = CodeFrame { closure: callee, arity, pc: 0, base: new_base as u32 };
+                            let new = CodeFrame { closure: callee, body, pc: 0, base: new_base as u32 };
                             fiber.frames.push(Frame::Code(std::mem::replace(&mut frame, new)));
                             fiber.settle_memory()?;
                         }
@@ -507,32 +582,74 @@ impl Machine {
                         }
                     }
 
-                    Op::Add => {
-                        arithmetic!("+", |a: i64, b: i64| a.checked_add(b).map(Value::Int), arithmetic::add);
+                    Op::Add => both_popped!("+", i64::checked_add, arithmetic::add, push),
+                    Op::AddLocals { a, b } => locals!("+", a, b, i64::checked_add, arithmetic::add, push),
+                    Op::AddLocal(b) => local!("+", b, i64::checked_add, arithmetic::add, push),
+                    Op::AddLocalInt { a, n } => {
+                        local_int!("+", a, n, i64::checked_add, arithmetic::add, push)
                     }
-                    Op::Subtract => {
-                        arithmetic!(
-                            "-",
-                            |a: i64, b: i64| a.checked_sub(b).map(Value::Int),
-                            arithmetic::subtract
-                        );
+                    Op::AddInt(n) => int!("+", n, i64::checked_add, arithmetic::add, push),
+                    Op::Subtract => both_popped!("-", i64::checked_sub, arithmetic::subtract, push),
+                    Op::SubtractLocals { a, b } => {
+                        locals!("-", a, b, i64::checked_sub, arithmetic::subtract, push)
                     }
-                    Op::Multiply => {
-                        arithmetic!(
-                            "*",
-                            |a: i64, b: i64| a.checked_mul(b).map(Value::Int),
-                            arithmetic::multiply
-                        );
+                    Op::SubtractLocal(b) => local!("-", b, i64::checked_sub, arithmetic::subtract, push),
+                    Op::SubtractLocalInt { a, n } => {
+                        local_int!("-", a, n, i64::checked_sub, arithmetic::subtract, push)
                     }
-                    Op::Less => arithmetic!("<", |a, b| Some(Value::bool(a < b)), ops::less),
-                    Op::LessOrEqual => {
-                        arithmetic!("<=", |a, b| Some(Value::bool(a <= b)), ops::less_or_equal)
+                    Op::SubtractInt(n) => int!("-", n, i64::checked_sub, arithmetic::subtract, push),
+                    Op::Multiply => both_popped!("*", i64::checked_mul, arithmetic::multiply, push),
+                    Op::MultiplyLocals { a, b } => {
+                        locals!("*", a, b, i64::checked_mul, arithmetic::multiply, push)
                     }
-                    Op::Greater => arithmetic!(">", |a, b| Some(Value::bool(a > b)), ops::greater),
+                    Op::MultiplyLocal(b) => local!("*", b, i64::checked_mul, arithmetic::multiply, push),
+                    Op::MultiplyLocalInt { a, n } => {
+                        local_int!("*", a, n, i64::checked_mul, arithmetic::multiply, push)
+                    }
+                    Op::MultiplyInt(n) => int!("*", n, i64::checked_mul, arithmetic::multiply, push),
+                    Op::Less => both_popped!("<", |a, b| Some(a < b), ops::less, test),
+                    Op::LessLocals { a, b } => locals!("<", a, b, |a, b| Some(a < b), ops::less, test),
+                    Op::LessLocal(b) => local!("<", b, |a, b| Some(a < b), ops::less, test),
+                    Op::LessLocalInt { a, n } => local_int!("<", a, n, |a, b| Some(a < b), ops::less, test),
+                    Op::LessInt(n) => int!("<", n, |a, b| Some(a < b), ops::less, test),
+                    Op::LessOrEqual => both_popped!("<=", |a, b| Some(a <= b), ops::less_or_equal, test),
+                    Op::LessOrEqualLocals { a, b } => {
+                        locals!("<=", a, b, |a, b| Some(a <= b), ops::less_or_equal, test)
+                    }
+                    Op::LessOrEqualLocal(b) => local!("<=", b, |a, b| Some(a <= b), ops::less_or_equal, test),
+                    Op::LessOrEqualLocalInt { a, n } => {
+                        local_int!("<=", a, n, |a, b| Some(a <= b), ops::less_or_equal, test)
+                    }
+                    Op::LessOrEqualInt(n) => int!("<=", n, |a, b| Some(a <= b), ops::less_or_equal, test),
+                    Op::Greater => both_popped!(">", |a, b| Some(a > b), ops::greater, test),
+                    Op::GreaterLocals { a, b } => locals!(">", a, b, |a, b| Some(a > b), ops::greater, test),
+                    Op::GreaterLocal(b) => local!(">", b, |a, b| Some(a > b), ops::greater, test),
+                    Op::GreaterLocalInt { a, n } => {
+                        local_int!(">", a, n, |a, b| Some(a > b), ops::greater, test)
+                    }
+                    Op::GreaterInt(n) => int!(">", n, |a, b| Some(a > b), ops::greater, test),
                     Op::GreaterOrEqual => {
-                        arithmetic!(">=", |a, b| Some(Value::bool(a >= b)), ops::greater_or_equal);
+                        both_popped!(">=", |a, b| Some(a >= b), ops::greater_or_equal, test)
                     }
-                    Op::Equal => arithmetic!("=", |a, b| Some(Value::bool(a == b)), ops::equal),
+                    Op::GreaterOrEqualLocals { a, b } => {
+                        locals!(">=", a, b, |a, b| Some(a >= b), ops::greater_or_equal, test)
+                    }
+                    Op::GreaterOrEqualLocal(b) => {
+                        local!(">=", b, |a, b| Some(a >= b), ops::greater_or_equal, test)
+                    }
+                    Op::GreaterOrEqualLocalInt { a, n } => {
+                        local_int!(">=", a, n, |a, b| Some(a >= b), ops::greater_or_equal, test)
+                    }
+                    Op::GreaterOrEqualInt(n) => {
+                        int!(">=", n, |a, b| Some(a >= b), ops::greater_or_equal, test)
+                    }
+                    Op::Equal => both_popped!("=", |a, b| Some(a == b), ops::equal, test),
+                    Op::EqualLocals { a, b } => locals!("=", a, b, |a, b| Some(a == b), ops::equal, test),
+                    Op::EqualLocal(b) => local!("=", b, |a, b| Some(a == b), ops::equal, test),
+                    Op::EqualLocalInt { a, n } => {
+                        local_int!("=", a, n, |a, b| Some(a == b), ops::equal, test)
+                    }
+                    Op::EqualInt(n) => int!("=", n, |a, b| Some(a == b), ops::equal, test),
                     Op::Not => {
                         unless_shadowed!("not", 1);
                         let value = pop!();
@@ -542,23 +659,6 @@ impl Machine {
                         unless_shadowed!("nil?", 1);
                         let value = pop!();
                         stack.push(Value::bool(value.is_nil()));
-                    }
-                    Op::AddInt(n) => {
-                        let value = pop!();
-                        if CHECKED && let Some(callee) = self.shadow_of(fiber.overlay.as_deref(), "+") {
-                            call_slowly!(callee, Args::from_iter([value, Value::Int(i64::from(n))]));
-                        }
-                        let sum = match &value {
-                            Value::Int(a) => a.checked_add(i64::from(n)).map(Value::Int),
-                            _ => None,
-                        };
-                        stack.push(match sum {
-                            Some(sum) => sum,
-                            None => {
-                                let sum = arithmetic::add(&value, &Value::Int(i64::from(n)));
-                                tri!(sum)
-                            }
-                        });
                     }
                     Op::Inc => {
                         unless_shadowed!("inc", 1);
@@ -570,22 +670,34 @@ impl Machine {
                         let value = pop!();
                         stack.push(tri!(ops::increment(&value, -1)));
                     }
+                    Op::IncLocal(slot) => {
+                        let at = base + slot as usize;
+                        unless_defined!("inc", 0, [stack[at].clone()]);
+                        let sum = tri!(ops::increment(&stack[at], 1));
+                        stack.push(sum);
+                    }
+                    Op::DecLocal(slot) => {
+                        let at = base + slot as usize;
+                        unless_defined!("dec", 0, [stack[at].clone()]);
+                        let difference = tri!(ops::increment(&stack[at], -1));
+                        stack.push(difference);
+                    }
                     Op::Lookup { cache, key } => {
                         let map = pop!();
-                        fuel.open();
-                        let found =
-                            ops::lookup(&map, &constants[key as usize], &body.lookups[usize::from(cache)]);
-                        fuel.close();
-                        stack.push(found.unwrap_or_default());
+                        let (key, guess) = (&constants[key as usize], &body.lookups[usize::from(cache)]);
+                        stack.push(ops::lookup(fuel, &map, key, guess).unwrap_or_default());
+                    }
+                    Op::LookupLocal { slot, cache, key } => {
+                        let map = &stack[base + usize::from(slot)];
+                        let (key, guess) = (&constants[key as usize], &body.lookups[usize::from(cache)]);
+                        let found = ops::lookup(fuel, map, key, guess).unwrap_or_default();
+                        stack.push(found);
                     }
                     Op::LookupOr { cache, key } => {
                         let default = pop!();
                         let map = pop!();
-                        fuel.open();
-                        let found =
-                            ops::lookup(&map, &constants[key as usize], &body.lookups[usize::from(cache)]);
-                        fuel.close();
-                        stack.push(found.unwrap_or(default));
+                        let (key, guess) = (&constants[key as usize], &body.lookups[usize::from(cache)]);
+                        stack.push(ops::lookup(fuel, &map, key, guess).unwrap_or(default));
                     }
 
                     Op::CheckSequential(slot) => {
@@ -680,6 +792,34 @@ impl Machine {
         }
     }
 
+    /// Hands a result to the builtin on top of the frame stack. If all it wants is to call a closure, that call is set up
+    /// here, without leaving the loop; everything else is left to [`settle`](Machine::settle), which charges the same.
+    fn give_back(&mut self, fiber: &mut Fiber, fuel: &mut Fuel, result: Value) -> Result<Option<CodeFrame>> {
+        let Some(Frame::Native(call)) = fiber.frames.last_mut() else {
+            unreachable!("the caller has seen it")
+        };
+        if fuel.is_empty() {
+            fiber.next = Some(Next::Value(result));
+            return Ok(None);
+        }
+        fuel.open();
+        meter::work(1);
+        let mut ctx = Ctx { env: &mut self.env, prints: &mut fiber.prints, slice: fuel.left() };
+        let flow = call.frame.resume(&mut ctx, Input::Value(result))?;
+        fuel.close();
+        meter::check_memory()?;
+        match flow {
+            Flow::Call(Value::Closure(callee), args) if !fuel.is_empty() => {
+                fuel.left -= 1;
+                fiber.begin(callee, args).map(Some)
+            }
+            flow => {
+                fiber.next = Some(Next::Flow(flow));
+                Ok(None)
+            }
+        }
+    }
+
     /// The user's value for a builtin's name, if there is one.
     fn shadow_of(&self, overlay: Option<&super::fiber::Overlay>, name: &str) -> Option<Value> {
         if !self.env.namespace.shadows_builtins() && overlay.is_none_or(|overlay| overlay.is_empty()) {
@@ -722,17 +862,48 @@ fn overlaid(overlay: Option<&super::fiber::Overlay>, slot: u32) -> Option<&Value
 
 /// Finds the body for `argc` arguments on top of the stack and packs surplus ones into a vector.
 #[inline]
-pub(super) fn enter(stack: &mut Vec<Value>, callee: &Closure, argc: usize) -> Result<u32> {
+pub(super) fn enter(stack: &mut Vec<Value>, callee: &Closure, argc: usize) -> Result<Rc<Arity>> {
     let function = callee.code();
-    let Some(arity) = function.arity_for(argc) else {
+    let Some(body) = function.body_for(argc) else {
         return Err(ops::wrong_arity(function, argc));
     };
-    let parameters = function.arities[arity].parameters;
-    if parameters.rest {
-        let surplus = argc - parameters.required as usize;
-        meter::reserve(surplus * size_of::<Value>())?;
-        let rest: Vec<Value> = stack.drain(stack.len() - surplus..).collect();
-        stack.push(Value::Vector(Vector::from_vec(rest)));
+    if body.parameters.rest {
+        pack(stack, argc - body.parameters.required as usize)?;
     }
-    Ok(arity as u32)
+    Ok(body.clone())
+}
+
+/// Makes one vector of the last `surplus` values.
+fn pack(stack: &mut Vec<Value>, surplus: usize) -> Result<()> {
+    meter::reserve(surplus * size_of::<Value>())?;
+    let rest: Vec<Value> = stack.drain(stack.len() - surplus..).collect();
+    stack.push(Value::Vector(Vector::from_vec(rest)));
+    Ok(())
+}
+
+/// Drops all values from `len` on.
+#[inline]
+fn cut(stack: &mut Vec<Value>, len: usize) {
+    while stack.len() > len {
+        if let Some(value) = stack.pop() {
+            value.discard();
+        }
+    }
+}
+
+/// An operation on anything but small integers.
+#[cold]
+#[inline(never)]
+fn slowly(
+    fuel: &mut Fuel,
+    operation: fn(&Value, &Value) -> Result<Value>,
+    a: &Value,
+    b: &Value,
+) -> Result<Value> {
+    fuel.open();
+    let result = operation(a, b);
+    fuel.close();
+    let result = result?;
+    meter::check_memory()?;
+    Ok(result)
 }

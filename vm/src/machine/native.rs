@@ -1,9 +1,9 @@
 //! Calls that the instruction loop hands over: builtins with frames, combinators, host calls, forks.
 
 use super::call::{self, CallNow};
-use super::fiber::{CodeFrame, Fiber, FiberId, Frame, NativeCall, Next};
+use super::fiber::{Fiber, FiberId, Frame, NativeCall, Next};
 use super::frame::{Args, Flow, Input};
-use super::interpreter::{Fuel, Stop, enter};
+use super::interpreter::{Fuel, Stop};
 use super::{Ctx, Machine, PendingCall};
 use crate::builtins::{Native, combinators, tools};
 use crate::error::Result;
@@ -33,6 +33,13 @@ impl Machine {
                 fiber.next = Some(next);
                 return Ok(Settled::Stop(Stop::Slice));
             }
+            if let Next::Flow(flow) = next {
+                match self.follow(id, fiber, flow, true)? {
+                    Ok(then) => next = then,
+                    Err(stop) => return Ok(Settled::Stop(stop)),
+                }
+                continue;
+            }
             fuel.open();
             // A frame that is resumed after a yield is not charged again: steps do not depend on slices.
             if !matches!(next, Next::Native(_)) {
@@ -42,6 +49,7 @@ impl Machine {
             let mut ctx = Ctx { env: &mut self.env, prints: &mut fiber.prints, slice };
             let (flow, from_frame) = match next {
                 Next::Raise(error) => return Err(error),
+                Next::Flow(_) => unreachable!("followed above"),
                 Next::Value(value) => match fiber.frames.last_mut() {
                     Some(Frame::Native(call)) => (call.frame.resume(&mut ctx, Input::Value(value))?, true),
                     Some(Frame::Code(_)) => {
@@ -57,64 +65,56 @@ impl Machine {
                     _ => unreachable!("only a builtin yields"),
                 },
                 Next::Call(Value::Closure(callee), args) => {
-                    let argc = args.len();
-                    fiber.stack.push(Value::Nil);
-                    fiber.stack.extend(args);
-                    let arity = enter(&mut fiber.stack, &callee, argc)?;
-                    let slots = callee.code().arities[arity as usize].parameters.slots();
-                    let base = fiber.stack.len() as u32 - slots;
-                    fiber.frames.push(Frame::Code(CodeFrame { closure: callee, arity, pc: 0, base }));
                     fuel.close();
-                    fiber.settle_memory()?;
+                    let frame = fiber.begin(callee, args)?;
+                    fiber.frames.push(Frame::Code(frame));
                     return Ok(Settled::Code);
                 }
                 Next::Call(callee, args) => (start(&mut ctx, callee, args)?, false),
             };
             fuel.close();
             meter::check_memory()?;
-            next = match flow {
-                Flow::Return(value) => {
-                    if from_frame {
-                        fiber.frames.pop();
-                    }
-                    Next::Value(value)
-                }
-                Flow::Call(callee, args) => Next::Call(callee, args),
-                Flow::TailCall(callee, args) => {
-                    if from_frame {
-                        fiber.frames.pop();
-                    }
-                    Next::Call(callee, args)
-                }
-                Flow::Push(frame) => {
-                    if from_frame {
-                        fiber.frames.pop();
-                    }
-                    fiber.frames.push(Frame::Native(NativeCall::new(frame)));
-                    fiber.settle_memory()?;
-                    Next::Native(Input::Start)
-                }
-                Flow::Yield => Next::Native(Input::Start),
-                Flow::Fork(kind, branches) => {
-                    if from_frame {
-                        fiber.frames.pop();
-                    }
-                    Machine::fork(fiber, kind, branches);
-                    return Ok(Settled::Stop(Stop::Forked));
-                }
-                Flow::Host(request) => {
-                    if from_frame {
-                        fiber.frames.pop();
-                    }
-                    let call = self.next_call;
-                    self.next_call += 1;
-                    self.waiting.insert(call, id);
-                    fiber.waiting_for = Some(call);
-                    self.outgoing.push(PendingCall { id: call, request });
-                    return Ok(Settled::Stop(Stop::Wait));
-                }
-            };
+            match self.follow(id, fiber, flow, from_frame)? {
+                Ok(then) => next = then,
+                Err(stop) => return Ok(Settled::Stop(stop)),
+            }
         }
+    }
+
+    /// What comes next after a builtin has said what it wants, or why the fiber stops. `from_frame`: it is a frame that
+    /// said so, the one on top.
+    fn follow(
+        &mut self,
+        id: FiberId,
+        fiber: &mut Fiber,
+        flow: Flow,
+        from_frame: bool,
+    ) -> Result<std::result::Result<Next, Stop>> {
+        if from_frame && !matches!(flow, Flow::Call(..) | Flow::Yield) {
+            fiber.frames.pop();
+        }
+        Ok(Ok(match flow {
+            Flow::Return(value) => Next::Value(value),
+            Flow::Call(callee, args) | Flow::TailCall(callee, args) => Next::Call(callee, args),
+            Flow::Push(frame) => {
+                fiber.frames.push(Frame::Native(NativeCall::new(frame)));
+                fiber.settle_memory()?;
+                Next::Native(Input::Start)
+            }
+            Flow::Yield => Next::Native(Input::Start),
+            Flow::Fork(kind, branches) => {
+                Machine::fork(fiber, kind, branches);
+                return Ok(Err(Stop::Forked));
+            }
+            Flow::Host(request) => {
+                let call = self.next_call;
+                self.next_call += 1;
+                self.waiting.insert(call, id);
+                fiber.waiting_for = Some(call);
+                self.outgoing.push(PendingCall { id: call, request });
+                return Ok(Err(Stop::Wait));
+            }
+        }))
     }
 }
 

@@ -1,6 +1,7 @@
 //! What single instructions do beyond their fast paths.
 
 use super::env::Env;
+use super::interpreter::Fuel;
 use crate::builtins::{Builtin, Native, arithmetic};
 use crate::code::Function;
 use crate::error::{Error, Reason, Result};
@@ -53,12 +54,25 @@ pub(super) fn equal(a: &Value, b: &Value) -> Result<Value> {
 
 /// A read of a constant key, with a guess of where it is.
 #[inline]
-pub(super) fn lookup(map: &Value, key: &Value, guess: &Cell<u32>) -> Option<Value> {
-    match map {
+pub(super) fn lookup(fuel: &mut Fuel, map: &Value, key: &Value, guess: &Cell<u32>) -> Option<Value> {
+    if let Value::Map(map) = map
+        && let Some(found) = map.get_at_guess(key, guess.get())
+    {
+        return Some(found.clone());
+    }
+    search(fuel, map, key, guess)
+}
+
+/// [`lookup`] where the guess was wrong, or could not be told to be right at a glance.
+fn search(fuel: &mut Fuel, map: &Value, key: &Value, guess: &Cell<u32>) -> Option<Value> {
+    fuel.open();
+    let found = match map {
         Value::Map(map) => map.get_guessed(key, guess).cloned(),
         Value::Set(set) => set.get(key).cloned(),
         _ => None,
-    }
+    };
+    fuel.close();
+    found
 }
 
 /// `data/NAME`

@@ -36,8 +36,8 @@ use num_bigint::BigInt;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A value of the language.
-#[derive(Clone, Default)]
+/// A value of the language. What needs no reference count comes first, so that telling it is one comparison.
+#[derive(Default)]
 pub enum Value {
     /// `nil`
     #[default]
@@ -50,6 +50,8 @@ pub enum Value {
     Int(i64),
     /// A double, special ones included.
     Float(Float),
+    /// A function of the library.
+    Builtin(&'static Builtin),
     /// A keyword.
     Keyword(Keyword),
     /// A string.
@@ -60,8 +62,6 @@ pub enum Value {
     Map(Map),
     /// A set.
     Set(Set),
-    /// A function of the library.
-    Builtin(&'static Builtin),
     /// A function made by `fn`, `defn` or `#()`.
     Closure(Rc<Closure>),
     /// A function made by `partial`, `comp` and the like.
@@ -194,6 +194,27 @@ impl Value {
         }
     }
 
+    /// Whether this holds nothing that is counted.
+    #[inline]
+    fn is_immediate(&self) -> bool {
+        matches!(
+            self,
+            Value::Nil | Value::False | Value::True | Value::Int(_) | Value::Float(_) | Value::Builtin(_)
+        )
+    }
+
+    /// Drops this; at once, without a call, where there is nothing to drop.
+    #[inline]
+    pub(crate) fn discard(self) {
+        if self.is_immediate() { std::mem::forget(self) } else { drop(self) }
+    }
+
+    /// Puts `new` into this place, as an assignment does; see [`Value::discard`].
+    #[inline]
+    pub(crate) fn put(&mut self, new: Value) {
+        std::mem::replace(self, new).discard();
+    }
+
     /// Whether conditions take this value as true: all but `nil` and `false`.
     #[inline]
     pub fn is_truthy(&self) -> bool {
@@ -261,6 +282,34 @@ impl Value {
             Value::Set(s) => Cursor::Set(s.clone().into_iter()),
             _ => return None,
         })
+    }
+}
+
+impl Clone for Value {
+    #[inline]
+    fn clone(&self) -> Value {
+        match self {
+            Value::Nil => Value::Nil,
+            Value::False => Value::False,
+            Value::True => Value::True,
+            Value::Int(n) => Value::Int(*n),
+            Value::Float(x) => Value::Float(*x),
+            Value::Builtin(builtin) => Value::Builtin(builtin),
+            Value::Keyword(keyword) => Value::Keyword(keyword.clone()),
+            Value::Str(text) => Value::Str(text.clone()),
+            Value::Vector(vector) => Value::Vector(vector.clone()),
+            Value::Map(map) => Value::Map(map.clone()),
+            Value::Set(set) => Value::Set(set.clone()),
+            Value::Closure(closure) => Value::Closure(closure.clone()),
+            Value::Combinator(combinator) => Value::Combinator(combinator.clone()),
+            Value::BigInt(n) => Value::BigInt(n.clone()),
+            Value::Regex(regex) => Value::Regex(regex.clone()),
+            Value::Temporal(temporal) => Value::Temporal(temporal.clone()),
+            Value::Var(name) => Value::Var(name.clone()),
+            Value::Symbol(name) => Value::Symbol(name.clone()),
+            Value::Tool(name) => Value::Tool(name.clone()),
+            Value::Cursor(cursor) => Value::Cursor(cursor.clone()),
+        }
     }
 }
 

@@ -25,7 +25,7 @@ pub fn takes(ctx: &mut Ctx<'_>, function: &Value, argc: usize) -> Result<bool> {
     loop {
         ctx.charge(1)?;
         let combinator = match function {
-            Value::Closure(closure) => return Ok(closure.code().arity_for(argc).is_some()),
+            Value::Closure(closure) => return Ok(closure.code().body_for(argc).is_some()),
             Value::Builtin(builtin) => {
                 let is_function = !matches!(builtin.native, Native::Constant(_));
                 return Ok(is_function && builtin.check_arity(argc).is_ok());

@@ -78,13 +78,13 @@ fn program(code: Vec<Op>, constants: Vec<Value>) -> Program {
     };
     let function = Function {
         name: None,
-        arities: vec![arity],
+        arities: vec![Rc::new(arity)],
         captures: Vec::new(),
         display: "#fn[]".into(),
         position: Position { line: 1, column: 1 },
     };
     Program {
-        functions: vec![function],
+        functions: vec![Rc::new(function)],
         globals: Vec::new(),
         requires: Vec::new(),
         tools: Vec::new(),

@@ -122,11 +122,9 @@ impl Fiber {
         }
     }
 
-    /// Puts a closure's arguments on the stack; the frame that runs it is the caller's to push.
-    pub(super) fn begin(&mut self, callee: Rc<Closure>, args: Args) -> Result<CodeFrame> {
-        let argc = args.len();
-        self.stack.push(Value::Nil);
-        self.stack.extend(args);
+    /// The frame of a closure whose `argc` arguments lie on the stack, over a place for the callee.
+    #[inline]
+    pub(super) fn begin(&mut self, callee: Rc<Closure>, argc: usize) -> Result<CodeFrame> {
         let body = enter(&mut self.stack, &callee, argc)?;
         let base = self.stack.len() as u32 - body.parameters.slots();
         self.settle_memory()?;

@@ -9,8 +9,9 @@
 
 use super::{Ctx, HostRequest};
 use crate::error::Result;
-use crate::value::Value;
+use crate::value::{Closure, Value};
 use smallvec::SmallVec;
+use std::rc::Rc;
 
 /// Arguments of a call.
 pub type Args = SmallVec<[Value; 3]>;
@@ -54,4 +55,18 @@ pub enum Input {
 pub trait NativeFrame {
     /// Goes on until the next call, or the end.
     fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow>;
+
+    /// As [`resume`](NativeFrame::resume) with the result of a call. Frames that mostly call one closure again and again
+    /// put its arguments straight onto the value stack; they do, charge and answer the same otherwise.
+    fn advance(&mut self, ctx: &mut Ctx<'_>, result: Value, _stack: &mut Vec<Value>) -> Result<Advanced> {
+        self.resume(ctx, Input::Value(result)).map(Advanced::Flow)
+    }
+}
+
+/// What a frame wants after a call; see [`NativeFrame::advance`].
+pub enum Advanced {
+    /// Anything.
+    Flow(Flow),
+    /// A call of this closure with so many arguments, which lie on the stack over a `nil` for the callee.
+    Called(Rc<Closure>, usize),
 }

@@ -9,7 +9,7 @@ use super::call;
 use super::fiber::{CodeFrame, Fiber, FiberId, Frame, Next};
 use super::native::Settled;
 use super::operations as ops;
-use super::{Args, Ctx, Flow, Input, unbound};
+use super::{Advanced, Args, Ctx, unbound};
 use crate::builtins::{Native, arithmetic, registry};
 use crate::code::{Arity, Capture, Op};
 use crate::error::{Error, Result};
@@ -36,6 +36,7 @@ pub(super) enum Stop {
 }
 
 /// Steps of one run of one fiber.
+#[derive(Clone, Copy)]
 pub(super) struct Fuel {
     /// Steps of this slice that are left. Below zero after an operation that cost more.
     left: i64,
@@ -124,8 +125,17 @@ impl Machine {
     ///
     /// `CHECKED` is set once a definition may hide a builtin or a global: then every instruction that stands
     /// for a name looks the name up.
-    #[expect(clippy::too_many_lines, reason = "one arm for each instruction, most of one line")]
     fn interpret<const CHECKED: bool>(&mut self, fiber: &mut Fiber, fuel: &mut Fuel) -> Result<Option<Stop>> {
+        // The loop counts in a variable of its own, which it reaches without a pointer.
+        let mut own = *fuel;
+        let result = self.execute::<CHECKED>(fiber, &mut own);
+        *fuel = own;
+        result
+    }
+
+    #[expect(clippy::too_many_lines, reason = "one arm for each instruction, most of one line")]
+    #[inline(always)]
+    fn execute<const CHECKED: bool>(&mut self, fiber: &mut Fiber, fuel: &mut Fuel) -> Result<Option<Stop>> {
         let Some(Frame::Code(mut frame)) = fiber.frames.pop() else {
             unreachable!("settle leaves a code frame on top")
         };
@@ -372,11 +382,13 @@ impl Machine {
                     }
                     Op::Recur { count, first, target } => {
                         pc = target as usize;
-                        let first = base + usize::from(first);
-                        for slot in (first..first + usize::from(count)).rev() {
-                            let value = pop!();
-                            stack[slot].put(value);
+                        let (first, count) = (base + usize::from(first), usize::from(count));
+                        let from = stack.len() - count;
+                        let (below, values) = stack.split_at_mut(from);
+                        for (slot, value) in below[first..first + count].iter_mut().zip(values) {
+                            std::mem::swap(slot, value);
                         }
+                        cut(stack, from);
                         tri!(meter::check_memory());
                     }
                     Op::JumpIfFalse(target) => {
@@ -427,24 +439,21 @@ impl Machine {
                     Op::Return => {
                         let value = pop!();
                         cut(stack, base - 1);
-                        match fiber.frames.pop() {
-                            Some(Frame::Code(caller)) => {
-                                stack.push(value);
-                                frame = caller;
-                                continue 'frame;
-                            }
-                            Some(native) => {
-                                fiber.frames.push(native);
-                                match self.give_back(fiber, fuel, value)? {
-                                    Some(called) => {
-                                        frame = called;
-                                        continue 'frame;
-                                    }
-                                    None => return Ok(None),
+                        if let Some(Frame::Native(_)) = fiber.frames.last() {
+                            match self.give_back(fiber, fuel, value)? {
+                                Some(called) => {
+                                    frame = called;
+                                    continue 'frame;
                                 }
+                                None => return Ok(None),
                             }
-                            None => return Ok(Some(Stop::Done(value))),
                         }
+                        let Some(Frame::Code(caller)) = fiber.frames.pop() else {
+                            return Ok(Some(Stop::Done(value)));
+                        };
+                        stack.push(value);
+                        frame = caller;
+                        continue 'frame;
                     }
                     Op::Halt => {
                         let value = pop!();
@@ -673,13 +682,19 @@ impl Machine {
                     Op::IncLocal(slot) => {
                         let at = base + slot as usize;
                         unless_defined!("inc", 0, [stack[at].clone()]);
-                        let sum = tri!(ops::increment(&stack[at], 1));
+                        let sum = match &stack[at] {
+                            Value::Int(n) if *n < i64::MAX => Value::Int(n + 1),
+                            other => tri!(ops::increment(other, 1)),
+                        };
                         stack.push(sum);
                     }
                     Op::DecLocal(slot) => {
                         let at = base + slot as usize;
                         unless_defined!("dec", 0, [stack[at].clone()]);
-                        let difference = tri!(ops::increment(&stack[at], -1));
+                        let difference = match &stack[at] {
+                            Value::Int(n) if *n > i64::MIN => Value::Int(n - 1),
+                            other => tri!(ops::increment(other, -1)),
+                        };
                         stack.push(difference);
                     }
                     Op::Lookup { cache, key } => {
@@ -805,15 +820,21 @@ impl Machine {
         fuel.open();
         meter::work(1);
         let mut ctx = Ctx { env: &mut self.env, prints: &mut fiber.prints, slice: fuel.left() };
-        let flow = call.frame.resume(&mut ctx, Input::Value(result))?;
+        let next = call.frame.advance(&mut ctx, result, &mut fiber.stack)?;
         fuel.close();
         meter::check_memory()?;
-        match flow {
-            Flow::Call(Value::Closure(callee), args) if !fuel.is_empty() => {
-                fuel.left -= 1;
-                fiber.begin(callee, args).map(Some)
+        match next {
+            Advanced::Called(callee, argc) if fuel.is_empty() => {
+                let args = fiber.stack.drain(fiber.stack.len() - argc..).collect();
+                fiber.stack.pop();
+                fiber.next = Some(Next::Call(Value::Closure(callee), args));
+                Ok(None)
             }
-            flow => {
+            Advanced::Called(callee, argc) => {
+                fuel.left -= 1;
+                fiber.begin(callee, argc).map(Some)
+            }
+            Advanced::Flow(flow) => {
                 fiber.next = Some(Next::Flow(flow));
                 Ok(None)
             }

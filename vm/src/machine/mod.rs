@@ -21,7 +21,7 @@ mod unbound;
 
 pub use call::CallNow;
 pub use ctx::Ctx;
-pub use frame::{Args, Flow, ForkKind, Input, NativeFrame};
+pub use frame::{Advanced, Args, Flow, ForkKind, Input, NativeFrame};
 pub use host_call::{
     BadArguments, CallId, HostRequest, Payload, PendingCall, Reply, ToolArguments, UpstreamCall,
 };

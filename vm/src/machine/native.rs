@@ -66,7 +66,10 @@ impl Machine {
                 },
                 Next::Call(Value::Closure(callee), args) => {
                     fuel.close();
-                    let frame = fiber.begin(callee, args)?;
+                    let argc = args.len();
+                    fiber.stack.push(Value::Nil);
+                    fiber.stack.extend(args);
+                    let frame = fiber.begin(callee, argc)?;
                     fiber.frames.push(Frame::Code(frame));
                     return Ok(Settled::Code);
                 }

@@ -3,7 +3,7 @@
 use crate::builtins::support::reduced::{is_reduced, unreduced};
 use crate::builtins::support::{Builder, callee, check, pulse};
 use crate::error::Result;
-use crate::machine::{CallNow, Ctx, Flow, Input, NativeFrame};
+use crate::machine::{Advanced, CallNow, Ctx, Flow, Input, NativeFrame};
 use crate::value::{Cursor, Value};
 use std::mem::take;
 
@@ -66,6 +66,21 @@ impl NativeFrame for Reduce {
                 return Ok(Flow::Yield);
             }
         }
+    }
+
+    fn advance(&mut self, ctx: &mut Ctx<'_>, result: Value, stack: &mut Vec<Value>) -> Result<Advanced> {
+        let Value::Closure(function) = &self.function else {
+            return self.resume(ctx, Input::Value(result)).map(Advanced::Flow);
+        };
+        if is_reduced(&result) {
+            return Ok(Advanced::Flow(Flow::Return(unreduced(result))));
+        }
+        let Some(item) = self.items.advance() else {
+            return Ok(Advanced::Flow(Flow::Return(result)));
+        };
+        ctx.charge(1)?;
+        stack.extend([Value::Nil, result, item]);
+        Ok(Advanced::Called(function.clone(), 2))
     }
 }
 

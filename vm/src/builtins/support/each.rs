@@ -2,7 +2,7 @@
 
 use super::{call, callee, pulse};
 use crate::error::Result;
-use crate::machine::{Args, CallNow, Ctx, Flow, Input, NativeFrame};
+use crate::machine::{Advanced, Args, CallNow, Ctx, Flow, Input, NativeFrame};
 use crate::value::{Cursor, Value};
 use std::ops::ControlFlow;
 
@@ -114,5 +114,24 @@ impl<S: Sink> NativeFrame for Each<S> {
                 return Ok(Flow::Yield);
             }
         }
+    }
+
+    fn advance(&mut self, ctx: &mut Ctx<'_>, result: Value, stack: &mut Vec<Value>) -> Result<Advanced> {
+        let (Value::Closure(function), Feed::One(cursor)) = (&self.function, &mut self.feed) else {
+            return self.resume(ctx, Input::Value(result)).map(Advanced::Flow);
+        };
+        let item = std::mem::take(&mut self.item);
+        if let ControlFlow::Break(value) = self.sink.accept(ctx, item, result)? {
+            return Ok(Advanced::Flow(Flow::Return(value)));
+        }
+        let Some(item) = cursor.advance() else {
+            return self.sink.finish(ctx).map(|value| Advanced::Flow(Flow::Return(value)));
+        };
+        if S::KEEPS_ITEM {
+            self.item = item.clone();
+        }
+        ctx.charge(1)?;
+        stack.extend([Value::Nil, item]);
+        Ok(Advanced::Called(function.clone(), 1))
     }
 }

@@ -3,6 +3,7 @@
 Usage: cases.py PTC LLMOCK UPSTREAMS
 """
 
+import json
 import os
 import pty
 import select
@@ -126,11 +127,11 @@ def conversations(wire):
         done(f"{wire}: refused calls are paired")
         require(not any("stream" in body for body in checker.seen), f"{wire}: streamed without a terminal")
 
-        checker.seen.clear()
+        pipes = len(checker.seen)
         shown = Terminal(*model(wire, base), "say hello")
         text = shown.until(None)
         require("Hello, \\u{1b}[31mworld" in text and "\x1b[31m" not in text, f"{wire}: {text!r}")
-        require(shown.status() == 0 and checker.seen[0].get("stream") is True, f"{wire}: not streamed")
+        require(shown.status() == 0 and checker.seen[pipes].get("stream") is True, f"{wire}: not streamed")
         done(f"{wire}: streamed to a terminal, escapes as text")
 
         chat = Terminal(*model(wire, base), *files)
@@ -178,6 +179,27 @@ def faults(wire):
         done(f"{wire}: {flag[8:]}")
 
 
+def checks():
+    """The checker finds what it is there to find."""
+    message = {"role": "user", "content": "hi"}
+    headers = {"authorization": f"Bearer {KEY}", "x-api-key": KEY, "anthropic-version": "2023-06-01"}
+    for path, body, found in [
+        ("/v1/chat/completions", {"model": "m", "messages": [message]}, None),
+        ("/v1/chat/completions", {"model": "m", "messages": [message], "bogus": 1}, "unknown /bogus"),
+        ("/v1/chat/completions", {"model": "m", "messages": [{**message, "bogus": 1}]}, "unknown /messages/0/bogus"),
+        ("/v1/chat/completions", {"model": "m", "messages": [{"role": "tool", "content": "x"}]}, "tool_call_id"),
+        ("/v1/messages", {"model": "m", "max_tokens": 1, "messages": [message]}, None),
+        ("/v1/messages", {"model": "m", "messages": [message]}, "max_tokens"),
+        ("/v1/messages", {"model": "m", "max_tokens": 1, "messages": [{"role": "tool", "content": "x"}]}, "role"),
+    ]:
+        checker = Checker(0, KEY)
+        checker.check(path, headers, json.dumps(body).encode(), KEY)
+        problems = " ".join(checker.problems)
+        require(problems == "" if found is None else found in problems, f"{body}: {problems!r}")
+    done("the checker tells right requests from wrong ones")
+
+
+checks()
 for wire in ("openai", "anthropic"):
     conversations(wire)
     typed(wire)

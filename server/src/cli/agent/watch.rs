@@ -3,7 +3,7 @@
 use super::screen::Screen;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, LocalBoxFuture};
-use ptc_agent::llm::{EventSink, Llm, LlmError, LlmEvent, LlmRequest, LlmResponse, Message, ToolCall};
+use ptc_agent::llm::{EventSink, Llm, LlmError, LlmEvent, LlmRequest, LlmResponse, Message};
 use ptc_agent::telemetry::{Event, Observer, Scope};
 use ptc_host::engine::{HostCalls, RunContext};
 use ptc_vm::machine::{HostRequest, Payload, Reply};
@@ -23,33 +23,27 @@ pub(super) struct WatchedLlm {
 
 impl Llm for WatchedLlm {
     fn complete(&self, request: LlmRequest) -> BoxFuture<'_, Result<LlmResponse, LlmError>> {
-        let quiet: EventSink = Arc::new(|_| {});
-        self.stream(request, quiet)
+        if self.screen.is_live() {
+            let nobody: EventSink = Arc::new(|_| {});
+            return self.stream(request, nobody);
+        }
+        self.programs_of(&request.messages);
+        let asked = self.inner.complete(request);
+        async move { Ok(self.shown(asked.await?)) }.boxed()
     }
 
     fn stream(&self, request: LlmRequest, sink: EventSink) -> BoxFuture<'_, Result<LlmResponse, LlmError>> {
         self.programs_of(&request.messages);
         self.screen.begin();
-        let asked = if self.screen.is_live() {
-            let screen = self.screen.clone();
-            let shown: EventSink = Arc::new(move |event| {
-                if let LlmEvent::Text(text) = event {
-                    screen.text(text);
-                }
-                sink(event);
-            });
-            self.inner.stream(request, shown)
-        } else {
-            self.inner.stream(request, sink)
-        };
-        async move {
-            let response = asked.await?;
-            for call in &response.tool_calls {
-                self.show(call);
+        let screen = self.screen.clone();
+        let shown: EventSink = Arc::new(move |event| {
+            if let LlmEvent::Text(text) = event {
+                screen.text(text);
             }
-            Ok(response)
-        }
-        .boxed()
+            sink(event);
+        });
+        let asked = self.inner.stream(request, shown);
+        async move { Ok(self.shown(asked.await?)) }.boxed()
     }
 
     fn model(&self) -> Option<&str> {
@@ -58,13 +52,14 @@ impl Llm for WatchedLlm {
 }
 
 impl WatchedLlm {
-    /// Shows a program before it runs. Calls of native tools show themselves.
-    fn show(&self, call: &ToolCall) {
-        if call.name == LISP_EVAL
-            && let Some(program) = call.args.get("program").and_then(Json::as_str)
-        {
-            self.screen.program(program);
+    /// Shows the programs of a response before they run. Calls of native tools show themselves.
+    fn shown(&self, response: LlmResponse) -> LlmResponse {
+        for call in response.tool_calls.iter().filter(|call| call.name == LISP_EVAL) {
+            if let Some(program) = call.args.get("program").and_then(Json::as_str) {
+                self.screen.program(program);
+            }
         }
+        response
     }
 
     /// Shows what the programs came to whose results the model is about to read.

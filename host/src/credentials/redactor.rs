@@ -4,6 +4,9 @@ use std::borrow::Cow;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use aho_corasick::{AhoCorasick, MatchKind};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use zeroize::Zeroizing;
 
@@ -44,18 +47,13 @@ impl Redactor {
         Self::default()
     }
 
-    /// Adds secrets. For each one its JSON-escaped form is added too where that differs, because the escaping would
-    /// hide it from a search in serialised text. Secrets under [`MIN_SECRET_BYTES`] are left out.
+    /// Adds secrets, each with the forms that common encodings give it ([`forms`]), because an upstream may echo any of
+    /// them and each would hide the secret from a search. Secrets under [`MIN_SECRET_BYTES`] are left out.
     pub fn register<'a>(&self, secrets: impl IntoIterator<Item = &'a Secret>) {
         let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let before = state.patterns.len();
         for secret in secrets.into_iter().map(Secret::open).filter(|s| s.len() >= MIN_SECRET_BYTES) {
-            state.patterns.push(Zeroizing::new(secret.to_owned()));
-            let quoted = Zeroizing::new(Value::from(secret).to_string());
-            let escaped = &quoted[1..quoted.len() - 1];
-            if escaped != secret {
-                state.patterns.push(Zeroizing::new(escaped.to_owned()));
-            }
+            state.patterns.extend(forms(secret));
         }
         if state.patterns.len() == before {
             return;
@@ -130,6 +128,31 @@ impl Redactor {
     }
 }
 
+/// Bytes that no percent-encoding touches: the unreserved characters of RFC 3986.
+const UNRESERVED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// A secret as it is; inside a JSON string, and inside a JSON text that is itself in a JSON string; percent-encoded with
+/// digits of either case, and as form data; and in base64 of both alphabets, without the padding, which gives nothing
+/// away.
+fn forms(secret: &str) -> Vec<Zeroizing<String>> {
+    let escaped = |text: &str| {
+        let quoted = Zeroizing::new(Value::from(text).to_string());
+        Zeroizing::new(quoted[1..quoted.len() - 1].to_owned())
+    };
+    let json = escaped(secret);
+    let json_in_json = escaped(&json);
+    let percent = Zeroizing::new(utf8_percent_encode(secret, &UNRESERVED).to_string());
+    let mut small = Zeroizing::new(percent.to_string());
+    // Each `%` is followed by two digits, and no other capital stands where they do.
+    for at in percent.match_indices('%').map(|(at, _)| at) {
+        small.replace_range(at..at + 3, &percent[at..at + 3].to_ascii_lowercase());
+    }
+    let form = Zeroizing::new(percent.replace("%20", "+"));
+    let base64 = Zeroizing::new(STANDARD_NO_PAD.encode(secret));
+    let url_safe = Zeroizing::new(URL_SAFE_NO_PAD.encode(secret));
+    vec![Zeroizing::new(secret.to_owned()), json, json_in_json, percent, small, form, base64, url_safe]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,6 +168,23 @@ mod tests {
     fn is_the_identity_before_registration_and_for_clean_text() {
         assert!(matches!(Redactor::new().scrub("some ordinary text"), Cow::Borrowed("some ordinary text")));
         assert!(matches!(redactor(&["secret-one"]).scrub("some ordinary text"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn common_encodings_hide_nothing() {
+        let r = redactor(&["p/a+s\"s? w>rd"]);
+        for text in [
+            "p/a+s\"s? w>rd",
+            r#"p/a+s\"s? w>rd"#,
+            r#"p/a+s\\\"s? w>rd"#,
+            "p%2Fa%2Bs%22s%3F%20w%3Erd",
+            "p%2fa%2bs%22s%3f%20w%3erd",
+            "p%2Fa%2Bs%22s%3F+w%3Erd",
+            &STANDARD_NO_PAD.encode("p/a+s\"s? w>rd"),
+            &URL_SAFE_NO_PAD.encode("p/a+s\"s? w>rd"),
+        ] {
+            assert_eq!(r.scrub(&format!("<{text}>")), "<[REDACTED]>");
+        }
     }
 
     #[test]
@@ -193,7 +233,7 @@ mod tests {
         let second = first.clone();
         first.register([&Secret::new("late-secret")]);
         assert_eq!(second.scrub("late-secret"), "[REDACTED]");
-        assert_eq!(format!("{second:?}"), "Redactor(1 patterns)");
+        assert_eq!(format!("{second:?}"), "Redactor(2 patterns)");
     }
 
     proptest::proptest! {

@@ -46,6 +46,7 @@ impl AgentBuilder {
             tool_timeout: Duration::from_secs(60),
             mission_timeout: None,
             max_heap: 100 << 20,
+            max_steps: None,
             memory_limit: Some(1 << 20),
             memory_strategy: MemoryStrategy::default(),
             max_result_bytes: 1 << 20,
@@ -246,6 +247,13 @@ impl AgentBuilder {
     #[must_use]
     pub fn mission_timeout(mut self, time: Duration) -> Self {
         self.config.mission_timeout = Some(time);
+        self
+    }
+
+    /// Steps of one program; by default what its time allows ([`ptc_host::engine::Limits::steps_for`]).
+    #[must_use]
+    pub fn max_steps(mut self, steps: u64) -> Self {
+        self.config.max_steps = Some(steps);
         self
     }
 

@@ -63,6 +63,7 @@ pub(crate) struct Config {
     pub(crate) tool_timeout: Duration,
     pub(crate) mission_timeout: Option<Duration>,
     pub(crate) max_heap: u64,
+    pub(crate) max_steps: Option<u64>,
     pub(crate) memory_limit: Option<u64>,
     pub(crate) memory_strategy: MemoryStrategy,
     pub(crate) max_result_bytes: usize,

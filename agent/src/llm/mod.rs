@@ -38,7 +38,7 @@ pub use message::{
 pub use openai::OpenAi;
 pub use record::{Recorder, ReplayError, Replayer};
 pub use reference::{Connect, ModelError, ModelRef, Provider};
-pub use retry::{Backoff, RetryPolicy, Retrying};
+pub use retry::{Backoff, OnRetry, RetryPolicy, Retrying};
 pub use scripted::ScriptedLlm;
 
 use futures_util::future::BoxFuture;

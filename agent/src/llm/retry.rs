@@ -82,6 +82,9 @@ impl RetryPolicy {
 /// Numbers from 0 to 1.
 type Random = Arc<dyn Fn() -> f64 + Send + Sync>;
 
+/// Is told of a failure after which the request is repeated, and of the pause before that.
+pub type OnRetry = Arc<dyn Fn(&LlmError, Duration) + Send + Sync>;
+
 /// A model that repeats failed requests.
 ///
 /// A streamed request is repeated only while nothing of an answer has been handed on. No pause goes beyond a request's
@@ -90,6 +93,7 @@ pub struct Retrying<L> {
     inner: L,
     policy: RetryPolicy,
     random: Random,
+    on_retry: Option<OnRetry>,
 }
 
 impl<L: fmt::Debug> fmt::Debug for Retrying<L> {
@@ -106,7 +110,14 @@ impl<L: Llm> Retrying<L> {
     pub fn new(inner: L, policy: RetryPolicy) -> Retrying<L> {
         // Each `RandomState` has keys of its own, seeded by the system: random enough to spread pauses.
         let random = || (RandomState::new().build_hasher().finish() >> 11) as f64 / (1_u64 << 53) as f64;
-        Retrying { inner, policy, random: Arc::new(random) }
+        Retrying { inner, policy, random: Arc::new(random), on_retry: None }
+    }
+
+    /// Tells somebody of each repetition before its pause.
+    #[must_use]
+    pub fn on_retry(mut self, told: Option<OnRetry>) -> Retrying<L> {
+        self.on_retry = told;
+        self
     }
 
     /// Takes random numbers from 0 to 1 from elsewhere, for tests.
@@ -125,6 +136,9 @@ impl<L: Llm> Retrying<L> {
         }
         tracing::warn!(target: "ptc_runner.llm", event = "llm.retry", attempt, kind = error.kind.as_str(),
             status = error.status, pause_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX), %error);
+        if let Some(told) = &self.on_retry {
+            told(&error, pause);
+        }
         tokio::time::sleep_until(due).await;
         Ok(())
     }
@@ -220,12 +234,20 @@ mod tests {
             Err(error(LlmErrorKind::Server, None)),
             Ok(LlmResponse::text("here")),
         ];
-        let model = Retrying::new(ScriptedLlm::with_results(script), RetryPolicy::attempts(3)).random(|| 0.5);
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let log = told.clone();
+        let on_retry: OnRetry =
+            Arc::new(move |error, pause| log.lock().unwrap().push((error.kind, pause.as_millis())));
+        let model = Retrying::new(ScriptedLlm::with_results(script), RetryPolicy::attempts(3))
+            .random(|| 0.5)
+            .on_retry(Some(on_retry));
         let started = Instant::now();
         let response = model.complete(LlmRequest::default()).await.unwrap();
         assert_eq!(response.content.as_deref(), Some("here"));
         assert_eq!(started.elapsed().as_millis(), 5000 + 1500);
         assert_eq!(model.inner.requests().len(), 3);
+        let told = told.lock().unwrap().clone();
+        assert_eq!(told, [(LlmErrorKind::RateLimit, 5000), (LlmErrorKind::Server, 1500)]);
     }
 
     #[tokio::test(start_paused = true)]

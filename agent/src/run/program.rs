@@ -53,7 +53,7 @@ pub(super) async fn evaluate(run: &Arc<Shared>, program: &str, tools: bool, json
     let limits = Limits {
         timeout,
         memory_bytes: config.max_heap,
-        steps: Limits::steps_for(timeout),
+        steps: config.max_steps.unwrap_or_else(|| Limits::steps_for(timeout)),
         ..Limits::plain()
     };
     let rules = Rules {

@@ -48,8 +48,10 @@ pub fn run(args: CheckArgs) -> ExitCode {
 }
 
 async fn check(args: CheckArgs) -> ExitCode {
-    let location = locate(args.upstreams_config.as_deref(), Some(SERVER_VARIABLE), &ProcessEnv::current());
-    let aggregator = match upstreams::open(location, SnapshotMode::Live, AggregatorLimits::default()).await {
+    let env = ProcessEnv::current();
+    let location = locate(args.upstreams_config.as_deref(), Some(SERVER_VARIABLE), &env);
+    let limits = AggregatorLimits::default();
+    let aggregator = match upstreams::open(location, SnapshotMode::Live, limits, &env).await {
         Ok(Some(aggregator)) => aggregator,
         Ok(None) => {
             let text = "no upstreams are configured: name a file with --upstreams-config";

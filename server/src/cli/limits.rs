@@ -3,7 +3,7 @@
 use super::upstreams;
 use clap::Args;
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, SnapshotMode};
-use ptc_host::config::{ConfigLocation, NamedBy, REPL_VARIABLE};
+use ptc_host::config::{ConfigLocation, NamedBy, ProcessEnv, REPL_VARIABLE};
 use ptc_host::engine::{EvalRequest, HostCalls, Limits};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -89,10 +89,10 @@ impl LimitArgs {
         &self,
         mode: SnapshotMode,
     ) -> Result<(EvalRequest, Option<Arc<Aggregator>>), String> {
-        self.request_with(self.location(), mode).await
+        self.request_with(self.location(), mode, &ProcessEnv::current()).await
     }
 
-    /// As [`LimitArgs::request`], with the upstreams file at `location`.
+    /// As [`LimitArgs::request`], with the upstreams file at `location` and values from `env`.
     ///
     /// # Errors
     /// A sentence for the operator when the upstreams cannot be configured.
@@ -100,8 +100,9 @@ impl LimitArgs {
         &self,
         location: Option<ConfigLocation>,
         mode: SnapshotMode,
+        env: &ProcessEnv,
     ) -> Result<(EvalRequest, Option<Arc<Aggregator>>), String> {
-        let aggregator = upstreams::open(location, mode, self.aggregator_limits()).await?;
+        let aggregator = upstreams::open(location, mode, self.aggregator_limits(), env).await?;
         let mut request = EvalRequest::new("");
         request.limits = self.limits(aggregator.is_some());
         // As the MCP server does: a misspelt context key is an error, not nil.

@@ -67,8 +67,9 @@ async fn list(args: ToolsArgs) -> ExitCode {
 /// # Errors
 /// One sentence for the operator; also when there are none.
 pub(super) async fn open(flag: Option<&Path>, limits: AggregatorLimits) -> Result<Arc<Aggregator>, String> {
-    let location = locate(flag, Some(SERVER_VARIABLE), &ProcessEnv::current());
-    upstreams::open(location, SnapshotMode::Live, limits)
+    let env = ProcessEnv::current();
+    let location = locate(flag, Some(SERVER_VARIABLE), &env);
+    upstreams::open(location, SnapshotMode::Live, limits, &env)
         .await?
         .ok_or_else(|| "no upstreams are configured: name a file with --upstreams-config".to_owned())
 }

@@ -137,10 +137,15 @@ fn failures_say_why_and_passing_ones_are_survived() {
     let provider = Provider::start(vec![refuse("429 Too Many\r\nretry-after: 0"), says("At last.")]);
     let ran = ask(&provider, &["go"]);
     assert_eq!((ran.ok, ran.out.as_str(), provider.asked().len()), (true, "At last.\n", 2), "{}", ran.err);
+    assert!(ran.err.starts_with("status 429: no, [REDACTED]; asking again in "), "{}", ran.err);
     let provider = Provider::start(vec![refuse("401 Unauthorized")]);
     let ran = ask(&provider, &["go"]);
     assert_eq!((ran.ok, ran.out.as_str()), (false, ""));
     assert_eq!(ran.err, "ptc: llm_error: LLM call failed: status 401: no, [REDACTED]\n");
+    let runaway =
+        Provider::start(vec![calls("lisp_eval", &json!({"program": "(loop [] (recur))"})), says("Stopped.")]);
+    let ran = ask(&runaway, &["--program-step-limit", "1000", "go"]);
+    assert!(ran.ok && ran.err.contains("1000"), "{}", ran.err);
     let endless = Provider::start(vec![calls("lisp_eval", &json!({"program": "1"}))]);
     let ran = ask(&endless, &["--quiet", "--max-turns", "2", "go"]);
     assert_eq!(ran.err, "ptc: max_turns_exceeded: Exceeded max_turns limit of 2\n");

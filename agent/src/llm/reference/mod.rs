@@ -6,7 +6,7 @@ mod provider;
 
 pub use provider::Provider;
 
-use super::{Anthropic, Llm, LlmError, OpenAi, RetryPolicy, Retrying, TimeLimits};
+use super::{Anthropic, Llm, LlmError, OnRetry, OpenAi, RetryPolicy, Retrying, TimeLimits};
 use ptc_host::config::ProcessEnv;
 use ptc_host::credentials::Redactor;
 use ptc_host::http::Client;
@@ -99,16 +99,27 @@ impl fmt::Display for ModelRef {
 }
 
 /// How clients reach their endpoints.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Connect {
     /// Time limits and the size of the largest answer.
     pub limits: TimeLimits,
     /// When failed requests are repeated; by default never.
     pub retry: RetryPolicy,
+    /// Is told of each repetition.
+    pub on_retry: Option<OnRetry>,
     /// The connections; knows whose certificates are trusted.
     pub http: Client,
     /// Learns the provider's key.
     pub redactor: Redactor,
+}
+
+impl fmt::Debug for Connect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connect")
+            .field("limits", &self.limits)
+            .field("retry", &self.retry)
+            .finish_non_exhaustive()
+    }
 }
 
 impl ModelRef {
@@ -184,10 +195,10 @@ impl ModelRef {
         let (http, limits, retry) = (connect.http.clone(), connect.limits, connect.retry.clone());
         Ok(if provider == Provider::Anthropic {
             let client = Anthropic::new(&base, &self.model, key.as_ref())?.http(http).limits(limits);
-            Arc::new(Retrying::new(client, retry))
+            Arc::new(Retrying::new(client, retry).on_retry(connect.on_retry.clone()))
         } else {
             let client = OpenAi::new(&base, &self.model, key.as_ref())?.http(http).limits(limits);
-            Arc::new(Retrying::new(client, retry))
+            Arc::new(Retrying::new(client, retry).on_retry(connect.on_retry.clone()))
         })
     }
 }

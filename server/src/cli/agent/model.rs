@@ -1,7 +1,10 @@
 //! The model that is asked: by name, recorded, or from a recording.
 
 use super::AgentArgs;
-use ptc_agent::llm::{Connect, Llm, LlmErrorKind, ModelRef, Recorder, Replayer, RetryPolicy, TimeLimits};
+use super::screen::Screen;
+use ptc_agent::llm::{
+    Connect, Llm, LlmErrorKind, ModelRef, OnRetry, Recorder, Replayer, RetryPolicy, TimeLimits,
+};
 use ptc_host::config::ProcessEnv;
 use ptc_host::credentials::{Redactor, Secret};
 use std::sync::Arc;
@@ -21,7 +24,7 @@ pub(super) struct Model {
 ///
 /// # Errors
 /// One sentence for the operator.
-pub(super) fn open(args: &AgentArgs, env: &ProcessEnv) -> Result<Model, String> {
+pub(super) fn open(args: &AgentArgs, env: &ProcessEnv, screen: &Arc<Screen>) -> Result<Model, String> {
     if let Some(path) = &args.replay {
         let replayer = Arc::new(Replayer::open(path).map_err(|error| error.to_string())?);
         let name = format!("the recording {}", path.display());
@@ -38,7 +41,11 @@ pub(super) fn open(args: &AgentArgs, env: &ProcessEnv) -> Result<Model, String> 
     let mut retry = RetryPolicy::attempts(args.attempts);
     // A person waits: a second bill for an answer that was lost costs less than the answer.
     retry.retryable.push(LlmErrorKind::Network);
-    let connect = Connect { limits, retry, ..Connect::default() };
+    let watched = screen.clone();
+    let on_retry: OnRetry = Arc::new(move |error, pause| {
+        watched.note(&format!("{error}; asking again in {:.1} s", pause.as_secs_f64()));
+    });
+    let connect = Connect { limits, retry, on_retry: Some(on_retry), ..Connect::default() };
     let llm = model.connect(env, &connect).map_err(|error| error.to_string())?;
     Ok(Model { llm, name: model.to_string(), key: model.provider.key(env), replayed: None })
 }

@@ -6,7 +6,7 @@ use super::native;
 use super::screen::Screen;
 use super::watch::{WatchedCalls, WatchedLlm, turns};
 use crate::cli::tools::load_all;
-use ptc_agent::agent::{Agent, Mode, SystemPrompt};
+use ptc_agent::agent::{Agent, MemoryStrategy, Mode, SystemPrompt};
 use ptc_agent::run::RunOptions;
 use ptc_agent::tool::{JsonMap, ToolSpec};
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, SnapshotMode};
@@ -19,6 +19,9 @@ use std::time::Duration;
 
 /// Up to where the system prompt names every upstream tool: an agent reads it once, not with every call.
 const INLINE: InlineLimits = InlineLimits { max_tools: 60, max_chars: 6000 };
+
+/// Bytes of definitions that programs may leave for later ones.
+const MAX_DEFINITIONS: u64 = 16 << 20;
 
 /// Everything that is there for the whole process.
 pub(super) struct Host {
@@ -51,13 +54,13 @@ impl Host {
     /// # Errors
     /// One sentence for the operator.
     pub(super) async fn open(args: &AgentArgs, env: &ProcessEnv, screen: Screen) -> Result<Host, String> {
+        let screen = Arc::new(screen);
         // Before anything is started: most mistakes are in the model's name and key.
-        let model = model::open(args, env)?;
+        let model = model::open(args, env, &screen)?;
         let engine =
             Engine::start(EngineOptions { threads: 1, memory: None }).map_err(|error| error.to_string())?;
         let location = locate(args.limits.upstreams_config.as_deref(), Some(SERVER_VARIABLE), env);
-        let (template, upstreams) = args.limits.request_with(location, SnapshotMode::Live).await?;
-        let screen = Arc::new(screen);
+        let (template, upstreams) = args.limits.request_with(location, SnapshotMode::Live, env).await?;
         let mut host = Host {
             model,
             engine,
@@ -150,6 +153,10 @@ impl Host {
             .turn_budget(settings.max_turns)
             .timeout(self.limits.timeout)
             .max_heap(self.limits.memory_bytes)
+            .max_steps(self.limits.steps)
+            // A program that leaves too much is undone and told so; the conversation goes on.
+            .memory_limit(Some(MAX_DEFINITIONS))
+            .memory_strategy(MemoryStrategy::Rollback)
             .tool_timeout(settings.tool_timeout);
         for (name, tool) in &self.tools {
             builder = builder.tool(name.clone(), tool.clone());

@@ -70,19 +70,20 @@ pub async fn run_stdio<R, W>(
     let mut stop = std::pin::pin!(stop);
     let outbox = pipe.outbox.clone();
     let grace = loop {
+        // While too much is unread, nothing further is read: until half of it is gone.
+        let full = outbox.len() >= HIGH_WATER;
         tokio::select! {
             () = &mut stop => {
                 info!(event = "shutdown");
                 break EXIT_GRACE;
             }
-            written = outbox.drive(&mut writer) => {
-                let Err(failure) = written;
+            written = outbox.drive(&mut writer, full.then_some(HIGH_WATER / 2)) => if let Err(failure) = written {
                 // Nobody can read an answer any more.
                 error!(event = "stdout_write_error", reason = %failure);
                 return;
-            }
+            },
             Some(finished) = pipe.calls.next() => pipe.finish(finished),
-            frame = frames.next(), if outbox.len() < HIGH_WATER => match frame {
+            frame = frames.next(), if !full => match frame {
                 Ok(Frame::Line(line)) => {
                     if pipe.receive(line).is_break() {
                         info!(event = "exit");
@@ -225,7 +226,7 @@ impl Pipe {
                 biased;
                 Some(finished) = self.calls.next() => self.finish(finished),
                 // The writer may be gone; then the calls are only waited for.
-                Err(_) = outbox.drive(writer) => break,
+                Err(_) = outbox.drive(writer, None) => break,
                 () = tokio::time::sleep_until(deadline) => {
                     warn!(event = "exit_grace_elapsed", remaining = self.calls.len());
                     return;

@@ -1,6 +1,5 @@
 //! Answers on their way out: everything that piles up during one write goes into the next.
 
-use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
@@ -45,11 +44,19 @@ impl Outbox {
         waiting.bytes.len() - waiting.written
     }
 
-    /// Writes whatever comes, for ever. May be dropped at any time without losing or repeating a byte.
-    pub(super) async fn drive<W: AsyncWrite + Unpin>(&self, writer: &mut W) -> Result<Infallible, io::Error> {
+    /// Writes whatever comes: for ever, or until at most `few` bytes wait. May be dropped at any time without losing or
+    /// repeating a byte.
+    pub(super) async fn drive<W: AsyncWrite + Unpin>(
+        &self,
+        writer: &mut W,
+        few: Option<usize>,
+    ) -> io::Result<()> {
         poll_fn(|context| {
             if let Poll::Ready(Err(failure)) = self.poll_write_all(writer, context) {
                 return Poll::Ready(Err(failure));
+            }
+            if few.is_some_and(|few| self.len() <= few) {
+                return Poll::Ready(Ok(()));
             }
             self.lock().writer = Some(context.waker().clone());
             Poll::Pending
@@ -121,7 +128,7 @@ mod tests {
         while read.len() < 11 {
             tokio::select! {
                 biased;
-                Err(failure) = outbox.drive(&mut near) => panic!("{failure}"),
+                Err(failure) = outbox.drive(&mut near, None) => panic!("{failure}"),
                 () = std::future::ready(()) => {}
             }
             read.push(far.read_u8().await.unwrap());

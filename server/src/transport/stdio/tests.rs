@@ -1,6 +1,7 @@
 //! Conversations over in-memory pipes.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
@@ -401,5 +402,37 @@ async fn a_level_of_log_messages_is_checked_although_none_are_sent() {
         let code = (!fits).then_some(-32602);
         assert_eq!(reply["error"]["code"].as_i64(), code, "{level}");
     }
+    client.close().await;
+}
+
+#[tokio::test]
+async fn a_client_that_reads_late_is_answered_all_the_same() {
+    let mut client = Client::start(4);
+    let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":\"{}\",\"method\":\"ping\"}}\n", "i".repeat(4000));
+    let count = 3 * HIGH_WATER / line.len();
+    let mut writer = client.writer.take().unwrap();
+    let sent = Arc::new(AtomicUsize::new(0));
+    let counter = sent.clone();
+    let sending = tokio::spawn(async move {
+        for _ in 0..count {
+            writer.write_all(line.as_bytes()).await.unwrap();
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+        writer
+    });
+    // On this one thread, nothing moving any more means that the server has stopped reading.
+    let mut seen = usize::MAX;
+    while seen != sent.load(Ordering::Relaxed) {
+        seen = sent.load(Ordering::Relaxed);
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+    }
+    assert!(seen < count);
+    for _ in 0..count {
+        assert!(client.receive().await.unwrap()["result"].is_object());
+    }
+    client.writer = Some(sending.await.unwrap());
+    assert_eq!(client.ask(request(1, "ping")).await["id"], 1);
     client.close().await;
 }

@@ -17,6 +17,9 @@ pub const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 /// The `_meta` key every modern request must carry besides [`META_VERSION`].
 pub const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
+/// Longest id that is shown in full, in bytes.
+const MAX_SHOWN_ID: usize = 256;
+
 /// A request id: a string or an integer, kept as the JSON text to echo. Strings are normalised, so that two spellings
 /// of one string are one id; `1` and `"1"` are different ids.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -43,13 +46,15 @@ impl RequestId {
     }
 }
 
-/// Prints the id as plain text: a string without its quotes.
+/// Prints the id as plain text, as logs and records show it: a string without its quotes, a very long one shortened.
 impl fmt::Display for RequestId {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match Raw::parse(&self.0).ok().and_then(Raw::as_str) {
-            Some(text) => out.write_str(&text),
-            None => out.write_str(&self.0),
+        let text = Raw::parse(&self.0).ok().and_then(Raw::as_str).unwrap_or(Cow::Borrowed(&self.0));
+        if text.len() <= MAX_SHOWN_ID {
+            return out.write_str(&text);
         }
+        let end = text.char_indices().nth(64).map_or(text.len(), |(at, _)| at);
+        write!(out, "{}…({}B id, truncated)", &text[..end], text.len())
     }
 }
 

@@ -17,7 +17,7 @@ use futures_util::future::BoxFuture;
 use ptc_host::engine::EvalId;
 
 pub use registry::Registry;
-pub use reply::{ReplyText, ToolReply};
+pub use reply::{ReplyText, ToolReply, short_name};
 pub use report::CallReport;
 
 use crate::gate::Full;

@@ -1,8 +1,13 @@
 //! The result of a tool call, before it is written for one revision of the protocol.
 
+use std::borrow::Cow;
+
 use super::CallReport;
 use crate::gate::Full;
 use crate::protocol::json::{Raw, string_len, write_string};
+
+/// Characters of an unknown name that are repeated. (Names of tools have at most 128.)
+const MAX_NAME_CHARS: usize = 256;
 
 /// The one text block of a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,6 +84,7 @@ impl ToolReply {
 
     /// The name is not that of a tool.
     pub fn unknown_tool(name: &str) -> Self {
+        let name = short_name(name);
         Self::failure(
             "unknown_tool",
             &format!("unknown tool: {name}"),
@@ -136,6 +142,14 @@ impl ToolReply {
             out.extend_from_slice(b",\"structuredContent\":");
             out.extend_from_slice(structured.as_bytes());
         }
+    }
+}
+
+/// A name that a client sent, as answers repeat it: in full, unless it is no name at all.
+pub fn short_name(name: &str) -> Cow<'_, str> {
+    match name.char_indices().nth(MAX_NAME_CHARS) {
+        None => Cow::Borrowed(name),
+        Some((at, _)) => Cow::Owned(format!("{}…", &name[..at])),
     }
 }
 

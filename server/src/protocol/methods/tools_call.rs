@@ -16,8 +16,11 @@ use crate::protocol::message::{Params, ParamsMember, RequestId};
 use crate::protocol::reply;
 use crate::protocol::service::{Era, Handled, Reply, Service};
 use crate::protocol::version::Revision;
-use crate::tools::{CallContext, Prepared, ToolReply};
+use crate::tools::{CallContext, Prepared, ToolReply, short_name};
 use ptc_host::engine::EvalId;
+
+/// Longest token under which progress is reported, as JSON, in bytes: every report repeats it.
+const MAX_TOKEN_BYTES: usize = 1024;
 
 /// Answers a call, or makes it ready to run.
 ///
@@ -54,9 +57,10 @@ pub fn answer(
         }
         return match era {
             Era::Handshake => now(&ToolReply::unknown_tool(&name)),
-            Era::Modern => {
-                Handled::error(id, &RpcError::new(RpcError::INVALID_PARAMS, format!("Unknown tool: {name}")))
-            }
+            Era::Modern => Handled::error(
+                id,
+                &RpcError::new(RpcError::INVALID_PARAMS, format!("Unknown tool: {}", short_name(&name))),
+            ),
         };
     };
     let observe = |insight: &Arc<Insight>| insight.begin(&context, tool_name, params.arguments);
@@ -146,10 +150,11 @@ fn context(connection: &Connection, era: Era, id: &RequestId) -> CallContext {
     }
 }
 
-/// A usable progress token: a string or an integer.
+/// A usable progress token: a string or an integer, and none that is longer than what it is for.
 fn progress_token(params: &Params<'_>) -> Option<String> {
     let raw = params.meta.progress_token?;
-    matches!(raw.kind(), Kind::String | Kind::Integer).then(|| raw.text().to_owned())
+    let fits = raw.text().len() <= MAX_TOKEN_BYTES;
+    (fits && matches!(raw.kind(), Kind::String | Kind::Integer)).then(|| raw.text().to_owned())
 }
 
 /// A tool name as logs show it: bounded.

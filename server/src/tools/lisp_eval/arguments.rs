@@ -137,10 +137,43 @@ fn context(value: Option<Raw<'_>>, max: usize) -> Result<Option<Arc<str>>, Strin
             "argument `context` keys may not contain `/` (would shadow PTC-Lisp namespace): {quoted}"
         ));
     }
+    if let Some(number) = beyond_floats(value.text()) {
+        let shown: String = number.chars().take(40).collect();
+        return Err(format!("argument `context` holds a number that no float can be: {shown}"));
+    }
     if members.deepest() > MAX_CONTEXT_DEPTH {
         return Err(format!("argument `context` is nested deeper than {MAX_CONTEXT_DEPTH} levels"));
     }
     Ok(Some(value.text().into()))
+}
+
+/// The first number of a JSON text that is too large for a float. (Integers have no bound here.)
+fn beyond_floats(json: &str) -> Option<&str> {
+    let bytes = json.as_bytes();
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => {
+                at += 1;
+                while let Some(inside) = bytes.get(at).filter(|byte| **byte != b'"') {
+                    at += if *inside == b'\\' { 2 } else { 1 };
+                }
+                at += 1;
+            }
+            b'-' | b'0'..=b'9' => {
+                let number = |byte: &u8| matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9');
+                let length = bytes[at..].iter().take_while(|byte| number(byte)).count();
+                let text = &json[at..at + length];
+                let is_float = text.contains(['.', 'e', 'E']);
+                if is_float && text.parse::<f64>().is_ok_and(f64::is_infinite) {
+                    return Some(text);
+                }
+                at += length;
+            }
+            _ => at += 1,
+        }
+    }
+    None
 }
 
 fn output_schema(value: Option<Raw<'_>>) -> Result<Option<Arc<OutputSchema>>, String> {
@@ -153,4 +186,20 @@ fn output_schema(value: Option<Raw<'_>>) -> Result<Option<Arc<OutputSchema>>, St
         return Err(invalid(&format!("schema exceeds {MAX_SCHEMA_BYTES} bytes")));
     }
     OutputSchema::parse(value.text()).map(|schema| Some(Arc::new(schema))).map_err(|detail| invalid(&detail))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_no_float_can_be() {
+        for fine in [r#"{"a":1e308,"b":-1.5E-400,"c":"1e999\\\" 1e999","d":[0.0]}"#, "{}"] {
+            assert_eq!(beyond_floats(fine), None, "{fine}");
+        }
+        assert_eq!(beyond_floats(&format!("[{}]", "9".repeat(400))), None);
+        assert_eq!(beyond_floats(r#"{"a":{"b":[1,-1e999]}}"#), Some("-1e999"));
+        let digits = format!("{}.5", "9".repeat(400));
+        assert_eq!(beyond_floats(&digits), Some(&*digits));
+    }
 }

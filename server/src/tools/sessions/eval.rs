@@ -18,7 +18,7 @@ use crate::tools::lisp_eval::{Arguments as EvalArguments, Asked, EvalOptions, an
 use crate::tools::reply::{busy_feedback, busy_message};
 use crate::tools::report::Usage;
 use crate::tools::shaping::payload::Ending;
-use crate::tools::shaping::{ErrorReason, Payload, SessionPart, shape};
+use crate::tools::shaping::{ErrorReason, Payload, SessionPart, guard, shape};
 use crate::tools::{Annotations, CallContext, Definition, Prepared, Tool, ToolReply, cards};
 
 /// The tool.
@@ -99,7 +99,8 @@ impl Tool for Eval {
     }
 
     fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
-        self.start(arguments, context).unwrap_or_else(|message| Prepared::Done(args_error(&message)))
+        let refused = |message: String| Prepared::Done(guard(&self.options.shaper, args_error(&message)));
+        self.start(arguments, context).unwrap_or_else(refused)
     }
 
     fn busy(&self, full: Full) -> ToolReply {

@@ -23,9 +23,13 @@ use super::{headers, metrics, post};
 use crate::principal::Principal;
 use crate::protocol::Service;
 use crate::protocol::json::object_text;
+use crate::tools::shaping::feedback::clip;
 
 /// Longest `X-Request-Id` that is taken over, in bytes.
 const MAX_REQUEST_ID: usize = 128;
+
+/// Bytes of a path that are logged.
+const MAX_SHOWN_PATH: usize = 256;
 
 /// What all connections of a listener share.
 pub(super) struct Endpoint {
@@ -130,7 +134,7 @@ pub(super) async fn route(
         request_id = request_id.to_str().unwrap_or_default(),
         instance = endpoint.instance,
         method = parts.method.as_str(),
-        path = parts.uri.path(),
+        path = clip(parts.uri.path(), MAX_SHOWN_PATH),
         status = status.as_u16(),
         duration_ms = started.elapsed().as_millis() as u64,
         owner_hash = seen.owner_hash,

@@ -1,0 +1,7 @@
+//! Everything that a client can send over real pipes and sockets has its answer, and memory stays bounded.
+
+mod floods;
+mod http;
+mod process;
+mod results;
+mod stdio;

@@ -1,0 +1,236 @@
+//! Every result of every tool, over pipes, in each mode and profile: held against the schema that its tool advertises,
+//! and every message against the schema of the revision. And what the models are told is true: the examples run.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::process::Pipes;
+
+/// A conversation in which every result is checked as it comes.
+struct Checked {
+    server: Pipes,
+    outputs: BTreeMap<String, jsonschema::Validator>,
+    next: u64,
+    structured: usize,
+}
+
+impl Checked {
+    fn start(flags: &[&str]) -> Checked {
+        let mut server = Pipes::start(flags);
+        let initialize =
+            json!({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}});
+        server.request(&initialize);
+        let listed = server.request(&json!({"jsonrpc":"2.0","id":0,"method":"tools/list"}));
+        let mut outputs = BTreeMap::new();
+        for tool in listed["result"]["tools"].as_array().unwrap() {
+            let name = tool["name"].as_str().unwrap().to_owned();
+            assert!(jsonschema::meta::is_valid(&tool["inputSchema"]), "{name}");
+            if let Some(schema) = tool.get("outputSchema") {
+                assert_eq!(schema["type"], "object", "{name}");
+                outputs.insert(name, jsonschema::validator_for(schema).unwrap());
+            }
+        }
+        Checked { server, outputs, next: 1, structured: 0 }
+    }
+
+    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        self.next += 1;
+        let request = json!({"jsonrpc":"2.0","id":self.next,"method":"tools/call",
+                             "params":{"name":tool,"arguments":arguments}});
+        let answer = self.server.request(&request);
+        assert_eq!(answer["id"], self.next);
+        let result = answer["result"].clone();
+        assert_eq!(result["content"].as_array().map(Vec::len), Some(1), "{result}");
+        match (self.outputs.get(tool), result.get("structuredContent")) {
+            (Some(schema), Some(structured)) => {
+                let faults: Vec<_> = schema.iter_errors(structured).map(|fault| fault.to_string()).collect();
+                assert!(faults.is_empty(), "{tool} {arguments}\n{structured}\n{faults:?}");
+                self.structured += 1;
+            }
+            (Some(_), None) => panic!("{tool} advertises a schema and sent no structured content: {result}"),
+            (None, _) => {}
+        }
+        result
+    }
+
+    fn text(&mut self, tool: &str, arguments: Value) -> String {
+        self.call(tool, arguments)["content"][0]["text"].as_str().unwrap().to_owned()
+    }
+}
+
+/// Programs whose outcomes are of every kind, with the arguments beside them.
+fn outcomes() -> Vec<Value> {
+    let number = json!({"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]});
+    vec![
+        json!({"program":"(+ 1 2)"}),
+        json!({"program":"nil"}),
+        json!({"program":"(def x 1)"}),
+        json!({"program":"(do (println \"n\" 2) [1 2])"}),
+        json!({"program":"(dotimes [i 500] (println i \"a line of some length to fill the space there is\"))"}),
+        json!({"program":"(range 100000)"}),
+        json!({"program":"(apply str (repeat 300000 \"x\"))"}),
+        json!({"program":"{:n 2 :sum 45}", "output_schema":number}),
+        json!({"program":"{:n \"two\"}", "output_schema":number}),
+        json!({"program":"[]", "output_schema":{"type":"array","items":{"type":"string"}}}),
+        json!({"program":"(vec (repeat 500 (apply str (repeat 80 \"x\"))))", "output_schema":{"type":"array","items":{"type":"string"}}}),
+        json!({"program":"(vec (repeat 5000 (apply str (repeat 80 \"x\"))))", "output_schema":{"type":"array","items":{"type":"string"}}}),
+        json!({"program":"(+ 1"}),
+        json!({"program":"nowhere"}),
+        json!({"program":"(/ 1 0)"}),
+        json!({"program":"data/rows"}),
+        json!({"program":"(fail \"no rows\")"}),
+        json!({"program":"(fail {:why (range 100000)})"}),
+        json!({"program":"(do (println \"before\") (fail :late))"}),
+        json!({"program":"(loop [] (recur))"}),
+        json!({"program":"(apply str (repeat 10000000 \"abcdefghij\"))"}),
+        json!({"program":"(tool/call {:server \"s\" :tool \"t\"})"}),
+        json!({}),
+        json!({"program":7}),
+        json!({"program":"1","context":[]}),
+        json!({"program":"1","output_schema":{"type":"null"}}),
+    ]
+}
+
+const STEPS: [&str; 2] = ["--program-step-limit", "2000000"];
+
+#[test]
+fn every_result_fits_the_schema_its_tool_advertises() {
+    for profile in ["slim", "structured", "debug"] {
+        let mut client = Checked::start(
+            &[&STEPS[..], &["--sessions", "--response-profile", profile, "--max-sessions", "3"]].concat(),
+        );
+        for arguments in outcomes() {
+            client.call("lisp_eval", arguments);
+        }
+        let started = client.call("lisp_session_start", json!({"title":"t"}));
+        let id = started["structuredContent"]["session_id"].clone();
+        for mut arguments in outcomes() {
+            arguments["session_id"] = id.clone();
+            client.call("lisp_session_eval", arguments);
+        }
+        let many: String = (0..300).map(|n| format!("(def name-{n} {n})")).collect();
+        client.call("lisp_session_eval", json!({"session_id":id,"program":many}));
+        client.call("lisp_session_eval", json!({"session_id":id,"program":"(def big (vec (range 100000)))"}));
+        for view in ["overview", "memory", "prints", "tool_calls", "history", "limits", "nonsense"] {
+            client.call("lisp_session_inspect", json!({"session_id":id,"view":view}));
+        }
+        for (tool, arguments) in [
+            ("lisp_session_start", json!({"title":5})),
+            ("lisp_session_start", json!({"other":5})),
+            ("lisp_session_start", json!([])),
+            ("lisp_session_start", json!({"ttl_ms":1000})),
+            ("lisp_session_start", json!({})),
+            ("lisp_session_start", json!({})),
+            ("lisp_session_list", json!({})),
+            ("lisp_session_list", json!({"a":1})),
+            ("lisp_session_eval", json!({"program":"1"})),
+            ("lisp_session_eval", json!({"session_id":"ptcs_x","program":"1"})),
+            ("lisp_session_inspect", json!({"session_id":7})),
+            ("lisp_session_inspect", json!({"session_id":"ptcs_x"})),
+            ("lisp_session_forget", json!({"session_id":id,"bindings":["x","nothing"]})),
+            ("lisp_session_forget", json!({"session_id":id,"clear":["memory","history","prints"]})),
+            ("lisp_session_forget", json!({"session_id":id,"clear":["everything"]})),
+            ("lisp_session_forget", json!({"session_id":id,"bindings":"x"})),
+            ("lisp_session_close", json!({"session_id":id,"reason":"r".repeat(100_000)})),
+            ("lisp_session_close", json!({"session_id":id})),
+            ("lisp_session_close", json!({})),
+            ("lisp_no_such_tool", json!({})),
+        ] {
+            client.call(tool, arguments);
+        }
+        // Once the server drains, every tool says so in a form that still fits.
+        client.server.request(&json!({"jsonrpc":"2.0","id":"s","method":"shutdown"}));
+        for tool in ["lisp_eval", "lisp_session_eval", "lisp_session_list"] {
+            let refused = client.call(tool, json!({}));
+            assert_eq!(refused["structuredContent"]["reason"], "shutting_down");
+        }
+        assert!(client.structured >= 25, "{profile}: {}", client.structured);
+    }
+}
+
+/// The examples of the tool descriptions: lines that begin with `Example:`, and what is in the language card.
+fn examples(description: &str) -> Vec<String> {
+    description.lines().filter_map(|line| line.strip_prefix("Example: ")).map(str::to_owned).collect()
+}
+
+#[test]
+fn what_the_descriptions_say_is_true() {
+    let mut client = Checked::start(&["--sessions"]);
+    let listed = client.server.request(&json!({"jsonrpc":"2.0","id":0,"method":"tools/list"}));
+    let description = |name: &str| {
+        let tools = listed["result"]["tools"].as_array().unwrap();
+        let tool = tools.iter().find(|tool| tool["name"] == name).unwrap();
+        tool["description"].as_str().unwrap().to_owned()
+    };
+    let orders =
+        json!({"orders":[{"status":"paid"},{"status":"open"},{"status":"paid"}],"row":{"status":"paid"}});
+    let eval = |program: &str| json!({"program":program,"context":orders});
+    let card = description("lisp_eval");
+    let found = examples(&card);
+    assert_eq!(found, ["(count (filter #(= \"paid\" (get % \"status\")) data/orders))"]);
+    assert_eq!(client.text("lisp_eval", eval(&found[0])), "user=> 2");
+    // Every piece of code that the card shows, with what it must give.
+    for (shown, program, answer) in [
+        ("(get row \"status\")", "(let [row data/row] (get row \"status\"))", "user=> \"paid\""),
+        ("data/orders (not (data/orders))", "(count data/orders)", "user=> 3"),
+        ("json/parse-string", "(json/parse-string \"[1,{\\\"a\\\":2}]\")", "user=> [1 {\"a\" 2}]"),
+        ("json/generate-string", "(json/generate-string {:a 1})", "user=> \"{\\\"a\\\":1}\""),
+        ("str/join", "(str/join \"-\" [1 2])", "user=> \"1-2\""),
+        ("set/union", "(set/union #{1} #{2})", "user=> #{1 2}"),
+        ("Double/parseDouble", "(Double/parseDouble \"1.5\")", "user=> 1.5"),
+        ("LocalDate/parse", "(str (LocalDate/parse \"2026-01-02\"))", "user=> \"2026-01-02\""),
+        ("System/currentTimeMillis", "(pos? (System/currentTimeMillis))", "user=> true"),
+        ("String methods", "(.toUpperCase \"a\")", "user=> \"A\""),
+        ("println, pr-str, keys", "[(pr-str \"a\") (keys {:k 1})]", "user=> [\"\\\"a\\\"\" [:k]]"),
+        ("(fail reason)", "(fail \"reason\")", "fail: \"reason\""),
+        ("pmap, pcalls", "[(pmap inc [1 2]) (pcalls (fn [] 1) (fn [] 2))]", "user=> [[2 3] [1 2]]"),
+        (
+            "let fn defn #() if cond case loop/recur for doseq -> ->>",
+            "(do (defn f [[a & r]] (cond (nil? a) 0 :else (+ a (f r)))) (let [{:keys [k]} {:k (-> 1 inc)}] [(f [1 2 3]) k (case 1 1 :one) (loop [i 0] (if (< i 3) (recur (inc i)) i)) (for [x [1 2]] (* x x)) (->> [1 2] (map #(* 2 %)) vec) (doseq [x [1]] x)]))",
+            "user=> [6 2 :one 3 [1 4] [2 4] nil]",
+        ),
+        (
+            "Help: apropos dir doc meta; ns-publics",
+            "(count (map identity [(apropos \"filter\") (doc filter) (dir \"str\")]))",
+            "user=> 3",
+        ),
+    ] {
+        assert!(card.contains(shown), "the card no longer shows {shown}");
+        assert_eq!(client.text("lisp_eval", eval(program)), answer, "{program}");
+    }
+    // What it says is not there is refused. (`sorted-map` is not on this list: it gives a map, as all maps are sorted.)
+    for missing in [
+        "(lambda (x) x)",
+        "(let* [a 1] a)",
+        "(ns a)",
+        "(require 'a)",
+        "(import a)",
+        "(defmacro m [] 1)",
+        "(atom 1)",
+        "(ref 1)",
+        "(future 1)",
+        "(try 1 (catch e 2))",
+        "(slurp \"/etc/passwd\")",
+        "(with-meta [] {})",
+    ] {
+        let result = client.call("lisp_eval", json!({"program":missing}));
+        assert_eq!(result["isError"], true, "{missing} gave {result}");
+    }
+    // Sessions: definitions stay, let does not, the last results are there, a mismatch stores nothing.
+    let started = client.call("lisp_session_start", json!({}));
+    let id = started["structuredContent"]["session_id"].clone();
+    let session = |program: &str| json!({"session_id":id,"program":program});
+    for (program, answer) in [
+        ("(do (def x 2) (defn f [y] (* x y)) (f 21))", "user=> 42\n[stored: f, x]"),
+        ("(let [z 1] (f z))", "user=> 2"),
+        ("[*1 *2]", "user=> [2 42]"),
+    ] {
+        assert_eq!(client.text("lisp_session_eval", session(program)), answer, "{program}");
+    }
+    let mismatch = json!({"session_id":id,"program":"(def q 1)","output_schema":{"type":"string"}});
+    assert!(client.text("lisp_session_eval", mismatch).ends_with("[rolled back]"));
+    assert!(
+        client.text("lisp_session_eval", session("q")).starts_with("runtime_error: Undefined variable: q")
+    );
+}

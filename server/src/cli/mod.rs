@@ -7,6 +7,7 @@ pub mod call;
 pub mod check;
 pub mod demo;
 pub mod eval;
+pub mod health;
 pub mod limits;
 pub mod repl;
 pub mod report;
@@ -48,6 +49,8 @@ enum Command {
     Call(call::CallArgs),
     /// Check the upstreams file: read, resolve, connect, list
     Check(check::CheckArgs),
+    /// Ask a running server whether it is well
+    Health(health::HealthArgs),
     /// Show what the product does, on embedded servers and data
     Demo,
     /// Print the version
@@ -77,6 +80,7 @@ pub fn main() -> ExitCode {
         Command::Tools(args) => tools::run(args),
         Command::Call(args) => call::run(args),
         Command::Check(args) => check::run(args),
+        Command::Health(args) => health::run(&args),
         Command::Demo => demo::run(),
         Command::DemoUpstream(args) => demo::run_upstream(&args),
         Command::Version => version::run(),

@@ -15,8 +15,6 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What stands before the place where one types.
-const PROMPT: &str = "user=> ";
 /// Entries that the history file keeps.
 const HISTORY_ENTRIES: usize = 10_000;
 
@@ -25,6 +23,8 @@ pub(super) type Names = Arc<Mutex<Vec<String>>>;
 
 /// What an editor is made with.
 pub(super) struct Prompt {
+    /// What stands before the place where one types.
+    pub(super) text: &'static str,
     /// The history file; `None` for a history that ends with the process.
     pub(super) history: Option<PathBuf>,
     /// What completion proposes besides the language.
@@ -33,6 +33,7 @@ pub(super) struct Prompt {
 
 /// An editor on the terminal of this process.
 pub(super) struct LineEditor {
+    prompt: &'static str,
     editor: Editor<Assistant, DefaultHistory>,
     history: Option<PathBuf>,
 }
@@ -59,14 +60,14 @@ impl Prompt {
                 history = None;
             }
         }
-        Ok(LineEditor { editor, history })
+        Ok(LineEditor { prompt: self.text, editor, history })
     }
 }
 
 impl LineEditor {
     /// Lets the person type one text.
     pub(super) fn line(&mut self) -> Line {
-        match self.editor.readline(PROMPT) {
+        match self.editor.readline(self.prompt) {
             Ok(text) => {
                 let new = self.editor.add_history_entry(text.as_str()).unwrap_or(false);
                 // Appended at once: a REPL that is killed loses nothing, and two at a time keep each other's lines.

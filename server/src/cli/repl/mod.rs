@@ -2,6 +2,7 @@
 //!
 //! [`forms`] decides whether a text is complete and what its forms are, [`input`] and [`editor`] get it from a pipe
 //! or a terminal, [`session`] evaluates it and shows what comes of it, [`commands`] are lines such as `:doc map`.
+//! [`remote`] is the same for a running server, with `--connect`.
 //! Without a terminal there is no prompt and no colour: forms come from the pipe and results go to standard output,
 //! one a line, errors to standard error.
 
@@ -9,6 +10,7 @@ mod commands;
 mod editor;
 mod forms;
 mod input;
+mod remote;
 mod session;
 
 use super::limits::LimitArgs;
@@ -56,6 +58,9 @@ pub struct ReplArgs {
     catalog_snapshot_mode: CatalogSnapshotMode,
 
     #[command(flatten)]
+    remote: remote::RemoteArgs,
+
+    #[command(flatten)]
     limits: LimitArgs,
 }
 
@@ -71,7 +76,10 @@ enum CatalogSnapshotMode {
 /// Runs the sub-command.
 pub fn run(args: ReplArgs) -> ExitCode {
     match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime.block_on(start(args)),
+        Ok(runtime) => match &args.remote.connect {
+            Some(url) => runtime.block_on(remote::run(url, &args.remote, &args.eval, args.history.clone())),
+            None => runtime.block_on(start(args)),
+        },
         Err(error) => report::fault(&format!("cannot start the event loop: {error}")),
     }
 }
@@ -145,7 +153,7 @@ impl Repl {
         let input = if self.terminal {
             println!("PTC-Lisp {} (:help for help, Ctrl-D to leave)", crate::identity::VERSION);
             let history = args.history.clone().or_else(default_history);
-            Input::terminal(Prompt { history, names: self.names.clone() })
+            Input::terminal(Prompt { text: "user=> ", history, names: self.names.clone() })
         } else {
             Input::plain()
         };

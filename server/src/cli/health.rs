@@ -1,0 +1,86 @@
+//! `ptc health`: asks a running server whether it is well, for containers and service managers that have no other
+//! program to ask with.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use http::{HeaderMap, Method};
+use ptc_host::http::{Client, Limits, Request, Target};
+use tokio::time::Instant;
+use url::Url;
+
+use super::report;
+
+/// Longest answer that is shown.
+const MAX_BYTES: usize = 4096;
+
+/// Arguments of `ptc health`.
+#[derive(Args, Debug)]
+pub struct HealthArgs {
+    /// Port on 127.0.0.1 that the server listens on
+    #[arg(long, value_name = "PORT", default_value_t = 7332, env = "PTC_RUNNER_MCP_HTTP_PORT")]
+    port: u16,
+
+    /// Ask this URL instead, for instance that of a TLS listener
+    #[arg(long, value_name = "URL", conflicts_with = "port")]
+    url: Option<Url>,
+
+    /// Ask whether it takes new work, rather than whether it lives
+    #[arg(long)]
+    ready: bool,
+
+    /// Longest wait
+    #[arg(long, value_name = "MS", default_value_t = 2000)]
+    timeout_ms: u64,
+}
+
+/// Runs the sub-command: exit status 0 for any 2xx answer.
+pub fn run(args: &HealthArgs) -> ExitCode {
+    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => match runtime.block_on(ask(args)) {
+            Ok(text) => {
+                println!("{text}");
+                ExitCode::SUCCESS
+            }
+            Err(error) => report::fault(&error),
+        },
+        Err(error) => report::fault(&format!("cannot start the event loop: {error}")),
+    }
+}
+
+async fn ask(args: &HealthArgs) -> Result<String, String> {
+    let path = if args.ready { "/ready" } else { "/health" };
+    let url = match &args.url {
+        Some(url) => {
+            let mut url = url.clone();
+            if url.path() == "/" {
+                url.set_path(path);
+            }
+            url
+        }
+        None => {
+            Url::parse(&format!("http://127.0.0.1:{}{path}", args.port)).map_err(|error| error.to_string())?
+        }
+    };
+    let fault = |error: ptc_host::http::HttpError| format!("{url}: {error}");
+    let request = Request {
+        method: Method::GET,
+        target: Target::new(&url).map_err(fault)?,
+        headers: HeaderMap::new(),
+        body: bytes::Bytes::new(),
+    };
+    let total = Duration::from_millis(args.timeout_ms);
+    let limits = Limits {
+        connect: total,
+        first_byte: None,
+        total,
+        deadline: Instant::now() + total,
+        max_bytes: MAX_BYTES,
+    };
+    let response = Client::new().send(request, &limits).await.map_err(fault)?;
+    let status = response.status;
+    let body = response.body.beginning(MAX_BYTES).await;
+    let body = report::displayable(String::from_utf8_lossy(&body).trim(), true).into_owned();
+    if status.is_success() { Ok(body) } else { Err(format!("{url}: {status} {body}")) }
+}

@@ -9,6 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 
+/// What stands for ever: pauses are added to a clock.
+const LONGEST: Duration = Duration::from_secs(365 * 86_400);
+
 /// How the pause grows from attempt to attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Backoff {
@@ -69,10 +72,10 @@ impl RetryPolicy {
             Backoff::Linear => attempt,
             Backoff::Constant => 1,
         };
-        let full = self.base_delay.saturating_mul(times).min(self.max_delay);
+        let full = self.base_delay.saturating_mul(times).min(self.max_delay).min(LONGEST);
         let own = full.mul_f64(1.0 - random.clamp(0.0, 1.0) / 2.0);
         match error.retry_after {
-            Some(asked) if asked > self.max_delay => None,
+            Some(asked) if asked > self.max_delay.min(LONGEST) => None,
             Some(asked) => Some(own.max(asked)),
             None => Some(own),
         }
@@ -207,8 +210,10 @@ mod tests {
         assert_eq!(pauses(&linear, 0.0), [Some(1000), Some(2000), Some(3000), None]);
         let constant = RetryPolicy { backoff: Backoff::Constant, ..policy.clone() };
         assert_eq!(pauses(&constant, 0.0), [Some(1000), Some(1000), Some(1000), None]);
-        let capped = RetryPolicy { max_delay: Duration::from_millis(1500), ..policy };
+        let capped = RetryPolicy { max_delay: Duration::from_millis(1500), ..policy.clone() };
         assert_eq!(pauses(&capped, 0.0), [Some(1000), Some(1500), Some(1500), None]);
+        let endless = RetryPolicy { base_delay: Duration::MAX, max_delay: Duration::MAX, ..policy.clone() };
+        assert_eq!(pauses(&endless, 0.0)[0], Some(LONGEST.as_millis()));
         let many = RetryPolicy::attempts(u32::MAX);
         let late = many.pause(4_000_000, &error(LlmErrorKind::Server, None), 0.0);
         assert_eq!(late, Some(Duration::from_secs(60)));

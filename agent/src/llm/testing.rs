@@ -1,6 +1,7 @@
 //! A provider on a loopback socket that does what a test says.
 
 use super::{EventSink, LlmEvent, LlmRequest, Message, ToolCallMsg, ToolDef};
+use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -178,4 +179,62 @@ pub(super) fn full_request() -> LlmRequest {
         temperature: Some(0.7),
         ..LlmRequest::default()
     }
+}
+
+/// What keys and texts of any answer are made of: the words of both protocols.
+const WORDS: [&str; 40] = [
+    "choices",
+    "message",
+    "delta",
+    "content",
+    "tool_calls",
+    "function",
+    "name",
+    "arguments",
+    "id",
+    "index",
+    "finish_reason",
+    "stop",
+    "length",
+    "usage",
+    "prompt_tokens",
+    "error",
+    "code",
+    "type",
+    "text",
+    "tool_use",
+    "input",
+    "content_block",
+    "content_block_start",
+    "content_block_delta",
+    "message_start",
+    "message_delta",
+    "text_delta",
+    "input_json_delta",
+    "partial_json",
+    "stop_reason",
+    "input_tokens",
+    "cache_read_input_tokens",
+    "cache_creation_input_tokens",
+    "output_tokens",
+    "refusal",
+    "429",
+    "{\"a\":1}",
+    "",
+    "prompt_tokens_details",
+    "cached_tokens",
+];
+
+/// Any JSON that looks like one of the protocols from afar, numbers at the edge included.
+pub(super) fn any_answer() -> impl Strategy<Value = Json> {
+    let word = || proptest::sample::select(&WORDS[..]);
+    let number = prop_oneof![Just(json!(0)), Just(json!(1)), Just(json!(u64::MAX)), Just(json!(-1.5))];
+    let leaf = prop_oneof![Just(Json::Null), Just(json!(true)), number, word().prop_map(Json::from)];
+    leaf.prop_recursive(6, 48, 6, move |inner| {
+        let fields = proptest::collection::vec((word(), inner.clone()), 0..6);
+        prop_oneof![
+            proptest::collection::vec(inner, 0..4).prop_map(Json::from),
+            fields.prop_map(|all| Json::Object(all.into_iter().map(|(k, v)| (k.to_owned(), v)).collect())),
+        ]
+    })
 }

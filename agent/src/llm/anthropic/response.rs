@@ -79,7 +79,8 @@ pub(super) fn usage(json: &Json, earlier: Option<Usage>) -> Option<Usage> {
     let cache_creation = count("cache_creation_input_tokens", before.cache_creation);
     let cache_read = count("cache_read_input_tokens", before.cache_read);
     // The provider counts cached tokens apart.
-    let plain = count("input_tokens", before.input.saturating_sub(before.cache_creation + before.cache_read));
+    let cached = before.cache_creation.saturating_add(before.cache_read);
+    let plain = count("input_tokens", before.input.saturating_sub(cached));
     Some(Usage {
         input: plain.saturating_add(cache_creation).saturating_add(cache_read),
         output: count("output_tokens", before.output),

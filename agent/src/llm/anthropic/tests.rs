@@ -1,6 +1,9 @@
 use super::Anthropic;
 use super::request::{answer_tool, body};
-use crate::llm::testing::{Act, Provider, answer, events, full_request, notes, ok};
+use super::response::read;
+use super::stream::Reader;
+use crate::llm::endpoint::{Endpoint, EventStream};
+use crate::llm::testing::{Act, Provider, answer, any_answer, events, full_request, notes, ok};
 use crate::llm::{Llm, LlmError, LlmErrorKind, LlmRequest, LlmResponse, Message, StopReason, Usage};
 use ptc_host::credentials::Secret;
 use serde_json::{Value as Json, json};
@@ -221,5 +224,30 @@ async fn broken_streams_end_in_documented_ways() {
         let error = stream(asks(None), &[begin.clone(), event]).await.0.unwrap_err();
         assert_eq!(error.kind, kind, "{error}");
         assert!(error.message.starts_with(text), "{error}");
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_answer_makes_a_reader_panic(
+        whole in any_answer(),
+        events in proptest::collection::vec(any_answer(), 0..6),
+    ) {
+        let endpoint = Endpoint::new("http://h", &[]).unwrap();
+        for content in [&whole, &json!({"content": [whole, {"type": "tool_use", "name": "answer", "input": whole}], "usage": whole})] {
+            let _ = read(content, Some("answer"), &endpoint);
+        }
+        let mut reader = Reader::new(notes().0, Some("answer".into()));
+        for event in &events {
+            for event in [
+                event.clone(),
+                json!({"type": "content_block_start", "index": 0, "content_block": event}),
+                json!({"type": "content_block_delta", "index": 0, "delta": event}),
+                json!({"type": "message_delta", "delta": {}, "usage": event}),
+            ] {
+                let _ = reader.event(&event.to_string());
+            }
+        }
+        let _ = reader.finish();
     }
 }

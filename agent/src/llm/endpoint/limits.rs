@@ -17,6 +17,22 @@ pub struct TimeLimits {
     pub max_bytes: usize,
 }
 
+/// What stands for ever: times that are added to a clock must fit it.
+const LONGEST: Duration = Duration::from_secs(365 * 86_400);
+
+impl TimeLimits {
+    /// These limits, none longer than a year.
+    pub(super) fn finite(self) -> TimeLimits {
+        TimeLimits {
+            connect: self.connect.min(LONGEST),
+            first_byte: self.first_byte.min(LONGEST),
+            idle: self.idle.min(LONGEST),
+            total: self.total.min(LONGEST),
+            max_bytes: self.max_bytes,
+        }
+    }
+}
+
 impl Default for TimeLimits {
     fn default() -> TimeLimits {
         TimeLimits {

@@ -96,7 +96,7 @@ impl Endpoint {
     }
 
     pub(super) fn set_limits(&mut self, limits: TimeLimits) {
-        self.limits = limits;
+        self.limits = limits.finite();
     }
 
     pub(super) fn set_http(&mut self, http: Client) {

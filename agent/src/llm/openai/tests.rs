@@ -1,7 +1,10 @@
 use super::OpenAi;
 use super::concession::{NEW_MAX_TOKENS, NO_FORMAT, NO_NULL_CONTENT, NO_SCHEMA, VALID_ARGUMENTS};
 use super::request::body;
-use crate::llm::testing::{Act, Provider, STREAM, answer, events, full_request, notes, ok};
+use super::response::read;
+use super::stream::Reader;
+use crate::llm::endpoint::{Endpoint, EventStream};
+use crate::llm::testing::{Act, Provider, STREAM, answer, any_answer, events, full_request, notes, ok};
 use crate::llm::{Llm, LlmError, LlmErrorKind, LlmRequest, LlmResponse, StopReason, TimeLimits, Usage};
 use ptc_host::credentials::Secret;
 use serde_json::{Value as Json, json};
@@ -212,6 +215,16 @@ async fn a_deadline_ends_the_wait() {
         client(&provider).complete(LlmRequest { deadline, ..LlmRequest::default() }).await.unwrap_err();
     assert_eq!(error.kind, LlmErrorKind::Timeout);
     assert!(error.message.starts_with("the deadline passed"), "{error}");
+    let provider = Provider::start([ok(&json!({"choices": [{"message": {"content": "x"}}]}))]).await;
+    let endless = TimeLimits {
+        connect: Duration::MAX,
+        first_byte: Duration::MAX,
+        idle: Duration::MAX,
+        total: Duration::MAX,
+        max_bytes: usize::MAX,
+    };
+    let response = client(&provider).limits(endless).complete(LlmRequest::default()).await;
+    assert_eq!(response.unwrap().content.as_deref(), Some("x"), "for ever is no overflow");
 }
 
 #[tokio::test]
@@ -387,4 +400,24 @@ async fn what_an_endpoint_refuses_is_said_in_another_way() {
     let provider = Provider::start([refuse("max_tokens: too many")]).await;
     let error = self::client(&provider).complete(full_request()).await.unwrap_err();
     assert_eq!((error.status, provider.seen().len()), (Some(400), 1), "no detail to give in on");
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_answer_makes_a_reader_panic(
+        whole in any_answer(),
+        deltas in proptest::collection::vec(any_answer(), 0..6),
+    ) {
+        let endpoint = Endpoint::new("http://h", &[]).unwrap();
+        for content in [&whole, &json!({"choices": [{"message": whole, "finish_reason": "stop"}], "usage": whole})] {
+            let _ = read(content, &endpoint);
+        }
+        let mut reader = Reader::new(notes().0);
+        for delta in &deltas {
+            for event in [delta.clone(), json!({"choices": [{"delta": delta}]}), json!({"choices": [{"delta": {"tool_calls": [delta]}}]})] {
+                let _ = reader.event(&event.to_string());
+            }
+        }
+        let _ = reader.finish();
+    }
 }

@@ -151,6 +151,8 @@ pub struct HttpConfig {
     pub request_timeout: Duration,
     /// Bound on TCP and TLS.
     pub connect_timeout: Duration,
+    /// Bound on the wait for the head of a call's answer, from the first byte written; none besides that on the whole.
+    pub first_byte_timeout: Option<Duration>,
     /// Largest response body in bytes; calls use the smaller of this and the program's limit.
     pub max_response_bytes: usize,
 }
@@ -165,6 +167,7 @@ impl HttpConfig {
             handshake_timeout: HANDSHAKE_TIMEOUT,
             request_timeout: REQUEST_TIMEOUT,
             connect_timeout: CONNECT_TIMEOUT,
+            first_byte_timeout: None,
             max_response_bytes: MAX_RESPONSE_BYTES,
         }
     }
@@ -185,6 +188,7 @@ impl HttpConfig {
             handshake_timeout: fields.millis("handshake_timeout_ms")?.unwrap_or(HANDSHAKE_TIMEOUT),
             request_timeout: request_timeout(fields)?.unwrap_or(REQUEST_TIMEOUT),
             connect_timeout: fields.millis("connect_timeout_ms")?.unwrap_or(CONNECT_TIMEOUT),
+            first_byte_timeout: fields.millis("first_byte_timeout_ms")?,
             max_response_bytes: fields.positive("max_response_bytes")?.unwrap_or(MAX_RESPONSE_BYTES),
             ..Self::for_url(url)
         })
@@ -228,6 +232,8 @@ pub struct OpenApiConfig {
     pub request_timeout: Duration,
     /// Bound on TCP and TLS.
     pub connect_timeout: Duration,
+    /// Bound on the wait for the head of a call's answer, from the first byte written; none besides that on the whole.
+    pub first_byte_timeout: Option<Duration>,
     /// Largest response body in bytes; calls use the smaller of this and the program's limit.
     pub max_response_bytes: usize,
     /// Largest OpenAPI document in bytes, enforced before it is decoded.
@@ -297,6 +303,7 @@ impl OpenApiConfig {
             auth,
             request_timeout: request_timeout(fields)?.unwrap_or(REQUEST_TIMEOUT),
             connect_timeout: fields.millis("connect_timeout_ms")?.unwrap_or(CONNECT_TIMEOUT),
+            first_byte_timeout: fields.millis("first_byte_timeout_ms")?,
             max_response_bytes: fields.positive("max_response_bytes")?.unwrap_or(MAX_RESPONSE_BYTES),
             schema_max_bytes: fields.positive("schema_max_bytes")?.unwrap_or(MAX_RESPONSE_BYTES),
         })

@@ -16,7 +16,7 @@ impl HttpGet for Client {
         async move {
             let limits = Limits {
                 connect: request.connect_timeout,
-                first_byte: None,
+                first_byte: request.first_byte_timeout,
                 total: request.timeout,
                 deadline: request.deadline,
                 max_bytes: request.max_bytes,

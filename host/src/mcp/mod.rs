@@ -4,12 +4,14 @@
 //! * [`HttpUpstream`] — `mcp_http`: JSON or event streams over kept-alive connections.
 //!
 //! What the transports share: `protocol` (what is said at the start of a connection), `tools` (reading
-//! `tools/list`), `result` (unwrapping `tools/call`), `lifecycle` (one connection, restarted when needed).
+//! `tools/list`), `result` (unwrapping `tools/call`), `lifecycle` (one connection, restarted when needed), `slots`
+//! (how many calls are in flight).
 
 pub mod http;
 pub(crate) mod lifecycle;
 mod protocol;
 mod result;
+pub(crate) mod slots;
 mod stdio;
 mod tools;
 

@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use http::header::{ACCEPT, HeaderName, HeaderValue, USER_AGENT};
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, broadcast};
+use tokio::sync::broadcast;
 use tokio::time::Instant;
 use url::Url;
 
@@ -18,6 +18,7 @@ use super::{Document, Operation, compile, decode, too_large};
 use crate::config::{OpenApiConfig, SchemaSource, UpstreamConfig};
 use crate::credentials::CredentialStore;
 use crate::mcp::lifecycle::{Connection, End, Lifecycle, Started, closed};
+use crate::mcp::slots::Slots;
 use crate::upstream::{
     Arrivals, Call, CallFault, CallReply, FaultReason, Health, ToolInfo, Upstream, UpstreamEvent,
 };
@@ -42,6 +43,8 @@ pub struct GetRequest<'a> {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// Bound on TCP and TLS.
     pub connect_timeout: Duration,
+    /// Bound on the wait for the head of the answer, from the first byte written.
+    pub first_byte_timeout: Option<Duration>,
     /// Longest wait for the whole answer, from the first byte written.
     pub timeout: Duration,
     /// The end of everything, connecting included.
@@ -77,8 +80,7 @@ pub enum GetFault {
 pub struct OpenApiUpstream<H> {
     name: Arc<str>,
     service: Arc<Service<H>>,
-    slots: Semaphore,
-    max_concurrency: usize,
+    slots: Slots,
     lifecycle: Arc<Lifecycle<Api>>,
     /// Compiled at construction where the document is a file: a bad one is a fault of the configuration.
     from_file: Option<Arc<Api>>,
@@ -144,8 +146,7 @@ impl<H: HttpGet> OpenApiUpstream<H> {
         Ok(Self {
             name: config.name.as_str().into(),
             service: Arc::new(Service { entry: entry.clone(), credentials, http }),
-            slots: Semaphore::new(config.max_concurrency),
-            max_concurrency: config.max_concurrency,
+            slots: Slots::new(config.max_concurrency),
             lifecycle: Arc::new(Lifecycle::new(owner, config.backoff)),
             from_file,
         })
@@ -171,17 +172,17 @@ impl<H: HttpGet> OpenApiUpstream<H> {
     }
 
     async fn call_now(&self, call: Call<'_>) -> Result<CallReply, CallFault> {
-        let ready = async {
-            let slot = self.slots.acquire().await.map_err(|_| closed())?;
-            Ok((self.api(Some(call.limits.timeout)).await?, slot))
-        };
-        let (api, _slot) = tokio::time::timeout_at(call.limits.deadline, ready)
-            .await
-            .unwrap_or_else(|_| Err(CallFault::timeout("openapi call timed out before it could be sent")))?;
+        let current = || self.lifecycle.current();
+        let (api, _slot) =
+            self.slots.enter(&call.limits, "openapi", current, |patience| self.api(patience)).await?;
         let Some(operation) = api.operations.get(call.tool) else {
             return Err(CallFault::upstream_error(format!("unknown tool {}", call.tool)));
         };
-        self.service.call(operation, call).await
+        tokio::select! {
+            biased;
+            reply = self.service.call(operation, call) => reply,
+            () = self.lifecycle.closing() => Err(closed()),
+        }
     }
 }
 
@@ -198,6 +199,7 @@ impl<H: HttpGet> Service<H> {
             url,
             headers,
             connect_timeout: self.entry.connect_timeout,
+            first_byte_timeout: self.entry.first_byte_timeout,
             timeout,
             deadline: Instant::now() + self.entry.connect_timeout.saturating_add(timeout),
             max_bytes,
@@ -265,8 +267,7 @@ impl<H: HttpGet> Upstream for OpenApiUpstream<H> {
     }
 
     fn health(&self) -> Health {
-        let in_flight = self.max_concurrency - self.slots.available_permits().min(self.max_concurrency);
-        Health { in_flight, protocol_version: None, ..self.lifecycle.health() }
+        Health { in_flight: self.slots.in_flight(), protocol_version: None, ..self.lifecycle.health() }
     }
 
     fn events(&self) -> broadcast::Receiver<UpstreamEvent> {

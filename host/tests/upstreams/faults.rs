@@ -27,6 +27,8 @@ enum Way {
     OpenApi,
 }
 
+const WAYS: [Way; 4] = [Way::Stdio, Way::Handshake, Way::Modern, Way::OpenApi];
+
 /// What a call has to come to.
 enum Outcome {
     Answered,
@@ -74,11 +76,14 @@ fn outcome(way: Way, fault: Fault) -> Outcome {
 }
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let mut trials: Vec<Trial> = [Way::Stdio, Way::Handshake, Way::Modern, Way::OpenApi]
+    let mut trials: Vec<Trial> = WAYS
         .into_iter()
         .flat_map(|way| Fault::ALL.map(|fault| (way, fault)))
         .map(|(way, fault)| trial(format!("faults::{way:?}::{fault:?}"), move || hurt(way, fault)))
         .collect();
+    for way in WAYS {
+        trials.push(trial(format!("faults::{way:?}::shut_down"), move || shut_down(way)));
+    }
     trials.push(trial(
         "faults::a_call_that_was_read_is_not_made_twice",
         a_call_that_was_read_is_not_made_twice,
@@ -213,6 +218,23 @@ async fn hurt(way: Way, fault: Fault) {
     drop(aggregator);
     let tasks = || Handle::current().metrics().num_alive_tasks();
     until("all tasks have ended", || tasks() == 0).await;
+}
+
+/// A call whose answer is under way when the upstream is shut down.
+async fn shut_down(way: Way) {
+    let server = healthy(way);
+    let proxy = HttpProxy::start(&server.url, Fault::Dripping, &server.url);
+    let aggregator = start(entry(way, Fault::Dripping, &proxy)).await;
+    let (_, upstream) = aggregator.upstreams().next().unwrap();
+    let answer = echo(&**upstream, way, MARK, limits());
+    let end = async {
+        until("the call is in flight", || upstream.health().in_flight == 1).await;
+        aggregator.shutdown().await;
+    };
+    let (answer, ()) = tokio::join!(answer, end);
+    let fault = answer.unwrap_err();
+    assert_eq!(fault.to_string(), "upstream_unavailable: the upstream has been shut down");
+    until("all connections are closed", || proxy.open() == 0 && server.open() == 0).await;
 }
 
 /// A server that has read a request and hangs up without a word may have acted upon it.

@@ -45,6 +45,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("http::a_forgotten_session_is_begun_anew", a_forgotten_session),
         trial("http::refused_credentials_end_the_session", refused_credentials),
         trial("http::slow_answers_time_out", slow_answers_time_out),
+        trial("http::the_first_byte_has_a_limit_of_its_own", the_first_byte_has_a_limit_of_its_own),
         trial("http::giving_up_cancels", giving_up_cancels),
         trial("http::waiting_in_the_queue_is_free", waiting_in_the_queue_is_free),
         trial("http::credentials_go_where_they_belong", credentials_go_where_they_belong),
@@ -644,6 +645,32 @@ async fn slow_answers_time_out() {
     let impatient = upstream_with(&server.url, |entry, _| entry.request_timeout = Duration::from_millis(300));
     assert_eq!(fault_of(call(&impatient, "t", "{}").await), expected);
     tokio::join!(upstream.shutdown(), impatient.shutdown());
+}
+
+async fn the_first_byte_has_a_limit_of_its_own() {
+    let server = FakeHttp::handshake(|hit| {
+        let mut steps = echo(hit);
+        match hit.body["params"]["arguments"]["kind"].as_str() {
+            Some("late") => steps.insert(0, Step::Hang),
+            _ => {
+                let Step::Bytes(bytes) = steps.remove(0) else { unreachable!() };
+                let head = bytes.windows(4).position(|end| end == b"\r\n\r\n").unwrap() + 4;
+                steps.push(Step::Bytes(bytes[..head].to_vec()));
+                steps.push(Step::Pause(Duration::from_millis(600)));
+                steps.push(Step::Bytes(bytes[head..].to_vec()));
+            }
+        }
+        steps
+    });
+    let upstream = upstream_with(&server.url, |entry, _| {
+        entry.first_byte_timeout = Some(Duration::from_millis(300));
+    });
+    upstream.ensure_started().await.unwrap();
+    let late = fault_of(call(&upstream, "t", r#"{"kind":"late"}"#).await);
+    assert_eq!(late, (FaultReason::Timeout, "http read timeout".to_owned()));
+    let slow = r#"{"kind":"slow body"}"#;
+    assert_eq!(json(&upstream, "t", slow).await, slow, "the body has the time of the whole call");
+    upstream.shutdown().await;
 }
 
 async fn giving_up_cancels() {

@@ -7,12 +7,13 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, SemaphorePermit, broadcast};
+use tokio::sync::broadcast;
 use tokio::time::Instant;
 
 use super::super::lifecycle::{End, EndKind, Lifecycle, closed};
 use super::super::protocol::{self, Era};
 use super::super::result;
+use super::super::slots::Slots;
 use super::handshake::{self, Remembered};
 use super::listen;
 use super::post::{Answer, Endpoint, Failure, Outgoing};
@@ -21,7 +22,7 @@ use crate::config::{HttpConfig, UpstreamConfig};
 use crate::credentials::CredentialStore;
 use crate::http::{Client, HttpError, Limits, Target};
 use crate::jsonrpc::encode;
-use crate::upstream::{Call, CallFault, CallLimits, CallReply, Health, ToolInfo, Upstream, UpstreamEvent};
+use crate::upstream::{Call, CallFault, CallReply, Health, ToolInfo, Upstream, UpstreamEvent};
 
 /// How long the farewell to a server may take.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -36,8 +37,7 @@ pub struct HttpUpstream {
     remembered: Arc<Remembered>,
     /// Whether anybody wants to hear of changes of the tool list.
     wanted: Arc<AtomicBool>,
-    slots: Semaphore,
-    max_concurrency: usize,
+    slots: Slots,
     lifecycle: Arc<Lifecycle<HttpSession>>,
     meta: Box<[u8]>,
 }
@@ -74,8 +74,7 @@ impl HttpUpstream {
             endpoint: Arc::new(endpoint),
             remembered: Arc::default(),
             wanted: Arc::default(),
-            slots: Semaphore::new(config.max_concurrency),
-            max_concurrency: config.max_concurrency,
+            slots: Slots::new(config.max_concurrency),
             lifecycle,
             meta: protocol::modern_meta().into(),
         })
@@ -100,21 +99,10 @@ impl HttpUpstream {
         self.lifecycle.connect(patience, start).await
     }
 
-    async fn ready(&self, limits: &CallLimits) -> Result<(Arc<HttpSession>, SemaphorePermit<'_>), CallFault> {
-        if let (Ok(slot), Some(session)) = (self.slots.try_acquire(), self.lifecycle.current()) {
-            return Ok((session, slot));
-        }
-        let queue = async {
-            let slot = self.slots.acquire().await.map_err(|_| closed())?;
-            Ok((self.connect(Some(limits.timeout)).await?, slot))
-        };
-        tokio::time::timeout_at(limits.deadline, queue)
-            .await
-            .unwrap_or_else(|_| Err(CallFault::timeout("mcp_http call timed out before it could be sent")))
-    }
-
     async fn call_now(&self, call: Call<'_>) -> Result<CallReply, CallFault> {
-        let (session, _slot) = self.ready(&call.limits).await?;
+        let current = || self.lifecycle.current();
+        let (session, _slot) =
+            self.slots.enter(&call.limits, "mcp_http", current, |patience| self.connect(patience)).await?;
         match self.exchange(&session, &call).await? {
             Answer::Result(bytes) => result::read(bytes),
             Answer::Error(error, _)
@@ -138,7 +126,7 @@ impl HttpUpstream {
         let entry = &self.endpoint.entry;
         let limits = Limits {
             connect: entry.connect_timeout,
-            first_byte: None,
+            first_byte: entry.first_byte_timeout,
             total: call.limits.timeout.min(entry.request_timeout),
             deadline: call.limits.deadline,
             max_bytes: call.limits.max_bytes.min(entry.max_response_bytes),
@@ -258,8 +246,7 @@ impl Upstream for HttpUpstream {
     }
 
     fn health(&self) -> Health {
-        let in_flight = self.max_concurrency - self.slots.available_permits().min(self.max_concurrency);
-        Health { in_flight, ..self.lifecycle.health() }
+        Health { in_flight: self.slots.in_flight(), ..self.lifecycle.health() }
     }
 
     /// From the first call on, a server that announces changes of its tool list is listened to, on a connection of

@@ -7,17 +7,16 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, SemaphorePermit, broadcast};
+use tokio::sync::broadcast;
 
-use super::super::lifecycle::{Lifecycle, closed};
+use super::super::lifecycle::Lifecycle;
+use super::super::slots::Slots;
 use super::super::{protocol, result};
 use super::connection::{Answer, SHUTDOWN_GRACE, StdioConnection};
 use super::handshake;
 use crate::config::{StdioConfig, UpstreamConfig};
 use crate::jsonrpc::{RpcError, encode};
-use crate::upstream::{
-    Call, CallFault, CallLimits, CallReply, Health, ToolInfo, Upstream, UpstreamEvent, no_memory,
-};
+use crate::upstream::{Call, CallFault, CallReply, Health, ToolInfo, Upstream, UpstreamEvent, no_memory};
 
 /// A tool server that is our child process.
 ///
@@ -26,8 +25,7 @@ use crate::upstream::{
 pub struct StdioUpstream {
     name: Arc<str>,
     entry: Arc<StdioConfig>,
-    slots: Arc<Semaphore>,
-    max_concurrency: usize,
+    slots: Slots,
     lifecycle: Arc<Lifecycle<StdioConnection>>,
     meta: Box<[u8]>,
 }
@@ -39,8 +37,7 @@ impl StdioUpstream {
         Self {
             name: config.name.as_str().into(),
             entry: Arc::new(entry.clone()),
-            slots: Arc::new(Semaphore::new(config.max_concurrency)),
-            max_concurrency: config.max_concurrency,
+            slots: Slots::new(config.max_concurrency),
             lifecycle: Arc::new(Lifecycle::new(owner, config.backoff)),
             meta: protocol::modern_meta().into(),
         }
@@ -54,28 +51,12 @@ impl StdioUpstream {
         self.lifecycle.connect(patience, || handshake::start(name, entry, lifecycle)).await
     }
 
-    /// A live connection and a slot on it. Nothing of this counts against the call's own time: the program's
-    /// deadline bounds it.
-    async fn ready(
-        &self,
-        limits: &CallLimits,
-    ) -> Result<(Arc<StdioConnection>, SemaphorePermit<'_>), CallFault> {
-        if let (Ok(slot), Some(connection)) = (self.slots.try_acquire(), self.lifecycle.current()) {
-            return Ok((connection, slot));
-        }
-        let queue = async {
-            let slot = self.slots.acquire().await.map_err(|_| closed())?;
-            Ok((self.connect(Some(limits.timeout)).await?, slot))
-        };
-        tokio::time::timeout_at(limits.deadline, queue)
-            .await
-            .unwrap_or_else(|_| Err(CallFault::timeout("mcp_stdio call timed out before it could be sent")))
-    }
-
     async fn call_now(&self, call: Call<'_>) -> Result<CallReply, CallFault> {
         let mut limits = call.limits;
         limits.timeout = limits.timeout.min(self.entry.request_timeout.unwrap_or(Duration::MAX));
-        let (connection, _slot) = self.ready(&limits).await?;
+        let current = || self.lifecycle.current();
+        let (connection, _slot) =
+            self.slots.enter(&limits, "mcp_stdio", current, |patience| self.connect(patience)).await?;
         let meta = connection.modern.load(Ordering::Relaxed).then_some(&*self.meta);
         let encode = |id| encode::tools_call(id, call.tool, call.arguments, meta);
         match connection.request(encode, &limits, true).await? {
@@ -128,8 +109,7 @@ impl Upstream for StdioUpstream {
     }
 
     fn health(&self) -> Health {
-        let in_flight = self.max_concurrency - self.slots.available_permits().min(self.max_concurrency);
-        Health { in_flight, ..self.lifecycle.health() }
+        Health { in_flight: self.slots.in_flight(), ..self.lifecycle.health() }
     }
 
     fn events(&self) -> broadcast::Receiver<UpstreamEvent> {

@@ -13,6 +13,7 @@ use ptc_host::http::Client;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, warn};
 
+use crate::console::Console;
 use crate::gate::Gate;
 use crate::insight::{Insight, Observers, Recording, Ring, Sources};
 use crate::metrics::Metrics;
@@ -164,7 +165,7 @@ pub fn service(
         redactor: redactor.clone(),
         reports: settings.diagnostics.debug_tool
             || settings.diagnostics.trace_dir.is_some()
-            || settings.http.as_ref().is_some_and(|http| http.metrics),
+            || settings.http.as_ref().is_some_and(|http| http.metrics || http.console),
     };
     let mut tools: Vec<Box<dyn Tool>> =
         vec![Box::new(LispEval::new(Arc::new(engine.clone()), options.clone()))];
@@ -178,8 +179,9 @@ pub fn service(
             aggregator: upstreams.is_some(),
         })
     });
-    let ring = diagnostics.debug_tool.then(|| Ring::new(diagnostics.ring_size));
-    if let Some(ring) = &ring {
+    let console = settings.http.as_ref().is_some_and(|http| http.console);
+    let ring = (diagnostics.debug_tool || console).then(|| Ring::new(diagnostics.ring_size));
+    if let Some(ring) = ring.as_ref().filter(|_| diagnostics.debug_tool) {
         let (size, max_bytes) = (diagnostics.ring_size, diagnostics.max_response_bytes);
         info!(event = "debug_config", ring_size = size, max_response_bytes = max_bytes);
         tools.push(Box::new(LispDebug::new(ring.clone(), recording.clone(), max_bytes, traces.clone())));
@@ -207,7 +209,7 @@ pub fn service(
     if let Some(memory) = engine.memory() {
         service.gate = Gate::within(limits.max_concurrent_calls, memory.clone());
     }
-    let observers = Observers { ring, metrics, traces };
+    let observers = Observers { ring, metrics, traces, console: console.then(Console::default) };
     service.insight = (!observers.is_empty()).then(|| Arc::new(Insight::new(recording, observers, sources)));
     service.instructions = cards::instructions(upstreams.is_some(), settings.sessions.enabled);
     if settings.http.as_ref().is_some_and(|http| !http.tokens.is_empty()) {

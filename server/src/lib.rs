@@ -5,6 +5,7 @@
 
 pub mod boot;
 pub mod cli;
+pub mod console;
 pub mod gate;
 pub mod identity;
 pub mod insight;

@@ -20,8 +20,10 @@ pub use record::Record;
 pub use ring::Ring;
 pub use sources::Sources;
 
+use crate::console::{self, Console, Facts};
 use crate::metrics::{Exposition, Metrics, write_process};
 use crate::options::settings::PayloadPolicy;
+use crate::principal::Principal;
 use crate::protocol::json::Raw;
 use crate::tools::CallContext;
 use crate::trace::Traces;
@@ -44,12 +46,14 @@ pub struct Observers {
     pub metrics: Option<Arc<Metrics>>,
     /// Writes a file for each call.
     pub traces: Option<Arc<Traces>>,
+    /// Feeds the operators' page, which shows the ring, too.
+    pub console: Option<Console>,
 }
 
 impl Observers {
     /// Whether nobody wants to know.
     pub fn is_empty(&self) -> bool {
-        self.ring.is_none() && self.metrics.is_none() && self.traces.is_none()
+        self.ring.is_none() && self.metrics.is_none() && self.traces.is_none() && self.console.is_none()
     }
 }
 
@@ -79,6 +83,17 @@ impl Insight {
     /// Traces a call of a tool that does not exist. Nothing else remembers it.
     pub fn unknown_tool(&self, context: &CallContext, name: &str) {
         observation::unknown_tool(self, context, name);
+    }
+
+    /// What the operators' page shows `principal`; `None` where there is no page.
+    pub fn console_state(&self, facts: &Facts<'_>, principal: &Principal) -> Option<String> {
+        let (console, ring) = (self.observers.console.as_ref()?, self.observers.ring.as_ref()?);
+        Some(console::state(console, ring, &self.sources, facts, principal))
+    }
+
+    /// The tools of all upstreams, for the operators' page.
+    pub fn console_catalog(&self) -> String {
+        console::catalog(&self.sources)
     }
 
     /// Waits until what is on its way to files is there, but no longer than `limit`.

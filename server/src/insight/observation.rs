@@ -5,7 +5,9 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 
-use super::{Insight, Record};
+use super::record::shortened;
+use super::{Insight, Record, payloads};
+use crate::console::LiveCall;
 use crate::principal::Owner;
 use crate::protocol::json::Raw;
 use crate::protocol::message::RequestId;
@@ -19,6 +21,10 @@ pub struct Observation {
     insight: Arc<Insight>,
     call: Call,
     trace: Trace,
+    /// The program under the policy, until the call runs; only for the console.
+    program: Option<String>,
+    /// Whether the console shows the call.
+    shown: bool,
     ended: bool,
 }
 
@@ -65,6 +71,11 @@ impl Observation {
             None => Trace::None,
             Some(_) => Trace::Ready(Box::new(begun(context, tool, arguments))),
         };
+        let program = insight.observers.console.as_ref().and_then(|_| {
+            let mut members = arguments.and_then(Raw::members)?;
+            let text = members.find(|(key, _)| key == "program")?.1.as_str()?;
+            Some(payloads::program(&insight.recording, &text))
+        });
         let call = Call {
             owner: context.owner.clone(),
             request_id: context.request_id.clone(),
@@ -76,11 +87,27 @@ impl Observation {
         if let Some(metrics) = &insight.observers.metrics {
             metrics.began();
         }
-        Observation { insight, call, trace, ended: false }
+        Observation { insight, call, trace, program, shown: false, ended: false }
     }
 
     /// The call is about to run.
     pub fn runs(&mut self) {
+        self.open_trace();
+        if let Some(console) = &self.insight.observers.console {
+            let redactor = &self.insight.recording.redactor;
+            let live = LiveCall {
+                principal: self.call.owner.principal.clone(),
+                request_id: shortened(&redactor.scrub(&self.call.request_id.to_string())),
+                tool: self.call.tool,
+                program: self.program.take(),
+                started: self.call.started,
+            };
+            console.began(self.call.eval_id, live);
+            self.shown = true;
+        }
+    }
+
+    fn open_trace(&mut self) {
         self.trace = match (std::mem::replace(&mut self.trace, Trace::None), &self.insight.observers.traces) {
             (Trace::Ready(begun), Some(traces)) => traces.begin(begun).map_or(Trace::None, Trace::Open),
             (other, _) => other,
@@ -90,7 +117,7 @@ impl Observation {
     /// Closes the trace, if there is one.
     fn trace(&mut self, status: Status, reason: Option<String>, report: Option<Box<CallReport>>) {
         // A call that was answered at once has not been traced yet.
-        self.runs();
+        self.open_trace();
         if let (Some(traces), Trace::Open(key)) = (&self.insight.observers.traces, &self.trace) {
             let duration_ms = self.call.started.elapsed().as_millis() as u64;
             let at = Timestamp::now();
@@ -140,8 +167,12 @@ impl Drop for Observation {
                 self.trace(Status::Cancelled, Some("cancelled".into()), None);
             }
         }
-        if let Some(metrics) = &self.insight.observers.metrics {
+        let observers = &self.insight.observers;
+        if let Some(metrics) = &observers.metrics {
             metrics.over();
+        }
+        if let Some(console) = observers.console.as_ref().filter(|_| self.shown) {
+            console.over(self.call.eval_id);
         }
     }
 }
@@ -160,7 +191,11 @@ impl Insight {
             metrics.ended(call.tool, outcome, call.eval_id, ended.report.as_deref());
         }
         if let Some(ring) = &self.observers.ring {
-            ring.push(Record::new(call, ended, &self.recording));
+            let record = Record::new(call, ended, &self.recording);
+            if let Some(console) = &self.observers.console {
+                console.answered(&record.principal, record.at, record.is_error, record.metrics.as_ref());
+            }
+            ring.push(record);
         }
     }
 }

@@ -69,6 +69,8 @@ pub struct UpstreamCall {
     pub tool: String,
     /// Whether it worked.
     pub ok: bool,
+    /// When it was made, counted from the beginning of its program.
+    pub offset_ms: u64,
     /// How long it took.
     pub duration_ms: u64,
     /// Why it failed.
@@ -85,6 +87,7 @@ impl UpstreamCall {
             server: call.server.clone(),
             tool: call.tool.clone(),
             ok: call.status == CallStatus::Ok,
+            offset_ms: call.offset_ms,
             duration_ms: call.duration_ms,
             reason: call.reason.clone(),
             result_bytes: call.result_bytes,

@@ -16,10 +16,12 @@ use tracing::{debug, info};
 use super::record::Record;
 use crate::metrics::{Exposition, Kind};
 use crate::options::settings::Sessions;
-use crate::principal::Owner;
+use crate::principal::{Owner, Principal};
 use crate::protocol::json::object_text;
 use crate::tools::ToolReply;
 
+/// Sessions of a principal that are shown at a time.
+const MOST_SHOWN: usize = 200;
 /// Closed sessions that are still told apart from unknown ones.
 const CLOSED_REMEMBERED: usize = 1024;
 /// How often sessions that nobody asks for are looked through.
@@ -230,6 +232,20 @@ impl Directory {
         }
         found.sort_by_key(|(updated, _)| std::cmp::Reverse(*updated));
         found.into_iter().map(|(_, summary)| summary).collect()
+    }
+
+    /// Summaries of all sessions of a principal, whichever conversations they belong to, the latest used one first.
+    pub fn of(&self, principal: &Principal) -> Vec<String> {
+        let now = (self.clock)();
+        let inner = self.lock();
+        let mut found: Vec<_> = inner
+            .open
+            .iter()
+            .filter(|(_, record)| record.owner.principal == *principal && self.is_over(record, now).is_none())
+            .map(|(id, record)| (record.updated, record.summary(id, &self.redactor)))
+            .collect();
+        found.sort_by_key(|(updated, _)| std::cmp::Reverse(*updated));
+        found.into_iter().map(|(_, summary)| summary).take(MOST_SHOWN).collect()
     }
 
     /// Looks at a session, or changes it.

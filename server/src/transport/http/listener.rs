@@ -103,6 +103,8 @@ impl HttpServer {
             call_budget: listening.call_budget,
             active: Active::default(),
             counts: Counts::default(),
+            console: settings.console,
+            started: Instant::now(),
             metrics_path: settings.metrics.then(|| settings.metrics_path.clone()),
             service,
         });

@@ -7,6 +7,7 @@ mod answer;
 mod auth;
 mod body;
 mod connection;
+mod console;
 mod counts;
 mod crowd;
 mod headers;

@@ -19,7 +19,7 @@ use super::crowd::Busy;
 use super::limiter::{Limiter, Verdict};
 use super::origin::{OriginRule, is_loopback_authority};
 use super::sessions::{Session, Sessions, random_text};
-use super::{headers, metrics, post};
+use super::{console, headers, metrics, post};
 use crate::principal::Principal;
 use crate::protocol::Service;
 use crate::protocol::json::object_text;
@@ -48,6 +48,10 @@ pub(super) struct Endpoint {
     pub(super) call_budget: Duration,
     pub(super) active: Active,
     pub(super) counts: Counts,
+    /// Whether the console is served.
+    pub(super) console: bool,
+    /// When it was bound.
+    pub(super) started: Instant,
     /// Where metrics are served, if they are.
     pub(super) metrics_path: Option<String>,
 }
@@ -123,9 +127,14 @@ pub(super) async fn route(
             let authority = parts.uri.authority().map(|authority| authority.as_str());
             metrics::answer(endpoint, peer, authority, &parts.method, &parts.headers)
         }
-        _ => answer::text(StatusCode::NOT_FOUND, "not found"),
+        path => {
+            let authority = parts.uri.authority().map(|authority| authority.as_str());
+            let asked = (&parts.method, path);
+            console::answer(endpoint, peer, authority, asked, &parts.headers, &mut seen)
+                .unwrap_or_else(|| answer::text(StatusCode::NOT_FOUND, "not found"))
+        }
     };
-    answer::caching(&mut answer, is_mcp);
+    answer::caching(&mut answer, is_mcp || console::holds_data(parts.uri.path()));
     answer.body_mut().account(&endpoint.bodies);
     let status = answer.status();
     endpoint.counts.request(is_mcp, status);

@@ -92,6 +92,11 @@ impl Sessions {
         }
     }
 
+    /// Open sessions.
+    pub(super) fn len(&self) -> usize {
+        self.open().len()
+    }
+
     /// Whether no further session fits.
     pub(super) fn is_saturated(&self) -> bool {
         self.open().len() >= self.limits.max

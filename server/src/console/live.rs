@@ -1,0 +1,57 @@
+//! Calls that run now.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use ptc_host::engine::EvalId;
+
+use crate::principal::Principal;
+use crate::protocol::json::{Object, object_text, write_array};
+
+/// Calls that are shown.
+const SHOWN: usize = 100;
+
+/// A call that runs.
+#[derive(Debug)]
+pub struct LiveCall {
+    /// Whose it is.
+    pub principal: Principal,
+    /// Its JSON-RPC id as text, scrubbed.
+    pub request_id: String,
+    /// The tool.
+    pub tool: &'static str,
+    /// The program under the payload policy, as JSON.
+    pub program: Option<String>,
+    /// When it began.
+    pub started: Instant,
+}
+
+/// All of them, the oldest first.
+#[derive(Default)]
+pub(super) struct Live(BTreeMap<EvalId, LiveCall>);
+
+impl Live {
+    pub(super) fn insert(&mut self, eval_id: EvalId, call: LiveCall) {
+        self.0.insert(eval_id, call);
+    }
+
+    pub(super) fn remove(&mut self, eval_id: EvalId) {
+        self.0.remove(&eval_id);
+    }
+
+    /// Writes how many calls of `principal` run, and the oldest of them.
+    pub(super) fn write(&self, object: &mut Object<'_>, principal: &Principal) {
+        let own: Vec<_> = self.0.iter().filter(|(_, call)| call.principal == *principal).collect();
+        object.integer("live_count", own.len() as u64);
+        write_array(object.key("live"), own.into_iter().take(SHOWN), |out, (eval_id, call)| {
+            let json = object_text(|object| {
+                object.string("eval_id", &eval_id.to_string());
+                object.string("request_id", &call.request_id);
+                object.string("tool", call.tool);
+                object.integer("running_ms", call.started.elapsed().as_millis() as u64);
+                object.raw("program", call.program.as_deref().unwrap_or("null"));
+            });
+            out.extend_from_slice(json.as_bytes());
+        });
+    }
+}

@@ -1,0 +1,87 @@
+//! The routes of the console: a static page, and the data behind the same checks as the MCP path.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+
+use super::answer::{self, Answer};
+use super::router::{Endpoint, Seen, admit};
+use crate::console::{Facts, page};
+
+/// Where the page is.
+pub(super) const PAGE: &str = "/console";
+const STATE: &str = "/console/api/state";
+const CATALOG: &str = "/console/api/catalog";
+
+/// Answers a request of the console; `None` for a path that is not its.
+pub(super) fn answer(
+    endpoint: &Arc<Endpoint>,
+    peer: IpAddr,
+    authority: Option<&str>,
+    (method, path): (&Method, &str),
+    headers: &HeaderMap,
+    seen: &mut Seen,
+) -> Option<Answer> {
+    let insight = endpoint.service.insight.as_ref().filter(|_| endpoint.console)?;
+    if !matches!(path, PAGE | STATE | CATALOG) {
+        return None;
+    }
+    if path == PAGE {
+        return Some(if is_read(method) { document() } else { answer::method_not_allowed("GET, HEAD") });
+    }
+    let principal = match admit(endpoint, peer, authority, headers) {
+        Ok(principal) => principal,
+        Err(refusal) => return Some(*refusal),
+    };
+    seen.owner_hash = Some(principal.hash());
+    if !is_read(method) {
+        return Some(answer::method_not_allowed("GET, HEAD"));
+    }
+    let json = if path == CATALOG {
+        insight.console_catalog()
+    } else {
+        let gate = &endpoint.service.gate;
+        let facts = Facts {
+            instance: &endpoint.instance,
+            draining: endpoint.service.is_draining(),
+            permits: gate.limit(),
+            permits_in_use: gate.running(),
+            http_sessions: endpoint.sessions.len(),
+            uptime: endpoint.started.elapsed(),
+        };
+        insight.console_state(&facts, &principal)?
+    };
+    let mut answer = answer::json(StatusCode::OK, json);
+    answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    Some(answer)
+}
+
+/// Whether the answer to `path` must not be stored anywhere.
+pub(super) fn holds_data(path: &str) -> bool {
+    matches!(path, STATE | CATALOG)
+}
+
+fn is_read(method: &Method) -> bool {
+    *method == Method::GET || *method == Method::HEAD
+}
+
+fn document() -> Answer {
+    let page = page();
+    let mut answer = answer::json(StatusCode::OK, page.html.as_str());
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    if let Ok(policy) = HeaderValue::from_str(&page.policy) {
+        headers.insert(CONTENT_SECURITY_POLICY, policy);
+    }
+    for (name, value) in [
+        ("x-content-type-options", "nosniff"),
+        ("referrer-policy", "no-referrer"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+    ] {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    answer
+}

@@ -1,0 +1,285 @@
+// Looks at the operators' page as a person would: opens it, signs in, runs programs beside it, reads what it shows.
+// Chromium is driven over its DevTools pipe. Usage: node console.mjs PTC FOLDER; with `upstream` alone it is the MCP
+// server that the programs call.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+const TOKEN = "console-test-0123456789abcdef0123456789";
+const HOSTILE = "<img src=x onerror=alert(1)>";
+
+/** A tool server: `rows` answers a lot after a while, `never` does not answer. */
+function upstream() {
+  const tools = ["rows", "never"].map((name) => ({ name, description: `The tool ${name}. ${HOSTILE}`, inputSchema: { type: "object" } }));
+  createInterface({ input: process.stdin }).on("line", (line) => {
+    const { id, method, params } = JSON.parse(line);
+    if (id === undefined) return;
+    const say = (body) => console.log(JSON.stringify({ jsonrpc: "2.0", id, ...body }));
+    if (method === "initialize") say({ result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "rows", version: "1" } } });
+    else if (method === "tools/list") say({ result: { tools } });
+    else if (method !== "tools/call") say({ error: { code: -32601, message: "method not found" } });
+    else if (params.name === "rows") setTimeout(() => say({ result: { content: [{ type: "text", text: "x".repeat(9000) }] } }), params.arguments.after ?? 40);
+  });
+}
+
+/** A port that was free a moment ago. */
+function freePort() {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+/** Asks again until the answer is truthy; fails with what was waited for. */
+async function until(what, ask) {
+  const patience = Date.now() + 30_000;
+  for (;;) {
+    const answer = await ask();
+    if (answer) return answer;
+    if (Date.now() > patience) throw new Error(`never: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/** Chromium on its DevTools pipe. */
+class Browser {
+  constructor(profile) {
+    const flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+      "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-default-apps",
+      "--disable-extensions", "--hide-scrollbars", "--remote-debugging-pipe", `--user-data-dir=${profile}`, "about:blank"];
+    this.child = spawn("chromium", flags, { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
+    this.waiting = new Map();
+    this.listeners = [];
+    this.next = 1;
+    let rest = "";
+    this.child.stdio[4].setEncoding("utf8").on("data", (text) => {
+      const messages = (rest + text).split("\0");
+      rest = messages.pop();
+      for (const message of messages.map((text) => JSON.parse(text))) {
+        const call = this.waiting.get(message.id);
+        if (!call) { this.listeners.forEach((listener) => listener(message)); continue; }
+        this.waiting.delete(message.id);
+        if (message.error) call.reject(new Error(message.error.message)); else call.resolve(message.result);
+      }
+    });
+    this.child.on("exit", () => this.waiting.forEach(({ reject }) => reject(new Error("chromium ended"))));
+  }
+
+  send(method, params = {}, sessionId = this.session) {
+    const id = this.next++;
+    return new Promise((resolve, reject) => {
+      this.waiting.set(id, { resolve, reject });
+      this.child.stdio[3].write(`${JSON.stringify({ id, method, params, sessionId })}\0`);
+    });
+  }
+
+  async open() {
+    const { targetId } = await this.send("Target.createTarget", { url: "about:blank" }, undefined);
+    this.session = (await this.send("Target.attachToTarget", { targetId, flatten: true }, undefined)).sessionId;
+    for (const domain of ["Page", "Network", "Runtime", "Log"]) await this.send(`${domain}.enable`);
+  }
+
+  async evaluate(expression) {
+    const { result, exceptionDetails } = await this.send("Runtime.evaluate", { expression, returnByValue: true, awaitPromise: true });
+    if (exceptionDetails) throw new Error(`${expression}: ${exceptionDetails.text} ${result.description ?? ""}`);
+    return result.value;
+  }
+
+  /** Ends Chromium and all its processes. */
+  async close() {
+    const gone = new Promise((resolve) => this.child.once("exit", resolve));
+    if (this.child.exitCode !== null) return;
+    const late = setTimeout(() => this.child.kill("SIGKILL"), 5000);
+    this.send("Browser.close", {}, undefined).catch(() => {});
+    await gone;
+    clearTimeout(late);
+  }
+
+  text(selector) {
+    return this.evaluate(`document.querySelector(${JSON.stringify(selector)})?.innerText ?? ""`);
+  }
+
+  async type(text) {
+    await this.evaluate("document.getElementById('token').value = ''; document.getElementById('token').focus()");
+    await this.send("Input.insertText", { text });
+    for (const type of ["keyDown", "keyUp"]) {
+      await this.send("Input.dispatchKeyEvent", { type, key: "Enter", code: "Enter", windowsVirtualKeyCode: 13, text: type === "keyDown" ? "\r" : undefined });
+    }
+  }
+
+  async picture(path) {
+    const { cssContentSize } = await this.send("Page.getLayoutMetrics");
+    const clip = { x: 0, y: 0, width: 1280, height: Math.ceil(cssContentSize.height), scale: 1 };
+    const { data } = await this.send("Page.captureScreenshot", { format: "png", captureBeyondViewport: true, clip });
+    writeFileSync(path, Buffer.from(data, "base64"));
+  }
+}
+
+async function main(ptc, folder) {
+  const scratch = mkdtempSync(join(tmpdir(), "ptc-console-"));
+  const port = await freePort();
+  const origin = `http://127.0.0.1:${port}`;
+  const config = join(scratch, "upstreams.json");
+  const tokens = join(scratch, "tokens");
+  writeFileSync(tokens, `operator:${TOKEN}\nother:${TOKEN}-of-somebody-else\n`);
+  writeFileSync(config, JSON.stringify({ upstreams: { rows: { transport: "mcp_stdio", command: process.execPath, args: [fileURLToPath(import.meta.url), "upstream"] } } }));
+  const server = spawn(ptc, ["start", "--http", "--http-port", String(port), "--http-auth-token-file", tokens, "--console",
+    "--sessions", "--upstreams-config", config, "--upstream-call-timeout-ms", "60000", "--program-timeout-ms", "60000", "--log-level", "warn"], { stdio: ["ignore", "inherit", "inherit"] });
+  const ended = new Promise((resolve) => server.once("exit", resolve));
+  let browser;
+  try {
+    browser = new Browser(join(scratch, "profile"));
+    await look(origin, browser, folder);
+  } finally {
+    await browser?.close();
+    server.kill("SIGTERM");
+    await ended;
+    // Chromium's helpers may still be writing for a moment.
+    rmSync(scratch, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  }
+}
+
+async function look(origin, browser, folder) {
+  await until("the server is ready", () => fetch(`${origin}/ready`).then((answer) => answer.ok, () => false));
+  const call = async (name, args, { token = TOKEN, signal } = {}) => {
+    const meta = { "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {} };
+    const answer = await fetch(`${origin}/mcp`, {
+      method: "POST", signal,
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json", accept: "application/json, text/event-stream",
+        "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": name },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: args, _meta: meta } }),
+    });
+    return (await answer.json()).result;
+  };
+
+  const requests = [], complaints = [];
+  browser.listeners.push(({ method, params }) => {
+    if (method === "Network.requestWillBeSent") requests.push(params.request.url);
+    if (method === "Runtime.exceptionThrown") complaints.push(params.exceptionDetails.exception?.description ?? params.exceptionDetails.text);
+    // That a wrong token is refused is what the test wants to see.
+    if (method === "Log.entryAdded" && !/status of 401/.test(params.entry.text)) complaints.push(params.entry.text);
+  });
+  await browser.open();
+  await browser.send("Emulation.setDeviceMetricsOverride", { width: 1280, height: 900, deviceScaleFactor: 1, mobile: false });
+  await browser.send("Page.addScriptToEvaluateOnNewDocument", { source: "addEventListener('securitypolicyviolation', (event) => (window.violations ??= []).push(event.violatedDirective))" });
+
+  // The page alone holds nothing and asks for nothing.
+  const page = await fetch(`${origin}/console`);
+  assert.equal(page.status, 200);
+  assert.match(page.headers.get("content-security-policy"), /^default-src 'none'; script-src 'sha256-[A-Za-z0-9+/=]+';/);
+  assert.equal((await fetch(`${origin}/console/api/state`)).status, 401);
+  assert.equal((await fetch(`${origin}/console/api/catalog`)).status, 401);
+  await browser.send("Page.navigate", { url: `${origin}/console` });
+  await until("the form is there", () => browser.text("#login"));
+  assert.equal(await browser.evaluate("document.getElementById('board').hidden"), true);
+  assert.deepEqual(requests.filter((url) => url.includes("/api/")), []);
+  await browser.picture(join(folder, "console-login.png"));
+
+  // A wrong token is told so.
+  await browser.type("wrong-token-wrong-token-wrong-token-wrong");
+  await until("the refusal", async () => /not valid/.test(await browser.text("#trouble")));
+  assert.equal(await browser.evaluate("document.getElementById('board').hidden"), true);
+
+  // Something to see: a program with three calls at once, failures, a session, and one program that hangs.
+  const rows = "(reduce + (map (fn [r] (count (:value r))) (pmap (fn [ms] (tool/call {:server \"rows\" :tool \"rows\" :args {:after ms}})) [30 60 90])))";
+  const sum = await call("lisp_eval", { program: rows });
+  assert.match(sum.content[0].text, /27000/);
+  await call("lisp_eval", { program: "(/ 1 0)" });
+  await call("lisp_eval", { program: `(count "${HOSTILE}")` });
+  await call("lisp_eval", { program: "\"of somebody else\"" }, { token: `${TOKEN}-of-somebody-else` });
+  const started = await call("lisp_session_start", { title: HOSTILE });
+  await call("lisp_session_eval", { session_id: started.structuredContent.session_id, program: "(def answer 42)" });
+  const hanging = new AbortController();
+  const hangs = call("lisp_eval", { program: "(tool/call {:server \"rows\" :tool \"never\"})" }, { signal: hanging.signal }).catch(() => "gone");
+
+  await browser.type(TOKEN);
+  await until("the board", async () => !(await browser.evaluate("document.getElementById('board').hidden")));
+  await until("the running call", async () => /tool\/call/.test(await browser.text("#live")));
+  const recent = await until("recent calls", () => browser.text("#recent"));
+  for (const shown of ["(pmap", "runtime_error", HOSTILE, "lisp_session_eval"]) assert.ok(recent.includes(shown), `${shown} in ${recent}`);
+  assert.ok(!recent.includes("somebody else"), "only the caller's own calls");
+  assert.match(await browser.text("#upstreams"), /rows[\s\S]*started/);
+  assert.match(await until("the catalog", () => browser.text("#catalog")), /2 tools/);
+  assert.match(await browser.text("#sessions"), /ptcs_/);
+  assert.match(await browser.text("#tiles"), /Payload reduction\n[\d.]+ ×/);
+  assert.ok((await browser.evaluate("document.querySelectorAll('#reduction rect').length")) >= 2);
+  assert.match(await browser.text("#identity"), /you are operator/);
+
+  // The waterfall of the call with three upstream calls; it stays open while the page goes on.
+  await browser.evaluate("[...document.querySelectorAll('#recent tr')].find((row) => row.innerText.includes('pmap')).querySelector('button').click()");
+  await until("the waterfall", async () => (await browser.evaluate("document.querySelectorAll('#recent .bar.ok').length")) === 3);
+  assert.equal(await browser.evaluate("document.querySelectorAll('#recent [aria-expanded=true]').length"), 1);
+  await browser.evaluate("document.querySelector('#catalog details').open = true");
+  assert.match(await browser.text("#catalog"), /The tool never/);
+
+  // Everything that can be operated has a name, and the outline has one top.
+  const unnamed = await browser.evaluate("[...document.querySelectorAll('button, input, svg[role=img]')].filter((e) => !(e.innerText?.trim() || e.getAttribute('aria-label') || e.labels?.length)).length");
+  assert.equal(unnamed, 0);
+  assert.equal(await browser.evaluate("document.querySelectorAll('h1').length"), 1);
+  assert.equal(await browser.evaluate("[...document.querySelectorAll('table')].every((t) => t.caption && t.querySelector('th[scope=col]'))"), true);
+
+  // Light and dark differ, and both can be read.
+  for (const scheme of ["light", "dark"]) {
+    await browser.send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: scheme }] });
+    const worst = await browser.evaluate(`(${contrast})()`);
+    assert.ok(worst.ratio >= 4.5, `${scheme}: contrast ${worst.ratio} of ${worst.what}`);
+    await browser.picture(join(folder, `console-${scheme}.png`));
+  }
+
+  // A small screen scrolls inside its parts, not as a whole.
+  await browser.send("Emulation.setDeviceMetricsOverride", { width: 400, height: 800, deviceScaleFactor: 1, mobile: true });
+  assert.equal(await browser.evaluate("document.documentElement.scrollWidth <= innerWidth"), true);
+  await browser.send("Emulation.setDeviceMetricsOverride", { width: 1280, height: 900, deviceScaleFactor: 1, mobile: false });
+
+  // What ends is gone from the list of what runs.
+  hanging.abort();
+  assert.equal(await hangs, "gone");
+  await until("nothing runs", async () => /Nothing runs/.test(await browser.text("#live")));
+  await browser.evaluate("document.getElementById('leave').click()");
+  assert.equal(await browser.evaluate("document.getElementById('board').hidden"), true);
+  assert.equal(await browser.evaluate("document.getElementById('recent').childElementCount"), 0);
+
+  assert.deepEqual(await browser.evaluate("window.violations ?? []"), [], "violations of the content security policy");
+  assert.deepEqual(complaints, [], "complaints in the browser's log");
+  const outside = requests.filter((url) => !url.startsWith(`${origin}/`) && !url.startsWith("data:") && url !== "about:blank");
+  assert.deepEqual(outside, [], "requests to elsewhere");
+  console.log(`the console shows what happens, in ${requests.length} requests, none of them to elsewhere`);
+  console.log("1 passed, 0 failed");
+}
+
+/** The worst contrast of visible text against the nearest ground behind it. Runs in the page. */
+function contrast() {
+  const parse = (color) => color.match(/[\d.]+/g).map(Number);
+  const light = ([r, g, b]) => {
+    const [x, y, z] = [r, g, b].map((c) => (c / 255 <= 0.03928 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+  const ground = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const color = parse(getComputedStyle(at).backgroundColor);
+      if (color.length === 3 || color[3] > 0) return color;
+    }
+    return [255, 255, 255];
+  };
+  let worst = { ratio: 21, what: "" };
+  for (const element of document.querySelectorAll("body *")) {
+    const own = [...element.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim());
+    if (!own || !element.getClientRects().length || element.closest("caption, noscript, script, style")) continue;
+    const style = getComputedStyle(element);
+    const ink = element instanceof SVGElement ? style.fill : style.color;
+    const [a, b] = [light(parse(ink)), light(ground(element))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < worst.ratio) worst = { ratio, what: `<${element.localName} class="${element.getAttribute("class") ?? ""}"> ${element.textContent.slice(0, 40)}` };
+  }
+  return worst;
+}
+
+if (process.argv[2] === "upstream") upstream();
+else await main(...process.argv.slice(2));

@@ -1,0 +1,118 @@
+//! The routes behind the operators' page. The page itself is looked at by `tests/interop/console`.
+
+use std::fs;
+
+use ptc_host::credentials::Redactor;
+use serde_json::{Value, json};
+
+use crate::support::{Listener, assert_has, fake_upstream};
+
+#[tokio::test]
+async fn the_page_is_open_and_the_data_is_not() {
+    let redactor = Redactor::new();
+    let aggregator = fake_upstream(&redactor).await;
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = folder.path().join("tokens");
+    let (alice, bob) = ("a".repeat(32), "b".repeat(32));
+    fs::write(&tokens, format!("alice:{alice}\nbob:{bob}\n")).unwrap();
+    let flags = ["--http", "--console", "--sessions", "--http-auth-token-file", tokens.to_str().unwrap()];
+    let listener = Listener::start(&flags, Some(&aggregator), &redactor);
+
+    let page = listener.request("GET", "/console", &[], "").await;
+    assert_eq!((page.status, page.header("content-type")), (200, Some("text/html; charset=utf-8")));
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(policy.starts_with("default-src 'none'; script-src 'sha256-") && !policy.contains("unsafe"));
+    assert_eq!(listener.request("POST", "/console", &[], "{}").await.status, 405);
+    assert_eq!(listener.request("GET", "/console/", &[], "").await.status, 404);
+
+    let program = "(count (:value (tool/call {:server \"fake\" :tool \"bulk\" :args {:bytes 500}})))";
+    listener.call(Some(&alice), "lisp_eval", json!({"program": program})).await;
+    listener.call(Some(&alice), "lisp_session_start", json!({"title": "hers"})).await;
+
+    let ask = async |path: &str, token: &str| {
+        let bearer = format!("Bearer {token}");
+        listener.request("GET", path, &[("Authorization", &bearer)], "").await
+    };
+    for path in ["/console/api/state", "/console/api/catalog"] {
+        assert_eq!(listener.request("GET", path, &[], "").await.status, 401);
+        assert_eq!(ask(path, "wrong").await.status, 401);
+        let foreign = [("Origin", "https://evil.example"), ("Authorization", &format!("Bearer {alice}"))];
+        assert_eq!(listener.request("GET", path, &foreign, "").await.status, 403);
+        let rebound = [("Host", "evil.example"), ("Authorization", &format!("Bearer {alice}"))];
+        assert_eq!(listener.request("GET", path, &rebound, "").await.status, 403);
+        let answer = ask(path, &alice).await;
+        assert_eq!((answer.status, answer.header("cache-control")), (200, Some("no-store")));
+    }
+    let state = |response: crate::support::Response| serde_json::from_str::<Value>(&response.body).unwrap();
+    let own = state(ask("/console/api/state", &alice).await);
+    assert_has(
+        &own["server"],
+        &json!({"caller": "alice", "draining": false, "permits": 1024, "permits_in_use": 0}),
+    );
+    assert_has(&own, &json!({"live": [], "live_count": 0, "remembered": 2}));
+    assert_eq!(own["sessions"][0]["title"], "hers");
+    assert_has(
+        &own["upstreams"][0],
+        &json!({"name": "fake", "phase": "started", "transport": "mcp_stdio", "tools": 5}),
+    );
+    let call = &own["recent"][1];
+    assert_has(call, &json!({"tool": "lisp_eval", "status": "ok", "program": {"preview": program}}));
+    assert_has(&call["upstream_calls"][0], &json!({"server": "fake", "tool": "bulk", "ok": true}));
+    assert!(call["upstream_calls"][0]["offset_ms"].is_u64() && call["fetched_bytes"].as_u64().unwrap() > 500);
+    assert_eq!(own["timeline"]["points"][0]["fetched_bytes"], call["fetched_bytes"]);
+
+    let others = state(ask("/console/api/state", &bob).await);
+    assert_has(
+        &others,
+        &json!({"remembered": 0, "recent": [], "live": [], "sessions": [], "server": {"caller": "bob"}}),
+    );
+    assert_eq!(others["timeline"]["points"], json!([]));
+    let catalog = state(ask("/console/api/catalog", &bob).await);
+    assert_eq!(catalog["servers"][0]["tools"].as_array().unwrap().len(), 5);
+    listener.stop().await;
+
+    // Off by default; lisp_debug stays off with the console on.
+    let listener = Listener::start(&["--http"], None, &redactor);
+    for path in ["/console", "/console/api/state"] {
+        assert_eq!(listener.request("GET", path, &[], "").await.status, 404);
+    }
+    listener.stop().await;
+    aggregator.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_runs_is_shown_while_it_runs() {
+    let redactor = Redactor::new();
+    let aggregator = fake_upstream(&redactor).await;
+    let listener =
+        Listener::start(&["--http", "--console", "--http-disable-auth"], Some(&aggregator), &redactor);
+    let (_, handle) = aggregator.upstreams().next().unwrap();
+    let program = "(tool/call {:server \"fake\" :tool \"hang\"})";
+    let state = async || {
+        let body = listener.request("GET", "/console/api/state", &[], "").await.body;
+        serde_json::from_str::<Value>(&body).unwrap()
+    };
+    {
+        let call = listener.call(None, "lisp_eval", json!({"program": program}));
+        let looked = async {
+            while handle.health().in_flight == 0 {
+                tokio::task::yield_now().await;
+            }
+            state().await
+        };
+        tokio::select! {
+            _ = call => panic!("the call hangs"),
+            seen = looked => {
+                assert_has(&seen, &json!({"live_count": 1, "sessions": null, "server": {"permits_in_use": 1}}));
+                assert_has(&seen["live"][0], &json!({"tool": "lisp_eval", "program": {"preview": program}}));
+                assert!(seen["live"][0]["eval_id"].is_string());
+            }
+        }
+    }
+    while handle.health().in_flight > 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(state().await["live_count"], 0);
+    listener.stop().await;
+    aggregator.shutdown().await;
+}

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use ptc_agent::llm::{Connect, ModelError, ModelRef};
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode};
-use ptc_host::catalog::{InlineLimits, describe};
+use ptc_host::catalog::{InlineLimits, describe, snapshot};
 use ptc_host::config::{LoadOptions, UpstreamsConfig};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, HostCalls, Limits, MemoryBudget};
@@ -22,6 +23,7 @@ use crate::options::{BootError, Settings};
 use crate::protocol::Service;
 use crate::tools::lisp_debug::LispDebug;
 use crate::tools::lisp_eval::{ArgumentCaps, EvalOptions, LispEval};
+use crate::tools::lisp_task::{LispTask, PlannerConfig, TaskOptions, capability_summary};
 use crate::tools::sessions::{Directory, system_clock};
 use crate::tools::shaping::Shaper;
 use crate::tools::{Registry, Tool, cards, sessions};
@@ -59,7 +61,7 @@ async fn run(settings: &Settings, redactor: &Redactor, engine: &Engine) -> Resul
     let http = settings.http.as_ref();
     redactor.register(http.into_iter().flat_map(|http| &http.tokens).map(|token| &token.token));
     let upstreams = start_upstreams(settings, redactor).await?;
-    let service = Arc::new(service(settings, engine, upstreams.as_ref(), redactor));
+    let service = Arc::new(service(settings, engine, upstreams.as_ref(), redactor)?);
     let insight = service.insight.clone();
     let served = match http {
         Some(http) => serve_http(http, settings, service, engine).await,
@@ -86,7 +88,7 @@ async fn serve_http(
     engine: &Engine,
 ) -> Result<(), BootError> {
     let listening = Listening {
-        call_budget: settings.limits.program_timeout + CALL_OVERHEAD,
+        call_budget: longest_call(settings) + CALL_OVERHEAD,
         memory: engine
             .memory()
             .cloned()
@@ -94,6 +96,12 @@ async fn serve_http(
     };
     let server = HttpServer::bind(http, listening, service, engine.clone())?;
     server.run(stop_signal).await.map_err(|error| BootError::new(format!("cannot serve HTTP: {error}")))
+}
+
+/// The longest time that a call's own work may take.
+fn longest_call(settings: &Settings) -> Duration {
+    let program = settings.limits.program_timeout;
+    if settings.planner.enabled { program.max(settings.planner.task_timeout) } else { program }
 }
 
 /// Reads the upstreams file and starts what it names; `None` without such a file.
@@ -127,19 +135,82 @@ async fn start_upstreams(
         limits,
         redactor: redactor.clone(),
         http,
-        overviews: settings.profile == Profile::Debug,
+        // The planner reads what its calls brought when it mends a program.
+        overviews: settings.profile == Profile::Debug || settings.planner.enabled,
         ..AggregatorOptions::new(SnapshotMode::Frozen)
     };
     Aggregator::start(config, options).await.map(Some).map_err(|error| BootError::new(error.to_string()))
 }
 
+/// `lisp_task` over these upstreams.
+///
+/// # Errors
+/// A file of the operator's that cannot be used. A model that cannot be used is told to callers instead: everything
+/// else works without it.
+fn task(
+    settings: &Settings,
+    engine: &Engine,
+    upstreams: &Arc<Aggregator>,
+    options: &EvalOptions,
+) -> Result<LispTask, BootError> {
+    let planner = &settings.planner;
+    let mode = settings.aggregator.catalog_mode;
+    let inline = InlineLimits {
+        max_tools: settings.aggregator.inline_max_tools,
+        max_chars: settings.aggregator.inline_max_chars,
+    };
+    let http = match &settings.aggregator.ca_file {
+        None => Client::new(),
+        Some(path) => {
+            Client::with_ca_file(path).map_err(|error| BootError::new(format!("--ca-file: {error}")))?
+        }
+    };
+    let connect = Connect { http, redactor: options.redactor.clone(), ..Connect::default() };
+    let reference = ModelRef::parse(&planner.model, None, &settings.env);
+    let model_name = reference.as_ref().map_or_else(|_| planner.model.clone(), ToString::to_string);
+    let model =
+        reference.and_then(|model| model.connect(&settings.env, &connect)).map_err(|error| match error {
+            ModelError::NoKey { .. } => error.to_string().replace(" models", " planner models"),
+            other => other.to_string(),
+        });
+    if let Err(why) = &model {
+        warn!(event = "agentic_config_error", model = %model_name, "{why}");
+    }
+    let catalog = upstreams.advertised();
+    Ok(LispTask::new(TaskOptions {
+        engine: engine.clone(),
+        model,
+        model_name,
+        upstreams: Arc::new(upstreams.clone()),
+        snapshot: snapshot(&catalog, mode, inline),
+        summary: capability_summary(planner, &catalog, mode)?,
+        catalog,
+        planner: PlannerConfig::load(planner)?,
+        limits: options.limits,
+        caps: options.caps,
+        task_timeout: planner.task_timeout,
+        planner_timeout: planner.planner_timeout,
+        max_output_tokens: u32::try_from(planner.max_output_tokens).unwrap_or(u32::MAX),
+        max_result_bytes: planner.max_result_bytes,
+        include_program: planner.include_program,
+        read_only: settings.aggregator.read_only,
+        allow_writes: planner.allow_writes,
+        profile: settings.profile,
+        redactor: options.redactor.clone(),
+        reports: options.reports,
+    }))
+}
+
 /// The service under these settings.
+///
+/// # Errors
+/// A file of the operator's that cannot be used.
 pub fn service(
     settings: &Settings,
     engine: &Engine,
     upstreams: Option<&Arc<Aggregator>>,
     redactor: &Redactor,
-) -> Service {
+) -> Result<Service, BootError> {
     let limits = &settings.limits;
     let inline = InlineLimits {
         max_tools: settings.aggregator.inline_max_tools,
@@ -169,6 +240,9 @@ pub fn service(
     };
     let mut tools: Vec<Box<dyn Tool>> =
         vec![Box::new(LispEval::new(Arc::new(engine.clone()), options.clone()))];
+    if let Some(upstreams) = upstreams.filter(|_| settings.planner.enabled) {
+        tools.push(Box::new(task(settings, engine, upstreams, &options)?));
+    }
     let diagnostics = &settings.diagnostics;
     let recording = Recording { policy: diagnostics.payloads, redactor: redactor.clone() };
     let traces = diagnostics.trace_dir.as_ref().map(|folder| {
@@ -215,7 +289,7 @@ pub fn service(
     if settings.http.as_ref().is_some_and(|http| !http.tokens.is_empty()) {
         service.cache_scope = "private";
     }
-    service
+    Ok(service)
 }
 
 /// Completes when the process is asked to stop.
@@ -254,7 +328,7 @@ mod tests {
         let settings = Settings::resolve(&matches, ProcessEnv::default()).unwrap();
         let memory = MemoryBudget::new(settings.limits.max_total_memory_bytes);
         let engine = Engine::start(EngineOptions { threads: 1, memory: Some(memory) }).unwrap();
-        let service = Arc::new(service(&settings, &engine, None, &Redactor::new()));
+        let service = Arc::new(service(&settings, &engine, None, &Redactor::new()).unwrap());
         let (near, far) = tokio::io::duplex(1 << 20);
         let (reader, writer) = tokio::io::split(far);
         let options = StdioOptions { max_frame_bytes: settings.limits.max_frame_bytes };
@@ -306,7 +380,7 @@ mod tests {
         let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(["start"]);
         let settings = Settings::resolve(&matches, ProcessEnv::default()).unwrap();
         let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
-        let service = service(&settings, &engine, None, &Redactor::new());
+        let service = service(&settings, &engine, None, &Redactor::new()).unwrap();
         for name in sessions::NAMES {
             assert!(service.tools.get(name).is_none());
             let refusal = service.tools.refusal(name).unwrap().1.structured.clone().unwrap();
@@ -322,7 +396,7 @@ mod tests {
         let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(["start", "--sessions"]);
         let settings = Settings::resolve(&matches, ProcessEnv::default()).unwrap();
         let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
-        let service = service(&settings, &engine, None, &Redactor::new());
+        let service = service(&settings, &engine, None, &Redactor::new()).unwrap();
         let listing: Vec<Value> = serde_json::from_slice(service.tools.listing()).unwrap();
         let names: Vec<_> = listing.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
         let wanted = [

@@ -47,6 +47,7 @@ impl AgentBuilder {
             mission_timeout: None,
             max_heap: 100 << 20,
             max_steps: None,
+            max_program_bytes: 65_536,
             memory_limit: Some(1 << 20),
             memory_strategy: MemoryStrategy::default(),
             max_result_bytes: 1 << 20,
@@ -261,6 +262,13 @@ impl AgentBuilder {
     #[must_use]
     pub fn max_heap(mut self, bytes: u64) -> Self {
         self.config.max_heap = bytes;
+        self
+    }
+
+    /// Bytes of one program's text; 65 536 by default.
+    #[must_use]
+    pub fn max_program_bytes(mut self, bytes: usize) -> Self {
+        self.config.max_program_bytes = bytes;
         self
     }
 

@@ -68,6 +68,7 @@ fn numbers(config: &Config) -> Result<(), ConfigError> {
     positive(config.tool_timeout.is_zero(), "tool_timeout")?;
     positive(config.max_heap == 0, "max_heap")?;
     positive(config.max_steps == Some(0), "max_steps")?;
+    positive(config.max_program_bytes == 0, "max_program_bytes")?;
     refuse(
         config.mission_timeout.is_some_and(|time| time.is_zero()),
         "mission_timeout must be a positive integer or nil",

@@ -64,6 +64,7 @@ pub(crate) struct Config {
     pub(crate) mission_timeout: Option<Duration>,
     pub(crate) max_heap: u64,
     pub(crate) max_steps: Option<u64>,
+    pub(crate) max_program_bytes: usize,
     pub(crate) memory_limit: Option<u64>,
     pub(crate) memory_strategy: MemoryStrategy,
     pub(crate) max_result_bytes: usize,

@@ -54,7 +54,7 @@ pub(super) async fn evaluate(run: &Arc<Shared>, program: &str, tools: bool, json
         timeout,
         memory_bytes: config.max_heap,
         steps: config.max_steps.unwrap_or_else(|| Limits::steps_for(timeout)),
-        ..Limits::plain()
+        program_bytes: config.max_program_bytes,
     };
     let rules = Rules {
         memory_limit: config.memory_limit,
@@ -237,7 +237,7 @@ impl Ran {
         };
         let message = match self.over_memory {
             Some(over) => format!("memory_limit: {} Last turn rolled back.", over_memory(over)),
-            None => format!("{}: {}", failure.reason.as_str(), Ran::message(failure)),
+            None => format!("{}: {}", reason(failure), Ran::message(failure)),
         };
         quoted(&[("error", &message), ("println", &self.prints.join("\n"))])
     }

@@ -158,6 +158,8 @@ pub struct Turn {
     pub result: Option<String>,
     /// What went wrong with it: the message that the model read.
     pub error: Option<String>,
+    /// The reason word of a program that failed.
+    pub reason: Option<&'static str>,
     /// What it printed.
     pub prints: Vec<String>,
     /// Calls of upstream tools that it made, in order of completion.

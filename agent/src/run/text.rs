@@ -184,6 +184,7 @@ impl Run {
         self.turn.program = Some(source.to_owned());
         self.turn.result = ran.result.as_ref().ok().map(|answer| answer.text.clone());
         self.turn.error = ran.result.as_ref().err().map(program::Ran::message);
+        self.turn.reason = ran.result.as_ref().err().map(|failure| failure.reason.as_str());
         self.turn.prints.clone_from(&ran.prints);
         self.turn.memory = ran.changed.iter().map(|it| (it.name.clone(), it.preview.clone())).collect();
         self.turn.upstream_calls.clone_from(&ran.upstream_calls);

@@ -6,6 +6,7 @@
 pub mod cards;
 pub mod lisp_debug;
 pub mod lisp_eval;
+pub mod lisp_task;
 pub mod registry;
 pub mod reply;
 pub mod report;

@@ -107,7 +107,11 @@ fn program(value: Option<Raw<'_>>, max: usize) -> Result<Arc<str>, String> {
     Ok(program.into())
 }
 
-fn context(value: Option<Raw<'_>>, max: usize) -> Result<Option<Arc<str>>, String> {
+/// The context of a call: the text of a JSON object.
+///
+/// # Errors
+/// The `message` of the first check that fails.
+pub(in crate::tools) fn context(value: Option<Raw<'_>>, max: usize) -> Result<Option<Arc<str>>, String> {
     let Some(value) = value.filter(|value| value.kind() != Kind::Null) else { return Ok(None) };
     let Some(mut members) = value.members() else {
         return Err(format!("argument `context` must be a JSON object, got {}", value.kind().name()));

@@ -20,6 +20,7 @@ use super::{CallContext, Definition, Prepared, Tool, ToolReply};
 use crate::gate::Full;
 use crate::protocol::json::Raw;
 
+pub(super) use arguments::context;
 pub use arguments::{ArgumentCaps, Arguments};
 pub(super) use definition::annotations;
 

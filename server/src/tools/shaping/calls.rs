@@ -17,7 +17,7 @@ pub(super) fn failed_call(call: &CallRecord) -> String {
 }
 
 /// The entry of `upstream_results`, if there is anything to show.
-pub(super) fn call_result(call: &CallRecord) -> Option<String> {
+pub(in crate::tools) fn call_result(call: &CallRecord) -> Option<String> {
     if call.status == CallStatus::Ok && call.overview.is_none() {
         return None;
     }

@@ -17,6 +17,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 
+pub(super) use calls::call_result;
 pub use guard::guard;
 pub use payload::{ErrorReason, Payload};
 pub use project::{Shaper, shape};

@@ -1,0 +1,185 @@
+//! The operator's file with turns and prompt texts (server.md 9.2).
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use crate::options::BootError;
+use crate::options::settings::Planner;
+
+/// Longest prefix or suffix, in bytes.
+const MAX_TEXT: usize = 4096;
+const ALLOWED: &str =
+    "Allowed keys: max_turns, retry_turns, system_prompt. Allowed system_prompt keys: prefix, suffix.";
+const RESERVED: [&str; 6] =
+    ["tools", "signature", "output", "ptc_transport", "completion_mode", "trace_context"];
+
+/// Turns and the operator's texts, from flags, file and defaults.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannerConfig {
+    /// Programs of a task.
+    pub max_turns: u32,
+    /// Further ones after a failure.
+    pub retry_turns: u32,
+    /// Text before the sections on the language.
+    pub prefix: Option<String>,
+    /// Text before the closing section.
+    pub suffix: Option<String>,
+}
+
+impl PlannerConfig {
+    /// Reads the file that the settings name, if they name one. Flags and environment beat it.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    pub fn load(settings: &Planner) -> Result<PlannerConfig, BootError> {
+        let file = match &settings.subagent_config {
+            None => Map::new(),
+            Some(path) => {
+                read(path).map_err(|text| BootError::new(format!("agentic_subagent_config: {text}")))?
+            }
+        };
+        let from_file = |key: &str| file.get(key).and_then(Value::as_u64);
+        let bounded = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        let turns = settings.max_turns.or_else(|| from_file("max_turns")).unwrap_or(1);
+        let retries = settings.retry_turns.or_else(|| from_file("retry_turns")).unwrap_or(0);
+        let text = |key: &str| {
+            let text = file.get("system_prompt")?.get(key)?.as_str()?.trim();
+            (!text.is_empty()).then(|| text.to_owned())
+        };
+        let config = PlannerConfig {
+            max_turns: bounded(turns),
+            retry_turns: bounded(retries),
+            prefix: text("prefix"),
+            suffix: text("suffix"),
+        };
+        config.log(settings, &file);
+        Ok(config)
+    }
+
+    /// Says what holds and where it came from. Texts are never logged.
+    fn log(&self, settings: &Planner, file: &Map<String, Value>) {
+        let source = |flag: bool, key: &str| match (flag, file.contains_key(key)) {
+            (true, _) => Some("cli_or_env"),
+            (false, true) => Some("config_file"),
+            (false, false) => None,
+        };
+        let (mut applied, mut defaulted) = (Map::new(), Map::new());
+        for (key, value, source) in [
+            ("max_turns", self.max_turns, source(settings.max_turns.is_some(), "max_turns")),
+            ("retry_turns", self.retry_turns, source(settings.retry_turns.is_some(), "retry_turns")),
+        ] {
+            match source {
+                Some(source) => applied.insert(key.into(), json!({"value": value, "source": source})),
+                None => defaulted.insert(key.into(), value.into()),
+            };
+        }
+        applied.insert("allow_writes".into(), settings.allow_writes.into());
+        let bytes = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        applied.insert("system_prompt_prefix_bytes".into(), bytes(&self.prefix).into());
+        applied.insert("system_prompt_suffix_bytes".into(), bytes(&self.suffix).into());
+        tracing::info!(
+            event = "agentic_config",
+            subagent_config = %settings.subagent_config.as_deref().unwrap_or(Path::new("")).display(),
+            applied = %json!(applied),
+            defaulted = %json!(defaulted),
+        );
+    }
+}
+
+fn read(path: &Path) -> Result<Map<String, Value>, String> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {shown}: {error}"))?;
+    let value: Value =
+        serde_json::from_str(&text).map_err(|error| format!("malformed JSON in {shown}: {error}"))?;
+    let Value::Object(file) = value else { return Err(format!("{shown} must contain a JSON object")) };
+    let reserved = |key: &&String| RESERVED.contains(&key.as_str()) || key.starts_with('_');
+    let join = |keys: Vec<&String>| keys.into_iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    let found: Vec<&String> = file.keys().filter(reserved).collect();
+    if !found.is_empty() {
+        return Err(format!(
+            "{shown} contains reserved key(s): {}. {ALLOWED} Reserved keys are MCP-controlled and cannot be set here.",
+            join(found)
+        ));
+    }
+    let known = ["max_turns", "retry_turns", "system_prompt"];
+    let unknown: Vec<&String> = file.keys().filter(|key| !known.contains(&key.as_str())).collect();
+    if !unknown.is_empty() {
+        return Err(format!("{shown} contains unknown key(s): {}. {ALLOWED}", join(unknown)));
+    }
+    if file.get("max_turns").is_some_and(|turns| turns.as_u64().is_none_or(|turns| turns == 0)) {
+        return Err(format!("{shown} key max_turns must be a positive integer"));
+    }
+    if file.get("retry_turns").is_some_and(|turns| turns.as_u64().is_none()) {
+        return Err(format!("{shown} key retry_turns must be a non-negative integer"));
+    }
+    match file.get("system_prompt") {
+        None | Some(Value::Null) => {}
+        Some(Value::Object(prompt)) => {
+            let unknown: Vec<&String> =
+                prompt.keys().filter(|key| !["prefix", "suffix"].contains(&key.as_str())).collect();
+            if !unknown.is_empty() {
+                return Err(format!(
+                    "{shown} contains unknown system_prompt key(s): {}. {ALLOWED}",
+                    join(unknown)
+                ));
+            }
+            for (key, value) in prompt {
+                match value {
+                    Value::Null => {}
+                    Value::String(text) if text.len() > MAX_TEXT => {
+                        return Err(format!(
+                            "{shown} system_prompt.{key} is {} bytes, exceeding {MAX_TEXT}",
+                            text.len()
+                        ));
+                    }
+                    Value::String(_) => {}
+                    _ => return Err(format!("{shown} system_prompt.{key} must be a string or null")),
+                }
+            }
+        }
+        Some(_) => return Err(format!("{shown} key system_prompt must be an object or null")),
+    }
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loaded(text: &str) -> Result<Map<String, Value>, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.json");
+        std::fs::write(&path, text).unwrap();
+        let shown = path.display().to_string();
+        read(&path).map_err(|error| error.replace(&shown, "P"))
+    }
+
+    #[test]
+    fn mistakes_have_their_texts() {
+        for (text, message) in [
+            ("[]", "P must contain a JSON object"),
+            (
+                r#"{"tools": 1}"#,
+                "P contains reserved key(s): tools. Allowed keys: max_turns, retry_turns, system_prompt. Allowed \
+                 system_prompt keys: prefix, suffix. Reserved keys are MCP-controlled and cannot be set here.",
+            ),
+            (
+                r#"{"cache": 1}"#,
+                "P contains unknown key(s): cache. Allowed keys: max_turns, retry_turns, system_prompt. Allowed \
+                 system_prompt keys: prefix, suffix.",
+            ),
+            (r#"{"max_turns": 0}"#, "P key max_turns must be a positive integer"),
+            (r#"{"retry_turns": -1}"#, "P key retry_turns must be a non-negative integer"),
+            (r#"{"system_prompt": 1}"#, "P key system_prompt must be an object or null"),
+            (r#"{"system_prompt": {"prefix": 1}}"#, "P system_prompt.prefix must be a string or null"),
+        ] {
+            assert_eq!(loaded(text), Err(message.into()));
+        }
+        assert!(loaded("{").unwrap_err().starts_with("malformed JSON in P: "));
+        assert!(read(Path::new("/no/such")).unwrap_err().starts_with("cannot read /no/such: "));
+        let long = json!({"system_prompt": {"prefix": "x".repeat(4097)}}).to_string();
+        assert_eq!(loaded(&long), Err("P system_prompt.prefix is 4097 bytes, exceeding 4096".into()));
+        assert!(loaded(r#"{"max_turns": 3, "retry_turns": 0, "system_prompt": {"suffix": null}}"#).is_ok());
+    }
+}

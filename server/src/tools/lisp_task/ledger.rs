@@ -1,0 +1,189 @@
+//! Every upstream call of a task, noted before it goes out with what it may do (server.md 9.5).
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::LocalBoxFuture;
+use ptc_host::catalog::Catalog;
+use ptc_host::engine::{CallRecord, CallStatus, HostCalls, RunContext};
+use ptc_vm::machine::{HostRequest, Reply, UpstreamCall};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+/// What a call may do to the world, as far as the upstream says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effect {
+    Read,
+    Write,
+    Unknown,
+}
+
+impl Effect {
+    fn name(self) -> &'static str {
+        match self {
+            Effect::Read => "read",
+            Effect::Write => "write",
+            Effect::Unknown => "unknown",
+        }
+    }
+}
+
+/// One attempted call.
+#[derive(Debug, Clone)]
+struct Entry {
+    server: String,
+    tool: String,
+    effect: Effect,
+    turn: u32,
+    args_hash: String,
+    /// What came of it; `None` if it was interrupted.
+    record: Option<CallRecord>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    next: u64,
+    open: BTreeMap<u64, Entry>,
+    /// In order of completion.
+    done: Vec<Entry>,
+}
+
+/// The upstreams with a ledger before them.
+#[derive(Clone)]
+pub(super) struct Ledger {
+    inner: Arc<dyn HostCalls>,
+    catalog: Arc<Catalog>,
+    state: Arc<Mutex<State>>,
+    turn: Arc<AtomicU32>,
+}
+
+impl Ledger {
+    pub(super) fn new(inner: Arc<dyn HostCalls>, catalog: Arc<Catalog>) -> Ledger {
+        Ledger { inner, catalog, state: Arc::default(), turn: Arc::default() }
+    }
+
+    /// Says that a turn begins.
+    pub(super) fn begin_turn(&self, turn: u32) {
+        self.turn.store(turn, Ordering::Relaxed);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a call was attempted that may have changed something.
+    pub(super) fn has_side_effects(&self) -> bool {
+        let state = self.state();
+        state.open.values().chain(&state.done).any(|entry| entry.effect != Effect::Read)
+    }
+
+    /// Records of the calls that came to an end.
+    pub(super) fn records(&self) -> Vec<CallRecord> {
+        self.state().done.iter().filter_map(|entry| entry.record.clone()).collect()
+    }
+
+    /// The calls as answers list them: in order of completion, interrupted ones last.
+    pub(super) fn calls(&self) -> Vec<Value> {
+        let state = self.state();
+        state.done.iter().chain(state.open.values()).map(Entry::json).collect()
+    }
+
+    fn effect(&self, server: &str, tool: &str) -> Effect {
+        let hints = self.catalog.server(server).and_then(|server| server.tool(tool)?.annotations.as_ref());
+        let hint = |name: &str| hints.and_then(|hints| hints.get(name)) == Some(&Value::Bool(true));
+        match (hint("readOnlyHint"), hint("destructiveHint")) {
+            (true, _) => Effect::Read,
+            (_, true) => Effect::Write,
+            _ => Effect::Unknown,
+        }
+    }
+
+    /// Notes a call that is about to go out; `None` if it never will: its parts are wrong.
+    fn note(&self, call: &UpstreamCall) -> Option<u64> {
+        let (Ok(server), Ok(tool), Ok(arguments)) = (&call.server, &call.tool, &call.arguments) else {
+            return None;
+        };
+        let entry = Entry {
+            server: server.clone(),
+            tool: tool.clone(),
+            effect: self.effect(server, tool),
+            turn: self.turn.load(Ordering::Relaxed),
+            args_hash: hash(&arguments.json),
+            record: None,
+        };
+        let mut state = self.state();
+        let number = state.next;
+        state.next += 1;
+        state.open.insert(number, entry);
+        Some(number)
+    }
+
+    /// Closes a note. A call without a record was refused before it went out, and is struck off.
+    fn close(&self, number: u64, record: Option<CallRecord>) {
+        let mut state = self.state();
+        let Some(entry) = state.open.remove(&number) else { return };
+        if record.is_some() {
+            state.done.push(Entry { record, ..entry });
+        }
+    }
+}
+
+impl HostCalls for Ledger {
+    fn answer(&self, run: Rc<RunContext>, request: HostRequest) -> LocalBoxFuture<'static, Reply> {
+        let number = match &request {
+            HostRequest::Upstream(call) => self.note(call),
+            _ => None,
+        };
+        let answer = self.inner.answer(run.clone(), request);
+        let Some(number) = number else { return answer };
+        let ledger = self.clone();
+        Box::pin(async move {
+            let reply = answer.await;
+            // The upstreams note a call right before they answer it, on this thread: the last record is ours.
+            let recorded = matches!(reply, Reply::Success { .. } | Reply::Fault { .. });
+            let record = recorded.then(|| run.records.borrow().last().cloned()).flatten();
+            ledger.close(number, record);
+            reply
+        })
+    }
+}
+
+impl Entry {
+    fn json(&self) -> Value {
+        let mut call = json!({"server": self.server, "tool": self.tool});
+        let Some(record) = &self.record else {
+            call["status"] = "attempted".into();
+            call["duration_ms"] = 0.into();
+            call["effect"] = self.effect.name().into();
+            call["turn"] = self.turn.into();
+            call["args_hash"] = self.args_hash.as_str().into();
+            call["result_bytes"] = Value::Null;
+            call["oversize"] = false.into();
+            return call;
+        };
+        call["status"] = if record.status == CallStatus::Ok { "ok" } else { "error" }.into();
+        call["duration_ms"] = record.duration_ms.into();
+        call["effect"] = self.effect.name().into();
+        call["turn"] = self.turn.into();
+        call["args_hash"] = self.args_hash.as_str().into();
+        call["result_bytes"] = record.result_bytes.into();
+        call["oversize"] = record.oversize.into();
+        for (name, text) in [("reason", &record.reason), ("error", &record.error)] {
+            if let Some(text) = text {
+                call[name] = text.as_str().into();
+            }
+        }
+        call
+    }
+}
+
+/// SHA-256 in hex digits.
+fn hash(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut out, byte| {
+        let _ = write!(out, "{byte:02x}");
+        out
+    })
+}

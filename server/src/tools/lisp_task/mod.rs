@@ -1,0 +1,121 @@
+//! `lisp_task`: a task in plain language; a model writes the programs, the caller gets the answer (server.md 9).
+//!
+//! The loop is `ptc-agent` with programs in text and explicit completion. Around it: arguments, the prompt's sections, a
+//! ledger of every upstream call and its effect, the planner's account, and the shape of the answer.
+
+mod arguments;
+mod config;
+mod definition;
+mod ledger;
+mod planner;
+mod prompt;
+mod render;
+mod reply;
+mod run;
+mod summary;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use ptc_agent::llm::Llm;
+use ptc_host::catalog::Catalog;
+use ptc_host::credentials::Redactor;
+use ptc_host::engine::{Engine, HostCalls, Limits};
+
+use super::lisp_eval::ArgumentCaps;
+use super::shaping::ErrorReason;
+use super::shaping::Payload;
+use super::{CallContext, CallReport, Definition, Prepared, Tool, ToolReply};
+use crate::options::settings::Profile;
+use crate::protocol::json::Raw;
+
+pub use config::PlannerConfig;
+pub use summary::capability_summary;
+
+/// The name of the tool.
+pub const NAME: &str = "lisp_task";
+
+/// What `lisp_task` works with.
+#[derive(Clone)]
+pub struct TaskOptions {
+    /// Runs the programs.
+    pub engine: Engine,
+    /// The model, or why there is none.
+    pub model: Result<Arc<dyn Llm>, String>,
+    /// What answers call it.
+    pub model_name: String,
+    /// Answers `tool/call` and discovery.
+    pub upstreams: Arc<dyn HostCalls>,
+    /// What the upstreams offer, with their hints about effects.
+    pub catalog: Catalog,
+    /// The catalog as the planner reads it.
+    pub snapshot: String,
+    /// What callers are told of the upstreams.
+    pub summary: String,
+    /// Turns and the operator's texts.
+    pub planner: PlannerConfig,
+    /// Limits of one program.
+    pub limits: Limits,
+    /// Bounds of arguments.
+    pub caps: ArgumentCaps,
+    /// Time of one task.
+    pub task_timeout: Duration,
+    /// Time of one call of the model.
+    pub planner_timeout: Duration,
+    /// Longest reply of the model, in tokens.
+    pub max_output_tokens: u32,
+    /// Longest answer, in bytes.
+    pub max_result_bytes: usize,
+    /// Whether answers show the last program.
+    pub include_program: bool,
+    /// The operator's claim about the upstreams.
+    pub read_only: bool,
+    /// Whether a task may change things.
+    pub allow_writes: bool,
+    /// The response profile: its guard bounds the whole result.
+    pub profile: Profile,
+    /// Scrubs what leaves the process.
+    pub redactor: Redactor,
+    /// Whether observers want to be told.
+    pub reports: bool,
+}
+
+/// The tool.
+pub struct LispTask {
+    options: Arc<TaskOptions>,
+}
+
+impl LispTask {
+    /// The tool over these options.
+    pub fn new(options: TaskOptions) -> Self {
+        LispTask { options: Arc::new(options) }
+    }
+}
+
+impl Tool for LispTask {
+    fn definition(&self) -> Definition {
+        definition::definition(&self.options)
+    }
+
+    fn prepare(&self, given: Option<Raw<'_>>, context: &CallContext) -> Prepared {
+        let options = self.options.clone();
+        let task = match arguments::read(given, &options.caps) {
+            Ok(task) => task,
+            Err(message) => {
+                let report = options.reports.then(|| {
+                    let payload = Payload::refused(ErrorReason::ArgsError, message.clone(), None);
+                    CallReport::refused(payload, false)
+                });
+                return Prepared::Done(reply::refused("args_error", &message).reporting(report));
+            }
+        };
+        let eval_id = context.eval_id.to_string();
+        Prepared::Gated(
+            async move { ToolReply { eval_id: Some(eval_id), ..run::run(&options, task).await } }.boxed(),
+        )
+    }
+}

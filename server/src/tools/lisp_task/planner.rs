@@ -1,0 +1,195 @@
+//! The model with its account: time limit of each call, what it was sent and what it said (server.md 9.3).
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use ptc_agent::llm::{Llm, LlmError, LlmErrorKind, LlmRequest, LlmResponse, Message};
+use ptc_host::credentials::Redactor;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::tools::report::PlannerReport;
+
+/// Why the planner gave no text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// A call of it passed its time limit.
+    Timeout(String),
+    /// Anything else.
+    Other(String),
+}
+
+/// What the planner did so far.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Account {
+    /// The last call.
+    last: Option<Call>,
+    report: PlannerReport,
+    /// Calls that came with their tokens.
+    reported: u64,
+    pub(super) fault: Option<Fault>,
+}
+
+#[derive(Debug, Clone)]
+struct Call {
+    duration_ms: u64,
+    prompt_bytes: u64,
+    output_bytes: u64,
+    tokens: Option<(u64, u64)>,
+}
+
+/// A model whose calls are bounded and counted.
+pub(super) struct Planner {
+    inner: Arc<dyn Llm>,
+    name: String,
+    timeout: Duration,
+    redactor: Redactor,
+    account: Mutex<Account>,
+}
+
+impl Planner {
+    pub(super) fn new(inner: Arc<dyn Llm>, name: String, timeout: Duration, redactor: Redactor) -> Planner {
+        Planner { inner, name, timeout, redactor, account: Mutex::default() }
+    }
+
+    fn account(&self) -> MutexGuard<'_, Account> {
+        self.account.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn fault(&self) -> Option<Fault> {
+        self.account().fault.clone()
+    }
+
+    /// The account for observers; turns and programs are the loop's to add.
+    pub(super) fn report(&self) -> PlannerReport {
+        let account = self.account();
+        PlannerReport { provider_reported: account.reported(), ..account.report }
+    }
+
+    /// `planner` of an answer: the last call, and how many there were.
+    pub(super) fn meta(&self) -> Value {
+        let account = self.account();
+        let Some(call) = &account.last else { return json!({"model": self.name, "calls": 0}) };
+        json!({
+            "model": self.name, "duration_ms": call.duration_ms, "prompt_bytes": call.prompt_bytes,
+            "output_bytes": call.output_bytes, "completion_bytes": call.output_bytes,
+            "tokens": call.tokens.map(|(input, output)| json!({"input": input, "output": output})),
+            "calls": account.report.calls,
+        })
+    }
+
+    /// `server_side_llm` of the metrics.
+    pub(super) fn metrics(&self) -> Value {
+        let account = self.account();
+        let report = &account.report;
+        let tokens = |number: u64| if account.reported() { json!(number) } else { Value::Null };
+        json!({
+            "planner_calls": report.calls, "provider_reported": account.reported(),
+            "prompt_tokens": tokens(report.prompt_tokens), "completion_tokens": tokens(report.completion_tokens),
+            "total_tokens": tokens(report.prompt_tokens + report.completion_tokens),
+            "prompt_bytes": report.prompt_bytes, "completion_bytes": report.completion_bytes,
+            "estimated_prompt_tokens": report.prompt_bytes.div_ceil(4),
+            "estimated_completion_tokens": report.completion_bytes.div_ceil(4),
+            "estimate_method": "utf8_bytes_div_4",
+        })
+    }
+
+    async fn ask(&self, mut request: LlmRequest) -> Result<LlmResponse, LlmError> {
+        request.messages.iter_mut().for_each(|message| self.scrub(message));
+        request.system = self.redactor.scrub_string(std::mem::take(&mut request.system));
+        let prompt_bytes = request.system.len() + request.messages.iter().map(length).sum::<usize>();
+        let bytes = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+        let started = Instant::now();
+        {
+            // A call that the task's deadline cuts short counts too.
+            let mut account = self.account();
+            account.report.ok = false;
+            account.report.calls += 1;
+            account.report.prompt_bytes += bytes(prompt_bytes);
+            account.last = Some(Call {
+                duration_ms: 0,
+                prompt_bytes: bytes(prompt_bytes),
+                output_bytes: 0,
+                tokens: None,
+            });
+        }
+        // The task's own deadline is kept by the loop around this.
+        let asked = tokio::time::timeout(self.timeout, self.inner.complete(request)).await;
+        let answered = match asked {
+            Err(_) => Err(LlmError::new(LlmErrorKind::Timeout, self.too_slow())),
+            Ok(Ok(response)) if response.content.as_ref().is_none_or(|text| text.trim().is_empty()) => {
+                Err(LlmError::new(LlmErrorKind::Malformed, "the planner returned no text"))
+            }
+            Ok(answered) => answered,
+        };
+        let mut account = self.account();
+        let output =
+            answered.as_ref().ok().and_then(|response| response.content.as_deref()).unwrap_or_default();
+        let usage = answered.as_ref().ok().and_then(|response| response.usage);
+        let call = Call {
+            duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            prompt_bytes: bytes(prompt_bytes),
+            output_bytes: bytes(output.len()),
+            tokens: usage
+                .filter(|usage| usage.input + usage.output > 0)
+                .map(|usage| (usage.input, usage.output)),
+        };
+        let report = &mut account.report;
+        report.ok = answered.is_ok();
+        report.duration_ms += call.duration_ms;
+        report.completion_bytes += call.output_bytes;
+        if let Some((input, output)) = call.tokens {
+            report.prompt_tokens += input;
+            report.completion_tokens += output;
+        }
+        account.reported += u64::from(call.tokens.is_some());
+        account.fault = answered.as_ref().err().map(|error| match error.kind {
+            LlmErrorKind::Timeout => Fault::Timeout(self.too_slow()),
+            _ => Fault::Other(self.redactor.scrub_string(error.to_string())),
+        });
+        account.last = Some(call);
+        answered
+    }
+
+    fn too_slow(&self) -> String {
+        format!("planner exceeded {}ms timeout", self.timeout.as_millis())
+    }
+
+    fn scrub(&self, message: &mut Message) {
+        match message {
+            Message::System { content }
+            | Message::User { content }
+            | Message::Assistant { content, .. }
+            | Message::Tool { content, .. } => {
+                *content = self.redactor.scrub_string(std::mem::take(content));
+            }
+        }
+    }
+}
+
+impl Account {
+    /// Whether every call came with its tokens, and there was one.
+    fn reported(&self) -> bool {
+        self.reported == self.report.calls && self.report.calls > 0
+    }
+}
+
+fn length(message: &Message) -> usize {
+    match message {
+        Message::System { content }
+        | Message::User { content }
+        | Message::Assistant { content, .. }
+        | Message::Tool { content, .. } => content.len(),
+    }
+}
+
+impl Llm for Planner {
+    fn complete(&self, request: LlmRequest) -> BoxFuture<'_, Result<LlmResponse, LlmError>> {
+        Box::pin(self.ask(request))
+    }
+
+    fn model(&self) -> Option<&str> {
+        Some(&self.name)
+    }
+}

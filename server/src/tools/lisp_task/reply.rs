@@ -1,0 +1,24 @@
+//! The answer as a tool result (server.md 9.6, 9.7).
+
+use serde_json::{Map, Value, json};
+
+use super::TaskOptions;
+use crate::tools::ToolReply;
+use crate::tools::shaping::{Shaper, guard};
+
+/// A call that never ran.
+pub(super) fn refused(reason: &str, message: &str) -> ToolReply {
+    let body = json!({
+        "status": "error", "reason": reason, "message": message, "feedback": message, "warnings": [], "planner": {},
+        "execution": {}, "upstream_calls": [],
+    });
+    ToolReply::mirrored(true, body.to_string())
+}
+
+/// The reply of this body, within what the response profile allows for a whole result.
+pub(super) fn reply(is_error: bool, body: Map<String, Value>, options: &TaskOptions) -> ToolReply {
+    // The answer stands there twice, in text and in structure, with escapes.
+    let max_result_bytes = options.max_result_bytes.saturating_mul(2);
+    let shaper = Shaper { profile: options.profile, max_result_bytes };
+    guard(&shaper, ToolReply::mirrored(is_error, Value::Object(body).to_string()))
+}

@@ -1,0 +1,280 @@
+//! One task, from its arguments to its answer (server.md 9.5).
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use ptc_agent::agent::{Agent, CompletionMode, ConfigError, Mode, SystemPrompt};
+use ptc_agent::run::{Fail, RunOptions, Step, Turn};
+use ptc_agent::telemetry::{Event, Scope};
+use ptc_host::engine::{Answer, CallRecord, EvalOutcome, Failure};
+use ptc_vm::Reason;
+use serde_json::{Map, Value, json};
+
+use super::TaskOptions;
+use super::arguments::Task;
+use super::ledger::Ledger;
+use super::planner::{Fault, Planner};
+use super::render::{Rendered, render};
+use super::{prompt, reply};
+use crate::tools::report::{PlannerReport, Usage};
+use crate::tools::shaping::metrics::Metrics;
+use crate::tools::shaping::{Payload, call_result, feedback};
+use crate::tools::{CallReport, ToolReply};
+
+const BUDGET: &str = "agentic task budget exceeded";
+const EFFICIENCY: &str = "payload_reduction_ratio covers the answer versus the fetched results only. Planner usage \
+    (server_side_llm) and the envelope around the answer are not included; total efficiency against a workflow without \
+    PTC is not computed.";
+
+/// Runs a task. Dropping the future cancels the model's request, the program and its calls.
+pub(super) async fn run(options: &TaskOptions, task: Task) -> ToolReply {
+    let started = std::time::Instant::now();
+    let model = match &options.model {
+        Ok(model) => model.clone(),
+        Err(message) => return reply::refused("agentic_config_error", message),
+    };
+    let planner = Arc::new(Planner::new(
+        model,
+        options.model_name.clone(),
+        options.planner_timeout,
+        options.redactor.clone(),
+    ));
+    let ledger = Ledger::new(options.upstreams.clone(), Arc::new(options.catalog.clone()));
+    let agent = match agent(options, &task) {
+        Ok(agent) => agent,
+        Err(error) => return reply::refused("agentic_config_error", &error.to_string()),
+    };
+    let ran = agent.run(run_options(options, &task, &planner, &ledger)).await;
+    let (step, failed) = match ran {
+        Ok(step) => (step, None),
+        Err(mut step) => {
+            let fail = step.fail.take();
+            (*step, fail)
+        }
+    };
+    let done = Done { options, task: &task, planner: &planner, ledger: &ledger, step, started };
+    done.answer(failed)
+}
+
+fn agent(options: &TaskOptions, task: &Task) -> Result<Agent, ConfigError> {
+    let turns = options.planner.max_turns.saturating_add(options.planner.retry_turns);
+    Agent::builder(prompt::user(task))
+        .literal_prompt()
+        .mode(Mode::Lisp)
+        .name("lisp_task")
+        .system_prompt(SystemPrompt::Replace(prompt::system(options)))
+        .completion_mode(CompletionMode::Explicit)
+        .max_turns(options.planner.max_turns)
+        .retry_turns(options.planner.retry_turns)
+        .turn_budget(turns)
+        .timeout(options.limits.timeout)
+        .max_heap(options.limits.memory_bytes)
+        .max_steps(options.limits.steps)
+        .max_program_bytes(options.limits.program_bytes)
+        .mission_timeout(options.task_timeout)
+        .build()
+}
+
+fn run_options(options: &TaskOptions, task: &Task, planner: &Arc<Planner>, ledger: &Ledger) -> RunOptions {
+    let (turns, guarded) = (ledger.clone(), ledger.clone());
+    let observer = move |scope: &Scope, event: &Event<'_>| {
+        if matches!(event, Event::TurnStart { .. }) {
+            turns.begin_turn(scope.turn);
+        }
+    };
+    let guard = move |_: &Step| match guarded.has_side_effects() {
+        true => {
+            let text = "Continuation blocked after write or unknown upstream side effects";
+            Err(Fail::new("partial_side_effects", text))
+        }
+        false => Ok(()),
+    };
+    let summary =
+        |turn: &Turn| turn.error.as_ref().and_then(|_| feedback::upstream_summary(&turn.upstream_calls));
+    RunOptions {
+        context: task.context.clone(),
+        upstreams: Some(Arc::new(ledger.clone())),
+        observer: Some(Arc::new(observer)),
+        budget: Some(Arc::new(guard)),
+        feedback: Some(Arc::new(summary)),
+        max_tokens: Some(options.max_output_tokens),
+        ..RunOptions::new(planner.clone(), options.engine.clone())
+    }
+}
+
+/// A task that came to an end.
+struct Done<'a> {
+    options: &'a TaskOptions,
+    task: &'a Task,
+    planner: &'a Planner,
+    ledger: &'a Ledger,
+    step: Step,
+    started: std::time::Instant,
+}
+
+impl Done<'_> {
+    fn answer(mut self, failed: Option<Fail>) -> ToolReply {
+        let overdue = self.started.elapsed() > self.options.task_timeout;
+        let failure = match failed {
+            Some(fail) => Some(self.failure(fail)),
+            // An answer that comes too late is discarded; what was done is told all the same.
+            None if overdue => Some(("budget_exceeded".into(), BUDGET.to_owned())),
+            None => None,
+        };
+        let failure = failure.map(|(reason, message)| match self.ledger.has_side_effects() {
+            true => (Cow::Borrowed("partial_side_effects"), message),
+            false => (reason, message),
+        });
+        match failure {
+            None => self.success(),
+            Some((reason, message)) => self.error(reason, message),
+        }
+    }
+
+    /// The reason and the message of a run that failed.
+    fn failure(&self, fail: Fail) -> (Cow<'static, str>, String) {
+        let message = self.options.redactor.scrub_string(fail.message);
+        let timed_out = self.step.turns.last().is_some_and(|turn| turn.reason == Some("timeout"));
+        match fail.reason {
+            "fail" => ("agent_failed".into(), message),
+            "partial_side_effects" => (fail.reason.into(), message),
+            "mission_timeout" => ("budget_exceeded".into(), BUDGET.to_owned()),
+            "llm_error" => match self.planner.fault() {
+                Some(Fault::Timeout(text)) => ("planner_timeout".into(), text),
+                Some(Fault::Other(text)) => ("planner_error".into(), text),
+                None => ("planner_error".into(), message),
+            },
+            _ if timed_out => {
+                let why = self.step.turns.last().and_then(|turn| turn.error.clone()).unwrap_or(message);
+                ("budget_exceeded".into(), why)
+            }
+            other => (format!("ptc_{other}").into(), message),
+        }
+    }
+
+    fn success(&mut self) -> ToolReply {
+        let mut value = self.step.value.take().unwrap_or_default();
+        self.options.redactor.scrub_json(&mut value);
+        let rendered = render(value, &self.task.wishes, self.options.max_result_bytes);
+        let mut body = Map::new();
+        body.insert("status".into(), "ok".into());
+        body.insert("answer".into(), rendered.answer.clone().into());
+        body.insert("structured_result".into(), rendered.structured.clone());
+        let result = Ok(Answer { text: rendered.answer.clone(), ..Answer::default() });
+        self.finish(body, Some(&rendered), result, None)
+    }
+
+    fn error(&mut self, reason: Cow<'static, str>, message: String) -> ToolReply {
+        let summary = feedback::upstream_summary(&self.ledger.records());
+        let feedback = match summary {
+            Some(summary) => format!("{message}\n\n{summary}"),
+            None => message.clone(),
+        };
+        let mut body = Map::new();
+        body.insert("status".into(), "error".into());
+        body.insert("reason".into(), reason.clone().into());
+        body.insert("message".into(), message.clone().into());
+        body.insert("feedback".into(), feedback.into());
+        let result = Err(Failure::new(Reason::RuntimeError, message));
+        self.finish(body, None, result, Some(reason))
+    }
+
+    /// The parts that successes and errors share, behind what is there already.
+    fn finish(
+        &mut self,
+        mut body: Map<String, Value>,
+        rendered: Option<&Rendered>,
+        result: Result<Answer, Failure>,
+        reason: Option<Cow<'static, str>>,
+    ) -> ToolReply {
+        let options = self.options;
+        let records = self.ledger.records();
+        let truncated = rendered.is_some_and(|rendered| rendered.truncated);
+        let result_bytes = rendered.map_or(0, Rendered::bytes);
+        let program = self.step.turns.iter().rev().find_map(|turn| turn.program.clone());
+        body.insert("warnings".into(), self.warnings(truncated));
+        body.insert("planner".into(), self.planner.meta());
+        body.insert(
+            "execution".into(),
+            json!({
+                "result_bytes": result_bytes, "truncated": truncated, "max_result_bytes": options.max_result_bytes,
+                "duration_ms": u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+                "turn_count": self.step.usage.turns,
+            }),
+        );
+        body.insert("upstream_calls".into(), self.ledger.calls().into());
+        let results: Vec<Value> = records
+            .iter()
+            .filter_map(call_result)
+            .filter_map(|text| serde_json::from_str(&text).ok())
+            .collect();
+        if !results.is_empty() {
+            body.insert("upstream_results".into(), results.into());
+        }
+        if let Some(program) = program.as_ref().filter(|_| options.include_program) {
+            body.insert("program".into(), options.redactor.scrub_string(program.clone()).into());
+        }
+        body.insert("trace_id".into(), Value::Null);
+        body.insert("ptc_metrics".into(), self.metrics(&records, result_bytes));
+        let is_error = reason.is_some();
+        let report = options.reports.then(|| self.report(result, records, program, reason));
+        reply::reply(is_error, body, options).reporting(report)
+    }
+
+    fn warnings(&self, truncated: bool) -> Value {
+        let unsupported =
+            self.task.unsupported.iter().map(|key| json!({"code": "unsupported_constraint", "detail": key}));
+        let cut =
+            truncated.then(|| json!({"code": "max_result_bytes", "detail": self.options.max_result_bytes}));
+        unsupported.chain(cut).collect()
+    }
+
+    fn metrics(&self, records: &[CallRecord], result_bytes: u64) -> Value {
+        let metrics = Metrics::of(records, result_bytes, 0).json();
+        let mut metrics: Value = serde_json::from_str(&metrics).unwrap_or_default();
+        metrics["server_side_llm"] = self.planner.metrics();
+        metrics["efficiency_note"] = EFFICIENCY.into();
+        metrics
+    }
+
+    /// What observers are told.
+    fn report(
+        &self,
+        result: Result<Answer, Failure>,
+        upstream_calls: Vec<CallRecord>,
+        program: Option<String>,
+        reason: Option<Cow<'static, str>>,
+    ) -> CallReport {
+        let steps = self.step.turns.iter().map(|turn| turn.steps).sum();
+        let memory_peak_bytes = self.step.usage.memory_bytes;
+        let duration = self.started.elapsed();
+        let outcome = EvalOutcome {
+            result,
+            prints: self.step.prints.clone(),
+            steps,
+            memory_peak_bytes,
+            upstream_calls,
+            changed: Vec::new(),
+            returned: true,
+            session: None,
+            duration,
+        };
+        let program: Option<Arc<str>> = program.map(Into::into);
+        let mut payload = Payload::of(outcome, program.as_deref().unwrap_or_default());
+        payload.scrub(&self.options.redactor);
+        let programs = self.step.turns.iter().filter(|turn| turn.program.is_some()).count();
+        CallReport {
+            reason,
+            context: Some(Value::Object(self.task.context.clone()).to_string().into()),
+            output_schema: false,
+            payload,
+            usage: Some(Usage { steps, memory_peak_bytes, duration }),
+            planner: Some(PlannerReport {
+                turns: programs as u64,
+                program_bytes: program.as_ref().map_or(0, |program| program.len() as u64),
+                ..self.planner.report()
+            }),
+            program,
+        }
+    }
+}

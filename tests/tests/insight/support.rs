@@ -46,7 +46,7 @@ pub(crate) fn service(
 ) -> (Arc<Service>, Engine) {
     let memory = MemoryBudget::new(settings.limits.max_total_memory_bytes);
     let engine = Engine::start(EngineOptions { threads: 2, memory: Some(memory) }).expect("threads");
-    (Arc::new(boot::service(settings, &engine, upstreams, redactor)), engine)
+    (Arc::new(boot::service(settings, &engine, upstreams, redactor).unwrap()), engine)
 }
 
 /// A conversation on a pipe.

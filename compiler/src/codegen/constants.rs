@@ -3,7 +3,8 @@
 use ptc_vm::Value;
 use ptc_vm::builtins::{Native, registry};
 use ptc_vm::code::Op;
-use ptc_vm::value::{Map, Set, Str};
+use ptc_vm::value::{Set, Str};
+use smallvec::SmallVec;
 
 use super::Generator;
 use super::body::Body;
@@ -47,12 +48,9 @@ impl Generator<'_> {
                 Value::vector(items?)
             }
             Node::Map { items, .. } => {
-                let mut map = Map::new();
-                for pair in ast.list(items).chunks_exact(2) {
-                    let (key, value) = (self.constant(pair[0])?, self.constant(pair[1])?);
-                    map.insert(key, value);
-                }
-                Value::Map(map)
+                let pairs: Result<SmallVec<[Value; 16]>> =
+                    ast.list(items).iter().map(|&item| self.constant(item)).collect();
+                Value::Map(self.layouts.map(&mut pairs?))
             }
             Node::Set { items, .. } => {
                 let mut set = Set::new();

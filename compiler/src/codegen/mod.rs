@@ -17,6 +17,7 @@ use std::rc::Rc;
 use ptc_vm::Program;
 use ptc_vm::Value;
 use ptc_vm::code::{Arity, Capture, DefInfo, Function, Op, Parameters, Requirement};
+use ptc_vm::value::Layouts;
 
 use crate::analyze::{Analysis, FreeName};
 use crate::ast::{self, Ast, CaptureSource, FnId, Shown};
@@ -55,6 +56,8 @@ struct Generator<'a> {
     global_of: Vec<u32>,
     /// One keyword value a name, so that equal keywords are mostly the same allocation.
     keywords: Vec<Option<Value>>,
+    /// Keys of the constant maps so far: those that have the same ones share them.
+    layouts: Layouts,
     defs: Vec<Rc<DefInfo>>,
 }
 
@@ -72,6 +75,7 @@ impl<'a> Generator<'a> {
             globals: Vec::new(),
             global_of: Vec::new(),
             keywords: Vec::new(),
+            layouts: Layouts::default(),
             defs: Vec::new(),
         }
     }

@@ -26,7 +26,7 @@ pub(super) fn call_now(ctx: &mut Ctx<'_>, callee: &Value, mut args: Args) -> Res
             }
             _ => Ok(CallNow::NeedsFrame(args)),
         },
-        Value::Keyword(keyword) => call_keyword(keyword, &args).map(CallNow::Done),
+        Value::Keyword(keyword) => call_keyword(callee, keyword, &args).map(CallNow::Done),
         Value::Map(map) => call_map(map, &args).map(CallNow::Done),
         Value::Set(set) => call_set(set, &args).map(CallNow::Done),
         Value::Combinator(combinator) => combinators::direct::call_now(ctx, combinator, args),
@@ -34,8 +34,8 @@ pub(super) fn call_now(ctx: &mut Ctx<'_>, callee: &Value, mut args: Args) -> Res
     }
 }
 
-/// `(:k m)`, `(:k m default)`
-pub(super) fn call_keyword(keyword: &Keyword, args: &[Value]) -> Result<Value> {
+/// `(:k m)`, `(:k m default)`: `key` is the keyword as a value.
+fn call_keyword(key: &Value, keyword: &Keyword, args: &[Value]) -> Result<Value> {
     let (map, default) = match args {
         [map] => (map, None),
         [map, default] => (map, Some(default)),
@@ -45,8 +45,8 @@ pub(super) fn call_keyword(keyword: &Keyword, args: &[Value]) -> Result<Value> {
         }
     };
     let found = match map {
-        Value::Map(map) => map.get_flexible(&Value::Keyword(keyword.clone())).cloned(),
-        Value::Set(set) => set.get(&Value::Keyword(keyword.clone())).cloned(),
+        Value::Map(map) => map.get_flexible(key).cloned(),
+        Value::Set(set) => set.get(key).cloned(),
         _ => None,
     };
     Ok(found.unwrap_or_else(|| default.cloned().unwrap_or_default()))

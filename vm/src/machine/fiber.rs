@@ -28,6 +28,16 @@ pub(super) struct CodeFrame {
     pub(super) base: u32,
 }
 
+impl CodeFrame {
+    /// The frame of a call whose `argc` arguments lie on the stack, over a place for the callee.
+    #[inline]
+    pub(super) fn enter(stack: &mut Vec<Value>, callee: Rc<Closure>, argc: usize) -> Result<CodeFrame> {
+        let body = enter(stack, &callee, argc)?;
+        let base = stack.len() as u32 - body.parameters.slots();
+        Ok(CodeFrame { closure: callee, body, pc: 0, base })
+    }
+}
+
 /// One level of the call stack.
 pub(super) enum Frame {
     /// Code.
@@ -122,19 +132,16 @@ impl Fiber {
         }
     }
 
-    /// The frame of a closure whose `argc` arguments lie on the stack, over a place for the callee.
-    #[inline]
-    pub(super) fn begin(&mut self, callee: Rc<Closure>, argc: usize) -> Result<CodeFrame> {
-        let body = enter(&mut self.stack, &callee, argc)?;
-        let base = self.stack.len() as u32 - body.parameters.slots();
-        self.settle_memory()?;
-        Ok(CodeFrame { closure: callee, body, pc: 0, base })
-    }
-
     /// Charges growth of the stacks since the last time. Refuses when the memory limit is passed.
     #[inline]
     pub(super) fn settle_memory(&mut self) -> Result<()> {
-        let bytes = self.stack.capacity() * size_of::<Value>() + self.frames.capacity() * size_of::<Frame>();
+        self.settle_with(self.stack.capacity())
+    }
+
+    /// As [`settle_memory`](Fiber::settle_memory) while the loop has the value stack, whose capacity is `values`.
+    #[inline]
+    pub(super) fn settle_with(&mut self, values: usize) -> Result<()> {
+        let bytes = values * size_of::<Value>() + self.frames.capacity() * size_of::<Frame>();
         if bytes != self.charged {
             if bytes > self.charged {
                 meter::charge_memory(bytes - self.charged);

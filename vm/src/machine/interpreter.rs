@@ -126,16 +126,21 @@ impl Machine {
     /// `CHECKED` is set once a definition may hide a builtin or a global: then every instruction that stands
     /// for a name looks the name up.
     fn interpret<const CHECKED: bool>(&mut self, fiber: &mut Fiber, fuel: &mut Fuel) -> Result<Option<Stop>> {
-        // The loop counts in a variable of its own, which it reaches without a pointer.
-        let mut own = *fuel;
-        let result = self.execute::<CHECKED>(fiber, &mut own);
-        *fuel = own;
+        // The loop works on a stack and a count of its own, which it reaches without a pointer.
+        let (mut stack, mut own) = (std::mem::take(&mut fiber.stack), *fuel);
+        let result = self.execute::<CHECKED>(fiber, &mut stack, &mut own);
+        (fiber.stack, *fuel) = (stack, own);
         result
     }
 
     #[expect(clippy::too_many_lines, reason = "one arm for each instruction, most of one line")]
     #[inline(always)]
-    fn execute<const CHECKED: bool>(&mut self, fiber: &mut Fiber, fuel: &mut Fuel) -> Result<Option<Stop>> {
+    fn execute<const CHECKED: bool>(
+        &mut self,
+        fiber: &mut Fiber,
+        stack: &mut Vec<Value>,
+        fuel: &mut Fuel,
+    ) -> Result<Option<Stop>> {
         let Some(Frame::Code(mut frame)) = fiber.frames.pop() else {
             unreachable!("settle leaves a code frame on top")
         };
@@ -146,7 +151,6 @@ impl Machine {
             let constants = &body.constants[..];
             let base = frame.base as usize;
             let mut pc = frame.pc as usize;
-            let stack = &mut fiber.stack;
 
             // Fails with the position of the running instruction.
             macro_rules! fail {
@@ -386,9 +390,12 @@ impl Machine {
                         let from = stack.len() - count;
                         let (below, values) = stack.split_at_mut(from);
                         for (slot, value) in below[first..first + count].iter_mut().zip(values) {
-                            std::mem::swap(slot, value);
+                            slot.put(std::mem::take(value));
                         }
-                        cut(stack, from);
+                        // Nothing is left there that would have to be dropped.
+                        while stack.len() > from {
+                            std::mem::forget(stack.pop());
+                        }
                         tri!(meter::check_memory());
                     }
                     Op::JumpIfFalse(target) => {
@@ -440,13 +447,10 @@ impl Machine {
                         let value = pop!();
                         cut(stack, base - 1);
                         if let Some(Frame::Native(_)) = fiber.frames.last() {
-                            match self.give_back(fiber, fuel, value)? {
-                                Some(called) => {
-                                    frame = called;
-                                    continue 'frame;
-                                }
-                                None => return Ok(None),
+                            if self.give_back(fiber, stack, fuel, value, &mut frame)? {
+                                continue 'frame;
                             }
+                            return Ok(None);
                         }
                         let Some(Frame::Code(caller)) = fiber.frames.pop() else {
                             return Ok(Some(Stop::Done(value)));
@@ -557,7 +561,7 @@ impl Machine {
                             frame.pc = pc as u32;
                             let new = CodeFrame { closure: callee, body, pc: 0, base: new_base as u32 };
                             fiber.frames.push(Frame::Code(std::mem::replace(&mut frame, new)));
-                            fiber.settle_memory()?;
+                            fiber.settle_with(stack.capacity())?;
                         }
                         continue 'frame;
                     }
@@ -807,38 +811,54 @@ impl Machine {
         }
     }
 
-    /// Hands a result to the builtin on top of the frame stack. If all it wants is to call a closure, that call is set up
-    /// here, without leaving the loop; everything else is left to [`settle`](Machine::settle), which charges the same.
-    fn give_back(&mut self, fiber: &mut Fiber, fuel: &mut Fuel, result: Value) -> Result<Option<CodeFrame>> {
+    /// Hands the result of `frame` to the builtin on top of the frame stack. If all that wants is to call a closure, `frame`
+    /// becomes that call's, and the loop goes on with it; everything else is left to [`settle`](Machine::settle), which
+    /// charges the same. Whether the loop goes on.
+    fn give_back(
+        &mut self,
+        fiber: &mut Fiber,
+        stack: &mut Vec<Value>,
+        fuel: &mut Fuel,
+        result: Value,
+        frame: &mut CodeFrame,
+    ) -> Result<bool> {
         let Some(Frame::Native(call)) = fiber.frames.last_mut() else {
             unreachable!("the caller has seen it")
         };
         if fuel.is_empty() {
             fiber.next = Some(Next::Value(result));
-            return Ok(None);
+            return Ok(false);
         }
+        fuel.left -= 1;
         fuel.open();
-        meter::work(1);
         let mut ctx = Ctx { env: &mut self.env, prints: &mut fiber.prints, slice: fuel.left() };
-        let next = call.frame.advance(&mut ctx, result, &mut fiber.stack)?;
+        let next = call.frame.advance(&mut ctx, result, stack)?;
         fuel.close();
         meter::check_memory()?;
-        match next {
-            Advanced::Called(callee, argc) if fuel.is_empty() => {
-                let args = fiber.stack.drain(fiber.stack.len() - argc..).collect();
-                fiber.stack.pop();
-                fiber.next = Some(Next::Call(Value::Closure(callee), args));
-                Ok(None)
-            }
-            Advanced::Called(callee, argc) => {
-                fuel.left -= 1;
-                fiber.begin(callee, argc).map(Some)
-            }
+        let (callee, argc) = match next {
+            Advanced::Called(callee, argc) => (callee, argc),
             Advanced::Flow(flow) => {
                 fiber.next = Some(Next::Flow(flow));
-                Ok(None)
+                return Ok(false);
             }
+        };
+        if fuel.is_empty() {
+            let args = stack.drain(stack.len() - argc..).collect();
+            stack.pop();
+            fiber.next = Some(Next::Call(Value::Closure(callee), args));
+            return Ok(false);
         }
+        fuel.left -= 1;
+        let parameters = frame.body.parameters;
+        if Rc::ptr_eq(&callee, &frame.closure) && !parameters.rest && parameters.required as usize == argc {
+            // The same body once more.
+            frame.pc = 0;
+            frame.base = (stack.len() - argc) as u32;
+        } else {
+            *frame = CodeFrame::enter(stack, callee, argc)?;
+        }
+        fiber.settle_with(stack.capacity())?;
+        Ok(true)
     }
 
     /// The user's value for a builtin's name, if there is one.
@@ -882,7 +902,7 @@ fn overlaid(overlay: Option<&super::fiber::Overlay>, slot: u32) -> Option<&Value
 }
 
 /// Finds the body for `argc` arguments on top of the stack and packs surplus ones into a vector.
-#[inline]
+#[inline(always)]
 pub(super) fn enter(stack: &mut Vec<Value>, callee: &Closure, argc: usize) -> Result<Rc<Arity>> {
     let function = callee.code();
     let Some(body) = function.body_for(argc) else {
@@ -895,6 +915,8 @@ pub(super) fn enter(stack: &mut Vec<Value>, callee: &Closure, argc: usize) -> Re
 }
 
 /// Makes one vector of the last `surplus` values.
+#[cold]
+#[inline(never)]
 fn pack(stack: &mut Vec<Value>, surplus: usize) -> Result<()> {
     meter::reserve(surplus * size_of::<Value>())?;
     let rest: Vec<Value> = stack.drain(stack.len() - surplus..).collect();
@@ -903,7 +925,7 @@ fn pack(stack: &mut Vec<Value>, surplus: usize) -> Result<()> {
 }
 
 /// Drops all values from `len` on.
-#[inline]
+#[inline(always)]
 fn cut(stack: &mut Vec<Value>, len: usize) {
     while stack.len() > len {
         if let Some(value) = stack.pop() {

@@ -144,7 +144,7 @@ pub struct Machine {
     free_fibers: Vec<FiberId>,
     ready: VecDeque<FiberId>,
     waiting: AHashMap<CallId, FiberId>,
-    outgoing: SmallVec<[PendingCall; 4]>,
+    outgoing: SmallVec<[PendingCall; 1]>,
     next_call: CallId,
     account: Account,
     lender: Option<Rc<dyn Lender>>,
@@ -323,7 +323,7 @@ impl Machine {
     }
 
     /// The calls made since the last time.
-    pub fn take_calls(&mut self) -> SmallVec<[PendingCall; 4]> {
+    pub fn take_calls(&mut self) -> SmallVec<[PendingCall; 1]> {
         std::mem::take(&mut self.outgoing)
     }
 

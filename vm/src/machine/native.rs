@@ -1,7 +1,7 @@
 //! Calls that the instruction loop hands over: builtins with frames, combinators, host calls, forks.
 
 use super::call::{self, CallNow};
-use super::fiber::{Fiber, FiberId, Frame, NativeCall, Next};
+use super::fiber::{CodeFrame, Fiber, FiberId, Frame, NativeCall, Next};
 use super::frame::{Args, Flow, Input};
 use super::interpreter::{Fuel, Stop};
 use super::{Ctx, Machine, PendingCall};
@@ -69,8 +69,9 @@ impl Machine {
                     let argc = args.len();
                     fiber.stack.push(Value::Nil);
                     fiber.stack.extend(args);
-                    let frame = fiber.begin(callee, argc)?;
+                    let frame = CodeFrame::enter(&mut fiber.stack, callee, argc)?;
                     fiber.frames.push(Frame::Code(frame));
+                    fiber.settle_memory()?;
                     return Ok(Settled::Code);
                 }
                 Next::Call(callee, args) => (start(&mut ctx, callee, args)?, false),

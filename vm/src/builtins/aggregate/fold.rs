@@ -79,7 +79,9 @@ impl NativeFrame for Reduce {
             return Ok(Advanced::Flow(Flow::Return(result)));
         };
         ctx.charge(1)?;
-        stack.extend([Value::Nil, result, item]);
+        stack.push(Value::Nil);
+        stack.push(result);
+        stack.push(item);
         Ok(Advanced::Called(function.clone(), 2))
     }
 }

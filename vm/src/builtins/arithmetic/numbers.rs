@@ -184,6 +184,9 @@ fn dividing<'a>(a: &'a Value, b: &'a Value) -> Result<Pair<'a>> {
 
 /// `(quot a b)`: an integer, rounded toward zero.
 pub fn quotient(a: &Value, b: &Value) -> Result<Value> {
+    if let (Value::Int(x), Value::Int(y @ 1..)) = (a, b) {
+        return Ok(Value::Int(x / y));
+    }
     match dividing(a, b)? {
         Pair::Ints(x, y) => Ok(match x.checked_div(y) {
             Some(quotient) => Value::Int(quotient),
@@ -202,6 +205,9 @@ pub fn quotient(a: &Value, b: &Value) -> Result<Value> {
 
 /// `(rem a b)`: has the sign of `a`.
 pub fn remainder(a: &Value, b: &Value) -> Result<Value> {
+    if let (Value::Int(x), Value::Int(y @ 1..)) = (a, b) {
+        return Ok(Value::Int(x % y));
+    }
     match dividing(a, b)? {
         Pair::Ints(x, y) => Ok(Value::Int(x.checked_rem(y).unwrap_or(0))),
         Pair::Floats(x, _) if x.is_nan() => Ok(Value::float(x)),
@@ -217,6 +223,9 @@ pub fn remainder(a: &Value, b: &Value) -> Result<Value> {
 
 /// `(mod a b)`: has the sign of `b`.
 pub fn modulo(a: &Value, b: &Value) -> Result<Value> {
+    if let (Value::Int(x), Value::Int(y @ 1..)) = (a, b) {
+        return Ok(Value::Int(x.mod_floor(y)));
+    }
     match dividing(a, b)? {
         Pair::Ints(x, y) => Ok(Value::Int(if y == -1 { 0 } else { x.mod_floor(&y) })),
         Pair::Floats(x, _) if x.is_nan() => Ok(Value::float(x)),

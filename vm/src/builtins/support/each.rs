@@ -131,7 +131,8 @@ impl<S: Sink> NativeFrame for Each<S> {
             self.item = item.clone();
         }
         ctx.charge(1)?;
-        stack.extend([Value::Nil, item]);
+        stack.push(Value::Nil);
+        stack.push(item);
         Ok(Advanced::Called(function.clone(), 1))
     }
 }

@@ -15,7 +15,7 @@ const NAME_MAX: usize = 48;
 /// The literals that a program evaluated last. A literal in a loop makes maps whose keys are the same allocations every
 /// time: all of them share one [`Shape`].
 #[derive(Default)]
-pub struct Layouts(Vec<Option<Layout>>);
+pub struct Layouts(Vec<Option<Box<Layout>>>);
 
 struct Layout {
     /// The keys as written.
@@ -49,7 +49,7 @@ impl Layouts {
             && shape.len() == count
         {
             let places = keys.iter().map(|key| shape.find(key).unwrap_or(0) as u8).collect();
-            self.0[slot] = Some(Layout { keys, places, shape: shape.clone() });
+            self.0[slot] = Some(Box::new(Layout { keys, places, shape: shape.clone() }));
         }
         map
     }

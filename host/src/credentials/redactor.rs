@@ -94,6 +94,17 @@ impl Redactor {
         Cow::Owned(out)
     }
 
+    /// How many bytes at the end of `text` may be the beginning of a secret: what is shown as it comes holds them back
+    /// until more has come.
+    pub fn unfinished(&self, text: &str) -> usize {
+        let state = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let of = |pattern: &Zeroizing<String>| {
+            let longest = text.len().min(pattern.len().saturating_sub(1));
+            (1..=longest).rev().find(|&size| text.as_bytes().ends_with(&pattern.as_bytes()[..size]))
+        };
+        state.patterns.iter().filter_map(of).max().unwrap_or(0)
+    }
+
     /// As [`scrub`](Self::scrub), for text that is owned already: no copy when nothing is found.
     pub fn scrub_string(&self, text: String) -> String {
         match self.scrub(&text) {
@@ -205,6 +216,16 @@ mod tests {
         assert_eq!(r.scrub("<12345678abcdefghijkl>"), "<[REDACTED]>");
         let r = redactor(&["abababab"]);
         assert_eq!(r.scrub("ababababab"), "[REDACTED]");
+    }
+
+    #[test]
+    fn the_beginning_of_a_secret_is_held_back() {
+        let r = redactor(&["secret-one", "sécrété-2"]);
+        for (text, held) in [("", 0), ("a", 0), ("as", 1), ("a secret-on", 9), ("a secret-one", 0), ("sé", 3)]
+        {
+            assert_eq!(r.unfinished(text), held, "{text}");
+        }
+        assert_eq!(Redactor::new().unfinished("s"), 0);
     }
 
     #[test]

@@ -134,6 +134,13 @@ def conversations(wire):
         require(shown.status() == 0 and checker.seen[pipes].get("stream") is True, f"{wire}: not streamed")
         done(f"{wire}: streamed to a terminal, escapes as text")
 
+        answer(wire, base, "The key that I was given is [REDACTED], is it?\n", "tell the key")
+        shown = Terminal(*model(wire, base), "tell the key")
+        text = shown.until(None)
+        require("The key that I was given is [REDACTED], is it?" in text, f"{wire}: {text!r}")
+        require(shown.status() == 0, f"{wire}: {text!r}")
+        done(f"{wire}: a key in pieces does not show")
+
         chat = Terminal(*model(wire, base), *files)
         chat.until("> ")
         chat.type("add up the file\r")

@@ -27,8 +27,10 @@ pub(super) struct Screen {
 #[derive(Default)]
 struct State {
     redactor: Redactor,
-    /// Text of the current answer that the terminal shows already.
-    shown: usize,
+    /// Whether text of the current answer shows already.
+    shown: bool,
+    /// The end of what has come, which may be the beginning of a secret.
+    held: String,
     /// The cursor stands behind text.
     open_line: bool,
 }
@@ -59,7 +61,7 @@ impl Screen {
     pub(super) fn begin(&self) {
         let mut state = self.state();
         end_line(&mut state);
-        state.shown = 0;
+        state.shown = false;
     }
 
     /// Text of the model, as it comes.
@@ -68,17 +70,26 @@ impl Screen {
             return;
         }
         let mut state = self.state();
-        let clean = state.redactor.scrub(text).into_owned();
-        write_out(&displayable(&clean, true));
-        state.shown += text.len();
-        state.open_line = !text.ends_with('\n');
+        let mut clean = std::mem::take(&mut state.held) + text;
+        clean = state.redactor.scrub_string(clean);
+        let mut end = clean.len() - state.redactor.unfinished(&clean);
+        // Half a secret may end within a character.
+        while !clean.is_char_boundary(end) {
+            end -= 1;
+        }
+        state.held = clean.split_off(end);
+        state.shown = true;
+        if !clean.is_empty() {
+            write_out(&displayable(&clean, true));
+            state.open_line = !clean.ends_with('\n');
+        }
     }
 
     /// The answer at its end; whether it could be written.
     pub(super) fn answer(&self, text: &str) -> bool {
         let mut state = self.state();
         // What has come piece by piece is there already.
-        if self.is_live() && state.shown > 0 {
+        if self.is_live() && state.shown {
             end_line(&mut state);
             return true;
         }
@@ -155,6 +166,11 @@ impl Screen {
 }
 
 fn end_line(state: &mut State) {
+    if !state.held.is_empty() {
+        let held = std::mem::take(&mut state.held);
+        write_out(&displayable(&held, true));
+        state.open_line = true;
+    }
     if std::mem::take(&mut state.open_line) {
         write_out("\n");
     }

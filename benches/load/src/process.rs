@@ -1,0 +1,73 @@
+//! The servers under test and what the system tells of them.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::process::{Child, Command};
+
+/// A running server.
+pub(crate) struct Server {
+    child: Child,
+    /// Where it listens.
+    pub(crate) port: u16,
+}
+
+impl Server {
+    /// `ptc start --http`.
+    pub(crate) async fn ptc_http(ptc: &str) -> Server {
+        let port = free_port().await;
+        let mut command = Command::new(ptc);
+        command.args(["start", "--http", "--http-port", &port.to_string(), "--log-level", "warn"]);
+        Self::start(command, port).await
+    }
+
+    /// A bare server that answers what `ptc` answers.
+    pub(crate) async fn bare_http(ptc: &str) -> Server {
+        let answer = {
+            let model = Self::ptc_http(ptc).await;
+            crate::http::one_answer(&model).await
+        };
+        let port = free_port().await;
+        let mut command = Command::new(std::env::current_exe().expect("it runs"));
+        command.args(["bare-http", &port.to_string()]).env("ANSWER", answer);
+        Self::start(command, port).await
+    }
+
+    async fn start(mut command: Command, port: u16) -> Server {
+        let child =
+            command.stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true).spawn().expect("it starts");
+        for _ in 0..500 {
+            if TcpStream::connect(("127.0.0.1", port)).await.is_ok() {
+                return Server { child, port };
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("no server came up on port {port}");
+    }
+
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id().expect("it runs")
+    }
+}
+
+/// CPU seconds that a process has used, to a hundredth.
+pub(crate) fn cpu_seconds(process: u32) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("it runs");
+    // Behind the name, which may hold anything, user and system time are fields 12 and 13.
+    let fields: Vec<&str> = stat.rsplit(')').next().expect("fields").split_whitespace().collect();
+    let ticks: f64 = fields[11..=12].iter().map(|field| field.parse::<f64>().expect("a number")).sum();
+    ticks / 100.0
+}
+
+/// Most memory that a process ever had, in MiB.
+pub(crate) fn peak_mib(process: u32) -> f64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("it runs");
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
+    peak.trim().trim_end_matches(" kB").parse::<f64>().expect("a number") / 1024.0
+}
+
+async fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").await.and_then(|free| free.local_addr()).expect("a port").port()
+}

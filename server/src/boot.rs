@@ -15,6 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, warn};
 
 use crate::console::Console;
+use crate::descriptors;
 use crate::gate::Gate;
 use crate::insight::{Insight, Observers, Recording, Ring, Sources};
 use crate::metrics::Metrics;
@@ -94,6 +95,7 @@ async fn serve_http(
             .cloned()
             .unwrap_or_else(|| MemoryBudget::new(settings.limits.max_total_memory_bytes)),
     };
+    descriptors::make_room_for(http.max_connections);
     let server = HttpServer::bind(http, listening, service, engine.clone())?;
     server.run(stop_signal).await.map_err(|error| BootError::new(format!("cannot serve HTTP: {error}")))
 }

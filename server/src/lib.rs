@@ -6,6 +6,7 @@
 pub mod boot;
 pub mod cli;
 pub mod console;
+mod descriptors;
 pub mod gate;
 pub mod identity;
 pub mod insight;

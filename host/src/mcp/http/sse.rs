@@ -20,6 +20,7 @@ pub struct SseDecoder {
     data: Vec<u8>,
     /// The last line ended with `\r`: a `\n` now belongs to it.
     after_cr: bool,
+    /// The first line has been taken.
     started: bool,
     last_id: Option<String>,
     retry_ms: Option<u64>,
@@ -30,11 +31,6 @@ impl SseDecoder {
     /// Yields `false` when it was told to stop; the rest of `chunk` is then lost.
     pub fn feed(&mut self, chunk: &[u8], mut on_event: impl FnMut(Event) -> bool) -> bool {
         let mut rest = chunk;
-        if !self.started && !rest.is_empty() {
-            self.started = true;
-            // A byte order mark may stand in front of all.
-            rest = rest.strip_prefix("\u{feff}".as_bytes()).unwrap_or(rest);
-        }
         while !rest.is_empty() {
             if std::mem::take(&mut self.after_cr) && rest[0] == b'\n' {
                 rest = &rest[1..];
@@ -89,7 +85,11 @@ impl SseDecoder {
         self.retry_ms
     }
 
-    fn take_line(&mut self, line: &[u8]) -> Option<Event> {
+    fn take_line(&mut self, mut line: &[u8]) -> Option<Event> {
+        if !std::mem::replace(&mut self.started, true) {
+            // A byte order mark may stand in front of all, cut by chunks like anything else.
+            line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
+        }
         if line.is_empty() {
             return self.take_event();
         }
@@ -105,8 +105,10 @@ impl SseDecoder {
                 self.last_id = std::str::from_utf8(value).ok().filter(|id| !id.is_empty()).map(str::to_owned);
             }
             b"retry" => {
-                self.retry_ms =
-                    std::str::from_utf8(value).ok().and_then(|v| v.parse().ok()).or(self.retry_ms);
+                // Digits only: `parse` takes a sign, too.
+                let digits =
+                    std::str::from_utf8(value).ok().filter(|v| v.bytes().all(|b| b.is_ascii_digit()));
+                self.retry_ms = digits.and_then(|v| v.parse().ok()).or(self.retry_ms);
             }
             _ => {}
         }
@@ -156,12 +158,14 @@ mod tests {
     #[test]
     fn a_byte_order_mark_is_skipped_and_one_space_only() {
         assert_eq!(decode(&["\u{feff}data:  x\n\n".as_bytes()]), [" x"]);
+        // Chunks may cut the mark.
+        assert_eq!(decode(&[b"\xef", b"\xbb", b"\xbfdata: x\n\n"]), ["x"]);
     }
 
     #[test]
     fn ids_and_retry_are_remembered() {
         let mut decoder = SseDecoder::default();
-        decoder.feed(b"id: 7\nretry: 20\ndata:\n\nretry: x\n", |_| true);
+        decoder.feed(b"id: 7\nretry: 20\ndata:\n\nretry: x\nretry: +30\n", |_| true);
         assert_eq!((decoder.last_id(), decoder.retry_ms()), (Some("7"), Some(20)));
     }
 

@@ -1,0 +1,92 @@
+//! What each target checks. An oracle takes the fuzzer's bytes and panics when a promise is broken.
+
+mod config;
+mod json;
+mod jsonrpc;
+mod openapi;
+mod program;
+mod reader;
+mod roundtrip;
+mod sse;
+mod suspend;
+mod text;
+
+pub use config::config;
+pub use json::json;
+pub use jsonrpc::jsonrpc;
+pub use openapi::openapi;
+pub use program::program;
+pub use reader::reader;
+pub use roundtrip::roundtrip;
+pub use sse::sse;
+pub use suspend::suspend;
+pub use text::{compile, vm};
+
+/// An oracle.
+pub type Check = fn(&[u8]);
+
+/// Every oracle by the name of its target.
+pub const ALL: [(&str, Check); 11] = [
+    ("reader", reader),
+    ("compile", compile),
+    ("vm", vm),
+    ("json", json),
+    ("roundtrip", roundtrip),
+    ("program", program),
+    ("suspend", suspend),
+    ("jsonrpc", jsonrpc),
+    ("sse", sse),
+    ("openapi", openapi),
+    ("config", config),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes made at random, the same on every run.
+    fn noise(seed: u64) -> Vec<u8> {
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut next = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state
+        };
+        let length = 16 + next() as usize % 500;
+        (0..length).map(|_| (next() >> 24) as u8).collect()
+    }
+
+    /// An oracle over programs that do not compile would check nothing.
+    #[test]
+    fn most_generated_programs_compile_and_many_give_a_value() {
+        use crate::generate::{Choices, programs};
+        use crate::run::{LIMITS, PLAIN_HOST, compiled, run};
+        for tools in [false, true] {
+            let texts = (0..200).map(|seed| {
+                let data = noise(seed);
+                programs::program(&mut Choices::new(&data), programs::Powers { tools })
+            });
+            let programs: Vec<_> = texts.filter_map(|text| compiled(&text)).collect();
+            let good =
+                programs.iter().filter(|p| run(p, LIMITS, u64::MAX, PLAIN_HOST).result.is_ok()).count();
+            assert!(programs.len() > 100 && good > 20, "{} compile, {good} give a value", programs.len());
+        }
+    }
+
+    /// Generators give every byte a meaning, so that noise already goes far; `FUZZ_NOISE` says how much of it.
+    #[test]
+    fn noise_breaks_no_promise() {
+        let rounds = std::env::var("FUZZ_NOISE").ok().and_then(|n| n.parse().ok()).unwrap_or(200);
+        let mut broken = Vec::new();
+        for (name, check) in ALL {
+            for seed in 0..rounds {
+                let data = noise(seed);
+                if std::panic::catch_unwind(|| check(&data)).is_err() {
+                    broken.push(format!("{name} {seed}"));
+                }
+            }
+        }
+        assert!(broken.is_empty(), "{} broken: {broken:?}", broken.len());
+    }
+}

@@ -1,0 +1,192 @@
+//! Programs on the machine.
+
+use ptc_compiler::CompileOptions;
+use ptc_compiler::verify::verify;
+use ptc_vm::machine::{HostRequest, Limits, Payload, PendingCall, Reply, Setup};
+use ptc_vm::{Error, Machine, Program, Reason, Step, print};
+use std::rc::Rc;
+
+/// Limits small enough that a fuzz run tries many programs.
+pub const LIMITS: Limits = Limits { memory_bytes: 4 << 20, steps: 200_000 };
+
+/// What a machine may hold above its memory limit: the value that passed it.
+pub const MEMORY_SLACK: u64 = 1 << 20;
+
+/// The compiled program, or `None` after checking that the error names a place in the text.
+pub fn compiled(text: &str) -> Option<Rc<Program>> {
+    match ptc_compiler::compile(text, &CompileOptions::default()) {
+        Ok(program) => {
+            if let Err(why) = verify(&program) {
+                panic!("{text}\ncompiles to code that does not hold together: {why}");
+            }
+            Some(Rc::new(program))
+        }
+        Err(error) => {
+            let position = error.position();
+            let lines: Vec<&str> = text.split('\n').collect();
+            let line = lines.get((position.line as usize).wrapping_sub(1));
+            let line = line.unwrap_or_else(|| panic!("{error} at {position:?} of {} lines", lines.len()));
+            let columns = line.chars().count() + 1;
+            assert!((1..=columns).contains(&(position.column as usize)), "{error} at {position:?}: {line}");
+            assert!(!error.message().is_empty());
+            None
+        }
+    }
+}
+
+/// How a program ended, as far as two runs must agree.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ending {
+    /// The readable value, or reason and message.
+    pub result: Result<String, (Reason, String)>,
+    /// What it printed.
+    pub prints: Vec<String>,
+    /// Steps used.
+    pub steps: u64,
+}
+
+impl Ending {
+    /// Whether a limit ended the program, rather than its own doing.
+    pub fn is_limited(&self) -> bool {
+        matches!(&self.result, Err((Reason::StepLimitExceeded | Reason::MemoryExceeded, _)))
+    }
+}
+
+/// Which of the calls that wait is answered next.
+#[derive(Clone, Copy, Debug)]
+pub enum Order {
+    /// The oldest.
+    First,
+    /// The newest.
+    Last,
+    /// Any one, by this seed.
+    Any(u64),
+}
+
+/// How the host behaves.
+#[derive(Clone, Copy, Debug)]
+pub struct Host {
+    /// The order of its replies.
+    pub order: Order,
+    /// Whether it also replies twice, and to calls that nobody made.
+    pub noisy: bool,
+    /// Whether it waits until nothing else can run, or replies after each slice.
+    pub eager: bool,
+}
+
+/// A host that replies to each call as soon as the program waits.
+pub const PLAIN_HOST: Host = Host { order: Order::First, noisy: false, eager: false };
+
+/// A machine with everything that a program can reach.
+pub fn machine(program: &Rc<Program>, limits: Limits) -> Machine {
+    let setup = Setup { limits, tools: vec![Rc::from("echo")], upstreams: true, ..Setup::default() };
+    Machine::new(program.clone(), setup)
+}
+
+/// What the host answers: a function of the request alone, so that it does not depend on the order of calls.
+fn reply(request: &HostRequest) -> Reply {
+    let echo = |arguments: &[u8]| Payload::Json(arguments.to_vec().into());
+    match request {
+        HostRequest::Tool { arguments, .. } => match digest(arguments) % 16 {
+            0 => Reply::Raise(Error::new(Reason::ToolError, "tool 'echo' failed")),
+            1 => Reply::Value(Payload::Text("no JSON".to_owned())),
+            2 => Reply::Value(Payload::None),
+            3 => Reply::Value(Payload::Json(arguments[..arguments.len() / 2].to_vec().into())),
+            _ => Reply::Value(echo(arguments)),
+        },
+        HostRequest::Upstream(call) => match (&call.server, &call.tool, &call.arguments) {
+            (Ok(_), Ok(_), Ok(arguments)) => match digest(&arguments.json) % 8 {
+                0 => {
+                    Reply::Fault { reason: "timeout".to_owned(), message: "no answer".to_owned(), raw: None }
+                }
+                1 => Reply::Success {
+                    payload: Payload::Text("text".to_owned()),
+                    raw: Some(arguments.json.clone().into()),
+                },
+                _ => Reply::Success { payload: echo(&arguments.json), raw: None },
+            },
+            _ => Reply::Raise(Error::new(Reason::InvalidToolArgs, "not a call")),
+        },
+        HostRequest::Discovery { arguments, .. } => Reply::Value(echo(arguments)),
+    }
+}
+
+/// FNV-1a: the same on every run.
+fn digest(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+/// Drives `machine` in slices of `slice` steps until it is done, or until `calls` calls were answered.
+///
+/// # Panics
+/// If it makes no progress.
+pub fn drive(machine: &mut Machine, limits: Limits, slice: u64, host: Host, calls: u64) -> bool {
+    let mut open: Vec<PendingCall> = Vec::new();
+    let mut seed = if let Order::Any(seed) = host.order { seed } else { 0 };
+    let (mut rounds, mut answered) = (0, 0);
+    loop {
+        let step = machine.resume(slice);
+        open.extend(machine.take_calls());
+        match step {
+            Step::Done => return true,
+            Step::Slice => {
+                rounds += 1;
+                assert!(rounds <= limits.steps, "a slice made no progress");
+                if !host.eager || open.is_empty() {
+                    continue;
+                }
+            }
+            Step::Wait => {
+                open.retain(|call| machine.is_waiting_for(call.id));
+                assert!(!open.is_empty(), "waits for nothing");
+            }
+        }
+        if answered == calls {
+            return false;
+        }
+        answered += 1;
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let next = match host.order {
+            Order::First => 0,
+            Order::Last => open.len() - 1,
+            Order::Any(_) => (seed >> 33) as usize % open.len(),
+        };
+        let call = open.remove(next);
+        if host.noisy {
+            machine.complete(u64::MAX - seed % 3, Reply::Value(Payload::Text("unasked".to_owned())));
+        }
+        machine.complete(call.id, reply(&call.request));
+        if host.noisy {
+            machine.complete(call.id, Reply::Raise(Error::runtime("a second reply")));
+        }
+    }
+}
+
+/// Ends a machine, checking that it kept within its limits.
+pub fn ending(mut machine: Machine, limits: Limits) -> Ending {
+    let shown = machine.inspect(print::readable);
+    let outcome = machine.finish(true);
+    assert!(outcome.steps <= limits.steps, "{} steps", outcome.steps);
+    assert!(outcome.memory_peak <= limits.memory_bytes + MEMORY_SLACK, "peak {}", outcome.memory_peak);
+    let of_error = |error: Error| {
+        assert!(!error.message().is_empty(), "{} without a message", error.reason());
+        Err((error.reason(), error.message().to_owned()))
+    };
+    Ending {
+        result: match outcome.result {
+            Ok(_) => shown.expect("a value").or_else(of_error),
+            Err(error) => of_error(error),
+        },
+        prints: outcome.prints.iter().map(|print| print.as_str().to_owned()).collect(),
+        steps: outcome.steps,
+    }
+}
+
+/// Runs a program to its end.
+pub fn run(program: &Rc<Program>, limits: Limits, slice: u64, host: Host) -> Ending {
+    let mut machine = machine(program, limits);
+    drive(&mut machine, limits, slice, host, u64::MAX);
+    ending(machine, limits)
+}

@@ -70,7 +70,7 @@ struct Example {
 impl Example {
     fn set(&self, eval_id: EvalId, value: u64) {
         let version = self.version.load(Ordering::Relaxed);
-        let free = version % 2 == 0;
+        let free = version.is_multiple_of(2);
         if !free
             || self
                 .version
@@ -88,7 +88,8 @@ impl Example {
         let before = self.version.load(Ordering::SeqCst);
         let found = (self.eval_id.load(Ordering::SeqCst), self.value.load(Ordering::SeqCst));
         let after = self.version.load(Ordering::SeqCst);
-        (before == after && before % 2 == 0 && before > 0).then_some((EvalId::from_number(found.0), found.1))
+        (before == after && before.is_multiple_of(2) && before > 0)
+            .then_some((EvalId::from_number(found.0), found.1))
     }
 }
 

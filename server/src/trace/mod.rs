@@ -194,7 +194,11 @@ fn run(mut writer: Writer, commands: &Receiver<Command>, waiting: &Waiting) {
     for command in commands {
         waiting.commands.fetch_sub(1, Ordering::Relaxed);
         match command {
-            Command::Begin(key, begun) => writer.begin(key, &begun),
+            Command::Begin(key, begun) => {
+                if !writer.begin(key, &begun) {
+                    waiting.failed.fetch_add(1, Ordering::Relaxed);
+                }
+            }
             Command::End(key, ended, size) => {
                 if let Some(written) = writer.end(key, &ended) {
                     let count = if written { &waiting.written } else { &waiting.failed };

@@ -65,20 +65,23 @@ impl Writer {
         writer
     }
 
-    /// Opens the file of a call and writes what is known.
-    pub(super) fn begin(&mut self, key: u64, begun: &Begun) {
+    /// Opens the file of a call and writes what is known; `false` if the call goes on untraced.
+    pub(super) fn begin(&mut self, key: u64, begun: &Begun) -> bool {
         let eval_id = begun.eval_id.map(|eval_id| eval_id.to_string());
         let stem = names::stem(&begun.request_id, eval_id.as_deref());
         let mut head = Head::new(random_id(), begun, &self.options.recording);
         let text = head.begin(begun, &self.options.recording);
         let name = self.free_name(begun.at, &stem, names::PENDING);
-        match self.write_new(&name, &text) {
+        let written = self.write_new(&name, &text);
+        let is_traced = written.is_ok();
+        match written {
             Ok(number) => {
                 self.note("trace_open_failed", &name, None);
                 self.open.insert(key, Open { head, name, stem, number, began: begun.at });
             }
             Err(failure) => self.note("trace_open_failed", &name, Some(&failure)),
         }
+        is_traced
     }
 
     fn write_new(&mut self, name: &str, text: &str) -> io::Result<u64> {
@@ -98,7 +101,11 @@ impl Writer {
             other => other,
         };
         let (number, mut file) = opened?;
-        file.write_all(text.as_bytes())?;
+        if let Err(failure) = file.write_all(text.as_bytes()) {
+            // A disk that is full needs no half a trace.
+            let _ = std::fs::remove_file(self.folder.path(name));
+            return Err(failure);
+        }
         Ok(number)
     }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use ptc_host::credentials::{Redactor, Secret};
+use ptc_server::metrics::{Exposition, Format};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -235,12 +236,15 @@ async fn a_folder_that_cannot_be_used_costs_traces_and_nothing_else() {
     fs::write(&file, "not a folder").unwrap();
     let (service, _engine) =
         service(&settings(&["--trace-dir", file.to_str().unwrap(), "--debug-tool"]), None, &Redactor::new());
-    let mut pipe = Pipe::open(service);
+    let mut pipe = Pipe::open(service.clone());
     for id in 0..3 {
         assert_eq!(pipe.eval(id, "(+ 1 2)").await["structuredContent"]["result"], "user=> 3");
     }
     let get = pipe.debug(json!({"op": "get", "request_id": "1"})).await;
     assert_has(&get, &json!({"found": true, "source": "ring_buffer"}));
+    let mut figures = Exposition::new(Format::Text);
+    service.insight.as_ref().unwrap().write_metrics(&mut figures);
+    assert!(figures.finish().contains("ptc_traces_total{outcome=\"failed\"} 3\n"));
 }
 
 #[tokio::test]

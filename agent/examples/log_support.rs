@@ -33,6 +33,8 @@ pub(crate) struct Report {
     pub(crate) row_bytes: usize,
     /// Bytes of all requests to the model together.
     pub(crate) sent_bytes: usize,
+    /// How many there were.
+    pub(crate) requests: usize,
     /// Rows of which some text was in a request.
     pub(crate) crossed: usize,
 }
@@ -103,17 +105,19 @@ pub(crate) async fn run() -> Result<Report, Box<dyn Error>> {
         let _ = writeln!(text, "TOOL      {}\n", call.result);
     }
     let _ = writeln!(text, "ASSISTANT {answer}\n\nTool calls:\n{}", events.lock().map_err(|_| "poisoned")?);
-    let runs = runs.load(Ordering::Relaxed);
-    let _ = writeln!(text, "search_logs ran           {runs} time(s)");
-    let _ = writeln!(text, "rows as JSON              {row_bytes} bytes");
-    let _ = writeln!(text, "sent to the model         {sent_bytes} bytes in {} requests", requests.len());
-    let _ = writeln!(text, "rows that reached it      {crossed} of {}", rows().len());
-    Ok(Report { text, answer, runs, row_bytes, sent_bytes, crossed })
+    let (runs, requests) = (runs.load(Ordering::Relaxed), requests.len());
+    Ok(Report { text, answer, runs, row_bytes, sent_bytes, requests, crossed })
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    print!("{}", run().await?.text);
+    let report = run().await?;
+    println!("{}", report.text);
+    println!("search_logs ran           {} time(s)", report.runs);
+    println!("rows as JSON              {} bytes", report.row_bytes);
+    println!("sent to the model         {} bytes in {} requests", report.sent_bytes, report.requests);
+    println!("rows that reached it      {} of {}", report.crossed, rows().len());
+    println!("answer                    {}", report.answer);
     Ok(())
 }
 

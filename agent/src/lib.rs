@@ -1,4 +1,52 @@
-//! Drives a language model in a loop, offers it the host's tools, and lets it escalate to PTC-Lisp programs.
+//! Drives a language model in a loop, offers it the host's tools, and lets it escalate to PTC-Lisp programs that compute
+//! over full results without the results ever entering the chat.
+//!
+//! # The shortest agent
+//!
+//! ```
+//! use ptc_agent::agent::{Agent, Output};
+//! use ptc_agent::llm::{LlmResponse, ScriptedLlm, ToolCall};
+//! use ptc_agent::run::RunOptions;
+//! use ptc_agent::tool::{JsonMap, ToolSpec};
+//! use ptc_host::engine::{Engine, EngineOptions};
+//! use std::sync::Arc;
+//!
+//! # tokio::runtime::Runtime::new()?.block_on(async {
+//! let dice = ToolSpec::new(|_: JsonMap| async { Ok::<_, String>(serde_json::json!(4)) }).description("Rolls a die.");
+//! let agent = Agent::builder("Roll the die and tell me the number.").output(Output::Text).tool("dice", dice).build()?;
+//! // A model that reads its answers from a list; `llm::ModelRef` connects to real ones.
+//! let model = Arc::new(ScriptedLlm::new([
+//!     LlmResponse::calls(vec![ToolCall::from_text(Some("c1".into()), "dice", "{}")]),
+//!     LlmResponse::text("It is a 4."),
+//! ]));
+//! let step = agent.run(RunOptions::new(model, Engine::start(EngineOptions::default())?)).await?;
+//! assert_eq!(step.value, Some("It is a 4.".into()));
+//! # Ok::<_, Box<dyn std::error::Error>>(()) })?;
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Which mode
+//!
+//! | [`Mode`](agent::Mode) | Built with | The model | The answer | Choose it when |
+//! |---|---|---|---|---|
+//! | `Text` | `.output(Text)` | chats and calls native tools | its text, or JSON of a type | results are small |
+//! | `Combined` | `.output(Text).transport(ToolCall)` | as `Text`, and computes with `lisp_eval` | its text, or JSON of a type | results are large, or have to be filtered, joined, counted |
+//! | `Lisp` (default) | nothing | writes one program a turn | the value that a program returns | the answer *is* a computation; any model that can write text |
+//! | `LispTool` | `.transport(ToolCall)` | calls `lisp_eval`, and nothing else | as `Lisp`, or direct text | the same, with models that call tools well |
+//!
+//! # Who may call a tool
+//!
+//! [`ToolSpec::expose`](tool::ToolSpec::expose) says it; without it, tools are native in the text modes and for programs in
+//! the others. A tool that is [`Both`](tool::Expose::Both) and [`cache`](tool::ToolSpec::cache)d runs once for the same
+//! arguments, whichever side asks: the model reads a preview ([`tool::NativeResult`]), programs get the whole result.
+//!
+//! # What a run gives
+//!
+//! A [`Step`](run::Step): the checked value or the reason of the failure, the conversation, every turn and call, what it
+//! used, and a [`ChatState`](run::ChatState) with which the next run or [`chat`] turn can go on. A failed run is an `Err` of
+//! the same shape. Nothing that a model, a tool or a program does ends in a panic; `docs/agent.md` lists how each ends.
+//!
+//! # Modules
 //!
 //! | Module | What it is |
 //! |---|---|
@@ -11,6 +59,9 @@
 //! | [`cache`] | results that native calls and programs share within a run |
 //! | [`preview`] | what the model sees of a result that is kept for programs |
 //! | [`telemetry`] | what happens in a run, told as it happens |
+//!
+//! The examples are the place to start from: `cargo run --example text_tools`, `combined`, `typed_answer`, `embed_engine`, and
+//! `log_support`, which counts the bytes that a model never sees.
 
 pub mod agent;
 pub mod cache;

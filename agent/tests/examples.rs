@@ -43,7 +43,7 @@ async fn embed_engine_adds_up_the_basket() {
 async fn the_rows_of_log_support_never_cross() {
     let report = log_support::run().await.unwrap();
     assert_eq!(report.answer, "There were 1842 errors with code 42 in the queried window.");
-    assert_eq!((report.runs, report.crossed), (1, 0));
+    assert_eq!((report.runs, report.requests, report.crossed), (1, 3, 0));
     assert!(report.row_bytes > 200_000 && report.sent_bytes < 20_000, "{}", report.text);
     assert!(report.text.contains("user=> {:total 1842}"), "{}", report.text);
 }

@@ -31,7 +31,7 @@ impl Run {
         let run = self.shared.clone();
         let parallel = run.config.parallel_tool_calls;
         let planned: Vec<Result<Planned, Json>> = calls.iter().map(|call| self.plan(call)).collect();
-        let answers = calls.to_vec().into_iter().zip(planned).map(|(call, planned)| {
+        let answers = calls.iter().cloned().zip(planned).map(|(call, planned)| {
             let run = run.clone();
             async move {
                 let (began, started) = (SystemTime::now(), Instant::now());

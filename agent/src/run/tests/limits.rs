@@ -205,16 +205,15 @@ async fn agents_are_tools_of_agents() {
     )
     .await;
     assert_eq!(step.value, Some(json!(8)), "{:?}", step.fail);
-    let itself = Agent::builder("p {{n}}").signature("(n :int) -> :int").self_tool("again");
+    // Each level asks for one more, until there may be none: the third one fails, and the others with it.
+    let itself =
+        Agent::builder("p {{n}}").signature("(n :int) -> :int").max_depth(2).max_turns(1).self_tool("again");
     let deeper = || fenced("(return (tool/again {:n 1}))");
-    let step = run(
-        itself,
-        vec![deeper(), deeper(), deeper(), fenced("(return 0)"), fenced("(return 0)"), fenced("(return 0)")],
-    )
-    .await;
-    assert!(step.value.is_some(), "{:?}", step.fail);
+    let (step, requests) = run_with(itself, vec![deeper(), deeper()], |_| {}).await;
+    assert_eq!(failed(&step), "max_turns_exceeded: Exceeded max_turns limit of 1");
     let told = step.turns[0].error.clone().unwrap_or_default();
-    assert!(told.is_empty() || told.contains("nested deeper"), "{told}");
+    assert!(told.starts_with("Tool 'again' failed: \"max_turns_exceeded: "), "{told}");
+    assert_eq!(requests.len(), 2);
 }
 
 #[tokio::test]
@@ -229,7 +228,8 @@ async fn programs_ask_the_model_and_search_text() {
 
 #[tokio::test]
 async fn handlers_know_who_calls_and_how_long_they_have() {
-    struct Asked(Arc<Mutex<Vec<(u32, &'static str, bool)>>>);
+    type Entry = (u32, &'static str, bool);
+    struct Asked(Arc<Mutex<Vec<Entry>>>);
     impl ToolHandler for Asked {
         fn call(&self, _: JsonMap, context: ToolContext) -> BoxFuture<'static, Result<Json, ToolError>> {
             let entry = (context.turn, context.layer.as_str(), context.deadline.is_some());

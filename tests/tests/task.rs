@@ -1,0 +1,122 @@
+//! `lisp_task` from a client's call to its answer: a real upstream process, and a provider that speaks OpenAI's chat
+//! completions over a real socket.
+
+#[path = "insight/support.rs"]
+#[expect(dead_code, reason = "shared with the tests of insight, which need more of it")]
+mod support;
+
+use ptc_host::credentials::Redactor;
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+use support::{Pipe, fake_upstream, service, settings};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// Bodies of requests.
+type Seen = Arc<Mutex<Vec<Value>>>;
+
+/// A provider that answers every request with this program; gives its base URL and what it was asked.
+async fn provider(program: &'static str) -> (String, Seen) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let base = format!("http://{}/v1", listener.local_addr().expect("bound"));
+    let seen = Seen::default();
+    let log = seen.clone();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(answer(stream, program, log.clone()));
+        }
+    });
+    (base, seen)
+}
+
+async fn answer(mut stream: TcpStream, program: &'static str, seen: Seen) -> std::io::Result<()> {
+    let mut received = Vec::new();
+    let body = loop {
+        let mut piece = [0; 8192];
+        let n = stream.read(&mut piece).await?;
+        received.extend_from_slice(&piece[..n]);
+        let text = String::from_utf8_lossy(&received);
+        if let Some((head, body)) = text.split_once("\r\n\r\n")
+            && let Ok(body) = serde_json::from_str::<Value>(body)
+        {
+            assert!(head.starts_with("POST /v1/chat/completions "), "{head}");
+            break body;
+        }
+        assert!(n > 0, "the request ended early: {text}");
+    };
+    seen.lock().expect("no panic").push(body);
+    let message = json!({"role": "assistant", "content": format!("```clojure\n{program}\n```")});
+    let reply = json!({"id": "1", "object": "chat.completion", "created": 0, "model": "mock",
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}})
+    .to_string();
+    let length = reply.len();
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
+    );
+    stream.write_all(format!("{head}{reply}").as_bytes()).await?;
+    stream.shutdown().await
+}
+
+#[tokio::test]
+async fn a_task_in_plain_language_is_planned_run_and_accounted_for() {
+    let program = "(def r (tool/call {:server \"fake\" :tool \"echo\" :args {:n data/n}}))\n\
+                   (if (:ok r) (return {:seen (:value r)}) (fail (:message r)))";
+    let (base, seen) = provider(program).await;
+    let model = format!("openai-compat:{base}|mock");
+    let redactor = Redactor::new();
+    let upstream = fake_upstream(&redactor).await;
+    let flags = ["--agentic", "--agentic-model", &model, "--debug-tool"];
+    let (service, _engine) = service(&settings(&flags), Some(&upstream), &redactor);
+    let listing: Vec<Value> = serde_json::from_slice(service.tools.listing()).expect("JSON");
+    assert_eq!(listing[1]["name"], "lisp_task");
+    assert!(listing[1]["description"].as_str().expect("text").contains("- fake: bulk->:unknown_content"));
+
+    let mut client = Pipe::open(service);
+    let result = client.call(1, "lisp_task", json!({"task": "Echo n.", "context": {"n": 7}})).await;
+    assert_eq!(result["isError"], false, "{result}");
+    let body = &result["structuredContent"];
+    assert_eq!(result["content"][0]["text"].as_str(), Some(body.to_string().as_str()), "mirrored");
+    assert_eq!(body["structured_result"], json!({"seen": {"n": 7}}));
+    assert_eq!(body["answer"], "{\"seen\":{\"n\":7}}");
+    let call = &body["upstream_calls"][0];
+    assert_eq!(
+        (&call["tool"], &call["status"], &call["effect"]),
+        (&json!("echo"), &json!("ok"), &json!("unknown"))
+    );
+    assert_eq!(body["planner"]["tokens"], json!({"input": 100, "output": 20}));
+    assert_eq!(body["ptc_metrics"]["server_side_llm"]["total_tokens"], 120);
+    assert!(body["ptc_metrics"]["upstream_result_bytes"].as_u64().expect("bytes") > 0);
+
+    let asked = seen.lock().expect("no panic").clone();
+    assert_eq!(asked.len(), 1);
+    assert_eq!((&asked[0]["model"], &asked[0]["messages"][0]["role"]), (&json!("mock"), &json!("system")));
+    assert!(asked[0]["messages"][1]["content"].as_str().expect("text").contains("Task:\nEcho n.\n"));
+
+    let refused = client.call(2, "lisp_task", json!({"task": ""})).await;
+    assert_eq!(refused["structuredContent"]["message"], "argument `task` must be a non-empty string");
+    // Observers know of both.
+    let stats = client.debug(json!({"op": "recent"})).await;
+    let text = stats.to_string();
+    assert_eq!(text.matches("lisp_task").count(), 2, "{text}");
+    upstream.shutdown().await;
+}
+
+#[tokio::test]
+async fn without_a_key_everything_but_tasks_works() {
+    let redactor = Redactor::new();
+    let upstream = fake_upstream(&redactor).await;
+    let (service, _engine) = service(&settings(&["--agentic"]), Some(&upstream), &redactor);
+    let mut client = Pipe::open(service);
+    let result = client.call(1, "lisp_task", json!({"task": "Echo n."})).await;
+    let body = &result["structuredContent"];
+    assert_eq!(
+        (&body["reason"], &body["message"]),
+        (
+            &json!("agentic_config_error"),
+            &json!("OPENROUTER_API_KEY is required for OpenRouter planner models")
+        )
+    );
+    assert_eq!(client.eval(2, "(+ 1 2)").await["content"][0]["text"], "user=> 3");
+    upstream.shutdown().await;
+}

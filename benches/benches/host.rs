@@ -101,11 +101,16 @@ impl World {
         let env = ProcessEnv::current();
         let options = LoadOptions { env: &env, base_dir: None, own_exe: None };
         let config = UpstreamsConfig::from_value(&config, &options).expect("a right file");
-        let limits = AggregatorLimits { max_calls: u32::MAX, ..AggregatorLimits::default() };
-        let options = AggregatorOptions { limits, ..AggregatorOptions::new(SnapshotMode::Frozen) };
-        let aggregator = Aggregator::start(config, options).await.expect("the servers start");
         let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("a thread");
-        World { engine, aggregator }
+        // On the driver's thread, as the server does it: replies of children wake the program that waits for them
+        // without a change of threads.
+        let (tell, told) = tokio::sync::oneshot::channel();
+        engine.spawn_on(0, move || async move {
+            let limits = AggregatorLimits { max_calls: u32::MAX, ..AggregatorLimits::default() };
+            let options = AggregatorOptions { limits, ..AggregatorOptions::new(SnapshotMode::Frozen) };
+            let _ = tell.send(Aggregator::start(config, options).await.expect("the servers start"));
+        });
+        World { engine, aggregator: told.await.expect("the servers start") }
     }
 
     async fn eval(&self, program: String) -> String {

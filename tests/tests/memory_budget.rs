@@ -142,8 +142,7 @@ async fn what_sessions_keep_counts() {
     settles(&memory, kept).await;
     let forget = engine.with_sessions("b", |sessions| {
         let place = sessions.get("b").expect("a session");
-        let forgotten = place.borrow_mut().state_mut().is_some_and(|state| state.forget("text"));
-        forgotten
+        place.borrow_mut().state_mut().is_some_and(|state| state.forget("text"))
     });
     assert_eq!(forget.await, Some(true));
     assert!(memory.used() < 100, "what is left of an empty session");

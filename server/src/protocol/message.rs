@@ -160,6 +160,10 @@ impl<'a> Message<'a> {
 }
 
 /// What one frame or body holds.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a message lives on the stack while it is handled; a box would be an allocation for each"
+)]
 #[derive(Debug)]
 pub enum Incoming<'a> {
     /// One message.

@@ -381,7 +381,7 @@ async fn a_channel_for_news_lasts_until_it_is_cancelled_or_the_server_goes() {
     // The channel is gone without a word: its id is free again.
     assert_eq!(client.ask(listen(1)).await, acknowledged(1));
     client.send(json!({"jsonrpc":"2.0","method":"exit"})).await;
-    let mut ended = vec![client.receive().await.unwrap(), client.receive().await.unwrap()];
+    let mut ended = [client.receive().await.unwrap(), client.receive().await.unwrap()];
     ended.sort_by_key(|reply| reply["id"].as_u64());
     for (reply, id) in ended.iter().zip([1, 2]) {
         assert_eq!((&reply["id"], &reply["result"]["resultType"]), (&json!(id), &json!("complete")));

@@ -5,7 +5,9 @@
 //! | [`generate`] | bytes → choices → data, programs, documents |
 //! | [`check`] | one oracle a target |
 //! | [`run`] | programs on the machine, with a host that answers as it is told |
+//! | [`evaluator`] | a second implementation of the core language: slow and simple, what `differential` compares with |
 
 pub mod check;
+pub mod evaluator;
 pub mod generate;
 pub mod run;

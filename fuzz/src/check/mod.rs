@@ -1,6 +1,7 @@
 //! What each target checks. An oracle takes the fuzzer's bytes and panics when a promise is broken.
 
 mod config;
+mod differential;
 mod json;
 mod jsonrpc;
 mod openapi;
@@ -12,6 +13,7 @@ mod suspend;
 mod text;
 
 pub use config::config;
+pub use differential::differential;
 pub use json::json;
 pub use jsonrpc::jsonrpc;
 pub use openapi::openapi;
@@ -26,7 +28,7 @@ pub use text::{compile, vm};
 pub type Check = fn(&[u8]);
 
 /// Every oracle by the name of its target.
-pub const ALL: [(&str, Check); 11] = [
+pub const ALL: [(&str, Check); 12] = [
     ("reader", reader),
     ("compile", compile),
     ("vm", vm),
@@ -34,6 +36,7 @@ pub const ALL: [(&str, Check); 11] = [
     ("roundtrip", roundtrip),
     ("program", program),
     ("suspend", suspend),
+    ("differential", differential),
     ("jsonrpc", jsonrpc),
     ("sse", sse),
     ("openapi", openapi),
@@ -72,6 +75,16 @@ mod tests {
                 programs.iter().filter(|p| run(p, LIMITS, u64::MAX, PLAIN_HOST).result.is_ok()).count();
             assert!(programs.len() > 100 && good > 20, "{} compile, {good} give a value", programs.len());
         }
+    }
+
+    #[test]
+    fn the_evaluator_knows_most_of_what_the_core_generator_writes() {
+        use crate::evaluator::{Stop, evaluate};
+        use crate::generate::{Choices, core::core};
+        let endings: Vec<_> = (0..300).map(|seed| evaluate(&core(&mut Choices::new(&noise(seed))))).collect();
+        let values = endings.iter().filter(|ending| ending.is_ok()).count();
+        let open = endings.iter().filter(|ending| matches!(ending, Err(Stop::Open | Stop::Recur(_)))).count();
+        assert!(values > 60 && open < 150, "{values} values, {open} left open, of {}", endings.len());
     }
 
     /// Generators give every byte a meaning, so that noise already goes far; `FUZZ_NOISE` says how much of it.

@@ -2,6 +2,7 @@
 //! gets past the first check of what is tested.
 
 pub mod choices;
+pub mod core;
 pub mod data;
 pub mod documents;
 pub mod library;

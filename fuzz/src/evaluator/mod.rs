@@ -1,0 +1,34 @@
+//! A second implementation of the language's core: a tree walker over its own forms and values, written from the
+//! language specification and as plainly as possible. `differential` compares the machine with it.
+//!
+//! It knows `let if when cond and or do fn loop recur if-let when-let -> ->>` with destructuring, integers of any
+//! size, strings, keywords, vectors, maps, sets, and some sixty functions. What it does not know it leaves open
+//! ([`Stop::Open`]), and nothing is compared then.
+
+mod builtins;
+mod eval;
+mod form;
+mod value;
+
+pub use value::Value;
+
+/// Why a program has no value.
+#[derive(Clone, Debug)]
+pub enum Stop {
+    /// It fails with this reason.
+    Fail(&'static str),
+    /// Outside what the evaluator knows.
+    Open,
+    /// `recur` on its way to its loop.
+    Recur(Vec<Value>),
+}
+
+/// What evaluating gives.
+pub type Result<T = Value> = std::result::Result<T, Stop>;
+
+/// The printed value of a program of the core, or why there is none.
+pub fn evaluate(program: &str) -> Result<String> {
+    let form = form::read(program).ok_or(Stop::Open)?;
+    let value = eval::Evaluator::default().eval(&form, &eval::Scope::default())?;
+    value.print()
+}

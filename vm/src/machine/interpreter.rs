@@ -234,7 +234,8 @@ impl Machine {
                     match fast {
                         Some(fast) => {
                             // Only integers lie there, which need no dropping.
-                            for _ in 0..$popped {
+                            let popped: usize = $popped;
+                            for _ in 0..popped {
                                 std::mem::forget(stack.pop());
                             }
                             $finish!(fast);

@@ -224,6 +224,9 @@ fn sequence(name: &str, arguments: &[Value]) -> Result<Option<Value>> {
         ("into", [Value::Set(to), from]) => Value::set([to.clone(), from.elements().ok_or(TYPE)?].concat())?,
         ("distinct", [items]) => {
             let mut kept: Vec<Value> = Vec::new();
+            if matches!(items, Value::Map(_) | Value::Set(_)) {
+                return Err(TYPE);
+            }
             for item in items.elements().ok_or(Stop::Open)? {
                 let mut known = false;
                 for before in &kept {

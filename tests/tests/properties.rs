@@ -100,7 +100,7 @@ fn is_data(value: &Value) -> bool {
         Value::Float(x) => x.is_finite(),
         Value::Vector(items) => items.iter().all(|item| is_data(&item)),
         Value::Map(map) => map.iter().all(|(key, value)| is_data(key) && is_data(value)),
-        Value::Set(set) => set.iter().all(|item| is_data(item)),
+        Value::Set(set) => set.iter().all(is_data),
         _ => false,
     }
 }

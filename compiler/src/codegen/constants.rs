@@ -43,14 +43,20 @@ impl Generator<'_> {
                 }
             }
             Node::Vector { items, .. } => {
-                let items: Result<Vec<Value>> =
-                    ast.list(items).iter().map(|&item| self.constant(item)).collect();
-                Value::vector(items?)
+                // Loops, no adaptors: this recurses as deep as literals are nested, on threads with small stacks.
+                let items = ast.list(items);
+                let mut values = Vec::with_capacity(items.len());
+                for &item in items {
+                    values.push(self.constant(item)?);
+                }
+                Value::vector(values)
             }
             Node::Map { items, .. } => {
-                let pairs: Result<SmallVec<[Value; 16]>> =
-                    ast.list(items).iter().map(|&item| self.constant(item)).collect();
-                Value::Map(self.layouts.map(&mut pairs?))
+                let mut pairs = SmallVec::<[Value; 16]>::new();
+                for &item in ast.list(items) {
+                    pairs.push(self.constant(item)?);
+                }
+                Value::Map(self.layouts.map(&mut pairs))
             }
             Node::Set { items, .. } => {
                 let mut set = Set::new();

@@ -62,7 +62,17 @@ fn message(text: &[u8]) {
     let _ = compact_len(text);
     let _ = RpcError::of_bytes(text);
     let Ok(messages) = parse(text, MAX_BATCH) else { return };
-    let whole: Value = serde_json::from_slice(text).expect("what parses is JSON");
+    // Members that nobody reads are skipped without a look at their characters.
+    let Ok(text) = std::str::from_utf8(text) else { return };
+    let whole: Value = match serde_json::from_str(text) {
+        Ok(whole) => whole,
+        // A plain reader also refuses half of a surrogate pair in a skipped member, and numbers no float can hold.
+        Err(error) => {
+            assert!(error.is_syntax() && text.contains(['\\', 'e', 'E']), "{error}: {text}");
+            return;
+        }
+    };
+    let text = text.as_bytes();
     assert_eq!(compact_len(text), compacted(text), "{}", String::from_utf8_lossy(text));
     if let Messages::One(one) = &messages {
         let id = one.id.and_then(number_of_id);

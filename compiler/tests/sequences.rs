@@ -22,6 +22,44 @@ fn sliced(source: &str, fuel: u64, limits: Limits) -> (String, u64, u64) {
 }
 
 #[test]
+fn maps_and_sets_are_read_by_position_in_the_order_in_which_they_are_walked() {
+    check(&[
+        (
+            "(map (fn [f] (f {:b 1 :a 2})) [first second last ffirst fnext])",
+            "[[:a 2] [:b 1] [:b 1] :a [:b 1]]",
+        ),
+        (
+            "(map (fn [f] (f {:b 1 :a 2})) [rest next butlast nfirst nnext])",
+            "[[[:b 1]] [[:b 1]] [[:a 2]] [2] nil]",
+        ),
+        ("(map (fn [f] (f #{3 1 2})) [first second last fnext])", "[1 2 3 2]"),
+        ("(map (fn [f] (f #{3 1 2})) [rest next butlast nnext])", "[[2 3] [2 3] [1 2] [3]]"),
+        (
+            "(map (fn [f] (f {})) [first second last rest next butlast ffirst nfirst])",
+            "[nil nil nil [] nil nil nil nil]",
+        ),
+        (
+            "(map (fn [f] (f #{})) [first second last rest next butlast fnext nnext])",
+            "[nil nil nil [] nil nil nil nil]",
+        ),
+        ("(map (fn [f] (f 2 #{5 3 1})) [take drop take-last drop-last])", "[[1 3] [5] [3 5] [1]]"),
+        (
+            "(map (fn [f] (f 1 {:b 1 :a 2})) [take drop take-last drop-last])",
+            "[[[:a 2]] [[:b 1]] [[:b 1]] [[:a 2]]]",
+        ),
+        ("[(reverse #{1 2}) (reverse {:a 1 :b 2})]", "[[2 1] [[:b 2] [:a 1]]]"),
+        (
+            "[(sort #{2 1}) (sort > #{1 2}) (sort (fn [a b] (> (val a) (val b))) {:a 1 :b 2})]",
+            "[[1 2] [2 1] [[:b 2] [:a 1]]]",
+        ),
+        ("[(interpose 0 #{1 2}) (interleave #{1 2} {:a 1 :b 2})]", "[[1 0 2] [1 [:a 1] 2 [:b 2]]]"),
+        ("(->> [3 1 3] set (take 1))", "[1]"),
+        ("(nth {:a 1} 0)", "!type_error type_error: nth: invalid argument types: map, number"),
+        ("(ffirst \"ab\")", "!type_error type_error: ffirst: invalid argument types: string"),
+    ]);
+}
+
+#[test]
 fn functions_of_every_kind_are_accepted_everywhere() {
     check(&[
         ("(map {1 :a} [1 2])", "[:a nil]"),
@@ -65,7 +103,7 @@ fn swapped_and_wrong_arguments_have_the_texts_of_the_specification() {
              data-extraction variant",
         ),
         ("(some even? 5)", "!type_error type_error: expected a collection, got number 5"),
-        ("(first #{1})", "!type_error type_error: first does not support sets (sets are unordered)"),
+        ("(distinct #{1})", "!type_error type_error: distinct does not support sets (sets are unordered)"),
         ("(nth [1 2] 1.0)", "!type_error type_error: nth: invalid argument types: list, number"),
         (
             "(partition 0 [1])",

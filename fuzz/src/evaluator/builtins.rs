@@ -173,10 +173,7 @@ fn small(value: &Value) -> Result<i64> {
 }
 
 fn sequence(name: &str, arguments: &[Value]) -> Result<Option<Value>> {
-    let ordered = |value: &Value| match value {
-        Value::Nil | Value::Vector(_) | Value::Str(_) => value.elements().ok_or(TYPE),
-        _ => Err(TYPE),
-    };
+    let ordered = |value: &Value| value.elements().ok_or(TYPE);
     let or_nil = |item: Option<&Value>| item.cloned().unwrap_or(Value::Nil);
     let value = match (name, arguments) {
         ("vector", items) => Value::Vector(items.to_vec()),
@@ -201,9 +198,6 @@ fn sequence(name: &str, arguments: &[Value]) -> Result<Option<Value>> {
         }
         ("take", [n, items]) | ("drop", [n, items]) => {
             let Value::Int(_) = n else { return Err(TYPE) };
-            if matches!(items, Value::Set(_)) {
-                return Err(Stop::Open);
-            }
             let n = usize::try_from(small(n)?.max(0)).map_err(|_| Stop::Open)?;
             let items = items.elements().ok_or(TYPE)?;
             let at = n.min(items.len());
@@ -213,7 +207,7 @@ fn sequence(name: &str, arguments: &[Value]) -> Result<Option<Value>> {
             let lists = lists.iter().map(Value::elements).collect::<Option<Vec<_>>>().ok_or(TYPE)?;
             Value::Vector(lists.concat())
         }
-        ("interleave", [a @ (Value::Nil | Value::Vector(_)), b @ (Value::Nil | Value::Vector(_))]) => {
+        ("interleave", [a, b]) => {
             let (Some(a), Some(b)) = (a.elements(), b.elements()) else { return Err(Stop::Open) };
             Value::Vector(a.into_iter().zip(b).flat_map(|(a, b)| [a, b]).collect())
         }
@@ -242,9 +236,6 @@ fn sequence(name: &str, arguments: &[Value]) -> Result<Option<Value>> {
             Value::Vector(kept)
         }
         ("sort", [items]) => {
-            if matches!(items, Value::Set(_)) {
-                return Err(TYPE);
-            }
             let mut sorted: Vec<Value> = Vec::new();
             for item in items.elements().ok_or(Stop::Open)? {
                 let mut at = sorted.len();

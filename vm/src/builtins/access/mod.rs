@@ -15,7 +15,7 @@ pub static BUILTINS: &[Builtin] = &[
         aliases: &["clojure.core/first", "core/first"],
         arities: Arities::OneOf(&[1]),
         signatures: &["(first c)"],
-        doc: "First element of a vector or string, nil when empty",
+        doc: "First element of a collection or string, nil when empty",
         section: "access",
         examples: &[
             Example { program: "(first [7 8])", value: "7" },
@@ -30,7 +30,7 @@ pub static BUILTINS: &[Builtin] = &[
         aliases: &["clojure.core/second", "core/second"],
         arities: Arities::OneOf(&[1]),
         signatures: &["(second c)"],
-        doc: "Second element of a vector or string, nil when absent",
+        doc: "Second element of a collection or string, nil when absent",
         section: "access",
         examples: &[
             Example { program: "(second [7 8])", value: "8" },
@@ -44,7 +44,7 @@ pub static BUILTINS: &[Builtin] = &[
         aliases: &["clojure.core/last", "core/last"],
         arities: Arities::OneOf(&[1]),
         signatures: &["(last c)"],
-        doc: "Last element of a vector or string, nil when empty",
+        doc: "Last element of a collection or string, nil when empty",
         section: "access",
         examples: &[Example { program: "(last [7 8 9])", value: "9" }],
         native: Native::Plain(positional::last),

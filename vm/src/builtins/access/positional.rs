@@ -1,4 +1,5 @@
-//! Reading by position: vectors and strings only, since maps and sets have no order of their own.
+//! Reading by position. Maps and sets are read in the order in which they are walked (docs/divergences.md), but by `nth` and
+//! the functions of vectors.
 
 use crate::builtins::support::{elements, errors};
 use crate::error::{Error, Result};
@@ -24,14 +25,27 @@ fn element(value: &Value, index: usize) -> Option<Value> {
     }
 }
 
-/// A vector or the graphemes of a string; `nil` is empty. Refuses anything else under the name of the function.
+/// The elements of anything seqable; `nil` is empty. Refuses anything else under the name of the function.
 fn positional(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Vector> {
-    match &args[0] {
-        Value::Vector(_) | Value::Str(_) | Value::Nil => {
-            Ok(elements(ctx, take(&mut args[0]))?.unwrap_or_default())
-        }
-        _ => Err(Error::argument_types(name, args)),
+    if !args[0].is_seqable() {
+        return Err(Error::argument_types(name, args));
     }
+    Ok(elements(ctx, take(&mut args[0]))?.unwrap_or_default())
+}
+
+/// The element at `index` of anything seqable.
+fn element_of(name: &str, args: &[Value], index: usize) -> Result<Value> {
+    let found = match &args[0] {
+        value @ (Value::Vector(_) | Value::Str(_) | Value::Nil) => element(value, index),
+        Value::Map(map) => map.iter().nth(index).map(entry),
+        Value::Set(set) => set.iter().nth(index).cloned(),
+        _ => return Err(Error::argument_types(name, args)),
+    };
+    Ok(found.unwrap_or_default())
+}
+
+fn entry((key, value): (&Value, &Value)) -> Value {
+    Value::pair(key.clone(), value.clone())
 }
 
 fn nil_if_empty(vector: Vector) -> Value {
@@ -40,20 +54,12 @@ fn nil_if_empty(vector: Vector) -> Value {
 
 /// `(first c)`
 pub(super) fn first(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    match &args[0] {
-        Value::Vector(_) | Value::Str(_) | Value::Nil => Ok(element(&args[0], 0).unwrap_or_default()),
-        Value::Set(_) => Err(errors::no_sets("first")),
-        Value::Map(_) => Err(errors::no_maps("first")),
-        _ => Err(Error::argument_types("first", args)),
-    }
+    element_of("first", args, 0)
 }
 
 /// `(second c)`
 pub(super) fn second(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    match &args[0] {
-        Value::Vector(_) | Value::Str(_) | Value::Nil => Ok(element(&args[0], 1).unwrap_or_default()),
-        _ => Err(Error::argument_types("second", args)),
-    }
+    element_of("second", args, 1)
 }
 
 /// `(last c)`
@@ -64,8 +70,8 @@ pub(super) fn last(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         }
         Value::Str(text) => Ok(text.as_str().graphemes(true).next_back().map(Value::str).unwrap_or_default()),
         Value::Nil => Ok(Value::Nil),
-        Value::Set(_) => Err(errors::no_sets("last")),
-        Value::Map(_) => Err(errors::no_maps("last")),
+        Value::Map(map) => Ok(map.iter().next_back().map(entry).unwrap_or_default()),
+        Value::Set(set) => Ok(set.iter().next_back().cloned().unwrap_or_default()),
         _ => Err(Error::argument_types("last", args)),
     }
 }
@@ -100,43 +106,55 @@ pub(super) fn butlast(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     Ok(nil_if_empty(all.slice(0, all.len().saturating_sub(1))))
 }
 
-/// The root of `ffirst` and its kin: a vector or `nil`.
+/// The root of `ffirst` and its kin: anything seqable but a string.
+fn root(ctx: &mut Ctx<'_>, name: &str, args: &[Value]) -> Result<Vector> {
+    match &args[0] {
+        Value::Vector(vector) => Ok(vector.clone()),
+        value @ (Value::Nil | Value::Map(_) | Value::Set(_)) => {
+            Ok(elements(ctx, value.clone())?.unwrap_or_default())
+        }
+        _ => Err(Error::argument_types(name, args)),
+    }
+}
+
+/// The first element of the root, for functions that go on inside it.
+fn inner(ctx: &mut Ctx<'_>, name: &str, args: &[Value]) -> Result<Value> {
+    match root(ctx, name, args)?.get(0).unwrap_or_default() {
+        inner @ (Value::Vector(_) | Value::Str(_) | Value::Nil | Value::Map(_) | Value::Set(_)) => Ok(inner),
+        _ => Err(Error::argument_types(name, args)),
+    }
+}
+
+/// `(ffirst v)`
+pub(super) fn ffirst(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    args[0] = inner(ctx, "ffirst", args)?;
+    element_of("ffirst", args, 0)
+}
+
+/// `(fnext v)`
+pub(super) fn fnext(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    Ok(root(ctx, "fnext", args)?.get(1).unwrap_or_default())
+}
+
+/// `(nfirst v)`
+pub(super) fn nfirst(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    args[0] = inner(ctx, "nfirst", args)?;
+    next(ctx, args)
+}
+
+/// `(nnext v)`
+pub(super) fn nnext(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let all = root(ctx, "nnext", args)?;
+    Ok(nil_if_empty(all.slice(2, all.len())))
+}
+
+/// A vector, or `nil` as an empty one.
 fn vector_root(name: &str, args: &[Value]) -> Result<Vector> {
     match &args[0] {
         Value::Vector(vector) => Ok(vector.clone()),
         Value::Nil => Ok(Vector::new()),
         _ => Err(Error::argument_types(name, args)),
     }
-}
-
-/// The first element of the root, for functions that go on inside it.
-fn inner(name: &str, args: &[Value]) -> Result<Value> {
-    match vector_root(name, args)?.get(0).unwrap_or_default() {
-        inner @ (Value::Vector(_) | Value::Str(_) | Value::Nil) => Ok(inner),
-        _ => Err(Error::argument_types(name, args)),
-    }
-}
-
-/// `(ffirst v)`
-pub(super) fn ffirst(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    Ok(element(&inner("ffirst", args)?, 0).unwrap_or_default())
-}
-
-/// `(fnext v)`
-pub(super) fn fnext(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    Ok(vector_root("fnext", args)?.get(1).unwrap_or_default())
-}
-
-/// `(nfirst v)`
-pub(super) fn nfirst(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    args[0] = inner("nfirst", args)?;
-    next(ctx, args)
-}
-
-/// `(nnext v)`
-pub(super) fn nnext(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let all = vector_root("nnext", args)?;
-    Ok(nil_if_empty(all.slice(2, all.len())))
 }
 
 /// `(peek v)`

@@ -12,10 +12,7 @@ const SLOT: usize = size_of::<Value>();
 
 /// `(interleave & cs)`
 pub(super) fn interleave(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let positional = |arg: &Value| {
-        matches!(arg, Value::Vector(_) | Value::Str(_) | Value::Nil) || endless::open(arg).is_some()
-    };
-    if !args.iter().all(positional) {
+    if !args.iter().all(|arg| arg.is_seqable() || endless::open(arg).is_some()) {
         return Err(Error::argument_types("interleave_variadic", args));
     }
     let mut all = sequence::in_step(ctx, args, |_, value| errors::not_a_collection(value))?;
@@ -36,7 +33,7 @@ pub(super) fn interpose(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     if args.len() == 1 {
         return transducer("interpose", args);
     }
-    if !matches!(args[1], Value::Vector(_) | Value::Str(_) | Value::Nil) {
+    if !args[1].is_seqable() {
         return Err(Error::argument_types("interpose", args));
     }
     let all = elements(ctx, take(&mut args[1]))?.unwrap_or_default();

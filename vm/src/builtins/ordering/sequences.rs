@@ -1,7 +1,7 @@
 //! `reverse`, `subseq`, `rsubseq`.
 
 use crate::builtins::access::reversed;
-use crate::builtins::support::{Builder, elements, errors};
+use crate::builtins::support::{Builder, elements};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::value::{Value, compare};
@@ -10,15 +10,11 @@ use std::mem::take;
 
 /// `(reverse c)`
 pub(super) fn reverse(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    match &args[0] {
-        Value::Vector(_) | Value::Str(_) | Value::Nil => {
-            let all = elements(ctx, take(&mut args[0]))?.unwrap_or_default();
-            reversed(ctx, &all).map(Value::Vector)
-        }
-        Value::Set(_) => Err(errors::no_sets("reverse")),
-        Value::Map(_) => Err(errors::no_maps("reverse")),
-        _ => Err(Error::argument_types("reverse", args)),
+    if !args[0].is_seqable() {
+        return Err(Error::argument_types("reverse", args));
     }
+    let all = elements(ctx, take(&mut args[0]))?.unwrap_or_default();
+    reversed(ctx, &all).map(Value::Vector)
 }
 
 /// One bound of `subseq`: a test and what it compares with.

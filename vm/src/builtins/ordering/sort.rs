@@ -3,7 +3,7 @@
 use super::comparator::{Comparator, Verdict, verdict};
 use super::merge::Merge;
 use super::natural;
-use crate::builtins::support::{Builder, Held, callee, check, elements, errors, pulse};
+use crate::builtins::support::{Builder, Held, callee, check, elements, pulse};
 use crate::error::{Error, Result};
 use crate::machine::{CallNow, Ctx, Flow, Input, NativeFrame};
 use crate::print;
@@ -131,19 +131,12 @@ fn keys_of(ctx: &mut Ctx<'_>, all: &Vector) -> Result<Vec<Value>> {
 pub(super) fn sort(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     let last = args.len() - 1;
     let comparator = if last == 1 {
-        let comparator = Comparator::of(ctx, "sort", 1, args[0].clone())?;
-        match &args[1] {
-            Value::Set(_) => return Err(errors::no_sets("sort")),
-            Value::Map(_) => return Err(Error::argument_types("sort", args)),
-            _ => comparator,
-        }
+        Comparator::of(ctx, "sort", 1, args[0].clone())?
     } else {
         Comparator::Natural { descending: false }
     };
-    match &args[last] {
-        Value::Set(_) => return Err(errors::no_sets("sort")),
-        value if !value.is_seqable() => return Err(Error::argument("sort", last + 1, "seqable", value)),
-        _ => {}
+    if !args[last].is_seqable() {
+        return Err(Error::argument("sort", last + 1, "seqable", &args[last]));
     }
     let all = elements(ctx, take(&mut args[last]))?.unwrap_or_default();
     let keys = keys_of(ctx, &all)?;

@@ -48,10 +48,9 @@ pub(super) fn drop(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     Ok(Flow::Return(Value::Vector(all.slice(n, all.len()))))
 }
 
-/// The collection of `take` and `drop`: anything seqable but a set.
+/// The collection of `take` and `drop`: anything seqable.
 fn ordered(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Vector> {
     match &args[1] {
-        Value::Set(_) => Err(errors::no_sets(name)),
         value if value.is_seqable() => Ok(elements(ctx, take_out(&mut args[1]))?.unwrap_or_default()),
         value => Err(Error::argument(name, 2, "seqable", value)),
     }
@@ -60,7 +59,7 @@ fn ordered(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Vector> 
 /// The collection of `take-last` and `drop-last`, which know only the template TYPES.
 fn ordered_last(ctx: &mut Ctx<'_>, shown: &str, args: &mut [Value]) -> Result<Vector> {
     let last = args.len() - 1;
-    if matches!(args[last], Value::Set(_)) || !args[last].is_seqable() {
+    if !args[last].is_seqable() {
         return Err(Error::argument_types(shown, args));
     }
     Ok(elements(ctx, take_out(&mut args[last]))?.unwrap_or_default())

@@ -7,6 +7,7 @@
 //! | [`config`], [`credentials`] | the upstreams file, checked word by word; secrets, headers made of them, the redactor |
 //! | [`catalog`] | what the upstreams offer, rendered, searched, and used to check calls |
 //! | [`upstream`] | the one contract of all transports |
+//! | [`text`] | small pieces of text: cuts, literals |
 //! | [`mcp`], [`child`], [`jsonrpc`] | MCP client of both eras; child processes under a guard; framing |
 
 pub mod aggregator;
@@ -20,4 +21,5 @@ pub mod jsonrpc;
 pub mod mcp;
 pub mod openapi;
 pub mod output_schema;
+pub mod text;
 pub mod upstream;

@@ -95,7 +95,7 @@ pub(super) fn text_argument(arguments: &JsonMap, key: &str) -> Result<String, To
         Some(Json::String(text)) => Ok(text.clone()),
         other => {
             let got = other.map_or_else(|| json!(null).to_string(), Json::to_string);
-            Err(ToolError(format!("`{key}` must be text, got {}", crate::run::clip(&got, 80))))
+            Err(ToolError(format!("`{key}` must be text, got {}", ptc_host::text::clip(&got, 80))))
         }
     }
 }

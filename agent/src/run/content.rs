@@ -1,44 +1,30 @@
 //! PTC-Lisp in the model's text: one program a turn, its result as the next user message (agent.md 9).
 
-use super::lisp::{Ended, Problem, announce, next};
+use super::lisp::{Ended, Problem};
 use super::program::quoted;
-use super::{Fail, Run, extract};
-use serde_json::Value as Json;
+use super::{Run, extract};
+use crate::llm::LlmResponse;
 
 impl Run {
-    pub(super) async fn content(&mut self) -> Result<Json, Fail> {
-        let shared = self.shared.clone();
-        let config = &shared.config;
-        let (mut done, mut problem) = (0, None);
-        while let Some(turn) = next(config, done, problem.as_ref()) {
-            let (open, response) = match self.ask(turn.number, turn.retry.is_some(), None).await {
-                Ok(asked) => asked,
-                Err(fail) => return self.instead(fail),
-            };
-            done = turn.number;
-            let text = response.content.unwrap_or_default();
-            let (ended, feedback) = self.program_in(&text, turn.tools).await;
-            let extra = self.options.feedback.as_ref().and_then(|feedback| feedback(&self.turn));
-            self.end_turn(&open);
-            match ended {
-                Ended::Answer(value) => {
-                    let told = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                    self.tell(&told);
-                    return Ok(value);
-                }
-                Ended::Fail(fail) => return Err(fail),
-                Ended::On(found) => {
-                    if let Some(coming) = next(config, done, Some(&found)) {
-                        let parts = [Some(feedback), extra, Some(announce(config, coming))];
-                        let parts: Vec<String> =
-                            parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
-                        self.user(parts.join("\n\n"));
-                    }
-                    problem = Some(found);
-                }
-            }
+    /// What comes of one response. `more` says which turn follows, if one does.
+    pub(super) async fn content(
+        &mut self,
+        response: LlmResponse,
+        tools: bool,
+        more: impl Fn(&Problem) -> Option<String>,
+    ) -> Ended {
+        let text = response.content.unwrap_or_default();
+        let (ended, feedback) = self.program_in(&text, tools).await;
+        if let Ended::On(problem) = &ended
+            && let Some(coming) = more(problem)
+        {
+            let parts: Vec<String> = std::iter::once(feedback)
+                .filter(|part| !part.is_empty())
+                .chain(self.note(Some(coming)))
+                .collect();
+            self.user(parts.join("\n\n"));
         }
-        self.exhausted(problem)
+        ended
     }
 
     /// Runs the program in a text. What the model reads of it comes second.

@@ -2,7 +2,8 @@
 
 use super::program::{Ran, over_memory};
 use super::{Fail, Run};
-use crate::agent::{CompletionMode, Config, MemoryStrategy};
+use crate::agent::{CompletionMode, Config, MemoryStrategy, Mode};
+use crate::llm::LlmResponse;
 use serde_json::Value as Json;
 
 /// Why the last turn did not end the run.
@@ -69,6 +70,50 @@ pub(super) enum Ended {
 }
 
 impl Run {
+    /// Asks turn by turn until a program ends the run or the turns are used up. The transports differ only in what they
+    /// make of a response.
+    pub(super) async fn lisp(&mut self) -> Result<Json, Fail> {
+        let shared = self.shared.clone();
+        let config = &shared.config;
+        let (mut done, mut problem) = (0, None);
+        while let Some(turn) = next(config, done, problem.as_ref()) {
+            let (open, response) = match self.ask(turn.number, turn.retry.is_some(), None).await {
+                Ok(asked) => asked,
+                Err(fail) => return self.instead(fail),
+            };
+            done = turn.number;
+            let ended = self.respond(response, turn).await;
+            self.end_turn(&open);
+            match ended {
+                Ended::Answer(value) => {
+                    let told = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                    self.tell(&told);
+                    return Ok(value);
+                }
+                Ended::Fail(fail) => return Err(fail),
+                Ended::On(found) => problem = Some(found),
+            }
+        }
+        self.exhausted(problem)
+    }
+
+    async fn respond(&mut self, response: LlmResponse, turn: Next) -> Ended {
+        let shared = self.shared.clone();
+        let more = move |problem: &Problem| {
+            next(&shared.config, turn.number, Some(problem)).map(|next| announce(&shared.config, next))
+        };
+        match self.shared.config.mode {
+            Mode::LispTool => self.tool_call(response, turn.tools, more).await,
+            _ => self.content(response, turn.tools, more).await,
+        }
+    }
+
+    /// What the host adds to what the model reads of the turn, and which turn comes then.
+    pub(super) fn note(&self, coming: Option<String>) -> Vec<String> {
+        let extra = self.options.feedback.as_ref().and_then(|feedback| feedback(&self.turn));
+        extra.into_iter().chain(coming).filter(|part| !part.is_empty()).collect()
+    }
+
     /// What a program's end means for the run.
     pub(super) fn judge(&mut self, ran: &Ran) -> Ended {
         let shared = self.shared.clone();

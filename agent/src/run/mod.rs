@@ -1,8 +1,8 @@
 //! One run of an agent: turns, tool calls, programs, the answer (agent.md 8.3 – 8.8, 9, 10).
 //!
-//! [`Agent::run`] asks the model, answers what it calls, and ends with a [`Step`]. The three loops differ in what a
-//! response may be: `text` (chat, native tools, `lisp_eval` beside them), `content` (a program in the text) and
-//! `tool_call` (`lisp_eval` as the only native tool).
+//! [`Agent::run`] asks the model, answers what it calls, and ends with a [`Step`]. There are two loops: `text`
+//! (chat, native tools, `lisp_eval` beside them) and `lisp`, whose programs come in the text (`content`) or as
+//! `lisp_eval`, the only native tool (`tool_call`).
 
 mod answer;
 mod ask;
@@ -22,7 +22,7 @@ mod tool_call;
 mod tools;
 
 pub(crate) use program::quoted;
-pub(crate) use shared::{Inherited, LISP_EVAL, Shared, clip};
+pub(crate) use shared::{Inherited, LISP_EVAL, Shared};
 pub use state::{ChatState, Journal};
 pub use step::{
     BudgetFn, Fail, FeedbackFn, OnBudgetExceeded, RunOptions, Step, StepUsage, ToolCallRecord, TraceMode,
@@ -163,8 +163,7 @@ impl Run {
         self.user(self.step.prompt.clone());
         match config.mode {
             Mode::Text | Mode::Combined => self.text().await,
-            Mode::Lisp => self.content().await,
-            Mode::LispTool => self.tool_call().await,
+            Mode::Lisp | Mode::LispTool => self.lisp().await,
         }
     }
 

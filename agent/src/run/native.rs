@@ -1,8 +1,8 @@
 //! The native calls of one response (agent.md 8.4, 8.5).
 
+use super::Run;
 use super::shared::{Shared, fault};
 use super::tools::{get, report};
-use super::{Run, clip};
 use crate::agent::{Mode, native_name};
 use crate::llm::ToolCall;
 use crate::preview::preview;
@@ -137,9 +137,4 @@ async fn answer(run: &Arc<Shared>, call: &ToolCall, planned: Planned, started: I
     }
     report(run, &name, Layer::Native, started, Some(&got), preview.truncated);
     (body, true)
-}
-
-/// The start of a text, with dots if that is not all.
-pub(super) fn with_dots(text: &str, max: usize) -> String {
-    if text.len() <= max { text.to_owned() } else { format!("{}...", clip(text, max)) }
 }

@@ -1,6 +1,5 @@
 //! One program: how it is run and what the model reads of it (agent.md 8.6, 8.7).
 
-use super::native::with_dots;
 use super::shared::{Shared, fault};
 use super::state::Rules;
 use super::tools::ProgramTools;
@@ -10,6 +9,7 @@ use crate::tool::JsonMap;
 use ptc_host::engine::{
     Answer, CallRecord, Changed, EvalRequest, Failure, HostCalls, Limits, Render, SessionRules,
 };
+use ptc_host::text::with_dots;
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
 

@@ -1,11 +1,11 @@
 //! What the model is told before its first turn (agent.md 8.1, 8.2).
 
 use super::LISP_EVAL;
-use super::native::with_dots;
 use crate::agent::{CompletionMode, Config, Mode, SystemPrompt, native_name};
 use crate::llm::ToolDef;
 use crate::signature::Type;
 use crate::tool::JsonMap;
+use ptc_host::text::with_dots;
 use ptc_vm::print;
 use serde_json::{Value as Json, json};
 use std::fmt::Write as _;

@@ -63,7 +63,12 @@ impl Shared {
             upstreams: options.upstreams.clone(),
             context: std::mem::take(&mut options.context),
             runtime: Handle::current(),
-            emitter: Emitter::new(config.name.clone(), options.observer.clone(), outer),
+            emitter: Emitter::new(
+                config.name.clone(),
+                options.observer.clone(),
+                options.trace_id.take(),
+                outer,
+            ),
             started,
             deadline: own.into_iter().chain(around).min(),
             depth,
@@ -98,16 +103,4 @@ impl Shared {
 /// An error of the protocol between model and loop.
 pub(crate) fn fault(reason: &str, message: &str) -> Json {
     json!({"status": "error", "reason": reason, "message": message})
-}
-
-/// The longest beginning of `text` that has at most `max` bytes and ends between characters.
-pub(crate) fn clip(text: &str, max: usize) -> &str {
-    if text.len() <= max {
-        return text;
-    }
-    let mut end = max;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }

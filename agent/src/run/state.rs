@@ -226,7 +226,7 @@ fn shortened(value: &Value, max: u64) -> Value {
     match value {
         Value::Str(text) => {
             let room = usize::try_from(room).unwrap_or(usize::MAX);
-            Value::str(format!("{}...", crate::run::clip(text.as_str(), room)))
+            Value::str(format!("{}...", ptc_host::text::clip(text.as_str(), room)))
         }
         Value::Vector(items) => Value::vector(items.iter().take_while(fits).collect::<Vec<_>>()),
         Value::Map(map) => {

@@ -75,6 +75,8 @@ pub struct RunOptions {
     pub budget: Option<Arc<BudgetFn>>,
     /// Adds to what the model reads of a turn.
     pub feedback: Option<Arc<FeedbackFn>>,
+    /// The trace that the run's events belong to, 32 hex digits; a new one if nobody names one.
+    pub trace_id: Option<String>,
     /// Which turns the step keeps.
     pub trace: TraceMode,
     /// Whether the step keeps the conversation.
@@ -103,6 +105,7 @@ impl RunOptions {
             on_budget_exceeded: OnBudgetExceeded::default(),
             budget: None,
             feedback: None,
+            trace_id: None,
             trace: TraceMode::default(),
             collect_messages: true,
         }

@@ -1,10 +1,10 @@
 //! PTC-Lisp by `lisp_eval`, the only native tool (agent.md 10).
 
-use super::lisp::{Ended, Problem, announce, next};
+use super::lisp::{Ended, Problem};
 use super::native::Answered;
 use super::shared::LISP_EVAL;
 use super::{Fail, Run, answer, extract, program};
-use crate::llm::ToolCall;
+use crate::llm::{LlmResponse, ToolCall};
 use serde_json::Value as Json;
 use std::time::SystemTime;
 use tokio::time::Instant;
@@ -12,41 +12,25 @@ use tokio::time::Instant;
 const REMINDER: &str = "In ptc_transport: :tool_call, call the lisp_eval tool with the program instead of returning fenced code.";
 
 impl Run {
-    pub(super) async fn tool_call(&mut self) -> Result<Json, Fail> {
-        let shared = self.shared.clone();
-        let config = &shared.config;
-        let (mut done, mut problem) = (0, None);
-        while let Some(turn) = next(config, done, problem.as_ref()) {
-            let (open, response) = match self.ask(turn.number, turn.retry.is_some(), None).await {
-                Ok(asked) => asked,
-                Err(fail) => return self.instead(fail),
-            };
-            done = turn.number;
-            let content = response.content.unwrap_or_default();
-            let more =
-                |problem: &Problem| next(config, done, Some(problem)).map(|next| announce(config, next));
-            let ended = if !response.tool_calls.is_empty() {
-                self.one_call(content, response.tool_calls, turn.tools, more).await
-            } else if content.trim().is_empty() {
-                match self.nothing(more(&Problem::NoProgram).is_none()) {
-                    Some(Err(fail)) => Ended::Fail(fail),
-                    _ => Ended::On(Problem::NoProgram),
-                }
-            } else {
-                self.direct(&content, more(&Problem::NoProgram).is_none())
-            };
-            self.end_turn(&open);
-            match ended {
-                Ended::Answer(value) => {
-                    let told = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                    self.tell(&told);
-                    return Ok(value);
-                }
-                Ended::Fail(fail) => return Err(fail),
-                Ended::On(found) => problem = Some(found),
+    /// What comes of one response. `more` says which turn follows, if one does.
+    pub(super) async fn tool_call(
+        &mut self,
+        response: LlmResponse,
+        tools: bool,
+        more: impl Fn(&Problem) -> Option<String>,
+    ) -> Ended {
+        let content = response.content.unwrap_or_default();
+        let last = || more(&Problem::NoProgram).is_none();
+        if !response.tool_calls.is_empty() {
+            self.one_call(content, response.tool_calls, tools, more).await
+        } else if content.trim().is_empty() {
+            match self.nothing(last()) {
+                Some(Err(fail)) => Ended::Fail(fail),
+                _ => Ended::On(Problem::NoProgram),
             }
+        } else {
+            self.direct(&content, last())
         }
-        self.exhausted(problem)
     }
 
     /// Text without calls: the final answer, unless it is a program in the wrong place.
@@ -123,12 +107,10 @@ impl Run {
         };
         let ran = self.evaluate(source, tools, true).await;
         let ended = self.judge(&ran);
-        let extra = self.options.feedback.as_ref().and_then(|feedback| feedback(&self.turn));
-        let note = match &ended {
+        let note = self.note(match &ended {
             Ended::On(problem) => more(problem),
             _ => None,
-        };
-        let note: Vec<String> = extra.into_iter().chain(note).collect();
+        });
         let note = (!note.is_empty()).then(|| note.join("\n\n"));
         if let Ended::On(Problem::InvalidReturn(fail)) = &ended {
             let message = format!("{}.{}", fail.message, self.wanted());

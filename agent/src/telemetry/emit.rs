@@ -22,7 +22,7 @@ fn random_hex(bytes: usize) -> String {
 
 /// The start of a text, for an event.
 pub(crate) fn summary(text: &str) -> &str {
-    crate::run::clip(text, MAX_RESULT)
+    ptc_host::text::clip(text, MAX_RESULT)
 }
 
 /// Arguments as an event shows them.
@@ -62,11 +62,12 @@ impl Emitter {
     pub(crate) fn new(
         agent_name: Option<String>,
         observer: Option<Arc<dyn Observer>>,
+        trace_id: Option<String>,
         outer: Option<(String, String)>,
     ) -> Emitter {
         let (trace_id, parent) = match outer {
             Some((trace, span)) => (trace, Some(span)),
-            None => (random_hex(16), None),
+            None => (trace_id.unwrap_or_else(|| random_hex(16)), None),
         };
         Emitter {
             observer,

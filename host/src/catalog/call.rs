@@ -7,8 +7,8 @@ use ptc_vm::machine::{BadArguments, UpstreamCall};
 
 use super::arguments::{Spelled, spell_arguments};
 use super::schema::properties;
-use super::text::{argument_key, string_literal};
 use super::{Catalog, ServerEntry, ToolEntry};
+use crate::text::{argument_key, string_literal};
 
 /// Names that a hint shows at most.
 const MAX_HINTED: usize = 8;

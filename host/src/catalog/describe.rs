@@ -1,8 +1,8 @@
 //! The catalog as text: the tail of the tool descriptions, and the planner's snapshot (upstreams.md 12.2, 12.3).
 
 use super::search::server_description;
-use super::text::{named, short_line, string_literal};
 use super::{Catalog, ServerEntry, doc};
+use crate::text::{named, short_line, string_literal};
 
 /// Longest description of a tool, in characters.
 const TOOL_DESCRIPTION: usize = 120;

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 use super::call::{unknown_server, unknown_tool};
 use super::doc::{tool_doc, tool_meta};
 use super::search::apropos;
-use super::text::{named, short_line, string_literal};
 use super::{Catalog, ServerEntry, ToolEntry};
+use crate::text::{named, short_line, string_literal};
 
 /// Longest description in a line of `dir`, in characters.
 const LINE_DESCRIPTION: usize = 120;

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::schema::{properties, required};
-use super::text::{argument_key, short_line, string_literal};
 use super::types::{arguments_type, result_type};
 use super::{ServerEntry, ToolEntry};
+use crate::text::{argument_key, short_line, string_literal};
 
 /// Longest description, in characters.
 const DESCRIPTION: usize = 240;

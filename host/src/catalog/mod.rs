@@ -15,7 +15,6 @@ mod entry;
 mod fixtures;
 pub(crate) mod schema;
 mod search;
-mod text;
 mod types;
 
 pub use arguments::{Spelled, spell_arguments};

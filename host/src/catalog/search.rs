@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::text::{named, one_line, short_line};
 use super::{Catalog, ServerEntry, ToolEntry};
+use crate::text::{named, one_line, short_line};
 use std::cmp::Ordering;
 
 /// Points for a match in a name, on top of those for its kind.
@@ -165,7 +165,7 @@ fn server_match<'c>(server: &'c ServerEntry, query: &[String]) -> Option<Match<'
         line: format!(
             "{name}: {}. Catalog not loaded. Use (dir {} {{:limit 20}}).",
             server_description(server).unwrap_or_else(|| name.clone()),
-            super::text::string_literal(name)
+            crate::text::string_literal(name)
         ),
     })
 }
@@ -173,7 +173,7 @@ fn server_match<'c>(server: &'c ServerEntry, query: &[String]) -> Option<Match<'
 /// The server's description as a clause: one line, without dots at its end, at most 80 characters.
 pub(super) fn server_description(server: &ServerEntry) -> Option<String> {
     let line = one_line(&server.description);
-    let text = super::text::cut(line.trim_end_matches(['.', ' ']).to_owned(), SERVER_DESCRIPTION);
+    let text = crate::text::cut(line.trim_end_matches(['.', ' ']).to_owned(), SERVER_DESCRIPTION);
     (!text.is_empty()).then_some(text)
 }
 

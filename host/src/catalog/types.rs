@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::schema::{properties, required, resolve};
-use super::text::{argument_key, cut, string_literal};
+use crate::text::{argument_key, cut, string_literal};
 
 /// Nesting of objects and arrays that a result type shows.
 const MAX_RESULT_DEPTH: usize = 4;

@@ -6,13 +6,10 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use super::endpoint::{Endpoint, TimeLimits, read_events};
-use super::{EventSink, Llm, LlmError, LlmRequest, LlmResponse};
-use futures_util::future::BoxFuture;
+use super::endpoint::{Endpoint, endpoint_client, read_events};
+use super::{EventSink, LlmError, LlmRequest, LlmResponse};
 use http::{HeaderName, HeaderValue};
 use ptc_host::credentials::Secret;
-use ptc_host::http::Client;
-use std::fmt;
 use std::sync::Arc;
 
 /// The revision of the protocol.
@@ -25,11 +22,7 @@ pub struct Anthropic {
     model: Arc<str>,
 }
 
-impl fmt::Debug for Anthropic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Anthropic").field("model", &self.model).finish_non_exhaustive()
-    }
-}
+endpoint_client!(Anthropic);
 
 impl Anthropic {
     /// A client for `base`, with or without `/v1` at its end, with the key if the endpoint wants one.
@@ -44,20 +37,6 @@ impl Anthropic {
         }
         let model: String = model.into();
         Ok(Anthropic { endpoint, model: model.into() })
-    }
-
-    /// Sets the time limits and the size of the largest answer.
-    #[must_use]
-    pub fn limits(mut self, limits: TimeLimits) -> Anthropic {
-        self.endpoint.set_limits(limits);
-        self
-    }
-
-    /// Sends requests over the connections of this HTTP client, which also says whose certificates are trusted.
-    #[must_use]
-    pub fn http(mut self, http: Client) -> Anthropic {
-        self.endpoint.set_http(http);
-        self
     }
 
     async fn ask(&self, request: LlmRequest, sink: Option<EventSink>) -> Result<LlmResponse, LlmError> {
@@ -80,19 +59,5 @@ impl Anthropic {
                 Ok(response)
             }
         }
-    }
-}
-
-impl Llm for Anthropic {
-    fn complete(&self, request: LlmRequest) -> BoxFuture<'_, Result<LlmResponse, LlmError>> {
-        Box::pin(self.ask(request, None))
-    }
-
-    fn stream(&self, request: LlmRequest, sink: EventSink) -> BoxFuture<'_, Result<LlmResponse, LlmError>> {
-        Box::pin(self.ask(request, Some(sink)))
-    }
-
-    fn model(&self) -> Option<&str> {
-        Some(&self.model)
     }
 }

@@ -1,10 +1,12 @@
 //! One address of a provider: requests out, answers in, over the host's HTTP client. What all wire formats share lives
 //! here: the key, time limits, refusals, event streams.
 
+mod client;
 mod limits;
 mod refusal;
 mod stream;
 
+pub(super) use client::endpoint_client;
 pub use limits::TimeLimits;
 pub(super) use refusal::{excerpt, kind_of_status};
 pub(super) use stream::{EventStream, Flow, read_events};

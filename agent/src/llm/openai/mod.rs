@@ -8,14 +8,11 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use super::endpoint::{Endpoint, TimeLimits, read_events};
-use super::{EventSink, Llm, LlmError, LlmRequest, LlmResponse};
+use super::endpoint::{Endpoint, endpoint_client, read_events};
+use super::{EventSink, LlmError, LlmRequest, LlmResponse};
 use concession::Concessions;
-use futures_util::future::BoxFuture;
 use http::header::AUTHORIZATION;
 use ptc_host::credentials::Secret;
-use ptc_host::http::Client;
-use std::fmt;
 use std::sync::Arc;
 
 /// A model behind `POST {base}/chat/completions`.
@@ -29,11 +26,7 @@ pub struct OpenAi {
     concessions: Arc<Concessions>,
 }
 
-impl fmt::Debug for OpenAi {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenAi").field("model", &self.model).finish_non_exhaustive()
-    }
-}
+endpoint_client!(OpenAi);
 
 impl OpenAi {
     /// A client for `base`, with or without `/v1` at its end, with the key if the endpoint wants one.
@@ -52,20 +45,6 @@ impl OpenAi {
         }
         let model: String = model.into();
         Ok(OpenAi { endpoint, model: model.into(), concessions: Arc::new(concessions) })
-    }
-
-    /// Sets the time limits and the size of the largest answer.
-    #[must_use]
-    pub fn limits(mut self, limits: TimeLimits) -> OpenAi {
-        self.endpoint.set_limits(limits);
-        self
-    }
-
-    /// Sends requests over the connections of this HTTP client, which also says whose certificates are trusted.
-    #[must_use]
-    pub fn http(mut self, http: Client) -> OpenAi {
-        self.endpoint.set_http(http);
-        self
     }
 
     async fn ask(&self, request: LlmRequest, sink: Option<EventSink>) -> Result<LlmResponse, LlmError> {
@@ -101,19 +80,5 @@ impl OpenAi {
                 self.concessions.note(concession);
             }
         }
-    }
-}
-
-impl Llm for OpenAi {
-    fn complete(&self, request: LlmRequest) -> BoxFuture<'_, Result<LlmResponse, LlmError>> {
-        Box::pin(self.ask(request, None))
-    }
-
-    fn stream(&self, request: LlmRequest, sink: EventSink) -> BoxFuture<'_, Result<LlmResponse, LlmError>> {
-        Box::pin(self.ask(request, Some(sink)))
-    }
-
-    fn model(&self) -> Option<&str> {
-        Some(&self.model)
     }
 }

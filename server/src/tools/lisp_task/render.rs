@@ -1,9 +1,9 @@
 //! The program's value as the task's answer (server.md 9.6).
 
+use ptc_host::text::clip;
 use serde_json::{Map, Value, json};
 
 use super::arguments::Wishes;
-use crate::tools::shaping::feedback::clip;
 
 /// An answer, cut to size.
 #[derive(Debug, Clone, PartialEq)]

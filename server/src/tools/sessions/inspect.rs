@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt;
+use ptc_host::text::clip;
 use tracing::debug;
 
 use super::arguments::Arguments;
@@ -15,7 +16,6 @@ use super::{Directory, args_error, schemas};
 use crate::options::settings::Profile;
 use crate::principal::Owner;
 use crate::protocol::json::{Object, Raw, write_array};
-use crate::tools::shaping::feedback::clip;
 use crate::tools::{CallContext, Definition, Prepared, Tool, ToolReply};
 
 /// The tool.

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ptc_host::text::clip;
+
 use super::arguments::Arguments;
 use super::record::{instant, ok};
 use super::{Directory, args_error, schemas};
 use crate::options::settings::Sessions;
 use crate::principal::Owner;
 use crate::protocol::json::{Kind, Object, Raw, object_text};
-use crate::tools::shaping::feedback::clip;
 use crate::tools::{CallContext, Definition, Prepared, Tool, ToolReply};
 
 /// What is kept of a title, in bytes.

@@ -1,6 +1,7 @@
 //! A bounded glance at a JSON value that is too large to be sent, in the notation of the language.
 
-use super::feedback::clip;
+use ptc_host::text::clip;
+
 use crate::protocol::json::{Kind, Raw, Scanner, write_string};
 
 /// Items of a collection that are shown.

@@ -4,9 +4,10 @@
 //! replaced by a preview under another name, and what is left out is flagged.
 
 use ptc_host::engine::CallStatus;
+use ptc_host::text::clip;
 
 use super::calls::{call_result, failed_call};
-use super::feedback::{self, clip};
+use super::feedback;
 use super::limits::{Caps, caps};
 use super::metrics::Metrics;
 use super::payload::{Ending, ErrorReason, Payload};

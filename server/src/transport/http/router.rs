@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use http::header::{HOST, ORIGIN};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
+use ptc_host::text::clip;
 use tokio::sync::Notify;
 use tracing::{info, warn};
 
@@ -23,7 +24,6 @@ use super::{console, headers, metrics, post};
 use crate::principal::Principal;
 use crate::protocol::Service;
 use crate::protocol::json::object_text;
-use crate::tools::shaping::feedback::clip;
 
 /// Longest `X-Request-Id` that is taken over, in bytes.
 const MAX_REQUEST_ID: usize = 128;

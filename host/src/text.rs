@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 /// Prose on one line: runs of white space and control characters become one space, none at the ends.
-pub(super) fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
     let mut line = String::with_capacity(text.len());
     for word in words {
@@ -15,8 +15,27 @@ pub(super) fn one_line(text: &str) -> String {
     line
 }
 
+/// The longest beginning of `text` that has at most `max` bytes and ends between characters.
+#[must_use]
+pub fn clip(text: &str, max: usize) -> &str {
+    if text.len() <= max {
+        return text;
+    }
+    let mut end = max;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// [`clip`], with three dots behind it where something was cut.
+#[must_use]
+pub fn with_dots(text: &str, max: usize) -> String {
+    if text.len() <= max { text.to_owned() } else { format!("{}...", clip(text, max)) }
+}
+
 /// `text` if it has at most `limit` characters, else its first `limit` − 3 and `...`.
-pub(super) fn cut(mut text: String, limit: usize) -> String {
+pub(crate) fn cut(mut text: String, limit: usize) -> String {
     if text.char_indices().nth(limit).is_some() {
         let end = text.char_indices().nth(limit - 3).map_or(text.len(), |(at, _)| at);
         text.truncate(end);
@@ -26,12 +45,12 @@ pub(super) fn cut(mut text: String, limit: usize) -> String {
 }
 
 /// [`one_line`], then [`cut`].
-pub(super) fn short_line(text: &str, limit: usize) -> String {
+pub(crate) fn short_line(text: &str, limit: usize) -> String {
     cut(one_line(text), limit)
 }
 
 /// `name - description`, or the name alone.
-pub(super) fn named(name: &str, description: &str) -> String {
+pub(crate) fn named(name: &str, description: &str) -> String {
     if description.is_empty() { name.to_owned() } else { format!("{name} - {description}") }
 }
 
@@ -83,6 +102,15 @@ mod tests {
     fn cuts_count_characters() {
         assert_eq!(cut("äöüäöü".to_owned(), 6), "äöüäöü");
         assert_eq!(cut("äöüäöüx".to_owned(), 6), "äöü...");
+    }
+
+    #[test]
+    fn clips_end_between_characters() {
+        assert_eq!(clip("aé", 3), "aé");
+        assert_eq!(clip("aé", 2), "a");
+        assert_eq!(clip("é", 1), "");
+        assert_eq!(with_dots("aéb", 3), "aé...");
+        assert_eq!(with_dots("aéb", 4), "aéb");
     }
 
     #[test]

@@ -32,6 +32,10 @@ pub struct CallArgs {
     #[arg(long, value_name = "FILE")]
     upstreams_config: Option<PathBuf>,
 
+    /// PEM file of certificate authorities to trust besides the system's
+    #[arg(long, value_name = "FILE")]
+    ca_file: Option<PathBuf>,
+
     /// Longest wait for the answer [default: 5000]
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
     upstream_call_timeout_ms: Option<u64>,
@@ -55,10 +59,11 @@ async fn call(args: CallArgs) -> ExitCode {
         limits.call_timeout = Duration::from_millis(ms);
     }
     limits.max_response_bytes = args.max_upstream_response_bytes.unwrap_or(limits.max_response_bytes);
-    let aggregator = match tools::open(args.upstreams_config.as_deref(), limits).await {
-        Ok(aggregator) => aggregator,
-        Err(error) => return report::fault(&error),
-    };
+    let aggregator =
+        match tools::open(args.upstreams_config.as_deref(), args.ca_file.as_deref(), limits).await {
+            Ok(aggregator) => aggregator,
+            Err(error) => return report::fault(&error),
+        };
     let answer = ask(&aggregator, &args, limits).await;
     aggregator.shutdown().await;
     match answer {

@@ -19,6 +19,10 @@ pub struct CheckArgs {
     #[arg(long, value_name = "FILE")]
     upstreams_config: Option<PathBuf>,
 
+    /// PEM file of certificate authorities to trust besides the system's
+    #[arg(long, value_name = "FILE")]
+    ca_file: Option<PathBuf>,
+
     /// Print JSON for programs instead of a table for people
     #[arg(long)]
     json: bool,
@@ -51,7 +55,11 @@ async fn check(args: CheckArgs) -> ExitCode {
     let env = ProcessEnv::current();
     let location = locate(args.upstreams_config.as_deref(), Some(SERVER_VARIABLE), &env);
     let limits = AggregatorLimits::default();
-    let aggregator = match upstreams::open(location, SnapshotMode::Live, limits, &env).await {
+    let http = match upstreams::http(args.ca_file.as_deref()) {
+        Ok(http) => http,
+        Err(error) => return report::fault(&error),
+    };
+    let aggregator = match upstreams::open(location, SnapshotMode::Live, limits, &env, http).await {
         Ok(Some(aggregator)) => aggregator,
         Ok(None) => {
             let text = "no upstreams are configured: name a file with --upstreams-config";

@@ -16,6 +16,10 @@ pub struct LimitArgs {
     #[arg(long, value_name = "FILE")]
     pub upstreams_config: Option<PathBuf>,
 
+    /// PEM file of certificate authorities to trust besides the system's
+    #[arg(long, value_name = "FILE")]
+    pub ca_file: Option<PathBuf>,
+
     /// Wall clock of one program [default: 1000; 10000 with upstreams]
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
     pub program_timeout_ms: Option<u64>,
@@ -95,14 +99,15 @@ impl LimitArgs {
     /// As [`LimitArgs::request`], with the upstreams file at `location` and values from `env`.
     ///
     /// # Errors
-    /// A sentence for the operator when the upstreams cannot be configured.
+    /// A sentence for the operator when the upstreams or `--ca-file` cannot be used.
     pub async fn request_with(
         &self,
         location: Option<ConfigLocation>,
         mode: SnapshotMode,
         env: &ProcessEnv,
     ) -> Result<(EvalRequest, Option<Arc<Aggregator>>), String> {
-        let aggregator = upstreams::open(location, mode, self.aggregator_limits(), env).await?;
+        let http = upstreams::http(self.ca_file.as_deref())?;
+        let aggregator = upstreams::open(location, mode, self.aggregator_limits(), env, http).await?;
         let mut request = EvalRequest::new("");
         request.limits = self.limits(aggregator.is_some());
         // As the MCP server does: a misspelt context key is an error, not nil.

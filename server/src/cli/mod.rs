@@ -15,6 +15,7 @@ pub mod start;
 pub mod tools;
 pub mod upstreams;
 
+mod input;
 mod json;
 mod version;
 

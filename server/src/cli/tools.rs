@@ -25,6 +25,10 @@ pub struct ToolsArgs {
     #[arg(long, value_name = "FILE")]
     upstreams_config: Option<PathBuf>,
 
+    /// PEM file of certificate authorities to trust besides the system's
+    #[arg(long, value_name = "FILE")]
+    ca_file: Option<PathBuf>,
+
     /// Print JSON with whole descriptions and schemas
     #[arg(long)]
     json: bool,
@@ -39,10 +43,13 @@ pub fn run(args: ToolsArgs) -> ExitCode {
 }
 
 async fn list(args: ToolsArgs) -> ExitCode {
-    let aggregator = match open(args.upstreams_config.as_deref(), AggregatorLimits::default()).await {
-        Ok(aggregator) => aggregator,
-        Err(error) => return report::fault(&error),
-    };
+    let aggregator =
+        match open(args.upstreams_config.as_deref(), args.ca_file.as_deref(), AggregatorLimits::default())
+            .await
+        {
+            Ok(aggregator) => aggregator,
+            Err(error) => return report::fault(&error),
+        };
     let faults = load_all(&aggregator).await;
     let catalog = aggregator.catalog();
     let query = args.query.join(" ");
@@ -66,10 +73,14 @@ async fn list(args: ToolsArgs) -> ExitCode {
 ///
 /// # Errors
 /// One sentence for the operator; also when there are none.
-pub(super) async fn open(flag: Option<&Path>, limits: AggregatorLimits) -> Result<Arc<Aggregator>, String> {
+pub(super) async fn open(
+    flag: Option<&Path>,
+    ca_file: Option<&Path>,
+    limits: AggregatorLimits,
+) -> Result<Arc<Aggregator>, String> {
     let env = ProcessEnv::current();
     let location = locate(flag, Some(SERVER_VARIABLE), &env);
-    upstreams::open(location, SnapshotMode::Live, limits, &env)
+    upstreams::open(location, SnapshotMode::Live, limits, &env, upstreams::http(ca_file)?)
         .await?
         .ok_or_else(|| "no upstreams are configured: name a file with --upstreams-config".to_owned())
 }

@@ -2,10 +2,24 @@
 
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{ConfigLocation, LoadOptions, ProcessEnv, UpstreamsConfig};
+use ptc_host::http::Client;
+use std::path::Path;
 use std::sync::Arc;
 
+/// The HTTP client that trusts the certificates of `ca_file`, too.
+///
+/// # Errors
+/// One sentence for the operator: the file cannot be read, or holds no certificate.
+pub fn http(ca_file: Option<&Path>) -> Result<Client, String> {
+    match ca_file {
+        None => Ok(Client::new()),
+        Some(path) => Client::with_ca_file(path).map_err(|error| format!("--ca-file: {error}")),
+    }
+}
+
 /// Reads the file at `location` and makes upstreams of it. `None` when nobody named a file and the default one is
-/// absent. Values come from `env`. Transports run on the current runtime.
+/// absent. Values come from `env`, connections from `http`.
+/// Transports run on the current runtime.
 ///
 /// # Errors
 /// One sentence for the operator.
@@ -14,6 +28,7 @@ pub async fn open(
     mode: SnapshotMode,
     limits: AggregatorLimits,
     env: &ProcessEnv,
+    http: Client,
 ) -> Result<Option<Arc<Aggregator>>, String> {
     let Some(location) = location else { return Ok(None) };
     let own_exe = std::env::current_exe().ok();
@@ -24,7 +39,7 @@ pub async fn open(
     for warning in &config.warnings {
         eprintln!("ptc: {}", warning.message);
     }
-    Aggregator::start(config, AggregatorOptions { limits, ..AggregatorOptions::new(mode) })
+    Aggregator::start(config, AggregatorOptions { limits, http, ..AggregatorOptions::new(mode) })
         .await
         .map(Some)
         .map_err(|error| error.to_string())

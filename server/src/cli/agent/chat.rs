@@ -1,10 +1,11 @@
 //! Asking: once, or again and again with what was said before.
 
-use super::input::{Input, Line};
 use super::setup::Host;
+use crate::cli::input::{Input, Line};
 use crate::cli::{report, tools};
 use ptc_agent::llm::{Message, Usage};
 use ptc_agent::run::{ChatState, Step};
+use rustyline::DefaultEditor;
 use serde_json::Value as Json;
 use std::process::ExitCode;
 
@@ -43,7 +44,7 @@ struct Unanswered {
 
 /// Chats at a terminal until the person leaves.
 pub(super) async fn converse(host: &Host) -> ExitCode {
-    let mut input = match Input::terminal() {
+    let mut input = match Input::terminal(DefaultEditor::new, typed) {
         Ok(input) => input,
         Err(error) => return report::fault(&format!("cannot start a thread: {error}")),
     };
@@ -106,6 +107,16 @@ pub(super) async fn converse(host: &Host) -> ExitCode {
             }
         }
     }
+}
+
+/// One line, with an editor that remembers those of this process.
+fn typed(editor: &mut DefaultEditor) -> Line {
+    let read = editor.readline("> ");
+    if let Ok(text) = &read {
+        // A history that is full or refuses repeats is no reason to stop.
+        let _ = editor.add_history_entry(text);
+    }
+    read.into()
 }
 
 /// Runs the agent once. Definitions of its programs go on from question to question.

@@ -7,7 +7,6 @@
 //! error. On a terminal the model's text shows as it comes, and control characters in it show as text.
 
 mod chat;
-mod input;
 mod model;
 mod native;
 mod screen;

@@ -2,6 +2,7 @@
 
 use super::AgentArgs;
 use super::screen::Screen;
+use crate::cli::upstreams;
 use ptc_agent::llm::{
     Connect, Llm, LlmErrorKind, ModelRef, OnRetry, Recorder, Replayer, RetryPolicy, TimeLimits,
 };
@@ -45,7 +46,8 @@ pub(super) fn open(args: &AgentArgs, env: &ProcessEnv, screen: &Arc<Screen>) -> 
     let on_retry: OnRetry = Arc::new(move |error, pause| {
         watched.note(&format!("{error}; asking again in {:.1} s", pause.as_secs_f64()));
     });
-    let connect = Connect { limits, retry, on_retry: Some(on_retry), ..Connect::default() };
+    let http = upstreams::http(args.limits.ca_file.as_deref())?;
+    let connect = Connect { http, limits, retry, on_retry: Some(on_retry), ..Connect::default() };
     let llm = model.connect(env, &connect).map_err(|error| error.to_string())?;
     Ok(Model { llm, name: model.to_string(), key: model.provider.key(env), replayed: None })
 }

@@ -1,7 +1,7 @@
 //! The line editor: history, completion, input over several lines.
 
 use super::forms::{self, Typed};
-use super::input::Line;
+use crate::cli::input::Line;
 use ptc_compiler::special;
 use ptc_vm::builtins::registry;
 use rustyline::completion::Completer;
@@ -67,21 +67,16 @@ impl Prompt {
 impl LineEditor {
     /// Lets the person type one text.
     pub(super) fn line(&mut self) -> Line {
-        match self.editor.readline(self.prompt) {
-            Ok(text) => {
-                let new = self.editor.add_history_entry(text.as_str()).unwrap_or(false);
-                // Appended at once: a REPL that is killed loses nothing, and two at a time keep each other's lines.
-                if new && self.history.as_ref().is_some_and(|path| self.editor.append_history(path).is_err())
-                {
-                    self.history = None;
-                    eprintln!("ptc: the history file cannot be written any more");
-                }
-                Line::Text(text)
+        let read = self.editor.readline(self.prompt);
+        if let Ok(text) = &read {
+            let new = self.editor.add_history_entry(text.as_str()).unwrap_or(false);
+            // Appended at once: a REPL that is killed loses nothing, and two at a time keep each other's lines.
+            if new && self.history.as_ref().is_some_and(|path| self.editor.append_history(path).is_err()) {
+                self.history = None;
+                eprintln!("ptc: the history file cannot be written any more");
             }
-            Err(ReadlineError::Interrupted) => Line::Interrupted,
-            Err(ReadlineError::Eof) => Line::End,
-            Err(error) => Line::Failed(format!("cannot read from the terminal: {error}")),
         }
+        read.into()
     }
 }
 

@@ -1,6 +1,6 @@
 //! `ptc repl`: evaluates what a person types, form by form, in one session.
 //!
-//! [`forms`] decides whether a text is complete and what its forms are, [`input`] and [`editor`] get it from a pipe
+//! [`forms`] decides whether a text is complete and what its forms are, [`super::input`] and [`editor`] get it from a pipe
 //! or a terminal, [`session`] evaluates it and shows what comes of it, [`commands`] are lines such as `:doc map`.
 //! [`remote`] is the same for a running server, with `--connect`.
 //! Without a terminal there is no prompt and no colour: forms come from the pipe and results go to standard output,
@@ -9,17 +9,16 @@
 mod commands;
 mod editor;
 mod forms;
-mod input;
 mod remote;
 mod session;
 
+use super::input::{Input, Line};
 use super::limits::LimitArgs;
 use super::{json, report, tools};
 use clap::{Args, ValueEnum};
 use commands::Command;
-use editor::{Names, Prompt};
+use editor::{LineEditor, Names, Prompt};
 use forms::Typed;
-use input::{Input, Line};
 use ptc_host::aggregator::{Aggregator, SnapshotMode};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions};
@@ -153,7 +152,8 @@ impl Repl {
         let input = if self.terminal {
             println!("PTC-Lisp {} (:help for help, Ctrl-D to leave)", crate::identity::VERSION);
             let history = args.history.clone().or_else(default_history);
-            Input::terminal(Prompt { text: "user=> ", history, names: self.names.clone() })
+            let prompt = Prompt { text: "user=> ", history, names: self.names.clone() };
+            Input::terminal(move || prompt.open(), LineEditor::line)
         } else {
             Input::plain()
         };

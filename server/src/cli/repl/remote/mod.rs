@@ -13,10 +13,10 @@ use clap::{Args, ValueEnum};
 use client::Caller;
 use serde_json::{Value, json};
 
-use super::editor::{Names, Prompt};
+use super::editor::{LineEditor, Names, Prompt};
 use super::forms::{self, Typed};
-use super::input::{Input, Line};
 use super::{INTERRUPTED, default_history};
+use crate::cli::input::{Input, Line};
 use crate::cli::report;
 
 /// Longest text that is waited for to be complete.
@@ -183,7 +183,8 @@ impl Remote {
             println!("PTC-Lisp MCP REPL (Ctrl+D or :quit to exit)");
             println!("Mode: {}\nDisplay: {}\nType :help for commands.", self.mode(), self.display_name());
             let history = history.or_else(default_history);
-            Input::terminal(Prompt { text: "ptc> ", history, names: Names::default() })
+            let prompt = Prompt { text: "ptc> ", history, names: Names::default() };
+            Input::terminal(move || prompt.open(), LineEditor::line)
         } else {
             Input::plain()
         };

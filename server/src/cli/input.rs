@@ -1,6 +1,6 @@
 //! Where lines come from. They are read on a thread of their own, so that upstreams are served while a person thinks.
 
-use super::editor::Prompt;
+use rustyline::error::ReadlineError;
 use std::io::{self, BufRead};
 use std::sync::mpsc;
 use tokio::sync::mpsc as answers;
@@ -18,6 +18,18 @@ pub(super) enum Line {
     Failed(String),
 }
 
+impl From<rustyline::Result<String>> for Line {
+    /// What an editor gave.
+    fn from(read: rustyline::Result<String>) -> Line {
+        match read {
+            Ok(text) => Line::Text(text),
+            Err(ReadlineError::Interrupted) => Line::Interrupted,
+            Err(ReadlineError::Eof) => Line::End,
+            Err(error) => Line::Failed(format!("cannot read from the terminal: {error}")),
+        }
+    }
+}
+
 /// The thread that reads.
 pub(super) struct Input {
     ask: mpsc::Sender<()>,
@@ -33,15 +45,18 @@ impl Input {
         Input::spawn(|| plain_line)
     }
 
-    /// Reads lines with an editor.
+    /// Reads lines with an editor, which `open` makes on the thread that reads.
     ///
     /// # Errors
     /// The operating system refused a thread.
-    pub(super) fn terminal(prompt: Prompt) -> io::Result<Input> {
+    pub(super) fn terminal<E: 'static>(
+        open: impl FnOnce() -> rustyline::Result<E> + Send + 'static,
+        line: fn(&mut E) -> Line,
+    ) -> io::Result<Input> {
         Input::spawn(move || {
-            let mut editor = prompt.open();
+            let mut editor = open();
             move || match &mut editor {
-                Ok(editor) => editor.line(),
+                Ok(editor) => line(editor),
                 Err(error) => Line::Failed(format!("cannot use the terminal: {error}")),
             }
         })
@@ -75,5 +90,23 @@ fn plain_line() -> Line {
             Line::Text(line)
         }
         Err(error) => Line::Failed(format!("cannot read standard input: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn lines_are_read_when_they_are_asked_for() {
+        let open = || Ok(["a", "b"].map(str::to_owned).to_vec());
+        let line = |left: &mut Vec<String>| Line::from(left.pop().ok_or(ReadlineError::Eof));
+        let mut input = Input::terminal(open, line).unwrap();
+        let shown = format!("{:?} {:?} {:?}", input.line().await, input.line().await, input.line().await);
+        assert_eq!(shown, "Text(\"b\") Text(\"a\") End");
+        let mut broken = Input::terminal::<()>(|| Err(ReadlineError::Interrupted), |()| Line::End).unwrap();
+        assert!(
+            matches!(broken.line().await, Line::Failed(why) if why.starts_with("cannot use the terminal: "))
+        );
     }
 }

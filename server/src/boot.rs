@@ -19,7 +19,7 @@ use crate::descriptors;
 use crate::gate::Gate;
 use crate::insight::{Insight, Observers, Recording, Ring, Sources};
 use crate::metrics::Metrics;
-use crate::options::settings::{Http, Profile};
+use crate::options::settings::{Http, PayloadPolicy, Profile};
 use crate::options::{BootError, Settings};
 use crate::protocol::Service;
 use crate::tools::lisp_debug::LispDebug;
@@ -172,7 +172,13 @@ fn task(
     let model_name = reference.as_ref().map_or_else(|_| planner.model.clone(), ToString::to_string);
     let model =
         reference.and_then(|model| model.connect(&settings.env, &connect)).map_err(|error| match error {
-            ModelError::NoKey { .. } => error.to_string().replace(" models", " planner models"),
+            ModelError::NoKey { provider } => {
+                format!(
+                    "{} is required for {} planner models",
+                    provider.keys().join(" or "),
+                    provider.title()
+                )
+            }
             other => other.to_string(),
         });
     if let Err(why) = &model {
@@ -200,6 +206,8 @@ fn task(
         profile: settings.profile,
         redactor: options.redactor.clone(),
         reports: options.reports,
+        traced: settings.diagnostics.trace_dir.is_some(),
+        trace_prompts: planner.trace_prompts && settings.diagnostics.payloads == PayloadPolicy::Full,
     }))
 }
 

@@ -103,6 +103,36 @@ async fn a_task_in_plain_language_is_planned_run_and_accounted_for() {
 }
 
 #[tokio::test]
+async fn the_trace_of_a_task_is_the_one_that_its_answer_names() {
+    for (payloads, prompts) in [("full", true), ("summary", false)] {
+        let (base, _) = provider("(return 5)").await;
+        let model = format!("openai-compat:{base}|mock");
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().to_str().expect("UTF-8");
+        let flags = ["--agentic", "--agentic-model", &model, "--agentic-trace-prompts", "--trace-dir", path];
+        let flags: Vec<&str> = flags.into_iter().chain(["--trace-payloads", payloads]).collect();
+        let redactor = Redactor::new();
+        let upstream = fake_upstream(&redactor).await;
+        let (service, _engine) = service(&settings(&flags), Some(&upstream), &redactor);
+        let insight = service.insight.clone().expect("traces");
+        let mut client = Pipe::open(service);
+        let result = client.call(1, "lisp_task", json!({"task": "Count to five."})).await;
+        let trace_id = result["structuredContent"]["trace_id"].as_str().expect("an id").to_owned();
+        insight.flush(std::time::Duration::from_secs(10));
+        let file = std::fs::read_dir(path).expect("the folder").next().expect("a trace").expect("a file");
+        let text = std::fs::read_to_string(file.path()).expect("readable");
+        let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        assert!(lines.iter().all(|line| line["trace_id"] == trace_id.as_str()), "{text}");
+        let asked =
+            lines.iter().find(|line| line["event"] == "ptc_lisp.agentic_planner.start").expect("asked");
+        assert_eq!(asked["metadata"]["tool_name"], "lisp_task");
+        assert_eq!(asked["data"]["messages"][1]["content"].is_string(), prompts, "{asked}");
+        assert_eq!(lines.last().expect("lines")["event"], "trace.stop");
+        upstream.shutdown().await;
+    }
+}
+
+#[tokio::test]
 async fn without_a_key_everything_but_tasks_works() {
     let redactor = Redactor::new();
     let upstream = fake_upstream(&redactor).await;

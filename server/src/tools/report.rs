@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use ptc_host::engine::EvalOutcome;
+use serde_json::{Map, Value};
 
 use super::shaping::Payload;
 
@@ -25,6 +27,8 @@ pub struct CallReport {
     pub usage: Option<Usage>,
     /// What a planner did, for tasks.
     pub planner: Option<PlannerReport>,
+    /// What happened within a task, for its trace.
+    pub events: Vec<TaskEvent>,
 }
 
 impl CallReport {
@@ -38,12 +42,35 @@ impl CallReport {
             payload,
             usage: None,
             planner: None,
+            events: Vec::new(),
         }
     }
 
     /// The word for why the call failed; `None` for a success.
     pub fn reason(&self) -> Option<&str> {
         self.reason.as_deref().or_else(|| self.payload.reason().map(|reason| reason.name()))
+    }
+}
+
+/// Something that happened within a task. Secrets are scrubbed from it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskEvent {
+    /// When.
+    pub at: Timestamp,
+    /// Its name, such as `ptc_lisp.agentic_planner.start`.
+    pub name: String,
+    /// How long that took which it ends.
+    pub duration_ms: Option<u64>,
+    /// Counts, flags, sizes and hashes.
+    pub metadata: Map<String, Value>,
+    /// What was said, as the text of a JSON object, where that may be kept.
+    pub data: Option<String>,
+}
+
+impl TaskEvent {
+    /// Bytes that it holds on to, roughly.
+    pub fn size(&self) -> usize {
+        512 + self.data.as_ref().map_or(0, String::len)
     }
 }
 

@@ -15,6 +15,7 @@ use crate::options::settings::PayloadPolicy;
 use crate::principal::short_hash;
 use crate::protocol::json::{Object, object_text, write_array};
 use crate::tools::CallReport;
+use crate::tools::report::TaskEvent;
 use crate::tools::shaping::payload::Ending;
 use crate::tools::shaping::project::metrics;
 
@@ -116,6 +117,9 @@ impl Head {
     pub(super) fn end(&mut self, ended: &Ended, recording: &Recording, aggregator: bool) -> String {
         let mut out = String::new();
         let ran = ended.report.as_deref().filter(|report| report.usage.is_some());
+        for event in ended.report.iter().flat_map(|report| &report.events) {
+            out.push_str(&self.task_event(event));
+        }
         if let Some(report) = ran {
             out.push_str(&self.execution(ended, report, aggregator));
         }
@@ -154,6 +158,28 @@ impl Head {
             object.integer("duration_ms", ended.duration_ms);
         }));
         out
+    }
+
+    /// Something that happened within a task.
+    fn task_event(&mut self, event: &TaskEvent) -> String {
+        let metadata = self.metadata(|object| {
+            for (name, value) in &event.metadata {
+                object.raw(name, &value.to_string());
+            }
+        });
+        let measurements = object_text(|object| {
+            if let Some(duration) = event.duration_ms {
+                object.integer("duration", duration);
+            }
+        });
+        self.line(&event.name, event.at, |object| {
+            if let Some(duration) = event.duration_ms {
+                object.integer("duration_ms", duration);
+            }
+            object.raw("measurements", &measurements);
+            object.raw("metadata", &metadata);
+            payloads::write_optional(object, "data", event.data.as_deref());
+        })
     }
 
     /// The two lines about the program itself.

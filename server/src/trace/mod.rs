@@ -13,9 +13,9 @@ mod writer;
 mod tests;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -32,6 +32,7 @@ use crate::metrics::{Exposition, Kind};
 use crate::principal::Owner;
 use crate::protocol::version::Revision;
 use crate::tools::CallReport;
+use crate::tools::report::TaskEvent;
 use writer::Writer;
 
 /// Calls that may wait for the writer; further ones are not traced.
@@ -98,6 +99,18 @@ enum Command {
     End(u64, Box<Ended>, usize),
     Find { id: String, owner_hash: String, max_bytes: usize, reply: oneshot::Sender<Option<Found>> },
     Flush(Sender<()>),
+}
+
+/// The id of the trace of an evaluation: 32 hex digits, of which the first half is the process's.
+pub fn trace_id(eval_id: EvalId) -> String {
+    static PROCESS: OnceLock<u64> = OnceLock::new();
+    let process = PROCESS.get_or_init(|| {
+        let mut bytes = [0; 8];
+        // Without entropy the ids of several processes are alike, and the traces still good.
+        let _ = getrandom::fill(&mut bytes);
+        u64::from_le_bytes(bytes)
+    });
+    format!("{process:016x}{:016x}", eval_id.number())
 }
 
 /// Names a call towards the writer.
@@ -227,4 +240,5 @@ fn size(report: &CallReport) -> usize {
         + payload.final_result_bytes() as usize
         + payload.prints.iter().map(String::len).sum::<usize>()
         + payload.upstream_calls.len() * 512
+        + report.events.iter().map(TaskEvent::size).sum::<usize>()
 }

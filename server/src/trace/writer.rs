@@ -8,7 +8,7 @@ use tracing::{error, warn};
 
 use super::folder::{Folder, Found};
 use super::lines::Head;
-use super::{Begun, Ended, TraceOptions, names};
+use super::{Begun, Ended, TraceOptions, names, trace_id};
 
 /// Bytes of a trace within which its owner is named.
 const OWNER_WITHIN: usize = 512;
@@ -69,7 +69,8 @@ impl Writer {
     pub(super) fn begin(&mut self, key: u64, begun: &Begun) -> bool {
         let eval_id = begun.eval_id.map(|eval_id| eval_id.to_string());
         let stem = names::stem(&begun.request_id, eval_id.as_deref());
-        let mut head = Head::new(random_id(), begun, &self.options.recording);
+        let mut head =
+            Head::new(begun.eval_id.map_or_else(random_id, trace_id), begun, &self.options.recording);
         let text = head.begin(begun, &self.options.recording);
         let name = self.free_name(begun.at, &stem, names::PENDING);
         let written = self.write_new(&name, &text);

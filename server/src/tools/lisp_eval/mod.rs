@@ -157,6 +157,7 @@ impl Asked {
             payload,
             usage: Some(usage),
             planner: None,
+            events: Vec::new(),
         }
     }
 }

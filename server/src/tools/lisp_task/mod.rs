@@ -6,6 +6,7 @@
 mod arguments;
 mod config;
 mod definition;
+mod journal;
 mod ledger;
 mod planner;
 mod prompt;
@@ -82,6 +83,10 @@ pub struct TaskOptions {
     pub redactor: Redactor,
     /// Whether observers want to be told.
     pub reports: bool,
+    /// Whether calls are traced.
+    pub traced: bool,
+    /// Whether traces may hold prompts and what the model answers.
+    pub trace_prompts: bool,
 }
 
 /// The tool.
@@ -113,9 +118,13 @@ impl Tool for LispTask {
                 return Prepared::Done(reply::refused("args_error", &message).reporting(report));
             }
         };
-        let eval_id = context.eval_id.to_string();
+        let (eval_id, request_id) = (context.eval_id, context.request_id.to_string());
         Prepared::Gated(
-            async move { ToolReply { eval_id: Some(eval_id), ..run::run(&options, task).await } }.boxed(),
+            async move {
+                let reply = run::run(&options, task, eval_id, request_id).await;
+                ToolReply { eval_id: Some(eval_id.to_string()), ..reply }
+            }
+            .boxed(),
         )
     }
 }

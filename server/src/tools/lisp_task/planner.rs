@@ -9,6 +9,7 @@ use ptc_host::credentials::Redactor;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::journal::Journal;
 use crate::tools::report::PlannerReport;
 
 /// Why the planner gave no text.
@@ -45,12 +46,19 @@ pub(super) struct Planner {
     name: String,
     timeout: Duration,
     redactor: Redactor,
+    journal: Arc<Journal>,
     account: Mutex<Account>,
 }
 
 impl Planner {
-    pub(super) fn new(inner: Arc<dyn Llm>, name: String, timeout: Duration, redactor: Redactor) -> Planner {
-        Planner { inner, name, timeout, redactor, account: Mutex::default() }
+    pub(super) fn new(
+        inner: Arc<dyn Llm>,
+        name: String,
+        timeout: Duration,
+        redactor: Redactor,
+        journal: Arc<Journal>,
+    ) -> Planner {
+        Planner { inner, name, timeout, redactor, journal, account: Mutex::default() }
     }
 
     fn account(&self) -> MutexGuard<'_, Account> {
@@ -98,7 +106,8 @@ impl Planner {
     async fn ask(&self, mut request: LlmRequest) -> Result<LlmResponse, LlmError> {
         request.messages.iter_mut().for_each(|message| self.scrub(message));
         request.system = self.redactor.scrub_string(std::mem::take(&mut request.system));
-        let prompt_bytes = request.system.len() + request.messages.iter().map(length).sum::<usize>();
+        let prompt_bytes = request.system.len()
+            + request.messages.iter().map(|message| spoken(message).1.len()).sum::<usize>();
         let bytes = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
         let started = Instant::now();
         {
@@ -114,6 +123,9 @@ impl Planner {
                 tokens: None,
             });
         }
+        let system = std::iter::once(("system", request.system.as_str()));
+        let messages: Vec<_> = system.chain(request.messages.iter().map(spoken)).collect();
+        self.journal.planner_starts(&self.name, &messages);
         // The task's own deadline is kept by the loop around this.
         let asked = tokio::time::timeout(self.timeout, self.inner.complete(request)).await;
         let answered = match asked {
@@ -149,6 +161,9 @@ impl Planner {
             _ => Fault::Other(self.redactor.scrub_string(error.to_string())),
         });
         account.last = Some(call);
+        drop(account);
+        let told = answered.as_ref().map(|response| response.content.as_deref().unwrap_or_default());
+        self.journal.planner_stops(&self.name, told.map_err(|error| error.kind.as_str()), started.elapsed());
         answered
     }
 
@@ -175,12 +190,13 @@ impl Account {
     }
 }
 
-fn length(message: &Message) -> usize {
+/// Who says what.
+fn spoken(message: &Message) -> (&'static str, &str) {
     match message {
-        Message::System { content }
-        | Message::User { content }
-        | Message::Assistant { content, .. }
-        | Message::Tool { content, .. } => content.len(),
+        Message::System { content } => ("system", content),
+        Message::User { content } => ("user", content),
+        Message::Assistant { content, .. } => ("assistant", content),
+        Message::Tool { content, .. } => ("tool", content),
     }
 }
 

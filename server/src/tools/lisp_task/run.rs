@@ -6,12 +6,13 @@ use std::sync::Arc;
 use ptc_agent::agent::{Agent, CompletionMode, ConfigError, Mode, SystemPrompt};
 use ptc_agent::run::{Fail, RunOptions, Step, Turn};
 use ptc_agent::telemetry::{Event, Scope};
-use ptc_host::engine::{Answer, CallRecord, EvalOutcome, Failure};
+use ptc_host::engine::{Answer, CallRecord, EvalId, EvalOutcome, Failure};
 use ptc_vm::Reason;
 use serde_json::{Map, Value, json};
 
 use super::TaskOptions;
 use super::arguments::Task;
+use super::journal::Journal;
 use super::ledger::Ledger;
 use super::planner::{Fault, Planner};
 use super::render::{Rendered, render};
@@ -20,6 +21,7 @@ use crate::tools::report::{PlannerReport, Usage};
 use crate::tools::shaping::metrics::Metrics;
 use crate::tools::shaping::{Payload, call_result, feedback};
 use crate::tools::{CallReport, ToolReply};
+use crate::trace::trace_id;
 
 const BUDGET: &str = "agentic task budget exceeded";
 const EFFICIENCY: &str = "payload_reduction_ratio covers the answer versus the fetched results only. Planner usage \
@@ -27,7 +29,15 @@ const EFFICIENCY: &str = "payload_reduction_ratio covers the answer versus the f
     PTC is not computed.";
 
 /// Runs a task. Dropping the future cancels the model's request, the program and its calls.
-pub(super) async fn run(options: &TaskOptions, task: Task) -> ToolReply {
+pub(super) async fn run(options: &TaskOptions, task: Task, eval_id: EvalId, request_id: String) -> ToolReply {
+    let trace_id = trace_id(eval_id);
+    let journal = Arc::new(Journal::new(
+        request_id,
+        trace_id.clone(),
+        options.redactor.clone(),
+        options.traced,
+        options.trace_prompts,
+    ));
     let started = std::time::Instant::now();
     let model = match &options.model {
         Ok(model) => model.clone(),
@@ -38,13 +48,16 @@ pub(super) async fn run(options: &TaskOptions, task: Task) -> ToolReply {
         options.model_name.clone(),
         options.planner_timeout,
         options.redactor.clone(),
+        journal.clone(),
     ));
     let ledger = Ledger::new(options.upstreams.clone(), Arc::new(options.catalog.clone()));
     let agent = match agent(options, &task) {
         Ok(agent) => agent,
         Err(error) => return reply::refused("agentic_config_error", &error.to_string()),
     };
-    let ran = agent.run(run_options(options, &task, &planner, &ledger)).await;
+    journal.task_starts(&options.model_name);
+    let run_options = run_options(options, &task, &planner, &ledger, &journal, trace_id.clone());
+    let ran = agent.run(run_options).await;
     let (step, failed) = match ran {
         Ok(step) => (step, None),
         Err(mut step) => {
@@ -52,7 +65,16 @@ pub(super) async fn run(options: &TaskOptions, task: Task) -> ToolReply {
             (*step, fail)
         }
     };
-    let done = Done { options, task: &task, planner: &planner, ledger: &ledger, step, started };
+    let done = Done {
+        options,
+        task: &task,
+        planner: &planner,
+        ledger: &ledger,
+        journal: &journal,
+        trace_id,
+        step,
+        started,
+    };
     done.answer(failed)
 }
 
@@ -75,12 +97,20 @@ fn agent(options: &TaskOptions, task: &Task) -> Result<Agent, ConfigError> {
         .build()
 }
 
-fn run_options(options: &TaskOptions, task: &Task, planner: &Arc<Planner>, ledger: &Ledger) -> RunOptions {
-    let (turns, guarded) = (ledger.clone(), ledger.clone());
+fn run_options(
+    options: &TaskOptions,
+    task: &Task,
+    planner: &Arc<Planner>,
+    ledger: &Ledger,
+    journal: &Arc<Journal>,
+    trace_id: String,
+) -> RunOptions {
+    let (turns, guarded, journal) = (ledger.clone(), ledger.clone(), journal.clone());
     let observer = move |scope: &Scope, event: &Event<'_>| {
         if matches!(event, Event::TurnStart { .. }) {
             turns.begin_turn(scope.turn);
         }
+        journal.agent(scope, event);
     };
     let guard = move |_: &Step| match guarded.has_side_effects() {
         true => {
@@ -98,6 +128,7 @@ fn run_options(options: &TaskOptions, task: &Task, planner: &Arc<Planner>, ledge
         budget: Some(Arc::new(guard)),
         feedback: Some(Arc::new(summary)),
         max_tokens: Some(options.max_output_tokens),
+        trace_id: Some(trace_id),
         ..RunOptions::new(planner.clone(), options.engine.clone())
     }
 }
@@ -108,6 +139,8 @@ struct Done<'a> {
     task: &'a Task,
     planner: &'a Planner,
     ledger: &'a Ledger,
+    journal: &'a Journal,
+    trace_id: String,
     step: Step,
     started: std::time::Instant,
 }
@@ -214,7 +247,10 @@ impl Done<'_> {
         if let Some(program) = program.as_ref().filter(|_| options.include_program) {
             body.insert("program".into(), options.redactor.scrub_string(program.clone()).into());
         }
-        body.insert("trace_id".into(), Value::Null);
+        self.journal.task_stops(reason.as_deref(), self.started.elapsed());
+        // Without a trace there is nothing that an id would lead to.
+        let trace_id = options.traced.then(|| self.trace_id.as_str());
+        body.insert("trace_id".into(), trace_id.into());
         body.insert("ptc_metrics".into(), self.metrics(&records, result_bytes));
         let is_error = reason.is_some();
         let report = options.reports.then(|| self.report(result, records, program, reason));
@@ -275,6 +311,7 @@ impl Done<'_> {
                 ..self.planner.report()
             }),
             program,
+            events: self.journal.take(),
         }
     }
 }

@@ -103,6 +103,8 @@ fn options(model: Result<Arc<dyn Llm>, String>) -> TaskOptions {
         profile: Profile::Slim,
         redactor,
         reports: true,
+        traced: false,
+        trace_prompts: false,
     }
 }
 
@@ -181,6 +183,44 @@ async fn a_task_is_planned_run_and_answered() {
         )
     );
     assert!(user.contains("- path = \"/r\""), "{user}");
+}
+
+#[tokio::test]
+async fn a_traced_task_names_its_trace_and_keeps_prompts_only_where_they_are_wanted() {
+    for prompts in [false, true] {
+        let llm: Arc<dyn Llm> =
+            Arc::new(ScriptedLlm::new([program("(println \"hunter2-hunter2\") (return 5)")]));
+        let options = TaskOptions { traced: true, trace_prompts: prompts, ..options(Ok(llm)) };
+        let (body, reply) = call(options, json!({"task": "Count hunter2-hunter2."})).await;
+        assert_eq!(body["trace_id"].as_str().map(str::len), Some(32));
+        let events = reply.report.unwrap().events;
+        let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "ptc_lisp.agentic_task.start",
+                "ptc_runner.sub_agent.run.start",
+                "ptc_runner.sub_agent.turn.start",
+                "ptc_lisp.agentic_planner.start",
+                "ptc_lisp.agentic_planner.stop",
+                "ptc_runner.sub_agent.tool.start",
+                "ptc_runner.sub_agent.tool.stop",
+                "ptc_runner.sub_agent.turn.stop",
+                "ptc_runner.sub_agent.run.stop",
+                "ptc_lisp.agentic_task.stop",
+            ]
+        );
+        let asked = &events[3];
+        assert_eq!(asked.metadata["prompt_sha256"].as_str().map(str::len), Some(64));
+        assert_eq!(asked.metadata["prompt_bytes"], body["planner"]["prompt_bytes"]);
+        assert_eq!((&events[4].metadata["status"], events[4].duration_ms.is_some()), (&json!("ok"), true));
+        let whole = format!("{events:?}");
+        assert!(!whole.contains("hunter2-hunter2"), "{whole}");
+        assert_eq!(asked.data.is_some(), prompts);
+        assert_eq!(whole.contains("Count [REDACTED]"), prompts, "{whole}");
+        assert_eq!(whole.contains("(return 5)"), prompts, "{whole}");
+        assert_eq!(events[7].metadata["prints"], json!({"count": 1}));
+    }
 }
 
 #[tokio::test]

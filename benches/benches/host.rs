@@ -1,7 +1,8 @@
 //! `tool/call` beside bare clients of the same servers: what a program pays for the way from its call to a tool and back.
 //!
 //! Each comparison alternates the two sides for some rounds and reports the medians and their ratio. Both sides keep the
-//! same number of calls in flight, over as many connections, and each runs on one thread.
+//! same number of calls in flight, over as many connections, and each runs on one thread. A name behind `--` restricts the
+//! run to one transport: `cargo bench --bench host -- mcp_http`.
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
@@ -36,15 +37,23 @@ fn main() {
         return serve_lines();
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let wants = |transport: &str| wanted.is_empty() || wanted.iter().any(|name| name == transport);
+    let servers: Vec<&str> = ["http", "stdio"].into_iter().filter(|s| wants(&format!("mcp_{s}"))).collect();
     runtime.block_on(async {
         let http = serve_http();
-        let world = World::start(http).await;
+        let world = World::start(http, &servers).await;
         println!("{LANES} calls in flight, {CALLS} calls each, median of {ROUNDS} rounds\n");
         println!("{:<12} {:>12} {:>12} {:>7}", "transport", "tool/call/s", "bare/s", "ratio");
-        compare("mcp_http", || world.lanes("http"), || bare_http(http)).await;
-        compare("mcp_stdio", || world.lanes("stdio"), bare_stdio).await;
+        if wants("mcp_http") {
+            compare("mcp_http", || world.lanes("http"), || bare_http(http)).await;
+        }
+        if wants("mcp_stdio") {
+            compare("mcp_stdio", || world.lanes("stdio"), bare_stdio).await;
+        }
         println!("\n(pmap …) over 50 calls of 100 ms:");
-        for server in ["http", "stdio"] {
+        for server in servers {
             let mut took = Vec::new();
             for _ in 0..ROUNDS {
                 took.push(world.fifty_slow(server).await);
@@ -86,18 +95,21 @@ async fn compare<A: Future<Output = ()>, B: Future<Output = ()>>(
     println!("{name:<12} {ours:>12.0} {theirs:>12.0} {:>6.0}%", 100.0 * ours / theirs);
 }
 
-/// An engine with one driver, and the two servers as its upstreams.
+/// An engine with one driver, and the wanted servers as its upstreams.
 struct World {
     engine: Engine,
     aggregator: Arc<Aggregator>,
 }
 
 impl World {
-    async fn start(http: u16) -> World {
+    async fn start(http: u16, servers: &[&str]) -> World {
         let own = std::env::current_exe().expect("a path");
-        let config = json!({"upstreams": {
+        let mut config = json!({"upstreams": {
             "http": {"transport": "mcp_http", "url": format!("http://127.0.0.1:{http}/mcp"), "allow_insecure_http": true},
             "stdio": {"transport": "mcp_stdio", "command": own, "args": [SERVER]}}});
+        if let Some(upstreams) = config["upstreams"].as_object_mut() {
+            upstreams.retain(|name, _| servers.contains(&name.as_str()));
+        }
         let env = ProcessEnv::current();
         let options = LoadOptions { env: &env, base_dir: None, own_exe: None };
         let config = UpstreamsConfig::from_value(&config, &options).expect("a right file");

@@ -21,33 +21,34 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
         Ok(checked) => checked,
         Err(text) => return raise(&text),
     };
-    let server = checked.server.name.clone();
-    let tool = checked.tool_name.clone();
+    let (server, tool) = (checked.server.name.as_str(), checked.tool_name);
     let began = Instant::now();
     let mut arguments = checked.arguments;
     let refuse = |fault: CallFault, arguments: &[u8], began: Option<Instant>| {
-        let attempt = Attempt { server: &server, tool: &tool, arguments, began };
+        let attempt = Attempt { server, tool, arguments, began };
         refuse(&aggregator, &run, &attempt, fault)
     };
     if !RunContext::take(&run.calls, aggregator.limits.max_calls) {
         return refuse(CallFault::new(FaultReason::CapExhausted, "cap_exhausted"), &arguments, None);
     }
-    let Some(member) = aggregator.members.get(&server) else {
+    let Some(member) = aggregator.members.get(server) else {
         return raise(&format!("no upstream '{server}' configured"));
     };
+    let warm;
     if checked.tool.is_none() {
         // A cold upstream: start it, and check again now that its tools are known.
-        if let Some(fault) = run.failed_starts.borrow().get(&server).cloned() {
+        if let Some(fault) = run.failed_starts.borrow().get(server).cloned() {
             return refuse(CallFault::unavailable(fault), &arguments, None);
         }
-        let loaded = tokio::time::timeout_at(run.deadline, aggregator.load(&server)).await;
+        let load = Box::pin(tokio::time::timeout_at(run.deadline, aggregator.load(server)));
+        let loaded = load.await;
         let loaded = loaded.unwrap_or_else(|_| Err(CallFault::timeout("the upstream did not start in time")));
         if let Err(fault) = loaded {
-            run.failed_starts.borrow_mut().insert(server.clone(), fault.message.clone());
+            run.failed_starts.borrow_mut().insert(server.to_owned(), fault.message.clone());
             return refuse(fault, &arguments, Some(began));
         }
-        let catalog = aggregator.catalog();
-        arguments = match check_call(&catalog, &call) {
+        warm = aggregator.catalog();
+        arguments = match check_call(&warm, &call) {
             Ok(checked) => checked.arguments,
             Err(text) => return raise(&text),
         };
@@ -58,13 +59,13 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
         max_bytes: aggregator.limits.max_response_bytes,
     };
     let charge = ReplyCharge::new(run.memory.clone());
-    let call = Call { tool: &tool, arguments: &arguments, limits, arrivals: Some(&charge) };
-    match member.handle.call(call).await {
+    let sent = Call { tool, arguments: &arguments, limits, arrivals: Some(&charge) };
+    match member.handle.call(sent).await {
         Ok(reply) => {
             run.arrived.borrow_mut().push(charge);
             run.records.borrow_mut().push(CallRecord {
-                server: server.clone(),
-                tool: tool.clone(),
+                server: server.to_owned(),
+                tool: tool.to_owned(),
                 args: shown_arguments(&arguments, &aggregator.redactor),
                 status: CallStatus::Ok,
                 offset_ms: offset(&run, Some(began)),
@@ -81,7 +82,7 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
                     None
                 },
             });
-            let raw = member.config.raw_envelope.for_tool(&tool).then(|| reply.envelope.clone());
+            let raw = member.config.raw_envelope.for_tool(tool).then(|| reply.envelope.clone());
             Reply::Success { payload: payload(reply), raw }
         }
         Err(fault) => refuse(fault, &arguments, Some(began)),

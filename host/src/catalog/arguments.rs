@@ -20,14 +20,18 @@ const MAX_VIEWS: usize = 64;
 /// Properties up to which a name is sought that differs in `-` and `_` only.
 const MAX_LOOSE: usize = 256;
 
+/// Members up to which arguments are asked whether they can stay as they are: the question compares each with each.
+const MAX_PLAIN: usize = 16;
+
 /// Arguments ready to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spelled {
-    /// One JSON object.
-    pub json: Vec<u8>,
+pub struct Spelled<'a> {
+    /// One JSON object: the program's own text, unless something in it had to change.
+    pub json: Cow<'a, [u8]>,
     /// Names that the schema requires and the program did not give, in the schema's order.
     pub missing: Vec<String>,
-    /// Names that the program gave and the schema does not know, in the program's order.
+    /// Where names are missing: those that the program gave and the schema does not know, in the program's order. They
+    /// may be the missing ones, written differently.
     pub unexpected: Vec<String>,
 }
 
@@ -36,15 +40,20 @@ pub struct Spelled {
 ///
 /// # Errors
 /// The name that two keys would share.
-pub fn spell_arguments(arguments: &ToolArguments, schema: &Value) -> Result<Spelled, String> {
+pub fn spell_arguments<'a>(arguments: &'a ToolArguments, schema: &Value) -> Result<Spelled<'a>, String> {
+    let unchanged =
+        || Spelled { json: Cow::Borrowed(&arguments.json[..]), missing: Vec::new(), unexpected: Vec::new() };
     let mut hyphenated = arguments.hyphenated.clone();
     hyphenated.sort_unstable_by_key(|range| range.start);
     let speller = Speller { json: &arguments.json, hyphenated: &hyphenated, root: schema };
     let required = required(schema);
     let Some(members) = speller.members(0) else {
         // Not an object: cannot come from the machine, and is not ours to repair.
-        return Ok(Spelled { json: arguments.json.clone(), missing: Vec::new(), unexpected: Vec::new() });
+        return Ok(unchanged());
     };
+    if speller.are_plain(&members, &required) {
+        return Ok(unchanged());
+    }
     let known = Known::of(schema, &[schema]);
     let mut json = Vec::with_capacity(arguments.json.len());
     let mut names: HashSet<Cow<'_, str>> = HashSet::with_capacity(members.len());
@@ -70,8 +79,12 @@ pub fn spell_arguments(arguments: &ToolArguments, schema: &Value) -> Result<Spel
         }
     }
     json.push(b'}');
-    let missing = required.iter().filter(|name| !names.contains(**name));
-    Ok(Spelled { json, missing: missing.map(|name| (*name).to_owned()).collect(), unexpected })
+    let missing: Vec<String> =
+        required.iter().filter(|name| !names.contains(**name)).map(|name| (*name).to_owned()).collect();
+    if missing.is_empty() {
+        unexpected.clear();
+    }
+    Ok(Spelled { json: Cow::Owned(json), missing, unexpected })
 }
 
 /// What the schemas of one place say about its keys and items.
@@ -148,6 +161,21 @@ struct Speller<'a> {
 }
 
 impl<'a> Speller<'a> {
+    /// Whether the arguments can go out as they are, which nearly all can: nothing is to be respelled or left out,
+    /// nothing is missing, no name stands twice. `false` where that takes a closer look.
+    fn are_plain(&self, members: &[Member], required: &[&str]) -> bool {
+        let name = |member: &Member| &self.json[member.key.clone()];
+        let plain = |member: &Member| {
+            memchr::memchr(b'\\', name(member)).is_none() && &self.json[member.value.clone()] != b"null"
+        };
+        let is_given = |wanted: &&str| members.iter().any(|member| name(member) == wanted.as_bytes());
+        self.hyphenated.is_empty()
+            && members.len() <= MAX_PLAIN
+            && members.iter().all(plain)
+            && members.iter().enumerate().all(|(i, a)| members[..i].iter().all(|b| name(a) != name(b)))
+            && required.iter().all(is_given)
+    }
+
     /// The name that a key goes out under.
     fn spelling(&self, member: &Member, known: &Known<'a>) -> Cow<'a, str> {
         let quoted = &self.json[member.key.start - 1..member.key.end + 1];
@@ -345,12 +373,14 @@ mod tests {
         ToolArguments { json, hyphenated }
     }
 
-    fn spell(marked: &str, schema: Value) -> Spelled {
-        spell_arguments(&arguments(marked), &schema).unwrap()
+    fn spell(marked: &str, schema: Value) -> Spelled<'static> {
+        let arguments = arguments(marked);
+        let spelled = spell_arguments(&arguments, &schema).unwrap();
+        Spelled { json: Cow::Owned(spelled.json.into_owned()), ..spelled }
     }
 
     fn sent(marked: &str, schema: Value) -> String {
-        String::from_utf8(spell(marked, schema).json).unwrap()
+        String::from_utf8(spell(marked, schema).json.into_owned()).unwrap()
     }
 
     #[test]
@@ -421,6 +451,20 @@ mod tests {
     }
 
     #[test]
+    fn what_needs_no_change_is_not_copied() {
+        let schema = json!({"properties": {"a": {"type": "string"}}, "required": ["a"]});
+        let borrowed = |text: &str| {
+            let arguments = ToolArguments { json: text.as_bytes().to_vec(), hyphenated: Vec::new() };
+            matches!(spell_arguments(&arguments, &schema), Ok(Spelled { json: Cow::Borrowed(_), .. }))
+        };
+        assert!(borrowed(r#"{"a":"x","b":[null]}"#));
+        assert!(!borrowed(r#"{"b":1}"#), "something is missing");
+        assert!(!borrowed(r#"{"a":null}"#), "it might be left out");
+        assert!(!borrowed(r#"{"a":1,"\u0061":2}"#), "two keys of one name");
+        assert!(!borrowed(r#"{"a":1,"a":2}"#));
+    }
+
+    #[test]
     fn two_keys_of_one_name_are_refused() {
         let schema = json!({"properties": {"a_b": {}, "o": {"properties": {"a_b": {}}}}});
         for text in [r#"{"~a-b":1,"a_b":2}"#, r#"{"o":{"~a-b":1,"a_b":2}}"#] {
@@ -462,8 +506,9 @@ mod tests {
         #[test]
         fn without_keywords_nothing_changes(value in any_json(), schema in any_json()) {
             let text = json!({"top": value}).to_string();
-            let spelled = spell_arguments(&ToolArguments { json: text.clone().into_bytes(), hyphenated: vec![] }, &schema);
-            proptest::prop_assert_eq!(String::from_utf8(spelled.unwrap().json).unwrap(), text);
+            let arguments = ToolArguments { json: text.clone().into_bytes(), hyphenated: vec![] };
+            let spelled = spell_arguments(&arguments, &schema).unwrap();
+            proptest::prop_assert_eq!(String::from_utf8(spelled.json.into_owned()).unwrap(), text);
         }
 
         #[test]

@@ -1,6 +1,7 @@
 //! The checks of a `tool/call` before it goes out (upstreams.md 8.3, rows 2 to 9). Every failure is the program's
 //! fault: the first line is fixed (ruling 38), the lines after it help to repair the program.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use ptc_vm::machine::{BadArguments, UpstreamCall};
@@ -21,18 +22,18 @@ pub struct CheckedCall<'c> {
     /// Where it goes.
     pub server: &'c ServerEntry,
     /// The tool's name, as the upstream knows it.
-    pub tool_name: String,
+    pub tool_name: &'c str,
     /// The tool, if the server's list is known. If not, the caller loads the list and checks the call again.
     pub tool: Option<&'c ToolEntry>,
     /// The arguments as one JSON object, keys spelled as the tool's schema has them if that is known.
-    pub arguments: Vec<u8>,
+    pub arguments: Cow<'c, [u8]>,
 }
 
 /// Checks a call against the catalog, in the documented order.
 ///
 /// # Errors
 /// The message with which the program ends, hints included.
-pub fn check_call<'c>(catalog: &'c Catalog, call: &UpstreamCall) -> Result<CheckedCall<'c>, String> {
+pub fn check_call<'c>(catalog: &'c Catalog, call: &'c UpstreamCall) -> Result<CheckedCall<'c>, String> {
     let name = match &call.server {
         Ok(name) => name,
         Err(shown) => {
@@ -68,7 +69,7 @@ pub fn check_call<'c>(catalog: &'c Catalog, call: &UpstreamCall) -> Result<Check
         }
     };
     let arguments = match tool {
-        None => arguments.json.clone(),
+        None => Cow::Borrowed(&arguments.json[..]),
         Some(tool) => {
             let spelled = spell_arguments(arguments, &tool.input_schema)
                 .map_err(|key| not_encodable(&format!("two keys become {key:?}")))?;
@@ -78,7 +79,7 @@ pub fn check_call<'c>(catalog: &'c Catalog, call: &UpstreamCall) -> Result<Check
             spelled.json
         }
     };
-    Ok(CheckedCall { server, tool_name: tool_name.clone(), tool, arguments })
+    Ok(CheckedCall { server, tool_name, tool, arguments })
 }
 
 /// `no upstream 'x' configured`, and which ones are.
@@ -102,7 +103,7 @@ pub(super) fn unknown_tool(server: &ServerEntry, tool: &str) -> String {
     text
 }
 
-fn missing_arguments(server: &ServerEntry, tool: &ToolEntry, spelled: &Spelled) -> String {
+fn missing_arguments(server: &ServerEntry, tool: &ToolEntry, spelled: &Spelled<'_>) -> String {
     let mut text = format!(
         "tool '{}.{}' rejected args: missing required args {}\n",
         server.name,
@@ -201,10 +202,11 @@ mod tests {
     #[test]
     fn a_good_call_passes() {
         let catalog = fixtures::catalog();
-        let checked = check_call(&catalog, &call("fs", "read_text_file", r#"{"path":"/x"}"#)).unwrap();
-        assert_eq!((checked.server.name.as_str(), checked.tool_name.as_str()), ("fs", "read_text_file"));
+        let call = call("fs", "read_text_file", r#"{"path":"/x"}"#);
+        let checked = check_call(&catalog, &call).unwrap();
+        assert_eq!((checked.server.name.as_str(), checked.tool_name), ("fs", "read_text_file"));
         assert!(checked.tool.is_some());
-        assert_eq!(checked.arguments, br#"{"path":"/x"}"#);
+        assert_eq!(&*checked.arguments, br#"{"path":"/x"}"#);
     }
 
     #[test]
@@ -258,9 +260,10 @@ mod tests {
     #[test]
     fn a_cold_server_proves_nothing() {
         let catalog = fixtures::catalog();
-        let checked = check_call(&catalog, &call("cold", "whatever", r#"{"a":null}"#)).unwrap();
+        let call = call("cold", "whatever", r#"{"a":null}"#);
+        let checked = check_call(&catalog, &call).unwrap();
         assert!(checked.tool.is_none());
-        assert_eq!(checked.arguments, br#"{"a":null}"#);
+        assert_eq!(&*checked.arguments, br#"{"a":null}"#);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use http::{HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 use zeroize::Zeroizing;
 
@@ -95,6 +95,15 @@ impl HttpAuth {
             headers.push((emitter.scheme.header(), emitter.header_value(store)?));
         }
         Ok(headers)
+    }
+
+    /// The credentials alone, as [`HttpAuth::headers`] computes them.
+    ///
+    /// # Errors
+    /// As [`HttpAuth::headers`].
+    pub fn credentials(&self, store: &CredentialStore) -> Result<HeaderMap, AuthError> {
+        let credential = |emitter: &AuthEmitter| Ok((emitter.scheme.header(), emitter.header_value(store)?));
+        self.emitters.iter().map(credential).collect()
     }
 
     /// Parses the shape of `auth` and `static_headers` of an entry; see [`check_bindings`](Self::check_bindings).

@@ -9,6 +9,7 @@
 //! whose connections live there) starts inline, without any hand-over.
 
 mod cache;
+mod calls;
 mod compile;
 mod driver;
 mod memory;

@@ -1,6 +1,7 @@
 //! One eval: compile, run in slices, answer calls, render.
 
 use super::SLICE_STEPS;
+use super::calls::Calls;
 use super::driver::Driver;
 use super::memory::{Loan, ReplyMemory};
 use super::outcome::{Answer, EvalOutcome, Failure};
@@ -8,14 +9,15 @@ use super::request::EvalRequest;
 use super::session::Lease;
 use super::tools::RunContext;
 use futures_util::future::LocalBoxFuture;
-use futures_util::stream::FuturesUnordered;
-use futures_util::{FutureExt, StreamExt};
-use ptc_vm::machine::{CallId, HostRequest, Limits as VmLimits, Payload, Reply, Setup};
+use ptc_vm::machine::{HostRequest, Limits as VmLimits, Payload, Reply, Setup};
 use ptc_vm::meter::Lender;
 use ptc_vm::{Error, Machine, Reason, Step, Value, json, print};
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::Poll;
 use std::time::{SystemTime, UNIX_EPOCH};
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep, sleep_until};
 
 /// How far an eval got at once.
 #[expect(
@@ -37,7 +39,9 @@ pub(super) struct Run {
     context: Rc<RunContext>,
     started: Instant,
     session: Option<Lease>,
-    calls: FuturesUnordered<LocalBoxFuture<'static, (CallId, Reply)>>,
+    calls: Calls,
+    /// Runs out at the deadline; made when there is something to wait for.
+    alarm: Option<Pin<Box<Sleep>>>,
     /// How many prints went to the request's sink.
     shown: usize,
 }
@@ -133,7 +137,8 @@ pub(super) fn begin(driver: &Rc<Driver>, request: Box<EvalRequest>) -> Begun {
         request,
         started,
         session,
-        calls: FuturesUnordered::new(),
+        calls: Calls::default(),
+        alarm: None,
         shown: 0,
     });
     run.show_prints();
@@ -153,8 +158,7 @@ impl Run {
             let Some(machine) = &mut self.machine else { return self.finish() };
             self.context.memory.note_machine(machine.memory_live());
             for call in machine.take_calls() {
-                let answer = answer(&self.request, &self.context, call.request);
-                self.calls.push(Box::pin(async move { (call.id, answer.await) }));
+                self.calls.push(call.id, answer(&self.request, &self.context, call.request));
             }
             match step {
                 Step::Done => return self.finish(),
@@ -166,21 +170,31 @@ impl Run {
                 }
                 // Nothing to wait for right after the first slice, if that used all its steps.
                 Step::Wait if self.calls.is_empty() => {}
-                Step::Wait => match tokio::time::timeout_at(deadline, self.calls.next()).await {
-                    Ok(Some((id, reply))) => {
-                        if let Some(error) = self.context.memory.refusal() {
-                            machine.abort(error);
-                            return self.finish();
+                Step::Wait => {
+                    let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+                    let calls = &mut self.calls;
+                    let reply = poll_fn(|cx| match calls.poll_next(cx) {
+                        Poll::Ready(reply) => Poll::Ready(Ok(reply)),
+                        Poll::Pending => alarm.as_mut().poll(cx).map(Err),
+                    });
+                    match reply.await {
+                        Ok(Some((id, reply))) => {
+                            if let Some(error) = self.context.memory.refusal() {
+                                machine.abort(error);
+                                return self.finish();
+                            }
+                            machine.complete(id, reply);
                         }
-                        machine.complete(id, reply);
+                        Ok(None) => {}
+                        Err(()) => return self.time_out(),
                     }
-                    Ok(None) => {}
-                    Err(_) => return self.time_out(),
-                },
+                }
             }
             let Some(machine) = &mut self.machine else { return self.finish() };
             // Replies that came in the meantime need no slice of their own.
-            while let Some(Some((id, reply))) = self.calls.next().now_or_never() {
+            while let Poll::Ready(Some((id, reply))) =
+                poll_fn(|cx| Poll::Ready(self.calls.poll_next(cx))).await
+            {
                 machine.complete(id, reply);
             }
             if let Some(error) = self.context.memory.refusal() {

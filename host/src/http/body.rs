@@ -7,10 +7,9 @@ use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
 use hyper::body::{Body as _, Incoming};
-use tokio::time::Sleep;
 
 use super::HttpError;
-use super::exchange::Rest;
+use super::exchange::{Rest, Timer};
 use super::pool::Pool;
 use crate::upstream::Arrivals;
 
@@ -20,7 +19,8 @@ pub struct Body {
     incoming: Option<Incoming>,
     rest: Option<Rest>,
     pool: Arc<Pool>,
-    timer: Pin<Box<Sleep>>,
+    /// Until the end has come.
+    timer: Option<Timer>,
     max_bytes: usize,
     received: u64,
 }
@@ -36,10 +36,10 @@ impl Body {
         incoming: Incoming,
         rest: Rest,
         pool: Arc<Pool>,
-        timer: Pin<Box<Sleep>>,
+        timer: Timer,
         max_bytes: usize,
     ) -> Self {
-        Self { incoming: Some(incoming), rest: Some(rest), pool, timer, max_bytes, received: 0 }
+        Self { incoming: Some(incoming), rest: Some(rest), pool, timer: Some(timer), max_bytes, received: 0 }
     }
 
     /// The next piece; `None` at the end.
@@ -110,7 +110,7 @@ impl Body {
     /// its connection; one that holds it open loses it soon.
     pub fn abandon(mut self) {
         if let (Some(incoming), Some(Rest::H1(h1))) = (self.incoming.take(), self.rest.take()) {
-            self.pool.put_draining(*h1, incoming);
+            self.pool.put_draining(h1, incoming);
         }
     }
 
@@ -130,7 +130,7 @@ impl Body {
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, HttpError>>> {
         let chunk = match self.poll_frame(cx) {
             Poll::Pending => {
-                if self.timer.as_mut().poll(cx).is_pending() {
+                if self.timer.as_mut().is_some_and(|timer| timer.as_mut().poll(cx).is_pending()) {
                     return Poll::Pending;
                 }
                 Some(Err(HttpError::Timeout))
@@ -173,7 +173,10 @@ impl Body {
         if let Some(Rest::H1(mut h1)) = self.rest.take()
             && h1.is_ready(cx)
         {
-            self.pool.put(*h1);
+            if let Some(timer) = self.timer.take() {
+                h1.keep_timer(timer);
+            }
+            self.pool.put(h1);
         }
     }
 

@@ -10,14 +10,17 @@ use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HOST};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body_util::Full;
-use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 use super::connect::connect;
-use super::exchange::{Connection, SendError};
+use super::exchange::{Connection, SendError, Timer};
 use super::pool::{Pool, Version};
 use super::target::Origin;
 use super::tls::Trust;
 use super::{Body, HttpError, Target, TlsRootsError};
+
+/// What we ask bodies to be encoded in: nothing.
+pub(super) const IDENTITY: HeaderValue = HeaderValue::from_static("identity");
 
 /// A client with its connections. Clones share them.
 ///
@@ -99,16 +102,33 @@ impl Client {
     /// # Errors
     /// What [`HttpError`] lists. An answer of any status is none.
     pub async fn send(&self, request: Request, limits: &Limits) -> Result<Response, HttpError> {
+        self.send_with(&HeaderMap::new(), request, limits).await
+    }
+
+    /// As [`Client::send`], with headers that the request has in common with others and that are copied whole. They should
+    /// come from [`Target::common_headers`]. The request's own win.
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub async fn send_with(
+        &self,
+        common: &HeaderMap,
+        request: Request,
+        limits: &Limits,
+    ) -> Result<Response, HttpError> {
         let pool = self.pool(&request.target.origin);
         let mut fresh_only = false;
         loop {
-            let connection = self.connection(&pool, &request.target.origin, limits, fresh_only).await?;
+            let mut connection = match take(&pool).await.filter(|_| !fresh_only) {
+                Some(connection) => connection,
+                None => Box::pin(self.connection(&pool, &request.target.origin, limits, fresh_only)).await?,
+            };
             let used = connection.used();
             let started = Instant::now();
             let end = (started + limits.total).min(limits.deadline);
             let first = limits.first_byte.map_or(end, |limit| (started + limit).min(end));
-            let mut timer = Box::pin(sleep_until(first));
-            let message = message(&request, connection.is_h2())?;
+            let mut timer = connection.timer(first);
+            let message = message(common, &request, connection.is_h2())?;
             match within(&mut timer, connection.send(message)).await {
                 Some(Ok((response, rest))) => {
                     if first != end {
@@ -140,6 +160,7 @@ impl Client {
         pools.entry(origin.clone()).or_default().clone()
     }
 
+    /// A connection where the pool has none: a new one, or one that somebody else has opened meanwhile.
     async fn connection(
         &self,
         pool: &Pool,
@@ -147,9 +168,6 @@ impl Client {
         limits: &Limits,
         fresh_only: bool,
     ) -> Result<Connection, HttpError> {
-        if !fresh_only && let Some(connection) = take(pool).await {
-            return Ok(connection);
-        }
         // Waiting for somebody else's attempt counts like one's own: a host that is silent costs everybody the same.
         let end = (Instant::now() + limits.connect).min(limits.deadline);
         let late = if end == limits.deadline { HttpError::Deadline } else { HttpError::ConnectTimeout };
@@ -181,7 +199,7 @@ async fn take(pool: &Pool) -> Option<Connection> {
 }
 
 /// The outcome of `future`, or `None` when the timer runs out first.
-async fn within<F: Future>(timer: &mut std::pin::Pin<Box<Sleep>>, future: F) -> Option<F::Output> {
+async fn within<F: Future>(timer: &mut Timer, future: F) -> Option<F::Output> {
     let mut future = std::pin::pin!(future);
     std::future::poll_fn(|cx| {
         if let Poll::Ready(output) = future.as_mut().poll(cx) {
@@ -192,20 +210,24 @@ async fn within<F: Future>(timer: &mut std::pin::Pin<Box<Sleep>>, future: F) -> 
     .await
 }
 
-fn message(request: &Request, h2: bool) -> Result<http::Request<Full<Bytes>>, HttpError> {
+fn message(common: &HeaderMap, request: &Request, h2: bool) -> Result<http::Request<Full<Bytes>>, HttpError> {
     let target = &request.target;
     let mut message = http::Request::new(Full::new(request.body.clone()));
     *message.method_mut() = request.method.clone();
-    *message.headers_mut() = request.headers.clone();
-    let headers = message.headers_mut();
-    headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
+    let mut headers = if common.is_empty() { request.headers.clone() } else { common.clone() };
+    if !common.is_empty() {
+        headers.extend(request.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+    }
+    headers.entry(ACCEPT_ENCODING).or_insert(IDENTITY);
     if h2 {
+        headers.remove(HOST);
         *message.uri_mut() =
             target.full_uri().ok_or_else(|| HttpError::BadTarget("the URL cannot be rebuilt".to_owned()))?;
     } else {
-        headers.insert(HOST, target.authority().clone());
+        headers.entry(HOST).or_insert_with(|| target.authority().clone());
         *message.uri_mut() = target.path_uri();
     }
+    *message.headers_mut() = headers;
     Ok(message)
 }
 

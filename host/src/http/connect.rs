@@ -58,7 +58,7 @@ async fn http1(stream: MaybeHttpsStream<TokioIo<Socket>>, socket: Socket) -> Res
     let stream = watched(stream, socket.clone());
     let handshake = hyper::client::conn::http1::Builder::new().max_buf_size(MAX_HEAD).handshake(stream).await;
     let (sender, driver) = handshake.map_err(|e| HttpError::of_hyper(&e))?;
-    Ok(Connection::H1(H1::new(sender, driver, socket)))
+    Ok(Connection::H1(Box::new(H1::new(sender, driver, socket))))
 }
 
 async fn http2(stream: MaybeHttpsStream<TokioIo<Socket>>, socket: Socket) -> Result<Connection, HttpError> {

@@ -16,7 +16,7 @@ use hyper::client::conn::{http1, http2};
 use hyper::{Request, Response};
 use hyper_rustls::MaybeHttpsStream;
 use hyper_util::rt::TokioIo;
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::HttpError;
 use super::socket::{Socket, Watched};
@@ -26,9 +26,12 @@ pub(super) type Stream = TokioIo<Watched<TokioIo<MaybeHttpsStream<TokioIo<Socket
 
 type Outgoing = Full<Bytes>;
 
+/// What ends an exchange that takes too long.
+pub(super) type Timer = Pin<Box<Sleep>>;
+
 /// A connection that is not in use.
 pub(super) enum Connection {
-    H1(H1),
+    H1(Box<H1>),
     H2(H2),
 }
 
@@ -37,6 +40,9 @@ pub(super) struct H1 {
     sender: http1::SendRequest<Outgoing>,
     driver: Pin<Box<http1::Connection<Stream, Outgoing>>>,
     socket: Socket,
+    /// The timer of the exchanges that it has carried, kept because most need one and few ever let it run out: setting
+    /// it anew costs less than making one.
+    timer: Option<Timer>,
     /// The driver has come to its end and must not be polled again.
     over: bool,
     /// The thread whose reactor watches its socket.
@@ -78,6 +84,7 @@ impl H1 {
             sender,
             driver: Box::pin(driver),
             socket,
+            timer: None,
             over: false,
             thread: std::thread::current().id(),
             used: false,
@@ -96,6 +103,11 @@ impl H1 {
     /// Whether it can carry a request now: the last exchange is done and the server has not hung up.
     pub(super) fn is_ready(&mut self, cx: &mut Context<'_>) -> bool {
         self.drive(cx) && self.sender.is_ready()
+    }
+
+    /// Keeps the timer of an exchange that is done.
+    pub(super) fn keep_timer(&mut self, timer: Timer) {
+        self.timer = Some(timer);
     }
 
     /// Whether the server has hung up while the connection waited.
@@ -160,6 +172,21 @@ impl Connection {
         }
     }
 
+    /// A timer that runs out at `end`.
+    pub(super) fn timer(&mut self, end: Instant) -> Timer {
+        match self {
+            // A timer belongs to the runtime that made it, as the connection does.
+            Self::H1(h1) if h1.thread == std::thread::current().id() => match h1.timer.take() {
+                Some(mut timer) => {
+                    timer.as_mut().reset(end);
+                    timer
+                }
+                None => Box::pin(sleep_until(end)),
+            },
+            _ => Box::pin(sleep_until(end)),
+        }
+    }
+
     pub(super) fn is_h2(&self) -> bool {
         matches!(self, Self::H2(_))
     }
@@ -172,7 +199,7 @@ impl Connection {
         match self {
             Self::H1(mut h1) => {
                 let response = h1.send(request).await?;
-                Ok((response, Rest::H1(Box::new(h1))))
+                Ok((response, Rest::H1(h1)))
             }
             Self::H2(mut h2) => Ok((h2.send(request).await?, Rest::H2)),
         }

@@ -36,7 +36,7 @@ struct State {
 }
 
 struct Idle {
-    h1: H1,
+    h1: Box<H1>,
     /// The rest of an answer that is still to be thrown away.
     rest: Option<Incoming>,
 }
@@ -81,16 +81,16 @@ impl Pool {
     }
 
     /// Keeps a connection for its next request.
-    pub(super) fn put(&self, h1: H1) {
+    pub(super) fn put(&self, h1: Box<H1>) {
         self.keep(h1, None);
     }
 
     /// Keeps a connection whose answer is not at its end, in the hope that the end is near.
-    pub(super) fn put_draining(&self, h1: H1, rest: Incoming) {
+    pub(super) fn put_draining(&self, h1: Box<H1>, rest: Incoming) {
         self.keep(h1, Some(rest));
     }
 
-    fn keep(&self, mut h1: H1, rest: Option<Incoming>) {
+    fn keep(&self, mut h1: Box<H1>, rest: Option<Incoming>) {
         h1.idle_since = Instant::now();
         let mut state = self.lock();
         if state.idle.len() < MAX_IDLE {
@@ -112,7 +112,7 @@ impl Pool {
 
 impl State {
     /// The connection that was used last, of those that `owner` admits: the others may grow old and go.
-    fn take_h1(&mut self, cx: &mut Context<'_>, owner: impl Fn(ThreadId) -> bool) -> Option<H1> {
+    fn take_h1(&mut self, cx: &mut Context<'_>, owner: impl Fn(ThreadId) -> bool) -> Option<Box<H1>> {
         for at in (0..self.idle.len()).rev() {
             if !owner(self.idle[at].h1.thread) {
                 continue;
@@ -130,8 +130,9 @@ impl State {
     }
 
     fn drop_old(&mut self) {
+        let now = Instant::now();
         self.idle.retain(|idle| {
-            let age = idle.h1.idle_since.elapsed();
+            let age = now.saturating_duration_since(idle.h1.idle_since);
             age < if idle.rest.is_some() { DRAIN_PATIENCE } else { MAX_AGE }
         });
     }

@@ -80,9 +80,21 @@ impl Socket {
 
 impl AsyncRead for Socket {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let tcp = &self.0.tcp;
         loop {
-            ready!(self.0.tcp.poll_read_ready(cx))?;
-            match self.0.tcp.try_read_buf(buf) {
+            ready!(tcp.poll_read_ready(cx))?;
+            let mut result = Err(io::ErrorKind::WouldBlock.into());
+            let _ = tcp.try_io(Interest::READABLE, || {
+                let room = buf.remaining();
+                result = tcp.try_read_buf(buf);
+                match result {
+                    // All that had come fitted: to the reactor there is nothing more to read until it hears of it, which
+                    // saves asking the kernel again after each answer.
+                    Ok(read) if 0 < read && read < room => Err(io::ErrorKind::WouldBlock.into()),
+                    _ => Ok(()),
+                }
+            });
+            match result {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 result => return Poll::Ready(self.note(result).map(drop)),
             }

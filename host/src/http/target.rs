@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use http::header::{ACCEPT_ENCODING, HOST};
 use http::uri::PathAndQuery;
-use http::{HeaderValue, Uri};
+use http::{HeaderMap, HeaderValue, Uri};
 use url::{Host, Url};
 
 use super::HttpError;
+use super::client::IDENTITY;
 
 /// Scheme, host and port: what connections are shared by.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -51,6 +53,15 @@ impl Target {
             authority: HeaderValue::try_from(authority).map_err(|_| bad("unusable host"))?,
             path: PathAndQuery::try_from(path).map_err(|_| bad("unusable path"))?,
         })
+    }
+
+    /// `common` with the headers that the client adds to each request to this target: what many requests share is then
+    /// copied once for each and never added to.
+    #[must_use]
+    pub fn common_headers(&self, mut common: HeaderMap) -> HeaderMap {
+        common.insert(ACCEPT_ENCODING, IDENTITY);
+        common.insert(HOST, self.authority.clone());
+        common
     }
 
     /// The value of `host`.

@@ -44,10 +44,11 @@ impl Slots {
         if let (Ok(slot), Some(connection)) = (self.free.try_acquire(), current()) {
             return Ok((connection, slot));
         }
-        let queue = async {
+        // In a box, as most calls do not come here and none should carry the room for it.
+        let queue = Box::pin(async {
             let slot = self.free.acquire().await.map_err(|_| closed())?;
             Ok((connect(Some(limits.timeout)).await?, slot))
-        };
+        });
         tokio::time::timeout_at(limits.deadline, queue).await.unwrap_or_else(|_| {
             Err(CallFault::timeout(format!("{transport} call timed out before it could be sent")))
         })

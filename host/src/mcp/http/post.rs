@@ -114,13 +114,14 @@ impl Endpoint {
         let response = self.post(session, outgoing, limits).await?;
         session.note_id(response.headers.get(&SESSION_ID));
         if !response.status.is_success() {
-            return refusal(response, session).await;
+            return Box::pin(refusal(response, session)).await;
         }
         if response.status == StatusCode::ACCEPTED {
             return Err(CallFault::upstream_error("unexpected JSON-RPC response nil").into());
         }
         if is_event_stream(&response.headers) {
-            return self.read_events(session, response.body, Wanted { id, arrivals }, limits, started).await;
+            let wanted = Wanted { id, arrivals };
+            return Box::pin(self.read_events(session, response.body, wanted, limits, started)).await;
         }
         let body = response.body.collect_for(arrivals).await.map_err(|error| body_fault(error, false))?;
         read_json(&body, id)
@@ -150,7 +151,7 @@ impl Endpoint {
     /// Ends the session at the server, if there is one and as far as it likes.
     pub(super) async fn delete(&self, session: &HttpSession, limits: &Limits) {
         if session.id().is_some()
-            && let Ok(headers) = self.headers(session)
+            && let Ok(headers) = self.all_headers(session)
         {
             let request =
                 Request { method: Method::DELETE, target: self.target.clone(), headers, body: Bytes::new() };
@@ -166,9 +167,13 @@ impl Endpoint {
         outgoing: Outgoing<'_>,
         limits: &Limits,
     ) -> Result<Response, Failure> {
-        let mut headers = self.headers(session)?;
-        headers.insert(CONTENT_TYPE, JSON);
-        headers.insert(ACCEPT, JSON_OR_EVENTS);
+        let common = session.common_headers(|id| {
+            let mut headers = self.headers(session.version.as_ref(), id);
+            headers.insert(CONTENT_TYPE, JSON);
+            headers.insert(ACCEPT, JSON_OR_EVENTS);
+            self.target.common_headers(headers)
+        });
+        let mut headers = self.credentials()?;
         if session.era == Era::Modern {
             headers.insert(METHOD, super::mirror::header_value(outgoing.method));
             if let Some(tool) = outgoing.tool {
@@ -182,25 +187,35 @@ impl Endpoint {
             headers,
             body: outgoing.body.into(),
         };
-        self.client.send(request, limits).await.map_err(|error| Failure::Fault(body_fault(error, false)))
+        let sent = self.client.send_with(&common, request, limits).await;
+        sent.map_err(|error| Failure::Fault(body_fault(error, false)))
     }
 
-    /// The headers of every request: the operator's, computed now and kept nowhere, then the protocol's.
-    fn headers(&self, session: &HttpSession) -> Result<HeaderMap, CallFault> {
-        let own = self
-            .entry
-            .auth
-            .headers(&self.store)
-            .map_err(|error| CallFault::new(FaultReason::AuthFailed, error.to_string()))?;
+    /// The headers of a request but for its credentials: the operator's, then the protocol's.
+    fn headers(&self, version: Option<&HeaderValue>, session_id: Option<&HeaderValue>) -> HeaderMap {
+        let own = &self.entry.auth.static_headers;
         let mut headers = HeaderMap::with_capacity(own.len() + 8);
-        headers.extend(own);
+        headers.extend(own.iter().cloned());
         headers.insert(USER_AGENT, AGENT.clone());
-        if let Some(version) = &session.version {
+        if let Some(version) = version {
             headers.insert(PROTOCOL_VERSION, version.clone());
         }
-        if let Some(id) = session.id() {
-            headers.insert(SESSION_ID, id);
+        if let Some(id) = session_id {
+            headers.insert(SESSION_ID, id.clone());
         }
+        headers
+    }
+
+    /// The credentials as headers, computed now and kept nowhere.
+    fn credentials(&self) -> Result<HeaderMap, CallFault> {
+        let headers = self.entry.auth.credentials(&self.store);
+        headers.map_err(|error| CallFault::new(FaultReason::AuthFailed, error.to_string()))
+    }
+
+    /// All headers of a request.
+    fn all_headers(&self, session: &HttpSession) -> Result<HeaderMap, CallFault> {
+        let mut headers = self.headers(session.version.as_ref(), session.id().as_ref());
+        headers.extend(self.credentials()?);
         Ok(headers)
     }
 
@@ -258,7 +273,7 @@ impl Endpoint {
         last_id: Option<HeaderValue>,
         limits: &Limits,
     ) -> Result<Response, Failure> {
-        let mut headers = self.headers(session)?;
+        let mut headers = self.all_headers(session)?;
         headers.insert(ACCEPT, EVENTS);
         if let Some(id) = last_id {
             headers.insert(LAST_EVENT_ID, id);
@@ -377,8 +392,9 @@ enum Streamed {
 }
 
 pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
+    let wanted = b"text/event-stream";
     headers.get(CONTENT_TYPE).is_some_and(|value| {
-        value.to_str().is_ok_and(|v| v.to_ascii_lowercase().contains("text/event-stream"))
+        value.as_bytes().windows(wanted.len()).any(|part| part.eq_ignore_ascii_case(wanted))
     })
 }
 

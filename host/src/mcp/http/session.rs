@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use http::HeaderValue;
+use http::{HeaderMap, HeaderValue};
 use tokio::sync::watch;
 
 use super::super::lifecycle::{Connection, End, EndKind};
@@ -29,6 +29,8 @@ pub(crate) struct HttpSession {
 #[derive(Debug, Default)]
 struct State {
     id: Option<HeaderValue>,
+    /// Headers of its calls; `None` until they are asked for, and when the id has changed.
+    headers: Option<Arc<HeaderMap>>,
     end: Option<End>,
     mirrors: Arc<Mirrors>,
 }
@@ -59,6 +61,7 @@ impl HttpSession {
 
     /// The same session once the server has said who it is.
     pub(super) fn agreed(self, hello: &ServerHello) -> Self {
+        self.with(|state| state.headers = None);
         let version = HeaderValue::from_str(&hello.version).ok();
         Self { version, tools_change: hello.tools_change, ..self }
     }
@@ -75,10 +78,26 @@ impl HttpSession {
     /// Remembers the session id of an answer. Such ids are secrets of a kind: they are not logged.
     pub(super) fn note_id(&self, id: Option<&HeaderValue>) {
         if let Some(id) = id.filter(|_| self.era == Era::Handshake) {
-            let mut id = id.clone();
-            id.set_sensitive(true);
-            self.with(|state| state.id = Some(id));
+            self.with(|state| {
+                if state.id.as_ref() != Some(id) {
+                    let mut id = id.clone();
+                    id.set_sensitive(true);
+                    state.id = Some(id);
+                    state.headers = None;
+                }
+            });
         }
+    }
+
+    /// The headers that its calls have in common, which `make` computes from its id. They hold no credentials.
+    pub(super) fn common_headers(
+        &self,
+        make: impl FnOnce(Option<&HeaderValue>) -> HeaderMap,
+    ) -> Arc<HeaderMap> {
+        self.with(|state| {
+            let id = state.id.as_ref();
+            state.headers.get_or_insert_with(|| Arc::new(make(id))).clone()
+        })
     }
 
     /// Notes that the session is over. The first end counts.

@@ -109,8 +109,11 @@ impl HttpUpstream {
                 if error.code == protocol::HEADER_MISMATCH && session.era == Era::Modern =>
             {
                 // The tool's annotations have changed. The server has not run it, so it may be asked once more.
-                self.relist(&session).await?;
-                match self.exchange(&session, &call).await? {
+                let again = async {
+                    self.relist(&session).await?;
+                    self.exchange(&session, &call).await
+                };
+                match Box::pin(again).await? {
                     Answer::Result(bytes) => result::read(bytes),
                     Answer::Error(error, _) => Err(CallFault::upstream_error(error.message)),
                 }

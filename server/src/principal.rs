@@ -6,13 +6,21 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 /// An authenticated caller: the name of its token, or the process itself on a pipe and on an open loopback listener.
+/// Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Principal(Arc<str>);
+pub struct Principal(Arc<Names>);
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Names {
+    name: Box<str>,
+    /// Computed once: every request's log line and trace names its caller by it.
+    hash: Box<str>,
+}
 
 impl Principal {
     /// The caller of that name.
     pub fn named(name: &str) -> Self {
-        Principal(name.into())
+        Principal(Arc::new(Names { name: name.into(), hash: short_hash(name.as_bytes()).into() }))
     }
 
     /// The one caller of a stdio server.
@@ -22,18 +30,18 @@ impl Principal {
 
     /// The name.
     pub fn name(&self) -> &str {
-        &self.0
+        &self.0.name
     }
 
     /// What logs and traces name the caller by.
-    pub fn hash(&self) -> String {
-        short_hash(self.0.as_bytes())
+    pub fn hash(&self) -> &str {
+        &self.0.hash
     }
 }
 
 impl fmt::Display for Principal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.0)
+        out.write_str(self.name())
     }
 }
 

@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use tokio::sync::oneshot;
+use ptc_host::engine::EvalId;
+use tracing::field::display;
 use tracing::{error, info};
 
-use super::connection::Ticket;
+use super::connection::{Cancellation, Ticket};
 use super::error::RpcError;
 use super::message::RequestId;
 use super::methods::listen;
@@ -29,7 +30,7 @@ pub struct Call {
     pub(super) id: RequestId,
     pub(super) era: Era,
     pub(super) work: Work,
-    pub(super) cancelled: oneshot::Receiver<()>,
+    pub(super) cancelled: Cancellation,
     /// JSON of the token to report progress under.
     pub(super) progress_token: Option<String>,
     pub(super) ticket: Ticket,
@@ -44,7 +45,9 @@ pub(super) enum Work {
     /// Runs a tool.
     Tool {
         /// The tool's name.
-        name: String,
+        name: &'static str,
+        /// The evaluation that it may become.
+        eval_id: EvalId,
         /// Its run.
         running: BoxFuture<'static, ToolReply>,
     },
@@ -86,22 +89,17 @@ impl Call {
         matches!(self.work, Work::Listen)
     }
 
-    /// The response that refuses the call with `error` instead of running it to its end.
-    pub fn refusal(&self, error: &RpcError) -> Vec<u8> {
-        reply::error(Answers::Request(&self.id), error)
-    }
-
     /// Runs the call to its end. `notify` receives notifications that belong to it, before the response.
     pub async fn run(self, mut notify: impl FnMut(Vec<u8>) + Send) -> Finished {
         let Call { service, id, era, work, mut cancelled, progress_token, ticket, permit, observation } =
             self;
-        let (tool, work) = match work {
-            Work::Tool { name, running } => (name, running),
+        let (tool, eval_id, work) = match work {
+            Work::Tool { name, eval_id, running } => (name, eval_id, running),
             Work::Listen => {
                 notify(listen::acknowledgement(&id));
                 let farewell = listen::farewell(&service, &id);
                 return tokio::select! {
-                    Ok(()) = &mut cancelled => Finished::Cancelled(farewell),
+                    () = &mut cancelled => Finished::Cancelled(farewell),
                     () = ticket.connection().drained() => Finished::Reply(farewell),
                     () = service.drained() => Finished::Reply(farewell),
                 };
@@ -119,7 +117,7 @@ impl Call {
             };
             tokio::select! {
                 biased;
-                Ok(()) = &mut cancelled => break None,
+                () = &mut cancelled => break None,
                 outcome = &mut work => break Some(outcome),
                 () = tick => {
                     ticks += 1;
@@ -140,7 +138,7 @@ impl Call {
                     observation.answered(&mut tool_reply);
                 }
                 let is_error = tool_reply.is_error;
-                let eval_id = tool_reply.eval_id.as_deref();
+                let eval_id = tool_reply.eval_id.map(display);
                 info!(event = "tools_call_stop", request_id = %id, tool, is_error, duration_ms, eval_id);
                 Finished::Reply(write_reply(&service, era, &id, &tool_reply))
             }
@@ -153,11 +151,11 @@ impl Call {
                 if let Some(observation) = observation {
                     observation.crashed(&message);
                 }
-                error!(event = "worker_raise", request_id = %id, tool, kind = "panic", message);
+                error!(event = "worker_raise", request_id = %id, tool, kind = "panic", message, eval_id = %eval_id);
                 Finished::Reply(reply::error(Answers::Request(&id), &RpcError::internal()))
             }
             None => {
-                info!(event = "cancelled_in_flight", request_id = %id, tool, duration_ms);
+                info!(event = "cancelled_in_flight", request_id = %id, tool, duration_ms, eval_id = %eval_id);
                 Finished::Cancelled(write_reply(&service, era, &id, &ToolReply::cancelled()))
             }
         }

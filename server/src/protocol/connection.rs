@@ -2,10 +2,12 @@
 //!
 //! Request ids mean something only inside a conversation. A modern HTTP request is a conversation of its own.
 
-use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
 
+use ahash::AHashMap;
 use tokio::sync::oneshot;
 
 use super::drain::Drain;
@@ -17,7 +19,8 @@ use crate::principal::Owner;
 #[derive(Debug)]
 pub struct Connection {
     owner: Owner,
-    max_in_flight: usize,
+    /// `None` where calls are not entered: ids of different requests may be equal then, and no message cancels one.
+    max_in_flight: Option<usize>,
     draining: Drain,
     state: Mutex<State>,
     generation: AtomicU64,
@@ -26,7 +29,7 @@ pub struct Connection {
 #[derive(Debug, Default)]
 struct State {
     revision: Option<Revision>,
-    in_flight: HashMap<RequestId, Running>,
+    in_flight: AHashMap<RequestId, Running>,
 }
 
 #[derive(Debug)]
@@ -47,6 +50,15 @@ pub enum Refused {
 impl Connection {
     /// A conversation in which at most `max_in_flight` calls run at a time.
     pub fn new(owner: Owner, max_in_flight: usize) -> Arc<Self> {
+        Self::of(owner, Some(max_in_flight))
+    }
+
+    /// Requests that have nothing to do with each other, each of which ends with the exchange that brought it.
+    pub fn stateless(owner: Owner) -> Arc<Self> {
+        Self::of(owner, None)
+    }
+
+    fn of(owner: Owner, max_in_flight: Option<usize>) -> Arc<Self> {
         Arc::new(Connection {
             owner,
             max_in_flight,
@@ -91,19 +103,23 @@ impl Connection {
         self.state().in_flight.len()
     }
 
-    /// Enters a call. The ticket ends its entry when dropped; the receiver fires when it is cancelled.
-    pub fn enter(self: &Arc<Self>, id: &RequestId) -> Result<(Ticket, oneshot::Receiver<()>), Refused> {
+    /// Enters a call. The ticket ends its entry when dropped; its cancellation fires when a message asks for it.
+    pub fn enter(self: &Arc<Self>, id: &RequestId) -> Result<(Ticket, Cancellation), Refused> {
+        let Some(max_in_flight) = self.max_in_flight else {
+            return Ok((Ticket { connection: self.clone(), entry: None }, Cancellation(None)));
+        };
         let mut state = self.state();
         if state.in_flight.contains_key(id) {
             return Err(Refused::Duplicate);
         }
-        if state.in_flight.len() >= self.max_in_flight {
-            return Err(Refused::Full(self.max_in_flight));
+        if state.in_flight.len() >= max_in_flight {
+            return Err(Refused::Full(max_in_flight));
         }
         let generation = self.generation.fetch_add(1, Ordering::Relaxed);
         let (cancel, cancelled) = oneshot::channel();
         state.in_flight.insert(id.clone(), Running { generation, cancel });
-        Ok((Ticket { connection: self.clone(), id: id.clone(), generation }, cancelled))
+        let entry = Some((id.clone(), generation));
+        Ok((Ticket { connection: self.clone(), entry }, Cancellation(Some(cancelled))))
     }
 
     /// Cancels the running call of that id; `false` if none runs.
@@ -129,12 +145,31 @@ impl Connection {
     }
 }
 
+/// Completes when a message asks for the end of a call; never, where no message can.
+#[derive(Debug)]
+pub struct Cancellation(Option<oneshot::Receiver<()>>);
+
+impl Future for Cancellation {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let Some(receiver) = &mut self.0 else { return Poll::Pending };
+        match ready!(Pin::new(receiver).poll(context)) {
+            Ok(()) => Poll::Ready(()),
+            // The entry is gone without a word: nobody will ask any more.
+            Err(_) => {
+                self.0 = None;
+                Poll::Pending
+            }
+        }
+    }
+}
+
 /// The entry of one running call.
 #[derive(Debug)]
 pub struct Ticket {
     connection: Arc<Connection>,
-    id: RequestId,
-    generation: u64,
+    entry: Option<(RequestId, u64)>,
 }
 
 impl Ticket {
@@ -146,16 +181,19 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
+        let Some((id, generation)) = &self.entry else { return };
         let mut state = self.connection.state();
         // A cancelled id may be in use again by the time the cancelled call has ended.
-        if state.in_flight.get(&self.id).is_some_and(|running| running.generation == self.generation) {
-            state.in_flight.remove(&self.id);
+        if state.in_flight.get(id).is_some_and(|running| running.generation == *generation) {
+            state.in_flight.remove(id);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
+
     use super::*;
     use crate::principal::Principal;
     use crate::protocol::json::Raw;
@@ -169,7 +207,7 @@ mod tests {
         let connection = Connection::new(Owner::of(Principal::process()), 2);
         let (first, mut cancelled) = connection.enter(&id("1")).unwrap();
         assert_eq!(connection.enter(&id("1")).unwrap_err(), Refused::Duplicate);
-        assert!(connection.cancel(&id("1")) && cancelled.try_recv().is_ok());
+        assert!(connection.cancel(&id("1")) && (&mut cancelled).now_or_never().is_some());
         let (_second, _keep) = connection.enter(&id("1")).unwrap();
         drop(first);
         assert_eq!(connection.running(), 1, "the late end of a cancelled call leaves its successor alone");
@@ -177,5 +215,14 @@ mod tests {
         assert_eq!(connection.enter(&id("2")).unwrap_err(), Refused::Full(2));
         assert!(!connection.cancel(&id("9")));
         assert_eq!(connection.cancel_all(), 2);
+    }
+
+    #[test]
+    fn requests_without_a_conversation_do_not_know_each_other() {
+        let connection = Connection::stateless(Owner::of(Principal::process()));
+        let (_first, mut cancelled) = connection.enter(&id("1")).unwrap();
+        let (_second, _) = connection.enter(&id("1")).unwrap();
+        assert!(!connection.cancel(&id("1")) && (&mut cancelled).now_or_never().is_none());
+        assert_eq!((connection.running(), connection.cancel_all()), (0, 0));
     }
 }

@@ -7,6 +7,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use compact_str::CompactString;
+
 use super::json::{Kind, Malformed, Raw, Scanner, write_string};
 
 /// Most messages in one batch.
@@ -23,14 +25,16 @@ const MAX_SHOWN_ID: usize = 256;
 /// A request id: a string or an integer, kept as the JSON text to echo. Strings are normalised, so that two spellings
 /// of one string are one id; `1` and `"1"` are different ids.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct RequestId(Box<str>);
+pub struct RequestId(CompactString);
 
 impl RequestId {
     /// The id `raw` stands for; `None` unless it is a string or an integer.
     pub fn from_raw(raw: Raw<'_>) -> Option<RequestId> {
         match raw.kind() {
             Kind::Integer => Some(RequestId(raw.text().into())),
-            Kind::String if !raw.text().contains('\\') => Some(RequestId(raw.text().into())),
+            Kind::String if memchr::memchr(b'\\', raw.text().as_bytes()).is_none() => {
+                Some(RequestId(raw.text().into()))
+            }
             Kind::String => {
                 let mut text = Vec::new();
                 write_string(&mut text, &raw.as_str()?);

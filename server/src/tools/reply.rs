@@ -2,12 +2,20 @@
 
 use std::borrow::Cow;
 
+use ptc_host::engine::EvalId;
+
 use super::CallReport;
 use crate::gate::Full;
 use crate::protocol::json::{Raw, string_len, write_string};
 
 /// Characters of an unknown name that are repeated. (Names of tools have at most 128.)
 const MAX_NAME_CHARS: usize = 256;
+
+const IS_ERROR: &[u8] = b"\"isError\":true";
+const IS_NO_ERROR: &[u8] = b"\"isError\":false";
+const CONTENT: &[u8] = b",\"content\":[{\"type\":\"text\",\"text\":";
+const CONTENT_END: &[u8] = b"}]";
+const STRUCTURED: &[u8] = b",\"structuredContent\":";
 
 /// The one text block of a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +36,7 @@ pub struct ToolReply {
     /// The structured content: a JSON object.
     pub structured: Option<String>,
     /// Our own id of the evaluation, where one ran.
-    pub eval_id: Option<String>,
+    pub eval_id: Option<EvalId>,
     /// What observers are told besides; only where there are any.
     pub report: Option<Box<CallReport>>,
 }
@@ -123,23 +131,24 @@ impl ToolReply {
             ReplyText::Plain(text) => text,
             ReplyText::Mirrored => structured.unwrap_or_default(),
         };
-        let mut frame = Vec::with_capacity(64);
-        ToolReply::text(self.is_error, "").write_members(&mut frame);
-        let wrapping = structured.map_or(0, |json| json.len() + ",\"structuredContent\":".len());
-        2 + frame.len() - 2 + string_len(text) + wrapping
+        let frame = if self.is_error { IS_ERROR.len() } else { IS_NO_ERROR.len() }
+            + CONTENT.len()
+            + CONTENT_END.len();
+        let wrapping = structured.map_or(0, |json| json.len() + STRUCTURED.len());
+        2 + frame + string_len(text) + wrapping
     }
 
     /// Writes the members of the result object, without its braces.
     pub fn write_members(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(if self.is_error { b"\"isError\":true" } else { b"\"isError\":false" });
-        out.extend_from_slice(b",\"content\":[{\"type\":\"text\",\"text\":");
+        out.extend_from_slice(if self.is_error { IS_ERROR } else { IS_NO_ERROR });
+        out.extend_from_slice(CONTENT);
         match (&self.text, &self.structured) {
             (ReplyText::Plain(text), _) | (ReplyText::Mirrored, Some(text)) => write_string(out, text),
             (ReplyText::Mirrored, None) => write_string(out, ""),
         }
-        out.extend_from_slice(b"}]");
+        out.extend_from_slice(CONTENT_END);
         if let Some(structured) = &self.structured {
-            out.extend_from_slice(b",\"structuredContent\":");
+            out.extend_from_slice(STRUCTURED);
             out.extend_from_slice(structured.as_bytes());
         }
     }

@@ -42,7 +42,7 @@ impl Head {
             }
             object.string("tool_name", &redactor.scrub(&begun.tool));
             object.string("protocol_version", begun.revision.name());
-            object.string("owner_hash", &begun.owner.principal.hash());
+            object.string("owner_hash", begun.owner.principal.hash());
             object.string("transport", if begun.origin.is_some() { "http" } else { "stdio" });
             if let Some(origin) = &begun.origin {
                 object.string("transport_request_id", origin.request_id.to_str().unwrap_or_default());
@@ -89,7 +89,7 @@ impl Head {
         });
         let owner_hash = begun.owner.principal.hash();
         let mut out = self.line("trace.start", begun.at, |object| {
-            object.string("owner_hash", &owner_hash);
+            object.string("owner_hash", owner_hash);
             object.string("trace_kind", "mcp_call");
             object.string("producer", "ptc_lisp");
             object.string("trace_label", &label);

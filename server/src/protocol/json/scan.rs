@@ -104,7 +104,7 @@ impl<'a> Raw<'a> {
     /// The string this value is, decoded; `None` if it is no string.
     pub fn as_str(self) -> Option<Cow<'a, str>> {
         let inner = self.0.strip_prefix('"')?.strip_suffix('"')?;
-        Some(if inner.contains('\\') { Cow::Owned(unescape(inner)) } else { Cow::Borrowed(inner) })
+        Some(decoded(inner))
     }
 
     /// The boolean this value is.
@@ -269,7 +269,7 @@ impl<'a> Scanner<'a> {
             return Err(self.syntax());
         }
         self.pos += 1;
-        Ok(if inner.contains('\\') { Cow::Owned(unescape(inner)) } else { Cow::Borrowed(inner) })
+        Ok(decoded(inner))
     }
 
     /// Reads one value of any kind and returns its text.
@@ -387,6 +387,15 @@ impl<'a> Scanner<'a> {
         }
         let mut at = self.pos + 1;
         loop {
+            // Eight bytes at a time up to the first one that means something.
+            while let Some(eight) = bytes.get(at..at + 8).and_then(|eight| eight.try_into().ok()) {
+                let special = special(u64::from_le_bytes(eight));
+                if special != 0 {
+                    at += special.trailing_zeros() as usize / 8;
+                    break;
+                }
+                at += 8;
+            }
             match bytes.get(at) {
                 Some(b'"') => {
                     self.pos = at + 1;
@@ -458,6 +467,27 @@ impl OpenLevels {
 
 fn hex4(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..at + 4)?.iter().try_fold(0, |unit, byte| Some(unit << 4 | (*byte as char).to_digit(16)?))
+}
+
+/// Marks the bytes of `eight` that are a quote, a backslash or a control character by their highest bit. Bytes before
+/// the first such one are not marked; ones behind it may be.
+fn special(eight: u64) -> u64 {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
+    let zeros = |x: u64| x.wrapping_sub(ONES) & !x;
+    let quotes = zeros(eight ^ (ONES * u64::from(b'"')));
+    let slashes = zeros(eight ^ (ONES * u64::from(b'\\')));
+    let controls = eight.wrapping_sub(ONES * 0x20) & !eight;
+    (quotes | slashes | controls) & HIGH
+}
+
+/// The inside of a string that the scanner has accepted, without its escapes.
+fn decoded(inner: &str) -> Cow<'_, str> {
+    if memchr::memchr(b'\\', inner.as_bytes()).is_some() {
+        Cow::Owned(unescape(inner))
+    } else {
+        Cow::Borrowed(inner)
+    }
 }
 
 /// Decodes the inside of a string that the scanner has accepted.
@@ -551,6 +581,23 @@ mod tests {
         for text in texts {
             let reference = serde_json::from_str::<serde_json::Value>(text).is_ok();
             assert_eq!(Raw::parse(text).is_ok(), reference, "{text}");
+        }
+    }
+
+    #[test]
+    fn strings_end_where_they_end_at_every_offset() {
+        for before in 0..20 {
+            let plain = "é".repeat(before / 2) + &"x".repeat(before % 2);
+            for (special, fine) in
+                [("\\\"", true), ("\\\\", true), ("\u{1}", false), ("\u{1f}", false), (" ", true)]
+            {
+                for behind in 0..20 {
+                    let text = format!("\"{plain}{special}{}\"", "\u{7f}".repeat(behind));
+                    assert_eq!(Raw::parse(&text).is_ok(), fine, "{text:?}");
+                    assert_eq!(Raw::parse(&text).is_ok(), serde_json::from_str::<String>(&text).is_ok());
+                    assert!(Raw::parse(&text[..text.len() - 1]).is_err(), "{text:?}");
+                }
+            }
         }
     }
 

@@ -1,7 +1,9 @@
 //! `server/discover`: what the modern era has instead of a handshake.
 
+use std::io::Write;
 use std::sync::Arc;
 
+use ptc_host::engine::EvalId;
 use tracing::debug;
 
 use super::tools_list::write_cache_hints;
@@ -34,12 +36,20 @@ pub fn answer(service: &Arc<Service>, id: &RequestId) -> Handled {
 }
 
 /// Writes `_meta` of a modern result: who answers, and which evaluation it was.
-pub fn write_server_meta(service: &Service, out: &mut Vec<u8>, eval_id: Option<&str>) {
+pub fn write_server_meta(service: &Service, out: &mut Vec<u8>, eval_id: Option<EvalId>) {
     out.extend_from_slice(b",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":");
     out.extend_from_slice(service.server_info.as_bytes());
     if let Some(eval_id) = eval_id {
         out.extend_from_slice(b",\"eval_id\":");
-        write_string(out, eval_id);
+        write_eval_id(out, eval_id);
     }
     out.push(b'}');
+}
+
+/// Writes the id of an evaluation as a JSON string.
+pub fn write_eval_id(out: &mut Vec<u8>, eval_id: EvalId) {
+    out.push(b'"');
+    // Writing to memory does not fail; neither an id's letters nor its digits need an escape.
+    let _ = write!(out, "{eval_id}");
+    out.push(b'"');
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use tracing::{info, warn};
 
-use super::discover::write_server_meta;
+use super::discover::{write_eval_id, write_server_meta};
 use crate::gate::Full;
 use crate::insight::{Insight, Observation};
 use crate::protocol::call::{Call, Work};
 use crate::protocol::connection::{Connection, Refused};
 use crate::protocol::error::RpcError;
-use crate::protocol::json::{Kind, Raw, write_string};
+use crate::protocol::json::{Kind, Raw};
 use crate::protocol::message::{Params, ParamsMember, RequestId};
 use crate::protocol::reply;
 use crate::protocol::service::{Era, Handled, Reply, Service};
@@ -107,7 +107,7 @@ pub fn answer(
         service: service.clone(),
         id: id.clone(),
         era,
-        work: Work::Tool { name: name.into_owned(), running: work },
+        work: Work::Tool { name: tool_name, eval_id: context.eval_id, running: work },
         cancelled,
         progress_token: progress_token(params),
         ticket,
@@ -121,7 +121,7 @@ pub fn write_reply(service: &Service, era: Era, id: &RequestId, tool_reply: &Too
     reply::result(id, |out| {
         out.push(b'{');
         tool_reply.write_members(out);
-        let eval_id = tool_reply.eval_id.as_deref();
+        let eval_id = tool_reply.eval_id;
         match (era, eval_id) {
             (Era::Modern, _) => {
                 out.extend_from_slice(b",\"resultType\":\"complete\"");
@@ -129,7 +129,7 @@ pub fn write_reply(service: &Service, era: Era, id: &RequestId, tool_reply: &Too
             }
             (Era::Handshake, Some(eval_id)) => {
                 out.extend_from_slice(b",\"_meta\":{\"eval_id\":");
-                write_string(out, eval_id);
+                write_eval_id(out, eval_id);
                 out.push(b'}');
             }
             (Era::Handshake, None) => {}

@@ -56,7 +56,8 @@ impl LispDebug {
                 match &self.traces {
                     None => get.answer(&recording, None),
                     Some(traces) => {
-                        let (traces, owner_hash) = (traces.clone(), context.owner.principal.hash());
+                        let (traces, owner_hash) =
+                            (traces.clone(), context.owner.principal.hash().to_owned());
                         let max_bytes = self.max_response_bytes;
                         return Ok(Prepared::Free(
                             async move {

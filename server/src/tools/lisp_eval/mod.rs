@@ -137,9 +137,9 @@ impl Asked {
         }
     }
 
-    /// The id as clients see it.
-    pub(super) fn eval_id(&self) -> String {
-        self.id.to_string()
+    /// The evaluation's id.
+    pub(super) fn eval_id(&self) -> EvalId {
+        self.id
     }
 
     /// The program.

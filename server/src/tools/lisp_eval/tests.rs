@@ -167,7 +167,7 @@ async fn the_answer_is_scrubbed_and_carries_the_eval_id() {
     let (tool, canned) = tool(Profile::Structured, value("\"x hunter2-hunter2\""));
     let reply = call(&tool, json!({"program": "1"})).await;
     assert_eq!(text(&reply), "user=> \"x [REDACTED]\"");
-    assert_eq!(reply.eval_id, Some(canned.asked.lock().unwrap()[0].id.to_string()));
+    assert_eq!(reply.eval_id, Some(canned.asked.lock().unwrap()[0].id));
 }
 
 #[tokio::test]

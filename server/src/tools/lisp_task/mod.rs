@@ -122,7 +122,7 @@ impl Tool for LispTask {
         Prepared::Gated(
             async move {
                 let reply = run::run(&options, task, eval_id, request_id).await;
-                ToolReply { eval_id: Some(eval_id.to_string()), ..reply }
+                ToolReply { eval_id: Some(eval_id), ..reply }
             }
             .boxed(),
         )

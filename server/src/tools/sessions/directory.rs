@@ -337,7 +337,8 @@ impl Directory {
         if let Some(end) = ENDS.iter().position(|end| *end == reason) {
             self.ended[end].fetch_add(1, Ordering::Relaxed);
         }
-        let (turn, owner_hash) = (record.turn, record.owner.principal.hash());
+        let (turn, principal) = (record.turn, record.owner.principal.clone());
+        let owner_hash = principal.hash();
         inner.closed.push_back((id.clone(), record.owner));
         if reason == "closed" {
             info!(

@@ -1,15 +1,36 @@
 //! Bearer authentication.
 
+use std::sync::Arc;
+
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 
 use crate::options::settings::NamedToken;
-use crate::principal::Principal;
+use crate::principal::{Owner, Principal};
+use crate::protocol::Connection;
 
 /// Who may call.
 #[derive(Debug)]
 pub(super) struct Authenticator {
-    tokens: Vec<NamedToken>,
+    /// With whose calls they authenticate.
+    tokens: Vec<(NamedToken, Caller)>,
+    /// The one caller of a listener without tokens.
+    anonymous: Caller,
+}
+
+/// A caller, and the conversation that all its modern requests belong to: each is one of its own, so that it keeps
+/// nothing.
+#[derive(Debug, Clone)]
+pub(super) struct Caller {
+    pub(super) principal: Principal,
+    pub(super) modern: Arc<Connection>,
+}
+
+impl Caller {
+    fn new(name: &str) -> Self {
+        let principal = Principal::named(name);
+        Caller { modern: Connection::stateless(Owner::of(principal.clone())), principal }
+    }
 }
 
 /// Why a request is not authenticated.
@@ -24,13 +45,20 @@ pub(super) enum Unauthenticated {
 impl Authenticator {
     /// Admits these tokens; everyone, if there are none.
     pub(super) fn new(tokens: Vec<NamedToken>) -> Self {
-        Authenticator { tokens }
+        let caller = |token: NamedToken| {
+            let caller = Caller::new(&token.name);
+            (token, caller)
+        };
+        Authenticator {
+            tokens: tokens.into_iter().map(caller).collect(),
+            anonymous: Caller::new("anonymous"),
+        }
     }
 
     /// Whose request it is.
-    pub(super) fn principal(&self, headers: &HeaderMap) -> Result<Principal, Unauthenticated> {
+    pub(super) fn caller(&self, headers: &HeaderMap) -> Result<&Caller, Unauthenticated> {
         if self.tokens.is_empty() {
-            return Ok(Principal::named("anonymous"));
+            return Ok(&self.anonymous);
         }
         let mut values = headers.get_all(AUTHORIZATION).iter();
         let value = values.next().ok_or(Unauthenticated::Missing)?;
@@ -40,12 +68,12 @@ impl Authenticator {
         let candidate = bearer(value.as_bytes()).ok_or(Unauthenticated::Invalid)?;
         // All tokens are compared, so that the time does not tell which one a guess came close to.
         let mut found = None;
-        for token in &self.tokens {
+        for (token, caller) in &self.tokens {
             if token.token.matches(candidate) {
-                found = Some(token);
+                found = Some(caller);
             }
         }
-        found.map(|token| Principal::named(&token.name)).ok_or(Unauthenticated::Invalid)
+        found.ok_or(Unauthenticated::Invalid)
     }
 }
 
@@ -73,7 +101,7 @@ mod tests {
             for value in values {
                 headers.append(AUTHORIZATION, HeaderValue::from_str(value).unwrap());
             }
-            auth.principal(&headers).map(|principal| principal.name().to_owned())
+            auth.caller(&headers).map(|caller| caller.principal.name().to_owned())
         };
         assert_eq!(ask(&["Bearer token-b"]).unwrap(), "b");
         assert_eq!(ask(&["bEARER  token-a"]).unwrap(), "a");
@@ -90,6 +118,9 @@ mod tests {
             assert_eq!(ask(&[wrong]), Err(Unauthenticated::Invalid), "{wrong}");
         }
         assert_eq!(ask(&["Bearer token-a", "Bearer token-a"]), Err(Unauthenticated::Invalid));
-        assert_eq!(Authenticator::new(vec![]).principal(&HeaderMap::new()).unwrap().name(), "anonymous");
+        assert_eq!(
+            Authenticator::new(vec![]).caller(&HeaderMap::new()).unwrap().principal.name(),
+            "anonymous"
+        );
     }
 }

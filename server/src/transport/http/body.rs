@@ -9,6 +9,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use futures_util::FutureExt;
 use http_body_util::BodyExt;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use ptc_host::engine::MemoryBudget;
@@ -121,14 +122,24 @@ impl Bodies {
             return Err(Unread::TooLarge);
         }
         let mut received = Received { bytes: BytesMut::new(), held: self.hold(0) };
-        let last = Instant::now() + self.timeout * PATIENCE;
+        let mut last = None;
         loop {
-            let deadline = last.min(Instant::now() + self.timeout);
-            let frame = match timeout_at(deadline, body.frame()).await {
-                Err(_) => return Err(Unread::TooSlow),
-                Ok(None) => return Ok(received),
-                Ok(Some(Err(_))) => return Err(Unread::Broken),
-                Ok(Some(Ok(frame))) => frame,
+            let frame = match body.frame().now_or_never() {
+                // Usually the whole body is there, and no clock is asked.
+                Some(frame) => frame,
+                None => {
+                    let now = Instant::now();
+                    let last = *last.get_or_insert(now + self.timeout * PATIENCE);
+                    match timeout_at(last.min(now + self.timeout), body.frame()).await {
+                        Ok(frame) => frame,
+                        Err(_) => return Err(Unread::TooSlow),
+                    }
+                }
+            };
+            let frame = match frame {
+                None => return Ok(received),
+                Some(Err(_)) => return Err(Unread::Broken),
+                Some(Ok(frame)) => frame,
             };
             let Ok(data) = frame.into_data() else { continue };
             if received.bytes.len() + data.len() > self.max_bytes {

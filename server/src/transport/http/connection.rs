@@ -87,7 +87,8 @@ pub(super) async fn serve<S>(
         }
     });
     let mut builder = auto::Builder::new(HereExecutor);
-    builder.http1().timer(TokioTimer::new()).max_headers(128).max_buf_size(64 << 10);
+    // No bound of our own on the number of headers: hyper's, 100, is what it needs no memory for.
+    builder.http1().timer(TokioTimer::new()).max_buf_size(64 << 10);
     builder
         .http2()
         .timer(TokioTimer::new())

@@ -31,11 +31,11 @@ pub(super) fn answer(
     if path == PAGE {
         return Some(if is_read(method) { document() } else { answer::method_not_allowed("GET, HEAD") });
     }
-    let principal = match admit(endpoint, peer, authority, headers) {
-        Ok(principal) => principal,
+    let caller = match admit(endpoint, peer, authority, headers) {
+        Ok(caller) => caller,
         Err(refusal) => return Some(*refusal),
     };
-    seen.owner_hash = Some(principal.hash());
+    seen.principal = Some(caller.principal.clone());
     if !is_read(method) {
         return Some(answer::method_not_allowed("GET, HEAD"));
     }
@@ -51,7 +51,7 @@ pub(super) fn answer(
             http_sessions: endpoint.sessions.len(),
             uptime: endpoint.started.elapsed(),
         };
-        insight.console_state(&facts, &principal)?
+        insight.console_state(&facts, &caller.principal)?
     };
     let mut answer = answer::json(StatusCode::OK, json);
     answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

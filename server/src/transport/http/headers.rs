@@ -1,8 +1,10 @@
 //! Headers that mirror the body of a modern request.
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 
 use crate::protocol::error::RpcError;
 use crate::protocol::json::Raw;
@@ -10,12 +12,12 @@ use crate::protocol::message::Message;
 use crate::protocol::version::{Revision, is_modern_header};
 
 /// The header that names the revision.
-pub(super) const PROTOCOL_VERSION: &str = "mcp-protocol-version";
-const METHOD: &str = "mcp-method";
-const NAME: &str = "mcp-name";
+pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 /// The value of a header that may appear once; `Err` if it appears twice or is no visible ASCII.
-pub(super) fn single<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, ()> {
+pub(super) fn single(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, ()> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else { return Ok(None) };
     if values.next().is_some() {
@@ -57,7 +59,7 @@ pub(super) fn check(headers: &HeaderMap, message: &Message<'_>) -> Result<(), Rp
 fn compare(
     headers: &HeaderMap,
     shown: &str,
-    name: &str,
+    name: HeaderName,
     expected: Option<&str>,
     encodable: bool,
 ) -> Result<(), RpcError> {
@@ -71,7 +73,7 @@ fn compare(
         (None, None) => Ok(()),
         (None, Some(_)) => mismatch("is missing".into()),
         (Some(given), expected) => {
-            let decoded = if encodable { decode(given) } else { Some(given.to_owned()) };
+            let decoded = if encodable { decode(given) } else { Some(Cow::Borrowed(given)) };
             match (decoded, expected) {
                 (Some(decoded), Some(expected)) if decoded == expected => Ok(()),
                 (None, _) => mismatch("is not valid base64".into()),
@@ -86,10 +88,12 @@ fn compare(
 }
 
 /// Decodes `=?base64?…?=`; other values stand for themselves.
-fn decode(value: &str) -> Option<String> {
+fn decode(value: &str) -> Option<Cow<'_, str>> {
     match value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) {
-        None => Some(value.to_owned()),
-        Some(encoded) => STANDARD.decode(encoded).ok().and_then(|bytes| String::from_utf8(bytes).ok()),
+        None => Some(Cow::Borrowed(value)),
+        Some(encoded) => {
+            STANDARD.decode(encoded).ok().and_then(|bytes| String::from_utf8(bytes).ok()).map(Cow::Owned)
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,8 @@ const MAX_SOURCES: usize = 10_000;
 pub(super) struct Limiter {
     limit: RateLimit,
     sources: Mutex<HashMap<IpAddr, Source>>,
+    /// Whether any source is remembered: spares valid requests the lock in the usual case that none is.
+    any: AtomicBool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +43,7 @@ pub(super) enum Verdict {
 
 impl Limiter {
     pub(super) fn new(limit: RateLimit) -> Self {
-        Limiter { limit, sources: Mutex::default() }
+        Limiter { limit, sources: Mutex::default(), any: AtomicBool::new(false) }
     }
 
     /// Length of a block.
@@ -51,6 +54,7 @@ impl Limiter {
     /// Counts a failed attempt of `source`.
     pub(super) fn failed(&self, source: IpAddr, now: Instant) -> Verdict {
         let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        self.any.store(true, Ordering::Release);
         if let Some(until) =
             sources.get(&source).and_then(|row| row.blocked_until).filter(|until| *until > now)
         {
@@ -72,7 +76,12 @@ impl Limiter {
 
     /// Forgets the failures of `source`.
     pub(super) fn succeeded(&self, source: IpAddr) {
-        self.sources.lock().unwrap_or_else(PoisonError::into_inner).remove(&source);
+        if !self.any.load(Ordering::Acquire) {
+            return;
+        }
+        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        sources.remove(&source);
+        self.any.store(!sources.is_empty(), Ordering::Release);
     }
 
     /// Drops rows that no longer matter.

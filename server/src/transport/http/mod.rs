@@ -11,6 +11,7 @@ mod console;
 mod counts;
 mod crowd;
 mod headers;
+mod ids;
 mod limiter;
 mod listener;
 mod metrics;

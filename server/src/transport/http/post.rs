@@ -11,16 +11,16 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use hyper::body::Incoming as RequestBody;
 
 use super::answer::{self, Answer, SESSION_ID};
+use super::auth::Caller;
 use super::body::{Body, Notes, Unread};
 use super::headers::{self, PROTOCOL_VERSION};
 use super::router::{Endpoint, Seen};
 use super::sessions::{NoSession, Session};
-use crate::principal::{Owner, Principal};
 use crate::protocol::error::RpcError;
 use crate::protocol::message::{self, IdMember, Incoming, Message};
 use crate::protocol::methods::initialize::negotiate;
 use crate::protocol::reply::{self, Answers};
-use crate::protocol::{Call, Connection, Era, Finished, Handled, Revision};
+use crate::protocol::{Call, Era, Finished, Handled, Revision};
 use crate::trace::{Origin, scoped};
 
 /// Seconds after which a client of a busy or draining server may come back.
@@ -32,8 +32,9 @@ const HEARTBEAT: Duration = Duration::from_secs(20);
 /// Answers a POST of an authenticated caller.
 pub(super) async fn answer(
     endpoint: &Arc<Endpoint>,
-    principal: &Principal,
+    caller: &Caller,
     headers: &HeaderMap,
+    said_modern: bool,
     body: RequestBody,
     seen: &mut Seen,
 ) -> Answer {
@@ -58,7 +59,7 @@ pub(super) async fn answer(
     if received.bytes().is_empty() {
         return answer::text(StatusCode::BAD_REQUEST, "empty body");
     }
-    let post = Post { endpoint, principal, headers, said_modern: headers::say_modern(headers) };
+    let post = Post { endpoint, caller, headers, said_modern };
     let outcome = match message::read(received.bytes()) {
         Err(malformed) => {
             let body = endpoint.service.unparsable(Some(post.assumed_revision()), malformed);
@@ -86,7 +87,7 @@ enum Outcome {
 
 struct Post<'a> {
     endpoint: &'a Arc<Endpoint>,
-    principal: &'a Principal,
+    caller: &'a Caller,
     headers: &'a HeaderMap,
     said_modern: bool,
 }
@@ -124,8 +125,8 @@ impl Post<'_> {
 
     /// The refusal of a server that is about to stop.
     fn draining(&self, message: &Message<'_>) -> Option<Outcome> {
-        let error = RpcError::new(RpcError::REFUSED, "server draining");
         let refusal = || {
+            let error = RpcError::new(RpcError::REFUSED, "server draining");
             let answer = self.refused(StatusCode::SERVICE_UNAVAILABLE, message, &error);
             Outcome::Answer(answer::retry_after(answer, COME_BACK))
         };
@@ -147,8 +148,7 @@ impl Post<'_> {
         if let Err(error) = headers::check(self.headers, message) {
             return Outcome::Answer(self.refused(StatusCode::BAD_REQUEST, message, &error));
         }
-        let connection = Connection::new(Owner::of(self.principal.clone()), usize::MAX);
-        match self.endpoint.service.handle(&connection, message, Era::Modern) {
+        match self.endpoint.service.handle(&self.caller.modern, message, Era::Modern) {
             Handled::Reply(reply) if reply.busy => {
                 self.endpoint.counts.limit_rejected(&self.endpoint.instance, "global_concurrency");
                 let error = RpcError::new(RpcError::REFUSED, "server saturated");
@@ -208,7 +208,8 @@ impl Post<'_> {
         if !message.well_formed {
             return self.refused(StatusCode::BAD_REQUEST, message, &RpcError::invalid_request());
         }
-        let session = match self.endpoint.sessions.create(self.principal, negotiate(&message.params)) {
+        let session = match self.endpoint.sessions.create(&self.caller.principal, negotiate(&message.params))
+        {
             Ok(session) => session,
             Err(NoSession::OwnerLimit) => {
                 self.endpoint.counts.limit_rejected(&self.endpoint.instance, "max_sessions_per_owner");
@@ -221,7 +222,7 @@ impl Post<'_> {
                 return self.refused(StatusCode::SERVICE_UNAVAILABLE, message, &error);
             }
         };
-        seen.session_hash = Some(session.hash.clone());
+        seen.session = Some(session.clone());
         match self.endpoint.service.handle(&session.connection, message, Era::Handshake) {
             Handled::Reply(reply) => {
                 let mut answer = answer::reply(reply);
@@ -241,8 +242,8 @@ impl Post<'_> {
 
     /// The session a request names, if it may use it.
     fn session(&self, seen: &mut Seen) -> Result<Arc<Session>, Box<Answer>> {
-        let session = self.endpoint.named_session(self.headers, self.principal)?;
-        seen.session_hash = Some(session.hash.clone());
+        let session = self.endpoint.named_session(self.headers, &self.caller.principal)?;
+        seen.session = Some(session.clone());
         match headers::single(self.headers, PROTOCOL_VERSION) {
             Ok(None) => Ok(session),
             Ok(Some(version)) if version == session.revision.name() => Ok(session),
@@ -357,7 +358,7 @@ fn listen(endpoint: &Endpoint, call: Call, headers: &HeaderMap, seen: &mut Seen)
 
 /// Runs a call no longer than the budget.
 async fn finish(endpoint: Arc<Endpoint>, call: Call, notify: impl FnMut(Vec<u8>) + Send) -> Finished {
-    let timed_out = call.refusal(&RpcError::new(RpcError::REFUSED, "request timed out"));
+    let id = call.id().clone();
     let mut abandoned = Abandoned { endpoint: &endpoint, reason: Some("client_disconnect") };
     let finished = tokio::time::timeout(endpoint.call_budget, call.run(notify)).await;
     abandoned.reason = match &finished {
@@ -365,7 +366,10 @@ async fn finish(endpoint: Arc<Endpoint>, call: Call, notify: impl FnMut(Vec<u8>)
         Ok(Finished::Cancelled(_)) => Some("client"),
         Err(_) => Some("await_timeout"),
     };
-    finished.unwrap_or(Finished::Reply(timed_out))
+    finished.unwrap_or_else(|_| {
+        let error = RpcError::new(RpcError::REFUSED, "request timed out");
+        Finished::Reply(reply::error(Answers::Request(&id), &error))
+    })
 }
 
 /// Counts a call that ends without its own answer, also when nobody waits for it any more.
@@ -394,13 +398,15 @@ async fn batch(endpoint: &Arc<Endpoint>, mut replies: Vec<Vec<u8>>, calls: Vec<C
 /// Whether the body is declared as JSON, or not declared at all.
 fn is_json(headers: &HeaderMap) -> bool {
     let Some(value) = headers.get(CONTENT_TYPE) else { return true };
-    let media = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
-    media.eq_ignore_ascii_case("application/json") || media.to_ascii_lowercase().ends_with("+json")
+    let media = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim().as_bytes();
+    let suffix = media.len().checked_sub("+json".len()).map(|at| &media[at..]);
+    media.eq_ignore_ascii_case(b"application/json")
+        || suffix.is_some_and(|suffix| suffix.eq_ignore_ascii_case(b"+json"))
 }
 
 /// Whether `Accept` admits `media`; without the header everything is.
 fn accepts(headers: &HeaderMap, media: &str) -> bool {
-    let (kind, _) = media.split_once('/').unwrap_or((media, ""));
+    let kind = media.split_once('/').map_or(media, |(kind, _)| kind);
     let mut values = headers.get_all(ACCEPT).iter().peekable();
     if values.peek().is_none() {
         return true;
@@ -409,6 +415,10 @@ fn accepts(headers: &HeaderMap, media: &str) -> bool {
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .filter_map(|range| range.split(';').next())
-        .map(|range| range.trim().to_ascii_lowercase())
-        .any(|range| range == media || range == "*/*" || range.strip_suffix("/*") == Some(kind))
+        .map(str::trim)
+        .any(|range| {
+            range.eq_ignore_ascii_case(media)
+                || range == "*/*"
+                || range.strip_suffix("/*").is_some_and(|given| given.eq_ignore_ascii_case(kind))
+        })
 }

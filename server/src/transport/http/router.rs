@@ -13,14 +13,14 @@ use tokio::sync::Notify;
 use tracing::{info, warn};
 
 use super::answer::{self, Answer, REQUEST_ID, SESSION_ID};
-use super::auth::Authenticator;
+use super::auth::{Authenticator, Caller};
 use super::body::Bodies;
 use super::counts::Counts;
 use super::crowd::Busy;
 use super::limiter::{Limiter, Verdict};
 use super::origin::{OriginRule, is_loopback_authority};
-use super::sessions::{Session, Sessions, random_text};
-use super::{console, headers, metrics, post};
+use super::sessions::{Session, Sessions};
+use super::{console, headers, ids, metrics, post};
 use crate::principal::Principal;
 use crate::protocol::Service;
 use crate::protocol::json::object_text;
@@ -96,8 +96,8 @@ impl Active {
 pub(super) struct Seen {
     /// The request's own id.
     pub(super) request_id: Option<HeaderValue>,
-    pub(super) owner_hash: Option<String>,
-    pub(super) session_hash: Option<String>,
+    pub(super) principal: Option<Principal>,
+    pub(super) session: Option<Arc<Session>>,
     /// Taken over by an answer that goes on after its head is sent.
     pub(super) busy: Option<Busy>,
 }
@@ -146,8 +146,8 @@ pub(super) async fn route(
         path = clip(parts.uri.path(), MAX_SHOWN_PATH),
         status = status.as_u16(),
         duration_ms = started.elapsed().as_millis() as u64,
-        owner_hash = seen.owner_hash,
-        session_hash = seen.session_hash,
+        owner_hash = seen.principal.as_ref().map(Principal::hash),
+        session_hash = seen.session.as_ref().map(|session| &*session.hash),
         error_class = error_class(status),
     );
     answer.headers_mut().insert(REQUEST_ID, request_id);
@@ -164,27 +164,27 @@ async fn mcp(
     body: Incoming,
     seen: &mut Seen,
 ) -> Answer {
-    let principal = match admit(endpoint, peer, authority, headers) {
-        Ok(principal) => principal,
+    let caller = match admit(endpoint, peer, authority, headers) {
+        Ok(caller) => caller,
         Err(answer) => return *answer,
     };
-    seen.owner_hash = Some(principal.hash());
+    seen.principal = Some(caller.principal.clone());
     let modern = headers::say_modern(headers);
     match *method {
-        Method::POST => post::answer(endpoint, &principal, headers, body, seen).await,
-        Method::DELETE if !modern => delete(endpoint, &principal, headers, seen),
+        Method::POST => post::answer(endpoint, caller, headers, modern, body, seen).await,
+        Method::DELETE if !modern => delete(endpoint, &caller.principal, headers, seen),
         _ if modern => answer::method_not_allowed("POST"),
         _ => answer::method_not_allowed("POST, DELETE"),
     }
 }
 
 /// Host, origin, credentials: whose request it is, or the refusal.
-pub(super) fn admit(
-    endpoint: &Endpoint,
+pub(super) fn admit<'e>(
+    endpoint: &'e Endpoint,
     peer: IpAddr,
     authority: Option<&str>,
     headers: &HeaderMap,
-) -> Result<Principal, Box<Answer>> {
+) -> Result<&'e Caller, Box<Answer>> {
     check_source(endpoint, authority, headers)?;
     authenticate(endpoint, peer, headers)
 }
@@ -209,13 +209,17 @@ pub(super) fn check_source(
 }
 
 /// A valid token always passes; the limiter speaks only to those without one.
-fn authenticate(endpoint: &Endpoint, peer: IpAddr, headers: &HeaderMap) -> Result<Principal, Box<Answer>> {
-    let why = match endpoint.authenticator.principal(headers) {
-        Ok(principal) => {
+fn authenticate<'e>(
+    endpoint: &'e Endpoint,
+    peer: IpAddr,
+    headers: &HeaderMap,
+) -> Result<&'e Caller, Box<Answer>> {
+    let why = match endpoint.authenticator.caller(headers) {
+        Ok(caller) => {
             if let Some(limiter) = &endpoint.limiter {
                 limiter.succeeded(peer);
             }
-            return Ok(principal);
+            return Ok(caller);
         }
         Err(why) => why,
     };
@@ -243,7 +247,7 @@ fn authenticate(endpoint: &Endpoint, peer: IpAddr, headers: &HeaderMap) -> Resul
 fn delete(endpoint: &Endpoint, principal: &Principal, headers: &HeaderMap, seen: &mut Seen) -> Answer {
     match endpoint.named_session(headers, principal) {
         Ok(session) => {
-            seen.session_hash = Some(session.hash.clone());
+            seen.session = Some(session.clone());
             endpoint.sessions.close(&session, "delete");
             answer::empty(StatusCode::ACCEPTED)
         }
@@ -300,10 +304,7 @@ fn has_loopback_host(authority: Option<&str>, headers: &HeaderMap) -> bool {
 /// The client's own id for the request, or a new one.
 fn request_id(headers: &HeaderMap) -> HeaderValue {
     let given = headers.get(REQUEST_ID).filter(|id| !id.is_empty() && id.len() <= MAX_REQUEST_ID);
-    given.cloned().unwrap_or_else(|| {
-        let random = random_text::<12>().unwrap_or_default();
-        HeaderValue::from_str(&random).unwrap_or(HeaderValue::from_static("-"))
-    })
+    given.cloned().unwrap_or_else(ids::next)
 }
 
 fn error_class(status: StatusCode) -> Option<&'static str> {

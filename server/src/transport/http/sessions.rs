@@ -224,7 +224,7 @@ impl Sessions {
 }
 
 /// `N` random bytes as base64url text.
-pub(super) fn random_text<const N: usize>() -> Option<String> {
+fn random_text<const N: usize>() -> Option<String> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).ok()?;
     Some(URL_SAFE_NO_PAD.encode(bytes))
@@ -233,6 +233,8 @@ pub(super) fn random_text<const N: usize>() -> Option<String> {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures_util::FutureExt;
 
     use super::*;
     use crate::protocol::json::Raw;
@@ -266,7 +268,7 @@ mod tests {
         let id = RequestId::from_raw(Raw::parse("1").unwrap()).unwrap();
         let (_ticket, mut cancelled) = first.connection.enter(&id).unwrap();
         sessions.close(&first, "delete");
-        assert!(cancelled.try_recv().is_ok() && sessions.get(&first.id, &alice).is_none());
+        assert!((&mut cancelled).now_or_never().is_some() && sessions.get(&first.id, &alice).is_none());
         assert_eq!(gone.load(Ordering::Relaxed), 1);
         assert!(sessions.create(&alice, Revision::V2025_06_18).is_ok());
     }

@@ -36,21 +36,31 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         FrameReader { reader, max, buffer: Vec::new(), used: 0, searched: 0, skipping: false }
     }
 
+    /// The next line that was read already, if a whole one was.
+    pub(super) fn buffered(&mut self) -> Option<Frame<'_>> {
+        let start = self.used;
+        let length = self.newline()?;
+        self.used += length + 1;
+        self.searched = 0;
+        if std::mem::take(&mut self.skipping) || length > self.max {
+            return Some(Frame::TooLong);
+        }
+        let line = &self.buffer[start..start + length];
+        Some(Frame::Line(line.strip_suffix(b"\r").unwrap_or(line)))
+    }
+
+    /// Length of the line at hand, if its end was read.
+    fn newline(&self) -> Option<usize> {
+        let unread = &self.buffer[self.used + self.searched..];
+        memchr::memchr(b'\n', unread).map(|at| at + self.searched)
+    }
+
     pub(super) async fn next(&mut self) -> io::Result<Frame<'_>> {
         loop {
-            let unread = &self.buffer[self.used..];
-            if let Some(length) = memchr::memchr(b'\n', &unread[self.searched..]).map(|at| at + self.searched)
-            {
-                let start = self.used;
-                self.used += length + 1;
-                self.searched = 0;
-                if std::mem::take(&mut self.skipping) || length > self.max {
-                    return Ok(Frame::TooLong);
-                }
-                let line = &self.buffer[start..start + length];
-                return Ok(Frame::Line(line.strip_suffix(b"\r").unwrap_or(line)));
+            if self.newline().is_some() {
+                return Ok(self.buffered().unwrap_or(Frame::End));
             }
-            self.searched = unread.len();
+            self.searched = self.buffer.len() - self.used;
             if self.skipping || self.searched > self.max {
                 self.skipping = true;
                 self.used = self.buffer.len();

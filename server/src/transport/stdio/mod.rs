@@ -27,7 +27,7 @@ use crate::protocol::error::RpcError;
 use crate::protocol::message::{self, Incoming, Message};
 use crate::protocol::reply::{self, Answers};
 use crate::protocol::version::Revision;
-use crate::protocol::{Connection, Era, Finished, Handled, Service};
+use crate::protocol::{Call, Connection, Era, Finished, Handled, Service};
 
 /// How long running calls may go on after `exit` or a signal.
 const EXIT_GRACE: Duration = Duration::from_millis(2000);
@@ -36,6 +36,9 @@ const EXIT_GRACE: Duration = Duration::from_millis(2000);
 const EOF_GRACE: Duration = Duration::from_millis(50);
 /// How long the last answers may take to be read.
 const FLUSH_GRACE: Duration = Duration::from_millis(2000);
+/// Longest work on messages that came together before their answers are sent, and most bytes of these.
+const BURST_TIME: Duration = Duration::from_millis(1);
+const BURST_BYTES: usize = 64 << 10;
 /// Unread output above which no further input is read, in bytes.
 const HIGH_WATER: usize = 4 << 20;
 
@@ -73,6 +76,8 @@ pub async fn run_stdio<R, W>(
         // While too much is unread, nothing further is read: until half of it is gone.
         let full = outbox.len() >= HIGH_WATER;
         tokio::select! {
+            // Answers go out before more is read, so that those of one burst share a write.
+            biased;
             () = &mut stop => {
                 info!(event = "shutdown");
                 break EXIT_GRACE;
@@ -83,25 +88,24 @@ pub async fn run_stdio<R, W>(
                 return;
             },
             Some(finished) = pipe.calls.next() => pipe.finish(finished),
-            frame = frames.next(), if !full => match frame {
-                Ok(Frame::Line(line)) => {
-                    if pipe.receive(line).is_break() {
-                        info!(event = "exit");
-                        break EXIT_GRACE;
+            frame = frames.next(), if !full => {
+                let mut next = match frame {
+                    Ok(frame) => Some(frame),
+                    Err(failure) => {
+                        error!(event = "stdin_read_error", reason = %failure);
+                        break EOF_GRACE;
                     }
+                };
+                // What came together is worked on together, but for so long only that answers do not wait.
+                let begun = Instant::now();
+                let mut over = None;
+                while let Some(frame) = next.take() {
+                    over = pipe.take(frame, options.max_frame_bytes);
+                    let go_on = over.is_none() && pipe.outbox.len() < BURST_BYTES && begun.elapsed() < BURST_TIME;
+                    next = if go_on { frames.buffered() } else { None };
                 }
-                Ok(Frame::TooLong) => {
-                    warn!(event = "frame_too_large", max_frame_bytes = options.max_frame_bytes);
-                    let revision = pipe.revision();
-                    pipe.outbox.push(reply::error(Answers::Unknown(revision), &RpcError::parse_error()));
-                }
-                Ok(Frame::End) => {
-                    info!(event = "stdin_eof");
-                    break EOF_GRACE;
-                }
-                Err(failure) => {
-                    error!(event = "stdin_read_error", reason = %failure);
-                    break EOF_GRACE;
+                if let Some(grace) = over {
+                    break grace;
                 }
             }
         }
@@ -135,6 +139,38 @@ impl Pipe {
         }
     }
 
+    /// Acts on what was read. Gives the time that running calls get, if it was the last.
+    fn take(&mut self, frame: Frame<'_>, max_frame_bytes: usize) -> Option<Duration> {
+        match frame {
+            Frame::Line(line) => {
+                if self.receive(line).is_continue() {
+                    return None;
+                }
+                info!(event = "exit");
+                Some(EXIT_GRACE)
+            }
+            Frame::TooLong => {
+                warn!(event = "frame_too_large", max_frame_bytes);
+                self.outbox.push(reply::error(Answers::Unknown(self.revision()), &RpcError::parse_error()));
+                None
+            }
+            Frame::End => {
+                info!(event = "stdin_eof");
+                Some(EOF_GRACE)
+            }
+        }
+    }
+
+    /// Runs a call: at once as far as it needs nothing else, which is the whole way for a short program.
+    fn run(&mut self, call: Call) {
+        let outbox = self.outbox.clone();
+        let mut running = answer(call.run(move |note| outbox.push(note))).boxed();
+        match (&mut running).now_or_never() {
+            Some(answered) => self.finish(answered),
+            None => self.calls.push(running),
+        }
+    }
+
     /// Acts on one line. Breaks on `exit`.
     fn receive(&mut self, line: &[u8]) -> std::ops::ControlFlow<()> {
         if line.iter().all(u8::is_ascii_whitespace) {
@@ -149,10 +185,7 @@ impl Pipe {
                 Handled::Exit => return std::ops::ControlFlow::Break(()),
                 Handled::Silent => {}
                 Handled::Reply(reply) => self.outbox.push(reply.body),
-                Handled::Call(call) => {
-                    let outbox = self.outbox.clone();
-                    self.calls.push(answer(call.run(move |note| outbox.push(note))).boxed());
-                }
+                Handled::Call(call) => self.run(*call),
             },
             Ok(Incoming::Batch(messages)) if self.allows_batches() => return self.receive_batch(&messages),
             Ok(Incoming::Batch(_) | Incoming::BatchRefused | Incoming::NotAMessage) => self.refuse(),

@@ -129,7 +129,8 @@ pub enum LexError {
 
 /// Whether `byte` may stand inside a symbol.
 pub(crate) fn is_name_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"+-*/<>=?!_%.&'".contains(&byte)
+    matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'+' | b'-' | b'*' | b'/' | b'<' | b'>' | b'=' | b'?' | b'!'
+        | b'_' | b'%' | b'.' | b'&' | b'\'')
 }
 
 fn ends_here(lex: &Lexer<'_, Token>) -> bool {
@@ -147,6 +148,9 @@ fn number(lex: &mut Lexer<'_, Token>) -> NumberKind {
         return NumberKind::Float;
     }
     let rest = lex.remainder().as_bytes();
+    if !matches!(rest.first(), Some(b'N' | b'x' | b'X' | b'r' | b'R')) {
+        return NumberKind::Integer;
+    }
     let word = rest.iter().take_while(|&&b| is_name_byte(b)).count();
     let (kind, valid) = match rest.first() {
         Some(b'N') => (NumberKind::Big, word == 1),

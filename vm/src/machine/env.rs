@@ -37,6 +37,9 @@ pub(crate) struct Env {
 impl Env {
     /// Names whose value differs from the one before the program, sorted.
     pub(crate) fn changed(&self) -> Vec<Rc<str>> {
+        if self.undo.is_empty() {
+            return Vec::new();
+        }
         let mut seen = AHashSet::new();
         let mut names: Vec<Rc<str>> = Vec::new();
         for (slot, before) in &self.undo {

@@ -46,6 +46,7 @@ impl Module {
                 return Err(Error::new(Reason::UnknownTool, text).at(Some(first.position)));
             }
         }
+        namespace.reserve(program.globals.len());
         let slots = program.globals.iter().map(|name| namespace.slot(name)).collect();
         Ok(Rc::new(Module { program, slots }))
     }

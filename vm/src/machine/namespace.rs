@@ -46,6 +46,12 @@ impl Namespace {
         slot
     }
 
+    /// Makes room for so many names more.
+    pub(super) fn reserve(&mut self, names: usize) {
+        self.slots.reserve(names);
+        self.entries.reserve(names);
+    }
+
     /// The slot of `name`, if it has one.
     pub fn find_slot(&self, name: &str) -> Option<u32> {
         self.slots.get(name).copied()

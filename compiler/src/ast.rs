@@ -4,6 +4,7 @@
 //! Whatever a program can make long (`->` steps, `cond` clauses, `and` operands, bindings) is a list in *one* node, so the
 //! tree is never deeper than the text is nested, and passes over it may recurse.
 
+use crate::form::Items;
 use crate::names::Name;
 use crate::source::Span;
 
@@ -52,10 +53,10 @@ impl Run {
     }
 
     /// Appends to `table` and gives the run.
-    pub fn append<T>(table: &mut Vec<T>, items: impl IntoIterator<Item = T>) -> Self {
-        let start = table.len();
-        table.extend(items);
-        Self { start: start as u32, len: (table.len() - start) as u32 }
+    pub fn append<T: Copy>(table: &mut Vec<T>, items: &[T]) -> Self {
+        let start = table.len() as u32;
+        table.extend_from_slice(items);
+        Self { start, len: items.len() as u32 }
     }
 }
 
@@ -111,6 +112,13 @@ pub enum Node {
     /// In a call that is a step of a [`Node::Thread`]: the value of the steps before it, already on the stack.
     Hole,
 
+    /// A collection that stands for itself, as it was read.
+    Literal {
+        /// Which one.
+        kind: Collection,
+        /// Its forms; keys and values of a map in turn.
+        items: Items,
+    },
     /// A vector. `constant`: all elements are.
     Vector {
         /// Elements.
@@ -207,6 +215,17 @@ pub enum Node {
     Fail(NodeId),
     /// `(task id value)`
     Task(NodeId, NodeId),
+}
+
+/// The kinds of literal collections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Collection {
+    /// `[ … ]`
+    Vector,
+    /// `{ … }`
+    Map,
+    /// `#{ … }`
+    Set,
 }
 
 /// The target of a [`Node::Recur`] that restarts its function.
@@ -520,9 +539,58 @@ pub struct Ast {
 }
 
 impl Ast {
-    /// An empty tree with room for so many nodes.
-    pub fn with_capacity(nodes: usize) -> Self {
-        Self { nodes: Vec::with_capacity(nodes), spans: Vec::with_capacity(nodes), ..Self::default() }
+    /// Makes room for so many nodes.
+    pub(crate) fn reserve(&mut self, nodes: usize) {
+        self.nodes.reserve(nodes);
+        self.spans.reserve(nodes);
+        self.lists.reserve(nodes);
+    }
+
+    /// The tree without anything in it, to be used for the next program.
+    pub(crate) fn cleared(mut self) -> Self {
+        let Self {
+            nodes,
+            spans,
+            lists,
+            patterns,
+            pattern_lists,
+            entries,
+            bindings,
+            cases,
+            condps,
+            conditional_lets,
+            loops,
+            pipes,
+            comprehensions,
+            definitions,
+            functions,
+            shown,
+            groups,
+            captures,
+            read_sets,
+            program: _,
+            program_locals: _,
+        } = &mut self;
+        nodes.clear();
+        spans.clear();
+        lists.clear();
+        patterns.clear();
+        pattern_lists.clear();
+        entries.clear();
+        bindings.clear();
+        cases.clear();
+        condps.clear();
+        conditional_lets.clear();
+        loops.clear();
+        pipes.clear();
+        comprehensions.clear();
+        definitions.clear();
+        functions.clear();
+        shown.clear();
+        groups.clear();
+        captures.clear();
+        read_sets.clear();
+        self
     }
 
     /// Enters a node.
@@ -585,7 +653,8 @@ impl Ast {
             | Node::Keyword(_)
             | Node::Symbol(_)
             | Node::Tool(_)
-            | Node::Builtin(_) => true,
+            | Node::Builtin(_)
+            | Node::Literal { .. } => true,
             Node::Vector { constant, .. } | Node::Map { constant, .. } | Node::Set { constant, .. } => {
                 constant
             }

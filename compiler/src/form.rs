@@ -3,14 +3,13 @@
 //! The forms of a program lie in one vector. A collection names the run of its children in it, so that reading allocates
 //! nothing for each form and no pass need chase pointers.
 
-use std::borrow::Cow;
 use std::ops::Index;
 use std::sync::LazyLock;
 
 use ahash::RandomState;
 use num_bigint::BigInt;
 
-use crate::names::{Name, Names};
+use crate::names::{self, Name, Names};
 use crate::source::Span;
 
 /// A form and where it stands.
@@ -27,6 +26,7 @@ pub struct Form {
 pub struct Items {
     start: u32,
     len: u32,
+    literal: bool,
 }
 
 impl Items {
@@ -40,15 +40,21 @@ impl Items {
         self.len == 0
     }
 
+    /// Whether all of them stand for themselves, at all depths: vectors, maps and sets of numbers, strings, keywords and the
+    /// like. Not known of a run that analysis makes.
+    pub fn are_literal(self) -> bool {
+        self.literal
+    }
+
     /// The run without its first `n` forms.
     pub fn skip(self, n: usize) -> Self {
         let n = (n as u32).min(self.len);
-        Self { start: self.start + n, len: self.len - n }
+        Self { start: self.start + n, len: self.len - n, ..self }
     }
 
     /// The first `n` forms of the run.
     pub fn take(self, n: usize) -> Self {
-        Self { start: self.start, len: (n as u32).min(self.len) }
+        Self { len: (n as u32).min(self.len), ..self }
     }
 }
 
@@ -102,30 +108,89 @@ pub enum FormKind {
     Threaded(u32),
 }
 
+impl FormKind {
+    /// Whether it stands for itself, with all it consists of.
+    pub fn is_literal(self) -> bool {
+        match self {
+            Self::Nil
+            | Self::Bool(_)
+            | Self::Int(_)
+            | Self::BigInt(_)
+            | Self::Float(_)
+            | Self::SpecialFloat(_)
+            | Self::Str(_)
+            | Self::Regex(_)
+            | Self::Keyword(_)
+            | Self::QuotedSymbol(_) => true,
+            Self::Vector(items) | Self::Map(items) | Self::Set(items) => items.literal,
+            _ => false,
+        }
+    }
+}
+
 /// All forms of a program.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Forms<'s> {
     /// Every symbol and keyword text.
     pub names: Names<'s>,
-    nodes: Vec<Form>,
-    strings: Vec<Cow<'s, str>>,
-    big: Vec<BigInt>,
+    source: &'s str,
+    tables: Tables,
     program: Items,
 }
 
+/// What forms lie in, without the program they are of: kept from one program to the next.
+#[derive(Debug, Default)]
+pub(crate) struct Tables {
+    names: names::Tables,
+    nodes: Vec<Form>,
+    strings: Vec<Text>,
+    decoded: String,
+    big: Vec<BigInt>,
+}
+
+/// Where the value of a string lies.
+#[derive(Clone, Copy, Debug)]
+enum Text {
+    /// In the program's text.
+    Source(Span),
+    /// In the text of what was decoded.
+    Decoded(Span),
+}
+
+impl Tables {
+    /// Bytes that it holds on to.
+    pub(crate) fn bytes(&self) -> usize {
+        self.nodes.capacity() * size_of::<Form>() + self.decoded.capacity()
+    }
+}
+
 impl<'s> Forms<'s> {
-    pub(crate) fn with_capacity(forms: usize) -> Self {
-        Self { nodes: Vec::with_capacity(forms), ..Self::default() }
+    /// No forms, in empty tables that may have served before.
+    pub(crate) fn with_tables(source: &'s str, mut tables: Tables) -> Self {
+        let names = Names::with_tables(source, std::mem::take(&mut tables.names));
+        tables.nodes.reserve(source.len() / 6 + 8);
+        Self { names, source, tables, program: Items::default() }
+    }
+
+    /// The tables, emptied.
+    pub(crate) fn into_tables(self) -> Tables {
+        let mut tables = Tables { names: self.names.into_tables(), ..self.tables };
+        tables.names.clear();
+        tables.nodes.clear();
+        tables.strings.clear();
+        tables.decoded.clear();
+        tables.big.clear();
+        tables
     }
 
     /// How many forms there are, at all depths.
     pub fn len(&self) -> usize {
-        self.nodes.len()
+        self.tables.nodes.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
+        self.tables.nodes.is_empty()
     }
 
     /// The top-level forms.
@@ -137,31 +202,49 @@ impl<'s> Forms<'s> {
         self.program = items;
     }
 
-    /// Enters a run of forms.
-    pub fn add(&mut self, forms: impl IntoIterator<Item = Form>) -> Items {
-        let start = self.nodes.len();
-        self.nodes.extend(forms);
-        Items { start: start as u32, len: (self.nodes.len() - start) as u32 }
+    /// Enters a run of forms that analysis made.
+    pub fn add(&mut self, forms: &[Form]) -> Items {
+        let start = self.tables.nodes.len() as u32;
+        self.tables.nodes.extend_from_slice(forms);
+        Items { start, len: forms.len() as u32, literal: false }
     }
 
-    pub(crate) fn add_string(&mut self, text: Cow<'s, str>) -> u32 {
-        self.strings.push(text);
-        self.strings.len() as u32 - 1
+    /// Enters a run of forms as they were read.
+    pub(crate) fn add_read(&mut self, forms: &[Form]) -> Items {
+        let literal = forms.iter().all(|form| form.kind.is_literal());
+        Items { literal, ..self.add(forms) }
+    }
+
+    /// Enters a string that stands in the program's text as it is.
+    pub(crate) fn add_string(&mut self, span: Span) -> u32 {
+        self.tables.strings.push(Text::Source(span));
+        self.tables.strings.len() as u32 - 1
+    }
+
+    /// Enters a string that stands in the program's text in another spelling.
+    pub(crate) fn add_decoded(&mut self, text: &str) -> u32 {
+        let start = self.tables.decoded.len();
+        self.tables.decoded.push_str(text);
+        self.tables.strings.push(Text::Decoded(Span::new(start, self.tables.decoded.len())));
+        self.tables.strings.len() as u32 - 1
     }
 
     pub(crate) fn add_big(&mut self, number: BigInt) -> u32 {
-        self.big.push(number);
-        self.big.len() as u32 - 1
+        self.tables.big.push(number);
+        self.tables.big.len() as u32 - 1
     }
 
     /// The text of a [`FormKind::Str`] or [`FormKind::Regex`].
     pub fn string(&self, index: u32) -> &str {
-        &self.strings[index as usize]
+        match self.tables.strings[index as usize] {
+            Text::Source(span) => span.text(self.source),
+            Text::Decoded(span) => span.text(&self.tables.decoded),
+        }
     }
 
     /// The number of a [`FormKind::BigInt`].
     pub fn big(&self, index: u32) -> &BigInt {
-        &self.big[index as usize]
+        &self.tables.big[index as usize]
     }
 
     /// The `n`th form of a run.
@@ -172,6 +255,7 @@ impl<'s> Forms<'s> {
     /// The names that count towards the limit of a program: symbols, keywords, and what stands behind a `/`. Each once.
     pub fn counted_names(&self) -> impl Iterator<Item = Name> {
         let mut counted: Vec<Name> = self
+            .tables
             .nodes
             .iter()
             .filter_map(|form| match form.kind {
@@ -256,7 +340,7 @@ impl Index<Items> for Forms<'_> {
     type Output = [Form];
 
     fn index(&self, items: Items) -> &[Form] {
-        &self.nodes[items.start as usize..][..items.len as usize]
+        &self.tables.nodes[items.start as usize..][..items.len as usize]
     }
 }
 

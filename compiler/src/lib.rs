@@ -25,6 +25,7 @@ pub mod form;
 pub mod liveness;
 pub mod names;
 pub mod reader;
+mod scratch;
 pub mod source;
 pub mod special;
 pub mod token;
@@ -35,6 +36,7 @@ pub use source::{Position, Span};
 
 use error::Result;
 use ptc_vm::{Program, Reason};
+use scratch::Scratch;
 
 /// Limits of compilation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,11 +64,14 @@ pub fn compile(source: &str, options: &CompileOptions) -> Result<Program> {
 }
 
 fn compile_checked(source: &str, options: &CompileOptions) -> Result<Program> {
-    let mut forms = reader::read(source)?;
+    let Scratch { forms, analysis } = scratch::take();
+    let mut forms = reader::read_into(source, forms)?;
     check_names(&forms, options)?;
-    let mut analysis = analyze::analyze(source, &mut forms)?;
+    let mut analysis = analyze::analyze_into(source, &mut forms, analysis)?;
     liveness::mark_last_uses(&mut analysis.ast);
-    codegen::generate(source, &forms, &analysis)
+    let program = codegen::generate(source, &forms, &analysis)?;
+    scratch::keep(Scratch { forms: forms.into_tables(), analysis: analysis.into_tables() });
+    Ok(program)
 }
 
 fn check_size(source: &str, options: &CompileOptions) -> Result<()> {

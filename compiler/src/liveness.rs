@@ -114,6 +114,7 @@ impl Pass<'_> {
             | Node::History(_)
             | Node::Budget
             | Node::Hole
+            | Node::Literal { .. }
             | Node::Var(_) => {}
             Node::Local { local, .. } => {
                 let last = !self.live.contains(local);

@@ -56,7 +56,7 @@ impl Analyzer<'_, '_> {
             let pattern = self.pattern(self.forms.at(pairs, i))?;
             bindings.push(Binding { pattern, value });
         }
-        Ok(Run::append(&mut self.ast.bindings, bindings))
+        Ok(Run::append(&mut self.ast.bindings, &bindings))
     }
 
     pub(super) fn loop_form(&mut self, items: Items, span: Span) -> Result<NodeId> {
@@ -130,10 +130,10 @@ impl Analyzer<'_, '_> {
                 }
             }
         }
-        let variables = Run::append(&mut self.ast.bindings, variables);
-        let heads = Run::append(&mut self.ast.bindings, heads);
+        let variables = Run::append(&mut self.ast.bindings, &variables);
+        let heads = Run::append(&mut self.ast.bindings, &heads);
         let inner = self.loop_body(inside, variables, heads, body, span)?;
-        let bindings = Run::append(&mut self.ast.bindings, before);
+        let bindings = Run::append(&mut self.ast.bindings, &before);
         Ok(self.ast.add(Node::Let { bindings, body: inner }, span))
     }
 
@@ -184,7 +184,7 @@ impl Analyzer<'_, '_> {
             reads.iter().copied().filter(|local| local.0 < inside.locals).collect();
         reads.sort_unstable();
         reads.dedup();
-        Run::append(&mut self.ast.read_sets, reads)
+        Run::append(&mut self.ast.read_sets, &reads)
     }
 
     pub(super) fn recur(&mut self, items: Items, span: Span, tail: bool) -> Result<NodeId> {

@@ -46,7 +46,7 @@ impl Analyzer<'_, '_> {
             }
             _ => nodes.push(self.case_constant(form)?),
         }
-        Ok(self.list(nodes))
+        Ok(self.list(&nodes))
     }
 
     fn case_constant(&mut self, form: Form) -> Result<NodeId> {

@@ -120,7 +120,7 @@ impl Analyzer<'_, '_> {
         let whole = self.round();
         let callee = self.builtin("range", count.span)?;
         let count_node = self.expr(count, false)?;
-        let arguments = self.list([count_node]);
+        let arguments = self.list(&[count_node]);
         let collection = self.ast.add(Node::Call { callee, arguments }, count.span);
         let mark = self.scope.mark();
         let round = self.round();

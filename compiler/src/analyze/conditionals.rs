@@ -66,7 +66,7 @@ impl Analyzer<'_, '_> {
                 _ => self.expr(form, tail && i + 1 == items.len())?,
             });
         }
-        let list = self.list(nodes);
+        let list = self.list(&nodes);
         let node = if is_or { Node::Or(list) } else { Node::And(list) };
         Ok(self.ast.add(node, span))
     }
@@ -94,7 +94,7 @@ impl Analyzer<'_, '_> {
             nodes.push(self.expr(self.forms.at(items, i), false)?);
         }
         nodes.reverse();
-        let list = self.list(nodes);
+        let list = self.list(&nodes);
         Ok(self.ast.add(Node::Cond(list), span))
     }
 

@@ -45,7 +45,7 @@ impl Analyzer<'_, '_> {
                 _ => self.expr(form, false)?,
             });
         }
-        let arguments = self.list(nodes);
+        let arguments = self.list(&nodes);
         Ok(self.ast.add(Node::Call { callee, arguments }, span))
     }
 

@@ -140,8 +140,8 @@ impl Analyzer<'_, '_> {
         if let Some(rest) = rest {
             shown.push(self.parameter(rest, LocalId(count), true, &mut heads)?);
         }
-        let heads = Run::append(&mut self.ast.bindings, heads);
-        let shown = Run::append(&mut self.ast.shown, shown);
+        let heads = Run::append(&mut self.ast.bindings, &heads);
+        let shown = Run::append(&mut self.ast.shown, &shown);
         self.scope.body().targets.push(Target { index: FUNCTION_BODY, used: false });
         let node = self.uncertain_body(body, true, parameters.span)?;
         self.unbind(mark);

@@ -1,31 +1,68 @@
 //! Collection literals and quoted data.
 
 use super::{Analyzer, Nodes};
-use crate::ast::{Node, NodeId, Run};
+use crate::ast::{Collection, Node, NodeId, Run};
 use crate::error::{CompileError, Reason, Result};
 use crate::form::{Form, FormKind, Items};
 use crate::source::{Span, excerpt};
 use ahash::AHashMap;
 
-impl<'s> Analyzer<'_, 's> {
-    pub(super) fn vector(&mut self, items: Items, span: Span) -> Result<NodeId> {
+impl Analyzer<'_, '_> {
+    pub(super) fn vector(&mut self, form: Form, items: Items) -> Result<NodeId> {
+        if items.are_literal() {
+            return self.literal(Collection::Vector, form, items);
+        }
         let items = self.values(items)?;
         let constant = self.all_constant(items);
-        Ok(self.ast.add(Node::Vector { items, constant }, span))
+        Ok(self.ast.add(Node::Vector { items, constant }, form.span))
     }
 
-    pub(super) fn map(&mut self, items: Items, span: Span) -> Result<NodeId> {
+    pub(super) fn map(&mut self, form: Form, items: Items) -> Result<NodeId> {
+        if items.are_literal() {
+            return self.literal(Collection::Map, form, items);
+        }
         self.refuse_duplicates(items, 2, "key", "map")?;
         let items = self.values(items)?;
         let constant = self.all_constant(items);
-        Ok(self.ast.add(Node::Map { items, constant }, span))
+        Ok(self.ast.add(Node::Map { items, constant }, form.span))
     }
 
-    pub(super) fn set(&mut self, items: Items, span: Span) -> Result<NodeId> {
+    pub(super) fn set(&mut self, form: Form, items: Items) -> Result<NodeId> {
+        if items.are_literal() {
+            return self.literal(Collection::Set, form, items);
+        }
         self.refuse_duplicates(items, 1, "element", "set")?;
         let items = self.values(items)?;
         let constant = self.all_constant(items);
-        Ok(self.ast.add(Node::Set { items, constant }, span))
+        Ok(self.ast.add(Node::Set { items, constant }, form.span))
+    }
+
+    /// A collection that stands for itself stays a form until its value is made: there is nothing in it to resolve.
+    fn literal(&mut self, kind: Collection, form: Form, items: Items) -> Result<NodeId> {
+        self.check_literal(form)?;
+        Ok(self.ast.add(Node::Literal { kind, items }, form.span))
+    }
+
+    /// Refuses duplicates at all depths.
+    fn check_literal(&self, form: Form) -> Result<()> {
+        let items = match form.kind {
+            FormKind::Vector(items) => items,
+            FormKind::Map(items) => {
+                self.refuse_duplicates(items, 2, "key", "map")?;
+                items
+            }
+            FormKind::Set(items) => {
+                self.refuse_duplicates(items, 1, "element", "set")?;
+                items
+            }
+            _ => return Ok(()),
+        };
+        for &item in &self.forms[items] {
+            if matches!(item.kind, FormKind::Vector(_) | FormKind::Map(_) | FormKind::Set(_)) {
+                self.check_literal(item)?;
+            }
+        }
+        Ok(())
     }
 
     fn all_constant(&self, items: Run) -> bool {
@@ -34,25 +71,39 @@ impl<'s> Analyzer<'_, 's> {
 
     /// Two keys or elements that are equal as they are written are an error, whatever they would evaluate to.
     fn refuse_duplicates(&self, items: Items, stride: usize, noun: &str, literal: &str) -> Result<()> {
-        let keys = || self.forms[items].iter().step_by(stride).copied();
-        let duplicate = if items.len() <= 8 * stride {
-            keys().enumerate().find(|&(n, key)| keys().take(n).any(|before| self.forms.equal(before, key)))
-        } else {
-            let mut seen: AHashMap<u64, Vec<Form>> = AHashMap::with_capacity(items.len());
-            keys().enumerate().find(|&(_, key)| {
-                let alike = seen.entry(self.forms.hash(key)).or_default();
-                let found = alike.iter().any(|&before| self.forms.equal(before, key));
-                alike.push(key);
-                found
-            })
-        };
-        match duplicate {
+        match self.duplicate(&self.forms[items], stride) {
             None => Ok(()),
-            Some((_, key)) => {
+            Some(key) => {
                 let text = format!("duplicate {noun} {} in {literal} literal", self.shown(key));
                 Err(CompileError::prefixed(Reason::DuplicateKey, key.span, text))
             }
         }
+    }
+
+    /// The first of every `stride`th form that is equal to one before it.
+    fn duplicate(&self, forms: &[Form], stride: usize) -> Option<Form> {
+        if forms.len() <= 8 * stride {
+            for (at, &form) in forms.iter().enumerate().step_by(stride) {
+                for &before in forms[..at].iter().step_by(stride) {
+                    let same = match (before.kind, form.kind) {
+                        // By far the most frequent keys.
+                        (FormKind::Keyword(a), FormKind::Keyword(b)) => a == b,
+                        _ => self.forms.equal(before, form),
+                    };
+                    if same {
+                        return Some(form);
+                    }
+                }
+            }
+            return None;
+        }
+        let mut seen: AHashMap<u64, Vec<Form>> = AHashMap::with_capacity(forms.len());
+        forms.iter().step_by(stride).copied().find(|&form| {
+            let alike = seen.entry(self.forms.hash(form)).or_default();
+            let found = alike.iter().any(|&before| self.forms.equal(before, form));
+            alike.push(form);
+            found
+        })
     }
 
     /// `(quote form)`
@@ -69,8 +120,9 @@ impl<'s> Analyzer<'_, 's> {
         let node = match form.kind {
             FormKind::Symbol(name) => Node::Symbol(name),
             FormKind::Qualified { .. } | FormKind::History(_) => {
-                let text = form.span.text(self.source).trim_start_matches("#'");
-                Node::Symbol(self.intern(text))
+                let written = form.span.text(self.source).trim_start_matches("#'").len();
+                let start = form.span.end - written as u32;
+                Node::Symbol(self.intern(Span { start, ..form.span }))
             }
             FormKind::List(items) | FormKind::Vector(items) => {
                 Node::Vector { items: self.quoted_items(items)?, constant: true }
@@ -97,12 +149,12 @@ impl<'s> Analyzer<'_, 's> {
         for i in 0..items.len() {
             nodes.push(self.quoted(self.forms.at(items, i))?);
         }
-        Ok(self.list(nodes))
+        Ok(self.list(&nodes))
     }
 
     /// A name that the program holds only as part of another.
-    pub(super) fn intern(&mut self, text: &'s str) -> crate::names::Name {
-        let name = self.forms.names.intern(text);
+    pub(super) fn intern(&mut self, span: Span) -> crate::names::Name {
+        let name = self.forms.names.intern(span);
         if name.index() >= self.names.len() {
             self.names.resize(name.index() + 1, Default::default());
         }

@@ -55,6 +55,23 @@ pub struct Analysis {
     pub local_names: Vec<Name>,
     /// Whether a definition takes the name of a builtin.
     pub shadows_builtin: bool,
+    names: Vec<NameState>,
+}
+
+/// What analysis lies in, without the program it is of: kept from one program to the next.
+#[derive(Debug, Default)]
+pub(crate) struct Tables {
+    ast: Ast,
+    names: Vec<NameState>,
+}
+
+impl Analysis {
+    /// The tables, emptied.
+    pub(crate) fn into_tables(self) -> Tables {
+        let mut names = self.names;
+        names.clear();
+        Tables { ast: self.ast.cleared(), names }
+    }
 }
 
 /// Analyses a program (phase 4), and finds its free names (for phases 5 and 6).
@@ -62,8 +79,13 @@ pub struct Analysis {
 /// # Errors
 /// The first fault in source order; `cond`, `case` and `condp` look at their last clause first.
 pub fn analyze<'s>(source: &'s str, forms: &mut Forms<'s>) -> Result<Analysis> {
+    analyze_into(source, forms, Tables::default())
+}
+
+/// As [`analyze`], into empty tables that may have served before.
+pub(crate) fn analyze_into<'s>(source: &'s str, forms: &mut Forms<'s>, tables: Tables) -> Result<Analysis> {
     let program = forms.program();
-    let mut analyzer = Analyzer::new(source, forms);
+    let mut analyzer = Analyzer::new(source, forms, tables);
     analyzer.program(program)?;
     Ok(analyzer.finish())
 }
@@ -101,9 +123,10 @@ struct Analyzer<'a, 's> {
 type Nodes = SmallVec<[NodeId; 8]>;
 
 impl<'a, 's> Analyzer<'a, 's> {
-    fn new(source: &'s str, forms: &'a mut Forms<'s>) -> Self {
-        let names = vec![NameState::default(); forms.names.len()];
-        let ast = Ast::with_capacity(forms.len() + 2);
+    fn new(source: &'s str, forms: &'a mut Forms<'s>, tables: Tables) -> Self {
+        let Tables { mut ast, mut names } = tables;
+        names.resize(forms.names.len(), NameState::default());
+        ast.reserve(forms.len() + 2);
         Self {
             source,
             forms,
@@ -129,7 +152,7 @@ impl<'a, 's> Analyzer<'a, 's> {
         for &name in &self.defined {
             self.names[name.index()].top_level = true;
         }
-        self.ast.program = self.list(nodes);
+        self.ast.program = self.list(&nodes);
         self.ast.program_locals = self.scope.leave_function().locals;
         Ok(())
     }
@@ -146,7 +169,14 @@ impl<'a, 's> Analyzer<'a, 's> {
         if !requires.is_empty() {
             local_names = self.forms.names.all().filter(|name| names[name.index()].bound).collect();
         }
-        Analysis { ast: self.ast, requires, tools, local_names, shadows_builtin: self.shadows_builtin }
+        Analysis {
+            ast: self.ast,
+            requires,
+            tools,
+            local_names,
+            shadows_builtin: self.shadows_builtin,
+            names: self.names,
+        }
     }
 
     /// Analyses a form. What it defines is certain only inside it.
@@ -179,9 +209,9 @@ impl<'a, 's> Analyzer<'a, 's> {
             FormKind::Symbol(name) => self.symbol(name, form.span)?,
             FormKind::Qualified { namespace, name } => self.qualified_value(namespace, name, form.span)?,
             FormKind::List(items) => return self.nested(form, |this| this.list_form(form, items, tail)),
-            FormKind::Vector(items) => return self.nested(form, |this| this.vector(items, form.span)),
-            FormKind::Map(items) => return self.nested(form, |this| this.map(items, form.span)),
-            FormKind::Set(items) => return self.nested(form, |this| this.set(items, form.span)),
+            FormKind::Vector(items) => return self.nested(form, |this| this.vector(form, items)),
+            FormKind::Map(items) => return self.nested(form, |this| this.map(form, items)),
+            FormKind::Set(items) => return self.nested(form, |this| this.set(form, items)),
             FormKind::ShortFn(items) => return self.nested(form, |this| this.short_fn(items, form.span)),
             FormKind::Quoted(items) => return self.quoted(self.forms.at(items, 0)),
             FormKind::Threaded(index) => {
@@ -289,7 +319,7 @@ impl<'a, 's> Analyzer<'a, 's> {
         for i in 0..items.len() {
             nodes.push(self.flow(self.forms.at(items, i), tail && i + 1 == items.len())?);
         }
-        let list = self.list(nodes);
+        let list = self.list(&nodes);
         Ok(self.ast.add(Node::Do(list), span))
     }
 
@@ -307,10 +337,10 @@ impl<'a, 's> Analyzer<'a, 's> {
         for i in 0..items.len() {
             nodes.push(self.expr(self.forms.at(items, i), false)?);
         }
-        Ok(self.list(nodes))
+        Ok(self.list(&nodes))
     }
 
-    fn list(&mut self, nodes: impl IntoIterator<Item = NodeId>) -> Run {
+    fn list(&mut self, nodes: &[NodeId]) -> Run {
         Run::append(&mut self.ast.lists, nodes)
     }
 
@@ -335,6 +365,9 @@ impl<'a, 's> Analyzer<'a, 's> {
 
 /// Sorts by place and keeps the first use of each name.
 fn first_uses(names: &mut Vec<FreeName>) {
+    if names.len() < 2 {
+        return;
+    }
     names.sort_by_key(|free| free.span.start);
     let mut seen = ahash::AHashSet::new();
     names.retain(|free| seen.insert(free.name));

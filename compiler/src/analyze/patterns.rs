@@ -69,7 +69,7 @@ impl Analyzer<'_, '_> {
             patterns.push(self.pattern(self.forms.at(items, i))?);
         }
         let rest = rest.map(|rest| self.rest_pattern(rest)).transpose()?;
-        let items = Run::append(&mut self.ast.pattern_lists, patterns);
+        let items = Run::append(&mut self.ast.pattern_lists, &patterns);
         let whole = match whole {
             Some((name, span)) => Some(self.bind_checked(name, span)?),
             None => None,
@@ -129,7 +129,7 @@ impl Analyzer<'_, '_> {
                 }
             }
         }
-        let entries = Run::append(&mut self.ast.entries, entries);
+        let entries = Run::append(&mut self.ast.entries, &entries);
         Ok(self.add_pattern(Pattern::Map { entries, whole, keyword_arguments }))
     }
 
@@ -159,8 +159,8 @@ impl Analyzer<'_, '_> {
                 "keys" => Node::Keyword(name),
                 "syms" => Node::Symbol(name),
                 _ => {
-                    let text = self.text(name);
-                    Node::Str(self.forms.add_string(text.into()))
+                    let text = self.forms.names.span(name);
+                    Node::Str(self.forms.add_string(text))
                 }
             };
             let key = self.ast.add(key, item.span);

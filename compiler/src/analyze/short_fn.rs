@@ -7,6 +7,7 @@ use crate::error::{CompileError, Reason, Result};
 use crate::form::{Form, FormKind, Items};
 use crate::names::Name;
 use crate::source::Span;
+use smallvec::SmallVec;
 
 /// The highest placeholder.
 const MAX_PLACEHOLDER: u8 = 20;
@@ -42,7 +43,8 @@ impl Analyzer<'_, '_> {
         let body = self.scope.leave_function();
         let used = body.short_fn.unwrap_or_default();
         let placeholders = (1..=used.highest).map(Shown::Placeholder);
-        let shown = Run::append(&mut self.ast.shown, placeholders.chain(used.rest.then_some(Shown::Rest)));
+        let shown: SmallVec<[Shown; 4]> = placeholders.chain(used.rest.then_some(Shown::Rest)).collect();
+        let shown = Run::append(&mut self.ast.shown, &shown);
         let arity = Arity {
             required: u32::from(used.highest),
             rest: used.rest.then_some(REST),

@@ -84,7 +84,7 @@ impl Analyzer<'_, '_> {
             let step = self.forms.at(calls, i);
             nodes.push(self.call_step(step, hole, place)?);
         }
-        let calls = self.list(nodes);
+        let calls = self.list(&nodes);
         Ok(self.ast.add(Node::Thread { base, calls }, span))
     }
 
@@ -120,7 +120,7 @@ impl Analyzer<'_, '_> {
             }
             _ => list.extend([step, value]),
         }
-        let items = self.forms.add(list);
+        let items = self.forms.add(&list);
         Form { kind: FormKind::List(items), span: step.span }
     }
 
@@ -157,7 +157,7 @@ impl Analyzer<'_, '_> {
             nodes.push(self.expr(self.forms.at(items, i), tail && i + 1 == items.len())?);
         }
         self.unbind(mark);
-        let steps = self.list(nodes);
+        let steps = self.list(&nodes);
         self.pipe(PipeKind::As, local, start, steps, span)
     }
 
@@ -196,7 +196,7 @@ impl Analyzer<'_, '_> {
             nodes.push(self.expr(self.forms.at(items, i), false)?);
             nodes.push(self.step(self.forms.at(items, i + 1), value, place(special), false)?);
         }
-        let steps = self.list(nodes);
+        let steps = self.list(&nodes);
         self.pipe(PipeKind::Cond, local, start, steps, span)
     }
 
@@ -230,7 +230,7 @@ impl Analyzer<'_, '_> {
             let tail = tail && i + 1 == items.len();
             nodes.push(self.step(self.forms.at(items, i), value, place(special), tail)?);
         }
-        let steps = self.list(nodes);
+        let steps = self.list(&nodes);
         self.pipe(PipeKind::Some, local, start, steps, span)
     }
 
@@ -245,7 +245,7 @@ impl Analyzer<'_, '_> {
         for i in 1..items.len() {
             nodes.push(self.step(self.forms.at(items, i), value, Place::First, false)?);
         }
-        let steps = self.list(nodes);
+        let steps = self.list(&nodes);
         self.pipe(PipeKind::Doto, local, start, steps, span)
     }
 }

@@ -52,11 +52,13 @@ struct Generator<'a> {
     /// What closures over each of [`Ast::functions`] capture, once code that makes them has been generated.
     captures: Vec<Option<Vec<Capture>>>,
     globals: Vec<Rc<str>>,
-    /// Index of each name in `globals`, plus one; as long as the highest name seen.
+    /// Index of each name in `globals`, plus one; zero for those that are not in it.
     global_of: Vec<u32>,
     /// One keyword value a name, so that equal keywords are mostly the same allocation.
     keywords: Vec<Option<Value>>,
-    /// Keys of the constant maps so far: those that have the same ones share them.
+    /// Keys of the literal maps so far whose keys are keywords.
+    rows: constants::Rows,
+    /// Keys of the other constant maps so far: those that have the same ones share them.
     layouts: Layouts,
     defs: Vec<Rc<DefInfo>>,
 }
@@ -73,8 +75,9 @@ impl<'a> Generator<'a> {
             helpers: Vec::new(),
             captures: vec![None; ast.functions.len()],
             globals: Vec::new(),
-            global_of: Vec::new(),
+            global_of: vec![0; forms.names.len()],
             keywords: Vec::new(),
+            rows: constants::Rows::default(),
             layouts: Layouts::default(),
             defs: Vec::new(),
         }
@@ -195,9 +198,6 @@ impl<'a> Generator<'a> {
 
     /// The index of a global name.
     fn global(&mut self, name: Name) -> u32 {
-        if self.global_of.len() <= name.index() {
-            self.global_of.resize(name.index() + 1, 0);
-        }
         if let Some(index) = self.global_of[name.index()].checked_sub(1) {
             return index;
         }

@@ -1,6 +1,7 @@
 //! Offsets to lines and columns, many times over one text.
 
 use ptc_vm::error::Position;
+use smallvec::SmallVec;
 
 /// How often the characters of a text that is not ASCII are counted.
 const STRIDE: usize = 64;
@@ -8,7 +9,7 @@ const STRIDE: usize = 64;
 pub(super) struct Lines<'s> {
     source: &'s str,
     /// Offsets of the first characters of lines 2, 3, ….
-    starts: Vec<u32>,
+    starts: SmallVec<[u32; 16]>,
     /// How many characters begin before each multiple of [`STRIDE`] bytes; empty for ASCII.
     counts: Vec<u32>,
 }

@@ -7,13 +7,11 @@ mod failure;
 mod numbers;
 mod strings;
 
-use std::borrow::Cow;
-
 use logos::{Lexer, Logos};
 use smallvec::SmallVec;
 
 use crate::error::{CompileError, Result};
-use crate::form::{Form, FormKind, Forms};
+use crate::form::{Form, FormKind, Forms, Tables};
 use crate::source::{Span, line_column};
 use crate::token::{Escapes, LexError, NameKind, Token};
 
@@ -26,7 +24,12 @@ pub const MAX_DEPTH: usize = 64;
 /// `parse_error`, in the precedence of the language: forbidden syntax anywhere, then delimiters that do not balance, then
 /// the first thing that could not be read.
 pub fn read(source: &str) -> Result<Forms<'_>> {
-    let mut reader = Reader::new(source);
+    read_into(source, Tables::default())
+}
+
+/// As [`read`], into empty tables that may have served before.
+pub(crate) fn read_into(source: &str, tables: Tables) -> Result<Forms<'_>> {
+    let mut reader = Reader::new(source, tables);
     match reader.run() {
         Ok(()) => Ok(reader.forms),
         Err(error) => Err(failure::diagnose(source, error)),
@@ -36,7 +39,7 @@ pub fn read(source: &str) -> Result<Forms<'_>> {
 /// Whether `source` stops in the middle of a form or a string, so that more text could make it readable: what a
 /// prompt asks before it takes another line. False for a text that can be read and for one that no continuation mends.
 pub fn is_unfinished(source: &str) -> bool {
-    let mut reader = Reader::new(source);
+    let mut reader = Reader::new(source, Tables::default());
     reader.run().is_err() && reader.unfinished
 }
 
@@ -81,22 +84,25 @@ struct Reader<'s> {
     source: &'s str,
     forms: Forms<'s>,
     /// Finished forms whose collection is still open.
-    pending: SmallVec<[Form; 16]>,
-    frames: SmallVec<[Frame; 8]>,
+    pending: SmallVec<[Form; 32]>,
+    frames: SmallVec<[Frame; 16]>,
     /// Open collections and quotes; discards do not nest values.
     depth: usize,
+    /// Whether the innermost frame is a prefix.
+    prefixed: bool,
     /// Whether the text ended too early.
     unfinished: bool,
 }
 
 impl<'s> Reader<'s> {
-    fn new(source: &'s str) -> Self {
+    fn new(source: &'s str, tables: Tables) -> Self {
         Self {
             source,
-            forms: Forms::with_capacity(source.len() / 6 + 8),
+            forms: Forms::with_tables(source, tables),
             pending: SmallVec::new(),
             frames: SmallVec::new(),
             depth: 0,
+            prefixed: false,
             unfinished: false,
         }
     }
@@ -112,19 +118,19 @@ impl<'s> Reader<'s> {
                     return Err(self.lex_error(error, span));
                 }
             };
-            self.token(token, span)?;
+            self.token(token, lexer.slice(), span)?;
         }
         if let Some(&frame) = self.frames.last() {
             self.unfinished = true;
             return Err(self.unclosed(frame));
         }
-        let items = self.forms.add(self.pending.drain(..));
+        let items = self.forms.add_read(&self.pending);
         self.forms.set_program(items);
         Ok(())
     }
 
-    fn token(&mut self, token: Token, span: Span) -> Result<()> {
-        let text = span.text(self.source);
+    #[inline]
+    fn token(&mut self, token: Token, text: &'s str, span: Span) -> Result<()> {
         let kind = match token {
             Token::OpenList => return self.open(Opening::List, span),
             Token::OpenVector => return self.open(Opening::Vector, span),
@@ -135,42 +141,38 @@ impl<'s> Reader<'s> {
             Token::Discard => return self.open(Opening::Discard, span),
             Token::CloseList | Token::CloseVector | Token::CloseMap => return self.close(token, span),
             Token::Var => return Err(self.cannot("parse var", span.end)),
-            Token::VarName => self.name(&text[2..]),
-            Token::QuotedName => FormKind::QuotedSymbol(self.forms.names.intern(&text[1..])),
-            Token::Name(NameKind::Name) => self.name(text),
+            Token::VarName => self.name(&text[2..], Span { start: span.start + 2, end: span.end }),
+            Token::QuotedName => FormKind::QuotedSymbol(self.forms.names.intern(behind_first(span))),
+            Token::Name(NameKind::Name) => self.name(text, span),
             Token::Name(kind) => numbers::positive(&mut self.forms, kind, text, span)?,
             Token::Number(kind) => numbers::number(&mut self.forms, kind, text, span)?,
-            Token::Keyword => FormKind::Keyword(self.forms.names.intern(&text[1..])),
+            Token::Keyword => FormKind::Keyword(self.forms.names.intern(behind_first(span))),
             Token::Infinity => FormKind::SpecialFloat(f64::INFINITY),
             Token::NegativeInfinity => FormKind::SpecialFloat(f64::NEG_INFINITY),
             Token::NaN => FormKind::SpecialFloat(f64::NAN),
-            Token::Str(escapes) => {
-                let body = &text[1..text.len() - 1];
-                let value = match escapes {
-                    Escapes::None => Cow::Borrowed(body),
-                    Escapes::Some => Cow::Owned(strings::decode(body)),
-                };
-                FormKind::Str(self.forms.add_string(value))
+            Token::Str(Escapes::None) => {
+                FormKind::Str(self.forms.add_string(Span { start: span.start + 1, end: span.end - 1 }))
             }
-            Token::Regex(escapes) => {
-                let body = &text[2..text.len() - 1];
-                let value = match escapes {
-                    Escapes::None => Cow::Borrowed(body),
-                    Escapes::Some => Cow::Owned(strings::decode_regex(body)),
-                };
-                FormKind::Regex(self.forms.add_string(value))
+            Token::Str(Escapes::Some) => {
+                FormKind::Str(self.forms.add_decoded(&strings::decode(&text[1..text.len() - 1])))
+            }
+            Token::Regex(Escapes::None) => {
+                FormKind::Regex(self.forms.add_string(Span { start: span.start + 2, end: span.end - 1 }))
+            }
+            Token::Regex(Escapes::Some) => {
+                FormKind::Regex(self.forms.add_decoded(&strings::decode_regex(&text[2..text.len() - 1])))
             }
             Token::Char => {
                 let value = strings::character(&text[1..])
                     .ok_or_else(|| self.at("invalid character literal", span.start))?;
-                FormKind::Str(self.forms.add_string(value))
+                FormKind::Str(self.forms.add_decoded(&value))
             }
         };
         self.finish(Form { kind, span })
     }
 
     /// A word that is neither number nor keyword.
-    fn name(&mut self, text: &'s str) -> FormKind {
+    fn name(&mut self, text: &'s str, span: Span) -> FormKind {
         match text {
             "nil" => return FormKind::Nil,
             "true" => return FormKind::Bool(true),
@@ -180,12 +182,15 @@ impl<'s> Reader<'s> {
             "*3" => return FormKind::History(3),
             _ => {}
         }
-        match text.split_once('/') {
-            Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() => FormKind::Qualified {
-                namespace: self.forms.names.intern(namespace),
-                name: self.forms.names.intern(name),
-            },
-            _ => FormKind::Symbol(self.forms.names.intern(text)),
+        match text.bytes().position(|byte| byte == b'/') {
+            Some(slash) if slash > 0 && slash + 1 < text.len() => {
+                let slash = span.start + slash as u32;
+                FormKind::Qualified {
+                    namespace: self.forms.names.intern(Span { end: slash, ..span }),
+                    name: self.forms.names.intern(Span { start: slash + 1, ..span }),
+                }
+            }
+            _ => FormKind::Symbol(self.forms.names.intern(span)),
         }
     }
 
@@ -195,6 +200,7 @@ impl<'s> Reader<'s> {
             self.depth += 1;
         }
         self.frames.push(Frame { opening, start: span.start, base: self.pending.len() as u32 });
+        self.prefixed = opening.is_prefix();
         Ok(())
     }
 
@@ -218,9 +224,11 @@ impl<'s> Reader<'s> {
         if !fits {
             return Err(self.cannot("parse expression", span.start));
         }
-        self.frames.pop();
+        self.leave();
         self.depth -= 1;
-        let items = self.forms.add(self.pending.drain(frame.base as usize..));
+        let base = frame.base as usize;
+        let items = self.forms.add_read(&self.pending[base..]);
+        self.pending.truncate(base);
         let span = Span { start: frame.start, end: span.end };
         let kind = match frame.opening {
             Opening::List => FormKind::List(items),
@@ -238,8 +246,26 @@ impl<'s> Reader<'s> {
         self.finish(Form { kind, span })
     }
 
+    /// Takes the innermost frame off.
+    fn leave(&mut self) {
+        self.frames.pop();
+        self.prefixed = self.frames.last().is_some_and(|frame| frame.opening.is_prefix());
+    }
+
     /// Hands a complete form to whatever waits for it.
-    fn finish(&mut self, mut form: Form) -> Result<()> {
+    #[inline]
+    fn finish(&mut self, form: Form) -> Result<()> {
+        // A collection was checked when it was opened.
+        if self.prefixed || self.depth > MAX_DEPTH {
+            return self.finish_prefixed(form);
+        }
+        self.pending.push(form);
+        Ok(())
+    }
+
+    /// [`finish`](Self::finish) where a prefix waits for the form, or the form is too deep.
+    #[cold]
+    fn finish_prefixed(&mut self, mut form: Form) -> Result<()> {
         if !matches!(form.kind, FormKind::List(_) | FormKind::Vector(_) | FormKind::Map(_) | FormKind::Set(_))
         {
             self.check_depth(form.span)?;
@@ -248,7 +274,7 @@ impl<'s> Reader<'s> {
             if !frame.opening.is_prefix() {
                 break;
             }
-            self.frames.pop();
+            self.leave();
             if frame.opening == Opening::Discard {
                 return Ok(());
             }
@@ -256,7 +282,7 @@ impl<'s> Reader<'s> {
                 return Err(self.unfinished_prefix(frame, form.span.end));
             }
             self.depth -= 1;
-            let items = self.forms.add([form]);
+            let items = self.forms.add(&[form]);
             form =
                 Form { kind: FormKind::Quoted(items), span: Span { start: frame.start, end: form.span.end } };
         }
@@ -306,6 +332,11 @@ impl<'s> Reader<'s> {
         let span = Span { start: at, end: at + width as u32 };
         CompileError::parse(span, format!("{text} at line {line}, column {column}"))
     }
+}
+
+/// Without the first byte.
+fn behind_first(span: Span) -> Span {
+    Span { start: span.start + 1, end: span.end }
 }
 
 fn span<'s>(lexer: &Lexer<'s, Token>) -> Span {

@@ -1,0 +1,34 @@
+//! The tables of one compilation, kept for the next one on the same thread.
+//!
+//! A short program is compiled in a microsecond or two; allocating and freeing a dozen tables would be a good part of that.
+//! What an unusually large program needed is not kept, and neither is what a program that was refused left behind.
+
+use std::cell::Cell;
+
+use crate::{analyze, form};
+
+/// Empty tables.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    pub(crate) forms: form::Tables,
+    pub(crate) analysis: analyze::Tables,
+}
+
+/// Forms of more than so many bytes are a large program's: that is a text of some 16 KiB.
+const MOST_BYTES: usize = 64 << 10;
+
+thread_local! {
+    static KEPT: Cell<Option<Scratch>> = const { Cell::new(None) };
+}
+
+/// The tables of the last compilation, or new ones.
+pub(crate) fn take() -> Scratch {
+    KEPT.take().unwrap_or_default()
+}
+
+/// Keeps tables for the next compilation, unless they are large.
+pub(crate) fn keep(scratch: Scratch) {
+    if scratch.forms.bytes() <= MOST_BYTES {
+        KEPT.set(Some(scratch));
+    }
+}

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -30,9 +30,11 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 /// Tells the time; injected, so that tests need not wait.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// The clock of the machine.
+/// The time of day when it is made, and from then on a clock that nobody can set: no session ends early or late
+/// because the machine's clock jumps.
 pub fn system_clock() -> Clock {
-    Arc::new(Timestamp::now)
+    let (made, since) = (Timestamp::now(), Instant::now());
+    Arc::new(move || later(made, since.elapsed()))
 }
 
 /// Why a session cannot be used.

@@ -113,7 +113,11 @@ pub async fn run_stdio<R, W>(
     pipe.drain(grace, &mut writer).await;
     // Calls that are still running end here, unanswered.
     drop(pipe);
-    let _ = tokio::time::timeout(FLUSH_GRACE, outbox.flush(&mut writer)).await;
+    match tokio::time::timeout(FLUSH_GRACE, outbox.flush(&mut writer)).await {
+        Ok(Err(failure)) => error!(event = "stdout_write_error", reason = %failure),
+        // Whoever reads too late has left.
+        Ok(Ok(())) | Err(_) => {}
+    }
 }
 
 /// The answer of a call that has ended, if one is to be sent.

@@ -7,6 +7,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use hyper::rt::Executor;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -14,7 +15,7 @@ use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
-use super::crowd::{Member, Over};
+use super::crowd::{Member, Over, Rest};
 use super::router::{Endpoint, route};
 
 /// Streams of one HTTP/2 connection at a time.
@@ -96,11 +97,25 @@ pub(super) async fn serve<S>(
         .max_header_list_size(MAX_HEADER_BYTES)
         .keep_alive_interval(PING_INTERVAL);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
-    tokio::select! {
-        // A broken connection is the client's affair; its calls have been dropped with it.
-        _ = connection.as_mut() => return,
-        over = member.activity.over() => if over == Over::Unwanted { return },
-        _ = closing.wait_for(|closing| *closing) => {}
+    loop {
+        tokio::select! {
+            biased;
+            // A broken connection is the client's affair; its calls have been dropped with it.
+            _ = connection.as_mut() => return,
+            over = member.activity.over() => if over == Over::Idle { break },
+            _ = closing.wait_for(|closing| *closing) => break,
+        }
+        // Its place is needed. A request that has come but was not looked at yet is no rest.
+        tokio::task::yield_now().await;
+        if connection.as_mut().now_or_never().is_some() {
+            return;
+        }
+        match member.activity.rest() {
+            Rest::Busy => {}
+            Rest::Silent => return,
+            // Its last answer may still be on the way.
+            Rest::Served => break,
+        }
     }
     connection.as_mut().graceful_shutdown();
     let _ = tokio::time::timeout(CLOSE_GRACE, connection).await;

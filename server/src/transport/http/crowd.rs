@@ -13,6 +13,8 @@ use tokio::time::Instant;
 
 /// Connections closed at a time: looking through all of them is worth more than one.
 const CLOSED_AT_ONCE: usize = 32;
+/// How long a connection is left alone: the request of one that has just come is on its way.
+const SPARED: Duration = Duration::from_millis(100);
 
 /// What a connection is doing.
 #[derive(Debug)]
@@ -38,6 +40,17 @@ pub(super) enum Over {
     Unwanted,
 }
 
+/// Whether a connection is at rest, and since what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// A request is being answered.
+    Busy,
+    /// It has never brought a request.
+    Silent,
+    /// Its last request has an answer.
+    Served,
+}
+
 impl Activity {
     /// A new connection, which may take `limit` until its first request.
     fn new(limit: Duration) -> Arc<Self> {
@@ -49,6 +62,15 @@ impl Activity {
     pub(super) fn request(self: &Arc<Self>, idle: Duration) -> Busy {
         self.lock().requests += 1;
         Busy { activity: self.clone(), idle }
+    }
+
+    /// What it is doing now.
+    pub(super) fn rest(&self) -> Rest {
+        match *self.lock() {
+            State { requests: 1.., .. } => Rest::Busy,
+            State { served: true, .. } => Rest::Served,
+            State { .. } => Rest::Silent,
+        }
     }
 
     /// Completes when the connection is to be closed.
@@ -109,12 +131,13 @@ impl Crowd {
 
     /// Has some connections at rest closed, and says how many.
     pub(super) fn make_room(&self) -> usize {
-        let members = self.members();
+        let (members, now) = (self.members(), Instant::now());
         let mut resting: Vec<_> = members
             .values()
             .filter_map(|activity| {
                 let state = activity.lock();
-                (state.requests == 0).then_some((state.served, state.since, activity))
+                let rests = state.requests == 0 && now.saturating_duration_since(state.since) >= SPARED;
+                rests.then_some((state.served, state.since, activity))
             })
             .collect();
         let count = resting.len().min(CLOSED_AT_ONCE);
@@ -152,7 +175,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn those_that_never_asked_go_first_and_the_oldest_of_them() {
+    async fn those_that_never_asked_go_first_and_the_oldest_of_them_but_none_that_has_just_come() {
         let crowd = Arc::new(Crowd::default());
         let long = Duration::from_secs(1000);
         let served: Vec<_> = (0..40).map(|_| crowd.join(long)).collect();
@@ -165,7 +188,12 @@ mod tests {
         let busy = crowd.join(long);
         let _request = busy.activity.request(long);
         let over = |member: &Member| member.activity.over().now_or_never();
+        assert_eq!(crowd.make_room(), 0, "requests of those that have just come are on their way");
+        tokio::time::advance(SPARED).await;
+        let young = crowd.join(long);
         assert_eq!(crowd.make_room(), 32);
+        assert_eq!(over(&young), None);
+        drop(young);
         let gone: Vec<_> = silent.iter().map(over).collect();
         assert_eq!(gone[..32], [Some(Over::Unwanted); 32]);
         assert_eq!(gone[32..], [None; 8]);

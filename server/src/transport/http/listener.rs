@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
 use ptc_host::engine::{Engine, MemoryBudget};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, watch};
@@ -23,12 +24,14 @@ use super::sessions::{SessionLimits, Sessions};
 use super::tls;
 use crate::options::BootError;
 use crate::options::settings::Http;
-use crate::protocol::Service;
+use crate::protocol::{Drain, Service};
 
 /// How often sessions that are over are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 /// Pause after a failed accept: the usual cause, too many open files, passes when connections end.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Failed accepts are logged no more often than this: while there are no descriptors they fail all the time.
+const ACCEPT_LOG_INTERVAL: Duration = Duration::from_secs(60);
 /// How long to wait for a closing connection's place before more are closed.
 const CROWDED_PAUSE: Duration = Duration::from_millis(50);
 /// How long connections may take to close at the end.
@@ -102,6 +105,7 @@ impl HttpServer {
             bodies: Bodies::new(settings.max_body_bytes, listening.memory, settings.request_timeout),
             call_budget: listening.call_budget,
             active: Active::default(),
+            ending: Drain::default(),
             counts: Counts::default(),
             console: settings.console,
             started: Instant::now(),
@@ -156,6 +160,7 @@ impl HttpServer {
         // Which also gives back the permit for the connection that would have come next.
         drop(accepting);
         // Calls that still run are answered as cancelled, then connections close.
+        self.endpoint.ending.begin();
         self.endpoint.sessions.close_all("shutdown");
         let _ = close.send(true);
         let all = u32::try_from(self.max_connections).unwrap_or(u32::MAX);
@@ -166,12 +171,24 @@ impl HttpServer {
 
     /// Accepts for ever.
     async fn accept(&self, listener: &TcpListener, closing: watch::Receiver<bool>) {
+        let mut told: Option<Instant> = None;
         for next in 0.. {
             let (stream, peer) = loop {
                 match listener.accept().await {
                     Ok(accepted) => break accepted,
+                    // A client that left while it waited.
+                    Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => {}
                     Err(error) => {
-                        warn!(event = "http_accept_failed", reason = %error);
+                        // Where descriptors are fewer than places, those at rest hold what others need.
+                        let is_full = matches!(
+                            Errno::from_raw(error.raw_os_error().unwrap_or(0)),
+                            Errno::EMFILE | Errno::ENFILE
+                        );
+                        let closed = if is_full { self.crowd.make_room() } else { 0 };
+                        if told.is_none_or(|told| told.elapsed() >= ACCEPT_LOG_INTERVAL) {
+                            told = Some(Instant::now());
+                            warn!(event = "http_accept_failed", reason = %error, closed);
+                        }
                         tokio::time::sleep(ACCEPT_PAUSE).await;
                     }
                 }

@@ -22,8 +22,8 @@ use super::origin::{OriginRule, is_loopback_authority};
 use super::sessions::{Session, Sessions};
 use super::{console, headers, ids, metrics, post};
 use crate::principal::Principal;
-use crate::protocol::Service;
 use crate::protocol::json::object_text;
+use crate::protocol::{Drain, Service};
 
 /// Longest `X-Request-Id` that is taken over, in bytes.
 const MAX_REQUEST_ID: usize = 128;
@@ -47,6 +47,8 @@ pub(super) struct Endpoint {
     /// Longest wait for the answer of a call.
     pub(super) call_budget: Duration,
     pub(super) active: Active,
+    /// Whether calls that still run are to end now.
+    pub(super) ending: Drain,
     pub(super) counts: Counts,
     /// Whether the console is served.
     pub(super) console: bool,

@@ -8,9 +8,13 @@
 //! | `hang` | never answers |
 //! | `die` | ends the process |
 //! | `bulk` | answers with `bytes` bytes of text |
+//! | `until` | answers once there is a file at `path` |
+//! | `waiting` | how many calls of `hang` and `until` are neither answered nor cancelled |
 
 use serde_json::{Value, json};
 use std::io::{BufRead, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 fn say(message: &Value) {
     let mut out = std::io::stdout().lock();
@@ -22,22 +26,62 @@ fn text_result(id: &Value, text: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": text}]}})
 }
 
+/// The ids of calls that wait.
+#[derive(Clone, Default)]
+struct Waiting(Arc<Mutex<Vec<Value>>>);
+
+impl Waiting {
+    fn enter(&self, id: &Value) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(id.clone());
+    }
+
+    /// Whether it was still waiting.
+    fn leave(&self, id: &Value) -> bool {
+        let mut ids = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = ids.iter().position(|waiting| waiting == id);
+        found.map(|at| ids.swap_remove(at)).is_some()
+    }
+
+    fn count(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Answers `id` as soon as there is a file at `path`.
+    fn answer_at(&self, path: String, id: Value) {
+        let waiting = self.clone();
+        std::thread::spawn(move || {
+            while !std::path::Path::new(&path).exists() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            if waiting.leave(&id) {
+                say(&text_result(&id, "there it is"));
+            }
+        });
+    }
+}
+
 fn main() {
     let mut gathered: Vec<(Value, Value)> = Vec::new();
+    let waiting = Waiting::default();
     for line in std::io::stdin().lock().lines() {
         let Ok(message) =
             line.map_err(drop).and_then(|line| serde_json::from_str::<Value>(&line).map_err(drop))
         else {
             continue;
         };
-        let Some(id) = message.get("id") else { continue };
+        let Some(id) = message.get("id") else {
+            if message["method"] == "notifications/cancelled" {
+                waiting.leave(&message["params"]["requestId"]);
+            }
+            continue;
+        };
         let params = &message["params"];
         match message["method"].as_str().unwrap_or_default() {
             "initialize" => say(&json!({"jsonrpc": "2.0", "id": id, "result": {
                 "protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}},
                 "serverInfo": {"name": "fake", "version": "1"}}})),
             "tools/list" => {
-                let tools: Vec<Value> = ["echo", "gather", "hang", "die", "bulk"]
+                let tools: Vec<Value> = ["echo", "gather", "hang", "die", "bulk", "until", "waiting"]
                     .iter()
                     .map(|name| json!({"name": name, "inputSchema": {"type": "object"}}))
                     .collect();
@@ -60,7 +104,13 @@ fn main() {
                         let bytes = arguments["bytes"].as_u64().unwrap_or(0) as usize;
                         say(&text_result(id, &"x".repeat(bytes)));
                     }
-                    _ => {}
+                    "until" => {
+                        waiting.enter(id);
+                        waiting
+                            .answer_at(arguments["path"].as_str().unwrap_or_default().to_owned(), id.clone());
+                    }
+                    "waiting" => say(&text_result(id, &waiting.count().to_string())),
+                    _ => waiting.enter(id),
                 }
             }
             _ => say(

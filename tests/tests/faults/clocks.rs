@@ -1,0 +1,59 @@
+//! A clock that is set while the server runs must move no deadline: limits are measured by clocks that cannot be set.
+//! `tests/clock` runs the server under a clock that jumps; this holds that no new limit forgets about it.
+
+use std::path::{Path, PathBuf};
+
+/// Files that read the time of day, and what for. None of these ends or admits anything.
+const TIME_OF_DAY: [(&str, &str); 10] = [
+    (
+        "agent/src/llm/endpoint/refusal.rs",
+        "a date in Retry-After is relative to the sender's own, else to ours",
+    ),
+    ("agent/src/run/native.rs", "when a step began, for whoever reads the journal"),
+    ("agent/src/run/text.rs", "the same"),
+    ("agent/src/run/tool_call.rs", "the same"),
+    ("host/src/engine/run.rs", "what a program is told when it asks for the time"),
+    ("server/src/console/state.rs", "what the page shows as now"),
+    ("server/src/insight/observation.rs", "when a call began and ended, in records and traces"),
+    ("server/src/log/layer.rs", "the time of a line"),
+    ("server/src/metrics/process.rs", "when the process started, as Prometheus wants it"),
+    ("server/src/tools/lisp_debug/mod.rs", "which records `since` shows"),
+];
+
+/// The sessions' clock reads the time of day once, and from then on counts by a clock that cannot be set.
+const ANCHORED: &str = "server/src/tools/sessions/directory.rs";
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn the_time_of_day_decides_nothing() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
+    let mut files = Vec::new();
+    for part in ["vm", "compiler", "host", "agent", "server"] {
+        sources(&root.join(part).join("src"), &mut files);
+    }
+    let mut reading: Vec<String> = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).expect("a source");
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        let name = file.strip_prefix(root).expect("below").to_str().expect("UTF-8").to_owned();
+        let reads =
+            ["SystemTime::now", "Timestamp::now", "Zoned::now"].iter().any(|call| code.contains(call));
+        if reads && !name.ends_with("tests.rs") {
+            reading.push(name);
+        }
+    }
+    reading.sort();
+    let mut known: Vec<_> = TIME_OF_DAY.iter().map(|(name, _)| *name).chain([ANCHORED]).collect();
+    known.sort_unstable();
+    assert_eq!(reading, known, "whatever ends, admits or forgets something measures by Instant");
+}

@@ -1,0 +1,73 @@
+//! No descriptor is left: the listener neither spins nor dies, and serves whoever asks all the same.
+
+use crate::process::{Answer, Launch, descriptors, tool, wait_until};
+
+#[test]
+fn silent_connections_that_take_every_descriptor_give_way() {
+    // They would be closed for their silence only after ten minutes.
+    let flags = ["--http-metrics", "--http-request-timeout-ms", "600000"];
+    let server = Launch::new(&flags).after("ulimit -n 64").on_http();
+    let pid = server.server.pid();
+    let before = descriptors(pid);
+    for _ in 0..3 {
+        let silent: Vec<_> = (0..200).map(|_| server.connect()).collect();
+        for _ in 0..5 {
+            assert_eq!(server.eval("(+ 1 2)"), "user=> 3");
+        }
+        drop(silent);
+        wait_until("all descriptors are closed", || descriptors(pid) <= before);
+    }
+    let told = server.server.launch.log().matches("\"event\":\"http_accept_failed\"").count();
+    assert!((1..=5).contains(&told), "told {told} times: once a minute is enough");
+}
+
+#[test]
+fn callers_that_take_every_descriptor_are_served_in_their_turn() {
+    let launch = Launch::new(&["--http-metrics"]).after("ulimit -n 64").with_upstream();
+    let file = launch.path("now");
+    let server = launch.on_http();
+    let before = descriptors(server.server.pid());
+    let calls: Vec<_> = (0..100).map(|_| server.call(&crate::process::until(&file))).collect();
+    wait_until("no descriptor is left", || descriptors(server.server.pid()) >= 63);
+    std::fs::write(&file, "").unwrap();
+    for call in calls {
+        assert_eq!(Answer::read(call).expect("an answer").text(), "user=> \"there it is\"");
+    }
+    wait_until("all descriptors are closed", || descriptors(server.server.pid()) <= before);
+}
+
+#[test]
+fn callers_beyond_the_places_are_served_in_their_turn() {
+    let launch = Launch::new(&["--http-metrics", "--http-max-connections", "20"]).with_upstream();
+    let file = launch.path("now");
+    let server = launch.on_http();
+    let calls: Vec<_> = (0..100).map(|_| server.call(&crate::process::until(&file))).collect();
+    std::fs::write(&file, "").unwrap();
+    for call in calls {
+        assert_eq!(Answer::read(call).expect("an answer").text(), "user=> \"there it is\"");
+    }
+}
+
+#[test]
+fn an_upstream_that_cannot_be_started_again_comes_back_with_the_descriptors() {
+    let flags = ["--http-metrics", "--http-request-timeout-ms", "600000"];
+    let launch = Launch::new(&flags).after("ulimit -n 64").with_upstream();
+    let file = launch.path("now");
+    let server = launch.on_http();
+    // Waiting callers, so that nothing can be closed to make room.
+    let calls: Vec<_> = (0..100).map(|_| server.call(&crate::process::until(&file))).collect();
+    wait_until("no descriptor is left", || descriptors(server.server.pid()) >= 63);
+    let (upstream, _) = crate::process::family(server.server.pid())
+        .into_iter()
+        .find(|(_, name)| name.starts_with("fake-up"))
+        .expect("it runs");
+    crate::process::send(upstream, nix::sys::signal::Signal::SIGKILL);
+    std::fs::write(&file, "").unwrap();
+    // Those that it had when it died, those whose turn came while it could not be started, and those after that.
+    for call in calls {
+        let answer = Answer::read(call).expect("an answer");
+        assert!(answer.status == 200, "{answer:?}");
+    }
+    let program = format!("(:ok {})", tool("echo", "{}"));
+    wait_until("the upstream is back", || server.eval(&program) == "user=> true");
+}

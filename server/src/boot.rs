@@ -185,15 +185,16 @@ fn task(
         warn!(event = "agentic_config_error", model = %model_name, "{why}");
     }
     let catalog = upstreams.advertised();
+    let summary = capability_summary(planner, &catalog, mode)?;
     Ok(LispTask::new(TaskOptions {
         engine: engine.clone(),
         model,
         model_name,
         upstreams: Arc::new(upstreams.clone()),
         snapshot: snapshot(&catalog, mode, inline),
-        summary: capability_summary(planner, &catalog, mode)?,
+        planner: PlannerConfig::load(planner, &summary)?,
+        summary,
         catalog,
-        planner: PlannerConfig::load(planner)?,
         limits: options.limits,
         caps: options.caps,
         task_timeout: planner.task_timeout,

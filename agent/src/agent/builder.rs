@@ -4,8 +4,11 @@ use super::{
     Agent, Compaction, CompletionMode, Config, ConfigError, FormatOptions, MemoryStrategy, Mode, Output,
     PtcReference, SystemPrompt, Transport, check,
 };
+use crate::llm::{LlmRef, LlmRegistry, RetryPolicy};
+use crate::run::Progress;
 use crate::template::Template;
 use crate::tool::ToolSpec;
+use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +22,7 @@ pub struct AgentBuilder {
     pub(super) output: Output,
     pub(super) transport: Option<Transport>,
     pub(super) signature: Option<String>,
+    pub(super) json_schema: Option<Json>,
     pub(super) tools: Vec<(String, ToolSpec)>,
     pub(super) self_tools: bool,
     pub(super) grep: bool,
@@ -35,7 +39,11 @@ impl AgentBuilder {
             mode: Mode::default(),
             signature: None,
             tools: BTreeMap::new(),
+            llm: None,
+            llm_registry: LlmRegistry::new(),
+            llm_retry: None,
             system_prompt: None,
+            prompt_limit: None,
             max_turns: 5,
             retry_turns: 0,
             turn_budget: 20,
@@ -56,9 +64,11 @@ impl AgentBuilder {
             completion: CompletionMode::default(),
             journaling: false,
             plan: Vec::new(),
+            progress: None,
             thinking: false,
             compaction: None,
             format: FormatOptions::default(),
+            float_precision: Some(2),
             context_descriptions: BTreeMap::new(),
             field_descriptions: BTreeMap::new(),
         };
@@ -68,6 +78,7 @@ impl AgentBuilder {
             output: Output::default(),
             transport: None,
             signature: None,
+            json_schema: None,
             tools: Vec::new(),
             self_tools: false,
             grep: false,
@@ -137,6 +148,16 @@ impl AgentBuilder {
         self
     }
 
+    /// The type of its answer as JSON Schema, instead of a signature: the part that [`Type::from_json_schema`] reads.
+    /// Descriptions of the root's properties count as [`field_description`](AgentBuilder::field_description)s.
+    ///
+    /// [`Type::from_json_schema`]: crate::signature::Type::from_json_schema
+    #[must_use]
+    pub fn json_schema(mut self, schema: Json) -> Self {
+        self.json_schema = Some(schema);
+        self
+    }
+
     /// What a field of the answer means.
     #[must_use]
     pub fn field_description(mut self, field: impl Into<String>, text: impl Into<String>) -> Self {
@@ -177,6 +198,35 @@ impl AgentBuilder {
     #[must_use]
     pub fn llm_query(mut self, on: bool) -> Self {
         self.llm_query = on;
+        self
+    }
+
+    /// Its model, for runs that name none: a client, or a name; see [`LlmRef`].
+    #[must_use]
+    pub fn llm(mut self, llm: impl Into<LlmRef>) -> Self {
+        self.config.llm = Some(llm.into());
+        self
+    }
+
+    /// Names for models, which runs and tools that are agents may use; none by default.
+    #[must_use]
+    pub fn llm_registry(mut self, names: LlmRegistry) -> Self {
+        self.config.llm_registry = names;
+        self
+    }
+
+    /// When requests to its model that failed are repeated; by default never.
+    #[must_use]
+    pub fn llm_retry(mut self, policy: RetryPolicy) -> Self {
+        self.config.llm_retry = Some(policy);
+        self
+    }
+
+    /// Most bytes of its system prompt, with the inventory of tools; by default there is no limit. What goes beyond is
+    /// left out from the end, and the prompt says so.
+    #[must_use]
+    pub fn prompt_limit(mut self, bytes: usize) -> Self {
+        self.config.prompt_limit = Some(bytes);
         self
     }
 
@@ -322,11 +372,21 @@ impl AgentBuilder {
         self
     }
 
-    /// Steps that the model shall take, shown with those that `(step-done …)` marked; turns journaling on.
+    /// Steps that the model shall take. A PTC-Lisp agent's model reads after each program which of them `(step-done …)`
+    /// marked, by their text or number; turns journaling on.
     #[must_use]
     pub fn plan(mut self, steps: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.config.plan = steps.into_iter().map(Into::into).collect();
         self.config.journaling |= !self.config.plan.is_empty();
+        self
+    }
+
+    /// Makes the text on the progress that a PTC-Lisp agent's model reads after each program, instead of the plan as a
+    /// checklist; turns journaling on.
+    #[must_use]
+    pub fn progress_fn(mut self, function: impl Fn(&Progress<'_>) -> String + Send + Sync + 'static) -> Self {
+        self.config.progress = Some(Arc::new(function));
+        self.config.journaling = true;
         self
     }
 
@@ -341,6 +401,14 @@ impl AgentBuilder {
     #[must_use]
     pub fn compaction(mut self, compaction: Compaction) -> Self {
         self.config.compaction = Some(compaction);
+        self
+    }
+
+    /// Decimals of floats in results that the model reads; 2 by default, `None` for all. A number that is not zero keeps
+    /// significant digits instead of becoming zero. Answers, prints and what programs compute with are never rounded.
+    #[must_use]
+    pub fn float_precision(mut self, digits: impl Into<Option<u32>>) -> Self {
+        self.config.float_precision = digits.into();
         self
     }
 

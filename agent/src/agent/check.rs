@@ -4,6 +4,7 @@ use super::{AgentBuilder, Config, ConfigError, Mode, Output, native_name};
 use crate::signature::Signature;
 use crate::template::Template;
 use crate::tool::{Expose, NativeResult, ToolSpec};
+use serde_json::Value as Json;
 use std::collections::BTreeMap;
 
 fn refuse(wrong: bool, text: &str) -> Result<(), ConfigError> {
@@ -18,6 +19,7 @@ pub(super) fn config(builder: AgentBuilder) -> Result<Config, ConfigError> {
         output,
         transport,
         signature,
+        json_schema,
         mut tools,
         self_tools,
         grep,
@@ -26,12 +28,14 @@ pub(super) fn config(builder: AgentBuilder) -> Result<Config, ConfigError> {
     } = builder;
     refuse(prompt.trim().is_empty(), "prompt is required")?;
     config.mode = Mode::of(output, transport)?;
-    config.signature = match signature {
-        None => None,
-        Some(text) => Some(
-            Signature::parse(&text)
-                .map_err(|error| ConfigError::new(format!("invalid signature: {error}")))?,
-        ),
+    config.signature = match (signature, json_schema) {
+        (None, None) => None,
+        (Some(_), Some(_)) => return Err(ConfigError::new("signature and json_schema cannot both be given")),
+        (Some(text), None) => Some(Signature::parse(&text).map_err(invalid)?),
+        (None, Some(schema)) => {
+            describe(&mut config, &schema);
+            Some(Signature::from_json_schemas(None, Some(&schema)).map_err(invalid)?)
+        }
     };
     numbers(&config)?;
     for (text, option) in [(&config.name, "name"), (&config.description, "description")] {
@@ -61,6 +65,19 @@ pub(super) fn config(builder: AgentBuilder) -> Result<Config, ConfigError> {
     Ok(config)
 }
 
+fn invalid(error: impl std::fmt::Display) -> ConfigError {
+    ConfigError::new(format!("invalid signature: {error}"))
+}
+
+/// Takes over what a schema says of its properties.
+fn describe(config: &mut Config, schema: &Json) {
+    for (name, property) in schema.get("properties").and_then(Json::as_object).into_iter().flatten() {
+        if let Some(text) = property.get("description").and_then(Json::as_str) {
+            config.field_descriptions.entry(name.clone()).or_insert_with(|| text.to_owned());
+        }
+    }
+}
+
 fn numbers(config: &Config) -> Result<(), ConfigError> {
     let positive = |wrong: bool, option: &str| refuse(wrong, &format!("{option} must be a positive integer"));
     positive(config.max_turns == 0, "max_turns")?;
@@ -78,7 +95,11 @@ fn numbers(config: &Config) -> Result<(), ConfigError> {
     positive(config.turn_budget == 0, "turn_budget")?;
     positive(config.max_tool_calls == Some(0), "max_tool_calls")?;
     positive(config.parallel_tool_calls == 0, "parallel_tool_calls")?;
-    positive(config.max_tool_bytes == 0, "max_tool_bytes")
+    positive(config.max_tool_bytes == 0, "max_tool_bytes")?;
+    positive(config.prompt_limit == Some(0), "prompt_limit")?;
+    let attempts = config.llm_retry.as_ref().map(|retry| retry.max_attempts);
+    positive(attempts == Some(0), "llm_retry.max_attempts")?;
+    config.format.zeros().try_for_each(|option| positive(true, &format!("format_options.{option}")))
 }
 
 /// The prompt as a template that fits the signature.
@@ -153,9 +174,11 @@ fn check_tool(name: &str, tool: &ToolSpec) -> Result<(), ConfigError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::FormatOptions;
     use crate::agent::{Agent, Compaction, Transport};
+    use crate::llm::RetryPolicy;
     use crate::tool::JsonMap;
-    use serde_json::Value as Json;
+    use serde_json::json;
     use std::time::Duration;
 
     fn tool() -> ToolSpec {
@@ -176,6 +199,23 @@ mod tests {
             (agent().max_depth(0), "max_depth must be a positive integer"),
             (agent().turn_budget(0), "turn_budget must be a positive integer"),
             (agent().max_tool_calls(0), "max_tool_calls must be a positive integer"),
+            (agent().prompt_limit(0), "prompt_limit must be a positive integer"),
+            (
+                agent().llm_retry(RetryPolicy::attempts(0)),
+                "llm_retry.max_attempts must be a positive integer",
+            ),
+            (
+                agent().format_options(FormatOptions { feedback_limit: Some(0), ..FormatOptions::default() }),
+                "format_options.feedback_limit must be a positive integer",
+            ),
+            (
+                agent().json_schema(json!({"type": "object"})).signature(":int"),
+                "signature and json_schema cannot both be given",
+            ),
+            (
+                agent().json_schema(json!({"type": "integer", "minimum": 1})),
+                "invalid signature: JSON Schema at #: `minimum` is not supported and would not be checked",
+            ),
             (agent().name(" "), "name must be a non-empty string or nil"),
             (agent().description(""), "description must be a non-empty string or nil"),
             (text("p").compaction(Compaction::default()), "output: :text cannot be used with compaction"),

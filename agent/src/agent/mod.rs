@@ -9,6 +9,8 @@ pub use builder::AgentBuilder;
 pub use options::{CompletionMode, MemoryStrategy, Mode, Output, PtcReference, Transport};
 pub use settings::{Compaction, FormatOptions, SystemPrompt, TokenCounter};
 
+use crate::llm::{LlmRef, LlmRegistry, RetryPolicy};
+use crate::run::ProgressFn;
 use crate::signature::Signature;
 use crate::template::Template;
 use crate::tool::{Expose, NativeResult, ToolSpec};
@@ -44,7 +46,7 @@ impl fmt::Debug for Agent {
 }
 
 /// What an agent was built of.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Config {
     pub(crate) prompt: Template,
     pub(crate) name: Option<String>,
@@ -52,7 +54,11 @@ pub(crate) struct Config {
     pub(crate) mode: Mode,
     pub(crate) signature: Option<Signature>,
     pub(crate) tools: BTreeMap<String, ToolSpec>,
+    pub(crate) llm: Option<LlmRef>,
+    pub(crate) llm_registry: LlmRegistry,
+    pub(crate) llm_retry: Option<RetryPolicy>,
     pub(crate) system_prompt: Option<SystemPrompt>,
+    pub(crate) prompt_limit: Option<usize>,
     pub(crate) max_turns: u32,
     pub(crate) retry_turns: u32,
     pub(crate) turn_budget: u32,
@@ -73,11 +79,19 @@ pub(crate) struct Config {
     pub(crate) completion: CompletionMode,
     pub(crate) journaling: bool,
     pub(crate) plan: Vec<String>,
+    pub(crate) progress: Option<Arc<ProgressFn>>,
     pub(crate) thinking: bool,
     pub(crate) compaction: Option<Compaction>,
     pub(crate) format: FormatOptions,
+    pub(crate) float_precision: Option<u32>,
     pub(crate) context_descriptions: BTreeMap<String, String>,
     pub(crate) field_descriptions: BTreeMap<String, String>,
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config").field("name", &self.name).field("mode", &self.mode).finish_non_exhaustive()
+    }
 }
 
 impl Agent {

@@ -16,6 +16,7 @@
 //! ```
 
 mod anthropic;
+mod choice;
 mod endpoint;
 mod error;
 mod event;
@@ -29,6 +30,7 @@ mod scripted;
 mod testing;
 
 pub use anthropic::Anthropic;
+pub use choice::{LlmRef, LlmRegistry};
 pub use endpoint::TimeLimits;
 pub use error::{LlmError, LlmErrorKind, RetryClass};
 pub use event::{ChunkSink, EventSink, LlmEvent, emit, text_sink};

@@ -14,7 +14,7 @@ use serde_json::{Value as Json, json};
 impl Agent {
     /// The agent as a tool of another one: its context is the tool's arguments, its answer the result.
     ///
-    /// It runs with the caller's model and engine, takes its turns from the caller's budget, ends at the caller's
+    /// It runs with its own model, else the caller's, and with the caller's engine, takes its turns from the caller's budget, ends at the caller's
     /// deadline, and counts as one level of [`max_depth`](crate::agent::AgentBuilder::max_depth). It starts without
     /// definitions and shared results.
     #[must_use]
@@ -46,15 +46,28 @@ impl ToolHandler for AgentTool {
                 upstreams: run.upstreams.clone(),
                 observer: run.emitter.observer(),
                 collect_messages: false,
-                ..RunOptions::new(run.llm.clone(), run.kept.engine.clone())
+                llm_registry: run.registry.clone(),
+                llm_retry: agent.0.llm_retry.clone().or_else(|| run.retry.clone()),
+                ..RunOptions::new(
+                    agent.0.llm.clone().unwrap_or_else(|| run.llm.clone().into()),
+                    run.kept.engine.clone(),
+                )
             };
-            match agent.run_within(options, Some(run.inheritance())).await {
-                Ok(step) => Ok(step.value.unwrap_or_default()),
-                Err(step) => {
-                    let fail = step.fail.map(|fail| fail.to_string()).unwrap_or_default();
-                    Err(ToolError(fail))
+            let ran = agent.run_within(options, Some(run.inheritance())).await;
+            let (mut step, answer) = match ran {
+                Ok(step) => {
+                    let value = step.value.clone().unwrap_or_default();
+                    (step, Ok(value))
                 }
-            }
+                Err(step) => {
+                    let fail = step.fail.as_ref().map(ToString::to_string).unwrap_or_default();
+                    (*step, Err(ToolError(fail)))
+                }
+            };
+            // What its programs left is nobody's any more.
+            step.state = None;
+            run.note_child(step);
+            answer
         })
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn answer(signature: Option<&Signature>, text: &str) -> Result<Json, 
                     Some(items @ Json::Array(_)) => items,
                     _ => return Err(unreadable("Expected {\"items\": [...]} wrapper for array response")),
                 },
-                (Type::Map | Type::Record(_), found) if !found.is_object() => {
+                (Type::Map | Type::Record(_) | Type::Closed(_), found) if !found.is_object() => {
                     return Err(unreadable("Response must be a JSON object, not an array or primitive"));
                 }
                 (_, found) => found,
@@ -55,7 +55,7 @@ pub(super) fn answer(signature: Option<&Signature>, text: &str) -> Result<Json, 
         wanted => match serde_json::from_str(text.trim()) {
             Ok(value) => value,
             // A keyword is text that need not be quoted.
-            Err(_) if *wanted == Type::Keyword => Json::from(text.trim()),
+            Err(_) if matches!(wanted, Type::Keyword | Type::Enum(_)) => Json::from(text.trim()),
             Err(_) => return Err(unreadable("Could not parse JSON from response.")),
         },
     };

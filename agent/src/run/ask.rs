@@ -59,7 +59,8 @@ impl Run {
             ..LlmRequest::default()
         };
         self.step.usage.llm_requests += 1;
-        let asking = emitter.begin(&Event::LlmStart { messages: request.messages.len() });
+        let model = shared.llm.model().unwrap_or_default();
+        let asking = emitter.begin(&Event::LlmStart { model, messages: request.messages.len() });
         // Text that nothing is left to check of may be shown as it comes.
         let plain =
             shared.config.mode == Mode::Text && self.tools.is_empty() && shared.config.signature.is_none();
@@ -69,8 +70,8 @@ impl Run {
             _ => None,
         };
         let answer = match sink {
-            Some(sink) => shared.llm.stream(request, sink),
-            None => shared.llm.complete(request),
+            Some(sink) => shared.asked.stream(request, sink),
+            None => shared.asked.complete(request),
         };
         let asked = AssertUnwindSafe(answer).catch_unwind();
         let response = match tokio::time::timeout(shared.left(), asked).await {
@@ -83,7 +84,7 @@ impl Run {
             Ok(response) => response,
             Err(fail) => {
                 let message = fail.message.as_str();
-                emitter.end(&asking, &Event::LlmException { message, duration });
+                emitter.end(&asking, &Event::LlmException { model, message, duration });
                 let turn = OpenTurn { span, kind, tokens: (0, 0) };
                 self.end_turn(&turn);
                 return Err(fail);
@@ -96,7 +97,8 @@ impl Run {
         let calls = !response.tool_calls.is_empty();
         let shown = if calls { "tool_calls" } else { response.content.as_deref().unwrap_or_default() };
         let (input_tokens, output_tokens) = (usage.input, usage.output);
-        emitter.end(&asking, &Event::LlmStop { response: shown, input_tokens, output_tokens, duration });
+        emitter
+            .end(&asking, &Event::LlmStop { model, response: shown, input_tokens, output_tokens, duration });
         self.turn.raw_response = response.content.clone().unwrap_or_default();
         Ok((OpenTurn { span, kind, tokens: (usage.input, usage.output) }, response))
     }

@@ -108,10 +108,11 @@ impl Run {
         }
     }
 
-    /// What the host adds to what the model reads of the turn, and which turn comes then.
-    pub(super) fn note(&self, coming: Option<String>) -> Vec<String> {
+    /// What the host adds to what the model reads of the turn, how far the plan is, and which turn comes then.
+    pub(super) fn note(&mut self, coming: Option<String>) -> Vec<String> {
         let extra = self.options.feedback.as_ref().and_then(|feedback| feedback(&self.turn));
-        extra.into_iter().chain(coming).filter(|part| !part.is_empty()).collect()
+        let progress = std::mem::take(&mut self.progress);
+        extra.into_iter().chain([progress]).chain(coming).filter(|part| !part.is_empty()).collect()
     }
 
     /// What a program's end means for the run.

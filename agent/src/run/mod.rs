@@ -8,9 +8,11 @@ mod answer;
 mod ask;
 mod content;
 mod extract;
+mod floats;
 mod lisp;
 mod native;
 mod program;
+mod progress;
 mod prompt;
 mod shared;
 mod state;
@@ -22,6 +24,7 @@ mod tool_call;
 mod tools;
 
 pub(crate) use program::quoted;
+pub use progress::{Progress, ProgressFn};
 pub(crate) use shared::{Inherited, LISP_EVAL, Shared};
 pub use state::{ChatState, Journal};
 pub use step::{
@@ -35,7 +38,7 @@ use crate::telemetry::Event;
 use serde_json::Value as Json;
 use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 impl Agent {
     /// Runs the agent until it answers or may not go on. Must be called on a tokio runtime, where its tools run.
@@ -65,7 +68,7 @@ impl Agent {
         let config = &self.0;
         PromptPreview {
             system: prompt::system(config, false),
-            user: prompt::user(config, context),
+            user: prompt::user(config, context, &config.context_descriptions),
             tools: prompt::tools(config),
             schema: text::schema(config),
         }
@@ -98,6 +101,8 @@ struct Run {
     /// Calls that came without an id of their own.
     unnamed: u32,
     used_ids: HashSet<String>,
+    /// The text on the plan's progress after the last program.
+    progress: String,
     /// The last value of a program that would do as an answer.
     last_value: Option<Json>,
 }
@@ -112,12 +117,21 @@ impl Run {
                 }
             }
         }
+        let parent_trace_id = inherited.as_ref().map(|inherited| inherited.outer.0.clone());
         let shared = Arc::new(Shared::new(agent.0.clone(), &mut options, inherited));
         let config = &shared.config;
         let system = prompt::system(config, shared.upstreams.is_some());
         let tools = prompt::tools(config);
+        // What an earlier agent said of its answer's fields describes them here, unless this agent says something else.
+        let mut descriptions =
+            options.previous.as_ref().map(|previous| previous.field_descriptions.clone()).unwrap_or_default();
+        descriptions.extend(config.context_descriptions.clone());
         let mut step = Step {
-            prompt: prompt::user(config, &shared.context),
+            prompt: prompt::user(config, &shared.context, &descriptions),
+            original_prompt: config.prompt.text().to_owned(),
+            tools: tools.clone(),
+            field_descriptions: config.field_descriptions.clone(),
+            parent_trace_id,
             name: config.name.clone(),
             signature: config.signature.as_ref().map(ToString::to_string),
             trace_id: shared.emitter.trace_id.clone(),
@@ -135,6 +149,7 @@ impl Run {
             native_calls: 0,
             unnamed: 0,
             used_ids: HashSet::new(),
+            progress: String::new(),
             last_value: None,
         }
     }
@@ -143,6 +158,9 @@ impl Run {
     async fn start(&mut self) -> Result<Json, Fail> {
         let shared = self.shared.clone();
         let config = &shared.config;
+        if let Some(fail) = &shared.no_model {
+            return Err(fail.clone());
+        }
         if let Some(fail) = self.options.previous.as_ref().and_then(|previous| previous.fail.as_ref()) {
             return Err(Fail::new("chained_failure", format!("Upstream agent failed: {}", fail.reason)));
         }
@@ -176,6 +194,8 @@ impl Run {
             self.step.journal = kept.journal().await;
         }
         let mut step = self.step;
+        let children = &self.shared.children;
+        step.child_steps = std::mem::take(&mut *children.lock().unwrap_or_else(PoisonError::into_inner));
         step.usage.retained_bytes = kept.cache.retained_bytes();
         step.state = Some(ChatState(kept));
         step.usage.duration = self.shared.started.elapsed();

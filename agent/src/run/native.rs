@@ -5,8 +5,8 @@ use super::shared::{Shared, fault};
 use super::tools::{get, report};
 use crate::agent::{Mode, native_name};
 use crate::llm::ToolCall;
-use crate::preview::preview;
-use crate::tool::{Layer, ToolSpec};
+use crate::preview::{Preview, preview};
+use crate::tool::{JsonMap, Layer, NativeResult, ToolSpec};
 use futures_util::{StreamExt, stream};
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
@@ -77,6 +77,24 @@ impl Run {
     }
 }
 
+/// The preview of a result, or where that is too large for the model its metadata: what is kept must be told of.
+fn preview_within(
+    tool: &str,
+    arguments: &JsonMap,
+    kind: &NativeResult,
+    value: &Json,
+    kept: bool,
+    max: usize,
+) -> Preview {
+    let full = preview(tool, arguments, kind, value, kept);
+    let fits = |preview: &Preview| serde_json::to_string(&preview.body).is_ok_and(|text| text.len() <= max);
+    if matches!(kind, NativeResult::Metadata) || fits(&full) {
+        return full;
+    }
+    let metadata = preview(tool, arguments, &NativeResult::Metadata, value, kept);
+    Preview { truncated: true, ..metadata }
+}
+
 /// A call that runs.
 struct Planned {
     /// The tool's own name.
@@ -124,7 +142,7 @@ async fn answer(run: &Arc<Shared>, call: &ToolCall, planned: Planned, started: I
         report(run, &name, Layer::Native, started, Some(&got), false);
         return (value, true);
     };
-    let mut preview = preview(&name, &call.args, &kind, &value, got.kept());
+    let mut preview = preview_within(&name, &call.args, &kind, &value, got.kept(), max);
     if let Some(why) = got.refused {
         let text =
             format!("The full result is not kept: {why}. A program that calls the tool runs it again.");

@@ -1,5 +1,6 @@
 //! One program: how it is run and what the model reads of it (agent.md 8.6, 8.7).
 
+use super::floats::rounded;
 use super::shared::{Shared, fault};
 use super::state::Rules;
 use super::tools::ProgramTools;
@@ -15,6 +16,8 @@ use std::sync::Arc;
 
 /// Most bytes of an error's message or a `(fail v)`'s value.
 const MAX_MESSAGE: usize = 16 << 10;
+/// Characters of a print that the language keeps (language.md 6.2).
+const LANGUAGE_PRINT: usize = 2000;
 /// Most definitions that are listed.
 const MAX_NAMES: usize = 200;
 
@@ -38,8 +41,8 @@ pub(super) struct Ran {
 /// Runs a program. `tools` says whether it may call any, `json` whether its value is wanted as JSON.
 pub(super) async fn evaluate(run: &Arc<Shared>, program: &str, tools: bool, json: bool) -> Ran {
     let config = &run.config;
-    let tools = ProgramTools::new(run.clone(), tools);
-    if ptc_host::engine::AppTools::names(&tools).is_empty()
+    let tools = Arc::new(ProgramTools::new(run.clone(), tools));
+    if ptc_host::engine::AppTools::names(&*tools).is_empty()
         && let Some(name) = first_tool(program)
     {
         let text = format!("Unknown tool: {name}. No tools available.");
@@ -52,15 +55,16 @@ pub(super) async fn evaluate(run: &Arc<Shared>, program: &str, tools: bool, json
     let timeout = config.timeout.min(run.left());
     let limits = Limits {
         timeout,
-        memory_bytes: config.max_heap,
+        memory_bytes: run.max_heap,
         steps: config.max_steps.unwrap_or_else(|| Limits::steps_for(timeout)),
         program_bytes: config.max_program_bytes,
     };
     let rules = Rules {
         memory_limit: config.memory_limit,
-        history_max_bytes: config.format.history_max_bytes,
+        history_max_bytes: config.format.history(config.mode),
         journaling: config.journaling,
     };
+    let (shown_items, max_result) = config.format.result(config.mode);
     let upstreams: Option<Arc<dyn HostCalls>> = run.upstreams.clone();
     let outcome = run
         .kept
@@ -70,19 +74,23 @@ pub(super) async fn evaluate(run: &Arc<Shared>, program: &str, tools: bool, json
             session: Some(run.kept.session.clone()),
             session_rules: Some(Arc::new(rules) as Arc<dyn SessionRules>),
             limits,
-            render: Render { max_text_bytes: Some(config.format.result_max_bytes), json },
+            render: Render { max_text_bytes: Some(max_result), json },
+            shown_items,
             upstreams,
-            tools: Some(Arc::new(tools)),
+            tools: Some(tools.clone()),
             ..EvalRequest::new(program)
         })
         .await;
+    tools.close();
     let report = outcome.session.unwrap_or_default();
     let over_memory = report.exceeded.as_ref().map(|exceeded| (exceeded.actual, exceeded.max));
+    let mut prints_cut = false;
     let mut room = config.format.prints_max_bytes;
     let all = outcome.prints.len();
     let prints: Vec<String> = outcome
         .prints
         .into_iter()
+        .map(|print| short_print(print, config.format.max_print_length, &mut prints_cut))
         .take_while(|print| {
             let fits = print.len() <= room;
             room = room.saturating_sub(print.len());
@@ -97,10 +105,19 @@ pub(super) async fn evaluate(run: &Arc<Shared>, program: &str, tools: bool, json
             it.cut = false;
         }
     }
+    let mut result = outcome.result;
+    if let Some(digits) = config.float_precision {
+        let round = |text: &mut String| *text = rounded(text, digits).into_owned();
+        match &mut result {
+            Ok(answer) => round(&mut answer.text),
+            Err(failure) => failure.payload.iter_mut().for_each(round),
+        }
+        changed.iter_mut().for_each(|it| round(&mut it.preview));
+    }
     let ran = Ran {
-        result: outcome.result,
+        result,
         returned: outcome.returned,
-        prints_cut: prints.len() < all,
+        prints_cut: prints_cut || prints.len() < all,
         prints,
         changed,
         stored: if over_memory.is_some() { Vec::new() } else { report.stored },
@@ -111,6 +128,20 @@ pub(super) async fn evaluate(run: &Arc<Shared>, program: &str, tools: bool, json
     };
     ran.remember_failure(run);
     ran
+}
+
+/// A print of at most `max` characters; the language itself cuts at 2000.
+fn short_print(mut print: String, max: usize, cut: &mut bool) -> String {
+    if max >= LANGUAGE_PRINT {
+        return print;
+    }
+    if let Some((end, _)) = print.char_indices().nth(max) {
+        let all = print.chars().count();
+        print.truncate(end);
+        print.push_str(&format!("... ({max}/{all} chars)"));
+        *cut = true;
+    }
+    print
 }
 
 /// The first tool that a program names, wherever it does.

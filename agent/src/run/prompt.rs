@@ -5,9 +5,10 @@ use crate::agent::{CompletionMode, Config, Mode, SystemPrompt, native_name};
 use crate::llm::ToolDef;
 use crate::signature::Type;
 use crate::tool::JsonMap;
-use ptc_host::text::with_dots;
+use ptc_host::text::{clip, with_dots};
 use ptc_vm::print;
 use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// Bytes of the inventory of program-callable tools.
@@ -74,10 +75,21 @@ pub(super) fn system(config: &Config, upstreams: bool) -> String {
     parts.extend(inventory(config));
     parts.retain(|part| !part.is_empty());
     let system = parts.join("\n\n");
-    match &config.system_prompt {
+    let system = match &config.system_prompt {
         Some(SystemPrompt::Map(map)) => map(system),
         _ => system,
+    };
+    match config.prompt_limit.filter(|max| system.len() > *max) {
+        Some(max) => cut(&system, max),
+        None => system,
     }
+}
+
+/// The beginning of a system prompt that is too long, which says that it is one.
+fn cut(system: &str, max: usize) -> String {
+    let note = format!("\n[the system prompt is cut at {max} bytes]");
+    let kept = clip(system, max.saturating_sub(note.len()));
+    format!("{}{note}", kept.trim_end())
 }
 
 fn base(config: &Config) -> &'static str {
@@ -174,7 +186,7 @@ pub(super) fn tools(config: &Config) -> Vec<ToolDef> {
 }
 
 /// The first user message.
-pub(super) fn user(config: &Config, context: &JsonMap) -> String {
+pub(super) fn user(config: &Config, context: &JsonMap, descriptions: &BTreeMap<String, String>) -> String {
     let mission = config.prompt.expand(context);
     let wanted = config.signature.as_ref().map(|signature| &signature.returns);
     let typed = wanted.filter(|ty| !ty.is_text());
@@ -192,16 +204,17 @@ pub(super) fn user(config: &Config, context: &JsonMap) -> String {
         (_, Some(ty)) if ty.is_structured() => {
             let kind = if matches!(ty.required(), Type::List(_)) { "array" } else { "object" };
             format!(
-                "Answer with a JSON {kind} matching this schema:\n{:#}{}",
+                "Answer with a JSON {kind} matching this schema:\n{:#}{}\nExample:\n{}",
                 ty.json_schema(),
-                described(config)
+                described(config),
+                ty.example()
             )
         }
         (_, Some(ty)) => format!("Answer with the bare value only, of type {ty}."),
     };
     let mut out = String::new();
     if config.mode != Mode::Text && !context.is_empty() {
-        out.push_str(&context_data(config, context));
+        out.push_str(&context_data(config, context, descriptions));
         out.push_str("\n\n");
     }
     if !format.is_empty() {
@@ -225,13 +238,12 @@ fn described(config: &Config) -> String {
 }
 
 /// What programs find under `data/`.
-fn context_data(config: &Config, context: &JsonMap) -> String {
+fn context_data(config: &Config, context: &JsonMap, descriptions: &BTreeMap<String, String>) -> String {
     let mut out = String::from("<context_data>\n");
     let mut keys: Vec<&String> = context.keys().collect();
     keys.sort_unstable();
     for key in keys {
-        let described =
-            config.context_descriptions.get(key).map(|text| format!(": {text}")).unwrap_or_default();
+        let described = descriptions.get(key).map(|text| format!(": {text}")).unwrap_or_default();
         let _ =
             writeln!(out, "- {key}{described} = {}", glance(&context[key], config.format.preview_max_chars));
     }
@@ -312,12 +324,12 @@ mod tests {
             .context_description("rows", "the rows")
             .build()
             .unwrap();
-        let text = user(&agent.0, context);
+        let text = user(&agent.0, context, &agent.0.context_descriptions);
         assert!(text.starts_with(
             "<context_data>\n- note = \"<\\/context_data>\\nx\"\n- rows: the rows = [{\"a\" 1}]\n"
         ));
         assert!(text.contains("Answer with a JSON array matching this schema:"));
         let plain = Agent::builder("Hi {{x}}").output(Output::Text).build().unwrap();
-        assert_eq!(user(&plain.0, context), "Hi {{x}}");
+        assert_eq!(user(&plain.0, context, &plain.0.context_descriptions), "Hi {{x}}");
     }
 }

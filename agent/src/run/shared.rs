@@ -1,15 +1,15 @@
 //! What a run, its programs and its tools share.
 
 use super::state::Kept;
-use super::step::RunOptions;
+use super::step::{Fail, RunOptions, Step};
 use crate::agent::Config;
-use crate::llm::Llm;
+use crate::llm::{Llm, LlmRegistry, RetryPolicy, Retrying, ScriptedLlm};
 use crate::telemetry::Emitter;
 use crate::tool::JsonMap;
 use ptc_host::engine::HostCalls;
 use serde_json::{Value as Json, json};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
@@ -33,7 +33,15 @@ pub(crate) struct Inherited {
 pub(crate) struct Shared {
     pub(crate) config: Arc<Config>,
     pub(crate) kept: Arc<Kept>,
+    /// The model as the host gave it, for runs within this one.
     pub(crate) llm: Arc<dyn Llm>,
+    pub(crate) registry: LlmRegistry,
+    pub(crate) retry: Option<RetryPolicy>,
+    /// The model with its retries.
+    pub(crate) asked: Arc<dyn Llm>,
+    /// Why there is no model.
+    pub(crate) no_model: Option<Fail>,
+    pub(crate) max_heap: u64,
     pub(crate) upstreams: Option<Arc<dyn HostCalls>>,
     pub(crate) context: JsonMap,
     pub(crate) runtime: Handle,
@@ -42,6 +50,8 @@ pub(crate) struct Shared {
     pub(crate) deadline: Option<Instant>,
     pub(crate) depth: u32,
     pub(crate) budget: Arc<AtomicU32>,
+    /// What became of runs within this one.
+    pub(crate) children: Mutex<Vec<Step>>,
 }
 
 impl Shared {
@@ -57,9 +67,29 @@ impl Shared {
             Some(inherited) => (inherited.depth, inherited.budget, Some(inherited.outer), inherited.deadline),
             None => (0, Arc::new(AtomicU32::new(config.turn_budget)), None, None),
         };
+        let mut registry = config.llm_registry.clone();
+        registry.extend(std::mem::take(&mut options.llm_registry));
+        let (llm, no_model) = match options.llm.take().or_else(|| config.llm.clone()) {
+            None => (nobody(), Some(Fail::new("llm_required", "llm option is required"))),
+            Some(llm) => match llm.resolve(&registry) {
+                Ok(llm) => (llm, None),
+                Err(text) => (nobody(), Some(Fail::new("llm_not_found", text))),
+            },
+        };
+        let retry = options.llm_retry.take().or_else(|| config.llm_retry.clone());
+        let asked = match &retry {
+            Some(policy) => Arc::new(Retrying::new(llm.clone(), policy.clone())),
+            None => llm.clone(),
+        };
         Shared {
             kept,
-            llm: options.llm.clone(),
+            llm,
+            registry,
+            retry,
+            asked,
+            no_model,
+            max_heap: options.max_heap.unwrap_or(config.max_heap),
+            children: Mutex::default(),
             upstreams: options.upstreams.clone(),
             context: std::mem::take(&mut options.context),
             runtime: Handle::current(),
@@ -89,6 +119,11 @@ impl Shared {
         self.budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
     }
 
+    /// Keeps what a run within this one came to.
+    pub(crate) fn note_child(&self, step: Step) {
+        self.children.lock().unwrap_or_else(PoisonError::into_inner).push(step);
+    }
+
     /// What a run within this one takes over.
     pub(crate) fn inheritance(&self) -> Inherited {
         Inherited {
@@ -98,6 +133,11 @@ impl Shared {
             outer: self.emitter.outer(),
         }
     }
+}
+
+/// A model that no request reaches.
+fn nobody() -> Arc<dyn Llm> {
+    Arc::new(ScriptedLlm::default())
 }
 
 /// An error of the protocol between model and loop.

@@ -1,11 +1,12 @@
 //! What a run is asked with, and what it comes to (agent.md 4, 13).
 
 use super::state::{ChatState, Journal};
-use crate::llm::{ChunkSink, EventSink, Llm, Message, Usage};
+use crate::llm::{ChunkSink, EventSink, LlmRef, LlmRegistry, Message, RetryPolicy, ToolDef, Usage};
 use crate::telemetry::Observer;
 use crate::tool::JsonMap;
 use ptc_host::engine::{CallRecord, Engine, HostCalls};
 use serde_json::Value as Json;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -40,10 +41,16 @@ pub enum OnBudgetExceeded {
 /// What one run is asked with.
 #[derive(Clone)]
 pub struct RunOptions {
-    /// The model.
-    pub llm: Arc<dyn Llm>,
+    /// The model, a client or a name; without it the agent's own.
+    pub llm: Option<LlmRef>,
+    /// Names for models besides the agent's; of two of the same name this one counts.
+    pub llm_registry: LlmRegistry,
+    /// When failed requests are repeated; without it as the agent says.
+    pub llm_retry: Option<RetryPolicy>,
     /// What runs programs.
     pub engine: Engine,
+    /// Bytes of live values of one program; without it as the agent says.
+    pub max_heap: Option<u64>,
     /// Values for the prompt's template, and for programs as `data/KEY`.
     pub context: JsonMap,
     /// A step of another agent whose answer goes into the context: the fields of an object, else as `result`. One that
@@ -86,9 +93,18 @@ pub struct RunOptions {
 impl RunOptions {
     /// Options with a model, an engine and nothing else. Turns and messages are kept.
     #[must_use]
-    pub fn new(llm: Arc<dyn Llm>, engine: Engine) -> RunOptions {
+    pub fn new(llm: impl Into<LlmRef>, engine: Engine) -> RunOptions {
+        RunOptions { llm: Some(llm.into()), ..RunOptions::with_engine(engine) }
+    }
+
+    /// Options for an agent that has its model itself.
+    #[must_use]
+    pub fn with_engine(engine: Engine) -> RunOptions {
         RunOptions {
-            llm,
+            llm: None,
+            llm_registry: LlmRegistry::new(),
+            llm_retry: None,
+            max_heap: None,
             engine,
             context: JsonMap::new(),
             previous: None,
@@ -237,12 +253,22 @@ pub struct Step {
     pub state: Option<ChatState>,
     /// The prompt as it was sent.
     pub prompt: String,
+    /// The prompt before its places were filled.
+    pub original_prompt: String,
+    /// The tools that the model was offered.
+    pub tools: Vec<ToolDef>,
     /// The agent's name.
     pub name: Option<String>,
     /// The agent's signature.
     pub signature: Option<String>,
+    /// What the fields of its answer mean.
+    pub field_descriptions: BTreeMap<String, String>,
     /// The run and those within it: 32 hex digits.
     pub trace_id: String,
+    /// The trace that the run belongs to as a part of another run.
+    pub parent_trace_id: Option<String>,
+    /// What runs of agents within this one came to, in order of their ends.
+    pub child_steps: Vec<Step>,
     /// What it used.
     pub usage: StepUsage,
 }

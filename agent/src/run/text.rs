@@ -8,9 +8,13 @@ use crate::llm::ToolCall;
 use crate::signature::Type;
 use crate::telemetry::Event;
 use crate::tool::Layer;
+use ptc_host::text::with_dots;
 use serde_json::Value as Json;
 use std::time::SystemTime;
 use tokio::time::Instant;
+
+/// Bytes of a rejected answer that the model reads again.
+const MAX_SHOWN_ANSWER: usize = 2000;
 
 /// The schema that a provider may hold the answer to: only where no tools are in the way.
 pub(super) fn schema(config: &Config) -> Option<Json> {
@@ -66,7 +70,13 @@ impl Run {
                 if last {
                     return Some(Err(Fail::new(rejected.reason, rejected.message)));
                 }
-                self.user(rejected.feedback());
+                let mut feedback = rejected.feedback();
+                // Without tools in between the answer is all that there is to look at.
+                if let Some(schema) = schema(&self.shared.config) {
+                    let answer = with_dots(text, MAX_SHOWN_ANSWER);
+                    feedback = format!("{feedback}\n\nYour answer was:\n{answer}\n\nExpected:\n{schema:#}");
+                }
+                self.user(feedback);
                 None
             }
         }
@@ -191,6 +201,7 @@ impl Run {
         self.turn.steps = ran.steps;
         self.step.prints.extend(ran.prints.iter().cloned());
         self.step.usage.memory_bytes = self.step.usage.memory_bytes.max(ran.memory_peak);
+        self.progress = self.progress().await;
         ran
     }
 }

@@ -2,17 +2,18 @@
 
 use super::shared::Shared;
 use crate::cache::{CacheLimits, NotKept, canonical_key};
-use crate::telemetry::{Event, ToolCallEvent, args, summary};
+use crate::telemetry::{Event, OpenSpan, ToolCallEvent, args, summary};
 use crate::tool::{JsonMap, Layer, ToolContext, ToolError, ToolSpec, invoke};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use ptc_host::engine::AppTools;
-use ptc_vm::machine::{Payload, Reply};
+use ptc_vm::machine::{ForkNote, Payload, Reply};
 use ptc_vm::{Error, Reason};
 use serde_json::Value as Json;
+use std::collections::BTreeMap;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 
 /// A result on its way to the model or a program.
@@ -94,29 +95,64 @@ pub(super) async fn get(
     }
 }
 
-/// A value as JSON of at most `max` bytes. No more than that is ever written.
+/// A value as JSON of at most `max` bytes. One that is larger is refused before anything is written.
 fn bounded(value: &Json, max: usize) -> Result<Bytes, ToolError> {
-    struct Bounded(Vec<u8>, usize);
-    impl io::Write for Bounded {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            if bytes.len() > self.1 - self.0.len() {
-                return Err(io::Error::other("too large"));
-            }
-            self.0.extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
+    let too_large = || {
+        ToolError(format!(
+            "the result is larger than the {max} bytes of JSON that a tool may give; ask for less"
+        ))
+    };
+    let least = least_length(value, max).ok_or_else(too_large)?;
+    let mut out = Bounded { bytes: Vec::with_capacity(least), max };
+    match serde_json::to_writer(&mut out, value) {
+        Ok(()) => Ok(out.bytes.into()),
+        Err(error) if error.is_io() => Err(too_large()),
+        Err(error) => Err(ToolError(error.to_string())),
+    }
+}
 
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
+/// The length of a value's JSON, if no text in it needs escapes; `None` as soon as that is more than `max`.
+fn least_length(value: &Json, max: usize) -> Option<usize> {
+    let (mut length, mut rest) = (0_usize, vec![value]);
+    while let Some(value) = rest.pop() {
+        length += match value {
+            Json::Null | Json::Bool(true) => 4,
+            Json::Bool(false) => 5,
+            Json::Number(number) => number.as_str().len(),
+            Json::String(text) => text.len() + 2,
+            Json::Array(items) => {
+                rest.extend(items);
+                items.len().saturating_sub(1) + 2
+            }
+            Json::Object(map) => {
+                rest.extend(map.values());
+                map.keys().map(|key| key.len() + 3).sum::<usize>() + map.len().saturating_sub(1) + 2
+            }
+        };
+        if length > max {
+            return None;
         }
     }
-    let mut out = Bounded(Vec::new(), max);
-    match serde_json::to_writer(&mut out, value) {
-        Ok(()) => Ok(out.0.into()),
-        Err(error) if error.is_io() => Err(ToolError(format!(
-            "the result is larger than the {max} bytes of JSON that a tool may give; ask for less"
-        ))),
-        Err(error) => Err(ToolError(error.to_string())),
+    Some(length)
+}
+
+/// Bytes that never become more than `max`.
+struct Bounded {
+    bytes: Vec<u8>,
+    max: usize,
+}
+
+impl io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.len() > self.max - self.bytes.len() {
+            return Err(io::Error::other("too large"));
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -148,15 +184,53 @@ pub(super) struct ProgramTools {
     /// Whether the program may call any.
     open: bool,
     calls: AtomicU32,
+    /// Forks that have not ended.
+    forks: Mutex<BTreeMap<u32, (OpenSpan, ForkNote)>>,
 }
 
 impl ProgramTools {
     pub(super) fn new(run: Arc<Shared>, open: bool) -> ProgramTools {
-        ProgramTools { run, open, calls: AtomicU32::new(0) }
+        ProgramTools { run, open, calls: AtomicU32::new(0), forks: Mutex::default() }
+    }
+
+    /// The program is over: what is still open ends with it.
+    pub(super) fn close(&self) {
+        let open = std::mem::take(&mut *self.forks());
+        for (span, note) in open.into_values() {
+            self.fork_ended(&span, note, note.count);
+        }
+    }
+
+    fn forks(&self) -> MutexGuard<'_, BTreeMap<u32, (OpenSpan, ForkNote)>> {
+        self.forks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fork_ended(&self, span: &OpenSpan, ForkNote { kind, count, .. }: ForkNote, errors: usize) {
+        let duration = span.elapsed();
+        self.run.emitter.end(span, &Event::ForkStop { kind, count, errors, duration });
     }
 }
 
 impl AppTools for ProgramTools {
+    fn watches_forks(&self) -> bool {
+        true
+    }
+
+    fn forked(&self, note: ForkNote) {
+        match note.errors {
+            None => {
+                let span = self.run.emitter.begin(&Event::ForkStart { kind: note.kind, count: note.count });
+                self.forks().insert(note.number, (span, note));
+            }
+            Some(errors) => {
+                let open = self.forks().remove(&note.number);
+                if let Some((span, _)) = open {
+                    self.fork_ended(&span, note, errors);
+                }
+            }
+        }
+    }
+
     fn names(&self) -> Vec<String> {
         let tools = self.run.config.program_tools().filter(|_| self.open);
         tools.map(|(name, _)| name.clone()).collect()
@@ -176,6 +250,7 @@ impl AppTools for ProgramTools {
             return raise(Reason::ToolCallLimitExceeded, format!("tool call limit exceeded (max: {max})"));
         }
         let Ok(arguments) = serde_json::from_slice::<JsonMap>(&arguments) else {
+            report(&self.run, name, Layer::PtcLisp, Instant::now(), None, false);
             return raise(Reason::InvalidToolArgs, format!("Tool '{name}' takes a map of arguments"));
         };
         let (run, name, tool) = (self.run.clone(), name.to_owned(), tool.clone());
@@ -191,5 +266,31 @@ impl AppTools for ProgramTools {
                 }
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn results_are_as_long_as_they_may_be_and_no_longer() {
+        for value in [
+            json!(null),
+            json!([]),
+            json!({}),
+            json!({"a": [1, -2.5, true, false, null], "bc": {"d": "text"}}),
+            json!([[], [[]], "é"]),
+        ] {
+            let text = value.to_string();
+            assert_eq!(least_length(&value, usize::MAX), Some(text.len()), "{text}");
+            assert_eq!(bounded(&value, text.len()).unwrap(), text.as_bytes());
+            assert!(bounded(&value, text.len() - 1).is_err(), "{text}");
+        }
+        // Escapes are found while writing.
+        let escaped = json!("\u{1}\n\"");
+        assert_eq!(least_length(&escaped, 100), Some(5));
+        assert!(bounded(&escaped, 11).is_err() && bounded(&escaped, 12).is_ok());
     }
 }

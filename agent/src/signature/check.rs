@@ -46,6 +46,15 @@ pub(super) fn field<'a>(object: &'a serde_json::Map<String, Json>, name: &str) -
         .or_else(|| object.get(&name.replace('_', "-")))
 }
 
+/// Whether `key` is how a field of this name may be written.
+fn means(name: &str, key: &str) -> bool {
+    name.len() == key.len()
+        && name
+            .bytes()
+            .zip(key.bytes())
+            .all(|(a, b)| a == b || (matches!(a, b'-' | b'_') && matches!(b, b'-' | b'_')))
+}
+
 fn check<'a>(ty: &'a Type, value: &Json, path: &mut Vec<std::borrow::Cow<'a, str>>, out: &mut Mismatches) {
     let expected = match (ty, value) {
         (Type::Optional(_), Json::Null) | (Type::Any, _) => return,
@@ -62,7 +71,7 @@ fn check<'a>(ty: &'a Type, value: &Json, path: &mut Vec<std::borrow::Cow<'a, str
             }
             return;
         }
-        (Type::Record(fields), Json::Object(object)) => {
+        (Type::Record(fields) | Type::Closed(fields), Json::Object(object)) => {
             for Field { name, ty } in fields {
                 path.push(name.as_str().into());
                 match (field(object, name), ty) {
@@ -72,7 +81,19 @@ fn check<'a>(ty: &'a Type, value: &Json, path: &mut Vec<std::borrow::Cow<'a, str
                 }
                 path.pop();
             }
+            if matches!(ty, Type::Closed(_)) {
+                for key in object.keys().filter(|key| !fields.iter().any(|field| means(&field.name, key))) {
+                    path.push(key.clone().into());
+                    out.add(path, "unexpected field — schema disallows additional properties");
+                    path.pop();
+                }
+            }
             return;
+        }
+        (Type::Enum(words), Json::String(text)) if words.contains(text) => return,
+        (Type::Enum(words), other) => {
+            let found = other.as_str().map_or_else(|| label(other).to_owned(), |text| format!("{text:?}"));
+            return out.add(path, &format!("expected one of {words:?}, got {found}"));
         }
         (Type::String, _) => "string",
         (Type::Int, _) => "int",
@@ -81,7 +102,7 @@ fn check<'a>(ty: &'a Type, value: &Json, path: &mut Vec<std::borrow::Cow<'a, str
         (Type::Keyword, _) => "keyword",
         (Type::DateTime, _) => "datetime",
         (Type::List(_), _) => "list",
-        (Type::Map | Type::Record(_), _) => "map",
+        (Type::Map | Type::Record(_) | Type::Closed(_), _) => "map",
     };
     out.add(path, &format!("expected {expected}, got {}", label(value)));
 }

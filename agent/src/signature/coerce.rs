@@ -68,7 +68,7 @@ fn coerce(ty: &Type, value: Json, path: &str, warnings: &mut Vec<String>) -> Jso
                 .map(|(at, value)| coerce(item, value, &join(path, &at.to_string()), warnings))
                 .collect(),
         ),
-        (Type::Record(fields), Json::Object(mut object)) => {
+        (Type::Record(fields) | Type::Closed(fields), Json::Object(mut object)) => {
             for Field { name, ty } in fields {
                 if let Some(place) = object.get_mut(name) {
                     *place = coerce(ty, place.take(), &join(path, name), warnings);

@@ -2,10 +2,11 @@
 //!
 //! [`Signature::parse`] reads `(query :string, limit :int?) -> [{id :int}]`, its `Display` writes that text again.
 //! [`Type::check`] holds JSON against a type, [`Type::coerce`] bends arguments to it first, and
-//! [`Type::json_schema`] is the type as providers want it.
+//! [`Type::json_schema`] is the type as providers want it, [`Type::from_json_schema`] reads one.
 
 mod check;
 mod coerce;
+mod from_schema;
 mod parse;
 mod schema;
 
@@ -15,6 +16,7 @@ pub use check::Mismatches;
 pub(crate) use check::is_integer;
 pub use coerce::Coerced;
 pub(crate) use coerce::{coerce_fields, integral};
+pub use from_schema::SchemaError;
 pub use parse::SignatureError;
 
 /// Parameters and the type of the result.
@@ -58,6 +60,10 @@ pub enum Type {
     List(Box<Type>),
     /// `{name T, …}`: an object with at least the fields that are not optional.
     Record(Vec<Field>),
+    /// The same without any other field; only from a JSON Schema.
+    Closed(Vec<Field>),
+    /// One of these texts; only from a JSON Schema.
+    Enum(Vec<String>),
     /// `:name?`: the type, `nil` or nothing.
     Optional(Box<Type>),
 }
@@ -81,7 +87,7 @@ impl Type {
     /// Whether an answer of this type is looked for as a JSON object or array.
     #[must_use]
     pub fn is_structured(&self) -> bool {
-        matches!(self.required(), Type::List(_) | Type::Record(_) | Type::Map)
+        matches!(self.required(), Type::List(_) | Type::Record(_) | Type::Closed(_) | Type::Map)
     }
 }
 
@@ -97,7 +103,8 @@ impl fmt::Display for Type {
             Type::Any => ":any",
             Type::Map => ":map",
             Type::List(item) => return write!(f, "[{item}]"),
-            Type::Record(fields) => {
+            Type::Enum(words) => return write!(f, "one of {words:?}"),
+            Type::Record(fields) | Type::Closed(fields) => {
                 f.write_str("{")?;
                 write_fields(fields, f)?;
                 return f.write_str("}");

@@ -16,12 +16,34 @@ impl Type {
             Type::Any => json!({}),
             Type::Map => json!({"type": "object"}),
             Type::List(item) => json!({"type": "array", "items": item.json_schema()}),
-            Type::Record(fields) => {
+            Type::Enum(words) => json!({"type": "string", "enum": words}),
+            Type::Record(fields) | Type::Closed(fields) => {
                 let mut schema = object(fields);
                 schema.insert("additionalProperties".into(), Json::Bool(false));
                 Json::Object(schema)
             }
             Type::Optional(inner) => inner.json_schema(),
+        }
+    }
+
+    /// A value of the type, for models that read types better from an example.
+    #[must_use]
+    pub fn example(&self) -> Json {
+        match self {
+            Type::String => json!("text"),
+            Type::Keyword => json!("word"),
+            Type::Enum(words) => json!(words.first()),
+            Type::Int => json!(1),
+            Type::Float => json!(1.5),
+            Type::Bool => json!(true),
+            Type::DateTime => json!("2026-01-31T12:00:00Z"),
+            Type::Any => json!("anything"),
+            Type::Map => json!({"key": "value"}),
+            Type::List(item) => json!([item.example()]),
+            Type::Record(fields) | Type::Closed(fields) => {
+                Json::Object(fields.iter().map(|field| (field.name.clone(), field.ty.example())).collect())
+            }
+            Type::Optional(inner) => inner.example(),
         }
     }
 

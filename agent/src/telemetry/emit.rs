@@ -218,13 +218,14 @@ pub(super) fn fields(event: &Event<'_>) -> Json {
             "input_tokens": input_tokens, "output_tokens": output_tokens, "program": program,
             "result_preview": result_preview, "prints": prints, "raw_response": raw_response.map(summary),
         }),
-        Event::LlmStart { messages } => json!({"messages": messages}),
-        Event::LlmStop { response, input_tokens, output_tokens, duration } => json!({
+        Event::LlmStart { model, messages } => json!({"model": model, "messages": messages}),
+        Event::LlmStop { model, response, input_tokens, output_tokens, duration } => json!({
+            "model": model,
             "response": summary(response), "tokens": input_tokens + output_tokens, "input_tokens": input_tokens,
             "output_tokens": output_tokens, "duration_ms": millis(duration),
         }),
-        Event::LlmException { message, duration } => {
-            json!({"message": message, "duration_ms": millis(duration)})
+        Event::LlmException { model, message, duration } => {
+            json!({"model": model, "message": message, "duration_ms": millis(duration)})
         }
         Event::ToolStart { tool_name, exposure_layer, args } => {
             json!({"tool_name": tool_name, "exposure_layer": exposure_layer, "args": args})
@@ -253,6 +254,10 @@ pub(super) fn fields(event: &Event<'_>) -> Json {
             "full_result_cached": full_result_cached, "cache_key_hash": cache_key_hash,
             "retained_bytes": retained_bytes,
         }),
+        Event::ForkStart { kind: _, count } => json!({"count": count}),
+        Event::ForkStop { kind: _, count, errors, duration } => {
+            json!({"count": count, "errors": errors, "duration_ms": millis(duration)})
+        }
         Event::CompactionTriggered { messages, tokens, strategy, reason } => json!({
             "messages_before": messages.0, "messages_after": messages.1, "tokens_before": tokens.0,
             "tokens_after": tokens.1, "strategy": strategy, "reason": reason,

@@ -5,6 +5,7 @@
 
 mod emit;
 
+pub use ptc_vm::machine::ForkKind;
 use serde_json::Value as Json;
 use std::time::Duration;
 
@@ -113,11 +114,15 @@ pub enum Event<'a> {
     },
     /// `llm.start`
     LlmStart {
+        /// The model's name, empty if the client does not say it.
+        model: &'a str,
         /// Messages of the request.
         messages: usize,
     },
     /// `llm.stop`
     LlmStop {
+        /// The model's name, empty if the client does not say it.
+        model: &'a str,
         /// The text, or `tool_calls`.
         response: &'a str,
         /// Tokens of the prompt.
@@ -129,6 +134,8 @@ pub enum Event<'a> {
     },
     /// `llm.exception`
     LlmException {
+        /// The model's name, empty if the client does not say it.
+        model: &'a str,
         /// What went wrong.
         message: &'a str,
         /// From its start.
@@ -168,6 +175,24 @@ pub enum Event<'a> {
     /// `tool.call`: one for each attempted native call, refused ones included, and each app-tool call of a program,
     /// hits included.
     ToolCall(ToolCallEvent<'a>),
+    /// `pmap.start`, `pcalls.start`: a program begins to run branches at the same time.
+    ForkStart {
+        /// Which form.
+        kind: ForkKind,
+        /// Branches.
+        count: usize,
+    },
+    /// `pmap.stop`, `pcalls.stop`
+    ForkStop {
+        /// Which form.
+        kind: ForkKind,
+        /// Branches.
+        count: usize,
+        /// Branches without a value: the first that failed, and those that were stopped for it or with the program.
+        errors: usize,
+        /// From its start.
+        duration: Duration,
+    },
     /// `compaction.triggered`
     CompactionTriggered {
         /// Messages before and after.
@@ -198,6 +223,10 @@ impl Event<'_> {
             Event::ToolStop { .. } => "tool.stop",
             Event::ToolException { .. } => "tool.exception",
             Event::ToolCall(_) => "tool.call",
+            Event::ForkStart { kind: ForkKind::Pmap, .. } => "pmap.start",
+            Event::ForkStart { kind: ForkKind::Pcalls, .. } => "pcalls.start",
+            Event::ForkStop { kind: ForkKind::Pmap, .. } => "pmap.stop",
+            Event::ForkStop { kind: ForkKind::Pcalls, .. } => "pcalls.stop",
             Event::CompactionTriggered { .. } => "compaction.triggered",
         }
     }

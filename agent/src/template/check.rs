@@ -9,7 +9,7 @@ impl Template {
     /// # Errors
     /// That sentence.
     pub(crate) fn check(&self, params: &[Field]) -> Result<(), String> {
-        check(&self.0, params, None)
+        check(&self.parts, params, None)
     }
 
     /// `{{.}}` outside of a section, whatever the signature.
@@ -17,7 +17,7 @@ impl Template {
     /// # Errors
     /// The sentence that names the line.
     pub(crate) fn check_items(&self) -> Result<(), String> {
-        self.0.iter().try_for_each(|part| match part {
+        self.parts.iter().try_for_each(|part| match part {
             Part::Item { line } => Err(format!("{{{{.}}}} at line {line} can only be used inside sections")),
             _ => Ok(()),
         })
@@ -26,7 +26,7 @@ impl Template {
     /// The parameters that the template does not mention.
     pub(crate) fn unused<'a>(&self, params: &'a [Field]) -> Vec<&'a str> {
         let mut used = Vec::new();
-        mentioned(&self.0, &mut used);
+        mentioned(&self.parts, &mut used);
         let names = params.iter().map(|field| field.name.as_str());
         names.filter(|name| !used.iter().any(|used| same(used, name))).collect()
     }
@@ -41,7 +41,7 @@ fn check(parts: &[Part], params: &[Field], section: Option<Section<'_>>) -> Resu
             Part::Text(_) => {}
             Part::Item { line } => match section {
                 None => return Err(format!("{{{{.}}}} at line {line} can only be used inside sections")),
-                Some((name, Type::Record(fields))) => {
+                Some((name, Type::Record(fields) | Type::Closed(fields))) => {
                     let field = fields.first().map_or("field", |field| field.name.as_str());
                     return Err(format!(
                         "{{{{.}}}} inside {{{{#{name}}}}}: its items are maps - use {{{{{field}}}}} to show a field"
@@ -75,13 +75,13 @@ fn resolve<'a>(
     let mut names = path.split('.');
     let first = names.next().unwrap_or_default();
     let start = match section {
-        Some((_, Type::Record(fields))) => lookup(fields, first),
+        Some((_, Type::Record(fields) | Type::Closed(fields))) => lookup(fields, first),
         Some((_, Type::Any | Type::Map)) => return Ok(None),
         _ => None,
     };
     let Some(mut ty) = start.or_else(|| lookup(params, first)) else {
         return Err(match section {
-            Some((name, Type::Record(_))) => {
+            Some((name, Type::Record(_) | Type::Closed(_))) => {
                 format!("{{{{{path}}}}} inside {{{{#{name}}}}} not found in element type")
             }
             Some((name, _)) => format!(
@@ -92,7 +92,7 @@ fn resolve<'a>(
     };
     for name in names {
         match ty.required() {
-            Type::Record(fields) => {
+            Type::Record(fields) | Type::Closed(fields) => {
                 ty = lookup(fields, name)
                     .ok_or_else(|| format!("{{{{{path}}}}} not found in signature parameters"))?;
             }

@@ -11,7 +11,7 @@ impl Template {
     /// The text with the values of `context`, in one pass: what a value looks like is never looked at again.
     pub(crate) fn expand(&self, context: &JsonMap) -> String {
         let mut out = String::new();
-        expand(&self.0, &[], context, &mut out);
+        expand(&self.parts, &[], context, &mut out);
         out
     }
 }

@@ -10,7 +10,10 @@ use std::fmt::Write as _;
 
 /// A prompt, ready to be filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Template(Vec<Part>);
+pub(crate) struct Template {
+    parts: Vec<Part>,
+    text: String,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
@@ -38,7 +41,13 @@ const MAX_NESTING: usize = 16;
 impl Template {
     /// Text in which nothing is replaced.
     pub(crate) fn literal(text: impl Into<String>) -> Template {
-        Template(vec![Part::Text(text.into())])
+        let text = text.into();
+        Template { parts: vec![Part::Text(text.clone())], text }
+    }
+
+    /// The text as it was given.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
     }
 
     /// Reads a template.
@@ -90,7 +99,7 @@ impl Template {
         push_text(&mut parts, rest);
         match open.pop() {
             Some((name, at, ..)) => Err(format!("section {{{{#{name}}}}} at line {at} is not closed")),
-            None => Ok(Template(parts)),
+            None => Ok(Template { parts, text: text.to_owned() }),
         }
     }
 }

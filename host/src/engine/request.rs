@@ -100,6 +100,8 @@ pub struct EvalRequest {
     pub strict_data: bool,
     /// What is wanted of the value.
     pub render: Render,
+    /// Items of each collection that the value's text shows; `None` for all that fit.
+    pub shown_items: Option<usize>,
     /// What the value must be like; a value that is not makes the program fail.
     pub output_schema: Option<Arc<OutputSchema>>,
     /// Answers `tool/call` and discovery over upstreams.
@@ -129,6 +131,7 @@ impl EvalRequest {
             limits: Limits::plain(),
             strict_data: false,
             render: Render { max_text_bytes: None, json: false },
+            shown_items: None,
             output_schema: None,
             upstreams: None,
             tools: None,

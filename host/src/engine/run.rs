@@ -8,6 +8,7 @@ use super::outcome::{Answer, EvalOutcome, Failure};
 use super::request::EvalRequest;
 use super::session::Lease;
 use super::tools::RunContext;
+use crate::text::clip;
 use futures_util::future::LocalBoxFuture;
 use ptc_vm::machine::{HostRequest, Limits as VmLimits, Payload, Reply, Setup};
 use ptc_vm::meter::Lender;
@@ -108,6 +109,7 @@ pub(super) fn begin(driver: &Rc<Driver>, request: Box<EvalRequest>) -> Begun {
             .unwrap_or_default(),
         limits: VmLimits { memory_bytes: limits.memory_bytes, steps: limits.steps },
         lender: driver.memory.clone().map(|budget| Rc::new(Loan::new(budget)) as Rc<dyn Lender>),
+        note_forks: request.tools.as_ref().is_some_and(|tools| tools.watches_forks()),
         clock,
         ..Setup::default()
     };
@@ -141,7 +143,7 @@ pub(super) fn begin(driver: &Rc<Driver>, request: Box<EvalRequest>) -> Begun {
         alarm: None,
         shown: 0,
     });
-    run.show_prints();
+    run.show_progress();
     match step {
         Step::Done => Begun::Done(run.finish()),
         Step::Wait | Step::Slice => Begun::Running(run),
@@ -203,11 +205,18 @@ impl Run {
             }
             self.context.arrived.borrow_mut().clear();
             step = machine.resume(SLICE_STEPS);
-            self.show_prints();
+            self.show_progress();
         }
     }
 
-    /// Sends the prints since the last time to whoever wants them at once.
+    /// Tells whoever wants to know at once of prints and forks since the last time.
+    fn show_progress(&mut self) {
+        self.show_prints();
+        if let (Some(tools), Some(machine)) = (&self.request.tools, &mut self.machine) {
+            machine.take_fork_notes().into_iter().for_each(|note| tools.forked(note));
+        }
+    }
+
     fn show_prints(&mut self) {
         let (Some(sink), Some(machine)) = (&self.request.print_sink, &self.machine) else { return };
         let printed = machine.printed();
@@ -297,6 +306,12 @@ fn answer(request: &EvalRequest, run: &Rc<RunContext>, call: HostRequest) -> Loc
 /// The value as text and JSON, as far as it is wanted.
 fn render(value: &Value, request: &EvalRequest) -> ptc_vm::Result<Answer> {
     let (text, cut) = match request.render.max_text_bytes {
+        max_bytes if request.shown_items.is_some() => {
+            let items = request.shown_items.unwrap_or(usize::MAX);
+            let text = print::preview(value, print::Preview { items, characters: None, counts: true });
+            let shown = max_bytes.map_or(text.as_str(), |max| clip(&text, max));
+            (shown.to_owned(), None)
+        }
         None => (print::readable(value)?, None),
         Some(max_bytes) => {
             let rendered = print::render_capped(value, max_bytes, print::Budget::default());

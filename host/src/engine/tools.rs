@@ -3,7 +3,7 @@
 use super::memory::{ReplyCharge, ReplyMemory};
 use super::outcome::CallRecord;
 use futures_util::future::{BoxFuture, LocalBoxFuture};
-use ptc_vm::machine::{HostRequest, Reply};
+use ptc_vm::machine::{ForkNote, HostRequest, Reply};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,6 +16,17 @@ pub trait AppTools: Send + Sync {
 
     /// Calls one. `arguments` is a JSON object. A failure is the text behind `Tool 'NAME' failed: `.
     fn call(&self, name: &str, arguments: Vec<u8>) -> BoxFuture<'static, Reply>;
+
+    /// Whether it wants to be told of `pmap` and `pcalls`.
+    fn watches_forks(&self) -> bool {
+        false
+    }
+
+    /// A `pmap` or `pcalls` of the program began or ended. Told between slices, in order; one that the program's end cuts
+    /// short has no end of its own.
+    fn forked(&self, note: ForkNote) {
+        let _ = note;
+    }
 }
 
 /// Answers `tool/call` and the discovery forms over upstreams.

@@ -181,6 +181,8 @@ pub struct Planner {
     pub max_turns: Option<u64>,
     /// Further programs after a failure, where given; then the file, then 0.
     pub retry_turns: Option<u64>,
+    /// Where the two come from, if they are given: `cli` or `env`.
+    pub turns_from: [&'static str; 2],
     /// Whether upstreams that may write are allowed.
     pub allow_writes: bool,
     /// JSON file with prompt parts.

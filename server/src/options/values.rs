@@ -44,6 +44,12 @@ impl<'a> Values<'a> {
         (!trimmed.is_empty()).then(|| trimmed.to_owned())
     }
 
+    /// Where an option that is given comes from.
+    pub fn source(&self, name: &str) -> &'static str {
+        let given = self.matches.try_get_one::<std::ffi::OsString>(name).ok().flatten();
+        if given.is_some() { "cli" } else { "env" }
+    }
+
     /// The option as a path, byte for byte.
     pub fn path(&self, name: &str) -> Option<PathBuf> {
         let flag = flag(name);

@@ -88,6 +88,20 @@ fn a_prompt_comes_from_standard_input() {
 }
 
 #[test]
+fn a_provider_of_a_private_authority_is_trusted_where_it_is_named() {
+    let (provider, authority) = Provider::start_tls(vec![says("Four.")]);
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), authority).expect("written");
+    let ran = ask(&provider, &["--ca-file", file.path().to_str().unwrap(), "2 + 2?"]);
+    assert_eq!((ran.ok, ran.out.as_str()), (true, "Four.\n"), "{}", ran.err);
+    let ran = ask(&provider, &["--attempts", "1", "2 + 2?"]);
+    assert!(!ran.ok && ran.err.contains("llm_error: LLM call failed: "), "{}", ran.err);
+    assert_eq!(provider.asked().len(), 1);
+    let ran = ask(&provider, &["--ca-file", "/no/such/file", "2 + 2?"]);
+    assert!(ran.err.starts_with("ptc: --ca-file: ca file /no/such/file: "), "{}", ran.err);
+}
+
+#[test]
 fn programs_reach_the_upstreams_and_show() {
     let upstreams = upstreams();
     let program =

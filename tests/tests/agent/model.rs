@@ -1,8 +1,9 @@
 //! A provider on a loopback socket, in its own thread: gives scripted answers and keeps what it was asked.
 
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
 /// One request as it came.
@@ -40,13 +41,59 @@ impl Provider {
         Provider { base, asked }
     }
 
+    /// As [`start`](Provider::start), over TLS; comes with the authority that a client must trust, as PEM.
+    pub(crate) fn start_tls(answers: Vec<String>) -> (Provider, String) {
+        let (config, authority) = certified();
+        let config = Arc::new(config);
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let base = format!("https://localhost:{}", listener.local_addr().expect("an address").port());
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let log = asked.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let Ok(stream) = stream else { return };
+                let session = rustls::ServerConnection::new(config.clone()).expect("settings");
+                let mut stream = rustls::StreamOwned::new(session, stream);
+                let Some(request) = read(&mut stream) else { continue };
+                let number = log.lock().unwrap().len();
+                log.lock().unwrap().push(request);
+                let _ = stream.write_all(answers[number.min(answers.len() - 1)].as_bytes());
+                stream.conn.send_close_notify();
+                let _ = stream.flush();
+            }
+        });
+        (Provider { base, asked }, authority)
+    }
+
     /// The requests so far.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
 }
 
-fn read(stream: &mut TcpStream) -> Option<Asked> {
+/// A certificate for `localhost` by an authority of its own, as a server's settings, and the authority as PEM.
+fn certified() -> (rustls::ServerConfig, String) {
+    let mut params = rcgen::CertificateParams::new(Vec::new()).expect("no names");
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    params.key_usages = vec![rcgen::KeyUsagePurpose::KeyCertSign];
+    let authority = rcgen::CertifiedIssuer::self_signed(params, rcgen::KeyPair::generate().expect("a key"))
+        .expect("signed");
+    let key = rcgen::KeyPair::generate().expect("a key");
+    let certificate = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
+    let certificate = certificate.signed_by(&key, &authority).expect("signed");
+    let chain = vec![CertificateDer::from(certificate.der().to_vec())];
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    let config =
+        rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("versions")
+            .with_no_client_auth()
+            .with_single_cert(chain, key)
+            .expect("a certificate and its key");
+    (config, authority.pem())
+}
+
+fn read(stream: &mut impl Read) -> Option<Asked> {
     let mut bytes = Vec::new();
     let mut chunk = [0; 4096];
     loop {

@@ -1,5 +1,6 @@
 //! A strand of execution: the program itself, or a branch of `pmap`/`pcalls`.
 
+use super::fork::ForkNote;
 use super::frame::{Args, Flow, ForkKind, Input, NativeFrame};
 use super::host_call::CallId;
 use super::interpreter::enter;
@@ -75,7 +76,11 @@ pub(super) enum Next {
 
 /// Branches of a fork, as their parent keeps them.
 pub(super) struct Fork {
+    /// Which of the program's forks.
+    pub(super) number: u32,
     pub(super) kind: ForkKind,
+    /// All branches, started or not.
+    pub(super) count: usize,
     /// Branches that have not been started, last first.
     pub(super) waiting: Vec<(Value, Args)>,
     /// What the started branches came to, in branch order.
@@ -84,6 +89,16 @@ pub(super) struct Fork {
     pub(super) running: u32,
     /// Bytes of all branches, started or not.
     pub(super) _held: Held,
+}
+
+impl Fork {
+    /// What is noted of its end.
+    pub(super) fn ended(&self) -> ForkNote {
+        let with_value =
+            self.branches.iter().filter(|branch| matches!(branch, Branch::Done(Ok(_), _))).count();
+        let errors = Some(self.count - with_value);
+        ForkNote { number: self.number, kind: self.kind, count: self.count, errors }
+    }
 }
 
 /// One started branch.

@@ -8,8 +8,22 @@ use crate::meter::Held;
 use crate::value::{Value, Vector};
 use ahash::AHashSet;
 
+/// What a host that watches learns of `pmap` and `pcalls`; see [`Setup::note_forks`](super::Setup::note_forks).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForkNote {
+    /// Which of the program's forks, from 0.
+    pub number: u32,
+    /// Which form.
+    pub kind: ForkKind,
+    /// Its branches.
+    pub count: usize,
+    /// Branches without a value, because they failed or were stopped; `None` while it begins.
+    pub errors: Option<usize>,
+}
+
 impl ForkKind {
-    fn name(self) -> &'static str {
+    /// The form's name.
+    pub fn name(self) -> &'static str {
         match self {
             ForkKind::Pmap => "pmap",
             ForkKind::Pcalls => "pcalls",
@@ -19,11 +33,32 @@ impl ForkKind {
 
 impl Machine {
     /// Prepares a fork in `fiber`; the branches start when the scheduler comes to it.
-    pub(super) fn fork(fiber: &mut Fiber, kind: ForkKind, mut branches: Vec<(Value, Args)>) {
+    pub(super) fn fork(&mut self, fiber: &mut Fiber, kind: ForkKind, mut branches: Vec<(Value, Args)>) {
         branches.reverse();
+        let (number, count) = (self.next_fork, branches.len());
+        self.next_fork = number.wrapping_add(1);
+        self.note_fork(ForkNote { number, kind, count, errors: None });
         let held = Held::taken(branches.len() * (size_of::<(Value, Args)>() + size_of::<Branch>()));
-        fiber.fork =
-            Some(Box::new(Fork { kind, waiting: branches, branches: Vec::new(), running: 0, _held: held }));
+        fiber.fork = Some(Box::new(Fork {
+            number,
+            kind,
+            count,
+            waiting: branches,
+            branches: Vec::new(),
+            running: 0,
+            _held: held,
+        }));
+    }
+
+    fn note_fork(&mut self, note: ForkNote) {
+        if let Some(notes) = &mut self.fork_notes {
+            notes.push(note);
+        }
+    }
+
+    /// The notes on forks since the last time, if they are kept.
+    pub fn take_fork_notes(&mut self) -> Vec<ForkNote> {
+        self.fork_notes.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Starts the next branch of a forked fiber, or lets the fiber go on when all have ended.
@@ -104,6 +139,7 @@ impl Machine {
                     self.waiting.remove(&call);
                 }
                 if let Some(fork) = &fiber.fork {
+                    self.note_fork(fork.ended());
                     doomed.extend(fork.branches.iter().filter_map(|branch| match branch {
                         Branch::Running(id) => Some(*id),
                         _ => None,
@@ -123,6 +159,7 @@ impl Machine {
         let Some(fiber) = &mut self.fibers[parent as usize] else { return };
         let Some(fork) = fiber.fork.take() else { return };
         let kind = fork.kind;
+        let note = fork.ended();
         let mut values = Vec::with_capacity(fork.branches.len());
         let mut failure = None;
         for (index, branch) in fork.branches.into_iter().enumerate() {
@@ -141,6 +178,7 @@ impl Machine {
             Some(error) => Next::Raise(error),
             None => Next::Value(Value::Vector(Vector::from_vec(values))),
         });
+        self.note_fork(note);
         // A parent that is queued to start branches has none left to start.
         if !self.ready.contains(&parent) {
             self.ready.push_front(parent);

@@ -21,6 +21,7 @@ mod unbound;
 
 pub use call::CallNow;
 pub use ctx::Ctx;
+pub use fork::ForkNote;
 pub use frame::{Advanced, Args, Flow, ForkKind, Input, NativeFrame};
 pub use host_call::{
     BadArguments, CallId, HostRequest, Payload, PendingCall, Reply, ToolArguments, UpstreamCall,
@@ -76,6 +77,8 @@ pub struct Setup {
     pub tools: Vec<Rc<str>>,
     /// Whether `tool/call` and upstream discovery exist.
     pub upstreams: bool,
+    /// Whether notes on `pmap` and `pcalls` are kept for [`Machine::take_fork_notes`].
+    pub note_forks: bool,
     /// Limits.
     pub limits: Limits,
     /// Whom memory within the limit is borrowed from; nobody need be asked if there is none.
@@ -95,6 +98,7 @@ impl Default for Setup {
             journal: None,
             tools: Vec::new(),
             upstreams: false,
+            note_forks: false,
             limits: Limits::default(),
             lender: None,
             clock: || 0,
@@ -146,6 +150,9 @@ pub struct Machine {
     waiting: AHashMap<CallId, FiberId>,
     outgoing: SmallVec<[PendingCall; 1]>,
     next_call: CallId,
+    next_fork: u32,
+    /// Present if they are kept.
+    fork_notes: Option<Vec<ForkNote>>,
     account: Account,
     lender: Option<Rc<dyn Lender>>,
     limits: Limits,
@@ -203,6 +210,8 @@ impl Machine {
             waiting: AHashMap::new(),
             outgoing: SmallVec::new(),
             next_call: 0,
+            next_fork: 0,
+            fork_notes: setup.note_forks.then(Vec::new),
             account,
             lender: setup.lender,
             limits: setup.limits,

@@ -107,7 +107,7 @@ impl Machine {
             }
             Flow::Yield => Next::Native(Input::Start),
             Flow::Fork(kind, branches) => {
-                Machine::fork(fiber, kind, branches);
+                self.fork(fiber, kind, branches);
                 return Ok(Err(Stop::Forked));
             }
             Flow::Host(request) => {

@@ -1,6 +1,7 @@
 mod combined;
 mod limits;
 mod lisp;
+mod options;
 mod telemetry;
 
 use super::{RunOptions, Step};

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
+use crate::insight::payloads::sha256;
 use crate::options::BootError;
 use crate::options::settings::Planner;
 
@@ -28,11 +29,12 @@ pub struct PlannerConfig {
 }
 
 impl PlannerConfig {
-    /// Reads the file that the settings name, if they name one. Flags and environment beat it.
+    /// Reads the file that the settings name, if they name one. Flags and environment beat it. Tells the log what holds,
+    /// and how large `summary` is, which callers are told of the upstreams.
     ///
     /// # Errors
     /// What is wrong with the file.
-    pub fn load(settings: &Planner) -> Result<PlannerConfig, BootError> {
+    pub fn load(settings: &Planner, summary: &str) -> Result<PlannerConfig, BootError> {
         let file = match &settings.subagent_config {
             None => Map::new(),
             Some(path) => {
@@ -53,21 +55,34 @@ impl PlannerConfig {
             prefix: text("prefix"),
             suffix: text("suffix"),
         };
-        config.log(settings, &file);
+        let (applied, defaulted) = config.sources(settings, &file);
+        let summary = json!({"bytes": summary.len(), "hash": &sha256(summary.as_bytes())[..16]});
+        tracing::info!(
+            event = "agentic_config",
+            subagent_config = %settings.subagent_config.as_deref().unwrap_or(Path::new("")).display(),
+            applied = %applied,
+            defaulted = %defaulted,
+            capability_summary = %summary,
+        );
         Ok(config)
     }
 
-    /// Says what holds and where it came from. Texts are never logged.
-    fn log(&self, settings: &Planner, file: &Map<String, Value>) {
-        let source = |flag: bool, key: &str| match (flag, file.contains_key(key)) {
-            (true, _) => Some("cli_or_env"),
-            (false, true) => Some("config_file"),
-            (false, false) => None,
+    /// What was set and where, and what was not. Texts are never logged.
+    fn sources(&self, settings: &Planner, file: &Map<String, Value>) -> (Value, Value) {
+        let [max_turns, retry_turns] = settings.turns_from;
+        let source = |given: Option<&'static str>, key: &str| match (given, file.contains_key(key)) {
+            (Some(given), _) => Some(given),
+            (None, true) => Some("config_file"),
+            (None, false) => None,
         };
         let (mut applied, mut defaulted) = (Map::new(), Map::new());
         for (key, value, source) in [
-            ("max_turns", self.max_turns, source(settings.max_turns.is_some(), "max_turns")),
-            ("retry_turns", self.retry_turns, source(settings.retry_turns.is_some(), "retry_turns")),
+            ("max_turns", self.max_turns, source(settings.max_turns.map(|_| max_turns), "max_turns")),
+            (
+                "retry_turns",
+                self.retry_turns,
+                source(settings.retry_turns.map(|_| retry_turns), "retry_turns"),
+            ),
         ] {
             match source {
                 Some(source) => applied.insert(key.into(), json!({"value": value, "source": source})),
@@ -78,12 +93,7 @@ impl PlannerConfig {
         let bytes = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         applied.insert("system_prompt_prefix_bytes".into(), bytes(&self.prefix).into());
         applied.insert("system_prompt_suffix_bytes".into(), bytes(&self.suffix).into());
-        tracing::info!(
-            event = "agentic_config",
-            subagent_config = %settings.subagent_config.as_deref().unwrap_or(Path::new("")).display(),
-            applied = %json!(applied),
-            defaulted = %json!(defaulted),
-        );
+        (applied.into(), defaulted.into())
     }
 }
 
@@ -153,6 +163,27 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         let shown = path.display().to_string();
         read(&path).map_err(|error| error.replace(&shown, "P"))
+    }
+
+    #[test]
+    fn each_setting_says_where_it_comes_from() {
+        let matches = clap::Command::new("start")
+            .args(crate::options::command::arguments(&crate::options::flags::ALL))
+            .get_matches_from(["start", "--agentic-max-turns=3"]);
+        let env = [("PTC_RUNNER_MCP_AGENTIC_RETRY_TURNS", "2")].into_iter().collect();
+        let settings = crate::options::Settings::resolve(&matches, env).unwrap().planner;
+        let config = PlannerConfig::load(&settings, "").unwrap();
+        assert_eq!((config.max_turns, config.retry_turns), (3, 2));
+        let (applied, defaulted) = config.sources(&settings, &Map::new());
+        assert_eq!(applied["max_turns"], json!({"value": 3, "source": "cli"}));
+        assert_eq!(applied["retry_turns"], json!({"value": 2, "source": "env"}));
+        assert_eq!((&applied["allow_writes"], &defaulted), (&json!(false), &json!({})));
+        let settings = Planner { max_turns: None, retry_turns: None, ..settings };
+        let file = json!({"max_turns": 4}).as_object().unwrap().clone();
+        let (applied, defaulted) =
+            PlannerConfig { max_turns: 4, retry_turns: 0, ..config }.sources(&settings, &file);
+        assert_eq!(applied["max_turns"], json!({"value": 4, "source": "config_file"}));
+        assert_eq!(defaulted, json!({"retry_turns": 0}));
     }
 
     #[test]

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use ptc_host::catalog::{Catalog, CatalogMode, ServerEntry};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use crate::options::BootError;
 use crate::options::settings::Planner;
@@ -32,9 +31,6 @@ pub fn capability_summary(
         }
         None => generated(catalog, mode, max),
     };
-    let hash: String =
-        Sha256::digest(text.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    tracing::info!(event = "agentic_capability_summary", bytes = text.len(), hash = %hash);
     Ok(text)
 }
 

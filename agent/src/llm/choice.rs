@@ -1,0 +1,81 @@
+//! Which model a run asks: a client, or a name that stands for one (agent.md 4, 11).
+
+use super::{Connect, Llm, ModelRef};
+use ptc_host::config::ProcessEnv;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// Names of the host's own choice for models, such as `fast` or `careful`.
+pub type LlmRegistry = BTreeMap<String, Arc<dyn Llm>>;
+
+/// A model: a client, or a name in a [`LlmRegistry`]. A name that is in none is read as [`ModelRef::parse`] does, with
+/// keys and addresses from the process's environment.
+#[derive(Clone)]
+pub enum LlmRef {
+    /// This client.
+    Client(Arc<dyn Llm>),
+    /// The client of this name.
+    Name(String),
+}
+
+impl LlmRef {
+    /// The client.
+    ///
+    /// # Errors
+    /// The sentence that says why the name stands for none.
+    pub fn resolve(&self, registry: &LlmRegistry) -> Result<Arc<dyn Llm>, String> {
+        let name = match self {
+            LlmRef::Client(client) => return Ok(client.clone()),
+            LlmRef::Name(name) => name,
+        };
+        if let Some(client) = registry.get(name) {
+            return Ok(client.clone());
+        }
+        let env = ProcessEnv::current();
+        let made =
+            ModelRef::parse(name, None, &env).and_then(|model| model.connect(&env, &Connect::default()));
+        made.map_err(|error| {
+            let names: Vec<&str> = registry.keys().map(String::as_str).collect();
+            let names = if names.is_empty() {
+                "which is empty".to_owned()
+            } else {
+                format!("of {}", names.join(", "))
+            };
+            format!("'{name}' is not in llm_registry ({names}), and as a model's name: {error}")
+        })
+    }
+}
+
+impl fmt::Debug for LlmRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LlmRef::Client(client) => f.debug_tuple("Client").field(&client.model()).finish(),
+            LlmRef::Name(name) => f.debug_tuple("Name").field(name).finish(),
+        }
+    }
+}
+
+impl<L: Llm + 'static> From<Arc<L>> for LlmRef {
+    fn from(client: Arc<L>) -> LlmRef {
+        LlmRef::Client(client)
+    }
+}
+
+impl From<Arc<dyn Llm>> for LlmRef {
+    fn from(client: Arc<dyn Llm>) -> LlmRef {
+        LlmRef::Client(client)
+    }
+}
+
+impl From<&str> for LlmRef {
+    fn from(name: &str) -> LlmRef {
+        LlmRef::Name(name.to_owned())
+    }
+}
+
+impl From<String> for LlmRef {
+    fn from(name: String) -> LlmRef {
+        LlmRef::Name(name)
+    }
+}

@@ -1,0 +1,84 @@
+//! How far a plan is, as the model of a PTC-Lisp agent reads it after each program (agent.md 3, `plan`, `progress_fn`).
+
+use super::Run;
+use crate::agent::Config;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What a progress text may be made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress<'a> {
+    /// The plan's steps, in order.
+    pub plan: &'a [String],
+    /// Ids and summaries of the steps that `(step-done id summary)` marked, in order.
+    pub done: &'a [(String, String)],
+    /// The turn whose program ran, from 1.
+    pub turn: u32,
+    /// Turns that the run may take.
+    pub max_turns: u32,
+}
+
+/// Makes the text from the progress.
+pub type ProgressFn = dyn Fn(&Progress<'_>) -> String + Send + Sync;
+
+impl Run {
+    /// The text on the progress, empty where there is no plan and no function that wants to tell.
+    pub(super) async fn progress(&self) -> String {
+        let config = &self.shared.config;
+        if config.plan.is_empty() && config.progress.is_none() {
+            return String::new();
+        }
+        let done = self.shared.kept.journal().await.summaries;
+        text(config, &done, self.turn.number)
+    }
+}
+
+fn text(config: &Config, done: &[(String, String)], turn: u32) -> String {
+    let progress = Progress { plan: &config.plan, done, turn, max_turns: config.max_turns };
+    let Some(function) = &config.progress else { return checklist(progress) };
+    catch_unwind(AssertUnwindSafe(|| function(&progress))).unwrap_or_else(|_| {
+        tracing::warn!(target: crate::telemetry::TARGET, "progress_fn panicked and was ignored");
+        checklist(progress)
+    })
+}
+
+/// The plan's steps with a mark at those that are done, known by their text or their number.
+fn checklist(progress: Progress<'_>) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let mut shown = vec![false; progress.done.len()];
+    for (at, step) in progress.plan.iter().enumerate() {
+        let number = (at + 1).to_string();
+        let found = progress.done.iter().rposition(|(id, _)| id == step || *id == number);
+        for (seen, (id, _)) in shown.iter_mut().zip(progress.done) {
+            *seen |= id == step || *id == number;
+        }
+        lines.push(match found.map(|at| &progress.done[at].1) {
+            Some(summary) => format!("{number}. [x] {step}: {summary}"),
+            None => format!("{number}. [ ] {step}"),
+        });
+    }
+    let others = progress.done.iter().zip(shown).filter(|(_, shown)| !shown);
+    lines.extend(others.map(|((id, summary), _)| format!("- [x] {id}: {summary}")));
+    if lines.is_empty() {
+        return String::new();
+    }
+    let lines = lines.join("\n").replace("</progress", "<\\/progress");
+    format!("<progress>\n{lines}\n</progress>")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checklist_marks_what_is_done() {
+        let plan = ["count".to_owned(), "sum".to_owned()];
+        let done = [("count", "3 rows"), ("2", "7"), ("else", "</progress>")]
+            .map(|(id, text)| (id.to_owned(), text.to_owned()));
+        let progress = |done| Progress { plan: &plan, done, turn: 1, max_turns: 2 };
+        assert_eq!(checklist(progress(&[])), "<progress>\n1. [ ] count\n2. [ ] sum\n</progress>");
+        assert_eq!(
+            checklist(progress(&done)),
+            "<progress>\n1. [x] count: 3 rows\n2. [x] sum: 7\n- [x] else: <\\/progress>\n</progress>"
+        );
+    }
+}

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use ptc_host::engine::{Engine, MemoryBudget};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, watch};
 use tokio_rustls::TlsAcceptor;
 use tracing::{debug, info, warn};
@@ -32,6 +32,9 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Failed accepts are logged no more often than this: while there are no descriptors they fail all the time.
 const ACCEPT_LOG_INTERVAL: Duration = Duration::from_secs(60);
+/// Connections that may wait to be taken on; the system may allow fewer. Whoever comes when all of these places are
+/// taken has to come again, and clients do so only after a second.
+const BACKLOG: u32 = 4096;
 /// How long to wait for a closing connection's place before more are closed.
 const CROWDED_PAUSE: Duration = Duration::from_millis(50);
 /// How long connections may take to close at the end.
@@ -72,8 +75,7 @@ impl HttpServer {
     ) -> Result<HttpServer, BootError> {
         let address = SocketAddr::new(settings.host, settings.port);
         let cannot = |error: std::io::Error| BootError::new(format!("cannot listen on {address}: {error}"));
-        let listener = StdListener::bind(address).map_err(cannot)?;
-        listener.set_nonblocking(true).map_err(cannot)?;
+        let listener = listen(address).map_err(cannot)?;
         let tls = match &settings.tls {
             Some((cert, key)) => Some(tls::acceptor(cert, key)?),
             None => None,
@@ -260,4 +262,12 @@ impl HttpServer {
             }
         }
     }
+}
+
+/// A socket that listens. Needs a runtime, whose driver it does not stay with.
+fn listen(address: SocketAddr) -> std::io::Result<StdListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)?.into_std()
 }

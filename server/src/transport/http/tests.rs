@@ -789,3 +789,20 @@ async fn a_client_that_does_not_read_keeps_no_permit() {
     }
     running.abort();
 }
+
+/// More at once than the 128 that a socket of the standard library lets wait.
+#[tokio::test]
+async fn a_burst_of_connections_waits_to_be_taken_on() {
+    let most = std::fs::read_to_string("/proc/sys/net/core/somaxconn").ok();
+    let most = most.and_then(|text| text.trim().parse::<usize>().ok()).unwrap_or(128).min(1000);
+    let (service, _strings) = puppet_service(1);
+    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let listening = Listening { call_budget: Duration::from_secs(30), memory: MemoryBudget::new(1 << 30) };
+    let server = HttpServer::bind(&settings(), listening, Arc::new(service), engine).unwrap();
+    let address = server.address().unwrap();
+    // Nobody accepts; one beyond the places would wait for longer than this test.
+    let mut waiting = Vec::new();
+    for _ in 0..most {
+        waiting.push(TcpStream::connect(address).await.unwrap());
+    }
+}

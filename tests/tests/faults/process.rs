@@ -42,16 +42,22 @@ impl Launch {
     }
 
     /// With the tool server of these tests as the upstream `fake`, and time to wait for it.
-    pub(crate) fn with_upstream(mut self) -> Launch {
+    pub(crate) fn with_upstream(self) -> Launch {
+        let mut launch = self.with_only_the_upstream();
+        for name in ["--program-timeout-ms", "--upstream-call-timeout-ms"] {
+            launch.flags.extend([name.into(), "600000".into()]);
+        }
+        launch
+    }
+
+    /// With the tool server of these tests as the upstream `fake`.
+    pub(crate) fn with_only_the_upstream(mut self) -> Launch {
         let config = json!({"upstreams": {"fake": {"transport": "mcp_stdio", "max_concurrency": 1000,
             "command": env!("CARGO_BIN_EXE_fake-upstream")}}});
         let path = self.path("upstreams.json");
         std::fs::write(&path, config.to_string()).expect("written");
         let path = path.to_str().expect("UTF-8").to_owned();
         self.flags.extend(["--upstreams-config".into(), path]);
-        for name in ["--program-timeout-ms", "--upstream-call-timeout-ms"] {
-            self.flags.extend([name.into(), "600000".into()]);
-        }
         self
     }
 

@@ -119,7 +119,8 @@ impl Client {
         let pool = self.pool(&request.target.origin);
         let mut fresh_only = false;
         loop {
-            let mut connection = match take(&pool).await.filter(|_| !fresh_only) {
+            let pooled = if fresh_only { None } else { take(&pool).await };
+            let mut connection = match pooled {
                 Some(connection) => connection,
                 None => Box::pin(self.connection(&pool, &request.target.origin, limits, fresh_only)).await?,
             };
@@ -190,12 +191,7 @@ impl Client {
 
 /// A pooled connection that the server has not closed, as far as can be known.
 async fn take(pool: &Pool) -> Option<Connection> {
-    loop {
-        match std::future::poll_fn(|cx| Poll::Ready(pool.take(cx))).await? {
-            Connection::H1(h1) if h1.hung_up() => {}
-            connection => return Some(connection),
-        }
-    }
+    std::future::poll_fn(|cx| Poll::Ready(pool.take(cx))).await
 }
 
 /// The outcome of `future`, or `None` when the timer runs out first.

@@ -19,7 +19,7 @@ use hyper_util::rt::TokioIo;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::HttpError;
-use super::socket::{Socket, Watched};
+use super::socket::{Glance, Socket, Watched};
 
 /// One byte stream, encrypted or not.
 pub(super) type Stream = TokioIo<Watched<TokioIo<MaybeHttpsStream<TokioIo<Socket>>>>>;
@@ -102,17 +102,23 @@ impl H1 {
 
     /// Whether it can carry a request now: the last exchange is done and the server has not hung up.
     pub(super) fn is_ready(&mut self, cx: &mut Context<'_>) -> bool {
-        self.drive(cx) && self.sender.is_ready()
+        // When the last exchange was done as soon as its end was read, as most are, there is nothing to drive.
+        (!self.over && self.sender.is_ready()) || (self.drive(cx) && self.sender.is_ready())
+    }
+
+    /// Whether it can carry a request although it has waited since it was ready.
+    pub(super) fn is_still_ready(&mut self, cx: &mut Context<'_>) -> bool {
+        match self.socket.glance() {
+            Glance::Quiet => true,
+            // Nothing was asked for, but TLS may have something to say.
+            Glance::Bytes => self.drive(cx) && self.sender.is_ready(),
+            Glance::End => false,
+        }
     }
 
     /// Keeps the timer of an exchange that is done.
     pub(super) fn keep_timer(&mut self, timer: Timer) {
         self.timer = Some(timer);
-    }
-
-    /// Whether the server has hung up while the connection waited.
-    pub(super) fn hung_up(&self) -> bool {
-        self.socket.hung_up()
     }
 
     async fn send(&mut self, request: Request<Outgoing>) -> Result<Response<Incoming>, SendError> {

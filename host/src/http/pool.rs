@@ -146,6 +146,9 @@ enum Settled {
 
 impl Idle {
     fn settle(&mut self, cx: &mut Context<'_>) -> Settled {
+        if self.rest.is_none() {
+            return if self.h1.is_still_ready(cx) { Settled::Ready } else { Settled::Dead };
+        }
         while let Some(rest) = &mut self.rest {
             let h1 = &mut self.h1;
             match poll_data(rest, Some(|cx: &mut Context<'_>| h1.drive(cx)), cx) {
@@ -155,6 +158,6 @@ impl Idle {
                 Poll::Pending => return Settled::NotYet,
             }
         }
-        if self.h1.is_ready(cx) { Settled::Ready } else { Settled::Dead }
+        if self.h1.is_ready(cx) && self.h1.is_still_ready(cx) { Settled::Ready } else { Settled::Dead }
     }
 }

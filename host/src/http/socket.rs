@@ -30,17 +30,30 @@ struct Inner {
     arrived: AtomicBool,
 }
 
+/// What there is to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Glance {
+    /// Nothing.
+    Quiet,
+    /// At least one byte.
+    Bytes,
+    /// The peer has hung up.
+    End,
+}
+
 impl Socket {
     pub(super) fn new(tcp: TcpStream) -> Self {
         Self(Arc::new(Inner { tcp, reset: AtomicBool::new(false), arrived: AtomicBool::new(false) }))
     }
 
-    /// Whether the peer has hung up, as far as this machine's kernel knows. It asks the kernel, not the reactor, which
-    /// may not have looked yet.
-    pub(super) fn hung_up(&self) -> bool {
+    /// What there is to read, as far as this machine's kernel knows. It asks the kernel, not the reactor, which may not
+    /// have looked yet.
+    pub(super) fn glance(&self) -> Glance {
         match SockRef::from(&self.0.tcp).peek(&mut [MaybeUninit::uninit()]) {
-            Ok(bytes) => bytes == 0,
-            Err(error) => error.kind() != io::ErrorKind::WouldBlock,
+            Ok(0) => Glance::End,
+            Ok(_) => Glance::Bytes,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Glance::Quiet,
+            Err(_) => Glance::End,
         }
     }
 
@@ -203,12 +216,12 @@ mod tests {
     #[tokio::test]
     async fn the_kernel_knows_at_once_that_the_peer_hung_up() {
         let (ours, mut theirs) = pair().await;
-        assert!(!ours.hung_up());
+        assert_eq!(ours.glance(), Glance::Quiet);
         theirs.write_all(b"early").unwrap();
-        assert!(!ours.hung_up(), "what has arrived is still to be read");
+        assert_eq!(ours.glance(), Glance::Bytes);
         let (ours, theirs) = pair().await;
         drop(theirs);
-        assert!(ours.hung_up());
+        assert_eq!(ours.glance(), Glance::End);
     }
 
     #[tokio::test]

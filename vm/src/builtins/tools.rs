@@ -8,7 +8,7 @@ use crate::error::{Error, Reason, Result};
 use crate::json;
 use crate::machine::{BadArguments, Ctx, Flow, HostRequest, ToolArguments, UpstreamCall};
 use crate::print;
-use crate::value::{Keyword, Map, Str, Value};
+use crate::value::{Map, Str, Value};
 
 /// The family's functions: tools are values of their own, so there are none.
 pub static BUILTINS: &[super::Builtin] = &[];
@@ -146,44 +146,38 @@ fn by_symbol(symbol: &Str, rest: &[Value], args: &[Value]) -> Result<Flow> {
     })))
 }
 
+/// The keys of `tool/call`.
+const PARTS: [&str; 3] = ["server", "tool", "args"];
+
 /// `(tool/call {:server … :tool … :args …})`
 fn upstream_call(map: &Map) -> Result<Flow> {
-    for (key, _) in map.iter() {
-        let known = match key {
-            Value::Keyword(key) => is_part(key.name()),
-            Value::Str(key) => is_part(key.as_str()),
-            _ => false,
+    let mut parts: [Option<&Value>; 3] = [None; 3];
+    let mut twice = [false; 3];
+    for (key, value) in map.iter() {
+        // Keys may be keywords or strings.
+        let name = match key {
+            Value::Keyword(key) => Some(key.name()),
+            Value::Str(key) => Some(key.as_str()),
+            _ => None,
         };
-        if !known {
+        let Some(part) = name.and_then(|name| PARTS.iter().position(|part| *part == name)) else {
             let shown = match key {
                 Value::Keyword(key) => print::literal(&Value::str(key.name())),
                 other => print::literal(other),
             };
             return Err(fault(format!("tool/call got unknown key {shown}")));
-        }
+        };
+        twice[part] |= parts[part].replace(value).is_some();
     }
-    let server = entry(map, "server")?;
-    let tool = entry(map, "tool")?;
-    let arguments = entry(map, "args")?;
+    if let Some(part) = twice.iter().position(|twice| *twice) {
+        return Err(fault(format!("tool/call got duplicate key :{}", PARTS[part])));
+    }
+    let [server, tool, arguments] = parts;
     Ok(Flow::Host(HostRequest::Upstream(UpstreamCall {
         server: name(server),
         tool: name(tool),
         arguments: tool_arguments(arguments)?,
     })))
-}
-
-fn is_part(key: &str) -> bool {
-    matches!(key, "server" | "tool" | "args")
-}
-
-/// The value under a key, written as keyword or as string.
-fn entry<'m>(map: &'m Map, key: &str) -> Result<Option<&'m Value>> {
-    let keyword = map.get(&Value::Keyword(Keyword::new(key)));
-    let string = map.get(&Value::str(key));
-    if keyword.is_some() && string.is_some() {
-        return Err(fault(format!("tool/call got duplicate key :{key}")));
-    }
-    Ok(keyword.or(string))
 }
 
 /// A non-empty string, or the literal of what stands there instead.

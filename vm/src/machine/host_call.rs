@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::json;
+use crate::meter::Account;
 use crate::value::{Map, Value};
 use bytes::Bytes;
 
@@ -105,21 +106,62 @@ pub enum Payload {
     None,
 }
 
+thread_local! {
+    /// The keywords of replies. They are built once a thread and belong to no machine, so that none is charged for them.
+    static NAMES: Names = Names::new();
+}
+
+struct Names {
+    ok: Value,
+    value: Value,
+    value_kind: Value,
+    json: Value,
+    text: Value,
+    none: Value,
+    reason: Value,
+    message: Value,
+    raw: Value,
+}
+
+impl Names {
+    fn new() -> Names {
+        let mut account = Account::new(u64::MAX);
+        let _of_nobody = account.install();
+        Names {
+            ok: Value::keyword("ok"),
+            value: Value::keyword("value"),
+            value_kind: Value::keyword("value_kind"),
+            json: Value::keyword("json"),
+            text: Value::keyword("text"),
+            none: Value::keyword("none"),
+            reason: Value::keyword("reason"),
+            message: Value::keyword("message"),
+            raw: Value::keyword("raw"),
+        }
+    }
+}
+
+/// One of the keywords of replies.
+fn name(of: impl FnOnce(&Names) -> &Value) -> Value {
+    NAMES.with(|names| of(names).clone())
+}
+
 impl Payload {
-    fn into_value(self) -> Result<(Value, &'static str)> {
+    /// The value and its kind.
+    fn into_value(self) -> Result<(Value, Value)> {
         Ok(match self {
             Payload::Json(bytes) => match json::parse(&bytes)? {
-                Some(value) => (value, "json"),
+                Some(value) => (value, name(|n| &n.json)),
                 None => {
                     crate::meter::reserve(bytes.len())?;
-                    (Value::str(String::from_utf8_lossy(&bytes)), "text")
+                    (Value::str(String::from_utf8_lossy(&bytes)), name(|n| &n.text))
                 }
             },
             Payload::Text(text) => {
                 crate::meter::reserve(text.len())?;
-                (Value::Str(text.into()), "text")
+                (Value::Str(text.into()), name(|n| &n.text))
             }
-            Payload::None => (Value::Nil, "none"),
+            Payload::None => (Value::Nil, name(|n| &n.none)),
         })
     }
 }
@@ -132,20 +174,19 @@ impl Reply {
             Reply::Value(payload) => return Ok(payload.into_value()?.0),
             Reply::Success { payload, raw } => {
                 let (value, kind) = payload.into_value()?;
-                (true, [("value", value), ("value_kind", Value::keyword(kind))], raw)
+                (true, [(name(|n| &n.value), value), (name(|n| &n.value_kind), kind)], raw)
             }
             Reply::Fault { reason, message, raw } => {
-                (false, [("reason", Value::keyword(reason)), ("message", Value::str(message))], raw)
+                let reason = (name(|n| &n.reason), Value::keyword(reason));
+                (false, [reason, (name(|n| &n.message), Value::str(message))], raw)
             }
         };
-        let mut map = Map::new();
-        map.insert(Value::keyword("ok"), Value::bool(ok));
-        for (key, value) in entries {
-            map.insert(Value::keyword(key), value);
-        }
+        let mut all = Vec::with_capacity(4);
+        all.push((name(|n| &n.ok), Value::bool(ok)));
+        all.extend(entries);
         if let Some(raw) = raw {
-            map.insert(Value::keyword("raw"), json::parse(&raw)?.unwrap_or_default());
+            all.push((name(|n| &n.raw), json::parse(&raw)?.unwrap_or_default()));
         }
-        Ok(Value::Map(map))
+        Ok(Value::Map(Map::from_entries(all)))
     }
 }

@@ -1,6 +1,6 @@
 //! Secrets of every credential source, echoed by upstreams in every place and encoding that they can, and searched for in
-//! everything that the program puts out: answers, records, catalog, log, traces, debug records, and what `ptc check`,
-//! `ptc tools` and `ptc call` print.
+//! everything that the program puts out: answers, records, catalog, log, traces, debug records, session listings, metrics,
+//! the console, and what `ptc check`, `ptc tools` and `ptc call` print.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -18,6 +18,8 @@ const USER: &str = "user-n/me+one";
 const PASSWORD: &str = "pass\"w\\rd two&three";
 const LITERAL: &str = "literal-k=y&\"x\"+/<tag>";
 const CHILD: &str = "child-token-/42+a%20b";
+/// What callers of the server itself show.
+const CALLER: &str = "caller-token-0123456789-abcdefghij";
 
 /// Where a tool server can put what it knows. The shell server knows the first few.
 const PLACES: [&str; 17] = [
@@ -68,7 +70,7 @@ fn encoded(secret: &str, form: &str) -> String {
 fn needles() -> Vec<String> {
     let basic = format!("{USER}:{PASSWORD}");
     let mut needles = Vec::new();
-    for secret in [BEARER, USER, PASSWORD, &basic, LITERAL, CHILD] {
+    for secret in [BEARER, USER, PASSWORD, &basic, LITERAL, CHILD, CALLER] {
         for form in FORMS {
             let once = encoded(secret, form).trim_end_matches('=').to_owned();
             let twice = encoded(&once, "json");
@@ -331,33 +333,104 @@ fn converse(folder: &Path, arguments: &[&str]) -> Output {
         .collect();
     ask(&asked);
     if arguments.contains(&"--sessions") {
-        let started: Value =
-            serde_json::from_str(&ask(&[call("s", "lisp_session_start", &json!({}))])).unwrap();
-        let session = &started["result"]["structuredContent"]["session_id"];
-        assert!(session.is_string(), "{started}");
-        for program in [
-            "(def leak (:value (tool/call {:server \"bearer\" :tool \"echo\" :args {:place \"structured\" :form \"plain\"}})))",
-            "(def known {leak (str leak)})",
-            "(do (println leak) (tool/call {:server \"basic\" :tool \"echo\" :args {:place (str leak)}}))",
-            "(fail leak)",
-        ] {
-            ask(&[call("e", "lisp_session_eval", &json!({"session_id": session, "program": program}))]);
-        }
-        for view in ["overview", "memory", "prints", "tool_calls", "history", "limits"] {
-            ask(&[call("i", "lisp_session_inspect", &json!({"session_id": session, "view": view}))]);
-        }
+        converse_in_session(|tool, arguments| ask(&[call("s", tool, &arguments)]));
     }
     if arguments.contains(&"--debug-tool") {
-        for question in
-            [json!({"op": "recent", "limit": 100}), json!({"op": "stats"}), json!({"op": "recent"})]
-        {
-            ask(&[call("d", "lisp_debug", &question)]);
+        for question in DEBUG_QUESTIONS {
+            ask(&[call("d", "lisp_debug", &serde_json::from_str(question).unwrap())]);
         }
     }
     drop(input);
     output.read_to_end(&mut heard).unwrap();
     let status = child.wait().unwrap();
     Output { status, stdout: heard, stderr: log.join().unwrap().unwrap() }
+}
+
+const DEBUG_QUESTIONS: [&str; 3] =
+    [r#"{"op":"recent","limit":100}"#, r#"{"op":"stats"}"#, r#"{"op":"recent"}"#];
+
+/// Lets a session hold secrets, in a title, a name's value, prints and history, and looks at it in every way.
+fn converse_in_session(mut ask: impl FnMut(&str, Value) -> String) {
+    let started: Value =
+        serde_json::from_str(&ask("lisp_session_start", json!({"title": format!("for {BEARER}")}))).unwrap();
+    let session = &started["result"]["structuredContent"]["session_id"];
+    assert!(session.is_string(), "{started}");
+    for program in [
+        "(def leak (:value (tool/call {:server \"bearer\" :tool \"echo\" :args {:place \"structured\" :form \"plain\"}})))",
+        "(def known {leak (str leak)})",
+        "(do (println leak) (tool/call {:server \"basic\" :tool \"echo\" :args {:place (str leak)}}))",
+        "(fail leak)",
+    ] {
+        ask("lisp_session_eval", json!({"session_id": session, "program": program}));
+    }
+    for view in ["overview", "memory", "prints", "tool_calls", "history", "limits"] {
+        ask("lisp_session_inspect", json!({"session_id": session, "view": view}));
+    }
+    ask("lisp_session_list", json!({}));
+}
+
+/// One request to a server, and its whole answer, head and body.
+fn fetch(port: u16, method: &str, path: &str, headers: &str, body: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\nAuthorization: Bearer {CALLER}\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n{headers}\r\n",
+        body.len()
+    );
+    stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// What a server on HTTP answers to everything that [`programs`] asks, what its pages then show, and its log.
+fn converse_over_http(folder: &Path, config: &str) -> (String, Vec<(&'static str, String)>, Vec<u8>) {
+    let tokens = folder.join("tokens");
+    std::fs::write(&tokens, format!("caller:{CALLER}\n")).unwrap();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let (port_text, tokens) = (port.to_string(), tokens.to_str().unwrap().to_owned());
+    let arguments =
+        ["start", "--upstreams-config", config, "--http", "--http-port", &port_text, "--http-metrics"];
+    let more = [
+        "--console",
+        "--sessions",
+        "--debug-tool",
+        "--http-auth-token-file",
+        &tokens,
+        "--log-level",
+        "debug",
+    ];
+    let mut child =
+        command(folder, &[&arguments[..], &more[..]].concat()).stdout(Stdio::null()).spawn().unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut log = Vec::new();
+    while !log.ends_with(b"\n") || !String::from_utf8_lossy(&log).contains("http_listening") {
+        assert!(stderr.read_until(b'\n', &mut log).unwrap() > 0, "{}", String::from_utf8_lossy(&log));
+    }
+    let rest = std::thread::spawn(move || stderr.read_to_end(&mut log).map(|_| log));
+    let mut answers = String::new();
+    let mut ask = |tool: &str, arguments: Value| {
+        let mut message = call("h", tool, &arguments);
+        message["params"]["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                                            "io.modelcontextprotocol/clientCapabilities": {}});
+        let headers =
+            format!("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n");
+        let answer = fetch(port, "POST", "/mcp", &headers, &message.to_string());
+        answers.push_str(&answer);
+        answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+    };
+    for program in programs() {
+        ask("lisp_eval", json!({ "program": program }));
+    }
+    converse_in_session(&mut ask);
+    for question in DEBUG_QUESTIONS {
+        ask("lisp_debug", serde_json::from_str(question).unwrap());
+    }
+    let pages = ["/metrics", "/console", "/console/api/state", "/console/api/catalog", "/health", "/ready"];
+    let shown = pages.map(|page| (page, fetch(port, "GET", page, "", "")));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    (answers, shown.into(), rest.join().unwrap().unwrap())
 }
 
 fn assert_clean(what: &str, bytes: &[u8]) -> usize {
@@ -408,6 +481,15 @@ fn no_output_shows_a_secret_in_any_form() {
         let output = converse(folder.path(), &server);
         assert!(assert_clean(profile, &output.stdout) > 100);
         assert_clean("the log", &output.stderr);
+    }
+    let (answers, pages, log) = converse_over_http(folder.path(), config);
+    assert!(assert_clean("an answer over HTTP", answers.as_bytes()) > 300);
+    assert!(assert_clean("the log of HTTP", &log) > 0);
+    for (page, shown) in pages {
+        assert!(shown.starts_with("HTTP/1.1 200"), "{page}: {shown}");
+        let cut = assert_clean(page, shown.as_bytes());
+        // The console shows programs, calls, sessions and the catalog; the other pages, nothing that upstreams say.
+        assert_eq!(cut > 0, page.starts_with("/console/api"), "{page} has {cut} echoes cut out");
     }
     let commands: [&[&str]; 7] = [
         &["check", "--upstreams-config", config],

@@ -99,6 +99,22 @@ async fn a_waiting_program_keeps_its_share_until_it_is_dropped() {
     aggregator.shutdown().await;
 }
 
+#[tokio::test]
+async fn what_a_program_is_given_counts() {
+    let (engine, memory) = engine();
+    let given = |rows: usize| {
+        let mut request = request("(count (:rows data/in))");
+        let rows: Vec<_> = (0..rows).map(|n| json!({"id": n, "name": "somebody"})).collect();
+        request.context = Some(json!({"in": {"rows": rows}}).to_string().into());
+        request
+    };
+    assert_eq!(text(&engine.eval(given(1000)).await), "1000");
+    settles(&memory, 0).await;
+    // A megabyte of text becomes values that need several times as much.
+    assert_eq!(text(&engine.eval(given(60_000)).await), EXHAUSTED);
+    settles(&memory, 0).await;
+}
+
 struct Rules;
 
 impl SessionRules for Rules {
@@ -107,7 +123,7 @@ impl SessionRules for Rules {
             bindings: 100,
             memory_bytes: 10 << 20,
             binding_bytes: 10 << 20,
-            history_entry_bytes: 1000,
+            history_entry_bytes: 1 << 20,
         }
     }
 
@@ -147,5 +163,21 @@ async fn what_sessions_keep_counts() {
     assert_eq!(forget.await, Some(true));
     assert!(memory.used() < 100, "what is left of an empty session");
     engine.with_sessions("b", |sessions| sessions.close("b")).await;
+    settles(&memory, 0).await;
+
+    // Results are remembered, the last three of them, until they are pushed out.
+    let large = "(clojure.string/join (repeat 40000 \"abcdefgh\"))";
+    for results in [1, 2, 3, 3] {
+        engine.eval(in_session("d", large)).await.result.expect("there is room");
+        let kept = memory.used();
+        assert!((results * 320_000..results * 320_000 + 100).contains(&kept), "{kept} of {results}");
+    }
+    assert_eq!(text(&engine.eval(in_session("d", "(fail (count *3))")).await), "320000");
+    assert!(memory.used() >= 960_000, "a failed program leaves them");
+    for _ in 0..3 {
+        engine.eval(in_session("d", "1")).await.result.expect("there is room");
+    }
+    assert!(memory.used() < 100, "{} bytes for three small results", memory.used());
+    engine.with_sessions("d", |sessions| sessions.close("d")).await;
     settles(&memory, 0).await;
 }

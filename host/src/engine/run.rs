@@ -3,7 +3,7 @@
 use super::SLICE_STEPS;
 use super::calls::Calls;
 use super::driver::Driver;
-use super::memory::{Loan, ReplyMemory};
+use super::memory::{Loan, MemoryBudget, ReplyMemory};
 use super::outcome::{Answer, EvalOutcome, Failure};
 use super::request::EvalRequest;
 use super::session::Lease;
@@ -11,8 +11,8 @@ use super::tools::RunContext;
 use crate::text::clip;
 use futures_util::future::LocalBoxFuture;
 use ptc_vm::machine::{HostRequest, Limits as VmLimits, Payload, Reply, Setup};
-use ptc_vm::meter::Lender;
-use ptc_vm::{Error, Machine, Reason, Step, Value, json, print};
+use ptc_vm::meter::{Account, Lender};
+use ptc_vm::{Error, Machine, Reason, Step, Value, json, meter, print};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -41,6 +41,8 @@ pub(super) struct Run {
     started: Instant,
     session: Option<Lease>,
     calls: Calls,
+    /// What the context's values have taken of the process's memory.
+    _granted: Option<Rc<Loan>>,
     /// Runs out at the deadline; made when there is something to wait for.
     alarm: Option<Pin<Box<Sleep>>>,
     /// How many prints went to the request's sink.
@@ -62,6 +64,34 @@ fn clock() -> i64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// The context as a value, and what it has taken of the memory that all programs share. It may not need more than a
+/// program may hold.
+fn read_context(
+    text: &str,
+    limit: u64,
+    budget: Option<&MemoryBudget>,
+) -> Result<(Value, Option<Rc<Loan>>), Failure> {
+    let loan = budget.map(|budget| Rc::new(Loan::new(budget.clone())));
+    let mut account = if loan.is_some() { Account::borrowing(limit) } else { Account::new(limit) };
+    let value = {
+        let lender = loan.clone().map(|loan| loan as Rc<dyn Lender>);
+        let _installed = account.install_with(lender);
+        // What it asked for last may not have been large enough to ask first.
+        json::parse(text.as_bytes()).and_then(|value| meter::check_memory().map(|()| value))
+    };
+    match value {
+        Ok(Some(value @ Value::Map(_))) => {
+            let held = u64::try_from(account.live).unwrap_or(0);
+            // It has at least as much: this gives back what was borrowed in advance.
+            let fits = loan.as_ref().is_none_or(|loan| loan.resize(held));
+            debug_assert!(fits, "a loan shrinks");
+            Ok((value, loan))
+        }
+        Ok(_) => Err(Failure::new(Reason::InvalidConfig, "the context must be a JSON object")),
+        Err(error) => Err(Failure::from(&error)),
+    }
 }
 
 /// Starts an eval and runs its first slice.
@@ -90,13 +120,12 @@ pub(super) fn begin(driver: &Rc<Driver>, request: Box<EvalRequest>) -> Begun {
         Ok(program) => program,
         Err(error) => return refused(Failure::from(&error)),
     };
-    let context = match request.context.as_deref().map(|text| json::parse(text.as_bytes())) {
-        None => Value::Nil,
-        Some(Ok(Some(value @ Value::Map(_)))) => value,
-        Some(Ok(_)) => {
-            return refused(Failure::new(Reason::InvalidConfig, "the context must be a JSON object"));
-        }
-        Some(Err(error)) => return refused(Failure::from(&error)),
+    let (context, granted) = match request.context.as_deref() {
+        None => (Value::Nil, None),
+        Some(text) => match read_context(text, limits.memory_bytes, driver.memory.as_ref()) {
+            Ok(read) => read,
+            Err(failure) => return refused(failure),
+        },
     };
     let mut setup = Setup {
         context,
@@ -140,6 +169,7 @@ pub(super) fn begin(driver: &Rc<Driver>, request: Box<EvalRequest>) -> Begun {
         started,
         session,
         calls: Calls::default(),
+        _granted: granted,
         alarm: None,
         shown: 0,
     });

@@ -4,7 +4,7 @@ use super::super::memory::{Loan, MemoryBudget};
 use super::super::outcome::{CallRecord, Failure};
 use super::rules::{Changed, Exceeded, HistoryNotice, SessionLimits, SessionReport, SessionRules};
 use super::size::{measure, measure_binding, total};
-use super::{Committed, SessionPlace, SessionState};
+use super::{Committed, SessionPlace, SessionState, history_with};
 use ptc_vm::machine::Namespace;
 use ptc_vm::print::{Budget, Preview, preview, render_capped};
 use ptc_vm::value::{Map, Str};
@@ -26,6 +26,7 @@ pub(in super::super) struct Lease {
     history: [Value; 3],
     turn: u64,
     sizes: Vec<(Rc<str>, u64)>,
+    history_sizes: [u64; 3],
     journal: Map,
     summaries: Vec<(Str, Value)>,
     rules: Option<Arc<dyn SessionRules>>,
@@ -40,7 +41,7 @@ impl Lease {
         rules: Option<Arc<dyn SessionRules>>,
         memory: Option<&MemoryBudget>,
     ) -> Option<(Lease, Namespace)> {
-        let SessionState { namespace, history, turn, sizes, journal, summaries, loan } =
+        let SessionState { namespace, history, turn, sizes, history_sizes, journal, summaries, loan } =
             place.borrow_mut().state.take()?;
         let committed = rules.is_some().then(|| {
             let bindings = namespace
@@ -52,7 +53,8 @@ impl Lease {
         });
         place.borrow_mut().committed.clone_from(&committed);
         let loan = loan.or_else(|| memory.cloned().map(Loan::new)).filter(|_| rules.is_some());
-        let lease = Lease { place, history, turn, sizes, journal, summaries, rules, committed, loan };
+        let lease =
+            Lease { place, history, turn, sizes, history_sizes, journal, summaries, rules, committed, loan };
         Some((lease, namespace))
     }
 
@@ -100,7 +102,7 @@ impl Lease {
         calls: &[CallRecord],
     ) -> Result<Option<Box<SessionReport>>, Box<(Failure, SessionReport)>> {
         let Some(rules) = self.rules.clone() else {
-            self.give_back(namespace, value);
+            self.give_back(namespace, value.map(|value| (value, 0)));
             return Ok(None);
         };
         let limits = rules.limits();
@@ -109,10 +111,12 @@ impl Lease {
         let (value, notice) = match value {
             None => (None, None),
             Some(value) => {
-                let (value, notice) = remembered(value, limits.history_entry_bytes, &*rules);
-                (Some(value), notice)
+                let (value, bytes, notice) = remembered(value, limits.history_entry_bytes, &*rules);
+                (Some((value, bytes)), notice)
             }
         };
+        let history =
+            value.as_ref().map_or(self.history_sizes, |(_, b)| history_with(self.history_sizes, *b));
         let mut report = SessionReport {
             changed: changed
                 .iter()
@@ -124,7 +128,8 @@ impl Lease {
             exceeded,
             closed: false,
         };
-        if report.exceeded.is_none() && !self.borrow(report.memory_bytes) {
+        let held = report.memory_bytes.saturating_add(history.iter().sum());
+        if report.exceeded.is_none() && !self.borrow(held) {
             let before = self.restored();
             self.give_back(before, None);
             let failure = Failure::from(&ptc_vm::Error::memory_budget());
@@ -145,7 +150,7 @@ impl Lease {
         Err(Box::new((Failure::new(Reason::MemoryExceeded, text), report)))
     }
 
-    /// Takes what the definitions hold from the memory of the process, if there is as much.
+    /// Takes what definitions and history hold from the memory of the process, if there is as much.
     fn borrow(&self, bytes: u64) -> bool {
         self.loan.as_ref().is_none_or(|loan| loan.resize(bytes))
     }
@@ -181,13 +186,14 @@ impl Lease {
         namespace
     }
 
-    fn give_back(self, namespace: Namespace, result: Option<Value>) {
-        let Lease { place, history, turn, sizes, journal, summaries, loan, .. } = self;
-        let mut state = SessionState { namespace, history, turn, journal, summaries, sizes, loan };
-        state.settle();
-        if let Some(value) = result {
-            state.remember(value);
+    fn give_back(self, namespace: Namespace, result: Option<(Value, u64)>) {
+        let Lease { place, history, turn, sizes, history_sizes, journal, summaries, loan, .. } = self;
+        let mut state =
+            SessionState { namespace, history, turn, journal, summaries, sizes, history_sizes, loan };
+        if let Some((value, bytes)) = result {
+            state.remember(value, bytes);
         }
+        state.settle();
         *place.borrow_mut() = SessionPlace { state: Some(state), committed: None };
     }
 }
@@ -217,15 +223,16 @@ fn exceeded(sizes: &[(Rc<str>, u64)], limits: &SessionLimits) -> Option<Exceeded
         })
 }
 
-/// What the history keeps of a result.
-fn remembered(value: Value, max_bytes: u64, rules: &dyn SessionRules) -> (Value, Option<HistoryNotice>) {
+/// What the history keeps of a result, and its bytes.
+fn remembered(value: Value, max_bytes: u64, rules: &dyn SessionRules) -> (Value, u64, Option<HistoryNotice>) {
     let bytes = measure(&value, max_bytes.saturating_mul(EXACT));
     if bytes <= max_bytes {
-        return (value, None);
+        return (value, bytes, None);
     }
     let notice = Some(HistoryNotice { bytes, max_bytes });
     if let Some(value) = rules.shortened(&value, max_bytes) {
-        return (value, notice);
+        let bytes = measure(&value, max_bytes.saturating_mul(EXACT));
+        return (value, bytes, notice);
     }
     let number = |n: u64| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
     let entry = |name: &str, value: Value| (Value::keyword(name), value);
@@ -237,15 +244,16 @@ fn remembered(value: Value, max_bytes: u64, rules: &dyn SessionRules) -> (Value,
         entry("preview", Value::str(preview(&value, MARKER))),
     ];
     // With a preview, without one, and at the least that there was something.
-    let mut marker = Value::Nil;
+    let (mut marker, mut bytes) = (Value::Nil, 0);
     for kept in [5, 4, 1] {
         entries.truncate(kept);
         marker = Value::Map(Map::from_entries(entries.clone()));
-        if measure(&marker, max_bytes) <= max_bytes {
+        bytes = measure(&marker, max_bytes);
+        if bytes <= max_bytes {
             break;
         }
     }
-    (marker, notice)
+    (marker, bytes, notice)
 }
 
 #[cfg(test)]
@@ -267,10 +275,11 @@ mod tests {
 
     #[test]
     fn an_oversized_result_is_remembered_as_a_preview_that_fits() {
-        assert_eq!(remembered(Value::Int(1), 100, &Plain).1, None);
+        assert_eq!(remembered(Value::Int(1), 100, &Plain).2, None);
         let long = Value::str("h".repeat(2048));
         for (max, keys) in [(1000, 5), (120, 4), (40, 1)] {
-            let (marker, notice) = remembered(long.clone(), max, &Plain);
+            let (marker, bytes, notice) = remembered(long.clone(), max, &Plain);
+            assert_eq!(bytes, measure(&marker, u64::MAX), "{max}");
             assert_eq!(notice, Some(HistoryNotice { bytes: 2054, max_bytes: max }));
             let Value::Map(map) = &marker else { panic!("{marker:?}") };
             assert_eq!(map.len(), keys, "{max}");

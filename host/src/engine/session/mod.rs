@@ -37,15 +37,19 @@ pub struct SessionState {
     pub summaries: Vec<(Str, Value)>,
     /// Bytes of each binding by the table of [`measure`], sorted by name. Kept for sessions under rules only.
     sizes: Vec<(Rc<str>, u64)>,
-    /// What the definitions have taken of the process's memory; kept for sessions under rules within a budget.
+    /// Bytes of each remembered result by the same table, latest first; 0 where there is none. Under the same condition.
+    history_sizes: [u64; 3],
+    /// What definitions and remembered results have taken of the process's memory; kept for sessions under rules within a
+    /// budget.
     loan: Option<Loan>,
 }
 
 impl SessionState {
-    /// Puts a result in front of the history.
-    pub fn remember(&mut self, value: Value) {
-        let [first, second, _] = std::mem::take(&mut self.history);
-        self.history = [value, first, second];
+    /// Puts a result of `bytes` in front of the history.
+    fn remember(&mut self, value: Value, bytes: u64) {
+        self.history.rotate_right(1);
+        self.history[0] = value;
+        self.history_sizes = history_with(self.history_sizes, bytes);
         self.turn += 1;
     }
 
@@ -65,9 +69,9 @@ impl SessionState {
         self.settle();
     }
 
-    /// Gives back what forgotten definitions had taken.
+    /// Gives back what forgotten definitions and results had taken.
     fn settle(&self) {
-        let bytes = self.memory_bytes();
+        let bytes = self.memory_bytes() + self.history_sizes.iter().sum::<u64>();
         if let Some(loan) = self.loan.as_ref().filter(|loan| loan.bytes() > bytes) {
             let _ = loan.resize(bytes);
         }
@@ -82,6 +86,11 @@ impl SessionState {
     pub fn sizes(&self) -> &[(Rc<str>, u64)] {
         &self.sizes
     }
+}
+
+/// The sizes of a history with a result of `bytes` in front.
+fn history_with([first, second, _]: [u64; 3], bytes: u64) -> [u64; 3] {
+    [bytes, first, second]
 }
 
 /// What a session last committed: readable also while a program runs on it.

@@ -118,6 +118,12 @@ pub fn check_memory() -> Result<()> {
     METER.with(|m| if m.live.get() > m.memory_limit.get() { borrow(m, m.live.get()) } else { Ok(()) })
 }
 
+/// Whether [`check_memory`] has something to do: the limit is passed, or more is to be borrowed.
+#[inline]
+pub fn is_over() -> bool {
+    METER.with(|m| m.live.get() > m.memory_limit.get())
+}
+
 /// Bytes that may still be built before the limit.
 pub fn memory_left() -> usize {
     METER.with(|m| usize::try_from(m.ceiling.get().saturating_sub(m.live.get())).unwrap_or(0))

@@ -110,6 +110,12 @@ impl Parameters {
         self.required + u32::from(self.rest)
     }
 
+    /// Whether `argc` arguments fit, one for each parameter.
+    #[inline]
+    pub fn is_exactly(self, argc: usize) -> bool {
+        !self.rest && self.required as usize == argc
+    }
+
     /// Whether `argc` arguments fit.
     pub fn accepts(self, argc: usize) -> bool {
         if self.rest { argc >= self.required as usize } else { argc == self.required as usize }

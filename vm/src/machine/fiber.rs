@@ -3,11 +3,12 @@
 use super::fork::ForkNote;
 use super::frame::{Args, Flow, ForkKind, Input, NativeFrame};
 use super::host_call::CallId;
-use super::interpreter::enter;
+use super::operations;
+use super::stack::Stack;
 use crate::code::Arity;
-use crate::error::Result;
+use crate::error::{Position, Result};
 use crate::meter::{self, Held};
-use crate::value::{Closure, Str, Value};
+use crate::value::{Closure, Str, Value, Vector};
 use ahash::AHashMap;
 use std::rc::Rc;
 
@@ -31,12 +32,36 @@ pub(super) struct CodeFrame {
 
 impl CodeFrame {
     /// The frame of a call whose `argc` arguments lie on the stack, over a place for the callee.
-    #[inline]
-    pub(super) fn enter(stack: &mut Vec<Value>, callee: Rc<Closure>, argc: usize) -> Result<CodeFrame> {
-        let body = enter(stack, &callee, argc)?;
-        let base = stack.len() as u32 - body.parameters.slots();
+    #[inline(always)]
+    pub(super) fn enter(stack: &mut Stack, callee: Rc<Closure>, argc: usize) -> Result<CodeFrame> {
+        let body = match &callee.code().arities[..] {
+            [only] if only.parameters.is_exactly(argc) => only.clone(),
+            _ => choose_body(stack, &callee, argc)?,
+        };
+        let base = stack.height() as u32 - body.parameters.slots();
         Ok(CodeFrame { closure: callee, body, pc: 0, base })
     }
+
+    /// Where the program's text stands that runs here.
+    pub(super) fn position(&self) -> Option<Position> {
+        self.body.position((self.pc as usize).saturating_sub(1))
+    }
+}
+
+/// Finds the body for `argc` arguments on top of the stack where there is a choice, and packs surplus ones into a vector.
+#[inline(never)]
+fn choose_body(stack: &mut Stack, callee: &Closure, argc: usize) -> Result<Rc<Arity>> {
+    let function = callee.code();
+    let Some(body) = function.body_for(argc) else {
+        return Err(operations::wrong_arity(function, argc));
+    };
+    if body.parameters.rest {
+        let surplus = argc - body.parameters.required as usize;
+        meter::reserve(surplus * size_of::<Value>())?;
+        let rest = stack.take_vec(stack.height() - surplus);
+        stack.push(Value::Vector(Vector::from_vec(rest)));
+    }
+    Ok(body.clone())
 }
 
 /// One level of the call stack.
@@ -113,7 +138,7 @@ pub(super) enum Branch {
 
 /// A strand of execution.
 pub(super) struct Fiber {
-    pub(super) stack: Vec<Value>,
+    pub(super) stack: Stack,
     pub(super) frames: Vec<Frame>,
     pub(super) next: Option<Next>,
     pub(super) prints: Vec<Str>,
@@ -135,7 +160,7 @@ impl Fiber {
     pub(super) fn new(next: Next) -> Fiber {
         meter::charge_memory(Self::BYTES);
         Fiber {
-            stack: Vec::new(),
+            stack: Stack::default(),
             frames: Vec::new(),
             next: Some(next),
             prints: Vec::new(),
@@ -145,6 +170,31 @@ impl Fiber {
             waiting_for: None,
             charged: 0,
         }
+    }
+
+    /// Makes `frame` that of a call whose `argc` arguments lie on `stack`, over a place for the callee, and keeps the one
+    /// it was.
+    #[inline(always)]
+    pub(super) fn enter(
+        &mut self,
+        frame: &mut CodeFrame,
+        stack: &mut Stack,
+        callee: Rc<Closure>,
+        argc: usize,
+    ) -> Result<()> {
+        if self.frames.len() == self.frames.capacity() {
+            self.grow_frames(stack.capacity())?;
+        }
+        let called = CodeFrame::enter(stack, callee, argc)?;
+        self.frames.push(Frame::Code(std::mem::replace(frame, called)));
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow_frames(&mut self, values: usize) -> Result<()> {
+        self.frames.reserve(1);
+        self.settle_with(values)
     }
 
     /// Charges growth of the stacks since the last time. Refuses when the memory limit is passed.

@@ -7,7 +7,7 @@
 //! Most calls need no frame: [`Ctx::call_now`](super::Ctx::call_now) runs plain builtins, keywords, maps and
 //! sets at once. Use it first, and [`Flow::Call`] only when it declines.
 
-use super::{Ctx, HostRequest};
+use super::{Ctx, HostRequest, Stack};
 use crate::error::Result;
 use crate::value::{Closure, Value};
 use smallvec::SmallVec;
@@ -56,17 +56,22 @@ pub trait NativeFrame {
     /// Goes on until the next call, or the end.
     fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow>;
 
-    /// As [`resume`](NativeFrame::resume) with the result of a call. Frames that mostly call one closure again and again
-    /// put its arguments straight onto the value stack; they do, charge and answer the same otherwise.
-    fn advance(&mut self, ctx: &mut Ctx<'_>, result: Value, _stack: &mut Vec<Value>) -> Result<Advanced> {
-        self.resume(ctx, Input::Value(result)).map(Advanced::Flow)
+    /// Takes the result of a call and makes the next one without leaving the loop of instructions, if that is a call of
+    /// the same closure, `running`: what frames that call one closure for each element do most of the time. The result
+    /// lies on top of `stack`, in the place of the callee. The steps of the call are the machine's to count; everything
+    /// else is charged as [`resume`](NativeFrame::resume) charges it.
+    fn again(&mut self, _ctx: &mut Ctx<'_>, _stack: &mut Stack, _running: &Rc<Closure>) -> Result<Again> {
+        Ok(Again::No)
     }
 }
 
-/// What a frame wants after a call; see [`NativeFrame::advance`].
-pub enum Advanced {
-    /// Anything.
-    Flow(Flow),
-    /// A call of this closure with so many arguments, which lie on the stack over a `nil` for the callee.
-    Called(Rc<Closure>, usize),
+/// What a frame has done in [`NativeFrame::again`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Again {
+    /// Nothing: it is to be resumed.
+    No,
+    /// So many arguments lie on the stack, over the place of the callee.
+    Call(usize),
+    /// Its own result lies on top, in the place of the callee.
+    Return,
 }

@@ -11,23 +11,27 @@ mod env;
 mod fiber;
 mod fork;
 mod frame;
+mod fuel;
 mod host_call;
+mod instructions;
 mod interpreter;
 mod module;
 mod namespace;
 mod native;
 mod operations;
+mod stack;
 mod unbound;
 
 pub use call::CallNow;
 pub use ctx::Ctx;
 pub use fork::ForkNote;
-pub use frame::{Advanced, Args, Flow, ForkKind, Input, NativeFrame};
+pub use frame::{Again, Args, Flow, ForkKind, Input, NativeFrame};
 pub use host_call::{
     BadArguments, CallId, HostRequest, Payload, PendingCall, Reply, ToolArguments, UpstreamCall,
 };
 pub use module::Module;
 pub use namespace::{Binding, Namespace};
+pub use stack::Stack;
 pub use unbound::SPECIAL_FORMS;
 
 use crate::builtins::support::endless;
@@ -245,7 +249,7 @@ impl Machine {
             let Some(mut fiber) = self.fibers[id as usize].take() else { continue };
             let left = self.limits.steps.saturating_sub(self.steps_used);
             let slice = fuel.min(i64::try_from(left).unwrap_or(i64::MAX));
-            let mut meter = interpreter::Fuel::new(slice, left);
+            let mut meter = fuel::Fuel::new(slice, left);
             let stop = self.run_fiber(id, &mut fiber, &mut meter);
             let used = meter.used();
             self.steps_used = self.steps_used.saturating_add(used);

@@ -3,7 +3,8 @@
 use super::call::{self, CallNow};
 use super::fiber::{CodeFrame, Fiber, FiberId, Frame, NativeCall, Next};
 use super::frame::{Args, Flow, Input};
-use super::interpreter::{Fuel, Stop};
+use super::fuel::Fuel;
+use super::interpreter::Stop;
 use super::{Ctx, Machine, PendingCall};
 use crate::builtins::{Native, combinators, tools};
 use crate::error::Result;
@@ -68,7 +69,9 @@ impl Machine {
                     fuel.close();
                     let argc = args.len();
                     fiber.stack.push(Value::Nil);
-                    fiber.stack.extend(args);
+                    for arg in args {
+                        fiber.stack.push(arg);
+                    }
                     let frame = CodeFrame::enter(&mut fiber.stack, callee, argc)?;
                     fiber.frames.push(Frame::Code(frame));
                     fiber.settle_memory()?;

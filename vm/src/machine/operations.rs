@@ -1,9 +1,8 @@
 //! What single instructions do beyond their fast paths.
 
 use super::env::Env;
-use super::interpreter::Fuel;
 use crate::builtins::{Builtin, Native, arithmetic};
-use crate::code::Function;
+use crate::code::{Function, Op};
 use crate::error::{Error, Reason, Result};
 use crate::print;
 use crate::value::{Map, Value, compare};
@@ -52,27 +51,73 @@ pub(super) fn equal(a: &Value, b: &Value) -> Result<Value> {
     Ok(Value::bool(crate::value::equal(a, b)))
 }
 
-/// A read of a constant key, with a guess of where it is.
-#[inline]
-pub(super) fn lookup(fuel: &mut Fuel, map: &Value, key: &Value, guess: &Cell<u32>) -> Option<Value> {
-    if let Value::Map(map) = map
-        && let Some(found) = map.get_at_guess(key, guess.get())
-    {
-        return Some(found.clone());
-    }
-    search(fuel, map, key, guess)
+/// A read of a constant key where it was found last time. `None` says nothing: go on with [`find`].
+#[inline(always)]
+pub(super) fn find_at(map: &Value, key: &Value, guess: &Cell<u32>) -> Option<Value> {
+    let Value::Map(map) = map else { return None };
+    map.get_at_guess(key, guess.get()).cloned()
 }
 
-/// [`lookup`] where the guess was wrong, or could not be told to be right at a glance.
-fn search(fuel: &mut Fuel, map: &Value, key: &Value, guess: &Cell<u32>) -> Option<Value> {
-    fuel.open();
-    let found = match map {
+/// A read of a constant key, with a guess of where it is.
+#[inline(never)]
+pub(super) fn find(map: &Value, key: &Value, guess: &Cell<u32>) -> Option<Value> {
+    match map {
         Value::Map(map) => map.get_guessed(key, guess).cloned(),
         Value::Set(set) => set.get(key).cloned(),
         _ => None,
+    }
+}
+
+/// Where the operands of a binary operation lie.
+pub(super) enum Operands {
+    /// Both on top of the stack.
+    Popped,
+    /// In two slots.
+    Locals(u16, u16),
+    /// The left one on top, the right one in a slot.
+    Local(u32),
+    /// The left one in a slot; the right one is this.
+    LocalInt(u16, i32),
+    /// The left one on top; the right one is this.
+    Int(i32),
+}
+
+/// A binary operation on values of any kind.
+pub(super) struct Binary {
+    /// The builtin that it stands for.
+    pub(super) name: &'static str,
+    pub(super) run: fn(&Value, &Value) -> Result<Value>,
+    pub(super) operands: Operands,
+}
+
+macro_rules! binaries {
+    ($($name:literal $run:path: $popped:ident $locals:ident $local:ident $local_int:ident $int:ident;)*) => {
+        /// The operation behind an instruction, if it has one.
+        pub(super) fn binary(op: Op) -> Option<Binary> {
+            let (name, run, operands): (_, fn(&Value, &Value) -> Result<Value>, _) = match op {
+                $(
+                    Op::$popped => ($name, $run, Operands::Popped),
+                    Op::$locals { a, b } => ($name, $run, Operands::Locals(a, b)),
+                    Op::$local(b) => ($name, $run, Operands::Local(b)),
+                    Op::$local_int { a, n } => ($name, $run, Operands::LocalInt(a, n)),
+                    Op::$int(n) => ($name, $run, Operands::Int(n)),
+                )*
+                _ => return None,
+            };
+            Some(Binary { name, run, operands })
+        }
     };
-    fuel.close();
-    found
+}
+
+binaries! {
+    "+" arithmetic::add: Add AddLocals AddLocal AddLocalInt AddInt;
+    "-" arithmetic::subtract: Subtract SubtractLocals SubtractLocal SubtractLocalInt SubtractInt;
+    "*" arithmetic::multiply: Multiply MultiplyLocals MultiplyLocal MultiplyLocalInt MultiplyInt;
+    "<" less: Less LessLocals LessLocal LessLocalInt LessInt;
+    "<=" less_or_equal: LessOrEqual LessOrEqualLocals LessOrEqualLocal LessOrEqualLocalInt LessOrEqualInt;
+    ">" greater: Greater GreaterLocals GreaterLocal GreaterLocalInt GreaterInt;
+    ">=" greater_or_equal: GreaterOrEqual GreaterOrEqualLocals GreaterOrEqualLocal GreaterOrEqualLocalInt GreaterOrEqualInt;
+    "=" equal: Equal EqualLocals EqualLocal EqualLocalInt EqualInt;
 }
 
 /// `data/NAME`

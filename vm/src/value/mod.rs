@@ -196,7 +196,7 @@ impl Value {
 
     /// Whether this holds nothing that is counted.
     #[inline]
-    fn is_immediate(&self) -> bool {
+    pub(crate) fn is_immediate(&self) -> bool {
         matches!(
             self,
             Value::Nil | Value::False | Value::True | Value::Int(_) | Value::Float(_) | Value::Builtin(_)

@@ -3,9 +3,10 @@
 use crate::builtins::support::reduced::{is_reduced, unreduced};
 use crate::builtins::support::{Builder, callee, check, pulse};
 use crate::error::Result;
-use crate::machine::{Advanced, CallNow, Ctx, Flow, Input, NativeFrame};
-use crate::value::{Cursor, Value};
+use crate::machine::{Again, CallNow, Ctx, Flow, Input, NativeFrame, Stack};
+use crate::value::{Closure, Cursor, Value};
 use std::mem::take;
+use std::rc::Rc;
 
 /// A fold under way.
 struct Reduce {
@@ -68,21 +69,16 @@ impl NativeFrame for Reduce {
         }
     }
 
-    fn advance(&mut self, ctx: &mut Ctx<'_>, result: Value, stack: &mut Vec<Value>) -> Result<Advanced> {
-        let Value::Closure(function) = &self.function else {
-            return self.resume(ctx, Input::Value(result)).map(Advanced::Flow);
-        };
-        if is_reduced(&result) {
-            return Ok(Advanced::Flow(Flow::Return(unreduced(result))));
+    fn again(&mut self, _: &mut Ctx<'_>, stack: &mut Stack, running: &Rc<Closure>) -> Result<Again> {
+        let Value::Closure(function) = &self.function else { return Ok(Again::No) };
+        if !Rc::ptr_eq(function, running) || is_reduced(stack.top()) {
+            return Ok(Again::No);
         }
-        let Some(item) = self.items.advance() else {
-            return Ok(Advanced::Flow(Flow::Return(result)));
-        };
-        ctx.charge(1)?;
-        stack.push(Value::Nil);
+        let Some(item) = self.items.advance() else { return Ok(Again::No) };
+        let result = stack.take_top();
         stack.push(result);
         stack.push(item);
-        Ok(Advanced::Called(function.clone(), 2))
+        Ok(Again::Call(2))
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::{call, callee, pulse};
 use crate::error::Result;
-use crate::machine::{Advanced, Args, CallNow, Ctx, Flow, Input, NativeFrame};
-use crate::value::{Cursor, Value};
+use crate::machine::{Again, Args, CallNow, Ctx, Flow, Input, NativeFrame, Stack};
+use crate::value::{Closure, Cursor, Value};
 use std::ops::ControlFlow;
+use std::rc::Rc;
 
 /// What becomes of the results of the calls.
 pub trait Sink: 'static {
@@ -116,23 +117,20 @@ impl<S: Sink> NativeFrame for Each<S> {
         }
     }
 
-    fn advance(&mut self, ctx: &mut Ctx<'_>, result: Value, stack: &mut Vec<Value>) -> Result<Advanced> {
+    fn again(&mut self, ctx: &mut Ctx<'_>, stack: &mut Stack, running: &Rc<Closure>) -> Result<Again> {
         let (Value::Closure(function), Feed::One(cursor)) = (&self.function, &mut self.feed) else {
-            return self.resume(ctx, Input::Value(result)).map(Advanced::Flow);
+            return Ok(Again::No);
         };
-        let item = std::mem::take(&mut self.item);
-        if let ControlFlow::Break(value) = self.sink.accept(ctx, item, result)? {
-            return Ok(Advanced::Flow(Flow::Return(value)));
+        if !Rc::ptr_eq(function, running) {
+            return Ok(Again::No);
         }
-        let Some(item) = cursor.advance() else {
-            return self.sink.finish(ctx).map(|value| Advanced::Flow(Flow::Return(value)));
-        };
-        if S::KEEPS_ITEM {
-            self.item = item.clone();
+        let Some(next) = cursor.advance() else { return Ok(Again::No) };
+        let item = if S::KEEPS_ITEM { std::mem::replace(&mut self.item, next.clone()) } else { Value::Nil };
+        if let ControlFlow::Break(value) = self.sink.accept(ctx, item, stack.take_top())? {
+            stack.put_top(value);
+            return Ok(Again::Return);
         }
-        ctx.charge(1)?;
-        stack.push(Value::Nil);
-        stack.push(item);
-        Ok(Advanced::Called(function.clone(), 1))
+        stack.push(next);
+        Ok(Again::Call(1))
     }
 }

@@ -1,0 +1,467 @@
+//! The instructions that the [loop](super::interpreter) is too narrow for.
+//!
+//! They work on the state in memory: the value stack, and the frame, whose `pc` is behind the running instruction.
+
+use super::fiber::{CodeFrame, Fiber, Next, Overlay};
+use super::fuel::Fuel;
+use super::interpreter::Stop;
+use super::operations::{self, Binary, Operands};
+use super::stack::Stack;
+use super::{Args, Ctx, Machine, call, unbound};
+use crate::builtins::{BuiltinId, Native, registry};
+use crate::code::{Capture, DefInfo, Op};
+use crate::error::{Error, Result};
+use crate::meter;
+use crate::value::{Captures, Closure, Set, Str, Value, Vector};
+use smallvec::SmallVec;
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+
+/// Whether the loop goes on, or why it is left: as [`Machine::interpret`] says.
+type Done = Result<ControlFlow<Option<Stop>>>;
+
+const ON: Done = Ok(ControlFlow::Continue(()));
+
+/// What an entry of the undo log stands for.
+const UNDO_BYTES: usize = 40;
+
+/// Runs what charges work by itself.
+macro_rules! metered {
+    ($fuel:ident, $run:expr) => {{
+        $fuel.open();
+        let result = $run;
+        $fuel.close();
+        result
+    }};
+}
+
+impl Machine {
+    /// Calls a builtin with the `argc` values on top.
+    pub(super) fn call_builtin(
+        &mut self,
+        fiber: &mut Fiber,
+        stack: &mut Stack,
+        fuel: &mut Fuel,
+        id: BuiltinId,
+        argc: u16,
+    ) -> Done {
+        let builtin = registry().get(id);
+        let argc = usize::from(argc);
+        let at = stack.height() - argc;
+        if let Some(callee) = self.shadow_of(fiber.overlay.as_deref(), builtin.name) {
+            return hand_over(fiber, callee, stack.take_from(at));
+        }
+        builtin.check_arity(argc)?;
+        let Native::Plain(run) = builtin.native else {
+            return hand_over(fiber, Value::Builtin(builtin), stack.take_from(at));
+        };
+        let mut ctx = Ctx { env: &mut self.env, prints: &mut fiber.prints, slice: fuel.left() };
+        let result = metered!(fuel, run(&mut ctx, stack.values_from(at)))?;
+        stack.cut(at);
+        stack.push(result);
+        meter::check_memory()?;
+        ON
+    }
+
+    /// Calls the callee under the `argc` values on top.
+    pub(super) fn call(
+        &mut self,
+        fiber: &mut Fiber,
+        stack: &mut Stack,
+        fuel: &mut Fuel,
+        frame: &mut CodeFrame,
+        argc: usize,
+    ) -> Done {
+        let at = stack.height() - argc - 1;
+        if let Value::Closure(_) = stack.at(at) {
+            meter::check_memory()?;
+            let Value::Closure(callee) = std::mem::take(stack.at_mut(at)) else {
+                unreachable!("just matched")
+            };
+            fiber.enter(frame, stack, callee, argc)?;
+            return ON;
+        }
+        // Callees without frames are done here.
+        let args = stack.take_from(at + 1);
+        let callee = stack.pop();
+        let mut ctx = Ctx { env: &mut self.env, prints: &mut fiber.prints, slice: fuel.left() };
+        match metered!(fuel, call::call_now(&mut ctx, &callee, args))? {
+            call::CallNow::Done(value) => stack.push(value),
+            call::CallNow::NeedsFrame(args) => return hand_over(fiber, callee, args),
+        }
+        meter::check_memory()?;
+        ON
+    }
+
+    /// As [`call`](Machine::call), giving `frame` up if the callee is a closure.
+    pub(super) fn tail_call(
+        &mut self,
+        fiber: &mut Fiber,
+        stack: &mut Stack,
+        fuel: &mut Fuel,
+        frame: &mut CodeFrame,
+        argc: usize,
+    ) -> Done {
+        let at = stack.height() - argc - 1;
+        if !matches!(stack.at(at), Value::Closure(_)) {
+            return self.call(fiber, stack, fuel, frame, argc);
+        }
+        meter::check_memory()?;
+        let Value::Closure(callee) = std::mem::take(stack.at_mut(at)) else { unreachable!("just matched") };
+        let mut called = CodeFrame::enter(stack, callee, argc)?;
+        // The arguments move down onto the frame that is given up.
+        stack.move_down(at + 1, frame.base as usize);
+        called.base = frame.base;
+        *frame = called;
+        ON
+    }
+
+    /// Executes any other instruction; see [`Machine::interpret`] for `CHECKED`.
+    #[expect(clippy::too_many_lines, reason = "one arm for each instruction")]
+    #[inline(never)]
+    pub(super) fn perform<const CHECKED: bool>(
+        &mut self,
+        fiber: &mut Fiber,
+        stack: &mut Stack,
+        fuel: &mut Fuel,
+        frame: &mut CodeFrame,
+        op: Op,
+    ) -> Done {
+        let base = frame.base as usize;
+        let closure = &*frame.closure;
+        let constants = &frame.body.constants[..];
+        match op {
+            Op::Sibling(function) => {
+                let sibling = Closure::new(closure.module.clone(), function, closure.captures.clone());
+                stack.push(Value::Closure(sibling));
+                meter::check_memory()?;
+            }
+            Op::Global(n) | Op::GlobalOrNil(n) => {
+                let slot = closure.module.slots[n as usize];
+                let overlaid = if CHECKED { overlaid(fiber.overlay.as_deref(), slot) } else { None };
+                match overlaid.or_else(|| self.env.namespace.value(slot)) {
+                    Some(value) => stack.push(value.clone()),
+                    None => {
+                        let name = &closure.module.program.globals[n as usize];
+                        match registry().find(name) {
+                            Some(builtin) => stack.push(operations::builtin_value(builtin)),
+                            None if matches!(op, Op::GlobalOrNil(_)) => stack.push(Value::Nil),
+                            None => return Err(unbound::runtime_error(name, &self.env.namespace)),
+                        }
+                    }
+                }
+            }
+            Op::DefGlobal(n) => {
+                let value = stack.pop();
+                let slot = closure.module.slots[n as usize];
+                stack.push(self.define(fiber.overlay.as_mut(), slot, value, None));
+                if !CHECKED && self.env.namespace.shadows_builtins() {
+                    return Ok(ControlFlow::Break(None));
+                }
+            }
+            Op::DefGlobalDoc { global, info } => {
+                let value = stack.pop();
+                let slot = closure.module.slots[usize::from(global)];
+                let info = closure.module.program.defs[info as usize].clone();
+                stack.push(self.define(fiber.overlay.as_mut(), slot, value, Some(info)));
+                if !CHECKED && self.env.namespace.shadows_builtins() {
+                    return Ok(ControlFlow::Break(None));
+                }
+            }
+            Op::JumpIfDefined { global, target } => {
+                let slot = closure.module.slots[usize::from(global)];
+                let overlaid = overlaid(fiber.overlay.as_deref(), slot);
+                if overlaid.is_some() || self.env.namespace.value(slot).is_some() {
+                    frame.pc = target;
+                }
+            }
+            Op::Var(n) => {
+                let name = &closure.module.program.globals[n as usize];
+                stack.push(Value::Var(Str::new(name)));
+            }
+            Op::Data(key) => stack.push(operations::data(&self.env, &constants[key as usize])?),
+            Op::History(n) => stack.push(self.env.history[usize::from(n) - 1].clone()),
+            Op::Budget => stack.push(self.env.budget.clone()),
+
+            Op::Loop(target) => {
+                frame.pc = target;
+                meter::check_memory()?;
+            }
+            Op::Recur { count, first, target } => {
+                frame.pc = target;
+                let from = stack.height() - usize::from(count);
+                for i in 0..usize::from(count) {
+                    let value = std::mem::take(stack.at_mut(from + i));
+                    stack.at_mut(base + usize::from(first) + i).put(value);
+                }
+                stack.cut(from);
+                meter::check_memory()?;
+            }
+            Op::EqualConst { slot, key } => {
+                let value = stack.at(base + usize::from(slot));
+                let same = metered!(fuel, crate::value::equal(value, &constants[key as usize]));
+                stack.push(Value::bool(same));
+            }
+            Op::Halt => return Ok(ControlFlow::Break(Some(Stop::Halt(stack.pop())))),
+            Op::Fail => {
+                let value = stack.pop();
+                let shown = metered!(fuel, crate::print::bounded(&value, 50));
+                let error = Error::fail(value, shown).at(frame.position());
+                return Ok(ControlFlow::Break(Some(Stop::Fail(error))));
+            }
+
+            Op::Vector(n) => {
+                meter::reserve(n as usize * size_of::<Value>())?;
+                let from = stack.height() - n as usize;
+                let items: Vector = stack.values_from(from).iter_mut().map(std::mem::take).collect();
+                stack.cut(from);
+                stack.push(Value::Vector(items));
+            }
+            Op::Map(n) => {
+                let from = stack.height() - 2 * n as usize;
+                let map = metered!(fuel, self.env.layouts.map(stack.values_from(from)));
+                stack.cut(from);
+                stack.push(Value::Map(map));
+                meter::check_memory()?;
+            }
+            Op::Set(n) => {
+                let from = stack.height() - n as usize;
+                let items = stack.values_from(from).iter_mut().map(std::mem::take);
+                let set: Set = metered!(fuel, items.collect());
+                stack.cut(from);
+                stack.push(Value::Set(set));
+                meter::check_memory()?;
+            }
+            Op::AppendTo(slot) => {
+                let value = stack.pop();
+                if let Value::Vector(vector) = stack.at_mut(base + slot as usize) {
+                    vector.push(value);
+                }
+                meter::check_memory()?;
+            }
+
+            Op::Closure(function) => {
+                let captures = &closure.module.program.functions[function as usize].captures;
+                let mut values = SmallVec::with_capacity(captures.len());
+                for capture in captures {
+                    values.push(match *capture {
+                        Capture::Local(slot) => stack.at(base + slot as usize).clone(),
+                        Capture::Capture(n) => closure.captures.values()[n as usize].clone(),
+                        Capture::SelfFn => Value::Closure(frame.closure.clone()),
+                        Capture::Sibling(function) => Value::Closure(Closure::new(
+                            closure.module.clone(),
+                            function,
+                            closure.captures.clone(),
+                        )),
+                        Capture::Nothing => Value::Nil,
+                    });
+                }
+                let made = Closure::new(closure.module.clone(), function, Captures::new(values));
+                stack.push(Value::Closure(made));
+                meter::check_memory()?;
+            }
+
+            Op::Not => {
+                return self.unary::<CHECKED>(fiber, stack, "not", |a| Ok(Value::bool(!a.is_truthy())));
+            }
+            Op::IsNil => return self.unary::<CHECKED>(fiber, stack, "nil?", |a| Ok(Value::bool(a.is_nil()))),
+            Op::Inc => return self.unary::<CHECKED>(fiber, stack, "inc", |a| operations::increment(a, 1)),
+            Op::Dec => return self.unary::<CHECKED>(fiber, stack, "dec", |a| operations::increment(a, -1)),
+            Op::IncLocal(slot) => {
+                stack.push(stack.at(base + slot as usize).clone());
+                return self.unary::<CHECKED>(fiber, stack, "inc", |a| operations::increment(a, 1));
+            }
+            Op::DecLocal(slot) => {
+                stack.push(stack.at(base + slot as usize).clone());
+                return self.unary::<CHECKED>(fiber, stack, "dec", |a| operations::increment(a, -1));
+            }
+            Op::Lookup { cache, key } => {
+                let map = stack.pop();
+                let (key, guess) = (&constants[key as usize], &frame.body.lookups[usize::from(cache)]);
+                let found = metered!(fuel, operations::find(&map, key, guess));
+                stack.push(found.unwrap_or_default());
+            }
+            Op::LookupLocal { slot, cache, key } => {
+                let map = stack.at(base + usize::from(slot));
+                let (key, guess) = (&constants[key as usize], &frame.body.lookups[usize::from(cache)]);
+                let found = metered!(fuel, operations::find(map, key, guess));
+                stack.push(found.unwrap_or_default());
+            }
+            Op::LookupOr { cache, key } => {
+                let default = stack.pop();
+                let map = stack.pop();
+                let (key, guess) = (&constants[key as usize], &frame.body.lookups[usize::from(cache)]);
+                let found = metered!(fuel, operations::find(&map, key, guess));
+                stack.push(found.unwrap_or(default));
+            }
+
+            Op::CheckSequential(slot) => {
+                metered!(fuel, operations::check_sequential(stack.at_mut(base + slot as usize)))?;
+            }
+            Op::Element { slot, index } => {
+                let element = match stack.at(base + usize::from(slot)) {
+                    Value::Vector(vector) => vector.get(index as usize).unwrap_or_default(),
+                    _ => Value::Nil,
+                };
+                stack.push(element);
+            }
+            Op::ElementsFrom { slot, from } => {
+                let rest = match stack.at(base + usize::from(slot)) {
+                    Value::Vector(vector) => {
+                        meter::reserve(vector.len() * size_of::<Value>())?;
+                        vector.slice(from as usize, vector.len())
+                    }
+                    _ => Vector::new(),
+                };
+                stack.push(Value::Vector(rest));
+            }
+            Op::CheckMap(slot) => operations::check_map(stack.at(base + slot as usize))?,
+            Op::KeywordArguments(slot) => {
+                metered!(fuel, operations::keyword_arguments(stack.at_mut(base + slot as usize)))?;
+            }
+            Op::Entry { slot, key } => {
+                let map = stack.at(base + usize::from(slot));
+                let found = metered!(fuel, operations::entry(map, &constants[key as usize]));
+                stack.push(found.unwrap_or_default());
+            }
+            Op::HasEntry { slot, key } => {
+                let map = stack.at(base + usize::from(slot));
+                let found = metered!(fuel, operations::entry(map, &constants[key as usize]));
+                stack.push(Value::bool(found.is_some()));
+            }
+
+            Op::Cursor => {
+                let collection = stack.pop();
+                match metered!(fuel, collection.cursor()) {
+                    Some(cursor) => stack.push(Value::Cursor(Rc::new(RefCell::new(cursor)))),
+                    None => return Err(Error::argument_types("seq", &[collection])),
+                }
+                meter::check_memory()?;
+            }
+            Op::Next { exit, .. } => frame.pc = exit,
+
+            Op::TaskEnter(target) => {
+                let id = stack.pop();
+                let id = metered!(fuel, operations::task_id(&id))?;
+                match self.env.journal.as_ref().and_then(|journal| journal.get(&id)) {
+                    Some(stored) => {
+                        stack.push(stored.clone());
+                        frame.pc = target;
+                    }
+                    None => stack.push(id),
+                }
+            }
+            Op::TaskLeave => {
+                let value = stack.pop();
+                let id = stack.pop();
+                if let Some(journal) = &mut self.env.journal {
+                    journal.insert(id, value.clone());
+                }
+                stack.push(value);
+            }
+
+            op => match operations::binary(op) {
+                Some(binary) => return self.binary::<CHECKED>(fiber, stack, fuel, base, &binary),
+                None => unreachable!("the loop itself executes {op:?}"),
+            },
+        }
+        ON
+    }
+
+    /// An operation on the top.
+    fn unary<const CHECKED: bool>(
+        &self,
+        fiber: &mut Fiber,
+        stack: &mut Stack,
+        name: &str,
+        operation: fn(&Value) -> Result<Value>,
+    ) -> Done {
+        let operand = stack.pop();
+        if CHECKED && let Some(callee) = self.shadow_of(fiber.overlay.as_deref(), name) {
+            return hand_over(fiber, callee, Args::from_iter([operand]));
+        }
+        stack.push(operation(&operand)?);
+        meter::check_memory()?;
+        ON
+    }
+
+    /// An operation on two operands of any kind, wherever they lie.
+    fn binary<const CHECKED: bool>(
+        &self,
+        fiber: &mut Fiber,
+        stack: &mut Stack,
+        fuel: &mut Fuel,
+        base: usize,
+        binary: &Binary,
+    ) -> Done {
+        let top = stack.height();
+        let number;
+        let (a, b, popped) = match binary.operands {
+            Operands::Popped => (stack.at(top - 2), stack.at(top - 1), 2),
+            Operands::Locals(a, b) => (stack.at(base + usize::from(a)), stack.at(base + usize::from(b)), 0),
+            Operands::Local(b) => (stack.at(top - 1), stack.at(base + b as usize), 1),
+            Operands::LocalInt(a, n) => {
+                number = Value::Int(i64::from(n));
+                (stack.at(base + usize::from(a)), &number, 0)
+            }
+            Operands::Int(n) => {
+                number = Value::Int(i64::from(n));
+                (stack.at(top - 1), &number, 1)
+            }
+        };
+        if CHECKED && let Some(callee) = self.shadow_of(fiber.overlay.as_deref(), binary.name) {
+            let args = Args::from_iter([a.clone(), b.clone()]);
+            stack.cut(top - popped);
+            return hand_over(fiber, callee, args);
+        }
+        let result = metered!(fuel, (binary.run)(a, b))?;
+        stack.cut(top - popped);
+        stack.push(result);
+        meter::check_memory()?;
+        ON
+    }
+
+    /// The user's value for a builtin's name, if there is one.
+    fn shadow_of(&self, overlay: Option<&Overlay>, name: &str) -> Option<Value> {
+        if !self.env.namespace.shadows_builtins() && overlay.is_none_or(|overlay| overlay.is_empty()) {
+            return None;
+        }
+        let slot = self.env.namespace.find_slot(name)?;
+        overlaid(overlay, slot).or_else(|| self.env.namespace.value(slot)).cloned()
+    }
+
+    /// Stores a definition and gives its var. In a branch it is stored for that branch only (language.md 3.12).
+    fn define(
+        &mut self,
+        overlay: Option<&mut Rc<Overlay>>,
+        slot: u32,
+        value: Value,
+        info: Option<Rc<DefInfo>>,
+    ) -> Value {
+        let var = Value::Var(Str::new(self.env.namespace.name(slot)));
+        match overlay {
+            Some(overlay) => {
+                Rc::make_mut(overlay).insert(slot, value);
+            }
+            None => {
+                let before = self.env.namespace.set(slot, Some(super::Binding { value, info }));
+                self.env.undo.push((slot, before));
+                meter::charge_memory(UNDO_BYTES);
+            }
+        }
+        var
+    }
+}
+
+#[inline]
+fn overlaid(overlay: Option<&Overlay>, slot: u32) -> Option<&Value> {
+    overlay.and_then(|overlay| overlay.get(&slot))
+}
+
+/// Leaves the loop for a call that [`settle`](Machine::settle) sets up.
+#[inline]
+fn hand_over(fiber: &mut Fiber, callee: Value, args: Args) -> Done {
+    fiber.next = Some(Next::Call(callee, args));
+    Ok(ControlFlow::Break(None))
+}

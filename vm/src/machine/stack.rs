@@ -1,0 +1,253 @@
+//! The value stack of a fiber.
+
+use super::frame::Args;
+use crate::value::Value;
+
+/// A stack of values.
+///
+/// It is kept longer than it is high: the places above the top hold `nil`s, or other values without a reference count. So
+/// code finds all places of its frame ([`Stack::frame`]) in one slice that nothing moves while it runs, a push overwrites
+/// without dropping, and a pop of a number leaves it where it is.
+#[derive(Default)]
+pub struct Stack {
+    places: Vec<Value>,
+    height: usize,
+}
+
+impl Stack {
+    /// Puts a value on top.
+    #[inline]
+    pub fn push(&mut self, value: Value) {
+        match self.places.get_mut(self.height) {
+            Some(place) => fill(place, value),
+            None => self.extend(value),
+        }
+        self.height += 1;
+    }
+
+    /// Puts a value where no place is yet.
+    #[cold]
+    #[inline(never)]
+    fn extend(&mut self, value: Value) {
+        self.grow(self.height + 1);
+        self.places[self.height] = value;
+    }
+
+    /// The value on top.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[inline]
+    pub fn top(&self) -> &Value {
+        &self.places[self.height - 1]
+    }
+
+    /// Takes the value on top and leaves `nil` there.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[inline]
+    pub fn take_top(&mut self) -> Value {
+        let place = &mut self.places[self.height - 1];
+        let value = take(place);
+        fill(place, Value::Nil);
+        value
+    }
+
+    /// Puts a value into the place on top, from which the one before has been [taken](Stack::take_top).
+    ///
+    /// # Panics
+    /// If there is none.
+    #[inline]
+    pub fn put_top(&mut self, value: Value) {
+        fill(&mut self.places[self.height - 1], value);
+    }
+
+    /// How many values there are.
+    #[inline]
+    pub(super) fn height(&self) -> usize {
+        self.height
+    }
+
+    /// Says how many values there are, after code has pushed and popped in the slice of its [`frame`](Stack::frame). Those
+    /// above must hold nothing that is counted.
+    #[inline]
+    pub(super) fn set_height(&mut self, height: usize) {
+        debug_assert!(self.places[height..].iter().take(16).all(Value::is_immediate));
+        self.height = height;
+    }
+
+    /// Values that it has room for.
+    #[inline]
+    pub(super) fn capacity(&self) -> usize {
+        self.places.capacity()
+    }
+
+    /// Makes it at least `len` long, which it is not yet.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn grow(&mut self, len: usize) {
+        self.places.reserve(len - self.places.len());
+        self.places.resize_with(self.places.capacity(), Value::default);
+    }
+
+    /// Whether it is at least `len` long.
+    #[inline]
+    pub(super) fn reaches(&self, len: usize) -> bool {
+        self.places.len() >= len
+    }
+
+    /// The places of a frame: `size` from `base` on.
+    #[inline]
+    pub(super) fn frame(&mut self, base: usize, size: usize) -> &mut [Value] {
+        &mut self.places[base..base + size]
+    }
+
+    /// The value at `index`.
+    #[inline]
+    pub(super) fn at(&self, index: usize) -> &Value {
+        &self.places[index]
+    }
+
+    /// As [`at`](Stack::at), to be changed in place.
+    #[inline]
+    pub(super) fn at_mut(&mut self, index: usize) -> &mut Value {
+        &mut self.places[index]
+    }
+
+    /// The values from `from` on.
+    #[inline]
+    pub(super) fn values_from(&mut self, from: usize) -> &mut [Value] {
+        &mut self.places[from..self.height]
+    }
+
+    /// Takes the top.
+    #[inline]
+    pub(super) fn pop(&mut self) -> Value {
+        self.height -= 1;
+        std::mem::take(&mut self.places[self.height])
+    }
+
+    /// Drops all values from `height` on.
+    #[inline]
+    pub(super) fn cut(&mut self, height: usize) {
+        clear(&mut self.places[height..self.height]);
+        self.height = height;
+    }
+
+    /// Ends the frame at `base`: its top takes the place of the callee below it, all else is dropped.
+    #[inline(always)]
+    pub(super) fn leave_frame(&mut self, base: usize) {
+        let [callee, between @ .., top] = &mut self.places[base - 1..self.height] else {
+            unreachable!("a result lies over the callee")
+        };
+        clear(between);
+        fill(callee, take(top));
+        self.height = base;
+    }
+
+    /// Takes all values from `height` on.
+    pub(super) fn take_from(&mut self, height: usize) -> Args {
+        let taken = self.places[height..self.height].iter_mut().map(std::mem::take).collect();
+        self.height = height;
+        taken
+    }
+
+    /// As [`take_from`](Stack::take_from), for any number of values.
+    pub(super) fn take_vec(&mut self, height: usize) -> Vec<Value> {
+        let taken = self.places[height..self.height].iter_mut().map(std::mem::take).collect();
+        self.height = height;
+        taken
+    }
+
+    /// Moves the values from `from` on down to `to`; what lies in between is dropped.
+    #[inline]
+    pub(super) fn move_down(&mut self, from: usize, to: usize) {
+        let count = self.height - from;
+        for i in 0..count {
+            self.places.swap(to + i, from + i);
+        }
+        self.cut(to + count);
+    }
+}
+
+/// Puts a value into a place that holds nothing which is counted.
+#[inline(always)]
+pub(super) fn fill(place: &mut Value, value: Value) {
+    let before = std::mem::replace(place, value);
+    debug_assert!(before.is_immediate());
+    std::mem::forget(before);
+}
+
+/// Takes the value out of a place. A small integer stays there: it is neither counted nor read again, and handing it over
+/// by itself keeps tag and number in registers, where a copy of both at once would wait for the two stores that made them.
+#[inline(always)]
+pub(super) fn take(place: &mut Value) -> Value {
+    match place {
+        Value::Int(n) => Value::Int(*n),
+        other => std::mem::take(other),
+    }
+}
+
+/// A copy of a value; of a small integer without a call.
+#[inline(always)]
+pub(super) fn copy(value: &Value) -> Value {
+    match value {
+        Value::Int(n) => Value::Int(*n),
+        other => other.clone(),
+    }
+}
+
+/// Drops what lies in these places.
+#[inline(always)]
+pub(super) fn clear(places: &mut [Value]) {
+    for place in places {
+        if !place.is_immediate() {
+            clear_counted(place);
+        }
+    }
+}
+
+/// Drops a value that is counted; out of the way of those that are not.
+#[cold]
+#[inline(never)]
+fn clear_counted(place: &mut Value) {
+    drop(std::mem::take(place));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::meter::Account;
+
+    #[test]
+    fn what_is_cut_is_dropped_and_its_places_are_used_again() {
+        let mut account = Account::new(10_000);
+        {
+            let _installed = account.install();
+            let mut stack = Stack::default();
+            for n in 0..3 {
+                stack.push(Value::vector([Value::Int(n)]));
+            }
+            stack.cut(1);
+            assert_eq!(stack.height(), 1);
+            assert!(stack.frame(1, 2).iter().all(Value::is_nil));
+            stack.push(Value::Int(7));
+            assert!(matches!(stack.take_from(1)[..], [Value::Int(7)]));
+            stack.cut(0);
+        }
+        assert_eq!(account.live, 0);
+    }
+
+    #[test]
+    fn values_move_down_over_those_that_are_given_up() {
+        let mut stack = Stack::default();
+        for n in 0..4 {
+            stack.push(Value::Int(n));
+        }
+        stack.push(Value::vector([]));
+        stack.move_down(3, 1);
+        let left = stack.take_vec(0);
+        assert!(matches!(left[..], [Value::Int(0), Value::Int(3), Value::Vector(_)]));
+    }
+}

@@ -147,6 +147,13 @@ impl Config {
         shared.then(|| tool.native_result.clone().unwrap_or_default())
     }
 
+    /// Whether the model's text is the answer whatever it is, so that it may be shown as it comes: there is nothing to
+    /// check and no tool in between.
+    pub(crate) fn streams_text(&self) -> bool {
+        let text = self.signature.as_ref().is_none_or(|signature| signature.returns.is_text());
+        self.mode == Mode::Text && self.tools.is_empty() && text
+    }
+
     /// Whether an agent of one turn that only computes: its last value is its answer.
     pub(crate) fn single_shot(&self) -> bool {
         self.completion == CompletionMode::Implicit

@@ -1,7 +1,6 @@
 //! One request to the model: what must hold before it, and what is noted of it.
 
 use super::{Fail, OnBudgetExceeded, Run, Turn};
-use crate::agent::Mode;
 use crate::llm::{LlmError, LlmErrorKind, LlmRequest, LlmResponse, text_sink};
 use crate::telemetry::{Event, OpenSpan};
 use futures_util::FutureExt;
@@ -62,8 +61,7 @@ impl Run {
         let model = shared.llm.model().unwrap_or_default();
         let asking = emitter.begin(&Event::LlmStart { model, messages: request.messages.len() });
         // Text that nothing is left to check of may be shown as it comes.
-        let plain =
-            shared.config.mode == Mode::Text && self.tools.is_empty() && shared.config.signature.is_none();
+        let plain = shared.config.streams_text();
         let sink = match (&self.options.on_event, &self.options.on_chunk) {
             (Some(sink), _) => Some(sink.clone()),
             (None, Some(sink)) if plain => Some(text_sink(sink.clone())),

@@ -98,8 +98,8 @@ struct Run {
     system: String,
     tools: Vec<ToolDef>,
     native_calls: u32,
-    /// Calls that came without an id of their own.
-    unnamed: u32,
+    /// Calls of all responses so far, `lisp_eval` and refused ones included.
+    calls: u32,
     used_ids: HashSet<String>,
     /// The text on the plan's progress after the last program.
     progress: String,
@@ -147,7 +147,7 @@ impl Run {
             system,
             tools,
             native_calls: 0,
-            unnamed: 0,
+            calls: 0,
             used_ids: HashSet::new(),
             progress: String::new(),
             last_value: None,
@@ -250,6 +250,7 @@ impl Run {
     /// providers refuse a history in which one is missing or repeated.
     fn called(&mut self, content: String, calls: &mut [ToolCall]) {
         for call in calls.iter_mut() {
+            self.calls = self.calls.saturating_add(1);
             let fresh = call.id.take().filter(|id| !id.is_empty() && !self.used_ids.contains(id));
             let id = fresh.unwrap_or_else(|| self.fresh_id());
             self.used_ids.insert(id.clone());
@@ -266,14 +267,12 @@ impl Run {
         self.step.messages.push(Message::Assistant { content, tool_calls });
     }
 
-    fn fresh_id(&mut self) -> String {
-        loop {
-            self.unnamed += 1;
-            let id = format!("tc_{}", self.unnamed);
-            if !self.used_ids.contains(&id) {
-                return id;
-            }
-        }
+    /// `tc_N` for the Nth call of the run; a conversation that has that id already gets another.
+    fn fresh_id(&self) -> String {
+        let id = format!("tc_{}", self.calls);
+        let others = (2_u32..).map(|number| format!("{id}_{number}"));
+        let mut free = std::iter::once(id.clone()).chain(others).filter(|id| !self.used_ids.contains(id));
+        free.next().unwrap_or_default()
     }
 
     /// Appends the tool message of a call and its record.

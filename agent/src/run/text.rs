@@ -55,10 +55,7 @@ impl Run {
         self.assistant(text);
         match answer::answer(self.shared.config.signature.as_ref(), text) {
             Ok(value) => {
-                let streamed = self.options.on_event.is_none()
-                    && self.shared.config.mode == Mode::Text
-                    && self.tools.is_empty()
-                    && self.shared.config.signature.is_none();
+                let streamed = self.options.on_event.is_none() && self.shared.config.streams_text();
                 // What was streamed has been told already.
                 if !streamed {
                     self.tell(text);

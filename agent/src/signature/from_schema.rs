@@ -75,7 +75,7 @@ fn read(schema: &Json, place: &str, depth: usize) -> Result<Type, SchemaError> {
         return Err(error(place, format!("deeper than {MAX_NESTING} levels")));
     }
     let deeper = |schema: &Json, key: &str| read(schema, &format!("{place}/{key}"), depth + 1);
-    for (key, value) in map.iter().filter(|(key, _)| matches!(key.as_str(), "anyOf" | "oneOf")) {
+    if let Some((key, value)) = map.iter().find(|(key, _)| matches!(key.as_str(), "anyOf" | "oneOf")) {
         let choices = value.as_array().map_or(&[][..], Vec::as_slice);
         let is_null = |schema: &&Json| schema.get("type").is_some_and(|ty| ty == "null");
         let others: Vec<&Json> = choices.iter().filter(|schema| !is_null(schema)).collect();

@@ -64,7 +64,7 @@ async fn every_id_is_answered_once_in_order() {
     .await;
     let results = results(&step);
     let ids: Vec<&str> = results.iter().map(|(id, _)| *id).collect();
-    assert_eq!(ids, ["a", "b", "tc_1", "c", "d", "tc_2", "tc_3", "e"]);
+    assert_eq!(ids, ["a", "b", "tc_3", "c", "d", "tc_6", "tc_7", "e"]);
     assert_eq!(results[0].1["reason"], "multiple_tool_calls");
     assert_eq!(results[3].1["reason"], "mixed_with_lisp_eval");
     assert_eq!(results[4].1["message"], "Unknown native tool `p`.");

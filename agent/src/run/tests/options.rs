@@ -200,6 +200,43 @@ async fn branches_are_told_with_their_errors() {
 }
 
 #[tokio::test]
+async fn text_that_nothing_has_to_check_comes_piece_by_piece() {
+    struct Pieces;
+    impl Llm for Pieces {
+        fn complete(
+            &self,
+            _: LlmRequest,
+        ) -> futures_util::future::BoxFuture<'_, Result<LlmResponse, LlmError>> {
+            Box::pin(std::future::ready(Ok(LlmResponse::text("12"))))
+        }
+
+        fn stream(
+            &self,
+            request: LlmRequest,
+            sink: crate::llm::EventSink,
+        ) -> futures_util::future::BoxFuture<'_, Result<LlmResponse, LlmError>> {
+            sink(crate::llm::LlmEvent::Text("1"));
+            sink(crate::llm::LlmEvent::Text("2"));
+            self.complete(request)
+        }
+    }
+    for (agent, expected) in [
+        (text(), ["1", "2"].as_slice()),
+        (text().signature(":string"), &["1", "2"]),
+        (text().signature(":int"), &["12"]),
+        (text().tool("t", counting(&Arc::default())), &["12"]),
+        (Agent::builder("p").mode(Mode::Combined), &["12"]),
+    ] {
+        let told: Arc<Mutex<Vec<String>>> = Arc::default();
+        let log = told.clone();
+        let mut options = RunOptions::new(Arc::new(Pieces), engine());
+        options.on_chunk = Some(Arc::new(move |text: &str| log.lock().unwrap().push(text.to_owned())));
+        agent.build().unwrap().run(options).await.unwrap();
+        assert_eq!(*told.lock().unwrap(), expected);
+    }
+}
+
+#[tokio::test]
 async fn rows_that_are_too_large_for_the_model_become_metadata() {
     let rows = ToolSpec::new(|_: JsonMap| async { Ok::<_, String>(json!([{"text": "x".repeat(1000)}])) });
     let rows = rows.expose(Expose::Both).cache(true).native_result(NativeResult::Rows { limit: 5 });

@@ -30,6 +30,8 @@ const REFUSAL_BYTES: usize = 64 << 10;
 pub(super) struct Endpoint {
     http: Client,
     target: Target,
+    /// Host and port, for errors.
+    place: String,
     headers: HeaderMap,
     limits: TimeLimits,
     /// Knows the key, in case the endpoint repeats it.
@@ -70,6 +72,7 @@ impl Endpoint {
         Ok(Endpoint {
             http: Client::new(),
             target,
+            place: place(&url),
             headers,
             limits: TimeLimits::default(),
             redactor: Redactor::new(),
@@ -142,7 +145,13 @@ impl Endpoint {
         let response = self.http.send(request, &exchange).await.map_err(|error| match error {
             HttpError::Timeout if Instant::now() >= deadline => failed(&HttpError::Deadline),
             HttpError::Timeout => late("no answer within", limits.first_byte.min(limits.total)),
-            other => failed(&other),
+            other => {
+                let mut error = failed(&other);
+                if is_unreachable(&other) {
+                    error.message = format!("no connection to {}: {other}", self.place);
+                }
+                error
+            }
         })?;
         let is_stream = response
             .headers
@@ -198,6 +207,17 @@ fn late(what: &str, limit: Duration) -> LlmError {
     LlmError::new(LlmErrorKind::Timeout, format!("{what} {} ms", limit.as_millis()))
 }
 
+/// Host and port of an address.
+fn place(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    url.port_or_known_default().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+}
+
+/// Whether the endpoint was never reached: then the address is what there is to look at.
+fn is_unreachable(error: &HttpError) -> bool {
+    matches!(error, HttpError::Refused | HttpError::Dns(_) | HttpError::Tls(_) | HttpError::ConnectTimeout)
+}
+
 fn failed(error: &HttpError) -> LlmError {
     let kind = match error {
         HttpError::Timeout | HttpError::Deadline | HttpError::ConnectTimeout => LlmErrorKind::Timeout,
@@ -234,6 +254,16 @@ mod tests {
             assert_eq!(error.kind, LlmErrorKind::InvalidRequest);
             assert!(error.message.starts_with("the base URL "), "{error}");
         }
+    }
+
+    #[tokio::test]
+    async fn an_endpoint_that_is_not_reached_is_named_without_its_secrets() {
+        let port = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+        let endpoint =
+            Endpoint::new(&format!("http://me:sekrit@127.0.0.1:{port}/v1?token=sekrit"), &[]).unwrap();
+        let error = endpoint.post(&Json::Null, false, None).await.map(|_| ()).unwrap_err();
+        assert_eq!(error.kind, LlmErrorKind::Network);
+        assert_eq!(error.message, format!("no connection to 127.0.0.1:{port}: connection refused"));
     }
 
     #[test]

@@ -249,7 +249,7 @@ impl Done<'_> {
         }
         self.journal.task_stops(reason.as_deref(), self.started.elapsed());
         // Without a trace there is nothing that an id would lead to.
-        let trace_id = options.traced.then(|| self.trace_id.as_str());
+        let trace_id = options.traced.then_some(self.trace_id.as_str());
         body.insert("trace_id".into(), trace_id.into());
         body.insert("ptc_metrics".into(), self.metrics(&records, result_bytes));
         let is_error = reason.is_some();

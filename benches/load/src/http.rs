@@ -9,21 +9,55 @@ use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
+use crate::PROGRAM;
 use crate::process::{Server, cpu_seconds, peak_mib};
-use crate::{PROGRAM, Round, percentiles};
+use crate::round::{Round, percentiles};
 
 /// Time for caches and connections to warm up.
 const WARM_UP: Duration = Duration::from_millis(500);
 
 /// Counts what a server answers within `time` to so many connections.
 pub(crate) async fn round(server: &Server, connections: usize, time: Duration) -> Round {
+    let port = server.port;
+    let task = move |client: Client| async move {
+        let mut client = client;
+        let answer = client.eval(PROGRAM).await;
+        assert!(contains(&answer, b"user=> 3\""), "{answer:?}");
+        client
+    };
+    tasks(&[server], port, connections, time, task).await
+}
+
+/// Counts how often `task` is done within `time` on so many connections to `port`. CPU time is that of all `servers`.
+pub(crate) async fn tasks<F: Future<Output = Client> + Send>(
+    servers: &[&Server],
+    port: u16,
+    connections: usize,
+    time: Duration,
+    task: impl Fn(Client) -> F + Send + Copy + 'static,
+) -> Round {
     let begin = Instant::now() + WARM_UP;
     let end = begin + time;
-    let workers: Vec<_> = (0..connections).map(|_| tokio::spawn(worker(server.port, begin, end))).collect();
+    let work = move || async move {
+        let mut client = Client::connect(port).await;
+        let mut latencies = Vec::new();
+        loop {
+            let sent = Instant::now();
+            if sent >= end {
+                return latencies;
+            }
+            client = task(client).await;
+            if sent >= begin {
+                latencies.push(u32::try_from(sent.elapsed().as_micros()).unwrap_or(u32::MAX));
+            }
+        }
+    };
+    let workers: Vec<_> = (0..connections).map(|_| tokio::spawn(work())).collect();
+    let cpu = || servers.iter().map(|server| cpu_seconds(server.id())).sum::<f64>();
     tokio::time::sleep_until(begin.into()).await;
-    let before = cpu_seconds(server.id());
+    let before = cpu();
     tokio::time::sleep_until(end.into()).await;
-    let cpu = cpu_seconds(server.id()) - before;
+    let cpu = cpu() - before;
     let mut latencies = Vec::new();
     for worker in workers {
         latencies.extend(worker.await.expect("a worker that ends"));
@@ -33,55 +67,58 @@ pub(crate) async fn round(server: &Server, connections: usize, time: Duration) -
         requests_per_second: count / time.as_secs_f64(),
         latency: percentiles(latencies),
         cpu: cpu / count * 10_000.0,
-        memory: peak_mib(server.id()),
+        memory: servers.iter().map(|server| peak_mib(server.id())).fold(0.0, f64::max),
     }
 }
 
 /// What the server answers to the request, as text.
 pub(crate) async fn one_answer(server: &Server) -> String {
-    let mut sender = connect(server.port).await;
-    String::from_utf8(ask(&mut sender).await.to_vec()).expect("UTF-8")
+    let answer = Client::connect(server.port).await.eval(PROGRAM).await;
+    String::from_utf8(answer.to_vec()).expect("UTF-8")
 }
 
-async fn worker(port: u16, begin: Instant, end: Instant) -> Vec<u32> {
-    let mut sender = connect(port).await;
-    let mut latencies = Vec::new();
-    loop {
-        let sent = Instant::now();
-        if sent >= end {
-            return latencies;
-        }
-        let answer = ask(&mut sender).await;
-        assert!(answer.windows(9).any(|part| part == b"user=> 3\""), "{answer:?}");
-        if sent >= begin {
-            latencies.push(u32::try_from(sent.elapsed().as_micros()).unwrap_or(u32::MAX));
-        }
+/// Whether `needle` is in `bytes`.
+pub(crate) fn contains(bytes: &[u8], needle: &[u8]) -> bool {
+    bytes.windows(needle.len()).any(|part| part == needle)
+}
+
+/// One connection.
+pub(crate) struct Client(SendRequest<Full<Bytes>>);
+
+impl Client {
+    /// Opens it.
+    pub(crate) async fn connect(port: u16) -> Client {
+        let stream = TcpStream::connect(("127.0.0.1", port)).await.expect("it listens");
+        stream.set_nodelay(true).expect("a socket");
+        let (sender, connection) = handshake(TokioIo::new(stream)).await.expect("HTTP");
+        tokio::spawn(connection);
+        Client(sender)
     }
-}
 
-async fn connect(port: u16) -> SendRequest<Full<Bytes>> {
-    let stream = TcpStream::connect(("127.0.0.1", port)).await.expect("it listens");
-    stream.set_nodelay(true).expect("a socket");
-    let (sender, connection) = handshake(TokioIo::new(stream)).await.expect("HTTP");
-    tokio::spawn(connection);
-    sender
-}
+    /// Has a program evaluated. It must need no escapes in JSON.
+    pub(crate) async fn eval(&mut self, program: &str) -> Bytes {
+        self.call("lisp_eval", &format!(r#"{{"program":"{program}"}}"#)).await
+    }
 
-async fn ask(sender: &mut SendRequest<Full<Bytes>>) -> Bytes {
-    let body = format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"lisp_eval","arguments":{{"program":"{PROGRAM}"}},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
-    );
-    let request = Request::post("/mcp")
-        .header("host", "127.0.0.1")
-        .header("content-type", "application/json")
-        .header("accept", "application/json, text/event-stream")
-        .header("mcp-protocol-version", "2026-07-28")
-        .header("mcp-method", "tools/call")
-        .header("mcp-name", "lisp_eval")
-        .body(Full::new(Bytes::from(body)))
-        .expect("a request");
-    sender.ready().await.expect("an open connection");
-    let response = sender.send_request(request).await.expect("an answer");
-    assert_eq!(response.status(), 200);
-    response.into_body().collect().await.expect("a body").to_bytes()
+    /// Calls a tool.
+    pub(crate) async fn call(&mut self, tool: &str, arguments: &str) -> Bytes {
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
+        );
+        let request = Request::post("/mcp")
+            .header("host", "127.0.0.1")
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream")
+            .header("mcp-protocol-version", "2026-07-28")
+            .header("mcp-method", "tools/call")
+            .header("mcp-name", tool)
+            .body(Full::new(Bytes::from(body)))
+            .expect("a request");
+        self.0.ready().await.expect("an open connection");
+        let response = self.0.send_request(request).await.expect("an answer");
+        let status = response.status();
+        let body = response.into_body().collect().await.expect("a body").to_bytes();
+        assert_eq!(status, 200, "{body:?}");
+        body
+    }
 }

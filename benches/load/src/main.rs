@@ -1,105 +1,126 @@
-//! `ptc` under load, beside the least that could answer: over HTTP a bare hyper server that sends the same bytes, over
-//! pipes a loop that reads JSON and sends the same bytes. All in one run, in turns, medians of three rounds.
+//! `ptc` under load, beside the least that could answer – over HTTP a bare hyper server that sends the same bytes, over
+//! pipes a loop that reads JSON and sends the same bytes – and beside rmcp, the official Rust SDK. All in one run, in
+//! turns, medians of three rounds; every table is Markdown.
 //!
 //! ```text
 //! cargo build --release
-//! cargo run --release --manifest-path benches/load/Cargo.toml -- target/release/ptc [SECONDS OF A ROUND]
+//! cargo run --release --manifest-path benches/load/Cargo.toml -- target/release/ptc [CASE] [SECONDS OF A ROUND]
 //! ```
+//!
+//! CASE is `http`, `pipes`, `rmcp`, `observed`, `neighbour` or `aggregate`; all of them without one.
 
+mod aggregate;
 mod bare;
 mod http;
+mod neighbour;
 mod pipes;
 mod process;
+mod rmcp_server;
+mod round;
+mod upstream;
 
 use std::time::Duration;
 
+use process::Server;
+use round::{Round, compare, head, report};
+
 /// The request whose answers are counted.
 const PROGRAM: &str = "(+ 1 2)";
-
-/// What one round measured.
-#[derive(Debug, Clone, Copy, Default)]
-struct Round {
-    requests_per_second: f64,
-    /// Microseconds of latency: median, 99th and 99.9th percentile.
-    latency: [f64; 3],
-    /// CPU seconds of the server for 10 000 requests.
-    cpu: f64,
-    /// Most memory the server ever had, in MiB.
-    memory: f64,
-}
+/// Rounds of each side.
+const ROUNDS: usize = 3;
 
 #[tokio::main(worker_threads = 2)]
 async fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
         ["bare-http", port] => bare::http(port.parse().expect("a port")).await,
         ["bare-pipes"] => bare::pipes(),
-        [ptc] => compare(ptc, Duration::from_secs(3)).await,
-        [ptc, seconds] => compare(ptc, Duration::from_secs(seconds.parse().expect("seconds"))).await,
-        _ => eprintln!("usage: ptc-load PTC [SECONDS]"),
-    }
-}
-
-async fn compare(ptc: &str, time: Duration) {
-    println!(
-        "| `lisp_eval` of `{PROGRAM}` | requests/s | p50 µs | p99 µs | p99.9 µs | CPU s per 10 000 | peak MiB |"
-    );
-    println!("|---|---|---|---|---|---|---|");
-    for connections in [1, 16, 64, 256] {
-        let (mut own, mut bare) = (Vec::new(), Vec::new());
-        for _ in 0..3 {
-            own.push(http::round(&process::Server::ptc_http(ptc).await, connections, time).await);
-            bare.push(http::round(&process::Server::bare_http(ptc).await, connections, time).await);
+        ["rmcp-http", port] => rmcp_server::http(port.parse().expect("a port")).await,
+        ["rmcp-pipes"] => rmcp_server::pipes().await,
+        ["upstream", port] => upstream::http(port.parse().expect("a port")).await,
+        [ptc, ref rest @ ..] => {
+            let seconds = rest.iter().find_map(|text| text.parse::<f64>().ok()).unwrap_or(3.0);
+            let case = rest.iter().find(|text| text.parse::<f64>().is_err()).copied();
+            measure(ptc, case, Duration::from_secs_f64(seconds)).await;
         }
-        report(&format!("HTTP, {connections} connections"), &own, &bare);
+        [] => eprintln!("usage: ptc-load PTC [CASE] [SECONDS]"),
     }
-    for in_flight in [1, 64] {
-        let (mut own, mut bare) = (Vec::new(), Vec::new());
-        for _ in 0..3 {
-            own.push(pipes::round(&[ptc, "start", "--log-level", "warn"], in_flight, time).await);
-            let exe = std::env::current_exe().expect("it runs");
-            bare.push(pipes::round(&[exe.to_str().expect("UTF-8"), "bare-pipes"], in_flight, time).await);
+}
+
+async fn measure(ptc: &str, only: Option<&str>, time: Duration) {
+    let wanted = |case: &str| only.is_none_or(|only| only == case);
+    if wanted("http") {
+        head(&format!("HTTP, `lisp_eval` of `{PROGRAM}`"));
+        for connections in [1, 16, 64, 256] {
+            let (mut own, mut bare) = (Vec::new(), Vec::new());
+            for _ in 0..ROUNDS {
+                own.push(http::round(&Server::ptc_http(ptc, &[]).await, connections, time).await);
+                bare.push(http::round(&Server::bare_http(ptc).await, connections, time).await);
+            }
+            compare(&format!("{connections} connections"), ("ptc", &own), ("bare", &bare));
         }
-        report(&format!("stdio, {in_flight} in flight"), &own, &bare);
+    }
+    if wanted("pipes") {
+        head(&format!("stdio, `lisp_eval` of `{PROGRAM}`"));
+        for in_flight in [1, 64] {
+            let (mut own, mut bare) = (Vec::new(), Vec::new());
+            for _ in 0..ROUNDS {
+                own.push(pipes::round(&pipes::ptc(ptc), in_flight, time).await);
+                bare.push(pipes::round(&pipes::own("bare-pipes"), in_flight, time).await);
+            }
+            compare(&format!("{in_flight} in flight"), ("ptc", &own), ("bare", &bare));
+        }
+    }
+    if wanted("rmcp") {
+        head("beside a server written with rmcp, whose only tool answers the same text");
+        let (mut own, mut other) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            own.push(http::round(&Server::ptc_http(ptc, &[]).await, 64, time).await);
+            other.push(http::round(&Server::rmcp_http().await, 64, time).await);
+        }
+        compare("HTTP, 64 connections", ("ptc", &own), ("rmcp", &other));
+        let (mut own, mut other) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            own.push(pipes::round(&pipes::ptc(ptc), 64, time).await);
+            other.push(pipes::round(&pipes::own("rmcp-pipes"), 64, time).await);
+        }
+        compare("stdio, 64 in flight", ("ptc", &own), ("rmcp", &other));
+    }
+    if wanted("observed") {
+        head("what observing costs: HTTP, 64 connections");
+        observed(ptc, time).await;
+    }
+    if wanted("neighbour") {
+        neighbour::measure(ptc, time).await;
+    }
+    if wanted("aggregate") {
+        aggregate::measure(ptc, time).await;
     }
 }
 
-fn report(name: &str, own: &[Round], bare: &[Round]) {
-    let (own, bare) = (median(own), median(bare));
-    for (who, round) in [("ptc", own), ("bare", bare)] {
-        let [p50, p99, p999] = round.latency;
-        println!(
-            "| {name}, {who} | {:.0} | {p50:.0} | {p99:.0} | {p999:.0} | {:.3} | {:.1} |",
-            round.requests_per_second, round.cpu, round.memory
-        );
+/// The same load with more and more of it being told.
+async fn observed(ptc: &str, time: Duration) {
+    let folder = std::env::temp_dir().join(format!("ptc-load-{}", std::process::id()));
+    let traces = folder.to_str().expect("UTF-8").to_owned();
+    let all: [(&str, Vec<&str>); 5] = [
+        ("nothing but warnings", vec![]),
+        ("the usual log", vec!["--log-level", "info"]),
+        ("metrics", vec!["--http-metrics"]),
+        ("metrics and lisp_debug", vec!["--http-metrics", "--debug-tool", "--response-profile", "slim"]),
+        (
+            "metrics, lisp_debug and traces",
+            vec!["--http-metrics", "--debug-tool", "--response-profile", "slim", "--trace-dir", &traces],
+        ),
+    ];
+    let mut rounds: Vec<Vec<Round>> = vec![Vec::new(); all.len()];
+    for _ in 0..ROUNDS {
+        for ((_, flags), rounds) in all.iter().zip(&mut rounds) {
+            rounds.push(http::round(&Server::ptc_http(ptc, flags).await, 64, time).await);
+        }
     }
-    println!(
-        "| {name}, ptc : bare | {:.0} % | | | | {:.2} × | |",
-        100.0 * own.requests_per_second / bare.requests_per_second,
-        own.cpu / bare.cpu
-    );
-}
-
-/// The median of each figure.
-fn median(rounds: &[Round]) -> Round {
-    let of = |figure: fn(&Round) -> f64| {
-        let mut all: Vec<f64> = rounds.iter().map(figure).collect();
-        all.sort_by(f64::total_cmp);
-        all[all.len() / 2]
-    };
-    Round {
-        requests_per_second: of(|round| round.requests_per_second),
-        latency: [of(|round| round.latency[0]), of(|round| round.latency[1]), of(|round| round.latency[2])],
-        cpu: of(|round| round.cpu),
-        memory: of(|round| round.memory),
+    for ((name, _), rounds) in all.iter().zip(&rounds) {
+        report(name, rounds);
     }
-}
-
-/// Percentiles of latencies in microseconds.
-fn percentiles(mut latencies: Vec<u32>) -> [f64; 3] {
-    latencies.sort_unstable();
-    let at = |q: f64| {
-        latencies.get(((latencies.len() as f64 * q) as usize).min(latencies.len().saturating_sub(1)))
-    };
-    [0.5, 0.99, 0.999].map(|q| at(q).copied().map_or(f64::NAN, f64::from))
+    let _ = std::fs::remove_dir_all(folder);
 }

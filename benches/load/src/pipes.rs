@@ -6,12 +6,24 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::Command;
 
+use crate::PROGRAM;
 use crate::process::{cpu_seconds, peak_mib};
-use crate::{PROGRAM, Round, percentiles};
+use crate::round::{Round, percentiles};
+
+/// `ptc start`.
+pub(crate) fn ptc(ptc: &str) -> Vec<String> {
+    [ptc, "start", "--log-level", "warn"].map(str::to_owned).to_vec()
+}
+
+/// One of the servers that are here.
+pub(crate) fn own(role: &str) -> Vec<String> {
+    let exe = std::env::current_exe().expect("it runs");
+    vec![exe.to_str().expect("UTF-8").to_owned(), role.to_owned()]
+}
 
 /// Counts what a server answers within `time`.
-pub(crate) async fn round(command: &[&str], in_flight: usize, time: Duration) -> Round {
-    let mut child = Command::new(command[0])
+pub(crate) async fn round(command: &[String], in_flight: usize, time: Duration) -> Round {
+    let mut child = Command::new(&command[0])
         .args(&command[1..])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -27,6 +39,14 @@ pub(crate) async fn round(command: &[&str], in_flight: usize, time: Duration) ->
             "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"name\":\"lisp_eval\",\"arguments\":{{\"program\":\"{PROGRAM}\"}}}}}}\n"
         )
     };
+    // Servers that insist on it are greeted first.
+    let hello = r#"{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"load","version":"0"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+"#;
+    if !command[1].starts_with("bare") {
+        input.write_all(hello.as_bytes()).await.expect("it reads");
+        output.read_line(&mut String::new()).await.expect("it answers");
+    }
     let mut sent = vec![Instant::now(); in_flight];
     for id in 0..in_flight {
         input.write_all(request(id).as_bytes()).await.expect("it reads");

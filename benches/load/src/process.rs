@@ -14,18 +14,37 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// `ptc start --http`.
-    pub(crate) async fn ptc_http(ptc: &str) -> Server {
+    /// `ptc start --http` with further flags.
+    pub(crate) async fn ptc_http(ptc: &str, flags: &[&str]) -> Server {
         let port = free_port().await;
         let mut command = Command::new(ptc);
-        command.args(["start", "--http", "--http-port", &port.to_string(), "--log-level", "warn"]);
+        command
+            .args(["start", "--http", "--http-port", &port.to_string(), "--log-level", "warn"])
+            .args(flags);
+        Self::start(command, port).await
+    }
+
+    /// A server written with rmcp.
+    pub(crate) async fn rmcp_http() -> Server {
+        Self::own("rmcp-http").await
+    }
+
+    /// An upstream for programs to call.
+    pub(crate) async fn upstream() -> Server {
+        Self::own("upstream").await
+    }
+
+    async fn own(role: &str) -> Server {
+        let port = free_port().await;
+        let mut command = Command::new(std::env::current_exe().expect("it runs"));
+        command.args([role, &port.to_string()]);
         Self::start(command, port).await
     }
 
     /// A bare server that answers what `ptc` answers.
     pub(crate) async fn bare_http(ptc: &str) -> Server {
         let answer = {
-            let model = Self::ptc_http(ptc).await;
+            let model = Self::ptc_http(ptc, &[]).await;
             crate::http::one_answer(&model).await
         };
         let port = free_port().await;

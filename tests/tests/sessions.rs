@@ -84,6 +84,7 @@ fn server() -> Tools {
         request_id: RequestId::from_raw(Raw::parse("1").expect("JSON")).expect("an id"),
         revision: Revision::LATEST_HANDSHAKE,
         eval_id: EvalId::new(),
+        progress: None,
     };
     Tools { all: tools(&directory, options), context }
 }

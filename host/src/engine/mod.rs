@@ -22,7 +22,7 @@ mod tools;
 pub use driver::{Engine, EngineError, EngineOptions, EvalFuture};
 pub use memory::{Loan, MemoryBudget, ReplyCharge, ReplyMemory};
 pub use outcome::{Answer, CallAuth, CallRecord, CallStatus, EvalOutcome, Failure, ResultOverview};
-pub use request::{EvalId, EvalRequest, Limits, Render, SessionKey};
+pub use request::{CallsSoFar, EvalId, EvalRequest, Limits, Render, SessionKey};
 pub use session::{
     Changed, Exceeded, HistoryNotice, SessionLimits, SessionPlace, SessionReport, SessionRules, SessionState,
     SessionStore, SessionView, measure, measure_binding, measure_history, measure_strings,

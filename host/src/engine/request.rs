@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
 
 /// Number of an eval, unique in the process: joins log, trace, metrics and debug record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -74,6 +75,15 @@ impl Limits {
     }
 }
 
+/// How far the upstream calls of a program have come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallsSoFar {
+    /// Calls that the program has made.
+    pub made: u32,
+    /// Those of them that have ended, whichever way.
+    pub ended: u32,
+}
+
 /// What of the value is wanted, and how much.
 #[derive(Clone, Copy, Debug)]
 pub struct Render {
@@ -111,6 +121,8 @@ pub struct EvalRequest {
     /// Gets each print when the program makes it, besides the log in the outcome. What branches of `pmap` and
     /// `pcalls` print comes when they are joined. Nothing is lost to the program if the receiver is gone.
     pub print_sink: Option<UnboundedSender<String>>,
+    /// Told whenever upstream calls begin or end, while the program runs.
+    pub progress: Option<watch::Sender<CallsSoFar>>,
     /// Which eval this is.
     pub id: EvalId,
 }
@@ -136,6 +148,7 @@ impl EvalRequest {
             upstreams: None,
             tools: None,
             print_sink: None,
+            progress: None,
             id,
         }
     }

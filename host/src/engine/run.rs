@@ -5,7 +5,7 @@ use super::calls::Calls;
 use super::driver::Driver;
 use super::memory::{Loan, MemoryBudget, ReplyMemory};
 use super::outcome::{Answer, EvalOutcome, Failure};
-use super::request::EvalRequest;
+use super::request::{CallsSoFar, EvalRequest};
 use super::session::Lease;
 use super::tools::RunContext;
 use crate::text::clip;
@@ -222,6 +222,7 @@ impl Run {
                     }
                 }
             }
+            self.tell_progress();
             let Some(machine) = &mut self.machine else { return self.finish() };
             // Replies that came in the meantime need no slice of their own.
             while let Poll::Ready(Some((id, reply))) =
@@ -247,6 +248,16 @@ impl Run {
         }
     }
 
+    /// Says how far the calls have come, to whoever wants to know.
+    fn tell_progress(&self) {
+        let Some(progress) = &self.request.progress else { return };
+        let made = self.context.calls.get();
+        let ended = u32::try_from(self.context.records.borrow().len()).unwrap_or(u32::MAX);
+        let now = CallsSoFar { made: made.max(ended), ended };
+        progress.send_if_modified(|so_far| std::mem::replace(so_far, now) != now);
+    }
+
+    /// Sends the prints since the last time to whoever wants them at once.
     fn show_prints(&mut self) {
         let (Some(sink), Some(machine)) = (&self.request.print_sink, &self.machine) else { return };
         let printed = machine.printed();

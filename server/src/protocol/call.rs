@@ -2,7 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -15,14 +15,12 @@ use super::error::RpcError;
 use super::message::RequestId;
 use super::methods::listen;
 use super::methods::tools_call::write_reply;
+use super::progress::Progress;
 use super::reply::{self, Answers};
 use super::service::{Era, Service};
 use crate::gate::Permit;
 use crate::insight::Observation;
 use crate::tools::ToolReply;
-
-/// How often a client that asked for progress hears of it.
-const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A tool call that has its permit and waits to be run. Dropping it cancels it.
 pub struct Call {
@@ -31,8 +29,8 @@ pub struct Call {
     pub(super) era: Era,
     pub(super) work: Work,
     pub(super) cancelled: Cancellation,
-    /// JSON of the token to report progress under.
-    pub(super) progress_token: Option<String>,
+    /// What the client hears of while it runs, if it wants to.
+    pub(super) progress: Option<Progress>,
     pub(super) ticket: Ticket,
     /// `None` for work that needs none.
     pub(super) permit: Option<Permit>,
@@ -86,7 +84,7 @@ impl Call {
 
     /// Whether the client asked to be told of progress.
     pub fn wants_progress(&self) -> bool {
-        self.progress_token.is_some()
+        self.progress.is_some()
     }
 
     /// Whether it is a channel for news, which lasts until somebody ends it.
@@ -96,8 +94,7 @@ impl Call {
 
     /// Runs the call to its end. `notify` receives notifications that belong to it, before the response.
     pub async fn run(self, mut notify: impl FnMut(Vec<u8>) + Send) -> Finished {
-        let Call { service, id, era, work, mut cancelled, progress_token, ticket, permit, observation } =
-            self;
+        let Call { service, id, era, work, mut cancelled, mut progress, ticket, permit, observation } = self;
         let (tool, eval_id, work) = match work {
             Work::Tool { name, eval_id, running } => (name, eval_id, running),
             Work::Listen => {
@@ -112,11 +109,10 @@ impl Call {
         };
         let started = Instant::now();
         let mut work = AssertUnwindSafe(work).catch_unwind();
-        let mut ticks = 0;
         let outcome = loop {
-            let tick = async {
-                match &progress_token {
-                    Some(_) => tokio::time::sleep(PROGRESS_INTERVAL).await,
+            let news = async {
+                match &mut progress {
+                    Some(progress) => progress.next().await,
                     None => std::future::pending().await,
                 }
             };
@@ -124,12 +120,7 @@ impl Call {
                 biased;
                 () = &mut cancelled => break None,
                 outcome = &mut work => break Some(outcome),
-                () = tick => {
-                    ticks += 1;
-                    if let Some(token) = &progress_token {
-                        notify(reply::progress(token, ticks, &format!("running for {ticks} s")));
-                    }
-                }
+                note = news => notify(note),
             }
         };
         drop(work);

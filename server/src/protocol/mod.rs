@@ -10,6 +10,7 @@ pub mod error;
 pub mod json;
 pub mod message;
 pub mod methods;
+pub mod progress;
 pub mod reply;
 pub mod service;
 pub mod version;

@@ -15,7 +15,8 @@ pub mod sessions;
 pub mod shaping;
 
 use futures_util::future::BoxFuture;
-use ptc_host::engine::EvalId;
+use ptc_host::engine::{CallsSoFar, EvalId};
+use tokio::sync::watch;
 
 pub use registry::Registry;
 pub use reply::{ReplyText, ToolReply, short_name};
@@ -38,6 +39,8 @@ pub struct CallContext {
     pub revision: Revision,
     /// The id of the evaluation that the call may become: it joins answer, log, trace, metrics and debug record.
     pub eval_id: EvalId,
+    /// Told how far the upstream calls of a program have come, where the client wants to know.
+    pub progress: Option<watch::Sender<CallsSoFar>>,
 }
 
 /// What [`Tool::prepare`] makes of a call.

@@ -47,7 +47,7 @@ pub fn answer(
         era: Era::Modern,
         work: Work::Listen,
         cancelled,
-        progress_token: None,
+        progress: None,
         ticket,
         permit: Some(permit),
         observation: None,

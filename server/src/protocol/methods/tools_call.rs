@@ -11,16 +11,14 @@ use crate::insight::{Insight, Observation};
 use crate::protocol::call::{Call, Work};
 use crate::protocol::connection::{Connection, Refused};
 use crate::protocol::error::RpcError;
-use crate::protocol::json::{Kind, Raw};
-use crate::protocol::message::{Params, ParamsMember, RequestId};
+use crate::protocol::json::Raw;
+use crate::protocol::message::{ParamsMember, RequestId};
+use crate::protocol::progress::Progress;
 use crate::protocol::reply;
 use crate::protocol::service::{Era, Handled, Reply, Service};
 use crate::protocol::version::Revision;
 use crate::tools::{CallContext, Prepared, ToolReply, short_name};
 use ptc_host::engine::EvalId;
-
-/// Longest token under which progress is reported, as JSON, in bytes: every report repeats it.
-const MAX_TOKEN_BYTES: usize = 1024;
 
 /// Answers a call, or makes it ready to run.
 ///
@@ -43,7 +41,9 @@ pub fn answer(
         info!(event = "tools_call_rejected_shutting_down", request_id = %id);
         return now(&ToolReply::shutting_down());
     }
-    let context = context(connection, era, id);
+    let progress = Progress::asked_for(params);
+    let mut context = context(connection, era, id);
+    context.progress = progress.as_ref().map(|(_, calls)| calls.clone());
     let Some((tool_name, tool)) = service.tools.find(&name) else {
         if let Some((known, refusal)) = service.tools.refusal(&name) {
             let mut reply = refusal.clone();
@@ -109,7 +109,7 @@ pub fn answer(
         era,
         work: Work::Tool { name: tool_name, eval_id: context.eval_id, running: work },
         cancelled,
-        progress_token: progress_token(params),
+        progress: progress.map(|(progress, _)| progress),
         ticket,
         permit,
         observation,
@@ -142,19 +142,13 @@ fn context(connection: &Connection, era: Era, id: &RequestId) -> CallContext {
     CallContext {
         owner: connection.owner().clone(),
         eval_id: EvalId::new(),
+        progress: None,
         request_id: id.clone(),
         revision: match era {
             Era::Modern => Revision::V2026_07_28,
             Era::Handshake => connection.revision().unwrap_or(Revision::LATEST_HANDSHAKE),
         },
     }
-}
-
-/// A usable progress token: a string or an integer, and none that is longer than what it is for.
-fn progress_token(params: &Params<'_>) -> Option<String> {
-    let raw = params.meta.progress_token?;
-    let fits = raw.text().len() <= MAX_TOKEN_BYTES;
-    (fits && matches!(raw.kind(), Kind::String | Kind::Integer)).then(|| raw.text().to_owned())
 }
 
 /// A tool name as logs show it: bounded.

@@ -69,7 +69,7 @@ impl LispEval {
         LispEval { evaluator, options }
     }
 
-    fn request(&self, arguments: Arguments, id: EvalId) -> EvalRequest {
+    fn request(&self, arguments: Arguments, context: &CallContext) -> EvalRequest {
         let options = &self.options;
         EvalRequest {
             context: arguments.context,
@@ -78,7 +78,8 @@ impl LispEval {
             strict_data: true,
             render: Render { max_text_bytes: Some(options.shaper.max_result_bytes), json: false },
             upstreams: options.upstreams.clone(),
-            ..EvalRequest::with_id(arguments.program, id)
+            progress: context.progress.clone(),
+            ..EvalRequest::with_id(arguments.program, context.eval_id)
         }
     }
 }
@@ -96,7 +97,7 @@ impl Tool for LispEval {
                 return Prepared::Done(refuse(&self.options, payload, given));
             }
         };
-        let request = self.request(arguments, context.eval_id);
+        let request = self.request(arguments, context);
         let asked = Asked::of(&request);
         let (shaper, redactor) = (self.options.shaper, self.options.redactor.clone());
         let reports = self.options.reports;

@@ -75,6 +75,7 @@ async fn call(tool: &LispEval, arguments: Value) -> ToolReply {
         request_id: RequestId::from_raw(Raw::parse("1").unwrap()).unwrap(),
         revision: Revision::LATEST_HANDSHAKE,
         eval_id: ptc_host::engine::EvalId::new(),
+        progress: None,
     };
     let reply = match tool.prepare(Some(raw), &context) {
         Prepared::Done(reply) => reply,

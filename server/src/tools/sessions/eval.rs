@@ -76,6 +76,7 @@ impl Eval {
             strict_data: true,
             render: Render { max_text_bytes: Some(self.options.shaper.max_result_bytes), json: false },
             upstreams: self.options.upstreams.clone(),
+            progress: context.progress.clone(),
             ..EvalRequest::with_id(checked.program, context.eval_id)
         })
     }

@@ -77,6 +77,7 @@ impl Bench {
             request_id: RequestId::from_raw(Raw::parse("1").unwrap()).unwrap(),
             revision: Revision::LATEST_HANDSHAKE,
             eval_id: ptc_host::engine::EvalId::new(),
+            progress: None,
         };
         tool.prepare(Some(Raw::parse(&arguments.to_string()).unwrap()), &context)
     }

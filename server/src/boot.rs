@@ -59,6 +59,7 @@ pub fn serve(settings: Settings, redactor: Redactor) -> Result<(), BootError> {
 
 /// Starts the upstreams, serves, and stops the upstreams again.
 async fn run(settings: &Settings, redactor: &Redactor, engine: &Engine) -> Result<(), BootError> {
+    survive_file_limits();
     let http = settings.http.as_ref();
     redactor.register(http.into_iter().flat_map(|http| &http.tokens).map(|token| &token.token));
     let upstreams = start_upstreams(settings, redactor).await?;
@@ -301,6 +302,14 @@ pub fn service(
         service.cache_scope = "private";
     }
     Ok(service)
+}
+
+/// Makes a write beyond the limit on the size of files (`ulimit -f`) fail like one to a full disk. By default it would
+/// end the process. A handler of the system's signal stays once it is installed.
+fn survive_file_limits() {
+    if let Err(error) = signal(SignalKind::from_raw(nix::libc::SIGXFSZ)) {
+        warn!(event = "signal_handler_failed", signal = "SIGXFSZ", reason = %error);
+    }
 }
 
 /// Completes when the process is asked to stop.

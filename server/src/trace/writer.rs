@@ -1,6 +1,7 @@
 //! The state of the thread that writes traces.
 
 use std::collections::{HashMap, HashSet};
+use std::fs::File;
 use std::io::{self, Write};
 
 use jiff::{SignedDuration, Timestamp};
@@ -134,7 +135,7 @@ impl Writer {
             // It was the oldest file and had to make room.
             Err(failure) if failure.kind() == io::ErrorKind::NotFound => return Some(false),
             Err(failure) => Err(failure),
-            Ok(mut file) => file.write_all(text.as_bytes()),
+            Ok(file) => append(file, text.as_bytes()),
         };
         self.note("trace_write_failed", &open.name, appended.as_ref().err());
         let at = if ended.status == Status::Crashed { open.began } else { ended.at };
@@ -177,6 +178,17 @@ impl Writer {
             Some(_) => {}
         }
     }
+}
+
+/// Adds all of `bytes` to a file or nothing: on a disk that is full, what was written before is still good JSON Lines.
+fn append(mut file: File, bytes: &[u8]) -> io::Result<()> {
+    let before = file.metadata()?.len();
+    let written = file.write_all(bytes);
+    if written.is_err() {
+        // Taking away needs no room; where even that fails, the first failure is the one to tell of.
+        let _ = file.set_len(before);
+    }
+    written
 }
 
 /// 32 hex digits.

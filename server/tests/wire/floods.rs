@@ -47,7 +47,7 @@ fn more_calls_than_there_are_permits() {
         "--max-concurrent-calls",
         "4",
         "--program-timeout-ms",
-        "60000",
+        "600000",
         "--program-step-limit",
         "100000000000",
     ]);

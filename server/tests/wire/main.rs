@@ -1,5 +1,6 @@
 //! Everything that a client can send over real pipes and sockets has its answer, and memory stays bounded.
 
+mod disk;
 mod floods;
 mod http;
 mod process;

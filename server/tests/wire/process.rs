@@ -99,7 +99,8 @@ impl Drop for Pipes {
 
 /// A server on a socket.
 pub(crate) struct Listener {
-    child: Child,
+    /// There until it is taken.
+    child: Option<Child>,
     /// Where it listens.
     pub(crate) address: String,
 }
@@ -107,13 +108,17 @@ pub(crate) struct Listener {
 impl Listener {
     /// `ptc start --http` with these flags, on a free port.
     pub(crate) fn start(flags: &[&str]) -> Listener {
+        Self::start_by(|all| command(&[all, flags].concat()))
+    }
+
+    /// What `command` makes of the flags for HTTP on a free port.
+    pub(crate) fn start_by(command: impl Fn(&[&str]) -> Command) -> Listener {
         // Between finding a free port and binding it somebody else may take it: then the next one is tried.
         for _ in 0..10 {
             let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound");
             let port = free.port().to_string();
-            let all = [&["--http", "--http-port", &port], flags].concat();
-            let child = command(&all).spawn().expect("the binary starts");
-            let mut listener = Listener { child, address: free.to_string() };
+            let child = command(&["--http", "--http-port", &port]).spawn().expect("the binary starts");
+            let mut listener = Listener { child: Some(child), address: free.to_string() };
             if listener.is_ready() {
                 return listener;
             }
@@ -121,10 +126,19 @@ impl Listener {
         panic!("no server could be started");
     }
 
+    /// The process.
+    pub(crate) fn into_child(mut self) -> Child {
+        self.child.take().expect("taken once")
+    }
+
+    fn child(&mut self) -> &mut Child {
+        self.child.as_mut().expect("not taken")
+    }
+
     fn is_ready(&mut self) -> bool {
         let patience = Instant::now() + PATIENCE;
         while Instant::now() < patience {
-            if self.child.try_wait().expect("it ran").is_some() {
+            if self.child().try_wait().expect("it ran").is_some() {
                 return false;
             }
             if TcpStream::connect(&self.address).is_ok() {
@@ -164,14 +178,16 @@ impl Listener {
 
     /// Most memory that the process ever had, in bytes.
     pub(crate) fn peak_memory(&self) -> u64 {
-        peak_memory(self.child.id())
+        peak_memory(self.child.as_ref().expect("not taken").id())
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }
 

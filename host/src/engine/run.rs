@@ -222,7 +222,6 @@ impl Run {
                     }
                 }
             }
-            self.tell_progress();
             let Some(machine) = &mut self.machine else { return self.finish() };
             // Replies that came in the meantime need no slice of their own.
             while let Poll::Ready(Some((id, reply))) =
@@ -237,6 +236,7 @@ impl Run {
             self.context.arrived.borrow_mut().clear();
             step = machine.resume(SLICE_STEPS);
             self.show_progress();
+            self.tell_progress();
         }
     }
 

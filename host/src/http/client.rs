@@ -124,7 +124,8 @@ impl Client {
                 Some(connection) => connection,
                 None => Box::pin(self.connection(&pool, &request.target.origin, limits, fresh_only)).await?,
             };
-            let used = connection.used();
+            let again = connection.may_fail_unread() && !fresh_only;
+            let shared = connection.shared();
             let started = Instant::now();
             let end = (started + limits.total).min(limits.deadline);
             let first = limits.first_byte.map_or(end, |limit| (started + limit).min(end));
@@ -140,7 +141,12 @@ impl Client {
                     let body = Body::new(incoming, rest, pool, timer, limits.max_bytes);
                     return Ok(Response { status: head.status, headers: head.headers, body });
                 }
-                Some(Err(SendError::Unsent)) if used => fresh_only = true,
+                Some(Err(SendError::Unsent)) if again => {
+                    if let Some(h2) = shared {
+                        pool.retire(&h2);
+                    }
+                    fresh_only = true;
+                }
                 Some(Err(SendError::Unsent)) => return Err(HttpError::Closed),
                 Some(Err(SendError::Failed(error))) => return Err(error),
                 None => return Err(HttpError::Timeout),

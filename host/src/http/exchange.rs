@@ -6,6 +6,7 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::thread::ThreadId;
 
@@ -57,7 +58,7 @@ pub(super) struct H1 {
 pub(super) struct H2 {
     sender: http2::SendRequest<Outgoing>,
     pub(super) thread: ThreadId,
-    used: bool,
+    identity: Arc<()>,
 }
 
 /// Why a request got no answer.
@@ -153,7 +154,12 @@ impl H1 {
 
 impl H2 {
     pub(super) fn new(sender: http2::SendRequest<Outgoing>) -> Self {
-        Self { sender, thread: std::thread::current().id(), used: false }
+        Self { sender, thread: std::thread::current().id(), identity: Arc::default() }
+    }
+
+    /// Whether both are handles to one connection.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.identity, &other.identity)
     }
 
     pub(super) fn is_open(&self) -> bool {
@@ -161,20 +167,23 @@ impl H2 {
     }
 
     async fn send(&mut self, request: Request<Outgoing>) -> Result<Response<Incoming>, SendError> {
-        self.used = true;
         if self.sender.ready().await.is_err() {
             return Err(SendError::Unsent);
         }
-        self.sender.try_send_request(request).await.map_err(send_error)
+        self.sender.try_send_request(request).await.map_err(|error| match is_disowned(error.error()) {
+            true => SendError::Unsent,
+            false => send_error(error),
+        })
     }
 }
 
 impl Connection {
-    /// Whether it has carried a request before, so that the server may have closed it meanwhile.
-    pub(super) fn used(&self) -> bool {
+    /// Whether a request that it could not carry may be sent once more: it has carried one before, so that the server may
+    /// have closed it meanwhile, or it is shared, and the server may refuse single requests.
+    pub(super) fn may_fail_unread(&self) -> bool {
         match self {
             Self::H1(h1) => h1.used,
-            Self::H2(h2) => h2.used,
+            Self::H2(_) => true,
         }
     }
 
@@ -197,6 +206,14 @@ impl Connection {
         matches!(self, Self::H2(_))
     }
 
+    /// A handle to it, if it is shared.
+    pub(super) fn shared(&self) -> Option<H2> {
+        match self {
+            Self::H1(_) => None,
+            Self::H2(h2) => Some(h2.clone()),
+        }
+    }
+
     /// Sends a request and waits for the head of its answer.
     pub(super) async fn send(
         self,
@@ -210,6 +227,19 @@ impl Connection {
             Self::H2(mut h2) => Ok((h2.send(request).await?, Rest::H2)),
         }
     }
+}
+
+/// Whether the server says that it has not looked at the request: it refused the stream, or it is going away and the
+/// stream lies behind the last one that it will answer (RFC 9113, 8.7).
+fn is_disowned(error: &hyper::Error) -> bool {
+    let mut source = std::error::Error::source(error);
+    while let Some(inner) = source {
+        if let Some(h2) = inner.downcast_ref::<h2::Error>() {
+            return h2.is_remote() && (h2.is_go_away() || h2.reason() == Some(h2::Reason::REFUSED_STREAM));
+        }
+        source = inner.source();
+    }
+    false
 }
 
 fn send_error(mut error: hyper::client::conn::TrySendError<Request<Outgoing>>) -> SendError {

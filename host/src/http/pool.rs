@@ -80,6 +80,11 @@ impl Pool {
         }
     }
 
+    /// Gives a shared connection to nobody any more. What it carries goes on.
+    pub(super) fn retire(&self, h2: &H2) {
+        self.lock().shared.retain(|shared| !shared.is(h2));
+    }
+
     /// Keeps a connection for its next request.
     pub(super) fn put(&self, h1: Box<H1>) {
         self.keep(h1, None);

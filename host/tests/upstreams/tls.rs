@@ -19,6 +19,7 @@ use ptc_host::mcp::HttpUpstream;
 use ptc_host::upstream::{FaultReason, Upstream};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio_rustls::TlsAcceptor;
@@ -30,6 +31,9 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("tls::http2_is_shared_where_it_is_offered", http2_is_shared),
         trial("tls::http1_is_kept_alive_where_it_is_not", http1_is_kept_alive),
+        trial("tls::a_refused_stream_is_sent_once_more", a_refused_stream_is_sent_once_more),
+        trial("tls::a_stream_behind_a_goaway_is_sent_once_more", a_stream_behind_a_goaway_is_sent_once_more),
+        trial("tls::other_resets_are_not_sent_again", other_resets_are_not_sent_again),
         trial("tls::an_unknown_authority_is_refused", an_unknown_authority_is_refused),
         trial("tls::a_certificate_of_another_name_is_refused", another_name_is_refused),
         trial("tls::a_plain_server_is_told", a_plain_server_is_told),
@@ -160,6 +164,88 @@ async fn http1_is_kept_alive() {
     assert!(server.connections.load(Ordering::SeqCst) <= 20, "three rounds of twenty");
     assert!(server.versions.lock().unwrap().iter().all(|v| *v == http::Version::HTTP_11));
     upstream.shutdown().await;
+}
+
+/// A frame of HTTP/2 with a payload of four-byte numbers.
+fn frame(kind: u8, stream: u32, payload: &[u32]) -> Vec<u8> {
+    let mut frame = ((payload.len() * 4) as u32).to_be_bytes()[1..].to_vec();
+    frame.extend([kind, 0]);
+    frame.extend(stream.to_be_bytes());
+    frame.extend(payload.iter().flat_map(|number| number.to_be_bytes()));
+    frame
+}
+
+const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
+const GOAWAY: u8 = 7;
+
+/// A server whose first connection answers the first request, of which it reads the head, with `frame` of the request's
+/// stream; all later connections serve. Yields it and the requests that were answered so.
+async fn balking(authority: &Authority, frame: fn(u32) -> Vec<u8>) -> (Server, Arc<AtomicUsize>) {
+    let behind = serve(authority.acceptor("localhost", &[b"h2"])).await;
+    let behind_port = behind.url.port().unwrap();
+    let acceptor = authority.acceptor("localhost", &[b"h2"]);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut url = behind.url.clone();
+    url.set_port(Some(listener.local_addr().unwrap().port())).unwrap();
+    let balked = Arc::new(AtomicUsize::new(0));
+    let count = balked.clone();
+    tokio::spawn(async move {
+        let (tcp, _) = listener.accept().await.unwrap();
+        tokio::spawn(async move {
+            let mut stream = acceptor.accept(tcp).await.unwrap();
+            stream.write_all(&self::frame(SETTINGS, 0, &[])).await.unwrap();
+            let mut preface = [0; 24];
+            stream.read_exact(&mut preface).await.unwrap();
+            loop {
+                let mut head = [0; 9];
+                if stream.read_exact(&mut head).await.is_err() {
+                    return;
+                }
+                let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+                stream.read_exact(&mut vec![0; length]).await.unwrap();
+                // The head of a request.
+                if head[3] == 1 {
+                    count.fetch_add(1, Ordering::SeqCst);
+                    let id = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
+                    stream.write_all(&frame(id)).await.unwrap();
+                }
+            }
+        });
+        loop {
+            let (mut near, _) = listener.accept().await.unwrap();
+            let mut far = tokio::net::TcpStream::connect(("127.0.0.1", behind_port)).await.unwrap();
+            tokio::spawn(async move { tokio::io::copy_bidirectional(&mut near, &mut far).await });
+        }
+    });
+    (Server { url, ..behind }, balked)
+}
+
+async fn sent_once_more(frame: fn(u32) -> Vec<u8>) {
+    let authority = Authority::new();
+    let (server, balked) = balking(&authority, frame).await;
+    let upstream = upstream(&server.url, trusting(&authority));
+    calls(&upstream).await;
+    assert_eq!(balked.load(Ordering::SeqCst), 1, "nobody comes back to that connection");
+    assert_eq!(server.connections.load(Ordering::SeqCst), 1);
+    upstream.shutdown().await;
+}
+
+async fn a_refused_stream_is_sent_once_more() {
+    sent_once_more(|stream| frame(RST_STREAM, stream, &[7])).await;
+}
+
+async fn a_stream_behind_a_goaway_is_sent_once_more() {
+    sent_once_more(|_| frame(GOAWAY, 0, &[0, 0])).await;
+}
+
+async fn other_resets_are_not_sent_again() {
+    let authority = Authority::new();
+    // INTERNAL_ERROR: the server may have begun.
+    let (server, balked) = balking(&authority, |stream| frame(RST_STREAM, stream, &[2])).await;
+    let message = start_fault(&server.url, trusting(&authority)).await;
+    assert_eq!(message, "connection closed");
+    assert_eq!((balked.load(Ordering::SeqCst), server.connections.load(Ordering::SeqCst)), (1, 0));
 }
 
 async fn start_fault(url: &Url, client: Client) -> String {

@@ -7,8 +7,8 @@
 //! * [`HttpError`] — what can go wrong, in short fixed texts.
 //!
 //! No redirect is followed: a redirect is an answer like any other, and whoever asked decides. Nothing is retried, but
-//! for a request on a kept-alive connection that the server certainly has not read, because it had closed the
-//! connection meanwhile: that one goes out once more, on a fresh connection.
+//! for a request that the server certainly has not read, because it had closed a kept-alive connection meanwhile or, in
+//! HTTP/2, disowns the stream: that one goes out once more, on a fresh connection.
 
 mod body;
 mod client;

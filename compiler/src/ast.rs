@@ -546,8 +546,8 @@ impl Ast {
         self.lists.reserve(nodes);
     }
 
-    /// The tree without anything in it, to be used for the next program.
-    pub(crate) fn cleared(mut self) -> Self {
+    /// Takes everything out, for the next program.
+    pub(crate) fn clear(&mut self) {
         let Self {
             nodes,
             spans,
@@ -568,9 +568,9 @@ impl Ast {
             groups,
             captures,
             read_sets,
-            program: _,
-            program_locals: _,
-        } = &mut self;
+            program,
+            program_locals,
+        } = self;
         nodes.clear();
         spans.clear();
         lists.clear();
@@ -590,7 +590,7 @@ impl Ast {
         groups.clear();
         captures.clear();
         read_sets.clear();
-        self
+        (*program, *program_locals) = (Run::default(), 0);
     }
 
     /// Enters a node.

@@ -29,6 +29,8 @@ pub struct Names<'s> {
 pub(crate) struct Tables {
     /// Where each name stands first.
     spans: Vec<Span>,
+    /// What tells each from others of the same length: see [`Key`].
+    keys: Vec<Key>,
     /// Names plus one by their hash, with linear probing; zero where there is none. At most half full, and empty or a power
     /// of two long.
     slots: Vec<u32>,
@@ -37,6 +39,7 @@ pub(crate) struct Tables {
 impl Tables {
     pub(crate) fn clear(&mut self) {
         self.spans.clear();
+        self.keys.clear();
         self.slots.fill(0);
     }
 }
@@ -44,11 +47,44 @@ impl Tables {
 /// Fewest slots.
 const SLOTS: usize = 64;
 
-/// A hash that differs from process to process, so that no text can be written to make all its names collide.
-fn hash(text: &[u8]) -> usize {
-    static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
-    KEYS.hash_one(text) as usize
+/// The bytes of a text of up to [`Key::SHORT`] bytes: its first ones and its last ones, which overlap, so that they and the
+/// length are the whole text. Of a longer text a hash and nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Key(u64, u64);
+
+impl Key {
+    const SHORT: usize = 16;
+
+    fn of(text: &[u8]) -> Key {
+        match text.len() {
+            8..=Self::SHORT => match (text.first_chunk::<8>(), text.last_chunk::<8>()) {
+                (Some(first), Some(last)) => Key(u64::from_le_bytes(*first), u64::from_le_bytes(*last)),
+                _ => unreachable!("there are eight bytes"),
+            },
+            4..8 => match (text.first_chunk::<4>(), text.last_chunk::<4>()) {
+                (Some(first), Some(last)) => {
+                    Key(u64::from(u32::from_le_bytes(*first)), u64::from(u32::from_le_bytes(*last)))
+                }
+                _ => unreachable!("there are four bytes"),
+            },
+            0..4 => Key(text.iter().fold(0, |key, &byte| key << 8 | u64::from(byte)), 0),
+            _ => Key(SECRETS.0.hash_one(text), 0),
+        }
+    }
+
+    /// A hash that differs from process to process, so that no text can be written to make all its names collide.
+    fn hash(self, length: usize) -> usize {
+        let secrets = &*SECRETS;
+        let product = u128::from(self.0 ^ secrets.1) * u128::from(self.1 ^ secrets.2 ^ length as u64);
+        (product ^ (product >> 64)) as usize
+    }
 }
+
+static SECRETS: LazyLock<(RandomState, u64, u64)> = LazyLock::new(|| {
+    let state = RandomState::new();
+    let (one, other) = (state.hash_one(1), state.hash_one(2));
+    (state, one, other)
+});
 
 /// The bytes at `span`, which need no look at where characters begin.
 fn bytes(source: &str, span: Span) -> &[u8] {
@@ -75,32 +111,38 @@ impl<'s> Names<'s> {
             self.grow();
         }
         let text = bytes(self.source, span);
-        let Tables { spans, slots } = &mut self.tables;
+        let key = Key::of(text);
+        let Tables { spans, keys, slots } = &mut self.tables;
         let mask = slots.len() - 1;
-        let mut slot = hash(text) & mask;
-        loop {
-            match slots[slot].checked_sub(1) {
-                Some(name) if bytes(self.source, spans[name as usize]) == text => return Name(name),
-                Some(_) => slot = (slot + 1) & mask,
-                None => break,
+        let mut slot = key.hash(text.len()) & mask;
+        while let Some(name) = slots[slot].checked_sub(1) {
+            let known = spans[name as usize];
+            if keys[name as usize] == key
+                && (known.end - known.start) as usize == text.len()
+                && (text.len() <= Key::SHORT || bytes(self.source, known) == text)
+            {
+                return Name(name);
             }
+            slot = (slot + 1) & mask;
         }
         spans.push(span);
+        keys.push(key);
         slots[slot] = spans.len() as u32;
         Name(spans.len() as u32 - 1)
     }
 
     #[cold]
     fn grow(&mut self) {
-        let count = (self.tables.slots.len() * 2).max(SLOTS);
-        self.tables.slots.clear();
-        self.tables.slots.resize(count, 0);
-        for (name, span) in self.tables.spans.iter().enumerate() {
-            let mut slot = hash(bytes(self.source, *span)) & (count - 1);
-            while self.tables.slots[slot] != 0 {
+        let Tables { spans, keys, slots } = &mut self.tables;
+        let count = (slots.len() * 2).max(SLOTS);
+        slots.clear();
+        slots.resize(count, 0);
+        for (name, (span, key)) in spans.iter().zip(keys).enumerate() {
+            let mut slot = key.hash((span.end - span.start) as usize) & (count - 1);
+            while slots[slot] != 0 {
                 slot = (slot + 1) & (count - 1);
             }
-            self.tables.slots[slot] = name as u32 + 1;
+            slots[slot] = name as u32 + 1;
         }
     }
 
@@ -145,8 +187,32 @@ mod tests {
     }
 
     #[test]
+    fn texts_that_differ_anywhere_are_different_names() {
+        for length in 1..40 {
+            let mut text = "a".repeat(length);
+            let others: Vec<String> = (0..length)
+                .map(|at| text.char_indices().map(|(i, c)| if i == at { 'b' } else { c }).collect())
+                .collect();
+            for other in others.iter().chain([&"a".repeat(length + 1), &"\0".repeat(length)]) {
+                text.push_str(other);
+            }
+            let mut names = Names::new(&text);
+            let mut start = 0;
+            for word in 0..=length {
+                let span = Span::new(start, start + length);
+                assert_eq!(names.intern(span).index(), word, "{length}");
+                start += length;
+            }
+            assert_eq!(names.intern(Span::new(start, start + length + 1)).index(), length + 1);
+            assert_eq!(names.intern(Span::new(start + length + 1, text.len())).index(), length + 2);
+            assert_eq!(names.intern(Span::new(0, length)).index(), 0);
+        }
+    }
+
+    #[test]
     fn a_table_grows_and_serves_again() {
-        let words: Vec<String> = (0..1000).map(|n| n.to_string()).collect();
+        // Of all lengths up to beyond what a key holds.
+        let words: Vec<String> = (0..1000).map(|n| format!("{n}{}", "x".repeat(n % 20))).collect();
         let text = words.join(" ");
         let spans = || {
             let mut start = 0;

@@ -5,13 +5,14 @@
 
 use std::cell::Cell;
 
-use crate::{analyze, form};
+use crate::{analyze, codegen, form};
 
 /// Empty tables.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Scratch {
     pub(crate) forms: form::Tables,
     pub(crate) analysis: analyze::Tables,
+    pub(crate) codegen: codegen::Tables,
 }
 
 /// Forms of more than so many bytes are a large program's: that is a text of some 16 KiB.

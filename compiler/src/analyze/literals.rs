@@ -44,7 +44,7 @@ impl Analyzer<'_, '_> {
     }
 
     /// Refuses duplicates at all depths.
-    fn check_literal(&self, form: Form) -> Result<()> {
+    fn check_literal(&mut self, form: Form) -> Result<()> {
         let items = match form.kind {
             FormKind::Vector(items) => items,
             FormKind::Map(items) => {
@@ -57,7 +57,8 @@ impl Analyzer<'_, '_> {
             }
             _ => return Ok(()),
         };
-        for &item in &self.forms[items] {
+        for i in 0..items.len() {
+            let item = self.forms.at(items, i);
             if matches!(item.kind, FormKind::Vector(_) | FormKind::Map(_) | FormKind::Set(_)) {
                 self.check_literal(item)?;
             }
@@ -70,7 +71,10 @@ impl Analyzer<'_, '_> {
     }
 
     /// Two keys or elements that are equal as they are written are an error, whatever they would evaluate to.
-    fn refuse_duplicates(&self, items: Items, stride: usize, noun: &str, literal: &str) -> Result<()> {
+    fn refuse_duplicates(&mut self, items: Items, stride: usize, noun: &str, literal: &str) -> Result<()> {
+        if self.are_different_keywords(items, stride) {
+            return Ok(());
+        }
         match self.duplicate(&self.forms[items], stride) {
             None => Ok(()),
             Some(key) => {
@@ -80,17 +84,22 @@ impl Analyzer<'_, '_> {
         }
     }
 
+    /// Whether every `stride`th form is a keyword, as keys mostly are, and no two are the same.
+    fn are_different_keywords(&mut self, items: Items, stride: usize) -> bool {
+        self.literals += 1;
+        self.forms[items].iter().step_by(stride).all(|form| {
+            let FormKind::Keyword(name) = form.kind else { return false };
+            let seen = std::mem::replace(&mut self.names[name.index()].key_of, self.literals);
+            seen != self.literals
+        })
+    }
+
     /// The first of every `stride`th form that is equal to one before it.
     fn duplicate(&self, forms: &[Form], stride: usize) -> Option<Form> {
         if forms.len() <= 8 * stride {
             for (at, &form) in forms.iter().enumerate().step_by(stride) {
                 for &before in forms[..at].iter().step_by(stride) {
-                    let same = match (before.kind, form.kind) {
-                        // By far the most frequent keys.
-                        (FormKind::Keyword(a), FormKind::Keyword(b)) => a == b,
-                        _ => self.forms.equal(before, form),
-                    };
-                    if same {
+                    if self.forms.equal(before, form) {
                         return Some(form);
                     }
                 }

@@ -45,8 +45,8 @@ pub struct FreeName {
 /// What analysis makes of a program.
 #[derive(Debug, Default)]
 pub struct Analysis {
-    /// The core forms.
-    pub ast: Ast,
+    /// The core forms. Boxed, because a tree has many tables and changes hands from phase to phase.
+    pub ast: Box<Ast>,
     /// Names that the namespace must have, by first use.
     pub requires: Vec<FreeName>,
     /// Tools that are called or referred to, by first use.
@@ -56,21 +56,30 @@ pub struct Analysis {
     /// Whether a definition takes the name of a builtin.
     pub shadows_builtin: bool,
     names: Vec<NameState>,
+    scope: Scope,
 }
 
 /// What analysis lies in, without the program it is of: kept from one program to the next.
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
-    ast: Ast,
+    ast: Box<Ast>,
     names: Vec<NameState>,
+    scope: Scope,
 }
 
 impl Analysis {
+    /// What a name that is called means before any program says otherwise.
+    pub(crate) fn known(&self, name: Name, text: &str) -> Known {
+        self.names[name.index()].known.unwrap_or_else(|| special::known(text))
+    }
+
     /// The tables, emptied.
     pub(crate) fn into_tables(self) -> Tables {
-        let mut names = self.names;
+        let Self { mut ast, mut names, mut scope, .. } = self;
+        ast.clear();
         names.clear();
-        Tables { ast: self.ast.cleared(), names }
+        scope.clear();
+        Tables { ast, names, scope }
     }
 }
 
@@ -103,12 +112,14 @@ struct NameState {
     bound: bool,
     /// Filled in on first use.
     known: Option<Known>,
+    /// The number of the last literal that had the keyword of this name as a key.
+    key_of: u32,
 }
 
 struct Analyzer<'a, 's> {
     source: &'s str,
     forms: &'a mut Forms<'s>,
-    ast: Ast,
+    ast: Box<Ast>,
     names: Vec<NameState>,
     scope: Scope,
     /// Names defined so far on the current path, to be forgotten where the path ends.
@@ -116,6 +127,8 @@ struct Analyzer<'a, 's> {
     free: Vec<FreeName>,
     tools: Vec<FreeName>,
     threaded: Vec<Threaded>,
+    /// How many literals have been looked through for duplicates.
+    literals: u32,
     depth: u32,
     shadows_builtin: bool,
 }
@@ -124,7 +137,7 @@ type Nodes = SmallVec<[NodeId; 8]>;
 
 impl<'a, 's> Analyzer<'a, 's> {
     fn new(source: &'s str, forms: &'a mut Forms<'s>, tables: Tables) -> Self {
-        let Tables { mut ast, mut names } = tables;
+        let Tables { mut ast, mut names, scope } = tables;
         names.resize(forms.names.len(), NameState::default());
         ast.reserve(forms.len() + 2);
         Self {
@@ -132,11 +145,12 @@ impl<'a, 's> Analyzer<'a, 's> {
             forms,
             ast,
             names,
-            scope: Scope::default(),
+            scope,
             defined: Vec::new(),
             free: Vec::new(),
             tools: Vec::new(),
             threaded: Vec::new(),
+            literals: 0,
             depth: 0,
             shadows_builtin: false,
         }
@@ -176,6 +190,7 @@ impl<'a, 's> Analyzer<'a, 's> {
             local_names,
             shadows_builtin: self.shadows_builtin,
             names: self.names,
+            scope: self.scope,
         }
     }
 

@@ -63,6 +63,13 @@ pub(super) struct Scope {
 }
 
 impl Scope {
+    /// Forgets everything but its room.
+    pub(super) fn clear(&mut self) {
+        self.bindings.clear();
+        self.bodies.clear();
+        self.captured.clear();
+    }
+
     pub(super) fn enter_function(&mut self, captures: u32) {
         let body = Body { captures, locals: 0, reads: Vec::new(), targets: Vec::new(), short_fn: None };
         self.bodies.push(body);

@@ -26,6 +26,7 @@ pub(super) struct OpenLoop {
     pub(super) slots: Vec<u32>,
 }
 
+#[derive(Default)]
 pub(super) struct Body {
     pub(super) code: Vec<Op>,
     /// No jump goes behind this instruction so far.
@@ -45,20 +46,11 @@ pub(super) struct Body {
 }
 
 impl Body {
-    pub(super) fn new(locals: u32) -> Self {
-        Self {
-            code: Vec::with_capacity(16),
-            landing: 0,
-            constants: Vec::new(),
-            keywords: Vec::new(),
-            positions: Vec::new(),
-            depth: 0,
-            max_depth: 0,
-            slots: vec![0; locals as usize],
-            lookups: 0,
-            loops: Vec::new(),
-            parameters: Vec::new(),
-        }
+    /// Begins a body with so many locals, in tables that are empty and may have served before.
+    pub(super) fn begin(&mut self, locals: u32) {
+        debug_assert!(self.code.is_empty() && self.constants.is_empty() && self.loops.is_empty());
+        (self.landing, self.depth, self.max_depth, self.lookups) = (0, 0, 0, 0);
+        self.slots.resize(locals as usize, 0);
     }
 
     pub(super) fn enter_function(&mut self, arity: &ast::Arity) {
@@ -70,15 +62,22 @@ impl Body {
         self.grow(self.parameters.len() as u32);
     }
 
-    pub(super) fn finish(self, parameters: Parameters) -> Arity {
-        Arity {
+    /// The finished body, without room to spare: programs are kept. The tables are empty afterwards.
+    pub(super) fn finish(&mut self, parameters: Parameters) -> Arity {
+        let arity = Arity {
             parameters,
-            code: self.code,
-            constants: self.constants,
+            code: self.code.to_vec(),
+            constants: self.constants.drain(..).collect(),
             max_stack: self.max_depth,
             lookups: vec![Default::default(); self.lookups as usize],
-            positions: self.positions,
-        }
+            positions: self.positions.to_vec(),
+        };
+        self.code.clear();
+        self.keywords.clear();
+        self.positions.clear();
+        self.slots.clear();
+        self.parameters.clear();
+        arity
     }
 
     // --- the stack ---------------------------------------------------------------------------------------

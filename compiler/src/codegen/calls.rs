@@ -8,7 +8,6 @@ use super::body::Body;
 use crate::ast::{Node, NodeId, Run};
 use crate::error::Result;
 use crate::names::Name;
-use crate::special;
 
 /// How a call is done, once its arguments are on the stack.
 #[derive(Clone, Copy)]
@@ -146,7 +145,7 @@ impl Generator<'_> {
     /// How a global name is called: a builtin has its own way, which the machine leaves once its name is defined.
     fn global_plan(&self, name: Name, arguments: Run) -> Plan {
         let text = self.text(name);
-        let known = special::known(text);
+        let known = self.analysis.known(name, text);
         let Some(id) = known.builtin.filter(|_| known.special.is_none()) else { return Plan::Value };
         let op = match (text, self.ast.list(arguments)) {
             ("+", [_, right]) => match self.ast.node(*right) {

@@ -19,7 +19,7 @@ use crate::source::Span;
 impl Generator<'_> {
     /// The keyword of a name; one allocation for the whole program.
     pub(super) fn keyword(&mut self, name: Name) -> Value {
-        if self.keywords.len() <= name.index() {
+        if self.keywords.is_empty() {
             self.keywords.resize(self.forms.names.len(), None);
         }
         let text = self.text(name);
@@ -85,7 +85,17 @@ impl Generator<'_> {
     //
     // Loops, no adaptors: this recurses as deep as literals are nested, on threads with small stacks.
 
+    #[inline]
     fn literal(&mut self, form: Form) -> Result<Value> {
+        match form.kind {
+            FormKind::Bool(b) => Ok(Value::bool(b)),
+            FormKind::Int(n) => Ok(Value::Int(n)),
+            _ => self.counted_literal(form),
+        }
+    }
+
+    /// A literal that is more than a word.
+    fn counted_literal(&mut self, form: Form) -> Result<Value> {
         Ok(match form.kind {
             FormKind::Bool(b) => Value::bool(b),
             FormKind::Int(n) => Value::Int(n),

@@ -34,15 +34,34 @@ use positions::Lines;
 /// `invalid_form` for a regex literal that does not compile; `compile_memory_exceeded` for a function with more values in
 /// its frame than an instruction can name.
 pub fn generate(source: &str, forms: &Forms<'_>, analysis: &Analysis) -> Result<Program> {
-    let mut generator = Generator::new(source, forms, analysis);
+    generate_with(source, forms, analysis, &mut Tables::default())
+}
+
+/// As [`generate`], with empty tables that may have served before.
+pub(crate) fn generate_with(
+    source: &str,
+    forms: &Forms<'_>,
+    analysis: &Analysis,
+    tables: &mut Tables,
+) -> Result<Program> {
+    let mut generator = Generator::new(source, forms, analysis, std::mem::take(tables));
     generator.program()?;
-    Ok(generator.finish(analysis))
+    Ok(generator.finish(tables))
+}
+
+/// What generation lies in, without the program it is of: kept from one program to the next.
+#[derive(Default)]
+pub(crate) struct Tables {
+    body: Body,
+    global_of: Vec<u32>,
+    keywords: Vec<Option<Value>>,
 }
 
 /// What is generated once a program.
 struct Generator<'a> {
     source: &'a str,
     forms: &'a Forms<'a>,
+    analysis: &'a Analysis,
     ast: &'a Ast,
     lines: Lines<'a>,
     /// The program itself and those of [`Ast::functions`], in this order.
@@ -52,10 +71,12 @@ struct Generator<'a> {
     /// What closures over each of [`Ast::functions`] capture, once code that makes them has been generated.
     captures: Vec<Option<Vec<Capture>>>,
     globals: Vec<Rc<str>>,
-    /// Index of each name in `globals`, plus one; zero for those that are not in it.
+    /// Index of each name in `globals`, plus one; zero for those that are not in it. Filled in with the first.
     global_of: Vec<u32>,
-    /// One keyword value a name, so that equal keywords are mostly the same allocation.
+    /// One keyword value a name, so that equal keywords are mostly the same allocation. Filled in with the first.
     keywords: Vec<Option<Value>>,
+    /// An empty body, for the next one to be generated.
+    spare: Body,
     /// Keys of the literal maps so far whose keys are keywords.
     rows: constants::Rows,
     /// Keys of the other constant maps so far: those that have the same ones share them.
@@ -64,19 +85,22 @@ struct Generator<'a> {
 }
 
 impl<'a> Generator<'a> {
-    fn new(source: &'a str, forms: &'a Forms<'a>, analysis: &'a Analysis) -> Self {
-        let ast = &analysis.ast;
+    fn new(source: &'a str, forms: &'a Forms<'a>, analysis: &'a Analysis, tables: Tables) -> Self {
+        let ast = &*analysis.ast;
+        let Tables { body, global_of, keywords } = tables;
         Self {
             source,
             forms,
+            analysis,
             ast,
             lines: Lines::new(source),
             functions: Vec::with_capacity(ast.functions.len() + 1),
             helpers: Vec::new(),
             captures: vec![None; ast.functions.len()],
             globals: Vec::new(),
-            global_of: vec![0; forms.names.len()],
-            keywords: Vec::new(),
+            global_of,
+            keywords,
+            spare: body,
             rows: constants::Rows::default(),
             layouts: Layouts::default(),
             defs: Vec::new(),
@@ -84,9 +108,9 @@ impl<'a> Generator<'a> {
     }
 
     fn program(&mut self) -> Result<()> {
-        let mut body = Body::new(self.ast.program_locals);
+        let mut body = self.open_body(self.ast.program_locals);
         body.sequence(self, self.ast.program, true)?;
-        let arity = body.finish(Parameters { required: 0, rest: false });
+        let arity = self.close_body(body, Parameters { required: 0, rest: false });
         self.functions.push(Rc::new(Function {
             name: None,
             arities: vec![Rc::new(arity)],
@@ -124,12 +148,25 @@ impl<'a> Generator<'a> {
 
     fn arity(&mut self, function: &ast::Function, arity: &ast::Arity) -> Result<Arity> {
         let parameters = Parameters { required: arity.required, rest: arity.rest.is_some() };
-        let mut body = Body::new(arity.locals);
+        let mut body = self.open_body(arity.locals);
         body.enter_function(arity);
         body.bindings(self, arity.body.heads)?;
         body.node(self, arity.body.body, true)?;
         body.check(function.span)?;
-        Ok(body.finish(parameters))
+        Ok(self.close_body(body, parameters))
+    }
+
+    /// Bodies are generated one after the other, in the same tables.
+    fn open_body(&mut self, locals: u32) -> Body {
+        let mut body = std::mem::take(&mut self.spare);
+        body.begin(locals);
+        body
+    }
+
+    fn close_body(&mut self, mut body: Body, parameters: Parameters) -> Arity {
+        let arity = body.finish(parameters);
+        self.spare = body;
+        arity
     }
 
     /// `#fn[x & more]`; the parameter lists of several bodies are listed.
@@ -169,16 +206,24 @@ impl<'a> Generator<'a> {
         text
     }
 
-    fn finish(self, analysis: &Analysis) -> Program {
+    fn finish(mut self, tables: &mut Tables) -> Program {
+        let analysis = self.analysis;
         let requirement = |free: &FreeName| Requirement {
             name: Rc::from(self.forms.names.text(free.name)),
             position: self.lines.position(free.span.start),
         };
+        let (requires, tools) = (
+            analysis.requires.iter().map(requirement).collect(),
+            analysis.tools.iter().map(requirement).collect(),
+        );
         let mut functions = self.functions;
-        functions.extend(self.helpers);
+        functions.append(&mut self.helpers);
+        self.global_of.clear();
+        self.keywords.clear();
+        *tables = Tables { body: self.spare, global_of: self.global_of, keywords: self.keywords };
         Program {
-            requires: analysis.requires.iter().map(requirement).collect(),
-            tools: analysis.tools.iter().map(requirement).collect(),
+            requires,
+            tools,
             functions,
             globals: self.globals,
             defs: self.defs,
@@ -198,6 +243,9 @@ impl<'a> Generator<'a> {
 
     /// The index of a global name.
     fn global(&mut self, name: Name) -> u32 {
+        if self.global_of.is_empty() {
+            self.global_of.resize(self.forms.names.len(), 0);
+        }
         if let Some(index) = self.global_of[name.index()].checked_sub(1) {
             return index;
         }

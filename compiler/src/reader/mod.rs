@@ -173,14 +173,16 @@ impl<'s> Reader<'s> {
 
     /// A word that is neither number nor keyword.
     fn name(&mut self, text: &'s str, span: Span) -> FormKind {
-        match text {
-            "nil" => return FormKind::Nil,
-            "true" => return FormKind::Bool(true),
-            "false" => return FormKind::Bool(false),
-            "*1" => return FormKind::History(1),
-            "*2" => return FormKind::History(2),
-            "*3" => return FormKind::History(3),
-            _ => {}
+        if let Some(b'n' | b't' | b'f' | b'*') = text.as_bytes().first() {
+            match text {
+                "nil" => return FormKind::Nil,
+                "true" => return FormKind::Bool(true),
+                "false" => return FormKind::Bool(false),
+                "*1" => return FormKind::History(1),
+                "*2" => return FormKind::History(2),
+                "*3" => return FormKind::History(3),
+                _ => {}
+            }
         }
         match text.bytes().position(|byte| byte == b'/') {
             Some(slash) if slash > 0 && slash + 1 < text.len() => {

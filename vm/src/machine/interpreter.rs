@@ -152,7 +152,7 @@ impl Machine {
                 ($holds:expr) => {{
                     let holds = $holds;
                     if let Some(&Op::JumpIfFalse(target)) = ops.as_slice().first() {
-                        left -= 1;
+                        left -= i64::from(meter::METERED);
                         if holds {
                             ops.next();
                         } else {
@@ -221,7 +221,7 @@ impl Machine {
             }
 
             let op: Op = loop {
-                left -= 1;
+                left -= i64::from(meter::METERED);
                 if left < 0 {
                     left += 1;
                     frame.pc = (code.len() - ops.len()) as u32;

@@ -14,7 +14,7 @@ pub(crate) const ROLE: &str = "--fake-stdio-server";
 /// The first argument of processes that the tool `family` starts.
 pub(crate) const DESCENDANT_ROLE: &str = "--descendant";
 
-const TOOLS: [&str; 18] = [
+const TOOLS: [&str; 19] = [
     "echo",
     "text",
     "fail",
@@ -26,6 +26,7 @@ const TOOLS: [&str; 18] = [
     "twice",
     "big",
     "big_id_last",
+    "big_again",
     "latin1",
     "ping",
     "drip",
@@ -176,6 +177,10 @@ fn call(server: &Arc<Mutex<Server>>, id: Value, message: &Value) {
             reply(&id, json!({"structuredContent": 2}));
         }
         "big" => reply(&id, text(&filler)),
+        "big_again" => {
+            reply(&id, text("1"));
+            reply(&id, text(&filler));
+        }
         "big_id_last" => send(&format!("{{\"result\":{},\"jsonrpc\":\"2.0\",\"id\":{id}}}", text(&filler))),
         "latin1" => {
             let mut line =

@@ -29,6 +29,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("stdio::noise_is_skipped", noise_is_skipped),
         trial("stdio::a_second_reply_is_dropped", a_second_reply_is_dropped),
         trial("stdio::an_oversized_line_fails_its_own_call_only", an_oversized_line_fails_its_own_call_only),
+        trial("stdio::an_oversized_line_that_nobody_waits_for_fails_nobody", a_late_oversized_line),
         trial("stdio::a_reply_under_the_line_cap_is_still_held_to_its_own", a_reply_under_the_line_cap),
         trial("stdio::text_that_is_not_utf8_is_told", text_that_is_not_utf8_is_told),
         trial("stdio::death_fails_the_calls_in_flight_and_opens_a_window", death_opens_a_window),
@@ -167,6 +168,23 @@ async fn an_oversized_line_fails_its_own_call_only() {
         assert_eq!(json_of(patient.unwrap()), r#"{"ms":300}"#);
     }
     assert_eq!(json(&upstream, "echo", "{}").await, "{}");
+    upstream.shutdown().await;
+}
+
+async fn a_late_oversized_line() {
+    let mut entry = entry("plain");
+    entry.max_response_bytes = 5_000;
+    let upstream = upstream_of(entry, |_| {});
+    let small = CallLimits { max_bytes: 10_000, ..limits() };
+    // The second answer comes when the first has ended the call; two others wait, and neither is its owner.
+    let (twice, other, patient) = tokio::join!(
+        call_with(&upstream, "big_again", r#"{"bytes":3000000}"#, small),
+        call_with(&upstream, "later", r#"{"ms":300}"#, small),
+        call_with(&upstream, "later", r#"{"ms":400}"#, small),
+    );
+    assert_eq!(json_of(twice.unwrap()), "1");
+    assert_eq!(json_of(other.unwrap()), r#"{"ms":300}"#);
+    assert_eq!(json_of(patient.unwrap()), r#"{"ms":400}"#);
     upstream.shutdown().await;
 }
 

@@ -67,7 +67,7 @@ async fn read(
 }
 
 /// Finds the request that an oversized line answers: by the id at its beginning, because only one request waits, by
-/// the id at its end, or else the oldest.
+/// the id at its end, or else the oldest. A line whose id is known and that nobody waits for (any more) fails nobody.
 #[derive(Default)]
 struct Oversized {
     settled: bool,
@@ -77,16 +77,16 @@ impl Oversized {
     fn begin(&mut self, connection: &StdioConnection, head: &[u8]) {
         let upstream = &*connection.name;
         tracing::warn!(upstream, cap = connection.line_cap(), "upstream_line_too_long: dropped");
-        let id = id_of_head(head).or_else(|| connection.only_waiting());
-        self.settled = id.is_some_and(|id| connection.fail_oversized(Some(id), connection.line_cap() as u64));
+        let id = id_of_head(head);
+        let failed = id
+            .or_else(|| connection.only_waiting())
+            .is_some_and(|id| connection.fail_oversized(Some(id), connection.line_cap() as u64));
+        self.settled = failed || id.is_some();
     }
 
     fn end(&mut self, connection: &StdioConnection, tail: &[u8], bytes: u64) {
         if !std::mem::take(&mut self.settled) {
-            let id = id_of_tail(tail);
-            if !(id.is_some() && connection.fail_oversized(id, bytes)) {
-                connection.fail_oversized(None, bytes);
-            }
+            connection.fail_oversized(id_of_tail(tail), bytes);
         }
     }
 }

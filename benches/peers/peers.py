@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
-"""The workloads on CPython. Prints lines as the Rust program beside it does.
+"""The workloads on CPython, and on Monty if `pydantic_monty` is installed. Prints lines as the Rust program beside it does.
 
 Every program is a module text whose last line is its answer, compiled before the clock starts (tiny and long ones: inside).
+Monty runs in a process of its own and takes text: its times contain compiling and the way there and back, some hundred
+microseconds, which is noise for all but the last two rows.
 """
 
+import contextlib
+import importlib.metadata
 import json
+import os
 import statistics
 import sys
 import time
 
-ROUNDS, ROUND_NS = 15, 4_000_000
+ROUNDS, ROUND_NS = int(os.environ.get("PEERS_ROUNDS", "15")), 4_000_000
 
 TEXT = "[" + ",".join(
     f'{{"id":{i},"name":"name {i}","region":"r{i % 7}","total":{i % 1000}.25,"active":true}}' for i in range(1000)
@@ -90,6 +95,10 @@ def cpython(program, compiled):
     return run
 
 
+def monty(program, session):
+    return lambda: str(session.feed_run(program, inputs={"TEXT": TEXT} if "TEXT" in program else None))
+
+
 def measure(name, answer, engines):
     entries = []
     for engine, run in engines:
@@ -111,10 +120,26 @@ def measure(name, answer, engines):
 def main():
     python = f"CPython {sys.version_info.major}.{sys.version_info.minor}"
     assert json.loads(TEXT)
-    for name, answer, program in WORKLOADS:
-        measure(name, answer, [(python, cpython(program, True))])
-    for name, answer, program in TEXTS:
-        measure(name, answer, [(python, cpython(program, False))])
+    with contextlib.ExitStack() as stack:
+        session = None
+        try:
+            import pydantic_monty
+
+            version = importlib.metadata.version("pydantic-monty")
+            session = stack.enter_context(stack.enter_context(pydantic_monty.Monty()).checkout())
+        except ImportError:
+            print("pydantic_monty is not installed: no Monty", file=sys.stderr)
+        for name, answer, program in WORKLOADS + TEXTS:
+            engines = [(python, cpython(program, (name, answer, program) in WORKLOADS))]
+            if session is not None:
+                run = monty(program, session)
+                try:
+                    run()
+                except pydantic_monty.MontyError as error:
+                    print(f"{name}: Monty refuses: {error}", file=sys.stderr)
+                else:
+                    engines.append((f"Monty {version}", run))
+            measure(name, answer, engines)
 
 
 main()

@@ -24,7 +24,7 @@ struct Entry<'a> {
     run: Box<dyn FnMut() -> String + 'a>,
 }
 
-/// Rounds of each workload.
+/// Rounds of each workload, unless the environment says `PEERS_ROUNDS`.
 const ROUNDS: usize = 31;
 /// What one round takes at least; short programs are repeated within it.
 const ROUND: Duration = Duration::from_millis(4);
@@ -140,7 +140,8 @@ fn main() {
 
 /// Checks the answers, then times the engines in turn.
 fn measure(name: &str, answer: &str, mut entries: Vec<Entry<'_>>) {
-    let mut times: Vec<Vec<u64>> = vec![Vec::with_capacity(ROUNDS); entries.len()];
+    let rounds = std::env::var("PEERS_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(ROUNDS).max(1);
+    let mut times: Vec<Vec<u64>> = vec![Vec::with_capacity(rounds); entries.len()];
     let mut repeats = Vec::with_capacity(entries.len());
     for entry in &mut entries {
         assert_eq!((entry.run)(), answer, "{name} on {}", entry.engine);
@@ -148,7 +149,7 @@ fn measure(name: &str, answer: &str, mut entries: Vec<Entry<'_>>) {
         (entry.run)();
         repeats.push((ROUND.as_nanos() / start.elapsed().as_nanos().max(1)).clamp(1, 10_000) as u32);
     }
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds {
         for ((entry, times), repeats) in entries.iter_mut().zip(&mut times).zip(&repeats) {
             let start = Instant::now();
             for _ in 0..*repeats {

@@ -113,10 +113,9 @@ pub async fn run_stdio<R, W>(
     pipe.drain(grace, &mut writer).await;
     // Calls that are still running end here, unanswered.
     drop(pipe);
-    match tokio::time::timeout(FLUSH_GRACE, outbox.flush(&mut writer)).await {
-        Ok(Err(failure)) => error!(event = "stdout_write_error", reason = %failure),
-        // Whoever reads too late has left.
-        Ok(Ok(())) | Err(_) => {}
+    // Whoever reads too late has left.
+    if let Ok(Err(failure)) = tokio::time::timeout(FLUSH_GRACE, outbox.flush(&mut writer)).await {
+        error!(event = "stdout_write_error", reason = %failure);
     }
 }
 

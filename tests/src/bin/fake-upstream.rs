@@ -9,6 +9,7 @@
 //! | `die` | ends the process |
 //! | `bulk` | answers with `bytes` bytes of text |
 //! | `until` | answers once there is a file at `path` |
+//! | `refuse` | an error that says `refused` |
 //! | `waiting` | how many calls of `hang` and `until` are neither answered nor cancelled |
 
 use serde_json::{Value, json};
@@ -81,10 +82,11 @@ fn main() {
                 "protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}},
                 "serverInfo": {"name": "fake", "version": "1"}}})),
             "tools/list" => {
-                let tools: Vec<Value> = ["echo", "gather", "hang", "die", "bulk", "until", "waiting"]
-                    .iter()
-                    .map(|name| json!({"name": name, "inputSchema": {"type": "object"}}))
-                    .collect();
+                let tools: Vec<Value> =
+                    ["echo", "gather", "hang", "die", "bulk", "until", "refuse", "waiting"]
+                        .iter()
+                        .map(|name| json!({"name": name, "inputSchema": {"type": "object"}}))
+                        .collect();
                 say(&json!({"jsonrpc": "2.0", "id": id, "result": {"tools": tools}}));
             }
             "tools/call" => {
@@ -109,6 +111,8 @@ fn main() {
                         waiting
                             .answer_at(arguments["path"].as_str().unwrap_or_default().to_owned(), id.clone());
                     }
+                    "refuse" => say(&json!({"jsonrpc": "2.0", "id": id, "result": {
+                        "content": [{"type": "text", "text": "refused"}], "isError": true}})),
                     "waiting" => say(&text_result(id, &waiting.count().to_string())),
                     _ => waiting.enter(id),
                 }

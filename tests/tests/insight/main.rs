@@ -1,6 +1,7 @@
 //! What can be learned about a running server: `lisp_debug`, traces, metrics and the console, through real pipes and
 //! sockets.
 
+mod card;
 mod console;
 mod debug;
 mod metrics;

@@ -9,8 +9,8 @@ use crate::round::{compare, head};
 use crate::{ROUNDS, round::Round};
 
 /// Ten calls one after the other, and all at once.
-const IN_TURN: &str = "(reduce + (map (fn [id] (get-in (tool/call {:server :bench :tool :get :args {:id id}}) [:value :total])) (range 10)))";
-const AT_ONCE: &str = "(reduce + (pmap (fn [id] (get-in (tool/call {:server :bench :tool :get :args {:id id}}) [:value :total])) (range 10)))";
+const IN_TURN: &str = "(reduce + (map (fn [id] (get-in (tool/call {:server \"bench\" :tool \"get\" :args {:id id}}) [:value :total])) (range 10)))";
+const AT_ONCE: &str = "(reduce + (pmap (fn [id] (get-in (tool/call {:server \"bench\" :tool \"get\" :args {:id id}}) [:value :total])) (range 10)))";
 
 /// Prints tasks a second both ways.
 pub(crate) async fn measure(ptc: &str, time: Duration) {

@@ -95,9 +95,9 @@ impl Client {
         Client(sender)
     }
 
-    /// Has a program evaluated. It must need no escapes in JSON.
+    /// Has a program evaluated.
     pub(crate) async fn eval(&mut self, program: &str) -> Bytes {
-        self.call("lisp_eval", &format!(r#"{{"program":"{program}"}}"#)).await
+        self.call("lisp_eval", &serde_json::json!({"program": program}).to_string()).await
     }
 
     /// Calls a tool.

@@ -1,11 +1,14 @@
 //! Reading any text.
 
+use logos::Logos;
 use ptc_compiler::form::FormKind;
 use ptc_compiler::reader::{is_unfinished, read};
+use ptc_compiler::token::Token;
 
 /// Reading any text gives forms whose places are in it, in order and on character boundaries, or an error.
 pub fn reader(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
+    tokens(text);
     let unfinished = is_unfinished(text);
     let Ok(forms) = read(text) else { return };
     assert!(!unfinished, "it can be read, and more is asked for");
@@ -28,4 +31,37 @@ pub fn reader(data: &[u8]) {
             }
         }
     }
+}
+
+/// Tokens, and what is none, cover the text from its beginning to its end: each begins where the last one ended or
+/// behind white space and comments, none is empty, and none cuts a character.
+fn tokens(text: &str) {
+    let mut lexer = Token::lexer(text);
+    let mut behind = 0;
+    while lexer.next().is_some() {
+        let span = lexer.span();
+        assert!(
+            behind <= span.start && span.start < span.end && span.end <= text.len(),
+            "{span:?} behind {behind}"
+        );
+        assert!(
+            text.is_char_boundary(span.start) && text.is_char_boundary(span.end),
+            "{span:?} cuts a character"
+        );
+        skipped(&text[behind..span.start]);
+        behind = span.end;
+    }
+    skipped(&text[behind..]);
+}
+
+/// White space and comments only.
+fn skipped(mut text: &str) {
+    loop {
+        text = text.trim_start_matches([' ', '\t', '\r', '\n', ',']);
+        match text.strip_prefix(';') {
+            Some(comment) => text = comment.find('\n').map_or("", |end| &comment[end..]),
+            None => break,
+        }
+    }
+    assert!(text.is_empty(), "{text:?} is in no token");
 }

@@ -66,15 +66,11 @@ fn clock() -> i64 {
         .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// The context as a value, and what it has taken of the memory that all programs share. It may not need more than a
-/// program may hold.
-fn read_context(
-    text: &str,
-    limit: u64,
-    budget: Option<&MemoryBudget>,
-) -> Result<(Value, Option<Rc<Loan>>), Failure> {
+/// The context as a value, and what it has taken of the memory that all programs share. It is granted data: the limit of
+/// the program's own memory does not count it (language.md 11).
+fn read_context(text: &str, budget: Option<&MemoryBudget>) -> Result<(Value, Option<Rc<Loan>>), Failure> {
     let loan = budget.map(|budget| Rc::new(Loan::new(budget.clone())));
-    let mut account = if loan.is_some() { Account::borrowing(limit) } else { Account::new(limit) };
+    let mut account = if loan.is_some() { Account::borrowing(u64::MAX) } else { Account::new(u64::MAX) };
     let value = {
         let lender = loan.clone().map(|loan| loan as Rc<dyn Lender>);
         let _installed = account.install_with(lender);
@@ -122,7 +118,7 @@ pub(super) fn begin(driver: &Rc<Driver>, request: Box<EvalRequest>) -> Begun {
     };
     let (context, granted) = match request.context.as_deref() {
         None => (Value::Nil, None),
-        Some(text) => match read_context(text, limits.memory_bytes, driver.memory.as_ref()) {
+        Some(text) => match read_context(text, driver.memory.as_ref()) {
             Ok(read) => read,
             Err(failure) => return refused(failure),
         },

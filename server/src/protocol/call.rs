@@ -1,6 +1,7 @@
 //! A tool call in progress.
 
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -93,7 +94,16 @@ impl Call {
     }
 
     /// Runs the call to its end. `notify` receives notifications that belong to it, before the response.
-    pub async fn run(self, mut notify: impl FnMut(Vec<u8>) + Send) -> Finished {
+    pub async fn run(self, notify: impl FnMut(Vec<u8>) + Send) -> Finished {
+        self.run_until(std::future::pending(), notify).await
+    }
+
+    /// Runs the call to its end, or until `end`, which cancels it as a message of its client would.
+    pub async fn run_until(
+        self,
+        end: impl Future<Output = ()> + Send,
+        mut notify: impl FnMut(Vec<u8>) + Send,
+    ) -> Finished {
         let Call { service, id, era, work, mut cancelled, mut progress, ticket, permit, observation } = self;
         let (tool, eval_id, work) = match work {
             Work::Tool { name, eval_id, running } => (name, eval_id, running),
@@ -108,6 +118,7 @@ impl Call {
             }
         };
         let started = Instant::now();
+        let mut end = pin!(end);
         let mut work = AssertUnwindSafe(work).catch_unwind();
         let outcome = loop {
             let news = async {
@@ -119,6 +130,7 @@ impl Call {
             tokio::select! {
                 biased;
                 () = &mut cancelled => break None,
+                () = &mut end => break None,
                 outcome = &mut work => break Some(outcome),
                 note = news => notify(note),
             }

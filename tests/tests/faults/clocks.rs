@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 /// Files that read the time of day, and what for. None of these ends or admits anything.
-const TIME_OF_DAY: [(&str, &str); 10] = [
+const TIME_OF_DAY: [(&str, &str); 11] = [
     (
         "agent/src/llm/endpoint/refusal.rs",
         "a date in Retry-After is relative to the sender's own, else to ours",
@@ -18,6 +18,7 @@ const TIME_OF_DAY: [(&str, &str); 10] = [
     ("server/src/log/layer.rs", "the time of a line"),
     ("server/src/metrics/process.rs", "when the process started, as Prometheus wants it"),
     ("server/src/tools/lisp_debug/mod.rs", "which records `since` shows"),
+    ("server/src/tools/lisp_task/journal.rs", "when an event of the planner happened, in traces"),
 ];
 
 /// The sessions' clock reads the time of day once, and from then on counts by a clock that cannot be set.

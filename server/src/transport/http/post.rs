@@ -360,16 +360,9 @@ fn listen(endpoint: &Endpoint, call: Call, headers: &HeaderMap, seen: &mut Seen)
 async fn finish(endpoint: Arc<Endpoint>, call: Call, notify: impl FnMut(Vec<u8>) + Send) -> Finished {
     let id = call.id().clone();
     let mut abandoned = Abandoned { endpoint: &endpoint, reason: Some("client_disconnect") };
-    let connection = call.connection().clone();
-    let mut running = pin!(tokio::time::timeout(endpoint.call_budget, call.run(notify)));
-    let finished = match select(running.as_mut(), pin!(endpoint.ending.begun())).await {
-        Either::Left((finished, _)) => finished,
-        // A modern request is a conversation of its own, which no session would end.
-        Either::Right(((), _)) => {
-            connection.cancel_all();
-            running.await
-        }
-    };
+    // A modern request is a conversation of its own, which no session would end.
+    let running = call.run_until(endpoint.ending.begun(), notify);
+    let finished = tokio::time::timeout(endpoint.call_budget, running).await;
     abandoned.reason = match &finished {
         Ok(Finished::Reply(_)) => None,
         Ok(Finished::Cancelled(_)) => Some("client"),

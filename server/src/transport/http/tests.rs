@@ -708,8 +708,8 @@ async fn https_with_both_protocols() {
     }
 }
 
-#[test]
-fn tls_files_that_cannot_be_used_are_named() {
+#[tokio::test]
+async fn tls_files_that_cannot_be_used_are_named() {
     let (service, _) = puppet_service(1);
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
     let listening = Listening { call_budget: Duration::from_secs(30), memory: MemoryBudget::new(1 << 30) };

@@ -100,8 +100,11 @@ pub async fn run_stdio<R, W>(
                 let begun = Instant::now();
                 let mut over = None;
                 while let Some(frame) = next.take() {
+                    let running = pipe.connection.running();
                     over = pipe.take(frame, options.max_frame_bytes);
-                    let go_on = over.is_none() && pipe.outbox.len() < BURST_BYTES && begun.elapsed() < BURST_TIME;
+                    // What has been cancelled gives its permit back before the next request asks for one.
+                    let cancelled = pipe.connection.running() < running;
+                    let go_on = over.is_none() && !cancelled && pipe.outbox.len() < BURST_BYTES && begun.elapsed() < BURST_TIME;
                     next = if go_on { frames.buffered() } else { None };
                 }
                 if let Some(grace) = over {

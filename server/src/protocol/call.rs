@@ -11,7 +11,7 @@ use ptc_host::engine::EvalId;
 use tracing::field::display;
 use tracing::{error, info};
 
-use super::connection::{Cancellation, Connection, Ticket};
+use super::connection::{Cancellation, Ticket};
 use super::error::RpcError;
 use super::message::RequestId;
 use super::methods::listen;
@@ -76,11 +76,6 @@ impl Call {
     /// The id of the request.
     pub fn id(&self) -> &RequestId {
         &self.id
-    }
-
-    /// The conversation that it belongs to.
-    pub fn connection(&self) -> &Arc<Connection> {
-        self.ticket.connection()
     }
 
     /// Whether the client asked to be told of progress.

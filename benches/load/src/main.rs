@@ -7,10 +7,12 @@
 //! cargo run --release --manifest-path benches/load/Cargo.toml -- target/release/ptc [CASE] [SECONDS OF A ROUND]
 //! ```
 //!
-//! CASE is `http`, `pipes`, `rmcp`, `observed`, `neighbour` or `aggregate`; all of them without one.
+//! CASE is `http`, `pipes`, `rmcp`, `observed`, `neighbour`, `aggregate`, `sessions` or `connections`; all of them without
+//! one.
 
 mod aggregate;
 mod bare;
+mod curves;
 mod http;
 mod neighbour;
 mod pipes;
@@ -96,6 +98,12 @@ async fn measure(ptc: &str, only: Option<&str>, time: Duration) {
     }
     if wanted("aggregate") {
         aggregate::measure(ptc, time).await;
+    }
+    if wanted("sessions") {
+        curves::sessions(ptc, time).await;
+    }
+    if wanted("connections") {
+        curves::connections(ptc, time).await;
     }
 }
 

@@ -82,9 +82,18 @@ pub(crate) fn cpu_seconds(process: u32) -> f64 {
 
 /// Most memory that a process ever had, in MiB.
 pub(crate) fn peak_mib(process: u32) -> f64 {
+    memory_mib(process, "VmHWM:")
+}
+
+/// Memory that a process has now, in MiB.
+pub(crate) fn resident_mib(process: u32) -> f64 {
+    memory_mib(process, "VmRSS:")
+}
+
+fn memory_mib(process: u32, field: &str) -> f64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("it runs");
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
-    peak.trim().trim_end_matches(" kB").parse::<f64>().expect("a number") / 1024.0
+    let kib = status.lines().find_map(|line| line.strip_prefix(field)).expect("a line of it");
+    kib.trim().trim_end_matches(" kB").parse::<f64>().expect("a number") / 1024.0
 }
 
 async fn free_port() -> u16 {

@@ -1,8 +1,8 @@
 //! The security guidance of MCP, as far as it concerns this server and is tested nowhere else. `SECURITY.md` says
 //! where the rest is.
 
-#[path = "insight/support.rs"]
-#[expect(dead_code, reason = "shared with the tests of insight, which need more of it")]
+#[path = "support/in_process.rs"]
+#[expect(dead_code, reason = "shared with other tests, which need more of it")]
 mod support;
 
 use ptc_host::credentials::Redactor;

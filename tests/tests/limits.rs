@@ -1,8 +1,8 @@
 //! Every limit, at it and one over it. A row either runs the two cases through the real binary, or names the test that
 //! does, which must exist. An option that sets a number and has no row here fails.
 
-#[path = "faults/process.rs"]
-#[expect(dead_code, reason = "shared with the tests of faults, which need more of it")]
+#[path = "support/process.rs"]
+#[expect(dead_code, reason = "shared with other tests, which need more of it")]
 mod process;
 
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 //! `ptc repl --connect` and `ptc health` as processes, against a listener of this one.
 
-#[path = "insight/support.rs"]
-#[expect(dead_code, reason = "shared with the tests of insight, which need more of it")]
+#[path = "support/in_process.rs"]
+#[expect(dead_code, reason = "shared with other tests, which need more of it")]
 mod support;
 
 use ptc_host::credentials::Redactor;

@@ -1,8 +1,8 @@
 //! `lisp_task` from a client's call to its answer: a real upstream process, and a provider that speaks OpenAI's chat
 //! completions over a real socket.
 
-#[path = "insight/support.rs"]
-#[expect(dead_code, reason = "shared with the tests of insight, which need more of it")]
+#[path = "support/in_process.rs"]
+#[expect(dead_code, reason = "shared with other tests, which need more of it")]
 mod support;
 
 use ptc_host::credentials::Redactor;

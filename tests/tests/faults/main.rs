@@ -6,6 +6,7 @@ mod deaths;
 mod descriptors;
 mod folders;
 mod halves;
+#[path = "../support/process.rs"]
 mod process;
 mod signals;
 mod silence;

@@ -5,5 +5,6 @@ mod card;
 mod console;
 mod debug;
 mod metrics;
+#[path = "../support/in_process.rs"]
 mod support;
 mod traces;

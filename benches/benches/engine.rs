@@ -1,7 +1,10 @@
 //! Text to value: the front end, the machine, and what surrounds them.
 
-use criterion::{Criterion, criterion_group, criterion_main};
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
 use ptc_benches::{PIPELINE, TINY, WORKLOADS, compile, json_records, parse_json, run};
+use ptc_vm::machine::{Limits, Payload, Reply, Setup};
+use ptc_vm::{Machine, Step};
 use std::hint::black_box;
 
 fn compiling(c: &mut Criterion) {
@@ -14,6 +17,13 @@ fn compiling(c: &mut Criterion) {
 
 fn parsing(c: &mut Criterion) {
     let mut group = c.benchmark_group("parse");
+    for workload in [TINY, PIPELINE] {
+        group.bench_function(workload.name, |b| {
+            b.iter(|| {
+                ptc_compiler::reader::read(black_box(workload.program)).expect("a program").names.len()
+            });
+        });
+    }
     let records = json_records(1000);
     group.bench_function("json_1000_records", |b| b.iter(|| parse_json(black_box(&records))));
     group.finish();
@@ -37,11 +47,34 @@ fn overhead(c: &mut Criterion) {
             b.iter(|| run(&compile(black_box(workload.program)), u64::MAX));
         });
     }
+    suspending(&mut group);
     let program = compile(WORKLOADS[1].program);
     for slice in [1_000, 20_000, u64::MAX] {
         group.bench_function(format!("slices_of_{slice}"), |b| b.iter(|| run(&program, slice)));
     }
     group.finish();
+}
+
+/// A hundred calls, each of which stops the machine until its reply is there.
+fn suspending(group: &mut BenchmarkGroup<'_, WallTime>) {
+    let program = compile(
+        r#"(loop [i 0] (if (< i 100) (do (tool/call {:server "s" :tool "t" :args {:id i}}) (recur (inc i))) i))"#,
+    );
+    group.throughput(Throughput::Elements(100));
+    group.bench_function("suspend_and_resume", |b| {
+        b.iter(|| {
+            let limits = Limits { memory_bytes: 1 << 30, steps: 1 << 40 };
+            let mut machine =
+                Machine::new(program.clone(), Setup { limits, upstreams: true, ..Setup::default() });
+            while let Step::Wait = machine.resume(u64::MAX) {
+                for call in machine.take_calls() {
+                    machine.complete(call.id, Reply::Success { payload: Payload::None, raw: None });
+                }
+            }
+            assert!(machine.finish(true).result.is_ok());
+        });
+    });
+    group.throughput(Throughput::Elements(1));
 }
 
 criterion_group!(benches, parsing, compiling, running, overhead);

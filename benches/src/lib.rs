@@ -3,6 +3,7 @@
 //! | Bench | Groups |
 //! |---|---|
 //! | `engine` | `parse/`, `compile/`, `run/`, `overhead/` |
+//! | `service` | `overhead/` (program cache, sessions), `host/`, `http/` |
 //! | `host` | `tool/call` over HTTP and over a pipe, each beside a bare client; `pmap` over slow calls |
 
 use ptc_compiler::CompileOptions;

@@ -337,3 +337,50 @@ fn hostile_inputs_end_with_a_value_or_at_a_limit() {
         assert!(peak <= limits.memory_bytes + (1 << 20), "{program} held {peak} bytes");
     }
 }
+
+/// Long enough for several runs of `sort`'s own, of each kind.
+#[test]
+fn long_sorts_are_right_and_stable_and_give_way() {
+    let limits = Limits { memory_bytes: 1 << 30, steps: 1 << 40 };
+    // Most steps without a break: of texts a run, of numbers one that is nearly all of these.
+    let (numbers, texts) = (u64::MAX, 100_000);
+    let kinds = [
+        ("n", numbers),
+        ("(* 0.5 n)", numbers),
+        ("(str (+ 10000 n))", texts),
+        ("(keyword (str \"k\" (+ 10000 n)))", texts),
+    ];
+    for (kind, most) in kinds {
+        let source = format!(
+            "(def rows (map (fn [i] (let [n (mod (* i 7919) 7001)] [{kind} n i])) (range 17000)))
+             (def sorted (sort-by first rows))
+             (def reversed (sort-by first > rows))
+             (defn ordered? [before? rows]
+               (loop [i 1]
+                 (or (>= i 17000)
+                     (let [[_ m j] (nth rows (dec i)) [_ n k] (nth rows i)]
+                       (and (or (before? m n) (and (= m n) (< j k))) (recur (inc i)))))))
+             [(ordered? < sorted) (ordered? > reversed)]"
+        );
+        let program = Rc::new(compile(&source, &CompileOptions::default()).expect("a program"));
+        let run = |fuel| {
+            let mut machine = Machine::new(program.clone(), Setup { limits, ..Setup::default() });
+            let mut longest = 0;
+            loop {
+                let before = machine.steps_used();
+                let step = machine.resume(fuel);
+                longest = longest.max(machine.steps_used() - before);
+                if let Step::Done = step {
+                    break;
+                }
+            }
+            let outcome = machine.finish(true);
+            let value = print::readable(&outcome.result.expect("a value")).expect("short");
+            assert_eq!(value, "[true true]", "{kind}");
+            (outcome.steps, longest)
+        };
+        let (steps, longest) = run(1_000);
+        assert_eq!(run(u64::MAX).0, steps, "{kind}");
+        assert!(longest < most, "{kind}: {longest} steps without a break");
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::comparator::{Comparator, Verdict, verdict};
 use super::merge::Merge;
-use super::natural;
+use super::natural::Natural;
 use crate::builtins::support::{Builder, Held, callee, check, elements, pulse};
 use crate::error::{Error, Result};
 use crate::machine::{CallNow, Ctx, Flow, Input, NativeFrame};
@@ -18,6 +18,8 @@ struct Sorting {
     keys: Vec<Value>,
     /// The items that the keys belong to; `None` when they are their own keys.
     items: Option<Vector>,
+    /// Sorts without questions, where that is right.
+    natural: Option<Natural>,
     merge: Merge,
     /// The two keys that were asked for, when the question has been turned round.
     asked_back: Option<(usize, usize)>,
@@ -55,6 +57,14 @@ impl Sorting {
 
 impl NativeFrame for Sorting {
     fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
+        while let Some(natural) = &mut self.natural {
+            if let Some(order) = natural.advance(ctx, &self.keys)? {
+                return self.result(&order).map(Flow::Return);
+            }
+            if pulse(ctx)? {
+                return Ok(Flow::Yield);
+            }
+        }
         let mut turn_round = match &input {
             Input::Value(answer) => self.answer(answer)?,
             Input::Start => false,
@@ -106,18 +116,21 @@ fn start(
         Comparator::Natural { descending } => Some(*descending),
         Comparator::Function { known, .. } => *known,
     };
-    let order = match known {
-        Some(descending) => natural::order(ctx, &keys, descending)?,
+    let natural = match known {
+        Some(descending) => Natural::of(ctx, &keys, descending)?,
         None => None,
     };
     let held = Held::new(keys.capacity() * size_of::<Value>())?;
-    let count = if order.is_some() { 0 } else { keys.len() };
-    let merge = Merge::new(count)?;
-    let mut sorting = Sorting { name, comparator, keys, items, merge, asked_back: None, _held: held };
-    match order {
-        Some(order) => sorting.result(&order).map(Flow::Return),
-        None => Ok(Flow::Push(Box::new(sorting))),
+    let merge = Merge::new(if natural.is_some() { 0 } else { keys.len() })?;
+    let mut sorting =
+        Sorting { name, comparator, keys, items, natural, merge, asked_back: None, _held: held };
+    // Short ones are over before a frame would be worth it.
+    if let Some(natural) = &mut sorting.natural
+        && let Some(order) = natural.advance(ctx, &sorting.keys)?
+    {
+        return sorting.result(&order).map(Flow::Return);
     }
+    Ok(Flow::Push(Box::new(sorting)))
 }
 
 /// Copies the elements, to be sorted.

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""The workloads on CPython, and on Monty if `pydantic_monty` is installed. Prints lines as the Rust program beside it does.
+"""The workloads on CPython, on Monty if `pydantic_monty` is installed, and on Clojure if there is a `clojure`.
+
+Prints lines as the Rust program beside it does.
 
 Every program is a module text whose last line is its answer, compiled before the clock starts (tiny and long ones: inside).
 Monty runs in a process of its own and takes text: its times contain compiling and the way there and back, some hundred
@@ -10,7 +12,10 @@ import contextlib
 import importlib.metadata
 import json
 import os
+import pathlib
+import shutil
 import statistics
+import subprocess
 import sys
 import time
 
@@ -140,6 +145,11 @@ def main():
                 else:
                     engines.append((f"Monty {version}", run))
             measure(name, answer, engines)
+    if shutil.which("clojure"):
+        script = pathlib.Path(__file__).with_suffix(".clj")
+        subprocess.run(["clojure", script], env=dict(os.environ, PEERS_ROUNDS=str(ROUNDS)), check=True)
+    else:
+        print("there is no clojure here: no Clojure", file=sys.stderr)
 
 
 main()

@@ -13,6 +13,7 @@ use ptc_compiler::CompileOptions;
 use ptc_vm::machine::{Limits, Setup};
 use ptc_vm::value::Map;
 use ptc_vm::{Machine, Program, Step, Value};
+use std::cell::RefCell;
 use std::hint::black_box;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -66,6 +67,23 @@ fn js_text(value: rquickjs::Value<'_>) -> String {
     }
 }
 
+fn steel_text(value: steel::SteelVal) -> String {
+    match value {
+        steel::SteelVal::StringV(text) => text.as_str().to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// As a host would set it up for programs that a model writes: with a limit, which this work does not reach.
+fn rhai_engine() -> rhai::Engine {
+    #[cfg_attr(feature = "luajit", expect(unused_mut, reason = "without checks there is nothing to limit"))]
+    let mut engine = rhai::Engine::new();
+    #[cfg(not(feature = "luajit"))]
+    engine.set_max_operations(1 << 40);
+    engine
+}
+
+const RHAI: &str = if cfg!(feature = "luajit") { "Rhai, unchecked" } else { "Rhai" };
 const LUA: &str = if cfg!(feature = "luajit") { "LuaJIT 2.1" } else { "PUC Lua 5.4" };
 
 fn main() {
@@ -74,7 +92,8 @@ fn main() {
     let lua = mlua::Lua::new();
     let runtime = rquickjs::Runtime::new().expect("a runtime");
     let js = rquickjs::Context::full(&runtime).expect("a context");
-    let rhai = rhai::Engine::new();
+    let rhai = rhai_engine();
+    let steel = RefCell::new(steel::steel_vm::engine::Engine::new());
     js.with(|js| js.globals().set("TEXT", text.as_str()).expect("a global"));
     js.with(|js| {
         for workload in WORKLOADS {
@@ -99,20 +118,31 @@ fn main() {
                 let ast = rhai.compile(workload.rhai).expect("compiles");
                 let rhai = &rhai;
                 entries.push(Entry {
-                    engine: "Rhai",
+                    engine: RHAI,
                     run: Box::new(move || rhai.eval_ast::<rhai::Dynamic>(&ast).expect("runs").to_string()),
+                });
+            }
+            if !workload.steel.is_empty() {
+                steel.borrow_mut().run(workload.steel).expect("compiles");
+                let steel = &steel;
+                entries.push(Entry {
+                    engine: "Steel",
+                    run: Box::new(move || {
+                        let answer = steel.borrow_mut().call_function_by_name_with_args("work", vec![]);
+                        steel_text(answer.expect("runs"))
+                    }),
                 });
             }
             measure(workload.name, workload.answer, entries);
         }
         let long = long();
         let texts = [
-            (TINY.name, TINY.answer, [TINY.ptc, TINY.lua, TINY.js, TINY.rhai].map(str::to_owned)),
-            ("compile and run 60 lines", LONG_ANSWER, [long.ptc, long.lua, long.js, long.rhai]),
+            (TINY.name, TINY.answer, [TINY.ptc, TINY.lua, TINY.js, TINY.rhai, TINY.steel].map(str::to_owned)),
+            ("compile and run 60 lines", LONG_ANSWER, [long.ptc, long.lua, long.js, long.rhai, long.steel]),
         ];
-        for (name, answer, [ptc, lua_source, js_source, rhai_source]) in texts {
+        for (name, answer, [ptc, lua_source, js_source, rhai_source, steel_source]) in texts {
             let js_source = format!("(function() {{ {js_source} }})()");
-            let (js, lua, rhai) = (&js, &lua, &rhai);
+            let (js, lua, rhai, steel) = (&js, &lua, &rhai, &steel);
             let entries = vec![
                 Entry {
                     engine: "ptc",
@@ -127,9 +157,17 @@ fn main() {
                     run: Box::new(move || js_text(js.eval(black_box(js_source.as_str())).expect("runs"))),
                 },
                 Entry {
-                    engine: "Rhai",
+                    engine: RHAI,
                     run: Box::new(move || {
                         rhai.eval::<rhai::Dynamic>(black_box(&rhai_source)).expect("runs").to_string()
+                    }),
+                },
+                Entry {
+                    engine: "Steel",
+                    run: Box::new(move || {
+                        let source = black_box(&steel_source).clone();
+                        let answers = steel.borrow_mut().run(source).expect("runs");
+                        steel_text(answers.into_iter().last().expect("an answer"))
                     }),
                 },
             ];

@@ -1,4 +1,4 @@
-//! The same work in five languages. Each entry gives the same answer, as text.
+//! The same work in six languages. Each entry gives the same answer, as text.
 //!
 //! Where a language lacks something (a JSON reader, regular expressions), its entry is empty and its row stays empty.
 
@@ -16,6 +16,8 @@ pub struct Workload {
     pub js: &'static str,
     /// Rhai.
     pub rhai: &'static str,
+    /// Steel (a Scheme): definitions, of which `work` gives the answer.
+    pub steel: &'static str,
 }
 
 /// All of them. `TEXT` is the JSON document of [`json_text`].
@@ -28,6 +30,7 @@ pub const WORKLOADS: &[Workload] = &[
 return fib(25)",
         js: "function fib(n) { return n < 2 ? n : fib(n-1) + fib(n-2) } return fib(25)",
         rhai: "fn fib(n) { if n < 2 { n } else { fib(n-1) + fib(n-2) } } fib(25)",
+        steel: "(define (fib n) (if (< n 2) n (+ (fib (- n 1)) (fib (- n 2))))) (define (work) (fib 25))",
     },
     Workload {
         name: "a loop that sums a million",
@@ -37,6 +40,7 @@ return fib(25)",
 return string.format('%.0f', sum)",
         js: "let i = 0, sum = 0; while (i < 1000000) { sum += i; i += 1 } return sum",
         rhai: "let i = 0; let sum = 0; while i < 1000000 { sum += i; i += 1; } sum",
+        steel: "(define (work) (let loop ([i 0] [sum 0]) (if (< i 1000000) (loop (+ i 1) (+ sum i)) sum)))",
     },
     Workload {
         name: "reduce with a closure over a million",
@@ -47,6 +51,7 @@ return string.format('%.0f', reduce(function(acc, x) return acc + x end, 0, 1000
         js: "function reduce(f, acc, n) { for (let x = 0; x < n; x++) acc = f(acc, x); return acc }
 return reduce((acc, x) => acc + x, 0, 1000000)",
         rhai: "let f = |acc, x| acc + x; let acc = 0; for x in 0..1000000 { acc = f.call(acc, x); } acc",
+        steel: "(define (work) (foldl (lambda (x acc) (+ acc x)) 0 (range 0 1000000)))",
     },
     Workload {
         name: "filter, group, sum, sort 10 000 records",
@@ -91,6 +96,19 @@ let sums = [];
 for k in groups.keys() { let sum = 0; for r in groups[k] { sum += r.total; } sums.push([k, sum]); }
 sums.sort(|a, b| b[1] - a[1]);
 `${sums[0][0]} ${sums[0][1]}`",
+        steel: "(define (work)
+  (define rows (map (lambda (i) (hash 'id i 'region (modulo i 7) 'total (modulo (* i 31) 1000))) (range 0 10000)))
+  (define kept (filter (lambda (r) (> (hash-ref r 'total) 500)) rows))
+  (define groups
+    (foldl (lambda (r groups)
+             (let ([k (hash-ref r 'region)])
+               (hash-insert groups k (cons r (if (hash-contains? groups k) (hash-ref groups k) '())))))
+           (hash) kept))
+  (define sums
+    (map (lambda (k) (list k (foldl + 0 (map (lambda (r) (hash-ref r 'total)) (hash-ref groups k)))))
+         (hash-keys->list groups)))
+  (define best (car (sort sums (lambda (a b) (> (cadr a) (cadr b))))))
+  (string-append (number->string (car best)) \" \" (number->string (cadr best))))",
     },
     Workload {
         name: "word count over 20 000 strings",
@@ -114,6 +132,11 @@ for i in 0..20000 { words.push(`word${(i * 7919) % 997}`); }
 let counts = #{};
 for w in words { if w in counts { counts[w] += 1; } else { counts[w] = 1; } }
 counts.len()",
+        steel: "(define (work)
+  (define words (map (lambda (i) (string-append \"word\" (number->string (modulo (* i 7919) 997)))) (range 0 20000)))
+  (hash-length
+    (foldl (lambda (w counts) (hash-insert counts w (+ 1 (if (hash-contains? counts w) (hash-ref counts w) 0))))
+           (hash) words)))",
     },
     Workload {
         name: "sort of 50 000",
@@ -131,6 +154,7 @@ return xs[25000]",
 for i in 0..50000 { xs.push((i * 7919) % 50021); }
 xs.sort();
 xs[25000]",
+        steel: "(define (work) (list-ref (sort (map (lambda (i) (modulo (* i 7919) 50021)) (range 0 50000)) <) 25000))",
     },
     Workload {
         name: "JSON in, pipeline, JSON out",
@@ -142,6 +166,7 @@ xs[25000]",
 for (const r of JSON.parse(TEXT).filter(r => r.active)) sums[r.region] = (sums[r.region] || 0) + r.total;
 return JSON.stringify(Object.fromEntries(Object.entries(sums).sort((a, b) => a[0] < b[0] ? -1 : 1)))",
         rhai: "",
+        steel: "",
     },
     Workload {
         name: "a report of 5 000 lines",
@@ -156,6 +181,10 @@ return lines.join('\\n').length",
         rhai: "let lines = \"\";
 for i in 0..5000 { if i > 0 { lines += \"\\n\"; } lines += `line ${i}: ${i * i}`; }
 lines.len()",
+        steel: "(define (work)
+  (string-length
+    (string-join (map (lambda (i) (string-append \"line \" (number->string i) \": \" (number->string (* i i)))) (range 0 5000))
+                 \"\\n\")))",
     },
     Workload {
         name: "regex extraction over 2 000 lines",
@@ -173,6 +202,7 @@ let sum = 0;
 for (const l of lines) sum += parseInt(/code=(\\d+)/.exec(l)[1]);
 return sum",
         rhai: "",
+        steel: "",
     },
 ];
 
@@ -198,6 +228,7 @@ pub const TINY: Workload = Workload {
     lua: "return 1 + 2",
     js: "return 1 + 2",
     rhai: "1 + 2",
+    steel: "(+ 1 2)",
 };
 
 /// A program of 60 lines, to be compiled and run from text: functions that call each other, and a call.
@@ -210,6 +241,8 @@ pub struct Long {
     pub js: String,
     /// Rhai.
     pub rhai: String,
+    /// Steel.
+    pub steel: String,
 }
 
 /// See [`Long`].
@@ -219,6 +252,7 @@ pub fn long() -> Long {
         lua: "local function f0(x) if x > 0 then return x else return 0 end end\n".into(),
         js: "function f0(x) { return x > 0 ? x : 0 }\n".into(),
         rhai: "fn f0(x) { if x > 0 { x } else { 0 } }\n".into(),
+        steel: "(define (f0 x) (if (> x 0) x 0))\n".into(),
     };
     for n in 1..59 {
         let before = n - 1;
@@ -227,10 +261,12 @@ pub fn long() -> Long {
             "local function f{n}(x) local y = f{before}(x) + {n} if y > 0 then return y else return -y end end\n"
         );
         long.js += &format!("function f{n}(x) {{ const y = f{before}(x) + {n}; return y > 0 ? y : -y }}\n");
+        long.steel += &format!("(define (f{n} x) (let ([y (+ (f{before} x) {n})]) (if (> y 0) y (- y))))\n");
         long.rhai +=
             &format!("fn f{n}(x) {{ let y = f{before}(x) + {n}; if y > 0 {{ y }} else {{ -y }} }}\n");
     }
     long.ptc += "(f58 1)";
+    long.steel += "(f58 1)";
     long.lua += "return f58(1)";
     long.js += "return f58(1)";
     long.rhai += "f58(1)";

@@ -258,6 +258,7 @@ impl Walk<'_> {
             Op::Add
             | Op::Subtract
             | Op::Multiply
+            | Op::Modulo
             | Op::Less
             | Op::LessOrEqual
             | Op::Greater
@@ -266,6 +267,7 @@ impl Walk<'_> {
             Op::AddLocals { a, b }
             | Op::SubtractLocals { a, b }
             | Op::MultiplyLocals { a, b }
+            | Op::ModuloLocals { a, b }
             | Op::LessLocals { a, b }
             | Op::LessOrEqualLocals { a, b }
             | Op::GreaterLocals { a, b }
@@ -278,6 +280,7 @@ impl Walk<'_> {
             Op::AddLocal(b)
             | Op::SubtractLocal(b)
             | Op::MultiplyLocal(b)
+            | Op::ModuloLocal(b)
             | Op::LessLocal(b)
             | Op::LessOrEqualLocal(b)
             | Op::GreaterLocal(b)
@@ -289,6 +292,7 @@ impl Walk<'_> {
             Op::AddLocalInt { a, .. }
             | Op::SubtractLocalInt { a, .. }
             | Op::MultiplyLocalInt { a, .. }
+            | Op::ModuloLocalInt { a, .. }
             | Op::LessLocalInt { a, .. }
             | Op::LessOrEqualLocalInt { a, .. }
             | Op::GreaterLocalInt { a, .. }
@@ -299,6 +303,7 @@ impl Walk<'_> {
             }
             Op::SubtractInt(_)
             | Op::MultiplyInt(_)
+            | Op::ModuloInt(_)
             | Op::LessInt(_)
             | Op::LessOrEqualInt(_)
             | Op::GreaterInt(_)

@@ -30,6 +30,24 @@ fn reading() {
 }
 
 #[test]
+fn remainders_by_where_the_operands_lie() {
+    check(&[
+        ("(let [a -7 b 3] [(mod a b) (mod a 3) (mod (- a) b) (mod (+ a 1) 4) (mod 7 -3)])", "[2 2 1 2 -2]"),
+        ("(let [a -7 b 2.0] [(mod a b) (mod a 2.0) (mod 1N 5) (mod a -3) (mod a -1)])", "[1.0 1.0 1 -1 0]"),
+        ("(mod -9223372036854775808 -1)", "0"),
+        ("(let [a 7] (mod a 0))", "!arithmetic_error arithmetic_error: division by zero"),
+        (
+            "(let [a 7] [(mod a nil)])",
+            "!arithmetic_error arithmetic_error: bad argument in arithmetic expression",
+        ),
+        (
+            "(defn mod [a b] [b a]) (let [a 1 b 2] [(mod a b) (mod a 5) (mod (+ a 1) b) (mod 3 4)])",
+            "[[2 1] [5 1] [2 2] [4 3]]",
+        ),
+    ]);
+}
+
+#[test]
 fn conditionals() {
     check(&[
         ("[(if 1 2) (if nil 2) (if-not nil 1 2) (when 0 1 2) (when-not 1 2)]", "[2 nil 1 2 nil]"),

@@ -154,6 +154,7 @@ impl Generator<'_> {
             },
             ("-", [_, _]) => Op::Subtract,
             ("*", [_, _]) => Op::Multiply,
+            ("mod", [_, _]) => Op::Modulo,
             ("<", [_, _]) => Op::Less,
             ("<=", [_, _]) => Op::LessOrEqual,
             (">", [_, _]) => Op::Greater,

@@ -40,6 +40,7 @@ forms! {
     Add: AddLocals AddLocal AddLocalInt AddInt;
     Subtract: SubtractLocals SubtractLocal SubtractLocalInt SubtractInt;
     Multiply: MultiplyLocals MultiplyLocal MultiplyLocalInt MultiplyInt;
+    Modulo: ModuloLocals ModuloLocal ModuloLocalInt ModuloInt;
     Less: LessLocals LessLocal LessLocalInt LessInt;
     LessOrEqual: LessOrEqualLocals LessOrEqualLocal LessOrEqualLocalInt LessOrEqualInt;
     Greater: GreaterLocals GreaterLocal GreaterLocalInt GreaterInt;

@@ -131,6 +131,8 @@ pub enum Op {
     Subtract,
     /// `(* a b)`
     Multiply,
+    /// `(mod a b)`
+    Modulo,
     /// `(< a b)`
     Less,
     /// `(<= a b)`
@@ -222,6 +224,24 @@ pub enum Op {
     },
     /// `(* a n)`: pops the left operand.
     MultiplyInt(i32),
+    /// `(mod a b)` of two slots.
+    ModuloLocals {
+        /// Slot of the left operand.
+        a: u16,
+        /// Slot of the right operand.
+        b: u16,
+    },
+    /// `(mod a b)`: pops the left operand, the right one is in a slot.
+    ModuloLocal(u32),
+    /// `(mod a n)` of a slot and a small integer.
+    ModuloLocalInt {
+        /// Slot of the left operand.
+        a: u16,
+        /// The right operand.
+        n: i32,
+    },
+    /// `(mod a n)`: pops the left operand.
+    ModuloInt(i32),
     /// `(< a b)` of two slots.
     LessLocals {
         /// Slot of the left operand.

@@ -26,6 +26,12 @@ pub(super) fn increment(a: &Value, by: i64) -> Result<Value> {
     }
 }
 
+/// `(mod a b)` of small integers where `b` is positive.
+#[inline(always)]
+pub(super) fn small_modulo(a: i64, b: i64) -> Option<i64> {
+    if b > 0 { a.checked_rem_euclid(b) } else { None }
+}
+
 /// NaN compares false with everything.
 fn unordered(a: &Value, b: &Value) -> bool {
     matches!(a, Value::Float(x) if x.is_nan()) || matches!(b, Value::Float(x) if x.is_nan())
@@ -113,6 +119,7 @@ binaries! {
     "+" arithmetic::add: Add AddLocals AddLocal AddLocalInt AddInt;
     "-" arithmetic::subtract: Subtract SubtractLocals SubtractLocal SubtractLocalInt SubtractInt;
     "*" arithmetic::multiply: Multiply MultiplyLocals MultiplyLocal MultiplyLocalInt MultiplyInt;
+    "mod" arithmetic::modulo: Modulo ModuloLocals ModuloLocal ModuloLocalInt ModuloInt;
     "<" less: Less LessLocals LessLocal LessLocalInt LessInt;
     "<=" less_or_equal: LessOrEqual LessOrEqualLocals LessOrEqualLocal LessOrEqualLocalInt LessOrEqualInt;
     ">" greater: Greater GreaterLocals GreaterLocal GreaterLocalInt GreaterInt;

@@ -24,6 +24,7 @@ pub use capped::{Budget, Cut, CutUnit, Rendered, render_capped};
 pub(crate) use level::Level;
 pub use level::MAX_DEPTH;
 pub(crate) use number::big_cost;
+pub(crate) use number::integer_len;
 pub use number::{write_float_fixed, write_float_shortest, write_integer};
 pub(crate) use path::Path;
 pub use preview::{Preview, bounded, literal, preview, readable_lossy};

@@ -23,6 +23,13 @@ pub fn write_integer(n: &Big, out: &mut String) -> Result<()> {
     Ok(())
 }
 
+/// How many bytes an integer of 64 bits prints as.
+#[inline]
+pub(crate) fn integer_len(n: i64) -> usize {
+    let digits = n.unsigned_abs().checked_ilog10().map_or(1, |log| log + 1);
+    digits as usize + usize::from(n < 0)
+}
+
 /// Steps for making digits of an integer of `bits` bits, or reading them: quadratic work, as measured.
 pub(crate) fn big_cost(bits: u64) -> u64 {
     let words = bits / 64 + 1;

@@ -33,6 +33,14 @@ pub fn write_plain_scalar(value: &Value, out: &mut String) -> Result<()> {
             out.push_str(s.as_str());
             Ok(())
         }
+        Value::Int(n) => {
+            meter::charge_steps(1)?;
+            let mut buffer = itoa::Buffer::new();
+            let digits = buffer.format(*n);
+            grow_string(out, digits.len())?;
+            out.push_str(digits);
+            Ok(())
+        }
         Value::Float(x) => {
             grow_string(out, 32)?;
             number::write_float_shortest(x.get(), out);

@@ -43,7 +43,8 @@ impl Str {
         Str::from_compact(CompactString::from(text))
     }
 
-    fn from_compact(text: CompactString) -> Str {
+    /// Takes over `text`.
+    pub(crate) fn from_compact(text: CompactString) -> Str {
         let text = Text { text, graphemes: Cell::new(0) };
         meter::charge_memory(text.bytes());
         Str(Rc::new(text))

@@ -3,19 +3,61 @@
 use crate::builtins::support::{TextBuilder, cursor, pulse};
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow, Input, NativeFrame};
-use crate::print::write_plain;
+use crate::meter;
+use crate::print::{self, write_plain};
 use crate::value::{Cursor, Str, Value};
+use compact_str::CompactString;
 
 /// `(str & xs)`
 pub(super) fn str(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     if let [Value::Str(text)] = args {
         return Ok(Value::Str(text.clone()));
     }
+    if let Some(bytes) = simple_length(args) {
+        return concatenated(args, bytes);
+    }
     let mut out = String::new();
     for value in args.iter() {
         write_plain(value, &mut out)?;
     }
     Ok(Value::Str(Str::from_string(out)))
+}
+
+/// The bytes of the texts of all arguments, if all are strings, integers or `nil`: what most calls have.
+fn simple_length(args: &[Value]) -> Option<usize> {
+    let mut bytes: usize = 0;
+    for value in args {
+        bytes = bytes.checked_add(match value {
+            Value::Str(text) => text.as_str().len(),
+            Value::Int(n) => print::integer_len(*n),
+            Value::Nil => 0,
+            _ => return None,
+        })?;
+    }
+    Some(bytes)
+}
+
+/// As [`write_plain`] for each argument, which must be [simple](simple_length), into a text of exactly the right size.
+fn concatenated(args: &[Value], bytes: usize) -> Result<Value> {
+    let mut steps = 0;
+    for value in args {
+        steps += match value {
+            Value::Str(text) => 1 + text.as_str().len() as u64 / 16,
+            Value::Int(_) => 2,
+            _ => 1,
+        };
+    }
+    meter::charge_steps(steps)?;
+    meter::reserve(bytes)?;
+    let mut out = CompactString::with_capacity(bytes);
+    for value in args {
+        match value {
+            Value::Str(text) => out.push_str(text.as_str()),
+            Value::Int(n) => out.push_str(itoa::Buffer::new().format(*n)),
+            _ => {}
+        }
+    }
+    Ok(Value::Str(Str::from_compact(out)))
 }
 
 /// A join under way.

@@ -157,6 +157,10 @@ fn joining_takes_any_collection() {
         shown("str", [Value::Nil, s("a"), Value::float(2.5), Value::vector([s("a")])]),
         "\"a2.5[\\\"a\\\"]\""
     );
+    let integers = [0, 7, -7, 10, 99, -100, i64::MAX, i64::MIN];
+    let args: Vec<Value> = integers.into_iter().flat_map(|n| [Value::Int(n), s(" "), Value::Nil]).collect();
+    let text: String = integers.iter().map(|n| format!("{n} ")).collect();
+    assert_eq!(shown("str", args), format!("{text:?}"));
 }
 
 #[test]

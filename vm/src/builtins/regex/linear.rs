@@ -9,7 +9,7 @@ use super::program::CharClass;
 use super::syntax::{Assertion, Greed, Node};
 use crate::value::Str;
 use regex_automata::meta::{BuildError, Cache, Config, Regex};
-use regex_automata::util::captures::Captures;
+use regex_automata::util::primitives::NonMaxUsize;
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input};
 use smallvec::SmallVec;
@@ -149,9 +149,11 @@ impl Linear {
 }
 
 fn search(automaton: &Regex, cache: &mut Cache, input: Input<'_>) -> Option<Groups> {
-    let mut captures: Captures = automaton.create_captures();
-    automaton.search_captures_with(cache, &input, &mut captures);
-    captures.is_match().then(|| captures.iter().map(|span| span.map(|s| (s.start, s.end))).collect())
+    // Two slots a group, of the only pattern there is; those of most patterns need no allocation.
+    let mut slots: SmallVec<[Option<NonMaxUsize>; 8]> =
+        SmallVec::from_elem(None, 2 * automaton.captures_len());
+    automaton.search_slots_with(cache, &input, &mut slots)?;
+    Some(slots.chunks_exact(2).map(|ends| Some((ends[0]?.get(), ends[1]?.get()))).collect())
 }
 
 fn build(pattern: &str, marked: bool) -> Result<Regex, Box<BuildError>> {

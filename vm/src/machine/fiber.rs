@@ -2,6 +2,7 @@
 
 use super::fork::ForkNote;
 use super::frame::{Args, Flow, ForkKind, Input, NativeFrame};
+use super::frames::{Frame, Frames};
 use super::host_call::CallId;
 use super::operations;
 use super::stack::Stack;
@@ -23,7 +24,7 @@ pub(super) struct CodeFrame {
     /// The running closure.
     pub(super) closure: Rc<Closure>,
     /// Which of its bodies.
-    pub(super) body: Rc<Arity>,
+    pub(super) body: u32,
     /// Next instruction.
     pub(super) pc: u32,
     /// Stack index of slot 0; the callee lies, or lay, right below.
@@ -34,54 +35,60 @@ impl CodeFrame {
     /// The frame of a call whose `argc` arguments lie on the stack, over a place for the callee.
     #[inline(always)]
     pub(super) fn enter(stack: &mut Stack, callee: Rc<Closure>, argc: usize) -> Result<CodeFrame> {
-        let body = match &callee.code().arities[..] {
-            [only] if only.parameters.is_exactly(argc) => only.clone(),
-            _ => choose_body(stack, &callee, argc)?,
-        };
-        let base = stack.height() as u32 - body.parameters.slots();
-        Ok(CodeFrame { closure: callee, body, pc: 0, base })
+        let body =
+            if callee.first().parameters.is_exactly(argc) { 0 } else { choose_body(stack, &callee, argc)? };
+        let mut frame = CodeFrame { closure: callee, body, pc: 0, base: 0 };
+        frame.base = stack.height() as u32 - frame.body().parameters.slots();
+        Ok(frame)
+    }
+
+    /// The running body.
+    #[inline(always)]
+    pub(super) fn body(&self) -> &Arity {
+        match self.body {
+            0 => self.closure.first(),
+            n => &self.closure.code().arities[n as usize],
+        }
     }
 
     /// Where the program's text stands that runs here.
     pub(super) fn position(&self) -> Option<Position> {
-        self.body.position((self.pc as usize).saturating_sub(1))
+        self.body().position((self.pc as usize).saturating_sub(1))
     }
 }
 
 /// Finds the body for `argc` arguments on top of the stack where there is a choice, and packs surplus ones into a vector.
 #[inline(never)]
-fn choose_body(stack: &mut Stack, callee: &Closure, argc: usize) -> Result<Rc<Arity>> {
+fn choose_body(stack: &mut Stack, callee: &Closure, argc: usize) -> Result<u32> {
     let function = callee.code();
-    let Some(body) = function.body_for(argc) else {
+    let Some(index) = function.arities.iter().position(|body| body.parameters.accepts(argc)) else {
         return Err(operations::wrong_arity(function, argc));
     };
+    let body = &function.arities[index];
     if body.parameters.rest {
         let surplus = argc - body.parameters.required as usize;
         meter::reserve(surplus * size_of::<Value>())?;
         let rest = stack.take_vec(stack.height() - surplus);
         stack.push(Value::Vector(Vector::from_vec(rest)));
     }
-    Ok(body.clone())
-}
-
-/// One level of the call stack.
-pub(super) enum Frame {
-    /// Code.
-    Code(CodeFrame),
-    /// A builtin that waits for a call.
-    Native(NativeCall),
+    Ok(index as u32)
 }
 
 /// The state of a builtin, charged as long as it is on the stack.
 pub(super) struct NativeCall {
     pub(super) frame: Box<dyn NativeFrame>,
-    _held: Held,
 }
 
 impl NativeCall {
     pub(super) fn new(frame: Box<dyn NativeFrame>) -> NativeCall {
-        let held = Held::taken(size_of_val(&*frame));
-        NativeCall { frame, _held: held }
+        meter::charge_memory(size_of_val(&*frame));
+        NativeCall { frame }
+    }
+}
+
+impl Drop for NativeCall {
+    fn drop(&mut self) {
+        meter::credit_memory(size_of_val(&*self.frame));
     }
 }
 
@@ -139,7 +146,7 @@ pub(super) enum Branch {
 /// A strand of execution.
 pub(super) struct Fiber {
     pub(super) stack: Stack,
-    pub(super) frames: Vec<Frame>,
+    pub(super) frames: Frames,
     pub(super) next: Option<Next>,
     pub(super) prints: Vec<Str>,
     /// For a branch: who forked it, and which branch it is.
@@ -161,7 +168,7 @@ impl Fiber {
         meter::charge_memory(Self::BYTES);
         Fiber {
             stack: Stack::default(),
-            frames: Vec::new(),
+            frames: Frames::default(),
             next: Some(next),
             prints: Vec::new(),
             parent: None,
@@ -174,7 +181,6 @@ impl Fiber {
 
     /// Makes `frame` that of a call whose `argc` arguments lie on `stack`, over a place for the callee, and keeps the one
     /// it was.
-    #[inline(always)]
     pub(super) fn enter(
         &mut self,
         frame: &mut CodeFrame,
@@ -182,19 +188,10 @@ impl Fiber {
         callee: Rc<Closure>,
         argc: usize,
     ) -> Result<()> {
-        if self.frames.len() == self.frames.capacity() {
-            self.grow_frames(stack.capacity())?;
-        }
+        let grows = !self.frames.has_room();
         let called = CodeFrame::enter(stack, callee, argc)?;
         self.frames.push(Frame::Code(std::mem::replace(frame, called)));
-        Ok(())
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn grow_frames(&mut self, values: usize) -> Result<()> {
-        self.frames.reserve(1);
-        self.settle_with(values)
+        if grows { self.settle_with(stack.capacity()) } else { Ok(()) }
     }
 
     /// Charges growth of the stacks since the last time. Refuses when the memory limit is passed.
@@ -206,16 +203,22 @@ impl Fiber {
     /// As [`settle_memory`](Fiber::settle_memory) while the loop has the value stack, whose capacity is `values`.
     #[inline]
     pub(super) fn settle_with(&mut self, values: usize) -> Result<()> {
-        let bytes = values * size_of::<Value>() + self.frames.capacity() * size_of::<Frame>();
+        let bytes = values * size_of::<Value>() + self.frames.bytes();
         if bytes != self.charged {
-            if bytes > self.charged {
-                meter::charge_memory(bytes - self.charged);
-            } else {
-                meter::credit_memory(self.charged - bytes);
-            }
-            self.charged = bytes;
+            self.charge(bytes);
         }
         meter::check_memory()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn charge(&mut self, bytes: usize) {
+        if bytes > self.charged {
+            meter::charge_memory(bytes - self.charged);
+        } else {
+            meter::credit_memory(self.charged - bytes);
+        }
+        self.charged = bytes;
     }
 }
 

@@ -130,7 +130,8 @@ impl Machine {
     ) -> Done {
         let base = frame.base as usize;
         let closure = &*frame.closure;
-        let constants = &frame.body.constants[..];
+        let body = frame.body();
+        let constants = &body.constants[..];
         match op {
             Op::Sibling(function) => {
                 let sibling = Closure::new(closure.module.clone(), function, closure.captures.clone());
@@ -278,20 +279,20 @@ impl Machine {
             }
             Op::Lookup { cache, key } => {
                 let map = stack.pop();
-                let (key, guess) = (&constants[key as usize], &frame.body.lookups[usize::from(cache)]);
+                let (key, guess) = (&constants[key as usize], &body.lookups[usize::from(cache)]);
                 let found = metered!(fuel, operations::find(&map, key, guess));
                 stack.push(found.unwrap_or_default());
             }
             Op::LookupLocal { slot, cache, key } => {
                 let map = stack.at(base + usize::from(slot));
-                let (key, guess) = (&constants[key as usize], &frame.body.lookups[usize::from(cache)]);
+                let (key, guess) = (&constants[key as usize], &body.lookups[usize::from(cache)]);
                 let found = metered!(fuel, operations::find(map, key, guess));
                 stack.push(found.unwrap_or_default());
             }
             Op::LookupOr { cache, key } => {
                 let default = stack.pop();
                 let map = stack.pop();
-                let (key, guess) = (&constants[key as usize], &frame.body.lookups[usize::from(cache)]);
+                let (key, guess) = (&constants[key as usize], &body.lookups[usize::from(cache)]);
                 let found = metered!(fuel, operations::find(&map, key, guess));
                 stack.push(found.unwrap_or(default));
             }

@@ -6,8 +6,9 @@
 
 use super::Ctx;
 use super::Machine;
-use super::fiber::{CodeFrame, Fiber, FiberId, Frame, Next};
+use super::fiber::{CodeFrame, Fiber, FiberId, Next};
 use super::frame::{Again, Flow};
+use super::frames::Frame;
 use super::fuel::Fuel;
 use super::native::Settled;
 use super::operations;
@@ -47,12 +48,11 @@ impl Machine {
         let result = self.run_frames(id, fiber, fuel);
         fuel.close();
         result.map_err(|error| {
-            let code = fiber.frames.iter().rev().find_map(|frame| match frame {
+            let code = fiber.frames.from_top().find_map(|frame| match frame {
                 Frame::Code(code) => Some(code),
-                Frame::Native(_) => None,
+                Frame::Native(_) | Frame::Free => None,
             });
-            let position = code.and_then(|code| code.body.position((code.pc as usize).saturating_sub(1)));
-            error.at(position)
+            error.at(code.and_then(CodeFrame::position))
         })
     }
 
@@ -108,12 +108,14 @@ impl Machine {
         let mut left = fuel.left;
         'frame: loop {
             let closure = &*frame.closure;
-            let body = &*frame.body;
+            let body = frame.body();
             let code = &body.code[..];
-            let constants = &body.constants[..];
             let base = frame.base as usize;
-            // What is still to be executed.
-            let mut ops = code[frame.pc as usize..].iter();
+            // The next instruction.
+            let mut pc = frame.pc as usize;
+            // Steps are not counted one by one: between two jumps `pc` counts them. What is left is this less `pc`, and a
+            // jump adds how far it goes.
+            let mut credit = if meter::METERED { left + pc as i64 } else { left };
             let size = body.max_stack as usize;
             if !stack.reaches(base + size) {
                 stack.grow(base + size);
@@ -126,10 +128,19 @@ impl Machine {
             let mut top = stack.height() - base;
             let slots = stack.frame(base, size);
 
-            macro_rules! jump {
-                ($target:expr) => {
-                    ops = code[$target as usize..].iter()
+            macro_rules! left {
+                () => {
+                    if meter::METERED { credit - pc as i64 } else { credit }
                 };
+            }
+            macro_rules! jump {
+                ($target:expr) => {{
+                    let target = $target as usize;
+                    if meter::METERED {
+                        credit += target as i64 - pc as i64;
+                    }
+                    pc = target;
+                }};
             }
             macro_rules! push {
                 ($value:expr) => {{
@@ -151,11 +162,9 @@ impl Machine {
             macro_rules! test {
                 ($holds:expr) => {{
                     let holds = $holds;
-                    if let Some(&Op::JumpIfFalse(target)) = ops.as_slice().first() {
-                        left -= i64::from(meter::METERED);
-                        if holds {
-                            ops.next();
-                        } else {
+                    if let Some(&Op::JumpIfFalse(target)) = code.get(pc) {
+                        pc += 1;
+                        if !holds {
                             jump!(target);
                         }
                     } else {
@@ -221,23 +230,15 @@ impl Machine {
             }
 
             let op: Op = loop {
-                left -= i64::from(meter::METERED);
-                if left < 0 {
-                    left += 1;
-                    frame.pc = (code.len() - ops.len()) as u32;
-                    stack.set_height(base + top);
-                    fiber.frames.push(Frame::Code(frame));
-                    fuel.left = left;
-                    return Ok(Some(Stop::Slice));
-                }
-                let Some(op) = ops.next() else { unreachable!("code ends with a return") };
+                let Some(op) = code.get(pc) else { unreachable!("code ends with a return") };
+                pc += 1;
                 // By reference: what an instruction holds is read where it is needed, not before.
                 match op {
                     Op::Nil => push!(Value::Nil),
                     Op::True => push!(Value::True),
                     Op::False => push!(Value::False),
                     Op::Int(n) => push!(Value::Int(i64::from(*n))),
-                    Op::Const(n) => push!(copy(&constants[*n as usize])),
+                    Op::Const(n) => push!(copy(&body.constants[*n as usize])),
                     Op::Local(slot) => push!(copy(&slots[*slot as usize])),
                     Op::TakeLocal(slot) => push!(take(&mut slots[*slot as usize])),
                     Op::SetLocal(slot) => {
@@ -270,13 +271,13 @@ impl Machine {
                     }
                     Op::Jump(target) => jump!(*target),
                     Op::Loop(target) => {
-                        if meter::is_over() {
+                        if left!() < 0 || meter::is_over() {
                             break *op;
                         }
                         jump!(*target);
                     }
                     Op::Recur { count, first, target } => {
-                        if meter::is_over() {
+                        if left!() < 0 || meter::is_over() {
                             break *op;
                         }
                         let (first, count) = (usize::from(*first), usize::from(*count));
@@ -331,16 +332,17 @@ impl Machine {
                         }
                     }
                     Op::Return => {
+                        left = left!();
+                        if left < 0 {
+                            break *op;
+                        }
                         stack.set_height(base + top);
                         stack.leave_frame(base);
+                        if fiber.frames.leave_into(&mut frame) {
+                            continue 'frame;
+                        }
                         match fiber.frames.last_mut() {
-                            Some(Frame::Code(_)) => {
-                                let Some(Frame::Code(caller)) = fiber.frames.pop() else {
-                                    unreachable!("just matched")
-                                };
-                                frame = caller;
-                                continue 'frame;
-                            }
+                            Some(Frame::Code(_) | Frame::Free) => unreachable!("that would be the caller"),
                             None => {
                                 fuel.left = left;
                                 return Ok(Some(Stop::Done(stack.pop())));
@@ -365,7 +367,7 @@ impl Machine {
                                         left = fuel.left;
                                         fiber.settle_with(stack.capacity())?;
                                         frame.pc = 0;
-                                        if !frame.body.parameters.is_exactly(argc) {
+                                        if !frame.body().parameters.is_exactly(argc) {
                                             frame = CodeFrame::enter(stack, frame.closure.clone(), argc)?;
                                         }
                                         continue 'frame;
@@ -383,18 +385,22 @@ impl Machine {
                     Op::Call(argc) => {
                         let argc = *argc as usize;
                         let at = top - argc - 1;
-                        if meter::is_over() || !matches!(slots[at], Value::Closure(_)) {
+                        left = left!();
+                        if left < 0 || meter::is_over() || !fiber.frames.has_room() {
                             break *op;
                         }
-                        let Value::Closure(callee) = std::mem::take(&mut slots[at]) else {
+                        let place = &mut slots[at];
+                        match place {
+                            Value::Closure(callee) if callee.first().parameters.is_exactly(argc) => {}
+                            _ => break *op,
+                        }
+                        let Value::Closure(closure) = std::mem::take(place) else {
                             unreachable!("just matched")
                         };
-                        frame.pc = (code.len() - ops.len()) as u32;
+                        frame.pc = pc as u32;
+                        let called = CodeFrame { closure, body: 0, pc: 0, base: (base + at + 1) as u32 };
+                        fiber.frames.push(Frame::Code(std::mem::replace(&mut frame, called)));
                         stack.set_height(base + top);
-                        if let Err(error) = fiber.enter(&mut frame, stack, callee, argc) {
-                            fuel.left = left;
-                            return Err(error.at(frame.position()));
-                        }
                         continue 'frame;
                     }
                     Op::Element { slot, index } => {
@@ -417,14 +423,15 @@ impl Machine {
                     }
                     Op::Lookup { cache, key } => {
                         let guess = &body.lookups[usize::from(*cache)];
-                        let found = operations::find_at(&slots[top - 1], &constants[*key as usize], guess);
+                        let found =
+                            operations::find_at(&slots[top - 1], &body.constants[*key as usize], guess);
                         let Some(found) = found else { break *op };
                         slots[top - 1].put(found);
                     }
                     Op::LookupLocal { slot, cache, key } => {
                         let guess = &body.lookups[usize::from(*cache)];
                         let map = &slots[usize::from(*slot)];
-                        let found = operations::find_at(map, &constants[*key as usize], guess);
+                        let found = operations::find_at(map, &body.constants[*key as usize], guess);
                         let Some(found) = found else { break *op };
                         push!(found);
                     }
@@ -500,14 +507,49 @@ impl Machine {
                     }
                     Op::Inc => popped_int!(op, &1, i64::checked_add, int),
                     Op::Dec => popped_int!(op, &1, i64::checked_sub, int),
-                    _ => break *op,
+                    // All by name, so that the jump to an instruction needs no look at what there is.
+                    Op::Sibling(_)
+                    | Op::GlobalOrNil(_)
+                    | Op::DefGlobal(_)
+                    | Op::DefGlobalDoc { .. }
+                    | Op::JumpIfDefined { .. }
+                    | Op::Var(_)
+                    | Op::Data(_)
+                    | Op::History(_)
+                    | Op::Budget
+                    | Op::EqualConst { .. }
+                    | Op::Halt
+                    | Op::Fail
+                    | Op::Vector(_)
+                    | Op::Map(_)
+                    | Op::Set(_)
+                    | Op::AppendTo(_)
+                    | Op::Closure(_)
+                    | Op::TailCall(_)
+                    | Op::Native { .. }
+                    | Op::LookupOr { .. }
+                    | Op::ElementsFrom { .. }
+                    | Op::KeywordArguments(_)
+                    | Op::Entry { .. }
+                    | Op::HasEntry { .. }
+                    | Op::Cursor
+                    | Op::TaskEnter(_)
+                    | Op::TaskLeave => break *op,
                 }
             };
 
             // Another instruction, with everything where others find it.
-            frame.pc = (code.len() - ops.len()) as u32;
+            frame.pc = pc as u32;
             stack.set_height(base + top);
+            left = left!();
             fuel.left = left;
+            if left < 0 {
+                // No step was left for it: it is executed when there is.
+                fuel.left += 1;
+                frame.pc -= 1;
+                fiber.frames.push(Frame::Code(frame));
+                return Ok(Some(Stop::Slice));
+            }
             let done = match op {
                 Op::Native { id, argc } => self.call_builtin(fiber, stack, fuel, id, argc),
                 Op::Call(argc) => self.call(fiber, stack, fuel, &mut frame, argc as usize),

@@ -11,6 +11,7 @@ mod env;
 mod fiber;
 mod fork;
 mod frame;
+mod frames;
 mod fuel;
 mod host_call;
 mod instructions;

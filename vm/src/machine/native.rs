@@ -1,8 +1,9 @@
 //! Calls that the instruction loop hands over: builtins with frames, combinators, host calls, forks.
 
 use super::call::{self, CallNow};
-use super::fiber::{CodeFrame, Fiber, FiberId, Frame, NativeCall, Next};
+use super::fiber::{CodeFrame, Fiber, FiberId, NativeCall, Next};
 use super::frame::{Args, Flow, Input};
+use super::frames::Frame;
 use super::fuel::Fuel;
 use super::interpreter::Stop;
 use super::{Ctx, Machine, PendingCall};
@@ -59,7 +60,7 @@ impl Machine {
                         meter::check_memory()?;
                         return Ok(Settled::Code);
                     }
-                    None => return Ok(Settled::Stop(Stop::Done(value))),
+                    Some(Frame::Free) | None => return Ok(Settled::Stop(Stop::Done(value))),
                 },
                 Next::Native(input) => match fiber.frames.last_mut() {
                     Some(Frame::Native(call)) => (call.frame.resume(&mut ctx, input)?, true),

@@ -1,7 +1,7 @@
 //! Functions that a program makes: closures, and the results of combinators.
 
 use super::{Value, drop_deferred};
-use crate::code::Function;
+use crate::code::{Arity, Function};
 use crate::machine::Module;
 use crate::meter;
 use smallvec::SmallVec;
@@ -15,6 +15,8 @@ pub struct Closure {
     pub function: u32,
     /// That function, so that a call has it at hand.
     code: Rc<Function>,
+    /// The first of its bodies, mostly the only one.
+    first: Rc<Arity>,
     /// Values of enclosing locals, in the order of the function's capture list. A `letfn` group shares one.
     pub captures: Rc<Captures>,
 }
@@ -49,13 +51,20 @@ impl Drop for Captures {
 }
 
 impl Closure {
-    const BYTES: usize = 56;
+    const BYTES: usize = 64;
 
     /// A closure over function `function` of `module`.
     pub fn new(module: Rc<Module>, function: u32, captures: Rc<Captures>) -> Rc<Closure> {
         meter::charge_memory(Self::BYTES);
         let code = module.program.functions[function as usize].clone();
-        Rc::new(Closure { module, function, code, captures })
+        let first = code.arities[0].clone();
+        Rc::new(Closure { module, function, code, first, captures })
+    }
+
+    /// The first of its bodies.
+    #[inline(always)]
+    pub fn first(&self) -> &Arity {
+        &self.first
     }
 
     /// The code.

@@ -1,0 +1,96 @@
+//! The frames of a fiber below the one that runs.
+
+use super::fiber::{CodeFrame, NativeCall};
+
+/// One level of the call stack.
+#[derive(Default)]
+pub(super) enum Frame {
+    /// A place without a frame.
+    #[default]
+    Free,
+    /// Code.
+    Code(CodeFrame),
+    /// A builtin that waits for a call.
+    Native(NativeCall),
+}
+
+/// A stack of frames. As the [value stack](super::Stack) it is kept longer than it is high, so that a call writes its
+/// frame into a place that is there and a return takes it from there.
+#[derive(Default)]
+pub(super) struct Frames {
+    places: Vec<Frame>,
+    height: usize,
+}
+
+impl Frames {
+    /// Whether the next push needs no allocation.
+    #[inline(always)]
+    pub(super) fn has_room(&self) -> bool {
+        self.height < self.places.len()
+    }
+
+    /// Bytes allocated.
+    #[inline(always)]
+    pub(super) fn bytes(&self) -> usize {
+        self.places.len() * size_of::<Frame>()
+    }
+
+    /// Puts a frame on top.
+    #[inline(always)]
+    pub(super) fn push(&mut self, frame: Frame) {
+        if !self.has_room() {
+            self.grow();
+        }
+        let free = std::mem::replace(&mut self.places[self.height], frame);
+        debug_assert!(matches!(free, Frame::Free));
+        std::mem::forget(free);
+        self.height += 1;
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        self.places.reserve(1);
+        self.places.resize_with(self.places.capacity(), Frame::default);
+    }
+
+    /// Takes the frame on top.
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<Frame> {
+        self.height = self.height.checked_sub(1)?;
+        Some(std::mem::take(&mut self.places[self.height]))
+    }
+
+    /// The frame on top.
+    #[inline(always)]
+    pub(super) fn last_mut(&mut self) -> Option<&mut Frame> {
+        self.places.get_mut(self.height.wrapping_sub(1))
+    }
+
+    /// Puts the code frame on top, if there is one, into the place of `running`, which is dropped.
+    #[inline(always)]
+    pub(super) fn leave_into(&mut self, running: &mut CodeFrame) -> bool {
+        let top = self.height.wrapping_sub(1);
+        let Some(place) = self.places.get_mut(top) else { return false };
+        let Frame::Code(caller) = place else { return false };
+        std::mem::swap(running, caller);
+        *place = Frame::Free;
+        self.height = top;
+        true
+    }
+
+    /// All frames, the one on top first.
+    pub(super) fn from_top(&self) -> impl Iterator<Item = &Frame> {
+        self.places[..self.height].iter().rev()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_takes_three_words() {
+        assert_eq!(size_of::<Frame>(), 24);
+    }
+}

@@ -4,6 +4,7 @@ use super::{call, callee, pulse};
 use crate::error::Result;
 use crate::machine::{Again, Args, CallNow, Ctx, Flow, Input, NativeFrame, Stack};
 use crate::value::{Closure, Cursor, Value};
+use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
@@ -76,12 +77,14 @@ pub struct Each<S> {
     function: Value,
     feed: Feed,
     item: Value,
+    /// Where the keyword that is called was found last time.
+    guess: Cell<u32>,
     sink: S,
 }
 
 /// Calls `function` for everything that `feed` gives and hands the results to `sink`, whose value is the builtin's.
 pub fn each<S: Sink>(function: Value, feed: Feed, sink: S) -> Flow {
-    Flow::Push(Box::new(Each { function, feed, item: Value::Nil, sink }))
+    Flow::Push(Box::new(Each { function, feed, item: Value::Nil, guess: Cell::new(0), sink }))
 }
 
 impl<S: Sink> NativeFrame for Each<S> {
@@ -93,7 +96,27 @@ impl<S: Sink> NativeFrame for Each<S> {
             }
         }
         loop {
-            let Some(args) = self.feed.advance() else {
+            let next = match (&self.function, &mut self.feed) {
+                // A key of a row is read without arguments.
+                (Value::Keyword(_), Feed::One(cursor)) => match cursor.advance() {
+                    Some(Value::Map(row)) => {
+                        ctx.charge(1)?;
+                        let found = row.get_guessed(&self.function, &self.guess);
+                        let result = found.cloned().unwrap_or_default();
+                        let item = if S::KEEPS_ITEM { Value::Map(row) } else { Value::Nil };
+                        if let ControlFlow::Break(value) = self.sink.accept(ctx, item, result)? {
+                            return Ok(Flow::Return(value));
+                        }
+                        if pulse(ctx)? {
+                            return Ok(Flow::Yield);
+                        }
+                        continue;
+                    }
+                    other => other.map(callee::one),
+                },
+                (_, feed) => feed.advance(),
+            };
+            let Some(args) = next else {
                 return self.sink.finish(ctx).map(Flow::Return);
             };
             let item = match args.last() {

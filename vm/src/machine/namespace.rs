@@ -37,13 +37,10 @@ impl Namespace {
 
     /// The slot of `name`, made if there is none; it has no value yet then.
     pub fn slot(&mut self, name: &Rc<str>) -> u32 {
-        if let Some(slot) = self.slots.get(name) {
-            return *slot;
-        }
-        let slot = self.entries.len() as u32;
-        self.slots.insert(name.clone(), slot);
-        self.entries.push(Entry { name: name.clone(), binding: None });
-        slot
+        *self.slots.entry(name.clone()).or_insert_with(|| {
+            self.entries.push(Entry { name: name.clone(), binding: None });
+            self.entries.len() as u32 - 1
+        })
     }
 
     /// Makes room for so many names more.

@@ -1,6 +1,7 @@
 //! Keywords: names without namespace, equal when their names are.
 
 use crate::meter;
+use compact_str::CompactString;
 use std::rc::Rc;
 
 /// A keyword. Constants of one program share their allocation, so that most comparisons are of pointers;
@@ -9,7 +10,8 @@ use std::rc::Rc;
 pub struct Keyword(Rc<Name>);
 
 struct Name {
-    text: Box<str>,
+    /// Mostly short, and then part of the one allocation.
+    text: CompactString,
 }
 
 impl Name {
@@ -26,7 +28,7 @@ impl Keyword {
     /// The keyword of this name, without colon.
     pub fn new(name: &str) -> Keyword {
         meter::charge_memory(Name::OVERHEAD + name.len());
-        Keyword(Rc::new(Name { text: name.into() }))
+        Keyword(Rc::new(Name { text: CompactString::new(name) }))
     }
 
     /// The name, without colon.

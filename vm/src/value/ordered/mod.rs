@@ -89,7 +89,9 @@ impl<V: Payload> Drop for Repr<V> {
         let mut bytes = Repr::<V>::BYTES;
         if let Repr::Small(small) = self {
             bytes += small.payloads.capacity() * size_of::<V>();
-            small.payloads.drain(..).for_each(V::discard);
+            while let Some(payload) = small.payloads.pop() {
+                payload.discard();
+            }
         }
         meter::credit_memory(bytes);
     }

@@ -60,6 +60,9 @@ impl Kinds {
 impl Shape {
     const BYTES: usize = size_of::<Shape>() + 16;
 
+    /// Most keys of a shape.
+    pub const MOST_KEYS: usize = super::SMALL_MAX;
+
     /// `keys`, which are in ascending order of [`key_compare`] and all different.
     pub(super) fn new(keys: Vec<Value>) -> Rc<Shape> {
         let mut kinds = Kinds::default();

@@ -57,6 +57,9 @@ impl Analyzer<'_, '_> {
             }
             _ => return Ok(()),
         };
+        if items.are_flat() {
+            return Ok(());
+        }
         for i in 0..items.len() {
             let item = self.forms.at(items, i);
             if matches!(item.kind, FormKind::Vector(_) | FormKind::Map(_) | FormKind::Set(_)) {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use ptc_vm::Value;
 use ptc_vm::builtins::{Native, registry};
 use ptc_vm::code::Op;
-use ptc_vm::value::{Map, Set, Shape, Str};
+use ptc_vm::value::{Map, Set, Shape, Str, key_compare};
 use smallvec::SmallVec;
 
 use super::Generator;
@@ -26,6 +26,29 @@ impl Generator<'_> {
         self.keywords[name.index()].get_or_insert_with(|| Value::keyword(text)).clone()
     }
 
+    /// A string constant. Short texts that repeat, as those in the columns of a table do, are mostly one allocation.
+    fn string(&mut self, index: u32) -> Value {
+        /// Longest text that is looked for.
+        const LONGEST: usize = 24;
+        /// How many are remembered; a power of two.
+        const SLOTS: usize = 32;
+        let text = self.forms.string(index);
+        let (first, last) = match text.as_bytes() {
+            [] => (0, 0),
+            bytes if bytes.len() > LONGEST => return Value::str(text),
+            [first, .., last] => (usize::from(*first), usize::from(*last)),
+            [only] => (usize::from(*only), 0),
+        };
+        if self.strings.is_empty() {
+            self.strings.resize(SLOTS, None);
+        }
+        let slot = &mut self.strings[(first * 7 + last + text.len() * 3) % SLOTS];
+        match slot {
+            Some(known) if known.as_str() == text => Value::Str(known.clone()),
+            _ => Value::Str(slot.insert(Str::new(text)).clone()),
+        }
+    }
+
     /// The value of a constant node.
     pub(super) fn constant(&mut self, id: NodeId) -> Result<Value> {
         let ast = self.ast;
@@ -34,7 +57,7 @@ impl Generator<'_> {
             Node::Int(n) => Value::Int(n),
             Node::BigInt(n) => Value::integer(self.forms.big(n).clone()),
             Node::Float(f) => Value::float(f),
-            Node::Str(s) => Value::str(self.forms.string(s)),
+            Node::Str(s) => self.string(s),
             Node::Regex(s) => self.regex(s, ast.span(id))?,
             Node::Keyword(name) => self.keyword(name),
             Node::Symbol(name) => Value::Symbol(Str::new(self.text(name))),
@@ -85,30 +108,32 @@ impl Generator<'_> {
     //
     // Loops, no adaptors: this recurses as deep as literals are nested, on threads with small stacks.
 
-    #[inline]
     fn literal(&mut self, form: Form) -> Result<Value> {
-        match form.kind {
-            FormKind::Bool(b) => Ok(Value::bool(b)),
-            FormKind::Int(n) => Ok(Value::Int(n)),
-            _ => self.counted_literal(form),
+        if let Some(value) = self.plain(form) {
+            return Ok(value);
         }
-    }
-
-    /// A literal that is more than a word.
-    fn counted_literal(&mut self, form: Form) -> Result<Value> {
         Ok(match form.kind {
-            FormKind::Bool(b) => Value::bool(b),
-            FormKind::Int(n) => Value::Int(n),
             FormKind::BigInt(n) => Value::integer(self.forms.big(n).clone()),
-            FormKind::Float(f) | FormKind::SpecialFloat(f) => Value::float(f),
-            FormKind::Str(s) => Value::str(self.forms.string(s)),
             FormKind::Regex(s) => self.regex(s, form.span)?,
-            FormKind::Keyword(name) => self.keyword(name),
             FormKind::QuotedSymbol(name) => Value::Symbol(Str::new(self.text(name))),
             FormKind::Vector(items) => self.literal_vector(items)?,
             FormKind::Map(items) => self.literal_map(items)?,
             FormKind::Set(items) => self.literal_set(items)?,
             _ => Value::Nil,
+        })
+    }
+
+    /// What most literals are, and what cannot fail.
+    #[inline]
+    fn plain(&mut self, form: Form) -> Option<Value> {
+        Some(match form.kind {
+            FormKind::Nil => Value::Nil,
+            FormKind::Bool(b) => Value::bool(b),
+            FormKind::Int(n) => Value::Int(n),
+            FormKind::Float(f) | FormKind::SpecialFloat(f) => Value::float(f),
+            FormKind::Str(s) => self.string(s),
+            FormKind::Keyword(name) => self.keyword(name),
+            _ => return None,
         })
     }
 
@@ -133,27 +158,45 @@ impl Generator<'_> {
     fn literal_map(&mut self, items: Items) -> Result<Value> {
         let forms = self.forms;
         let parts = &forms[items];
-        if let Some(row) = self.rows.find(parts) {
-            let mut values = vec![Value::Nil; row.places.len()];
-            for (&place, pair) in row.places.iter().zip(parts.chunks_exact(2)) {
-                values[usize::from(place)] = self.literal(pair[1])?;
+        let Some(row) = self.row(parts) else {
+            let mut pairs = SmallVec::<[Value; 16]>::new();
+            for &item in parts {
+                pairs.push(self.literal(item)?);
             }
-            return Ok(Value::Map(Map::with_shape(row.shape.clone(), values)));
-        }
-        let mut pairs = SmallVec::<[Value; 16]>::new();
-        for &item in parts {
-            pairs.push(self.literal(item)?);
-        }
-        if !parts.iter().step_by(2).all(|key| matches!(key.kind, FormKind::Keyword(_))) {
             return Ok(Value::Map(self.layouts.map(&mut pairs)));
-        }
-        let entry = |pair: &mut [Value]| (std::mem::take(&mut pair[0]), std::mem::take(&mut pair[1]));
-        let map: Map = pairs.chunks_exact_mut(2).map(entry).collect();
-        if let Some(row) = Row::of(self, parts, &map) {
-            self.rows.learn(row);
-        }
-        Ok(Value::Map(map))
+        };
+        let values = if parts.chunks_exact(2).all(|pair| is_plain(pair[1].kind)) {
+            let value = |&source| self.plain(parts[usize::from(source)]).unwrap_or_default();
+            row.sources.iter().map(value).collect()
+        } else {
+            // As they are written, so that of several values that cannot be made the first one is reported.
+            let mut values = vec![Value::Nil; row.sources.len()];
+            for (pair, source) in parts.chunks_exact(2).zip((1..).step_by(2)) {
+                let value = self.literal(pair[1])?;
+                if let Some(place) = row.sources.iter().position(|&other| other == source) {
+                    values[place] = value;
+                }
+            }
+            values
+        };
+        Ok(Value::Map(Map::with_shape(row.shape.clone(), values)))
     }
+
+    /// How a map of these keys and values is laid out, if all its keys are keywords and there are few.
+    fn row(&mut self, parts: &[Form]) -> Option<Rc<Row>> {
+        if let Some(row) = self.rows.find(parts) {
+            return Some(row);
+        }
+        let row = Rc::new(Row::of(self, parts)?);
+        self.rows.learn(row.clone());
+        Some(row)
+    }
+}
+
+/// What [`Generator::plain`] makes values of.
+fn is_plain(kind: FormKind) -> bool {
+    use FormKind::*;
+    matches!(kind, Nil | Bool(_) | Int(_) | Float(_) | SpecialFloat(_) | Str(_) | Keyword(_))
 }
 
 /// The keys of the map literals before. Those of the same keywords in the same order, as the rows of a table are, share
@@ -166,9 +209,10 @@ pub(super) struct Rows {
 }
 
 struct Row {
+    /// As they are written.
     keys: SmallVec<[Name; 8]>,
-    /// For each key, where its value lies.
-    places: SmallVec<[u8; 16]>,
+    /// For each key of the shape, which form is its value.
+    sources: SmallVec<[u8; 16]>,
     shape: Rc<Shape>,
 }
 
@@ -179,33 +223,40 @@ impl Rows {
         let is_like = |row: &&Rc<Row>| {
             let pairs = row.keys.iter().zip(parts.chunks_exact(2));
             parts.len() == 2 * row.keys.len()
-                && pairs.into_iter().all(|(&key, pair)| pair[0].kind == FormKind::Keyword(key))
+                && pairs
+                    .into_iter()
+                    .all(|(&key, pair)| matches!(pair[0].kind, FormKind::Keyword(name) if name == key))
         };
         self.all.iter().find(is_like).cloned()
     }
 
-    fn learn(&mut self, row: Row) {
+    fn learn(&mut self, row: Rc<Row>) {
         if self.all.len() < Self::MOST {
-            self.all.push(Rc::new(row));
+            self.all.push(row);
         } else {
-            self.all[self.oldest] = Rc::new(row);
+            self.all[self.oldest] = row;
             self.oldest = (self.oldest + 1) % Self::MOST;
         }
     }
 }
 
 impl Row {
-    /// The keys of `map`, which was made of these forms. All of its keys are keywords.
-    fn of(generator: &mut Generator<'_>, parts: &[Form], map: &Map) -> Option<Row> {
-        let shape = map.shape()?;
-        let mut row = Row { keys: SmallVec::new(), places: SmallVec::new(), shape: shape.clone() };
-        for pair in parts.chunks_exact(2) {
-            let FormKind::Keyword(name) = pair[0].kind else { return None };
-            let place = shape.find(&generator.keyword(name)).ok()?;
-            row.keys.push(name);
-            row.places.push(u8::try_from(place).ok()?);
+    /// The layout of a map of these keys and values; `None` where a key is no keyword, and of more keys than a shape has.
+    fn of(generator: &mut Generator<'_>, parts: &[Form]) -> Option<Row> {
+        if parts.len() > 2 * Shape::MOST_KEYS {
+            return None;
         }
-        Some(row)
+        let mut keys = SmallVec::new();
+        let mut sorted = SmallVec::<[(Value, u8); 8]>::new();
+        for (pair, source) in parts.chunks_exact(2).zip((1..).step_by(2)) {
+            let FormKind::Keyword(name) = pair[0].kind else { return None };
+            keys.push(name);
+            sorted.push((generator.keyword(name), source));
+        }
+        sorted.sort_by(|a, b| key_compare(&a.0, &b.0));
+        let sources = sorted.iter().map(|&(_, source)| source).collect();
+        let shape = Shape::of(sorted.into_iter().map(|(key, _)| key).collect())?;
+        Some(Row { keys, sources, shape })
     }
 }
 

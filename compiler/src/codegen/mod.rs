@@ -17,7 +17,7 @@ use std::rc::Rc;
 use ptc_vm::Program;
 use ptc_vm::Value;
 use ptc_vm::code::{Arity, Capture, DefInfo, Function, Op, Parameters, Requirement};
-use ptc_vm::value::Layouts;
+use ptc_vm::value::{Layouts, Str};
 
 use crate::analyze::{Analysis, FreeName};
 use crate::ast::{self, Ast, CaptureSource, FnId, Shown};
@@ -52,9 +52,10 @@ pub(crate) fn generate_with(
 /// What generation lies in, without the program it is of: kept from one program to the next.
 #[derive(Default)]
 pub(crate) struct Tables {
-    body: Body,
+    body: Option<Box<Body>>,
     global_of: Vec<u32>,
     keywords: Vec<Option<Value>>,
+    strings: Vec<Option<Str>>,
 }
 
 /// What is generated once a program.
@@ -75,8 +76,10 @@ struct Generator<'a> {
     global_of: Vec<u32>,
     /// One keyword value a name, so that equal keywords are mostly the same allocation. Filled in with the first.
     keywords: Vec<Option<Value>>,
+    /// Short string constants, those that came last at each place. Filled in with the first.
+    strings: Vec<Option<Str>>,
     /// An empty body, for the next one to be generated.
-    spare: Body,
+    spare: Option<Box<Body>>,
     /// Keys of the literal maps so far whose keys are keywords.
     rows: constants::Rows,
     /// Keys of the other constant maps so far: those that have the same ones share them.
@@ -87,7 +90,7 @@ struct Generator<'a> {
 impl<'a> Generator<'a> {
     fn new(source: &'a str, forms: &'a Forms<'a>, analysis: &'a Analysis, tables: Tables) -> Self {
         let ast = &*analysis.ast;
-        let Tables { body, global_of, keywords } = tables;
+        let Tables { body, global_of, keywords, strings } = tables;
         Self {
             source,
             forms,
@@ -100,6 +103,7 @@ impl<'a> Generator<'a> {
             globals: Vec::new(),
             global_of,
             keywords,
+            strings,
             spare: body,
             rows: constants::Rows::default(),
             layouts: Layouts::default(),
@@ -157,15 +161,15 @@ impl<'a> Generator<'a> {
     }
 
     /// Bodies are generated one after the other, in the same tables.
-    fn open_body(&mut self, locals: u32) -> Body {
-        let mut body = std::mem::take(&mut self.spare);
+    fn open_body(&mut self, locals: u32) -> Box<Body> {
+        let mut body = self.spare.take().unwrap_or_default();
         body.begin(locals);
         body
     }
 
-    fn close_body(&mut self, mut body: Body, parameters: Parameters) -> Arity {
+    fn close_body(&mut self, mut body: Box<Body>, parameters: Parameters) -> Arity {
         let arity = body.finish(parameters);
-        self.spare = body;
+        self.spare = Some(body);
         arity
     }
 
@@ -220,7 +224,13 @@ impl<'a> Generator<'a> {
         functions.append(&mut self.helpers);
         self.global_of.clear();
         self.keywords.clear();
-        *tables = Tables { body: self.spare, global_of: self.global_of, keywords: self.keywords };
+        self.strings.clear();
+        *tables = Tables {
+            body: self.spare,
+            global_of: self.global_of,
+            keywords: self.keywords,
+            strings: self.strings,
+        };
         Program {
             requires,
             tools,

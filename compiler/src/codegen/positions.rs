@@ -17,7 +17,10 @@ pub(super) struct Lines<'s> {
 impl<'s> Lines<'s> {
     pub(super) fn new(source: &'s str) -> Self {
         let bytes = source.as_bytes();
-        let starts = memchr::memchr_iter(b'\n', bytes).map(|at| at as u32 + 1).collect();
+        let mut starts = SmallVec::new();
+        for at in memchr::memchr_iter(b'\n', bytes) {
+            starts.push(at as u32 + 1);
+        }
         let mut counts = Vec::new();
         if !source.is_ascii() {
             let mut total = 0;

@@ -10,6 +10,7 @@ use ahash::RandomState;
 use num_bigint::BigInt;
 
 use crate::names::{self, Name, Names};
+use crate::reader::Stacks;
 use crate::source::Span;
 
 /// A form and where it stands.
@@ -26,7 +27,28 @@ pub struct Form {
 pub struct Items {
     start: u32,
     len: u32,
+    contents: Contents,
+}
+
+/// What is known of a run of forms without a look at them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Contents {
+    /// All of them stand for themselves, at all depths.
     literal: bool,
+    /// None of them is a vector, a map or a set.
+    flat: bool,
+}
+
+impl Contents {
+    /// Of no forms.
+    pub(crate) const NONE: Contents = Contents { literal: true, flat: true };
+
+    /// Of a run that goes on with this form.
+    #[inline]
+    pub(crate) fn add(&mut self, kind: FormKind) {
+        self.literal &= kind.is_literal();
+        self.flat &= !matches!(kind, FormKind::Vector(_) | FormKind::Map(_) | FormKind::Set(_));
+    }
 }
 
 impl Items {
@@ -43,7 +65,12 @@ impl Items {
     /// Whether all of them stand for themselves, at all depths: vectors, maps and sets of numbers, strings, keywords and the
     /// like. Not known of a run that analysis makes.
     pub fn are_literal(self) -> bool {
-        self.literal
+        self.contents.literal
+    }
+
+    /// Whether certainly none of them is a vector, a map or a set. Not known of a run that analysis makes.
+    pub(crate) fn are_flat(self) -> bool {
+        self.contents.flat
     }
 
     /// The run without its first `n` forms.
@@ -110,6 +137,7 @@ pub enum FormKind {
 
 impl FormKind {
     /// Whether it stands for itself, with all it consists of.
+    #[inline]
     pub fn is_literal(self) -> bool {
         match self {
             Self::Nil
@@ -122,7 +150,7 @@ impl FormKind {
             | Self::Regex(_)
             | Self::Keyword(_)
             | Self::QuotedSymbol(_) => true,
-            Self::Vector(items) | Self::Map(items) | Self::Set(items) => items.literal,
+            Self::Vector(items) | Self::Map(items) | Self::Set(items) => items.contents.literal,
             _ => false,
         }
     }
@@ -134,7 +162,7 @@ pub struct Forms<'s> {
     /// Every symbol and keyword text.
     pub names: Names<'s>,
     source: &'s str,
-    tables: Tables,
+    tables: Box<Tables>,
     program: Items,
 }
 
@@ -146,6 +174,7 @@ pub(crate) struct Tables {
     strings: Vec<Text>,
     decoded: String,
     big: Vec<BigInt>,
+    pub(crate) stacks: Stacks,
 }
 
 /// Where the value of a string lies.
@@ -160,21 +189,22 @@ enum Text {
 impl Tables {
     /// Bytes that it holds on to.
     pub(crate) fn bytes(&self) -> usize {
-        self.nodes.capacity() * size_of::<Form>() + self.decoded.capacity()
+        self.nodes.capacity() * size_of::<Form>() + self.decoded.capacity() + self.stacks.bytes()
     }
 }
 
 impl<'s> Forms<'s> {
     /// No forms, in empty tables that may have served before.
-    pub(crate) fn with_tables(source: &'s str, mut tables: Tables) -> Self {
+    pub(crate) fn with_tables(source: &'s str, mut tables: Box<Tables>) -> Self {
         let names = Names::with_tables(source, std::mem::take(&mut tables.names));
         tables.nodes.reserve(source.len() / 6 + 8);
         Self { names, source, tables, program: Items::default() }
     }
 
     /// The tables, emptied.
-    pub(crate) fn into_tables(self) -> Tables {
-        let mut tables = Tables { names: self.names.into_tables(), ..self.tables };
+    pub(crate) fn into_tables(self) -> Box<Tables> {
+        let mut tables = self.tables;
+        tables.names = self.names.into_tables();
         tables.names.clear();
         tables.nodes.clear();
         tables.strings.clear();
@@ -206,13 +236,18 @@ impl<'s> Forms<'s> {
     pub fn add(&mut self, forms: &[Form]) -> Items {
         let start = self.tables.nodes.len() as u32;
         self.tables.nodes.extend_from_slice(forms);
-        Items { start, len: forms.len() as u32, literal: false }
+        Items { start, len: forms.len() as u32, contents: Contents::default() }
     }
 
     /// Enters a run of forms as they were read.
-    pub(crate) fn add_read(&mut self, forms: &[Form]) -> Items {
-        let literal = forms.iter().all(|form| form.kind.is_literal());
-        Items { literal, ..self.add(forms) }
+    #[inline]
+    pub(crate) fn add_read(&mut self, forms: &[Form], contents: Contents) -> Items {
+        Items { contents, ..self.add(forms) }
+    }
+
+    /// Keeps the reader's empty stacks with the tables.
+    pub(crate) fn keep_stacks(&mut self, stacks: Stacks) {
+        self.tables.stacks = stacks;
     }
 
     /// Enters a string that stands in the program's text as it is.

@@ -22,15 +22,14 @@ impl Name {
 pub struct Names<'s> {
     source: &'s str,
     tables: Tables,
+    /// See [`Key::hash`].
+    secrets: [u64; 2],
 }
 
 /// What a table of names lies in, without the program: kept from one to the next.
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
-    /// Where each name stands first.
-    spans: Vec<Span>,
-    /// What tells each from others of the same length: see [`Key`].
-    keys: Vec<Key>,
+    entries: Vec<Entry>,
     /// Names plus one by their hash, with linear probing; zero where there is none. At most half full, and empty or a power
     /// of two long.
     slots: Vec<u32>,
@@ -38,10 +37,17 @@ pub(crate) struct Tables {
 
 impl Tables {
     pub(crate) fn clear(&mut self) {
-        self.spans.clear();
-        self.keys.clear();
+        self.entries.clear();
         self.slots.fill(0);
     }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    /// What tells the name from others of the same length.
+    key: Key,
+    /// Where it stands first.
+    span: Span,
 }
 
 /// Fewest slots.
@@ -55,35 +61,40 @@ struct Key(u64, u64);
 impl Key {
     const SHORT: usize = 16;
 
+    #[inline(always)]
     fn of(text: &[u8]) -> Key {
-        match text.len() {
-            8..=Self::SHORT => match (text.first_chunk::<8>(), text.last_chunk::<8>()) {
-                (Some(first), Some(last)) => Key(u64::from_le_bytes(*first), u64::from_le_bytes(*last)),
-                _ => unreachable!("there are eight bytes"),
-            },
-            4..8 => match (text.first_chunk::<4>(), text.last_chunk::<4>()) {
+        match text {
+            [] => Key(0, 0),
+            [.., last] if text.len() < 4 => {
+                let (first, middle) = (text[0], text[text.len() / 2]);
+                Key(u64::from(first) | u64::from(middle) << 8 | u64::from(*last) << 16, 0)
+            }
+            _ if text.len() < 8 => match (text.first_chunk::<4>(), text.last_chunk::<4>()) {
                 (Some(first), Some(last)) => {
                     Key(u64::from(u32::from_le_bytes(*first)), u64::from(u32::from_le_bytes(*last)))
                 }
                 _ => unreachable!("there are four bytes"),
             },
-            0..4 => Key(text.iter().fold(0, |key, &byte| key << 8 | u64::from(byte)), 0),
+            _ if text.len() <= Self::SHORT => match (text.first_chunk::<8>(), text.last_chunk::<8>()) {
+                (Some(first), Some(last)) => Key(u64::from_le_bytes(*first), u64::from_le_bytes(*last)),
+                _ => unreachable!("there are eight bytes"),
+            },
             _ => Key(SECRETS.0.hash_one(text), 0),
         }
     }
 
     /// A hash that differs from process to process, so that no text can be written to make all its names collide.
-    fn hash(self, length: usize) -> usize {
-        let secrets = &*SECRETS;
-        let product = u128::from(self.0 ^ secrets.1) * u128::from(self.1 ^ secrets.2 ^ length as u64);
+    #[inline(always)]
+    fn hash(self, length: usize, secrets: [u64; 2]) -> usize {
+        let product = u128::from(self.0 ^ secrets[0]) * u128::from(self.1 ^ secrets[1] ^ length as u64);
         (product ^ (product >> 64)) as usize
     }
 }
 
-static SECRETS: LazyLock<(RandomState, u64, u64)> = LazyLock::new(|| {
+static SECRETS: LazyLock<(RandomState, [u64; 2])> = LazyLock::new(|| {
     let state = RandomState::new();
-    let (one, other) = (state.hash_one(1), state.hash_one(2));
-    (state, one, other)
+    let secrets = [state.hash_one(1), state.hash_one(2)];
+    (state, secrets)
 });
 
 /// The bytes at `span`, which need no look at where characters begin.
@@ -98,7 +109,7 @@ impl<'s> Names<'s> {
     }
 
     pub(crate) fn with_tables(source: &'s str, tables: Tables) -> Self {
-        Self { source, tables }
+        Self { source, tables, secrets: SECRETS.1 }
     }
 
     pub(crate) fn into_tables(self) -> Tables {
@@ -106,39 +117,59 @@ impl<'s> Names<'s> {
     }
 
     /// The name of the text at `span`, entered on first sight.
+    #[inline]
     pub fn intern(&mut self, span: Span) -> Name {
-        if self.tables.spans.len() * 2 >= self.tables.slots.len() {
+        if self.tables.entries.len() * 2 >= self.tables.slots.len() {
             self.grow();
         }
         let text = bytes(self.source, span);
         let key = Key::of(text);
-        let Tables { spans, keys, slots } = &mut self.tables;
+        match self.probe(text, key) {
+            Ok(name) => name,
+            Err(slot) => {
+                self.tables.entries.push(Entry { key, span });
+                let count = self.tables.entries.len() as u32;
+                self.tables.slots[slot] = count;
+                Name(count - 1)
+            }
+        }
+    }
+
+    /// The name of this text, if it is there.
+    pub fn find(&self, text: &str) -> Option<Name> {
+        if self.is_empty() {
+            return None;
+        }
+        self.probe(text.as_bytes(), Key::of(text.as_bytes())).ok()
+    }
+
+    /// The name of this text, or the slot where it belongs. There are slots.
+    #[inline(always)]
+    fn probe(&self, text: &[u8], key: Key) -> Result<Name, usize> {
+        let Tables { entries, slots } = &self.tables;
         let mask = slots.len() - 1;
-        let mut slot = key.hash(text.len()) & mask;
+        let mut slot = key.hash(text.len(), self.secrets) & mask;
         while let Some(name) = slots[slot].checked_sub(1) {
-            let known = spans[name as usize];
-            if keys[name as usize] == key
-                && (known.end - known.start) as usize == text.len()
-                && (text.len() <= Key::SHORT || bytes(self.source, known) == text)
+            let known = &entries[name as usize];
+            if known.key == key
+                && (known.span.end - known.span.start) as usize == text.len()
+                && (text.len() <= Key::SHORT || bytes(self.source, known.span) == text)
             {
-                return Name(name);
+                return Ok(Name(name));
             }
             slot = (slot + 1) & mask;
         }
-        spans.push(span);
-        keys.push(key);
-        slots[slot] = spans.len() as u32;
-        Name(spans.len() as u32 - 1)
+        Err(slot)
     }
 
     #[cold]
     fn grow(&mut self) {
-        let Tables { spans, keys, slots } = &mut self.tables;
+        let Tables { entries, slots } = &mut self.tables;
         let count = (slots.len() * 2).max(SLOTS);
         slots.clear();
         slots.resize(count, 0);
-        for (name, (span, key)) in spans.iter().zip(keys).enumerate() {
-            let mut slot = key.hash((span.end - span.start) as usize) & (count - 1);
+        for (name, Entry { key, span }) in entries.iter().enumerate() {
+            let mut slot = key.hash((span.end - span.start) as usize, self.secrets) & (count - 1);
             while slots[slot] != 0 {
                 slot = (slot + 1) & (count - 1);
             }
@@ -146,24 +177,31 @@ impl<'s> Names<'s> {
         }
     }
 
+    /// Whether `name` begins with this ASCII character.
+    #[inline]
+    pub fn starts_with(&self, name: Name, first: u8) -> bool {
+        let span = self.span(name);
+        span.start < span.end && self.source.as_bytes()[span.start as usize] == first
+    }
+
     /// The text of `name`.
     pub fn text(&self, name: Name) -> &'s str {
-        self.tables.spans[name.index()].text(self.source)
+        self.span(name).text(self.source)
     }
 
     /// Where `name` stands first.
     pub fn span(&self, name: Name) -> Span {
-        self.tables.spans[name.index()]
+        self.tables.entries[name.index()].span
     }
 
     /// How many names there are.
     pub fn len(&self) -> usize {
-        self.tables.spans.len()
+        self.tables.entries.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.tables.spans.is_empty()
+        self.tables.entries.is_empty()
     }
 
     /// All names, in order of first appearance.

@@ -10,7 +10,7 @@ use crate::{analyze, codegen, form};
 /// Empty tables.
 #[derive(Default)]
 pub(crate) struct Scratch {
-    pub(crate) forms: form::Tables,
+    pub(crate) forms: Box<form::Tables>,
     pub(crate) analysis: analyze::Tables,
     pub(crate) codegen: codegen::Tables,
 }

@@ -1,6 +1,7 @@
 //! The names of special forms.
 
-use ahash::AHashMap;
+use crate::names::Names;
+use crate::source::Span;
 use ptc_vm::builtins::{BuiltinId, registry};
 use std::sync::LazyLock;
 
@@ -149,20 +150,34 @@ pub struct Known {
 }
 
 /// Special forms and builtins by bare name. Built once: a name costs one probe.
-static KNOWN: LazyLock<AHashMap<&'static str, Known>> = LazyLock::new(|| {
-    let mut known: AHashMap<&'static str, Known> = AHashMap::new();
-    for (id, builtin) in registry().all().iter().enumerate() {
-        known.entry(builtin.name).or_default().builtin = BuiltinId::try_from(id).ok();
+static KNOWN: LazyLock<(Names<'static>, Vec<Known>)> = LazyLock::new(|| {
+    let builtins = registry().all();
+    let words = builtins.iter().map(|builtin| builtin.name).chain(names());
+    let mut text = String::new();
+    let mut spans = Vec::new();
+    for word in words {
+        let start = text.len();
+        text.push_str(word);
+        spans.push(Span::new(start, text.len()));
     }
-    for &(name, special, shadowing) in FORMS {
-        known.entry(name).or_default().special = Some((special, shadowing));
+    let mut names = Names::new(text.leak());
+    let mut known: Vec<Known> = Vec::new();
+    for (at, &span) in spans.iter().enumerate() {
+        let name = names.intern(span);
+        known.resize(names.len(), Known::default());
+        let entry = &mut known[name.index()];
+        match at.checked_sub(builtins.len()) {
+            None => entry.builtin = BuiltinId::try_from(at).ok(),
+            Some(at) => entry.special = Some((FORMS[at].1, FORMS[at].2)),
+        }
     }
-    known
+    (names, known)
 });
 
 /// What `name` means.
 pub fn known(name: &str) -> Known {
-    KNOWN.get(name).copied().unwrap_or_default()
+    let (names, known) = &*KNOWN;
+    names.find(name).map(|name| known[name.index()]).unwrap_or_default()
 }
 
 /// The names of all special forms.

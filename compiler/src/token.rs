@@ -60,7 +60,8 @@ pub enum Token {
     #[token("##NaN", end_of_word)]
     NaN,
     /// Digits, with `-`, fraction, exponent
-    #[regex(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?", number)]
+    #[regex(r"-?[0-9]+", number)]
+    #[regex(r"-?[0-9]+(\.[0-9]+([eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)", |_| NumberKind::Float)]
     Number(NumberKind),
     /// `:name`
     #[regex(r":[a-zA-Z0-9+\-*<>=?!_]+")]
@@ -144,9 +145,6 @@ fn end_of_word(lex: &mut Lexer<'_, Token>) -> Result<(), LexError> {
 /// The spellings `0x1F`, `36rZZ` and `12N` of Clojure, if the whole word is one. Anything else splits after the digits.
 fn number(lex: &mut Lexer<'_, Token>) -> NumberKind {
     let digits = lex.slice();
-    if digits.bytes().any(|b| matches!(b, b'.' | b'e' | b'E')) {
-        return NumberKind::Float;
-    }
     let rest = lex.remainder().as_bytes();
     if !matches!(rest.first(), Some(b'N' | b'x' | b'X' | b'r' | b'R')) {
         return NumberKind::Integer;

@@ -20,7 +20,7 @@ enum Qualified {
 impl Analyzer<'_, '_> {
     /// A name in value position.
     pub(super) fn symbol(&mut self, name: Name, span: Span) -> Result<Node> {
-        if self.text(name).starts_with('%') {
+        if self.forms.names.starts_with(name, b'%') {
             return self.placeholder(name, span);
         }
         Ok(self.lexical(name).unwrap_or_else(|| self.global(name, span)))
@@ -38,7 +38,7 @@ impl Analyzer<'_, '_> {
     /// Whether a name that is not lexical certainly has a value here. Methods are looked at when they are called.
     pub(super) fn is_bound_globally(&mut self, name: Name) -> bool {
         self.names[name.index()].defined > 0
-            || self.text(name).starts_with('.')
+            || self.forms.names.starts_with(name, b'.')
             || self.builtin_value(name).is_some()
     }
 
@@ -88,7 +88,7 @@ impl Analyzer<'_, '_> {
     /// A call: a list that is no special form.
     pub(super) fn call(&mut self, head: Form, arguments: Items, span: Span) -> Result<NodeId> {
         let callee = match head.kind {
-            FormKind::Symbol(name) if !self.text(name).starts_with('%') => match self.lexical(name) {
+            FormKind::Symbol(name) if !self.forms.names.starts_with(name, b'%') => match self.lexical(name) {
                 Some(node) => self.ast.add(node, head.span),
                 None => {
                     self.global(name, head.span);

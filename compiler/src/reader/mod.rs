@@ -7,13 +7,12 @@ mod failure;
 mod numbers;
 mod strings;
 
-use logos::{Lexer, Logos};
-use smallvec::SmallVec;
+use logos::Logos;
 
 use crate::error::{CompileError, Result};
-use crate::form::{Form, FormKind, Forms, Tables};
+use crate::form::{Contents, Form, FormKind, Forms, Tables};
 use crate::source::{Span, line_column};
-use crate::token::{Escapes, LexError, NameKind, Token};
+use crate::token::{Escapes, LexError, NameKind, NumberKind, Token};
 
 /// How many collections an atom may sit in.
 pub const MAX_DEPTH: usize = 64;
@@ -24,14 +23,14 @@ pub const MAX_DEPTH: usize = 64;
 /// `parse_error`, in the precedence of the language: forbidden syntax anywhere, then delimiters that do not balance, then
 /// the first thing that could not be read.
 pub fn read(source: &str) -> Result<Forms<'_>> {
-    read_into(source, Tables::default())
+    read_into(source, Box::default())
 }
 
 /// As [`read`], into empty tables that may have served before.
-pub(crate) fn read_into(source: &str, tables: Tables) -> Result<Forms<'_>> {
+pub(crate) fn read_into(source: &str, tables: Box<Tables>) -> Result<Forms<'_>> {
     let mut reader = Reader::new(source, tables);
     match reader.run() {
-        Ok(()) => Ok(reader.forms),
+        Ok(()) => Ok(reader.finished()),
         Err(error) => Err(failure::diagnose(source, error)),
     }
 }
@@ -39,7 +38,7 @@ pub(crate) fn read_into(source: &str, tables: Tables) -> Result<Forms<'_>> {
 /// Whether `source` stops in the middle of a form or a string, so that more text could make it readable: what a
 /// prompt asks before it takes another line. False for a text that can be read and for one that no continuation mends.
 pub fn is_unfinished(source: &str) -> bool {
-    let mut reader = Reader::new(source, Tables::default());
+    let mut reader = Reader::new(source, Box::default());
     reader.run().is_err() && reader.unfinished
 }
 
@@ -60,6 +59,17 @@ impl Opening {
         matches!(self, Self::Quote | Self::Discard)
     }
 
+    /// What ends a collection.
+    fn closer(self) -> u8 {
+        match self {
+            Self::List | Self::ShortFn => b')',
+            Self::Vector => b']',
+            Self::Map | Self::Set => b'}',
+            // Nothing: its form does.
+            Self::Quote | Self::Discard => 0,
+        }
+    }
+
     fn noun(self) -> &'static str {
         match self {
             Self::List => "list",
@@ -78,59 +88,125 @@ struct Frame {
     start: u32,
     /// Where the children begin in `pending`.
     base: u32,
+    /// What is known of the siblings before it.
+    outer: Contents,
+}
+
+/// What the reader works with, without the program: kept from one to the next.
+#[derive(Debug, Default)]
+pub(crate) struct Stacks {
+    /// Finished forms whose collection is still open.
+    pending: Vec<Form>,
+    frames: Vec<Frame>,
+}
+
+impl Stacks {
+    /// Bytes that it holds on to.
+    pub(crate) fn bytes(&self) -> usize {
+        self.pending.capacity() * size_of::<Form>() + self.frames.capacity() * size_of::<Frame>()
+    }
 }
 
 struct Reader<'s> {
     source: &'s str,
     forms: Forms<'s>,
-    /// Finished forms whose collection is still open.
-    pending: SmallVec<[Form; 32]>,
-    frames: SmallVec<[Frame; 16]>,
+    stacks: Stacks,
+    /// What is known of the pending forms of the innermost collection.
+    contents: Contents,
     /// Open collections and quotes; discards do not nest values.
     depth: usize,
-    /// Whether the innermost frame is a prefix.
-    prefixed: bool,
+    /// Whether the innermost frame is a prefix, or so many are open that an atom is too deep.
+    careful: bool,
     /// Whether the text ended too early.
     unfinished: bool,
 }
 
 impl<'s> Reader<'s> {
-    fn new(source: &'s str, tables: Tables) -> Self {
+    fn new(source: &'s str, mut tables: Box<Tables>) -> Self {
+        let stacks = std::mem::take(&mut tables.stacks);
         Self {
             source,
             forms: Forms::with_tables(source, tables),
-            pending: SmallVec::new(),
-            frames: SmallVec::new(),
+            stacks,
+            contents: Contents::NONE,
             depth: 0,
-            prefixed: false,
+            careful: false,
             unfinished: false,
         }
     }
 
+    fn finished(mut self) -> Forms<'s> {
+        self.stacks.pending.clear();
+        self.forms.keep_stacks(self.stacks);
+        self.forms
+    }
+
     fn run(&mut self) -> Result<()> {
+        let bytes = self.source.as_bytes();
         let mut lexer = Token::lexer(self.source);
-        while let Some(token) = lexer.next() {
-            let span = span(&lexer);
-            let token = match token {
-                Ok(token) => token,
-                Err(error) => {
-                    self.unfinished = matches!(error, LexError::UnclosedString(_));
-                    return Err(self.lex_error(error, span));
+        let mut at = 0;
+        // White space and delimiters, which are half of a program, are told by their one byte; the automaton is asked for
+        // everything else.
+        while let Some(&byte) = bytes.get(at) {
+            match byte {
+                b' ' | b'\n' | b',' | b'\t' | b'\r' => at += 1,
+                b'(' | b'[' | b'{' => {
+                    let opening = match byte {
+                        b'(' => Opening::List,
+                        b'[' => Opening::Vector,
+                        _ => Opening::Map,
+                    };
+                    self.open(opening, Span::new(at, at + 1))?;
+                    at += 1;
                 }
-            };
-            self.token(token, lexer.slice(), span)?;
+                b')' | b']' | b'}' => {
+                    self.close(byte, Span::new(at, at + 1))?;
+                    at += 1;
+                }
+                _ => {
+                    lexer.bump(at - lexer.span().end);
+                    let Some(token) = lexer.next() else { break };
+                    let span = Span::new(lexer.span().start, lexer.span().end);
+                    at = lexer.span().end;
+                    match token {
+                        Ok(token) => self.token(token, lexer.slice(), span)?,
+                        Err(error) => {
+                            self.unfinished = matches!(error, LexError::UnclosedString(_));
+                            return Err(self.lex_error(error, span));
+                        }
+                    }
+                }
+            }
         }
-        if let Some(&frame) = self.frames.last() {
+        if let Some(&frame) = self.stacks.frames.last() {
             self.unfinished = true;
             return Err(self.unclosed(frame));
         }
-        let items = self.forms.add_read(&self.pending);
+        let items = self.forms.add_read(&self.stacks.pending, self.contents);
         self.forms.set_program(items);
         Ok(())
     }
 
+    /// A token of more than one byte, or one that is rare.
     #[inline]
     fn token(&mut self, token: Token, text: &'s str, span: Span) -> Result<()> {
+        let kind = match token {
+            Token::Keyword => FormKind::Keyword(self.forms.names.intern(behind_first(span))),
+            Token::Name(NameKind::Name) => return self.name(text, span),
+            Token::Str(Escapes::None) => {
+                FormKind::Str(self.forms.add_string(Span { start: span.start + 1, end: span.end - 1 }))
+            }
+            Token::Number(NumberKind::Integer) => match numbers::short(text) {
+                Some(number) => FormKind::Int(number),
+                None => return self.rare_token(token, text, span),
+            },
+            token => return self.rare_token(token, text, span),
+        };
+        self.finish(Form { kind, span })
+    }
+
+    #[inline(never)]
+    fn rare_token(&mut self, token: Token, text: &'s str, span: Span) -> Result<()> {
         let kind = match token {
             Token::OpenList => return self.open(Opening::List, span),
             Token::OpenVector => return self.open(Opening::Vector, span),
@@ -139,21 +215,21 @@ impl<'s> Reader<'s> {
             Token::OpenShortFn => return self.open(Opening::ShortFn, span),
             Token::Quote => return self.open(Opening::Quote, span),
             Token::Discard => return self.open(Opening::Discard, span),
-            Token::CloseList | Token::CloseVector | Token::CloseMap => return self.close(token, span),
+            Token::CloseList => return self.close(b')', span),
+            Token::CloseVector => return self.close(b']', span),
+            Token::CloseMap => return self.close(b'}', span),
             Token::Var => return Err(self.cannot("parse var", span.end)),
-            Token::VarName => self.name(&text[2..], Span { start: span.start + 2, end: span.end }),
+            Token::VarName => {
+                return self.name(&text[2..], Span { start: span.start + 2, end: span.end });
+            }
             Token::QuotedName => FormKind::QuotedSymbol(self.forms.names.intern(behind_first(span))),
-            Token::Name(NameKind::Name) => self.name(text, span),
             Token::Name(kind) => numbers::positive(&mut self.forms, kind, text, span)?,
             Token::Number(kind) => numbers::number(&mut self.forms, kind, text, span)?,
             Token::Keyword => FormKind::Keyword(self.forms.names.intern(behind_first(span))),
             Token::Infinity => FormKind::SpecialFloat(f64::INFINITY),
             Token::NegativeInfinity => FormKind::SpecialFloat(f64::NEG_INFINITY),
             Token::NaN => FormKind::SpecialFloat(f64::NAN),
-            Token::Str(Escapes::None) => {
-                FormKind::Str(self.forms.add_string(Span { start: span.start + 1, end: span.end - 1 }))
-            }
-            Token::Str(Escapes::Some) => {
+            Token::Str(_) => {
                 FormKind::Str(self.forms.add_decoded(&strings::decode(&text[1..text.len() - 1])))
             }
             Token::Regex(Escapes::None) => {
@@ -172,18 +248,21 @@ impl<'s> Reader<'s> {
     }
 
     /// A word that is neither number nor keyword.
-    fn name(&mut self, text: &'s str, span: Span) -> FormKind {
-        if let Some(b'n' | b't' | b'f' | b'*') = text.as_bytes().first() {
-            match text {
-                "nil" => return FormKind::Nil,
-                "true" => return FormKind::Bool(true),
-                "false" => return FormKind::Bool(false),
-                "*1" => return FormKind::History(1),
-                "*2" => return FormKind::History(2),
-                "*3" => return FormKind::History(3),
-                _ => {}
-            }
-        }
+    fn name(&mut self, text: &'s str, span: Span) -> Result<()> {
+        let kind = match text {
+            "true" => FormKind::Bool(true),
+            "false" => FormKind::Bool(false),
+            "nil" => FormKind::Nil,
+            "*1" => FormKind::History(1),
+            "*2" => FormKind::History(2),
+            "*3" => FormKind::History(3),
+            _ => self.symbol(text, span),
+        };
+        self.finish(Form { kind, span })
+    }
+
+    #[inline]
+    fn symbol(&mut self, text: &'s str, span: Span) -> FormKind {
         match text.bytes().position(|byte| byte == b'/') {
             Some(slash) if slash > 0 && slash + 1 < text.len() => {
                 let slash = span.start + slash as u32;
@@ -201,8 +280,12 @@ impl<'s> Reader<'s> {
             self.check_depth(span)?;
             self.depth += 1;
         }
-        self.frames.push(Frame { opening, start: span.start, base: self.pending.len() as u32 });
-        self.prefixed = opening.is_prefix();
+        let (base, outer) = (self.stacks.pending.len() as u32, self.contents);
+        self.stacks.frames.push(Frame { opening, start: span.start, base, outer });
+        if !opening.is_prefix() {
+            self.contents = Contents::NONE;
+        }
+        self.careful = opening.is_prefix() || self.depth > MAX_DEPTH;
         Ok(())
     }
 
@@ -214,23 +297,21 @@ impl<'s> Reader<'s> {
         Ok(())
     }
 
-    fn close(&mut self, closer: Token, span: Span) -> Result<()> {
+    fn close(&mut self, closer: u8, span: Span) -> Result<()> {
         // Surplus closers between top-level forms are ignored.
-        let Some(&frame) = self.frames.last() else { return Ok(()) };
-        let fits = match frame.opening {
-            Opening::List | Opening::ShortFn => closer == Token::CloseList,
-            Opening::Vector => closer == Token::CloseVector,
-            Opening::Map | Opening::Set => closer == Token::CloseMap,
-            Opening::Quote | Opening::Discard => return Err(self.unfinished_prefix(frame, span.start)),
-        };
-        if !fits {
-            return Err(self.cannot("parse expression", span.start));
+        let Some(&frame) = self.stacks.frames.last() else { return Ok(()) };
+        if frame.opening.closer() != closer {
+            return Err(match frame.opening {
+                Opening::Quote | Opening::Discard => self.unfinished_prefix(frame, span.start),
+                _ => self.cannot("parse expression", span.start),
+            });
         }
-        self.leave();
         self.depth -= 1;
+        self.leave();
         let base = frame.base as usize;
-        let items = self.forms.add_read(&self.pending[base..]);
-        self.pending.truncate(base);
+        let items = self.forms.add_read(&self.stacks.pending[base..], self.contents);
+        self.stacks.pending.truncate(base);
+        self.contents = frame.outer;
         let span = Span { start: frame.start, end: span.end };
         let kind = match frame.opening {
             Opening::List => FormKind::List(items),
@@ -250,19 +331,26 @@ impl<'s> Reader<'s> {
 
     /// Takes the innermost frame off.
     fn leave(&mut self) {
-        self.frames.pop();
-        self.prefixed = self.frames.last().is_some_and(|frame| frame.opening.is_prefix());
+        self.stacks.frames.pop();
+        let prefixed = self.stacks.frames.last().is_some_and(|frame| frame.opening.is_prefix());
+        self.careful = prefixed || self.depth > MAX_DEPTH;
     }
 
     /// Hands a complete form to whatever waits for it.
     #[inline]
     fn finish(&mut self, form: Form) -> Result<()> {
         // A collection was checked when it was opened.
-        if self.prefixed || self.depth > MAX_DEPTH {
+        if self.careful {
             return self.finish_prefixed(form);
         }
-        self.pending.push(form);
+        self.push(form);
         Ok(())
+    }
+
+    #[inline]
+    fn push(&mut self, form: Form) {
+        self.contents.add(form.kind);
+        self.stacks.pending.push(form);
     }
 
     /// [`finish`](Self::finish) where a prefix waits for the form, or the form is too deep.
@@ -272,7 +360,7 @@ impl<'s> Reader<'s> {
         {
             self.check_depth(form.span)?;
         }
-        while let Some(&frame) = self.frames.last() {
+        while let Some(&frame) = self.stacks.frames.last() {
             if !frame.opening.is_prefix() {
                 break;
             }
@@ -288,7 +376,7 @@ impl<'s> Reader<'s> {
             form =
                 Form { kind: FormKind::Quoted(items), span: Span { start: frame.start, end: form.span.end } };
         }
-        self.pending.push(form);
+        self.push(form);
         Ok(())
     }
 
@@ -300,7 +388,7 @@ impl<'s> Reader<'s> {
                 if span.text(self.source).starts_with(':') {
                     return self.cannot("parse keyword", span.start);
                 }
-                match self.frames.last() {
+                match self.stacks.frames.last() {
                     Some(&frame) if frame.opening.is_prefix() => self.unfinished_prefix(frame, span.start),
                     _ => self.cannot("parse expression", span.start),
                 }
@@ -339,11 +427,6 @@ impl<'s> Reader<'s> {
 /// Without the first byte.
 fn behind_first(span: Span) -> Span {
     Span { start: span.start + 1, end: span.end }
-}
-
-fn span<'s>(lexer: &Lexer<'s, Token>) -> Span {
-    let span = lexer.span();
-    Span::new(span.start, span.end)
 }
 
 #[cfg(test)]

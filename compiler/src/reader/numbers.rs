@@ -42,11 +42,19 @@ fn with_radix(forms: &mut Forms<'_>, text: &str, radix: u32, span: Span) -> Resu
 /// So many decimal digits fit in 64 bits, whatever they are.
 const SHORT: usize = 18;
 
-fn integer(forms: &mut Forms<'_>, text: &str, radix: u32, span: Span) -> Result<FormKind> {
-    if radix == 10 && text.len() <= SHORT && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        let value = text.bytes().fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
-        return Ok(FormKind::Int(value));
+/// The value of a few decimal digits without sign, as most numbers are written.
+#[inline]
+pub(super) fn short(text: &str) -> Option<i64> {
+    if text.len() > SHORT {
+        return None;
     }
+    text.bytes().try_fold(0, |value, byte| {
+        let digit = byte.wrapping_sub(b'0');
+        (digit <= 9).then(|| value * 10 + i64::from(digit))
+    })
+}
+
+fn integer(forms: &mut Forms<'_>, text: &str, radix: u32, span: Span) -> Result<FormKind> {
     check_digits(text.trim_start_matches('-').len(), span)?;
     if let Ok(small) = i64::from_str_radix(text, radix) {
         return Ok(FormKind::Int(small));

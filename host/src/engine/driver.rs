@@ -6,7 +6,9 @@ use super::outcome::{EvalOutcome, Failure};
 use super::request::EvalRequest;
 use super::run::{self, Begun};
 use super::session::SessionStore;
-use ptc_vm::Reason;
+use futures_util::future::BoxFuture;
+use ptc_vm::value::Map;
+use ptc_vm::{Reason, Value};
 use std::cell::{OnceCell, RefCell};
 use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
@@ -69,6 +71,8 @@ pub(super) struct Driver {
     pub(super) cache: RefCell<ProgramCache>,
     pub(super) sessions: SessionStore,
     pub(super) memory: Option<MemoryBudget>,
+    /// What `budget/remaining` gives: an empty map, which all programs share.
+    pub(super) no_budget: Value,
     engine: usize,
     index: usize,
 }
@@ -167,8 +171,16 @@ impl Engine {
 /// The future of an eval; see [`Engine::eval`].
 pub struct EvalFuture(State);
 
+impl EvalFuture {
+    /// An eval whose outcome comes from elsewhere than an engine.
+    pub fn of(outcome: impl Future<Output = EvalOutcome> + Send + 'static) -> EvalFuture {
+        EvalFuture(State::Other(Box::pin(outcome)))
+    }
+}
+
 enum State {
     Fresh(Engine, Box<EvalRequest>),
+    Other(BoxFuture<'static, EvalOutcome>),
     Waiting(oneshot::Receiver<EvalOutcome>),
     Finished,
 }
@@ -180,19 +192,28 @@ impl Future for EvalFuture {
         loop {
             match std::mem::replace(&mut self.0, State::Finished) {
                 State::Fresh(engine, request) => {
-                    let (sender, receiver) = oneshot::channel();
-                    if let Some(driver) = engine.here(&request) {
-                        match run::begin(&driver, request) {
+                    let receiver = if let Some(driver) = engine.here(&request) {
+                        let run = match run::begin(&driver, request) {
                             Begun::Done(outcome) => return Poll::Ready(outcome),
-                            Begun::Running(run) => {
-                                tokio::task::spawn_local(drive(run, sender));
-                            }
-                        }
+                            Begun::Running(run) => run,
+                        };
+                        let (sender, receiver) = oneshot::channel();
+                        tokio::task::spawn_local(drive(run, sender));
+                        receiver
                     } else {
                         let driver = engine.route(&request);
+                        let (sender, receiver) = oneshot::channel();
                         let _ = engine.shared.drivers[driver].send(Command::Eval(request, sender));
-                    }
+                        receiver
+                    };
                     self.0 = State::Waiting(receiver);
+                }
+                State::Other(mut outcome) => {
+                    let polled = outcome.as_mut().poll(cx);
+                    if polled.is_pending() {
+                        self.0 = State::Other(outcome);
+                    }
+                    return polled;
                 }
                 State::Waiting(mut receiver) => {
                     return match Pin::new(&mut receiver).poll(cx) {
@@ -248,6 +269,7 @@ fn run_driver(
         cache: RefCell::default(),
         sessions: SessionStore::default(),
         memory,
+        no_budget: Value::Map(Map::new()),
         engine,
         index,
     });

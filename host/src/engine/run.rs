@@ -4,13 +4,13 @@ use super::SLICE_STEPS;
 use super::calls::Calls;
 use super::driver::Driver;
 use super::memory::{Loan, MemoryBudget, ReplyMemory};
-use super::outcome::{Answer, EvalOutcome, Failure};
+use super::outcome::{Answer, CallRecord, EvalOutcome, Failure};
 use super::request::{CallsSoFar, EvalRequest};
 use super::session::Lease;
 use super::tools::RunContext;
 use crate::text::clip;
 use futures_util::future::LocalBoxFuture;
-use ptc_vm::machine::{HostRequest, Limits as VmLimits, Payload, Reply, Setup};
+use ptc_vm::machine::{HostRequest, Limits as VmLimits, Namespace, Payload, Reply, Setup};
 use ptc_vm::meter::{Account, Lender};
 use ptc_vm::{Error, Machine, Reason, Step, Value, json, meter, print};
 use std::future::poll_fn;
@@ -123,7 +123,9 @@ pub(super) fn begin(driver: &Rc<Driver>, request: Box<EvalRequest>) -> Begun {
             Err(failure) => return refused(failure),
         },
     };
+    // All members are named: a default would make an empty map of its own for each program.
     let mut setup = Setup {
+        namespace: Namespace::new(),
         context,
         strict_data: request.strict_data,
         upstreams: request.upstreams.is_some(),
@@ -136,7 +138,9 @@ pub(super) fn begin(driver: &Rc<Driver>, request: Box<EvalRequest>) -> Begun {
         lender: driver.memory.clone().map(|budget| Rc::new(Loan::new(budget)) as Rc<dyn Lender>),
         note_forks: request.tools.as_ref().is_some_and(|tools| tools.watches_forks()),
         clock,
-        ..Setup::default()
+        history: Default::default(),
+        budget: driver.no_budget.clone(),
+        journal: None,
     };
     let mut session = None;
     if let Some(key) = &request.session {
@@ -154,25 +158,95 @@ pub(super) fn begin(driver: &Rc<Driver>, request: Box<EvalRequest>) -> Begun {
         setup.journal = lease.journal();
         session = Some(lease);
     }
-    let deadline = started + limits.timeout;
-    let memory = ReplyMemory::new(limits.memory_bytes, driver.memory.clone());
     let mut machine = Machine::new(program, setup);
     let step = machine.resume(SLICE_STEPS);
-    let mut run = Box::new(Run {
+    let mut shown = 0;
+    show_progress(&request, &mut machine, &mut shown);
+    if matches!(step, Step::Done) {
+        // The usual short program never waits: nothing is set up for that.
+        return Begun::Done(conclude(machine, &request, session, Vec::new(), started));
+    }
+    let memory = ReplyMemory::new(limits.memory_bytes, driver.memory.clone());
+    Begun::Running(Box::new(Run {
         machine: Some(machine),
-        context: Rc::new(RunContext::new(deadline, memory)),
+        context: Rc::new(RunContext::new(started, started + limits.timeout, memory)),
         request,
         started,
         session,
         calls: Calls::default(),
         _granted: granted,
         alarm: None,
-        shown: 0,
-    });
-    run.show_progress();
-    match step {
-        Step::Done => Begun::Done(run.finish()),
-        Step::Wait | Step::Slice => Begun::Running(run),
+        shown,
+    }))
+}
+
+/// Tells whoever wants to know at once of prints and forks since the last time. `shown` prints have been told.
+fn show_progress(request: &EvalRequest, machine: &mut Machine, shown: &mut usize) {
+    show_prints(request, machine, shown);
+    if let Some(tools) = &request.tools {
+        machine.take_fork_notes().into_iter().for_each(|note| tools.forked(note));
+    }
+}
+
+/// Sends the prints since the last time to whoever wants them at once.
+fn show_prints(request: &EvalRequest, machine: &Machine, shown: &mut usize) {
+    let Some(sink) = &request.print_sink else { return };
+    let printed = machine.printed();
+    for print in printed.iter().skip(*shown) {
+        let _ = sink.send(print.as_str().to_owned());
+    }
+    *shown = printed.len().max(*shown);
+}
+
+/// Renders the value of a program that has ended, checks it, and commits to the session.
+fn conclude(
+    mut machine: Machine,
+    request: &EvalRequest,
+    mut lease: Option<Lease>,
+    upstream_calls: Vec<CallRecord>,
+    started: Instant,
+) -> EvalOutcome {
+    let answer = match machine.inspect(|value| Ok(render(value, request))) {
+        Some(rendered) => rendered.and_then(|answer| answer),
+        None => match machine.result() {
+            Some(Err(error)) => Err(error.clone()),
+            _ => Err(Error::verbatim(Reason::Cancelled, "the program was cancelled")),
+        },
+    };
+    let mut answer = answer.map_err(|error| Failure::from(&error));
+    let gave_up = answer.as_ref().is_err_and(|failure| failure.payload.is_some());
+    let keeps = gave_up && lease.as_ref().is_some_and(Lease::keeps_after_fail);
+    let outcome = machine.finish(answer.is_ok() || keeps);
+    let prints: Vec<String> = outcome.prints.iter().map(|print| print.as_str().to_owned()).collect();
+    let mut session = None;
+    if let Some(lease) = &mut lease {
+        lease.note(outcome.journal, outcome.summaries);
+    }
+    match (lease, outcome.result) {
+        (Some(lease), result) if answer.is_ok() || keeps => {
+            let value = result.ok().filter(|_| lease.remembers(outcome.returned));
+            match lease.commit(outcome.namespace, &outcome.changed, value, &prints, &upstream_calls) {
+                Ok(report) => session = report,
+                Err(refused) => {
+                    let (failure, report) = *refused;
+                    answer = Err(failure);
+                    session = Some(Box::new(report));
+                }
+            }
+        }
+        (Some(lease), _) => lease.roll_back(outcome.namespace),
+        (None, _) => {}
+    }
+    EvalOutcome {
+        result: answer,
+        prints,
+        steps: outcome.steps,
+        memory_peak_bytes: outcome.memory_peak,
+        returned: outcome.returned,
+        upstream_calls,
+        changed: outcome.changed.iter().map(|name| name.to_string()).collect(),
+        session,
+        duration: started.elapsed(),
     }
 }
 
@@ -231,16 +305,8 @@ impl Run {
             }
             self.context.arrived.borrow_mut().clear();
             step = machine.resume(SLICE_STEPS);
-            self.show_progress();
+            show_progress(&self.request, machine, &mut self.shown);
             self.tell_progress();
-        }
-    }
-
-    /// Tells whoever wants to know at once of prints and forks since the last time.
-    fn show_progress(&mut self) {
-        self.show_prints();
-        if let (Some(tools), Some(machine)) = (&self.request.tools, &mut self.machine) {
-            machine.take_fork_notes().into_iter().for_each(|note| tools.forked(note));
         }
     }
 
@@ -253,16 +319,6 @@ impl Run {
         progress.send_if_modified(|so_far| std::mem::replace(so_far, now) != now);
     }
 
-    /// Sends the prints since the last time to whoever wants them at once.
-    fn show_prints(&mut self) {
-        let (Some(sink), Some(machine)) = (&self.request.print_sink, &self.machine) else { return };
-        let printed = machine.printed();
-        for print in printed.iter().skip(self.shown) {
-            let _ = sink.send(print.as_str().to_owned());
-        }
-        self.shown = self.shown.max(printed.len());
-    }
-
     fn time_out(mut self: Box<Self>) -> EvalOutcome {
         let text = format!("execution exceeded {}ms limit", self.request.limits.timeout.as_millis());
         if let Some(machine) = &mut self.machine {
@@ -271,56 +327,13 @@ impl Run {
         self.finish()
     }
 
-    /// Renders the value, checks it, and commits to the session.
+    /// Ends what still runs, and says what came of the program.
     fn finish(mut self: Box<Self>) -> EvalOutcome {
         self.calls.clear();
-        self.show_prints();
-        let mut machine = self.machine.take().expect("a run finishes once");
-        let answer = match machine.inspect(|value| Ok(render(value, &self.request))) {
-            Some(rendered) => rendered.and_then(|answer| answer),
-            None => match machine.result() {
-                Some(Err(error)) => Err(error.clone()),
-                _ => Err(Error::verbatim(Reason::Cancelled, "the program was cancelled")),
-            },
-        };
-        let mut answer = answer.map_err(|error| Failure::from(&error));
-        let gave_up = answer.as_ref().is_err_and(|failure| failure.payload.is_some());
+        let machine = self.machine.take().expect("a run finishes once");
+        show_prints(&self.request, &machine, &mut self.shown);
         let lease = self.session.take();
-        let keeps = gave_up && lease.as_ref().is_some_and(Lease::keeps_after_fail);
-        let outcome = machine.finish(answer.is_ok() || keeps);
-        let prints: Vec<String> = outcome.prints.iter().map(|print| print.as_str().to_owned()).collect();
-        let upstream_calls = self.context.records.take();
-        let mut session = None;
-        let mut lease = lease;
-        if let Some(lease) = &mut lease {
-            lease.note(outcome.journal, outcome.summaries);
-        }
-        match (lease, outcome.result) {
-            (Some(lease), result) if answer.is_ok() || keeps => {
-                let value = result.ok().filter(|_| lease.remembers(outcome.returned));
-                match lease.commit(outcome.namespace, &outcome.changed, value, &prints, &upstream_calls) {
-                    Ok(report) => session = report,
-                    Err(refused) => {
-                        let (failure, report) = *refused;
-                        answer = Err(failure);
-                        session = Some(Box::new(report));
-                    }
-                }
-            }
-            (Some(lease), _) => lease.roll_back(outcome.namespace),
-            (None, _) => {}
-        }
-        EvalOutcome {
-            result: answer,
-            prints,
-            steps: outcome.steps,
-            memory_peak_bytes: outcome.memory_peak,
-            returned: outcome.returned,
-            upstream_calls,
-            changed: outcome.changed.iter().map(|name| name.to_string()).collect(),
-            session,
-            duration: self.started.elapsed(),
-        }
+        conclude(machine, &self.request, lease, self.context.records.take(), self.started)
     }
 }
 

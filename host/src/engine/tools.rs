@@ -56,10 +56,11 @@ pub struct RunContext {
 }
 
 impl RunContext {
-    /// A fresh context for a program that must end at `deadline` and whose replies are charged to `memory`.
-    pub fn new(deadline: Instant, memory: Arc<ReplyMemory>) -> RunContext {
+    /// A fresh context for a program that began at `started`, must end at `deadline`, and whose replies are charged to
+    /// `memory`.
+    pub fn new(started: Instant, deadline: Instant, memory: Arc<ReplyMemory>) -> RunContext {
         RunContext {
-            started: Instant::now(),
+            started,
             deadline,
             calls: Cell::new(0),
             discoveries: Cell::new(0),

@@ -15,6 +15,7 @@ pub mod metrics;
 pub mod options;
 pub mod principal;
 pub mod protocol;
+pub mod tally;
 #[cfg(test)]
 mod testing;
 pub mod tools;

@@ -1,6 +1,7 @@
 //! The second line of defence: replaces registered secrets in text that leaves the process.
 
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use aho_corasick::{AhoCorasick, MatchKind};
@@ -22,7 +23,14 @@ pub const MIN_SECRET_BYTES: usize = 8;
 /// It works on strings that users or upstreams control, before they are serialised; the structural isolation of
 /// [`Secret`] is what keeps secrets out of everything else.
 #[derive(Clone, Default)]
-pub struct Redactor(Arc<RwLock<State>>);
+pub struct Redactor(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    /// Whether any secret is registered: spares those who have none the lock, which all threads share.
+    any: AtomicBool,
+    state: RwLock<State>,
+}
 
 #[derive(Default)]
 struct State {
@@ -36,7 +44,7 @@ impl std::fmt::Debug for Redactor {
         write!(
             f,
             "Redactor({} patterns)",
-            self.0.read().unwrap_or_else(PoisonError::into_inner).patterns.len()
+            self.0.state.read().unwrap_or_else(PoisonError::into_inner).patterns.len()
         )
     }
 }
@@ -50,7 +58,7 @@ impl Redactor {
     /// Adds secrets, each with the forms that common encodings give it ([`forms`]), because an upstream may echo any of
     /// them and each would hide the secret from a search. Secrets under [`MIN_SECRET_BYTES`] are left out.
     pub fn register<'a>(&self, secrets: impl IntoIterator<Item = &'a Secret>) {
-        let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.state.write().unwrap_or_else(PoisonError::into_inner);
         let before = state.patterns.len();
         for secret in secrets.into_iter().map(Secret::open).filter(|s| s.len() >= MIN_SECRET_BYTES) {
             state.patterns.extend(forms(secret));
@@ -65,13 +73,17 @@ impl Redactor {
             .match_kind(MatchKind::Standard)
             .build(state.patterns.iter().map(|p| p.as_bytes()))
             .ok();
+        self.0.any.store(true, Ordering::Release);
     }
 
     /// `text` with every secret replaced; borrowed when there is none, which is the common and fast case.
     ///
     /// Secrets that overlap in the text are replaced as one stretch, so that neither leaves a piece of itself behind.
     pub fn scrub<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let state = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if !self.0.any.load(Ordering::Acquire) {
+            return Cow::Borrowed(text);
+        }
+        let state = self.0.state.read().unwrap_or_else(PoisonError::into_inner);
         let Some(automaton) = &state.automaton else { return Cow::Borrowed(text) };
         if text.len() < MIN_SECRET_BYTES || !automaton.is_match(text) {
             return Cow::Borrowed(text);
@@ -97,7 +109,7 @@ impl Redactor {
     /// How many bytes at the end of `text` may be the beginning of a secret: what is shown as it comes holds them back
     /// until more has come.
     pub fn unfinished(&self, text: &str) -> usize {
-        let state = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let state = self.0.state.read().unwrap_or_else(PoisonError::into_inner);
         let of = |pattern: &Zeroizing<String>| {
             let longest = text.len().min(pattern.len().saturating_sub(1));
             (1..=longest).rev().find(|&size| text.as_bytes().ends_with(&pattern.as_bytes()[..size]))

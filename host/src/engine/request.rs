@@ -27,6 +27,13 @@ impl EvalId {
         self.0
     }
 
+    /// Appends it as it is printed.
+    pub fn write(self, out: &mut Vec<u8>) {
+        let digits = (16 - self.0.leading_zeros() as usize / 4).max(8);
+        out.extend_from_slice(b"ev_");
+        out.extend((0..digits).rev().map(|at| b"0123456789abcdef"[(self.0 >> (4 * at)) as usize & 15]));
+    }
+
     /// The eval of that number.
     pub const fn from_number(number: u64) -> EvalId {
         EvalId(number)
@@ -150,6 +157,21 @@ impl EvalRequest {
             print_sink: None,
             progress: None,
             id,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_written_as_it_is_printed() {
+        for number in [0, 1, 0x2a, 0xffff_ffff, 0x1_0000_0000, u64::MAX] {
+            let id = EvalId::from_number(number);
+            let mut written = Vec::new();
+            id.write(&mut written);
+            assert_eq!(String::from_utf8(written).unwrap(), id.to_string());
         }
     }
 }

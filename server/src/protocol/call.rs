@@ -3,6 +3,7 @@
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use futures_util::FutureExt;
@@ -29,6 +30,8 @@ pub struct Call {
     pub(super) id: RequestId,
     pub(super) era: Era,
     pub(super) work: Work,
+    /// When it was let in.
+    pub(super) started: Instant,
     pub(super) cancelled: Cancellation,
     /// What the client hears of while it runs, if it wants to.
     pub(super) progress: Option<Progress>,
@@ -88,6 +91,21 @@ impl Call {
         matches!(self.work, Work::Listen)
     }
 
+    /// Runs the call as far as it comes without waiting, which is the whole way for a short program. Gives it back if that
+    /// is not its end; then it is to go on with [`run`](Self::run) or [`run_until`](Self::run_until).
+    pub fn run_at_once(mut self: Box<Self>, context: &mut Context<'_>) -> Result<Finished, Box<Self>> {
+        // Who wants to hear of progress is told in order.
+        let Work::Tool { running, .. } = &mut self.work else { return Err(self) };
+        if self.progress.is_some() {
+            return Err(self);
+        }
+        match std::panic::catch_unwind(AssertUnwindSafe(|| running.as_mut().poll(context))) {
+            Ok(Poll::Pending) => Err(self),
+            Ok(Poll::Ready(reply)) => Ok(self.ended(Some(Ok(reply)))),
+            Err(panic) => Ok(self.ended(Some(Err(panic)))),
+        }
+    }
+
     /// Runs the call to its end. `notify` receives notifications that belong to it, before the response.
     pub async fn run(self, notify: impl FnMut(Vec<u8>) + Send) -> Finished {
         self.run_until(std::future::pending(), notify).await
@@ -99,42 +117,50 @@ impl Call {
         end: impl Future<Output = ()> + Send,
         mut notify: impl FnMut(Vec<u8>) + Send,
     ) -> Finished {
-        let Call { service, id, era, work, mut cancelled, mut progress, ticket, permit, observation } = self;
-        let (tool, eval_id, work) = match work {
-            Work::Tool { name, eval_id, running } => (name, eval_id, running),
-            Work::Listen => {
-                notify(listen::acknowledgement(&id));
-                let farewell = listen::farewell(&service, &id);
-                return tokio::select! {
-                    () = &mut cancelled => Finished::Cancelled(farewell),
-                    () = ticket.connection().drained() => Finished::Reply(farewell),
-                    () = service.drained() => Finished::Reply(farewell),
-                };
-            }
+        let mut call = self;
+        let Call { service, id, work, cancelled, progress, ticket, .. } = &mut call;
+        let Work::Tool { running, .. } = work else {
+            notify(listen::acknowledgement(id));
+            let farewell = listen::farewell(service, id);
+            return tokio::select! {
+                () = cancelled => Finished::Cancelled(farewell),
+                () = ticket.connection().drained() => Finished::Reply(farewell),
+                () = service.drained() => Finished::Reply(farewell),
+            };
         };
-        let started = Instant::now();
         let mut end = pin!(end);
-        let mut work = AssertUnwindSafe(work).catch_unwind();
+        let mut running = AssertUnwindSafe(running).catch_unwind();
         let outcome = loop {
             let news = async {
-                match &mut progress {
+                match progress {
                     Some(progress) => progress.next().await,
                     None => std::future::pending().await,
                 }
             };
             tokio::select! {
                 biased;
-                () = &mut cancelled => break None,
+                () = &mut *cancelled => break None,
                 () = &mut end => break None,
-                outcome = &mut work => break Some(outcome),
+                outcome = &mut running => break Some(outcome),
                 note = news => notify(note),
             }
         };
-        drop(work);
+        drop(running);
+        call.ended(outcome)
+    }
+
+    /// Gives everything back, tells everybody, and makes the response: of a call that came to `outcome`, or that was
+    /// cancelled.
+    fn ended(self, outcome: Option<std::thread::Result<ToolReply>>) -> Finished {
+        let Call { service, id, era, work, started, ticket, permit, observation, .. } = self;
+        let Work::Tool { name: tool, eval_id, running } = work else {
+            return Finished::Cancelled(listen::farewell(&service, &id));
+        };
+        drop(running);
         // The permit is given back before the answer can be seen, so that a client that waits for an answer and then
         // calls again is never told that its own finished call is still in flight.
         drop((ticket, permit));
-        let duration_ms = started.elapsed().as_millis() as u64;
+        let duration_ms = || started.elapsed().as_millis() as u64;
         match outcome {
             Some(Ok(mut tool_reply)) => {
                 if let Some(observation) = observation {
@@ -142,7 +168,7 @@ impl Call {
                 }
                 let is_error = tool_reply.is_error;
                 let eval_id = tool_reply.eval_id.map(display);
-                info!(event = "tools_call_stop", request_id = %id, tool, is_error, duration_ms, eval_id);
+                info!(event = "tools_call_stop", request_id = %id, tool, is_error, duration_ms = duration_ms(), eval_id);
                 Finished::Reply(write_reply(&service, era, &id, &tool_reply))
             }
             Some(Err(panic)) => {
@@ -158,7 +184,13 @@ impl Call {
                 Finished::Reply(reply::error(Answers::Request(&id), &RpcError::internal()))
             }
             None => {
-                info!(event = "cancelled_in_flight", request_id = %id, tool, duration_ms, eval_id = %eval_id);
+                info!(
+                    event = "cancelled_in_flight",
+                    request_id = %id,
+                    tool,
+                    duration_ms = duration_ms(),
+                    eval_id = %eval_id
+                );
                 Finished::Cancelled(write_reply(&service, era, &id, &ToolReply::cancelled()))
             }
         }

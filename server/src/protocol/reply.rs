@@ -23,7 +23,12 @@ impl<'a> Answers<'a> {
 
 /// A success response whose result is written by `write`.
 pub fn result(id: &RequestId, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    let mut out = Vec::with_capacity(256);
+    result_of(0, id, write)
+}
+
+/// As [`result`], for a result of about `room` bytes.
+pub fn result_of(room: usize, id: &RequestId, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut out = Vec::with_capacity(256 + room);
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     out.extend_from_slice(id.json().as_bytes());
     out.extend_from_slice(b",\"result\":");

@@ -9,7 +9,8 @@ use crate::protocol::json::write_string;
 /// All tools of a server, with their listing rendered once.
 pub struct Registry {
     tools: Vec<Box<dyn Tool>>,
-    by_name: HashMap<&'static str, usize>,
+    /// Their names: so few that looking at each is the fastest way to one.
+    names: Vec<&'static str>,
     listing: Vec<u8>,
     refusals: HashMap<&'static str, ToolReply>,
 }
@@ -18,7 +19,7 @@ impl Registry {
     /// Registers `tools` in listing order.
     pub fn new(tools: Vec<Box<dyn Tool>>) -> Self {
         let definitions: Vec<_> = tools.iter().map(|tool| tool.definition()).collect();
-        let by_name = definitions.iter().enumerate().map(|(at, definition)| (definition.name, at)).collect();
+        let names = definitions.iter().map(|definition| definition.name).collect();
         let mut listing = vec![b'['];
         for (at, definition) in definitions.iter().enumerate() {
             if at > 0 {
@@ -27,7 +28,7 @@ impl Registry {
             write_definition(&mut listing, definition);
         }
         listing.push(b']');
-        Registry { tools, by_name, listing, refusals: HashMap::new() }
+        Registry { tools, names, listing, refusals: HashMap::new() }
     }
 
     /// Answers calls of tools that are known but not offered.
@@ -44,12 +45,12 @@ impl Registry {
 
     /// The tool of that name.
     pub fn get(&self, name: &str) -> Option<&dyn Tool> {
-        self.by_name.get(name).map(|at| &*self.tools[*at])
+        self.find(name).map(|(_, tool)| tool)
     }
 
     /// The tool of that name, and the name as we spell it.
     pub fn find(&self, name: &str) -> Option<(&'static str, &dyn Tool)> {
-        self.by_name.get_key_value(name).map(|(name, at)| (*name, &*self.tools[*at]))
+        self.names.iter().position(|known| *known == name).map(|at| (self.names[at], &*self.tools[at]))
     }
 
     /// Tells every tool that an owner is gone.

@@ -138,6 +138,15 @@ impl ToolReply {
         2 + frame + string_len(text) + wrapping
     }
 
+    /// About how many bytes its text and structured content take.
+    pub fn len_hint(&self) -> usize {
+        let structured = self.structured.as_ref().map_or(0, String::len);
+        match &self.text {
+            ReplyText::Plain(text) => text.len() + structured,
+            ReplyText::Mirrored => 2 * structured,
+        }
+    }
+
     /// Writes the members of the result object, without its braces.
     pub fn write_members(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(if self.is_error { IS_ERROR } else { IS_NO_ERROR });

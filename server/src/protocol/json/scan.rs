@@ -263,24 +263,31 @@ impl<'a> Scanner<'a> {
     pub fn key(&mut self) -> Result<Cow<'a, str>, Malformed> {
         self.skip_space();
         let start = self.pos;
-        self.string()?;
+        let has_escapes = self.string()?;
         let inner = &self.text[start + 1..self.pos - 1];
         if self.peek() != Some(b':') {
             return Err(self.syntax());
         }
         self.pos += 1;
-        Ok(decoded(inner))
+        Ok(if has_escapes { Cow::Owned(unescape(inner)) } else { Cow::Borrowed(inner) })
     }
 
     /// Reads one value of any kind and returns its text.
     pub fn value(&mut self) -> Result<Raw<'a>, Malformed> {
         self.skip_space();
         let start = self.pos;
+        if self.text.as_bytes().get(start) == Some(&b'"') {
+            // The most common value needs no levels.
+            self.string()?;
+            return Ok(Raw(&self.text[start..self.pos]));
+        }
         let mut open = OpenLevels::default();
         loop {
             // Here a value is due.
             match self.peek() {
-                Some(b'"') => self.string()?,
+                Some(b'"') => {
+                    self.string()?;
+                }
                 Some(b'{') => {
                     self.pos += 1;
                     self.deepest = self.deepest.max(open.push(true, self.depth)?);
@@ -380,12 +387,14 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn string(&mut self) -> Result<(), Malformed> {
+    /// Reads a string, and tells whether it has escapes.
+    fn string(&mut self) -> Result<bool, Malformed> {
         let bytes = self.text.as_bytes();
         if bytes.get(self.pos) != Some(&b'"') {
             return Err(self.syntax());
         }
         let mut at = self.pos + 1;
+        let mut has_escapes = false;
         loop {
             // Eight bytes at a time up to the first one that means something.
             while let Some(eight) = bytes.get(at..at + 8).and_then(|eight| eight.try_into().ok()) {
@@ -399,9 +408,12 @@ impl<'a> Scanner<'a> {
             match bytes.get(at) {
                 Some(b'"') => {
                     self.pos = at + 1;
-                    return Ok(());
+                    return Ok(has_escapes);
                 }
-                Some(b'\\') => at = self.escape(at)?,
+                Some(b'\\') => {
+                    at = self.escape(at)?;
+                    has_escapes = true;
+                }
                 Some(0..=0x1f) | None => return Err(Malformed::Syntax(at)),
                 Some(_) => at += 1,
             }

@@ -4,6 +4,7 @@
 //! notifications, keeps the channel open, and ends it with a result when it stops.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use tracing::{debug, warn};
 
@@ -46,6 +47,7 @@ pub fn answer(
         id: id.clone(),
         era: Era::Modern,
         work: Work::Listen,
+        started: Instant::now(),
         cancelled,
         progress: None,
         ticket,

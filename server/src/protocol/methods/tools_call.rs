@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Instant;
 
 use tracing::{info, warn};
 
@@ -108,6 +109,7 @@ pub fn answer(
         id: id.clone(),
         era,
         work: Work::Tool { name: tool_name, eval_id: context.eval_id, running: work },
+        started: Instant::now(),
         cancelled,
         progress: progress.map(|(progress, _)| progress),
         ticket,
@@ -118,7 +120,8 @@ pub fn answer(
 
 /// The whole response of a call.
 pub fn write_reply(service: &Service, era: Era, id: &RequestId, tool_reply: &ToolReply) -> Vec<u8> {
-    reply::result(id, |out| {
+    let room = service.server_info.len() + tool_reply.len_hint();
+    reply::result_of(room, id, |out| {
         out.push(b'{');
         tool_reply.write_members(out);
         let eval_id = tool_reply.eval_id;

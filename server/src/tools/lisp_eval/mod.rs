@@ -9,9 +9,8 @@ mod tests;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use ptc_host::credentials::Redactor;
-use ptc_host::engine::{Engine, EvalId, EvalOutcome, EvalRequest, HostCalls, Limits, Render};
+use ptc_host::engine::{Engine, EvalFuture, EvalId, EvalOutcome, EvalRequest, HostCalls, Limits, Render};
 
 use super::reply::{busy_feedback, busy_message};
 use super::report::{CallReport, Usage};
@@ -27,12 +26,12 @@ pub(super) use definition::annotations;
 /// Runs programs. An engine in the server, something predictable in tests.
 pub trait Evaluator: Send + Sync {
     /// Runs one program; dropping the future cancels it.
-    fn eval(&self, request: EvalRequest) -> BoxFuture<'static, EvalOutcome>;
+    fn eval(&self, request: EvalRequest) -> EvalFuture;
 }
 
 impl Evaluator for Engine {
-    fn eval(&self, request: EvalRequest) -> BoxFuture<'static, EvalOutcome> {
-        Engine::eval(self, request).boxed()
+    fn eval(&self, request: EvalRequest) -> EvalFuture {
+        Engine::eval(self, request)
     }
 }
 

@@ -22,9 +22,9 @@ struct Canned {
 }
 
 impl Evaluator for Canned {
-    fn eval(&self, request: EvalRequest) -> BoxFuture<'static, EvalOutcome> {
+    fn eval(&self, request: EvalRequest) -> EvalFuture {
         self.asked.lock().unwrap().push(request);
-        std::future::ready(self.outcome.clone()).boxed()
+        EvalFuture::of(std::future::ready(self.outcome.clone()))
     }
 }
 

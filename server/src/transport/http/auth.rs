@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use http::HeaderMap;
-use http::header::AUTHORIZATION;
-
+use super::headers::Headers;
 use crate::options::settings::NamedToken;
 use crate::principal::{Owner, Principal};
 use crate::protocol::Connection;
@@ -56,15 +54,12 @@ impl Authenticator {
     }
 
     /// Whose request it is.
-    pub(super) fn caller(&self, headers: &HeaderMap) -> Result<&Caller, Unauthenticated> {
+    pub(super) fn caller(&self, headers: &Headers<'_>) -> Result<&Caller, Unauthenticated> {
         if self.tokens.is_empty() {
             return Ok(&self.anonymous);
         }
-        let mut values = headers.get_all(AUTHORIZATION).iter();
-        let value = values.next().ok_or(Unauthenticated::Missing)?;
-        if values.next().is_some() {
-            return Err(Unauthenticated::Invalid);
-        }
+        let value = headers.authorization.only().map_err(|()| Unauthenticated::Invalid)?;
+        let value = value.ok_or(Unauthenticated::Missing)?;
         let candidate = bearer(value.as_bytes()).ok_or(Unauthenticated::Invalid)?;
         // All tokens are compared, so that the time does not tell which one a guess came close to.
         let mut found = None;
@@ -87,7 +82,8 @@ fn bearer(value: &[u8]) -> Option<&[u8]> {
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderValue;
+    use http::header::AUTHORIZATION;
+    use http::{HeaderMap, HeaderValue};
     use ptc_host::credentials::Secret;
 
     use super::*;
@@ -101,7 +97,7 @@ mod tests {
             for value in values {
                 headers.append(AUTHORIZATION, HeaderValue::from_str(value).unwrap());
             }
-            auth.caller(&headers).map(|caller| caller.principal.name().to_owned())
+            auth.caller(&Headers::of(&headers)).map(|caller| caller.principal.name().to_owned())
         };
         assert_eq!(ask(&["Bearer token-b"]).unwrap(), "b");
         assert_eq!(ask(&["bEARER  token-a"]).unwrap(), "a");
@@ -119,7 +115,7 @@ mod tests {
         }
         assert_eq!(ask(&["Bearer token-a", "Bearer token-a"]), Err(Unauthenticated::Invalid));
         assert_eq!(
-            Authenticator::new(vec![]).caller(&HeaderMap::new()).unwrap().principal.name(),
+            Authenticator::new(vec![]).caller(&Headers::of(&HeaderMap::new())).unwrap().principal.name(),
             "anonymous"
         );
     }

@@ -2,15 +2,14 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use futures_util::FutureExt;
-use http_body_util::BodyExt;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use ptc_host::engine::MemoryBudget;
 use tokio::task::JoinHandle;
@@ -67,6 +66,21 @@ impl Held {
         }
         taken
     }
+
+    /// Counts `count` bytes from now on, in place of those before.
+    fn become_of(&mut self, count: usize) {
+        let more = count.saturating_sub(self.count);
+        if more > 0 {
+            // What has been computed is sent in any case.
+            self.more(more);
+            return;
+        }
+        self.bodies.held.fetch_sub(self.count - count, Ordering::Relaxed);
+        self.count = count;
+        let surplus = self.taken.saturating_sub(count as u64);
+        self.bodies.memory.give_back(surplus);
+        self.taken -= surplus;
+    }
 }
 
 impl Drop for Held {
@@ -79,13 +93,83 @@ impl Drop for Held {
 /// A body in memory.
 #[derive(Debug)]
 pub(super) struct Received {
-    bytes: BytesMut,
+    bytes: Bytes,
     held: Held,
 }
 
 impl Received {
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// Lets go of the bytes, which stay counted until there is an answer to be counted in their place.
+    pub(super) fn into_held(self) -> Held {
+        self.held
+    }
+}
+
+/// A body that is being received.
+#[derive(Debug)]
+pub(super) struct Reception {
+    body: Incoming,
+    received: Received,
+}
+
+impl Reception {
+    /// Takes the next piece, if it has come; `true` once it is all there.
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<bool, Unread>> {
+        let frame = match ready!(Pin::new(&mut self.body).poll_frame(context)) {
+            None => return Poll::Ready(Ok(true)),
+            Some(Err(_)) => return Poll::Ready(Err(Unread::Broken)),
+            Some(Ok(frame)) => frame,
+        };
+        let taken = frame.into_data().map_or(Ok(()), |data| self.received.take(data));
+        Poll::Ready(taken.map(|()| self.body.is_end_stream()))
+    }
+
+    /// Takes what is still to come. Each read has its time, and all of them together.
+    pub(super) async fn rest(mut self) -> Result<Received, Unread> {
+        let timeout = self.received.held.bodies.timeout;
+        let last = Instant::now() + timeout * PATIENCE;
+        loop {
+            let next = poll_fn(|context| self.poll(context));
+            match timeout_at(last.min(Instant::now() + timeout), next).await {
+                Err(_) => return Err(Unread::TooSlow),
+                Ok(Err(unread)) => return Err(unread),
+                Ok(Ok(true)) => return Ok(self.received),
+                Ok(Ok(false)) => {}
+            }
+        }
+    }
+
+    /// What has come.
+    pub(super) fn into_received(self) -> Received {
+        self.received
+    }
+}
+
+impl Received {
+    fn take(&mut self, data: Bytes) -> Result<(), Unread> {
+        let bodies = self.held.bodies.clone();
+        if self.bytes.len() + data.len() > bodies.max_bytes {
+            return Err(Unread::TooLarge);
+        }
+        // Counted before it is kept; `held` gives it back whatever happens.
+        if !self.held.more(data.len()) {
+            return Err(Unread::NoRoom);
+        }
+        if self.bytes.is_empty() {
+            // The usual small body comes in one piece, which needs no copy.
+            self.bytes = data;
+        } else {
+            let mut bytes = BytesMut::from(std::mem::take(&mut self.bytes));
+            bytes.extend_from_slice(&data);
+            self.bytes = bytes.freeze();
+        }
+        if bodies.held() > bodies.max_held {
+            return Err(Unread::NoRoom);
+        }
+        Ok(())
     }
 }
 
@@ -112,53 +196,17 @@ impl Bodies {
     /// held, it is further requests that are refused.
     pub(super) fn hold(self: &Arc<Self>, count: usize) -> Held {
         let mut held = Held { bodies: self.clone(), count: 0, taken: 0 };
-        held.more(count);
+        held.become_of(count);
         held
     }
 
-    /// Reads a body to its end.
-    pub(super) async fn receive(self: &Arc<Self>, mut body: Incoming) -> Result<Received, Unread> {
+    /// Begins to receive a body.
+    pub(super) fn receive(self: &Arc<Self>, body: Incoming) -> Result<Reception, Unread> {
         if body.size_hint().lower() > self.max_bytes as u64 {
             return Err(Unread::TooLarge);
         }
-        let mut received = Received { bytes: BytesMut::new(), held: self.hold(0) };
-        let mut last = None;
-        loop {
-            let frame = match body.frame().now_or_never() {
-                // Usually the whole body is there, and no clock is asked.
-                Some(frame) => frame,
-                None => {
-                    let now = Instant::now();
-                    let last = *last.get_or_insert(now + self.timeout * PATIENCE);
-                    match timeout_at(last.min(now + self.timeout), body.frame()).await {
-                        Ok(frame) => frame,
-                        Err(_) => return Err(Unread::TooSlow),
-                    }
-                }
-            };
-            let frame = match frame {
-                None => return Ok(received),
-                Some(Err(_)) => return Err(Unread::Broken),
-                Some(Ok(frame)) => frame,
-            };
-            let Ok(data) = frame.into_data() else { continue };
-            if received.bytes.len() + data.len() > self.max_bytes {
-                return Err(Unread::TooLarge);
-            }
-            // Counted before it is kept; `received` gives it back whatever happens.
-            if !received.held.more(data.len()) {
-                return Err(Unread::NoRoom);
-            }
-            if received.bytes.is_empty() {
-                // The usual small body comes in one piece, which needs no copy.
-                received.bytes = BytesMut::from(data);
-            } else {
-                received.bytes.extend_from_slice(&data);
-            }
-            if self.held.load(Ordering::Relaxed) > self.max_held {
-                return Err(Unread::NoRoom);
-            }
-        }
+        let held = Held { bodies: self.clone(), count: 0, taken: 0 };
+        Ok(Reception { body, received: Received { bytes: Bytes::new(), held } })
     }
 }
 
@@ -266,10 +314,12 @@ impl Body {
         self.request = Some(request);
     }
 
-    /// Counts the body as held until it is sent.
-    pub(super) fn account(&mut self, bodies: &Arc<Bodies>) {
+    /// Counts the body as held until it is sent: in place of what `held` counts, if that is there.
+    pub(super) fn account(&mut self, bodies: &Arc<Bodies>, held: Option<Held>) {
         if let Kind::Full(Some(bytes)) = &self.kind {
-            self.held = Some(bodies.hold(bytes.len()));
+            let mut held = held.unwrap_or_else(|| bodies.hold(0));
+            held.become_of(bytes.len());
+            self.held = Some(held);
         }
     }
 }

@@ -3,11 +3,16 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::net::IpAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+use http::Request;
+use hyper::body::Incoming;
 use hyper::rt::Executor;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -15,8 +20,10 @@ use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
-use super::crowd::{Member, Over, Rest};
-use super::router::{Endpoint, route};
+use super::answer::Answer;
+use super::aside::Aside;
+use super::crowd::{Busy, Member, Over, Rest};
+use super::router::{Endpoint, Routed, route};
 
 /// Streams of one HTTP/2 connection at a time.
 const MAX_STREAMS: u32 = 256;
@@ -50,18 +57,61 @@ where
 }
 
 /// A request that is being answered, on its server; ends when dropped.
-pub(super) struct InProgress(Arc<Endpoint>);
+///
+/// It holds its connection's own handle of the server: with one count for all connections, the threads would take it out
+/// of each other's caches with every request.
+pub(super) struct InProgress(Rc<Arc<Endpoint>>);
 
 impl InProgress {
-    fn begin(endpoint: &Arc<Endpoint>) -> Self {
+    fn begin(endpoint: &Rc<Arc<Endpoint>>) -> Self {
         endpoint.active.begin();
         InProgress(endpoint.clone())
+    }
+
+    /// The server.
+    pub(super) fn endpoint(&self) -> &Arc<Endpoint> {
+        &self.0
     }
 }
 
 impl Drop for InProgress {
     fn drop(&mut self) {
         self.0.active.end();
+    }
+}
+
+/// A request as it came.
+pub(super) struct Asked {
+    pub(super) request: Request<Incoming>,
+    /// Whom it came from.
+    pub(super) peer: IpAddr,
+    /// Keeps its connection from being at rest.
+    pub(super) busy: Busy,
+    pub(super) in_progress: InProgress,
+}
+
+/// The answer to a request: most often found as soon as it is asked for, without anything that would have to be kept
+/// meanwhile.
+enum Answering {
+    Fresh(Option<Asked>),
+    Later(LocalBoxFuture<'static, Answer>),
+}
+
+impl Future for Answering {
+    type Output = Result<Answer, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Answering::Fresh(asked) = &mut *self {
+            let asked = asked.take().expect("no future is polled after its end");
+            match route(asked, context) {
+                Routed::Now(answer) => return Poll::Ready(Ok(answer)),
+                Routed::Later(answer) => *self = Answering::Later(answer),
+            }
+        }
+        match &mut *self {
+            Answering::Later(answer) => answer.as_mut().poll(context).map(Ok),
+            Answering::Fresh(_) => Poll::Pending,
+        }
     }
 }
 
@@ -77,19 +127,15 @@ pub(super) async fn serve<S>(
     S: AsyncRead + AsyncWrite + Unpin + 'static,
 {
     let activity = member.activity.clone();
+    let endpoint = Rc::new(endpoint);
     let service = service_fn(move |request| {
-        let in_progress = InProgress::begin(&endpoint);
         let busy = activity.request(idle);
-        let endpoint = endpoint.clone();
-        async move {
-            let mut answer = route(&endpoint, peer, request, busy).await;
-            answer.body_mut().hold(in_progress);
-            Ok::<_, Infallible>(answer)
-        }
+        Answering::Fresh(Some(Asked { request, peer, busy, in_progress: InProgress::begin(&endpoint) }))
     });
     let mut builder = auto::Builder::new(HereExecutor);
-    // No bound of our own on the number of headers: hyper's, 100, is what it needs no memory for.
-    builder.http1().timer(TokioTimer::new()).max_buf_size(64 << 10);
+    // No bound of our own on the number of headers: hyper's, 100, is what it needs no memory for. Nor a time for them: a
+    // connection whose next request has not come whole is at rest, and that has its bound.
+    builder.http1().header_read_timeout(None).max_buf_size(64 << 10);
     builder
         .http2()
         .timer(TokioTimer::new())
@@ -98,12 +144,17 @@ pub(super) async fn serve<S>(
         .keep_alive_interval(PING_INTERVAL);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     loop {
+        let over = pin!(async {
+            tokio::select! {
+                over = member.activity.over() => over,
+                _ = closing.wait_for(|closing| *closing) => Over::Closing,
+            }
+        });
         tokio::select! {
             biased;
             // A broken connection is the client's affair; its calls have been dropped with it.
             _ = connection.as_mut() => return,
-            over = member.activity.over() => if over == Over::Idle { break },
-            _ = closing.wait_for(|closing| *closing) => break,
+            over = Aside::new(over) => if over != Over::Unwanted { break },
         }
         // Its place is needed. A request that has come but was not looked at yet is no rest.
         tokio::task::yield_now().await;

@@ -1,12 +1,12 @@
 //! The routes of the console: a static page, and the data behind the same checks as the MCP path.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, X_CONTENT_TYPE_OPTIONS};
-use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use http::{HeaderValue, Method, StatusCode};
 
 use super::answer::{self, Answer};
+use super::headers::Headers;
 use super::router::{Endpoint, Seen, admit};
 use crate::console::{Facts, page};
 
@@ -17,11 +17,11 @@ const CATALOG: &str = "/console/api/catalog";
 
 /// Answers a request of the console; `None` for a path that is not its.
 pub(super) fn answer(
-    endpoint: &Arc<Endpoint>,
+    endpoint: &Endpoint,
     peer: IpAddr,
     authority: Option<&str>,
     (method, path): (&Method, &str),
-    headers: &HeaderMap,
+    headers: &Headers<'_>,
     seen: &mut Seen,
 ) -> Option<Answer> {
     let insight = endpoint.service.insight.as_ref().filter(|_| endpoint.console)?;

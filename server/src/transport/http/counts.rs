@@ -10,6 +10,7 @@ use tracing::debug;
 
 use super::auth::Unauthenticated;
 use crate::metrics::{Exposition, Kind};
+use crate::tally::Tally;
 
 /// Limits that refuse requests.
 const LIMITS: [&str; 4] = ["max_sessions", "max_sessions_per_owner", "in_flight", "global_concurrency"];
@@ -23,7 +24,7 @@ const CANCELLATIONS: [&str; 3] = ["client", "client_disconnect", "await_timeout"
 /// Counts of a listener.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
-    requests: [[AtomicU64; CLASSES.len()]; ROUTES.len()],
+    requests: [[Tally; CLASSES.len()]; ROUTES.len()],
     auth_missing: AtomicU64,
     auth_invalid: AtomicU64,
     rate_limited: AtomicU64,
@@ -41,7 +42,7 @@ impl Counts {
     /// A request was answered.
     pub(super) fn request(&self, is_mcp: bool, status: StatusCode) {
         let class = usize::from(status.as_u16() / 100).clamp(2, 5) - 2;
-        add(&self.requests[usize::from(!is_mcp)][class]);
+        self.requests[usize::from(!is_mcp)][class].add(1);
     }
 
     /// A request named a host that is not this machine.
@@ -96,7 +97,7 @@ impl Counts {
             to.family("ptc_http_requests", "HTTP requests answered, by route and status.", Kind::Counter);
         for (route, classes) in ROUTES.iter().zip(&self.requests) {
             for (class, count) in CLASSES.iter().zip(classes) {
-                family.sample(&[("route", route), ("status", class)], get(count));
+                family.sample(&[("route", route), ("status", class)], count.count());
             }
         }
         let mut family =

@@ -31,13 +31,15 @@ struct State {
     limit: Duration,
 }
 
-/// Why a connection at rest is to be closed.
+/// Why a connection is to be closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Over {
     /// It has been at rest for too long.
     Idle,
     /// Its place is needed.
     Unwanted,
+    /// The server is about to stop.
+    Closing,
 }
 
 /// Whether a connection is at rest, and since what.

@@ -1,72 +1,146 @@
-//! Headers that mirror the body of a modern request.
+//! The headers that this server reads, and those of them that mirror the body of a modern request.
 
 use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderValue};
 
 use crate::protocol::error::RpcError;
 use crate::protocol::json::Raw;
 use crate::protocol::message::Message;
 use crate::protocol::version::{Revision, is_modern_header};
 
-/// The header that names the revision.
-pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-const NAME: HeaderName = HeaderName::from_static("mcp-name");
-
-/// The value of a header that may appear once; `Err` if it appears twice or is no visible ASCII.
-pub(super) fn single(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, ()> {
-    let mut values = headers.get_all(name).iter();
-    let Some(value) = values.next() else { return Ok(None) };
-    if values.next().is_some() {
-        return Err(());
-    }
-    value.to_str().map(|text| Some(text.trim_matches([' ', '\t']))).map_err(|_| ())
+/// A header, and whether it is there more than once.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Header<'h> {
+    first: Option<&'h HeaderValue>,
+    again: bool,
 }
 
-/// Whether the headers alone put a request into the modern era.
-pub(super) fn say_modern(headers: &HeaderMap) -> bool {
-    matches!(single(headers, PROTOCOL_VERSION), Ok(Some(value)) if is_modern_header(value))
+impl<'h> Header<'h> {
+    fn add(&mut self, value: &'h HeaderValue) {
+        self.again = self.first.is_some();
+        self.first = self.first.or(Some(value));
+    }
+
+    /// The value that comes first.
+    pub(super) fn first(self) -> Option<&'h HeaderValue> {
+        self.first
+    }
+
+    /// The value of a header that may appear once; `Err` if it appears again.
+    pub(super) fn only(self) -> Result<Option<&'h HeaderValue>, ()> {
+        if self.again { Err(()) } else { Ok(self.first) }
+    }
+
+    /// The text of a header that may appear once; `Err` if it appears again or is no visible ASCII.
+    pub(super) fn single(self) -> Result<Option<&'h str>, ()> {
+        let Some(value) = self.only()? else { return Ok(None) };
+        value.to_str().map(|text| Some(trimmed(text))).map_err(|_| ())
+    }
+}
+
+/// The headers that this server reads, found in one walk: looking for each by itself costs more than all the rest of
+/// the checks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Headers<'h> {
+    /// All of them.
+    pub(super) all: &'h HeaderMap,
+    pub(super) accept: Header<'h>,
+    pub(super) authorization: Header<'h>,
+    pub(super) content_type: Header<'h>,
+    pub(super) host: Header<'h>,
+    pub(super) origin: Header<'h>,
+    pub(super) request_id: Header<'h>,
+    pub(super) session_id: Header<'h>,
+    /// Names the revision.
+    pub(super) protocol_version: Header<'h>,
+    method: Header<'h>,
+    name: Header<'h>,
+}
+
+impl<'h> Headers<'h> {
+    /// Walks over `all`.
+    pub(super) fn of(all: &'h HeaderMap) -> Self {
+        let none = Header::default();
+        let mut headers = Headers {
+            all,
+            accept: none,
+            authorization: none,
+            content_type: none,
+            host: none,
+            origin: none,
+            request_id: none,
+            session_id: none,
+            protocol_version: none,
+            method: none,
+            name: none,
+        };
+        for (name, value) in all {
+            let header = match name.as_str() {
+                "accept" => &mut headers.accept,
+                "authorization" => &mut headers.authorization,
+                "content-type" => &mut headers.content_type,
+                "host" => &mut headers.host,
+                "mcp-method" => &mut headers.method,
+                "mcp-name" => &mut headers.name,
+                "mcp-protocol-version" => &mut headers.protocol_version,
+                "mcp-session-id" => &mut headers.session_id,
+                "origin" => &mut headers.origin,
+                "x-request-id" => &mut headers.request_id,
+                _ => continue,
+            };
+            header.add(value);
+        }
+        headers
+    }
+
+    /// Whether the headers alone put a request into the modern era.
+    pub(super) fn say_modern(&self) -> bool {
+        matches!(self.protocol_version.single(), Ok(Some(value)) if is_modern_header(value))
+    }
+}
+
+/// A header's value without the white space around it, which HTTP/1.1 has taken off already.
+fn trimmed(text: &str) -> &str {
+    let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    if is_space(text.as_bytes().first()) || is_space(text.as_bytes().last()) {
+        return text.trim_matches([' ', '\t']);
+    }
+    text
 }
 
 /// Holds the headers of a modern request against its body.
 ///
 /// A body without revision is left to the protocol, which says what is missing; so is one in a revision that is not
 /// spoken here, as far as the header agrees with it.
-pub(super) fn check(headers: &HeaderMap, message: &Message<'_>) -> Result<(), RpcError> {
+pub(super) fn check(headers: &Headers<'_>, message: &Message<'_>) -> Result<(), RpcError> {
     let Some(version) = message.params.object().and_then(|params| params.meta.version).and_then(Raw::as_str)
     else {
         return Ok(());
     };
-    compare(headers, "MCP-Protocol-Version", PROTOCOL_VERSION, Some(&version), false)?;
+    compare("MCP-Protocol-Version", headers.protocol_version, Some(&version), false)?;
     if !Revision::MODERN.iter().any(|revision| revision.name() == version) {
         return Ok(());
     }
     let Some(Some(method)) = &message.method else { return Ok(()) };
-    compare(headers, "Mcp-Method", METHOD, Some(method), false)?;
+    compare("Mcp-Method", headers.method, Some(method), false)?;
     let params = message.params.object();
     let mirrored = match &**method {
         "tools/call" | "prompts/get" => params.and_then(|params| params.name),
         "resources/read" => params.and_then(|params| params.uri),
         _ => return Ok(()),
     };
-    compare(headers, "Mcp-Name", NAME, mirrored.and_then(Raw::as_str).as_deref(), true)
+    compare("Mcp-Name", headers.name, mirrored.and_then(Raw::as_str).as_deref(), true)
 }
 
 /// Requires a header to equal the body's value; where the body has none, the header must be absent as well.
-fn compare(
-    headers: &HeaderMap,
-    shown: &str,
-    name: HeaderName,
-    expected: Option<&str>,
-    encodable: bool,
-) -> Result<(), RpcError> {
+fn compare(shown: &str, header: Header<'_>, expected: Option<&str>, encodable: bool) -> Result<(), RpcError> {
     let mismatch = |detail: String| {
         Err(RpcError::new(RpcError::HEADER_MISMATCH, format!("Header mismatch: {shown} header {detail}")))
     };
-    let Ok(given) = single(headers, name) else {
+    let Ok(given) = header.single() else {
         return mismatch("appears twice or holds invalid characters".into());
     };
     match (given, expected) {

@@ -3,6 +3,7 @@
 //! They are told apart by them in logs, nobody is trusted for knowing one. So they cost no call of the system: a count
 //! from a random beginning, spread over all digits.
 
+use std::cell::Cell;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,6 +11,9 @@ use http::HeaderValue;
 
 /// What one id is from the next before spreading: odd, so that the count comes to every number.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Numbers that a thread takes at a time.
+const TAKEN: u64 = 1024;
 
 /// An id that no other request of this process has, and hardly one of another process: 16 hexadecimal digits.
 pub(super) fn next() -> HeaderValue {
@@ -19,7 +23,16 @@ pub(super) fn next() -> HeaderValue {
         let _ = getrandom::fill(&mut seed);
         AtomicU64::new(u64::from_ne_bytes(seed))
     });
-    let id = spread(NEXT.fetch_add(STEP, Ordering::Relaxed));
+    thread_local! {
+        /// The numbers that this thread has taken and not used, so that threads seldom meet at the count.
+        static OWN: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+    }
+    let (next, left) = match OWN.get() {
+        (_, 0) => (NEXT.fetch_add(STEP.wrapping_mul(TAKEN), Ordering::Relaxed), TAKEN),
+        own => own,
+    };
+    OWN.set((next.wrapping_add(STEP), left - 1));
+    let id = spread(next);
     let digits: [u8; 16] = std::array::from_fn(|at| b"0123456789abcdef"[(id >> (60 - 4 * at)) as usize & 15]);
     // Digits are visible ASCII.
     HeaderValue::from_bytes(&digits).unwrap_or(HeaderValue::from_static("-"))
@@ -40,8 +53,11 @@ mod tests {
 
     #[test]
     fn ids_differ_and_are_digits() {
-        let ids: HashSet<_> = (0..1000).map(|_| next()).collect();
-        assert_eq!(ids.len(), 1000);
+        let some = || (0..2 * TAKEN).map(|_| next()).collect::<Vec<_>>();
+        let other = std::thread::spawn(some);
+        let own = some();
+        let ids: HashSet<_> = own.into_iter().chain(other.join().unwrap()).collect();
+        assert_eq!(ids.len() as u64, 4 * TAKEN);
         for id in ids {
             let text = id.to_str().unwrap();
             assert!(text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit()), "{text}");

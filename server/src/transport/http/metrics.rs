@@ -1,22 +1,22 @@
 //! `GET` on the metrics path.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use http::{HeaderValue, Method, StatusCode};
 
 use super::answer::{self, Answer};
+use super::headers::Headers;
 use super::router::{Endpoint, admit, check_source};
 use crate::metrics::{Exposition, Format, Kind};
 
 /// Answers a scrape. Asks for the same credentials as the MCP path, but on a listener that only this machine reaches.
 pub(super) fn answer(
-    endpoint: &Arc<Endpoint>,
+    endpoint: &Endpoint,
     peer: IpAddr,
     authority: Option<&str>,
     method: &Method,
-    headers: &HeaderMap,
+    headers: &Headers<'_>,
 ) -> Answer {
     let admitted = if endpoint.loopback_bind {
         check_source(endpoint, authority, headers)
@@ -29,7 +29,7 @@ pub(super) fn answer(
     if *method != Method::GET && *method != Method::HEAD {
         return answer::method_not_allowed("GET, HEAD");
     }
-    let accept = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let accept = headers.all.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let format = Format::negotiate(accept);
     let mut to = Exposition::new(format);
     if let Some(insight) = &endpoint.service.insight {

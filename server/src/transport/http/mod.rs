@@ -4,6 +4,7 @@
 //! A request is checked in a fixed order — host, origin, credentials, method — before its body is read.
 
 mod answer;
+mod aside;
 mod auth;
 mod body;
 mod connection;

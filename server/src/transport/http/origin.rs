@@ -10,8 +10,11 @@ pub(super) fn is_loopback_authority(authority: &str) -> bool {
             _ => return false,
         },
         // More than one colon without brackets is a bare IPv6 address.
-        None if authority.matches(':').count() > 1 => authority,
-        None => authority.split_once(':').map_or(authority, |(host, _)| host),
+        None => match authority.bytes().position(|byte| byte == b':') {
+            Some(at) if authority[at + 1..].contains(':') => authority,
+            Some(at) => &authority[..at],
+            None => authority,
+        },
     };
     is_loopback_host(host)
 }

@@ -2,19 +2,20 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use hyper::body::Incoming as RequestBody;
 
 use super::answer::{self, Answer, SESSION_ID};
 use super::auth::Caller;
-use super::body::{Body, Notes, Unread};
-use super::headers::{self, PROTOCOL_VERSION};
-use super::router::{Endpoint, Seen};
+use super::body::{Body, Notes, Received, Reception, Unread};
+use super::headers::{self, Headers};
+use super::router::{Endpoint, Seen, Step};
 use super::sessions::{NoSession, Session};
 use crate::protocol::error::RpcError;
 use crate::protocol::message::{self, IdMember, Incoming, Message};
@@ -29,57 +30,115 @@ const COME_BACK: u64 = 1;
 /// noticed.
 const HEARTBEAT: Duration = Duration::from_secs(20);
 
-/// Answers a POST of an authenticated caller.
-pub(super) async fn answer(
-    endpoint: &Arc<Endpoint>,
-    caller: &Caller,
-    headers: &HeaderMap,
-    said_modern: bool,
-    body: RequestBody,
-    seen: &mut Seen,
-) -> Answer {
-    if !is_json(headers) {
-        return answer::text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported media type");
-    }
-    if !accepts(headers, "application/json") {
-        return answer::text(StatusCode::NOT_ACCEPTABLE, "not acceptable: answers are application/json");
-    }
-    let received = match endpoint.bodies.receive(body).await {
-        Ok(received) => received,
-        Err(Unread::TooLarge) => return answer::text(StatusCode::PAYLOAD_TOO_LARGE, "payload too large"),
-        Err(Unread::TooSlow) => return answer::text(StatusCode::REQUEST_TIMEOUT, "request timeout"),
-        Err(Unread::Broken) => return answer::text(StatusCode::BAD_REQUEST, "body could not be read"),
-        Err(Unread::NoRoom) => {
-            return answer::retry_after(
-                answer::text(StatusCode::SERVICE_UNAVAILABLE, "server busy"),
-                COME_BACK,
-            );
+/// What a POST waits for.
+pub(super) enum Waiting {
+    /// The rest of its body.
+    Body { reception: Reception, caller: Caller, said_modern: bool },
+    /// What its calls come to.
+    Outcome(Outcome),
+}
+
+impl Waiting {
+    /// Waits, and answers.
+    pub(super) async fn answer(
+        self: Box<Self>,
+        endpoint: &Arc<Endpoint>,
+        headers: &HeaderMap,
+        seen: &mut Seen,
+    ) -> Answer {
+        let outcome = match *self {
+            Waiting::Outcome(outcome) => outcome,
+            Waiting::Body { reception, caller, said_modern } => match reception.rest().await {
+                Err(unread) => return not_read(unread),
+                Ok(received) => {
+                    let post =
+                        Post { endpoint, caller: &caller, headers: &Headers::of(headers), said_modern };
+                    post.outcome(&received, seen)
+                }
+            },
+        };
+        match outcome {
+            Outcome::Answer(answer) => answer,
+            Outcome::Call { call, session } => {
+                run(endpoint, *call, session, &Headers::of(headers), seen).await
+            }
+            Outcome::Batch { replies, calls } => batch(endpoint, replies, calls).await,
         }
-    };
-    if received.bytes().is_empty() {
-        return answer::text(StatusCode::BAD_REQUEST, "empty body");
-    }
-    let post = Post { endpoint, caller, headers, said_modern };
-    let outcome = match message::read(received.bytes()) {
-        Err(malformed) => {
-            let body = endpoint.service.unparsable(Some(post.assumed_revision()), malformed);
-            return answer::json(StatusCode::BAD_REQUEST, body);
-        }
-        Ok(incoming) => match seen.request_id.clone() {
-            Some(request_id) => scoped(Origin { request_id }, || post.dispatch(&incoming, seen)),
-            None => post.dispatch(&incoming, seen),
-        },
-    };
-    // Nothing of the text is needed any more: calls own what they work with.
-    drop(received);
-    match outcome {
-        Outcome::Answer(answer) => answer,
-        Outcome::Call { call, session } => run(endpoint, *call, session, headers, seen).await,
-        Outcome::Batch { replies, calls } => batch(endpoint, replies, calls).await,
     }
 }
 
-enum Outcome {
+/// Answers a POST of an authenticated caller, as far as that needs no waiting.
+pub(super) fn begin(
+    endpoint: &Arc<Endpoint>,
+    caller: &Caller,
+    headers: &Headers<'_>,
+    said_modern: bool,
+    body: RequestBody,
+    seen: &mut Seen,
+    context: &mut Context<'_>,
+) -> Step {
+    if !is_json(headers) {
+        return Step::Answer(answer::text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported media type"));
+    }
+    if !accepts(headers, "application/json") {
+        let text = "not acceptable: answers are application/json";
+        return Step::Answer(answer::text(StatusCode::NOT_ACCEPTABLE, text));
+    }
+    let mut reception = match endpoint.bodies.receive(body) {
+        Ok(reception) => reception,
+        Err(unread) => return Step::Answer(not_read(unread)),
+    };
+    // Usually the whole body is there, and no clock is asked.
+    loop {
+        match reception.poll(context) {
+            Poll::Ready(Ok(false)) => {}
+            Poll::Ready(Ok(true)) => break,
+            Poll::Ready(Err(unread)) => return Step::Answer(not_read(unread)),
+            Poll::Pending => {
+                let caller = caller.clone();
+                return Step::Wait(Box::new(Waiting::Body { reception, caller, said_modern }));
+            }
+        }
+    }
+    let received = reception.into_received();
+    let outcome = Post { endpoint, caller, headers, said_modern }.outcome(&received, seen);
+    let (call, session) = match outcome {
+        Outcome::Answer(answer) => {
+            seen.held = Some(received.into_held());
+            return Step::Answer(answer);
+        }
+        // The server's end comes before anything.
+        Outcome::Call { call, session } if !endpoint.ending.has_begun() => (call, session),
+        outcome => return Step::Wait(Box::new(Waiting::Outcome(outcome))),
+    };
+    match call.run_at_once(context) {
+        Ok(finished) => {
+            if let Some(session) = session {
+                session.touch(Instant::now());
+            }
+            seen.held = Some(received.into_held());
+            Step::Answer(answer::json(StatusCode::OK, finished.into_reply()))
+        }
+        // Nothing of the body is needed any more: calls own what they work with.
+        Err(call) => Step::Wait(Box::new(Waiting::Outcome(Outcome::Call { call, session }))),
+    }
+}
+
+/// The answer to a body that could not be read.
+fn not_read(unread: Unread) -> Answer {
+    match unread {
+        Unread::TooLarge => answer::text(StatusCode::PAYLOAD_TOO_LARGE, "payload too large"),
+        Unread::TooSlow => answer::text(StatusCode::REQUEST_TIMEOUT, "request timeout"),
+        Unread::Broken => answer::text(StatusCode::BAD_REQUEST, "body could not be read"),
+        Unread::NoRoom => {
+            let busy = answer::text(StatusCode::SERVICE_UNAVAILABLE, "server busy");
+            answer::retry_after(busy, COME_BACK)
+        }
+    }
+}
+
+/// What became of a message.
+pub(super) enum Outcome {
     Answer(Answer),
     Call { call: Box<Call>, session: Option<Arc<Session>> },
     Batch { replies: Vec<Vec<u8>>, calls: Vec<Call> },
@@ -88,17 +147,36 @@ enum Outcome {
 struct Post<'a> {
     endpoint: &'a Arc<Endpoint>,
     caller: &'a Caller,
-    headers: &'a HeaderMap,
+    headers: &'a Headers<'a>,
     said_modern: bool,
 }
 
 impl Post<'_> {
+    /// Reads a body and acts on it.
+    fn outcome(&self, received: &Received, seen: &mut Seen) -> Outcome {
+        if received.bytes().is_empty() {
+            return Outcome::Answer(answer::text(StatusCode::BAD_REQUEST, "empty body"));
+        }
+        match message::read(received.bytes()) {
+            Err(malformed) => {
+                let body = self.endpoint.service.unparsable(Some(self.assumed_revision()), malformed);
+                Outcome::Answer(answer::json(StatusCode::BAD_REQUEST, body))
+            }
+            // Only observers ask where a message came from.
+            Ok(incoming) if self.endpoint.service.insight.is_none() => self.dispatch(&incoming, seen),
+            Ok(incoming) => {
+                let origin = Origin { request_id: seen.request_id.clone() };
+                scoped(origin, || self.dispatch(&incoming, seen))
+            }
+        }
+    }
+
     /// What shapes the answer to a body that does not tell.
     fn assumed_revision(&self) -> Revision {
         if self.said_modern {
             return Revision::V2026_07_28;
         }
-        let named = headers::single(self.headers, PROTOCOL_VERSION).ok().flatten();
+        let named = self.headers.protocol_version.single().ok().flatten();
         named.and_then(Revision::from_name).unwrap_or(Revision::HTTP_DEFAULT)
     }
 
@@ -236,7 +314,7 @@ impl Post<'_> {
     }
 
     fn session_id(&self) -> Option<&str> {
-        let id = self.headers.get(SESSION_ID)?.to_str().ok()?;
+        let id = self.headers.session_id.first()?.to_str().ok()?;
         (!id.is_empty()).then_some(id)
     }
 
@@ -244,7 +322,7 @@ impl Post<'_> {
     fn session(&self, seen: &mut Seen) -> Result<Arc<Session>, Box<Answer>> {
         let session = self.endpoint.named_session(self.headers, &self.caller.principal)?;
         seen.session = Some(session.clone());
-        match headers::single(self.headers, PROTOCOL_VERSION) {
+        match self.headers.protocol_version.single() {
             Ok(None) => Ok(session),
             Ok(Some(version)) if version == session.revision.name() => Ok(session),
             _ => Err(Box::new(answer::text(StatusCode::BAD_REQUEST, "bad MCP-Protocol-Version"))),
@@ -293,11 +371,11 @@ async fn run(
     endpoint: &Arc<Endpoint>,
     call: Call,
     session: Option<Arc<Session>>,
-    headers: &HeaderMap,
+    headers: &Headers<'_>,
     seen: &mut Seen,
 ) -> Answer {
     let streams =
-        call.wants_progress() && accepts(headers, "text/event-stream") && headers.contains_key(ACCEPT);
+        call.wants_progress() && accepts(headers, "text/event-stream") && headers.accept.first().is_some();
     if call.is_subscription() {
         return listen(endpoint, call, headers, seen);
     }
@@ -331,7 +409,7 @@ fn stream(
 }
 
 /// Opens a channel for news; it lasts as long as its client listens and the server runs.
-fn listen(endpoint: &Endpoint, call: Call, headers: &HeaderMap, seen: &mut Seen) -> Answer {
+fn listen(endpoint: &Endpoint, call: Call, headers: &Headers<'_>, seen: &mut Seen) -> Answer {
     if !accepts(headers, "text/event-stream") {
         return answer::text(
             StatusCode::NOT_ACCEPTABLE,
@@ -398,22 +476,31 @@ async fn batch(endpoint: &Arc<Endpoint>, mut replies: Vec<Vec<u8>>, calls: Vec<C
 }
 
 /// Whether the body is declared as JSON, or not declared at all.
-fn is_json(headers: &HeaderMap) -> bool {
-    let Some(value) = headers.get(CONTENT_TYPE) else { return true };
+fn is_json(headers: &Headers<'_>) -> bool {
+    let Some(value) = headers.content_type.first() else { return true };
+    if value.as_bytes() == b"application/json" {
+        return true;
+    }
     let media = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim().as_bytes();
     let suffix = media.len().checked_sub("+json".len()).map(|at| &media[at..]);
     media.eq_ignore_ascii_case(b"application/json")
         || suffix.is_some_and(|suffix| suffix.eq_ignore_ascii_case(b"+json"))
 }
 
+/// `Accept` as the specification shows it, which nearly every client sends.
+const BOTH: &[u8] = b"application/json, text/event-stream";
+
 /// Whether `Accept` admits `media`; without the header everything is.
-fn accepts(headers: &HeaderMap, media: &str) -> bool {
-    let kind = media.split_once('/').map_or(media, |(kind, _)| kind);
-    let mut values = headers.get_all(ACCEPT).iter().peekable();
-    if values.peek().is_none() {
-        return true;
+fn accepts(headers: &Headers<'_>, media: &str) -> bool {
+    let Some(first) = headers.accept.first() else { return true };
+    if first.as_bytes() == BOTH {
+        return media == "application/json" || media == "text/event-stream";
     }
-    values
+    let kind = media.split_once('/').map_or(media, |(kind, _)| kind);
+    headers
+        .all
+        .get_all(ACCEPT)
+        .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .filter_map(|range| range.split(';').next())

@@ -1,29 +1,36 @@
 //! Routes, and the checks that come before a body is read.
 
 use std::net::IpAddr;
+use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Context;
 use std::time::{Duration, Instant};
 
-use http::header::{HOST, ORIGIN};
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use futures_util::future::LocalBoxFuture;
+use http::request::Parts;
+use http::{HeaderValue, Method, StatusCode};
 use hyper::body::Incoming;
 use ptc_host::text::clip;
 use tokio::sync::Notify;
 use tracing::{info, warn};
 
-use super::answer::{self, Answer, REQUEST_ID, SESSION_ID};
+use super::answer::{self, Answer, REQUEST_ID};
 use super::auth::{Authenticator, Caller};
-use super::body::Bodies;
+use super::body::{Bodies, Held};
+use super::connection::{Asked, InProgress};
 use super::counts::Counts;
 use super::crowd::Busy;
+use super::headers::Headers;
 use super::limiter::{Limiter, Verdict};
 use super::origin::{OriginRule, is_loopback_authority};
+use super::post::{self, Waiting};
 use super::sessions::{Session, Sessions};
-use super::{console, headers, ids, metrics, post};
+use super::{console, ids, metrics};
 use crate::principal::Principal;
 use crate::protocol::json::object_text;
 use crate::protocol::{Drain, Service};
+use crate::tally::Tally;
 
 /// Longest `X-Request-Id` that is taken over, in bytes.
 const MAX_REQUEST_ID: usize = 128;
@@ -61,31 +68,37 @@ pub(super) struct Endpoint {
 /// Counts requests that are being answered.
 #[derive(Debug, Default)]
 pub(super) struct Active {
-    count: AtomicUsize,
+    count: Tally,
+    /// Whether somebody waits for there being none.
+    awaited: AtomicBool,
     ended: Notify,
 }
 
 impl Active {
     pub(super) fn begin(&self) {
-        self.count.fetch_add(1, Ordering::AcqRel);
+        self.count.add(1);
     }
 
     pub(super) fn end(&self) {
-        if self.count.fetch_sub(1, Ordering::AcqRel) == 1 {
+        self.count.add(-1);
+        if self.awaited.load(Ordering::SeqCst) {
             self.ended.notify_waiters();
         }
     }
 
     /// How many there are.
-    pub(super) fn count(&self) -> usize {
-        self.count.load(Ordering::Acquire)
+    pub(super) fn count(&self) -> u64 {
+        self.count.count()
     }
 
     /// Completes when no request is being answered.
     pub(super) async fn none(&self) {
+        // From now on every end is told: one that did not see this is part of the sum.
+        self.awaited.store(true, Ordering::SeqCst);
         loop {
-            let ended = self.ended.notified();
-            if self.count.load(Ordering::Acquire) == 0 {
+            let mut ended = pin!(self.ended.notified());
+            ended.as_mut().enable();
+            if self.count() == 0 {
                 return;
             }
             ended.await;
@@ -94,90 +107,145 @@ impl Active {
 }
 
 /// What a request turned out to be, for its log line and its connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Seen {
     /// The request's own id.
-    pub(super) request_id: Option<HeaderValue>,
+    pub(super) request_id: HeaderValue,
     pub(super) principal: Option<Principal>,
     pub(super) session: Option<Arc<Session>>,
-    /// Taken over by an answer that goes on after its head is sent.
+    /// Keeps the connection from being at rest until the answer is known; what is then left to do is the client's. Taken
+    /// over by an answer that goes on after its head is sent.
     pub(super) busy: Option<Busy>,
+    /// The account of the request's body, once that has been read.
+    pub(super) held: Option<Held>,
+}
+
+/// How far a request came at once.
+pub(super) enum Routed {
+    /// To its answer.
+    Now(Answer),
+    /// It has to wait for something.
+    Later(LocalBoxFuture<'static, Answer>),
 }
 
 /// Answers one request.
-///
-/// `busy` keeps the connection from being at rest until the answer is known; what is then left to do is the client's.
-pub(super) async fn route(
+pub(super) fn route(asked: Asked, context: &mut Context<'_>) -> Routed {
+    let Asked { request, peer, busy, in_progress } = asked;
+    let (parts, body) = request.into_parts();
+    let headers = Headers::of(&parts.headers);
+    let mut seen = Seen {
+        request_id: request_id(&headers),
+        principal: None,
+        session: None,
+        busy: Some(busy),
+        held: None,
+    };
+    let step = step(in_progress.endpoint(), peer, &parts, &headers, body, &mut seen, context);
+    let mut exchange = Exchange { in_progress, parts, started: Instant::now(), seen };
+    match step {
+        Step::Answer(answer) => Routed::Now(exchange.end(answer)),
+        Step::Wait(waiting) => Routed::Later(Box::pin(async move {
+            let Exchange { in_progress, parts, seen, .. } = &mut exchange;
+            let answer = waiting.answer(in_progress.endpoint(), &parts.headers, seen).await;
+            exchange.end(answer)
+        })),
+    }
+}
+
+/// What is known after a request was looked at.
+pub(super) enum Step {
+    /// Its answer.
+    Answer(Answer),
+    /// What it waits for.
+    Wait(Box<Waiting>),
+}
+
+/// The checks that come before the body, and whatever else can be done at once.
+fn step(
     endpoint: &Arc<Endpoint>,
     peer: IpAddr,
-    request: Request<Incoming>,
-    busy: Busy,
-) -> Answer {
-    let started = Instant::now();
-    let (parts, body) = request.into_parts();
-    let request_id = request_id(&parts.headers);
-    let is_mcp = parts.uri.path() == endpoint.path;
-    let mut seen = Seen { request_id: Some(request_id.clone()), busy: Some(busy), ..Seen::default() };
-    let mut answer = match parts.uri.path() {
+    parts: &Parts,
+    headers: &Headers<'_>,
+    body: Incoming,
+    seen: &mut Seen,
+    context: &mut Context<'_>,
+) -> Step {
+    let authority = || parts.uri.authority().map(|authority| authority.as_str());
+    Step::Answer(match parts.uri.path() {
         path if path == endpoint.path => {
-            let authority = parts.uri.authority().map(|authority| authority.as_str());
-            mcp(endpoint, peer, authority, &parts.method, &parts.headers, body, &mut seen).await
+            return mcp(endpoint, peer, authority(), &parts.method, headers, body, seen, context);
         }
         "/health" if parts.method == Method::GET => answer::json(StatusCode::OK, r#"{"status":"ok"}"#),
         "/ready" if parts.method == Method::GET => ready(endpoint),
         path if endpoint.metrics_path.as_deref() == Some(path) => {
-            let authority = parts.uri.authority().map(|authority| authority.as_str());
-            metrics::answer(endpoint, peer, authority, &parts.method, &parts.headers)
+            metrics::answer(endpoint, peer, authority(), &parts.method, headers)
         }
-        path => {
-            let authority = parts.uri.authority().map(|authority| authority.as_str());
-            let asked = (&parts.method, path);
-            console::answer(endpoint, peer, authority, asked, &parts.headers, &mut seen)
-                .unwrap_or_else(|| answer::text(StatusCode::NOT_FOUND, "not found"))
-        }
-    };
-    answer::caching(&mut answer, is_mcp || console::holds_data(parts.uri.path()));
-    answer.body_mut().account(&endpoint.bodies);
-    let status = answer.status();
-    endpoint.counts.request(is_mcp, status);
-    info!(
-        event = "http_request_stop",
-        request_id = request_id.to_str().unwrap_or_default(),
-        instance = endpoint.instance,
-        method = parts.method.as_str(),
-        path = clip(parts.uri.path(), MAX_SHOWN_PATH),
-        status = status.as_u16(),
-        duration_ms = started.elapsed().as_millis() as u64,
-        owner_hash = seen.principal.as_ref().map(Principal::hash),
-        session_hash = seen.session.as_ref().map(|session| &*session.hash),
-        error_class = error_class(status),
-    );
-    answer.headers_mut().insert(REQUEST_ID, request_id);
-    answer
+        path => console::answer(endpoint, peer, authority(), (&parts.method, path), headers, seen)
+            .unwrap_or_else(|| answer::text(StatusCode::NOT_FOUND, "not found")),
+    })
+}
+
+/// A request and what there is to say about it in the end.
+struct Exchange {
+    in_progress: InProgress,
+    parts: Parts,
+    started: Instant,
+    seen: Seen,
+}
+
+impl Exchange {
+    /// Gives an answer what all have, and tells of it.
+    fn end(self, mut answer: Answer) -> Answer {
+        let Exchange { in_progress, parts, started, seen } = self;
+        let endpoint = in_progress.endpoint();
+        let path = parts.uri.path();
+        let is_mcp = path == endpoint.path;
+        answer::caching(&mut answer, is_mcp || console::holds_data(path));
+        answer.body_mut().account(&endpoint.bodies, seen.held);
+        let status = answer.status();
+        endpoint.counts.request(is_mcp, status);
+        info!(
+            event = "http_request_stop",
+            request_id = seen.request_id.to_str().unwrap_or_default(),
+            instance = endpoint.instance,
+            method = parts.method.as_str(),
+            path = clip(path, MAX_SHOWN_PATH),
+            status = status.as_u16(),
+            duration_ms = started.elapsed().as_millis() as u64,
+            owner_hash = seen.principal.as_ref().map(Principal::hash),
+            session_hash = seen.session.as_ref().map(|session| &*session.hash),
+            error_class = error_class(status),
+        );
+        answer.headers_mut().insert(REQUEST_ID, seen.request_id);
+        answer.body_mut().hold(in_progress);
+        answer
+    }
 }
 
 /// Host, origin, credentials, method: in this order, all before the body.
-async fn mcp(
+#[expect(clippy::too_many_arguments, reason = "each is a part of the request, taken apart once")]
+fn mcp(
     endpoint: &Arc<Endpoint>,
     peer: IpAddr,
     authority: Option<&str>,
     method: &Method,
-    headers: &HeaderMap,
+    headers: &Headers<'_>,
     body: Incoming,
     seen: &mut Seen,
-) -> Answer {
+    context: &mut Context<'_>,
+) -> Step {
     let caller = match admit(endpoint, peer, authority, headers) {
         Ok(caller) => caller,
-        Err(answer) => return *answer,
+        Err(answer) => return Step::Answer(*answer),
     };
     seen.principal = Some(caller.principal.clone());
-    let modern = headers::say_modern(headers);
-    match *method {
-        Method::POST => post::answer(endpoint, caller, headers, modern, body, seen).await,
+    let modern = headers.say_modern();
+    Step::Answer(match *method {
+        Method::POST => return post::begin(endpoint, caller, headers, modern, body, seen, context),
         Method::DELETE if !modern => delete(endpoint, &caller.principal, headers, seen),
         _ if modern => answer::method_not_allowed("POST"),
         _ => answer::method_not_allowed("POST, DELETE"),
-    }
+    })
 }
 
 /// Host, origin, credentials: whose request it is, or the refusal.
@@ -185,7 +253,7 @@ pub(super) fn admit<'e>(
     endpoint: &'e Endpoint,
     peer: IpAddr,
     authority: Option<&str>,
-    headers: &HeaderMap,
+    headers: &Headers<'_>,
 ) -> Result<&'e Caller, Box<Answer>> {
     check_source(endpoint, authority, headers)?;
     authenticate(endpoint, peer, headers)
@@ -195,14 +263,14 @@ pub(super) fn admit<'e>(
 pub(super) fn check_source(
     endpoint: &Endpoint,
     authority: Option<&str>,
-    headers: &HeaderMap,
+    headers: &Headers<'_>,
 ) -> Result<(), Box<Answer>> {
     let forbidden = || Err(Box::new(answer::text(StatusCode::FORBIDDEN, "forbidden")));
     if endpoint.loopback_bind && !has_loopback_host(authority, headers) {
         endpoint.counts.host_rejected(&endpoint.instance);
         return forbidden();
     }
-    let origin = headers.get(ORIGIN).map(|value| value.to_str().map_err(|_| ()));
+    let origin = headers.origin.first().map(|value| value.to_str().map_err(|_| ()));
     if !endpoint.origins.admits(origin) {
         endpoint.counts.origin_rejected(&endpoint.instance);
         return forbidden();
@@ -214,7 +282,7 @@ pub(super) fn check_source(
 fn authenticate<'e>(
     endpoint: &'e Endpoint,
     peer: IpAddr,
-    headers: &HeaderMap,
+    headers: &Headers<'_>,
 ) -> Result<&'e Caller, Box<Answer>> {
     let why = match endpoint.authenticator.caller(headers) {
         Ok(caller) => {
@@ -246,7 +314,7 @@ fn authenticate<'e>(
     }
 }
 
-fn delete(endpoint: &Endpoint, principal: &Principal, headers: &HeaderMap, seen: &mut Seen) -> Answer {
+fn delete(endpoint: &Endpoint, principal: &Principal, headers: &Headers<'_>, seen: &mut Seen) -> Answer {
     match endpoint.named_session(headers, principal) {
         Ok(session) => {
             seen.session = Some(session.clone());
@@ -261,11 +329,11 @@ impl Endpoint {
     /// The session that `MCP-Session-Id` names: 400 without one, 404 for one that is not the caller's.
     pub(super) fn named_session(
         &self,
-        headers: &HeaderMap,
+        headers: &Headers<'_>,
         principal: &Principal,
     ) -> Result<Arc<Session>, Box<Answer>> {
         let missing = || Box::new(answer::text(StatusCode::BAD_REQUEST, "missing MCP-Session-Id"));
-        let id = headers.get(SESSION_ID).filter(|id| !id.is_empty()).ok_or_else(missing)?;
+        let id = headers.session_id.first().filter(|id| !id.is_empty()).ok_or_else(missing)?;
         let session = id.to_str().ok().and_then(|id| self.sessions.get(id, principal));
         session.ok_or_else(|| Box::new(answer::empty(StatusCode::NOT_FOUND)))
     }
@@ -286,16 +354,12 @@ fn ready(endpoint: &Endpoint) -> Answer {
 }
 
 /// Whether `Host`, or the authority that HTTP/2 has instead, names this machine.
-fn has_loopback_host(authority: Option<&str>, headers: &HeaderMap) -> bool {
-    let mut hosts = headers.get_all(HOST).iter();
-    let host = match (hosts.next(), hosts.next()) {
-        (None, _) => None,
-        (Some(host), None) => match host.to_str() {
-            Ok(host) => Some(host),
-            Err(_) => return false,
-        },
-        // Two hosts are one too many.
-        (Some(_), Some(_)) => return false,
+fn has_loopback_host(authority: Option<&str>, headers: &Headers<'_>) -> bool {
+    // Two hosts are one too many.
+    let Ok(host) = headers.host.only() else { return false };
+    let host = match host.map(HeaderValue::to_str).transpose() {
+        Ok(host) => host,
+        Err(_) => return false,
     };
     match (host, authority) {
         (None, None) => false,
@@ -304,8 +368,8 @@ fn has_loopback_host(authority: Option<&str>, headers: &HeaderMap) -> bool {
 }
 
 /// The client's own id for the request, or a new one.
-fn request_id(headers: &HeaderMap) -> HeaderValue {
-    let given = headers.get(REQUEST_ID).filter(|id| !id.is_empty() && id.len() <= MAX_REQUEST_ID);
+fn request_id(headers: &Headers<'_>) -> HeaderValue {
+    let given = headers.request_id.first().filter(|id| !id.is_empty() && id.len() <= MAX_REQUEST_ID);
     given.cloned().unwrap_or_else(ids::next)
 }
 

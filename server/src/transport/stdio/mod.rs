@@ -9,6 +9,7 @@ mod pipes;
 
 use std::future::Future;
 use std::sync::Arc;
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -168,12 +169,14 @@ impl Pipe {
     }
 
     /// Runs a call: at once as far as it needs nothing else, which is the whole way for a short program.
-    fn run(&mut self, call: Call) {
-        let outbox = self.outbox.clone();
-        let mut running = answer(call.run(move |note| outbox.push(note))).boxed();
-        match (&mut running).now_or_never() {
-            Some(answered) => self.finish(answered),
-            None => self.calls.push(running),
+    fn run(&mut self, call: Box<Call>) {
+        // What goes on is looked at again by the conversation itself.
+        match call.run_at_once(&mut Context::from_waker(Waker::noop())) {
+            Ok(finished) => self.finish(answered(finished)),
+            Err(call) => {
+                let outbox = self.outbox.clone();
+                self.calls.push(answer(call.run(move |note| outbox.push(note))).boxed());
+            }
         }
     }
 
@@ -191,7 +194,7 @@ impl Pipe {
                 Handled::Exit => return std::ops::ControlFlow::Break(()),
                 Handled::Silent => {}
                 Handled::Reply(reply) => self.outbox.push(reply.body),
-                Handled::Call(call) => self.run(*call),
+                Handled::Call(call) => self.run(call),
             },
             Ok(Incoming::Batch(messages)) if self.allows_batches() => return self.receive_batch(&messages),
             Ok(Incoming::Batch(_) | Incoming::BatchRefused | Incoming::NotAMessage) => self.refuse(),
@@ -278,7 +281,11 @@ impl Pipe {
 
 /// What a finished call sends on a pipe: a cancelled call sends nothing.
 async fn answer(call: impl Future<Output = Finished>) -> Answered {
-    match call.await {
+    answered(call.await)
+}
+
+fn answered(finished: Finished) -> Answered {
+    match finished {
         Finished::Reply(body) => Some(body),
         Finished::Cancelled(_) => None,
     }

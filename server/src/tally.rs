@@ -1,0 +1,61 @@
+//! Counts that many threads change and few read.
+
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+
+/// Parts of a count. Threads beyond them share.
+const PARTS: usize = 8;
+
+/// A count of which each thread changes a part of its own, so that threads do not take it out of each other's caches with
+/// every request. Reading adds the parts up.
+#[derive(Debug, Default)]
+pub struct Tally([Part; PARTS]);
+
+/// As much as a processor's caches hand to and fro at once.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Part(AtomicI64);
+
+impl Tally {
+    /// Adds `by` to this thread's part.
+    pub fn add(&self, by: i64) {
+        // In one order with what others watch for, where somebody waits for a sum.
+        self.0[part()].0.fetch_add(by, Ordering::SeqCst);
+    }
+
+    /// The sum of all parts. While they change, it may be one that the count never had.
+    pub fn sum(&self) -> i64 {
+        self.0.iter().map(|part| part.0.load(Ordering::SeqCst)).sum()
+    }
+
+    /// The sum of a count of what there is now, or has been.
+    pub fn count(&self) -> u64 {
+        u64::try_from(self.sum()).unwrap_or(0)
+    }
+}
+
+/// Which part is this thread's.
+fn part() -> usize {
+    static THREADS: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static PART: usize = THREADS.fetch_add(1, Ordering::Relaxed) % PARTS;
+    }
+    PART.with(|part| *part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_thread_adds_another_may_take_away() {
+        let tally = Tally::default();
+        std::thread::scope(|scope| {
+            for _ in 0..2 * PARTS {
+                scope.spawn(|| (0..1000).for_each(|_| tally.add(3)));
+            }
+        });
+        assert_eq!(tally.sum(), 2 * PARTS as i64 * 3000);
+        tally.add(-tally.sum());
+        assert_eq!(tally.count(), 0);
+    }
+}

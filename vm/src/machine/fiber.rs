@@ -19,12 +19,20 @@ pub(super) type FiberId = u32;
 /// Definitions that a branch made and that end with it, by namespace slot.
 pub(super) type Overlay = AHashMap<u32, Value>;
 
+/// One of a function's bodies. An enum, so that a frame has values to spare for what is no frame of code.
+#[derive(Clone, Copy)]
+pub(super) enum BodyIndex {
+    First,
+    /// This one of several; a program's text is too short for more than 16 bits can tell.
+    Other(u16),
+}
+
 /// A frame of code: where it stands and where its slots begin.
 pub(super) struct CodeFrame {
     /// The running closure.
     pub(super) closure: Rc<Closure>,
     /// Which of its bodies.
-    pub(super) body: u32,
+    pub(super) body: BodyIndex,
     /// Next instruction.
     pub(super) pc: u32,
     /// Stack index of slot 0; the callee lies, or lay, right below.
@@ -35,8 +43,11 @@ impl CodeFrame {
     /// The frame of a call whose `argc` arguments lie on the stack, over a place for the callee.
     #[inline(always)]
     pub(super) fn enter(stack: &mut Stack, callee: Rc<Closure>, argc: usize) -> Result<CodeFrame> {
-        let body =
-            if callee.first().parameters.is_exactly(argc) { 0 } else { choose_body(stack, &callee, argc)? };
+        let body = if callee.first().parameters.is_exactly(argc) {
+            BodyIndex::First
+        } else {
+            choose_body(stack, &callee, argc)?
+        };
         let mut frame = CodeFrame { closure: callee, body, pc: 0, base: 0 };
         frame.base = stack.height() as u32 - frame.body().parameters.slots();
         Ok(frame)
@@ -46,8 +57,8 @@ impl CodeFrame {
     #[inline(always)]
     pub(super) fn body(&self) -> &Arity {
         match self.body {
-            0 => self.closure.first(),
-            n => &self.closure.code().arities[n as usize],
+            BodyIndex::First => self.closure.first(),
+            BodyIndex::Other(n) => &self.closure.code().arities[usize::from(n)],
         }
     }
 
@@ -59,11 +70,13 @@ impl CodeFrame {
 
 /// Finds the body for `argc` arguments on top of the stack where there is a choice, and packs surplus ones into a vector.
 #[inline(never)]
-fn choose_body(stack: &mut Stack, callee: &Closure, argc: usize) -> Result<u32> {
+fn choose_body(stack: &mut Stack, callee: &Closure, argc: usize) -> Result<BodyIndex> {
     let function = callee.code();
     let Some(index) = function.arities.iter().position(|body| body.parameters.accepts(argc)) else {
         return Err(operations::wrong_arity(function, argc));
     };
+    // More bodies, of as many different numbers of parameters, are longer than a text may be.
+    let Ok(which) = u16::try_from(index) else { return Err(operations::wrong_arity(function, argc)) };
     let body = &function.arities[index];
     if body.parameters.rest {
         let surplus = argc - body.parameters.required as usize;
@@ -71,7 +84,7 @@ fn choose_body(stack: &mut Stack, callee: &Closure, argc: usize) -> Result<u32> 
         let rest = stack.take_vec(stack.height() - surplus);
         stack.push(Value::Vector(Vector::from_vec(rest)));
     }
-    Ok(index as u32)
+    Ok(BodyIndex::Other(which))
 }
 
 /// The state of a builtin, charged as long as it is on the stack.

@@ -1,32 +1,76 @@
 #!/usr/bin/env python3
 """Mixed load on `ptc start --http` for a given time: programs, sessions, upstream faults, cancellations, bad input.
 
-usage: soak.py PTC SECONDS [--clients 16] [--report FILE]
+usage: soak.py PTC SECONDS [--clients 16] [--report FILE] [--clock LIBFAKETIME]
 
 Holds, and says so in one line of JSON: every request that was not cancelled has exactly one reply, and it is the
-right one; what the process holds in the second half of the time does not grow by more than 1 % (judged only from 300
-seconds on: before that, caches and pools still fill); after the load no call is in flight, no descriptor and no child
-is left that was not there before it. Linux only, for it reads /proc.
+right one; what the process holds does not grow by more than 1 % in the second half of the time, neither under load nor
+at rest (judged only from 300 seconds on: before that, caches and pools still fill); after the load no call is in
+flight, no descriptor and no child is left that was not there before it, and the process does not use the processor.
+Linux only, for it reads /proc.
+
+A time limit is an answer that a busy machine may give to programs that compute for long or wait for an upstream:
+those are counted by themselves, and more than half of the requests of each kind must do without. Every other kind
+must have its value.
+
+With --clock the server's wall clock jumps forwards and backwards by up to a day, twice a second: the argument is the
+shared library of libfaketime (Debian's package `libfaketime`). Nothing else may change.
 """
-import argparse, http.client, json, os, random, signal, socket, subprocess, sys, tempfile, threading, time
+import argparse, http.client, json, os, random, signal, socket, statistics, subprocess, sys, tempfile, threading, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODERN = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+
+
+# Why an upstream call may fail here through nobody's fault: another client's `die`, or a machine that is too busy.
+GONE, LATE = "upstream_unavailable", "timeout"
 
 
 class Wrong(Exception):
     """A reply that is missing, double or not what it must be."""
 
 
+class Limited(Exception):
+    """A time limit, where one may be met."""
+
+
+class Rest:
+    """Lets all clients stop now and then, so that it can be seen what the server holds when nothing is asked of it."""
+
+    def __init__(self):
+        self.changed = threading.Condition()
+        self.wanted, self.still = False, 0
+
+    def here(self):
+        """Called by a client that has nothing in flight; comes back when work may go on."""
+        if not self.wanted:
+            return
+        with self.changed:
+            self.still += 1
+            self.changed.notify_all()
+            self.changed.wait_for(lambda: not self.wanted)
+            self.still -= 1
+
+    def begin(self, clients):
+        with self.changed:
+            self.wanted = True
+            self.changed.wait_for(lambda: self.still >= sum(client.is_alive() for client in clients), 60)
+
+    def end(self):
+        with self.changed:
+            self.wanted = False
+            self.changed.notify_all()
+
+
 class Client(threading.Thread):
     """One caller with connections of its own. What it does is drawn from a seed."""
 
-    def __init__(self, port, number, until):
+    def __init__(self, port, number, until, rest):
         super().__init__(daemon=True)
-        self.port, self.number, self.until = port, number, until
+        self.port, self.number, self.until, self.rest = port, number, until, rest
         self.random = random.Random(number)
         self.connection = None
-        self.counts = {}
+        self.counts, self.limited = {}, {}
         self.wrong = []
         self.sessions = []
 
@@ -35,13 +79,16 @@ class Client(threading.Thread):
                  self.long, self.hungry, self.cancel, self.bad_input, self.reconnect]
         weights = [30, 12, 12, 8, 8, 1, 14, 3, 3, 6, 6, 3]
         while time.monotonic() < self.until:
+            self.rest.here()
             kind = self.random.choices(kinds, weights)[0]
             try:
                 kind()
-                self.counts[kind.__name__] = self.counts.get(kind.__name__, 0) + 1
+            except Limited:
+                self.limited[kind.__name__] = self.limited.get(kind.__name__, 0) + 1
             except Exception as error:  # every one is a finding; the load goes on
                 self.wrong.append(f"{kind.__name__}: {type(error).__name__}: {error}"[:300])
                 self.connection = None
+            self.counts[kind.__name__] = self.counts.get(kind.__name__, 0) + 1
         for session in self.sessions:
             self.tool("lisp_session_close", {"session_id": session})
         if self.connection:
@@ -73,6 +120,24 @@ class Client(threading.Thread):
         if answer not in text:
             raise Wrong(f"{program[:120]} gave {text[:120]}")
 
+    def value(self, program):
+        """The JSON that a program answers with, if it does not meet its time limit."""
+        text, failed = self.tool("lisp_eval", {"program": program})
+        if failed and '"reason":"timeout"' in text:
+            raise Limited
+        result = json.loads(text)["result"] if not failed else text
+        if not result.startswith("user=> "):
+            raise Wrong(f"{program[:120]} gave {text[:120]}")
+        return result.removeprefix("user=> ")
+
+    def reasons(self, program, count, *expected):
+        """Runs a program that answers with the outcome of each of `count` calls; `expected` and GONE are right."""
+        outcomes = self.value(program).strip("[]").split(" ")
+        if len(outcomes) != count or any(o not in (*expected, f":{GONE}", f":{LATE}") for o in outcomes):
+            raise Wrong(f"{program[:120]} gave {outcomes}")
+        if f":{LATE}" in outcomes:
+            raise Limited
+
     # --- what a caller does ---
 
     def small(self):
@@ -86,21 +151,21 @@ class Client(threading.Thread):
 
     def upstream(self):
         n = self.random.randrange(1 << 30)
-        # The child may have died of another client's `die`: then its waiting calls fail, as data.
-        program = f'(let [r (tool/call {{:server "soak" :tool "echo" :args {{:n {n}}}}})] (if (:ok r) (get (:value r) "n") (:reason r)))'
-        text, failed = self.tool("lisp_eval", {"program": program})
-        if failed or not (f"user=> {n}" in text or "user=> :upstream_unavailable" in text):
-            raise Wrong(text[:200])
+        call = f'(tool/call {{:server "soak" :tool "echo" :args {{:n {n}}}}})'
+        self.reasons(f'(let [r {call}] [(if (:ok r) (get (:value r) "n") (:reason r))])', 1, str(n))
 
     def many_upstream(self):
-        self.expect('(count (filter :ok (pmap (fn [i] (tool/call {:server "soak" :tool "slow" :args {:ms 20}})) (range 10))))', "user=> ")
+        call = '(tool/call {:server "soak" :tool "slow" :args {:ms 20}})'
+        self.reasons(f"(vec (pmap (fn [i] (let [r {call}] (if (:ok r) (:value r) (:reason r)))) (range 10)))", 10, '"late"')
 
     def faults(self):
-        tool = self.random.choice(["fail", "noise", "bulk"])
-        self.expect(f'(map? (tool/call {{:server "soak" :tool "{tool}" :args {{:bytes 3000000}}}}))', "user=> true")
+        tool, outcome = self.random.choice([("fail", ":tool_error"), ("noise", ":ok"), ("bulk", ":response_too_large")])
+        call = f'(tool/call {{:server "soak" :tool "{tool}" :args {{:bytes 3000000}}}})'
+        self.reasons(f"(let [r {call}] [(if (:ok r) :ok (:reason r))])", 1, outcome)
 
     def die(self):
-        self.expect('(:ok (tool/call {:server "soak" :tool "die"}))', "user=> ")
+        call = '(tool/call {:server "soak" :tool "die"})'
+        self.reasons(f"(let [r {call}] [(if (:ok r) :ok (:reason r))])", 1)
 
     def session(self):
         if len(self.sessions) < 4:
@@ -118,11 +183,15 @@ class Client(threading.Thread):
 
     def long(self):
         # Large enough to be sliced many times while others run.
-        self.expect("(loop [i 0] (if (< i 1000000) (recur (inc i)) i))", "user=> 1000000")
+        value = self.value("(loop [i 0] (if (< i 1000000) (recur (inc i)) i))")
+        if value != "1000000":
+            raise Wrong(value)
 
     def hungry(self):
         text, failed = self.tool("lisp_eval", {"program": "(loop [v []] (recur (conj v (vec (range 100)))))"})
-        if not failed or not ("memory_limit" in text or "timeout" in text):
+        if failed and '"reason":"timeout"' in text:
+            raise Limited
+        if not failed or '"reason":"memory_limit"' not in text:
             raise Wrong(text[:200])
 
     def cancel(self):
@@ -156,12 +225,49 @@ def holds(pid):
     return resident, len(os.listdir(f"/proc/{pid}/fd")), len(children)
 
 
+def processor(pid):
+    """Seconds of processor time that a process has used."""
+    with open(f"/proc/{pid}/stat") as stat:
+        fields = stat.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def growth(samples, blocks=8):
+    """By how many percent the fourth quarter's mean lies above the third's, and the standard error of that.
+
+    Neighbouring samples resemble each other, so the error is that of the means of some blocks.
+    """
+    half = samples[len(samples) // 2:]
+    third, fourth = half[: len(half) // 2], half[len(half) // 2:]
+    if len(third) < 2 or len(fourth) < 2:
+        return 0.0, 0.0
+    error = 0.0
+    for quarter in (third, fourth):
+        size = max(len(quarter) // blocks, 1)
+        means = [statistics.fmean(quarter[n:n + size]) for n in range(0, len(quarter) - size + 1, size)]
+        error += statistics.variance(means) / len(means)
+    before = statistics.fmean(third)
+    return 100 * (statistics.fmean(fourth) / before - 1), 100 * error ** 0.5 / before
+
+
+def jumping(file, until, jumps):
+    """Sets the clock of whoever reads `file` forwards and backwards, until `until`."""
+    draw = random.Random(7)
+    while time.monotonic() < until:
+        with open(file + ".new", "w") as new:
+            new.write(f"{draw.choice([0, 2, 60, 3600, 86400, -2, -60, -3600, -86400]):+d}")
+        os.replace(file + ".new", file)
+        jumps.append(time.monotonic())
+        time.sleep(0.5)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ptc")
     parser.add_argument("seconds", type=float)
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--report")
+    parser.add_argument("--clock", metavar="LIBFAKETIME")
     options = parser.parse_args()
 
     folder = tempfile.mkdtemp(prefix="ptc-soak-")
@@ -172,10 +278,17 @@ def main():
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     log = open(os.path.join(folder, "stderr.log"), "w")
+    environment, clock, jumps = dict(os.environ), os.path.join(folder, "clock"), []
+    if options.clock:
+        with open(clock, "w") as file:
+            file.write("+0")
+        # The monotonic clock is one that nobody can set, so it is left alone.
+        environment |= {"LD_PRELOAD": options.clock, "FAKETIME_TIMESTAMP_FILE": clock, "FAKETIME_NO_CACHE": "1",
+                        "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
     server = subprocess.Popen([options.ptc, "start", "--http", "--http-port", str(port), "--http-disable-auth", "--sessions",
                                "--debug-tool", "--upstreams-config", config, "--program-timeout-ms", "20000",
                                "--max-upstream-response-bytes", "2000000", "--log-level", "error"],
-                              stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                              stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)
     try:
         for _ in range(600):
             try:
@@ -186,49 +299,68 @@ def main():
         time.sleep(0.5)
         before = holds(server.pid)
         start = time.monotonic()
-        clients = [Client(port, n, start + options.seconds) for n in range(options.clients)]
+        rest = Rest()
+        clients = [Client(port, n, start + options.seconds, rest) for n in range(options.clients)]
         for client in clients:
             client.start()
-        samples = []
+        if options.clock:
+            threading.Thread(target=jumping, args=(clock, start + options.seconds + 3, jumps), daemon=True).start()
+        samples, resting, next_rest = [], [], start + options.seconds / 60
         while any(client.is_alive() for client in clients):
             time.sleep(min(1.0, options.seconds / 50))
             if server.poll() is not None:
                 raise SystemExit(f"the server ended with {server.returncode}: {open(log.name).read()[-2000:]}")
             samples.append(holds(server.pid)[0])
+            if options.seconds >= 60 and next_rest < time.monotonic() < start + options.seconds:
+                rest.begin(clients)
+                time.sleep(0.5)
+                resting.append(holds(server.pid)[0])
+                rest.end()
+                next_rest += options.seconds / 60
         # Idle connections of the clients are closed; the child is started again if it died last.
         for _ in range(100):
             after = holds(server.pid)
             if after[1] <= before[1] + 2 and after[2] <= before[2]:
                 break
             time.sleep(0.1)
-        half = samples[len(samples) // 2:]
-        third, fourth = half[: len(half) // 2], half[len(half) // 2:]
-        mean = lambda part: sum(part) / max(len(part), 1)
-        growth = 100 * (mean(fourth) / mean(third) - 1) if third and fourth else 0.0
+        used = processor(server.pid)
+        time.sleep(2)
+        idle = (processor(server.pid) - used) / 2
         server.send_signal(signal.SIGTERM)
         code = server.wait(30)
     finally:
         server.kill()
-    counts = {}
-    for client in clients:
-        for kind, n in client.counts.items():
-            counts[kind] = counts.get(kind, 0) + n
+
+    def total(of):
+        sums = {}
+        for client in clients:
+            for kind, n in of(client).items():
+                sums[kind] = sums.get(kind, 0) + n
+        return dict(sorted(sums.items()))
+
+    counts, limited = total(lambda client: client.counts), total(lambda client: client.limited)
     wrong = [line for client in clients for line in client.wrong]
-    report = {"seconds": options.seconds, "requests": sum(counts.values()), "by_kind": dict(sorted(counts.items())),
-              "wrong": len(wrong), "resident_kib": {"before": before[0], "most": max(samples), "after": after[0]},
-              "growth_in_second_half_percent": round(growth, 2), "descriptors": [before[1], after[1]],
-              "children": [before[2], after[2]], "exit_status": code}
+    grown = {"under_load": growth(samples), "at_rest": growth(resting)}
+    report = {"seconds": options.seconds, "requests": sum(counts.values()), "by_kind": counts, "time_limits": limited,
+              "wrong": len(wrong), "clock_jumps": len(jumps), "idle_processor_percent": round(100 * idle, 1),
+              "resident_kib": {"before": before[0], "most": max(samples), "after": after[0]},
+              "growth_in_second_half_percent": {name: [round(n, 2) for n in pair] for name, pair in grown.items()},
+              "descriptors": [before[1], after[1]], "children": [before[2], after[2]], "exit_status": code}
     print(json.dumps(report))
     if options.report:
         with open(options.report, "w") as file:
-            json.dump(report, file, indent=1)
+            json.dump(report | {"samples": samples, "resting": resting, "wrong_replies": wrong}, file, indent=1)
     failed = [f"wrong replies: {wrong[:5]}"] if wrong else []
-    if options.seconds >= 300 and growth > 1:
-        failed.append("memory grows")
+    failed += [f"most {kind} met a time limit" for kind, n in limited.items() if 2 * n > counts[kind]]
+    if options.seconds >= 300:
+        # Twice the standard error is what chance does.
+        failed += [f"memory grows {name}" for name, (more, error) in grown.items() if more - 2 * error > 1]
     if after[1] > before[1] + 2:
         failed.append("descriptors are left")
     if after[2] > before[2]:
         failed.append("children are left")
+    if idle > 0.2:
+        failed.append("it uses the processor at rest")
     if code != 0:
         failed.append("it did not end in peace")
     for line in failed:

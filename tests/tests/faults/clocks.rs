@@ -1,5 +1,5 @@
 //! A clock that is set while the server runs must move no deadline: limits are measured by clocks that cannot be set.
-//! `tests/clock` runs the server under a clock that jumps; this holds that no new limit forgets about it.
+//! `tests/soak/soak.py --clock` runs the server under a clock that jumps; this holds that no new limit forgets about it.
 
 use std::path::{Path, PathBuf};
 

@@ -62,7 +62,7 @@ async fn run(settings: &Settings, redactor: &Redactor, engine: &Engine) -> Resul
     survive_file_limits();
     let http = settings.http.as_ref();
     redactor.register(http.into_iter().flat_map(|http| &http.tokens).map(|token| &token.token));
-    let upstreams = start_upstreams(settings, redactor).await?;
+    let upstreams = start_upstreams(settings, redactor, engine.memory()).await?;
     let service = Arc::new(service(settings, engine, upstreams.as_ref(), redactor)?);
     let insight = service.insight.clone();
     let served = match http {
@@ -111,6 +111,7 @@ fn longest_call(settings: &Settings) -> Duration {
 async fn start_upstreams(
     settings: &Settings,
     redactor: &Redactor,
+    memory: Option<&MemoryBudget>,
 ) -> Result<Option<Arc<Aggregator>>, BootError> {
     let Some(location) = &settings.aggregator.config else { return Ok(None) };
     let own_exe = std::env::current_exe().ok();
@@ -140,6 +141,7 @@ async fn start_upstreams(
         http,
         // The planner reads what its calls brought when it mends a program.
         overviews: settings.profile == Profile::Debug || settings.planner.enabled,
+        memory: memory.cloned(),
         ..AggregatorOptions::new(SnapshotMode::Frozen)
     };
     Aggregator::start(config, options).await.map(Some).map_err(|error| BootError::new(error.to_string()))

@@ -3,6 +3,7 @@
 use crate::catalog::{Catalog, ServerEntry};
 use crate::config::{Transport, UpstreamConfig, UpstreamsConfig};
 use crate::credentials::{CredentialStore, Redactor};
+use crate::engine::MemoryBudget;
 use crate::http::{Client, HttpError};
 use crate::mcp::{HttpUpstream, StdioUpstream};
 use crate::openapi::OpenApiUpstream;
@@ -105,6 +106,8 @@ pub struct AggregatorOptions {
     pub overviews: bool,
     /// Runs the tasks of the transports.
     pub owner: Handle,
+    /// What the process may take in all, replies on their way from children included.
+    pub memory: Option<MemoryBudget>,
 }
 
 impl AggregatorOptions {
@@ -120,6 +123,7 @@ impl AggregatorOptions {
             http: Client::new(),
             overviews: false,
             owner: Handle::current(),
+            memory: None,
         }
     }
 }
@@ -133,17 +137,18 @@ impl Aggregator {
         config: UpstreamsConfig,
         options: AggregatorOptions,
     ) -> Result<Arc<Aggregator>, StartError> {
-        let AggregatorOptions { mode, limits, redactor, http, overviews, owner } = options;
+        let AggregatorOptions { mode, limits, redactor, http, overviews, owner, memory } = options;
         config.register_secrets(&redactor);
         let credentials = Arc::new(config.credentials);
         let mut members = BTreeMap::new();
         let mut entries = Vec::new();
         for upstream in &config.upstreams {
             entries.push(ServerEntry::unloaded(upstream));
-            let handle = connect(upstream, &credentials, &http, &owner).map_err(|fault| {
-                let fault = CallFault { message: redactor.scrub_string(fault.message), ..fault };
-                StartError::Configuration { name: upstream.name.clone(), fault }
-            })?;
+            let handle =
+                connect(upstream, &credentials, &http, &owner, memory.as_ref()).map_err(|fault| {
+                    let fault = CallFault { message: redactor.scrub_string(fault.message), ..fault };
+                    StartError::Configuration { name: upstream.name.clone(), fault }
+                })?;
             members.insert(upstream.name.clone(), Member { config: upstream.clone(), handle });
         }
         let mut aggregator = Aggregator {
@@ -255,9 +260,12 @@ fn connect(
     credentials: &Arc<CredentialStore>,
     http: &Client,
     owner: &Handle,
+    memory: Option<&MemoryBudget>,
 ) -> Result<Arc<dyn Upstream>, CallFault> {
     Ok(match &upstream.transport {
-        Transport::Stdio(entry) => Arc::new(StdioUpstream::new(upstream, entry, owner.clone())),
+        Transport::Stdio(entry) => {
+            Arc::new(StdioUpstream::new(upstream, entry, owner.clone()).within(memory.cloned()))
+        }
         Transport::Http(entry) => {
             let made = HttpUpstream::new(upstream, entry, credentials.clone(), http.clone(), owner.clone());
             Arc::new(made.map_err(HttpError::into_fault)?)

@@ -95,6 +95,22 @@ impl LineBuffer {
         Some(Frame::Line(line))
     }
 
+    /// Bytes of the line that has not ended yet. Right only when [`Self::next`] has nothing more to give.
+    pub fn unfinished(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// Drops the line that has not ended yet, as if it had passed the cap; yields how it begins.
+    pub fn give_up(&mut self) -> Bytes {
+        let head = Bytes::copy_from_slice(&self.buffer[..KEPT.min(self.buffer.len())]);
+        let surplus = self.buffer.len().saturating_sub(KEPT);
+        // A copy, so that the room of what is dropped is free at once.
+        self.buffer = BytesMut::from(&self.buffer[surplus..]);
+        self.scanned = self.buffer.len();
+        self.dropped = Some(self.dropped.unwrap_or_default() + surplus as u64);
+        head
+    }
+
     fn drop_more(&mut self, gone: u64, newline: Option<usize>) -> Option<Frame> {
         let Some(newline) = newline else {
             let surplus = self.buffer.len().saturating_sub(KEPT);
@@ -162,6 +178,21 @@ mod tests {
         assert!(matches!(&seen[0], Frame::Overflow { head } if head.len() == KEPT));
         assert!(matches!(&seen[1], Frame::OverflowEnd { tail, bytes: 4_096_004 } if tail.ends_with(b"tail")));
         assert_eq!(seen[2..], [line("next")]);
+    }
+
+    #[test]
+    fn a_line_that_is_given_up_ends_like_an_oversized_one() {
+        let mut buffer = LineBuffer::default();
+        buffer.extend(b"first\n");
+        buffer.extend(&[b'a'; 5000]);
+        assert_eq!(buffer.next(10_000), Some(line("first")));
+        assert_eq!((buffer.next(10_000), buffer.unfinished()), (None, 5000));
+        assert_eq!(buffer.give_up(), [b'a'; KEPT][..]);
+        assert_eq!((buffer.next(10_000), buffer.unfinished()), (None, KEPT));
+        buffer.extend(b"tail\nnext\n");
+        let Some(Frame::OverflowEnd { tail, bytes: 5004 }) = buffer.next(10_000) else { panic!("no end") };
+        assert!(tail.ends_with(b"aatail"));
+        assert_eq!((buffer.next(10_000), buffer.next(10_000)), (Some(line("next")), None));
     }
 
     proptest! {

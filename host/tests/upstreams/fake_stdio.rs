@@ -14,7 +14,7 @@ pub(crate) const ROLE: &str = "--fake-stdio-server";
 /// The first argument of processes that the tool `family` starts.
 pub(crate) const DESCENDANT_ROLE: &str = "--descendant";
 
-const TOOLS: [&str; 19] = [
+const TOOLS: [&str; 21] = [
     "echo",
     "text",
     "fail",
@@ -29,6 +29,8 @@ const TOOLS: [&str; 19] = [
     "big_again",
     "latin1",
     "ping",
+    "half",
+    "finish",
     "drip",
     "cancelled",
     "close_stdout",
@@ -193,6 +195,16 @@ fn call(server: &Arc<Mutex<Server>>, id: Value, message: &Value) {
             server.lock().unwrap().waiting = Some(id);
             send(&json!({"jsonrpc": "2.0", "id": "p1", "method": "ping"}).to_string());
             send(&json!({"jsonrpc": "2.0", "id": 2, "method": "roots/list"}).to_string());
+        }
+        "half" => {
+            // A whole reply but for its newline, which `finish` brings.
+            let line = json!({"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": filler}]}});
+            let mut out = std::io::stdout();
+            out.write_all(line.to_string().as_bytes()).and_then(|()| out.flush()).unwrap();
+        }
+        "finish" => {
+            send("");
+            reply(&id, json!({"structuredContent": true}));
         }
         "drip" => {
             let line = json!({"jsonrpc": "2.0", "id": id, "result": {}}).to_string();

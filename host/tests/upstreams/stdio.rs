@@ -9,6 +9,7 @@ use libtest_mimic::Trial;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use ptc_host::config::{Backoff, Protocol, StdioConfig, Transport, UpstreamConfig};
+use ptc_host::engine::MemoryBudget;
 use ptc_host::mcp::StdioUpstream;
 use ptc_host::upstream::{CallLimits, FaultReason, Phase, Upstream, UpstreamEvent};
 use tokio::runtime::Handle;
@@ -31,6 +32,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("stdio::an_oversized_line_fails_its_own_call_only", an_oversized_line_fails_its_own_call_only),
         trial("stdio::an_oversized_line_that_nobody_waits_for_fails_nobody", a_late_oversized_line),
         trial("stdio::a_reply_under_the_line_cap_is_still_held_to_its_own", a_reply_under_the_line_cap),
+        trial("stdio::half_a_line_counts_in_the_memory_of_the_process", half_a_line_counts),
         trial("stdio::text_that_is_not_utf8_is_told", text_that_is_not_utf8_is_told),
         trial("stdio::death_fails_the_calls_in_flight_and_opens_a_window", death_opens_a_window),
         trial("stdio::a_clean_exit_opens_no_window", a_clean_exit_opens_no_window),
@@ -249,6 +251,27 @@ async fn a_timeout_cancels_at_the_child() {
     assert_eq!(fault_of(call_with(&upstream, "never", "{}", short).await).0, FaultReason::Timeout);
     let cancelled = json(&upstream, "cancelled", "{}").await;
     assert_eq!(cancelled.matches(',').count(), 1, "two ids: {cancelled}");
+    upstream.shutdown().await;
+}
+
+async fn half_a_line_counts() {
+    let memory = MemoryBudget::new(1 << 20);
+    let upstream = upstream("plain").within(Some(memory.clone()));
+    upstream.ensure_started().await.unwrap();
+    let large = CallLimits { max_bytes: 10_000_000, ..limits() };
+    let finish = async {
+        until("half a line is charged", || memory.used() > 300_000).await;
+        json(&upstream, "finish", "{}").await
+    };
+    let (half, _) = tokio::join!(call_with(&upstream, "half", r#"{"bytes":300000}"#, large), finish);
+    assert!(half.unwrap().envelope.len() > 300_000);
+    until("it is given back", || memory.used() == 0).await;
+
+    let fault = call_with(&upstream, "half", r#"{"bytes":2000000}"#, large).await.unwrap_err();
+    assert_eq!(fault.message, "no memory is left for the reply");
+    // What is left of that line is not kept, and the next one is read as if nothing had been.
+    assert_eq!(json(&upstream, "finish", "{}").await, "true");
+    until("nothing is kept", || memory.used() == 0).await;
     upstream.shutdown().await;
 }
 

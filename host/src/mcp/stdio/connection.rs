@@ -13,9 +13,10 @@ use tokio::time::Instant;
 
 use super::super::lifecycle::{Connection, End};
 use super::outbox::{Flushed, Outbox};
+use super::tasks::Refused;
 use crate::child::StderrRing;
 use crate::jsonrpc::encode;
-use crate::upstream::{CallFault, CallLimits, FaultReason};
+use crate::upstream::{CallFault, CallLimits, FaultReason, no_memory};
 
 /// How much of a child's standard error is remembered.
 const STDERR_KEPT: usize = 4096;
@@ -219,8 +220,8 @@ impl StdioConnection {
         true
     }
 
-    /// Fails the request `id`, or if that is `None` the oldest one, because its answer was dropped as oversized.
-    pub(super) fn fail_oversized(&self, id: Option<u64>, bytes: u64) -> bool {
+    /// Fails the request `id`, or if that is `None` the oldest one, because its answer of `bytes` was dropped.
+    pub(super) fn fail_dropped(&self, id: Option<u64>, bytes: u64, why: Refused) -> bool {
         let target = {
             let state = self.lock();
             let waiting = state.pending.iter().filter(|(_, p)| p.answer.is_none());
@@ -231,7 +232,11 @@ impl StdioConnection {
             target.and_then(|id| state.pending.get(&id).map(|p| (id, p.max_bytes)))
         };
         let Some((id, max_bytes)) = target else { return false };
-        self.complete(id, 0, Err(too_large(max_bytes, bytes)))
+        let fault = match why {
+            Refused::TooLong => too_large(max_bytes, bytes),
+            Refused::NoMemory => no_memory(bytes),
+        };
+        self.complete(id, 0, Err(fault))
     }
 
     /// The request in flight, if there is exactly one.

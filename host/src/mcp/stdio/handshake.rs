@@ -14,6 +14,7 @@ use super::connection::{Answer, StdioConnection};
 use super::tasks;
 use crate::child::{ChildProcess, ChildSpec};
 use crate::config::{Protocol, StdioConfig};
+use crate::engine::MemoryBudget;
 use crate::jsonrpc::{RpcError, encode};
 use crate::upstream::{CallFault, CallLimits, ToolInfo};
 
@@ -36,12 +37,13 @@ pub(super) async fn start(
     name: Arc<str>,
     entry: Arc<StdioConfig>,
     lifecycle: Arc<Lifecycle<StdioConnection>>,
+    memory: Option<MemoryBudget>,
 ) -> Result<Started<StdioConnection>, CallFault> {
     let mut child =
         ChildProcess::spawn(&ChildSpec::from(&*entry)).map_err(|e| CallFault::unavailable(e.to_string()))?;
     let pipes = child.pipes.take().ok_or_else(|| CallFault::unavailable("the child has no pipes"))?;
     let connection = Arc::new(StdioConnection::new(name, pipes.stdin, entry.max_response_bytes));
-    tasks::spawn(&connection, &lifecycle, child, pipes.stdout, pipes.stderr);
+    tasks::spawn(&connection, &lifecycle, child, pipes.stdout, pipes.stderr, memory);
     let mut unused = Unused(Some(connection.clone()));
     let result = tokio::select! {
         result = greet(&connection, &entry) => result,

@@ -11,6 +11,7 @@ use tokio::time::{Instant, timeout};
 use super::super::lifecycle::{End, EndKind, Lifecycle, closed};
 use super::connection::{Answer, StdioConnection, Stop};
 use crate::child::{ChildProcess, Exit};
+use crate::engine::{Loan, MemoryBudget};
 use crate::jsonrpc::lines::{Frame, LineBuffer};
 use crate::jsonrpc::{Message, encode, id_of_head, id_of_tail, number_of_id, parse};
 use crate::upstream::{CallFault, UpstreamEvent};
@@ -31,11 +32,12 @@ pub(super) fn spawn(
     child: ChildProcess,
     stdout: pipe::Receiver,
     stderr: pipe::Receiver,
+    memory: Option<MemoryBudget>,
 ) {
     let owner = lifecycle.owner();
     let writer = connection.clone();
     owner.spawn(async move { std::future::poll_fn(|cx| writer.poll_write(cx)).await });
-    let reader = owner.spawn(read(connection.clone(), lifecycle.clone(), stdout));
+    let reader = owner.spawn(read(connection.clone(), lifecycle.clone(), stdout, memory));
     let errors = owner.spawn(read_errors(connection.clone(), stderr));
     owner.spawn(supervise(connection.clone(), lifecycle.clone(), child, reader, errors));
 }
@@ -44,9 +46,12 @@ async fn read(
     connection: Arc<StdioConnection>,
     lifecycle: Arc<Lifecycle<StdioConnection>>,
     mut stdout: pipe::Receiver,
+    memory: Option<MemoryBudget>,
 ) {
     let mut lines = LineBuffer::default();
-    let mut oversized = Oversized::default();
+    // A reply is charged to its program when it is whole; until then it counts in what the process may take.
+    let loan = memory.map(Loan::new);
+    let mut oversized = Oversized { settled: false, why: Refused::TooLong };
     loop {
         match stdout.read_buf(lines.space()).await {
             Ok(0) | Err(_) => return,
@@ -59,34 +64,53 @@ async fn read(
                         lifecycle.announce(UpstreamEvent::ToolsChanged);
                     }
                 }
-                Frame::Overflow { head } => oversized.begin(&connection, &head),
+                Frame::Overflow { head } => oversized.begin(&connection, &head, Refused::TooLong),
                 Frame::OverflowEnd { tail, bytes } => oversized.end(&connection, &tail, bytes),
             }
+        }
+        if loan.as_ref().is_some_and(|loan| !loan.resize(lines.unfinished() as u64)) {
+            oversized.begin(&connection, &lines.give_up(), Refused::NoMemory);
+            let fits = loan.as_ref().is_none_or(|loan| loan.resize(0));
+            debug_assert!(fits, "a loan shrinks");
         }
     }
 }
 
+/// Why a line is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// It is longer than any reply may be that is waited for.
+    TooLong,
+    /// The process may not take as much memory.
+    NoMemory,
+}
+
 /// Finds the request that an oversized line answers: by the id at its beginning, because only one request waits, by
 /// the id at its end, or else the oldest. A line whose id is known and that nobody waits for (any more) fails nobody.
-#[derive(Default)]
 struct Oversized {
     settled: bool,
+    why: Refused,
 }
 
 impl Oversized {
-    fn begin(&mut self, connection: &StdioConnection, head: &[u8]) {
+    fn begin(&mut self, connection: &StdioConnection, head: &[u8], why: Refused) {
         let upstream = &*connection.name;
-        tracing::warn!(upstream, cap = connection.line_cap(), "upstream_line_too_long: dropped");
+        match why {
+            Refused::TooLong => {
+                tracing::warn!(upstream, cap = connection.line_cap(), "upstream_line_too_long: dropped");
+            }
+            Refused::NoMemory => tracing::warn!(upstream, "upstream_line_without_memory: dropped"),
+        }
         let id = id_of_head(head);
         let failed = id
             .or_else(|| connection.only_waiting())
-            .is_some_and(|id| connection.fail_oversized(Some(id), connection.line_cap() as u64));
-        self.settled = failed || id.is_some();
+            .is_some_and(|id| connection.fail_dropped(Some(id), connection.line_cap() as u64, why));
+        (self.settled, self.why) = (failed || id.is_some(), why);
     }
 
     fn end(&mut self, connection: &StdioConnection, tail: &[u8], bytes: u64) {
         if !std::mem::take(&mut self.settled) {
-            connection.fail_oversized(id_of_tail(tail), bytes);
+            connection.fail_dropped(id_of_tail(tail), bytes, self.why);
         }
     }
 }

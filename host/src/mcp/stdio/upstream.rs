@@ -15,6 +15,7 @@ use super::super::{protocol, result};
 use super::connection::{Answer, SHUTDOWN_GRACE, StdioConnection};
 use super::handshake;
 use crate::config::{StdioConfig, UpstreamConfig};
+use crate::engine::MemoryBudget;
 use crate::jsonrpc::{RpcError, encode};
 use crate::upstream::{Call, CallFault, CallReply, Health, ToolInfo, Upstream, UpstreamEvent, no_memory};
 
@@ -28,6 +29,7 @@ pub struct StdioUpstream {
     slots: Slots,
     lifecycle: Arc<Lifecycle<StdioConnection>>,
     meta: Box<[u8]>,
+    memory: Option<MemoryBudget>,
 }
 
 impl StdioUpstream {
@@ -40,7 +42,16 @@ impl StdioUpstream {
             slots: Slots::new(config.max_concurrency),
             lifecycle: Arc::new(Lifecycle::new(owner, config.backoff)),
             meta: protocol::modern_meta().into(),
+            memory: None,
         }
+    }
+
+    /// Counts lines on their way in what the process may take; one that there is no room for is dropped, and fails the
+    /// call that it answers.
+    #[must_use]
+    pub fn within(mut self, memory: Option<MemoryBudget>) -> Self {
+        self.memory = memory;
+        self
     }
 
     async fn connect(&self, patience: Option<Duration>) -> Result<Arc<StdioConnection>, CallFault> {
@@ -48,7 +59,8 @@ impl StdioUpstream {
             return Ok(connection);
         }
         let (name, entry, lifecycle) = (self.name.clone(), self.entry.clone(), self.lifecycle.clone());
-        self.lifecycle.connect(patience, || handshake::start(name, entry, lifecycle)).await
+        let memory = self.memory.clone();
+        self.lifecycle.connect(patience, || handshake::start(name, entry, lifecycle, memory)).await
     }
 
     async fn call_now(&self, call: Call<'_>) -> Result<CallReply, CallFault> {

@@ -90,7 +90,8 @@ impl Machine {
     }
 
     /// What comes next after a builtin has said what it wants, or why the fiber stops. `from_frame`: it is a frame that
-    /// said so, the one on top.
+    /// said so, the one on top. Part of its callers, so that what is to be called is moved once.
+    #[inline(always)]
     fn follow(
         &mut self,
         id: FiberId,

@@ -148,7 +148,12 @@ impl Stack {
 
     /// Takes all values from `height` on.
     pub(super) fn take_from(&mut self, height: usize) -> Args {
-        let taken = self.places[height..self.height].iter_mut().map(std::mem::take).collect();
+        let values = &mut self.places[height..self.height];
+        let taken = match values {
+            // By far the most; put in place rather than collected.
+            [a, b] => Args::from_buf_and_len([std::mem::take(a), std::mem::take(b), Value::Nil], 2),
+            values => values.iter_mut().map(std::mem::take).collect(),
+        };
         self.height = height;
         taken
     }

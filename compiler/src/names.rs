@@ -79,8 +79,15 @@ impl Key {
                 (Some(first), Some(last)) => Key(u64::from_le_bytes(*first), u64::from_le_bytes(*last)),
                 _ => unreachable!("there are eight bytes"),
             },
-            _ => Key(SECRETS.0.hash_one(text), 0),
+            _ => Key::of_long(text),
         }
+    }
+
+    /// Apart, so that what short names need stays in registers.
+    #[cold]
+    #[inline(never)]
+    fn of_long(text: &[u8]) -> Key {
+        Key(SECRETS.0.hash_one(text), 0)
     }
 
     /// A hash that differs from process to process, so that no text can be written to make all its names collide.

@@ -42,6 +42,30 @@ pub fn is_unfinished(source: &str) -> bool {
     reader.run().is_err() && reader.unfinished
 }
 
+/// What a byte is where a token may begin.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Other,
+    Space,
+    Opener,
+    Closer,
+}
+
+const KINDS: [Kind; 256] = {
+    let mut kinds = [Kind::Other; 256];
+    let told = [(b" \n,\t\r".as_slice(), Kind::Space), (b"([{", Kind::Opener), (b")]}", Kind::Closer)];
+    let mut row = 0;
+    while row < told.len() {
+        let mut at = 0;
+        while at < told[row].0.len() {
+            kinds[told[row].0[at] as usize] = told[row].1;
+            at += 1;
+        }
+        row += 1;
+    }
+    kinds
+};
+
 /// What is open: a collection, or a prefix that waits for its form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Opening {
@@ -148,9 +172,9 @@ impl<'s> Reader<'s> {
         // White space and delimiters, which are half of a program, are told by their one byte; the automaton is asked for
         // everything else.
         while let Some(&byte) = bytes.get(at) {
-            match byte {
-                b' ' | b'\n' | b',' | b'\t' | b'\r' => at += 1,
-                b'(' | b'[' | b'{' => {
+            match KINDS[usize::from(byte)] {
+                Kind::Space => at += 1,
+                Kind::Opener => {
                     let opening = match byte {
                         b'(' => Opening::List,
                         b'[' => Opening::Vector,
@@ -159,11 +183,11 @@ impl<'s> Reader<'s> {
                     self.open(opening, Span::new(at, at + 1))?;
                     at += 1;
                 }
-                b')' | b']' | b'}' => {
+                Kind::Closer => {
                     self.close(byte, Span::new(at, at + 1))?;
                     at += 1;
                 }
-                _ => {
+                Kind::Other => {
                     lexer.bump(at - lexer.span().end);
                     let Some(token) = lexer.next() else { break };
                     let span = Span::new(lexer.span().start, lexer.span().end);
@@ -202,9 +226,15 @@ impl<'s> Reader<'s> {
             },
             token => return self.rare_token(token, text, span),
         };
-        self.finish(Form { kind, span })
+        // It stands for itself and is no collection, so that it changes nothing that `contents` says of its siblings.
+        if self.careful {
+            return self.finish_prefixed(Form { kind, span });
+        }
+        self.stacks.pending.push(Form { kind, span });
+        Ok(())
     }
 
+    /// What programs have few of.
     #[inline(never)]
     fn rare_token(&mut self, token: Token, text: &'s str, span: Span) -> Result<()> {
         let kind = match token {
@@ -249,13 +279,16 @@ impl<'s> Reader<'s> {
 
     /// A word that is neither number nor keyword.
     fn name(&mut self, text: &'s str, span: Span) -> Result<()> {
-        let kind = match text {
-            "true" => FormKind::Bool(true),
-            "false" => FormKind::Bool(false),
-            "nil" => FormKind::Nil,
-            "*1" => FormKind::History(1),
-            "*2" => FormKind::History(2),
-            "*3" => FormKind::History(3),
+        let kind = match text.as_bytes() {
+            [b't' | b'f' | b'n' | b'*', rest @ ..] if rest.len() <= 4 => match text {
+                "true" => FormKind::Bool(true),
+                "false" => FormKind::Bool(false),
+                "nil" => FormKind::Nil,
+                "*1" => FormKind::History(1),
+                "*2" => FormKind::History(2),
+                "*3" => FormKind::History(3),
+                _ => self.symbol(text, span),
+            },
             _ => self.symbol(text, span),
         };
         self.finish(Form { kind, span })
@@ -299,15 +332,12 @@ impl<'s> Reader<'s> {
 
     fn close(&mut self, closer: u8, span: Span) -> Result<()> {
         // Surplus closers between top-level forms are ignored.
-        let Some(&frame) = self.stacks.frames.last() else { return Ok(()) };
+        let Some(frame) = self.stacks.frames.pop() else { return Ok(()) };
         if frame.opening.closer() != closer {
-            return Err(match frame.opening {
-                Opening::Quote | Opening::Discard => self.unfinished_prefix(frame, span.start),
-                _ => self.cannot("parse expression", span.start),
-            });
+            return Err(self.not_closed_by(frame, span));
         }
         self.depth -= 1;
-        self.leave();
+        self.be_careful();
         let base = frame.base as usize;
         let items = self.forms.add_read(&self.stacks.pending[base..], self.contents);
         self.stacks.pending.truncate(base);
@@ -318,22 +348,25 @@ impl<'s> Reader<'s> {
             Opening::Vector => FormKind::Vector(items),
             Opening::Set => FormKind::Set(items),
             Opening::ShortFn => FormKind::ShortFn(items),
-            _ => {
-                if items.len() % 2 == 1 {
-                    let text = format!("Map literal requires even number of forms, got {}", items.len());
-                    return Err(CompileError::parse(span, text));
-                }
-                FormKind::Map(items)
-            }
+            _ if items.len() % 2 == 1 => return Err(odd_map(items.len(), span)),
+            _ => FormKind::Map(items),
         };
         self.finish(Form { kind, span })
     }
 
-    /// Takes the innermost frame off.
-    fn leave(&mut self) {
-        self.stacks.frames.pop();
+    /// Says whether the next form needs more than to be put with its siblings.
+    #[inline]
+    fn be_careful(&mut self) {
         let prefixed = self.stacks.frames.last().is_some_and(|frame| frame.opening.is_prefix());
         self.careful = prefixed || self.depth > MAX_DEPTH;
+    }
+
+    #[cold]
+    fn not_closed_by(&self, frame: Frame, closer: Span) -> CompileError {
+        match frame.opening {
+            Opening::Quote | Opening::Discard => self.unfinished_prefix(frame, closer.start),
+            _ => self.cannot("parse expression", closer.start),
+        }
     }
 
     /// Hands a complete form to whatever waits for it.
@@ -364,7 +397,8 @@ impl<'s> Reader<'s> {
             if !frame.opening.is_prefix() {
                 break;
             }
-            self.leave();
+            self.stacks.frames.pop();
+            self.be_careful();
             if frame.opening == Opening::Discard {
                 return Ok(());
             }
@@ -422,6 +456,11 @@ impl<'s> Reader<'s> {
         let span = Span { start: at, end: at + width as u32 };
         CompileError::parse(span, format!("{text} at line {line}, column {column}"))
     }
+}
+
+#[cold]
+fn odd_map(forms: usize, span: Span) -> CompileError {
+    CompileError::parse(span, format!("Map literal requires even number of forms, got {forms}"))
 }
 
 /// Without the first byte.

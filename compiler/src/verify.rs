@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use ptc_vm::Program;
 use ptc_vm::code::{Arity, Capture, Function, Op};
+use ptc_vm::{Program, Value};
 
 /// What is known before an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -220,6 +220,18 @@ impl Walk<'_> {
             Op::Return | Op::Halt | Op::Fail => return Self::pop(&mut state, 1),
             Op::Vector(n) | Op::Set(n) => (n, 1),
             Op::Map(n) => (2 * n, 1),
+            Op::Record(index) => {
+                self.constant(index)?;
+                let Value::Map(places) = &self.arity.constants[index as usize] else {
+                    return Err(format!("constant {index} is no map"));
+                };
+                let mut left: Vec<i64> = (0..places.len() as i64).collect();
+                left.retain(|n| !places.iter().any(|(_, place)| matches!(place, Value::Int(p) if p == n)));
+                if !left.is_empty() || places.shape().is_none() {
+                    return Err(format!("constant {index} does not say where {left:?} go"));
+                }
+                (places.len() as u32, 1)
+            }
             Op::AppendTo(slot) => {
                 Self::pop(&mut state, 1)?;
                 Self::read(&state, slot)?;

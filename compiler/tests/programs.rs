@@ -48,6 +48,40 @@ fn remainders_by_where_the_operands_lie() {
 }
 
 #[test]
+fn maps_of_constant_keys() {
+    check(&[
+        (
+            "(let [x 1] [{:b (inc x) \"a\" x 3 nil :c {:d x}} (assoc {:k x} :j x) (keys {1 x :a x \"a\" x}) {x 1}])",
+            "[{3 nil :b 2 :c {:d 1} \"a\" 1} {:j 1 :k 1} [1 :a \"a\"] {1 1}]",
+        ),
+        // In the order of the text, whatever the order of the keys.
+        ("(def n 0) {:b (do (def n (+ n 1)) n) :a (do (def n (* n 10)) n)}", "{:a 10 :b 1}"),
+        ("(map (fn [x] {:v x :n (when (odd? x) {:v (* 2 x)})}) [1 2])", "[{:n {:v 2} :v 1} {:n nil :v 2}]"),
+        (
+            "(let [m {:a (inc 0)}] [(= m {:a 1}) (m :a) (dissoc m :a) (update m :a inc) m])",
+            "[true 1 {} {:a 2} {:a 1}]",
+        ),
+    ]);
+}
+
+#[test]
+fn keywords_read_each_element() {
+    check(&[
+        (
+            "(map :a [{:a 1} {\"a\" 2} #{:a} nil 5 {:b 1} {:x 0 :a 7} {:a 1 \"a\" 2}])",
+            "[1 2 :a nil nil nil 7 1]",
+        ),
+        ("(filter :a [{:a 1 :b 2} {:a false} {:b 1} {\"a\" 0}])", "[{:a 1 :b 2} {\"a\" 0}]"),
+        ("(map :a-b [{:a_b 1} {\"a_b\" 2} {\"a-b\" 3 :a_b 4}])", "[1 2 3]"),
+        (
+            "(group-by :k [{:k 1 :v 1} {:k nil} {:k 1 :v 2} {}])",
+            "{1 [{:k 1 :v 1} {:k 1 :v 2}] nil [{:k nil} {}]}",
+        ),
+        ("(map :a {:a 1})", "[nil]"),
+    ]);
+}
+
+#[test]
 fn conditionals() {
     check(&[
         ("[(if 1 2) (if nil 2) (if-not nil 1 2) (when 0 1 2) (when-not 1 2)]", "[2 nil 1 2 nil]"),

@@ -341,7 +341,10 @@ impl Body {
             Node::History(n) => self.push(Op::History(n)),
             Node::Budget => self.push(Op::Budget),
             Node::Vector { items, .. } => self.collection(generator, id, items, 1, Op::Vector)?,
-            Node::Map { items, .. } => self.collection(generator, id, items, 2, Op::Map)?,
+            Node::Map { items, .. } => match generator.places(items)? {
+                Some(places) => self.record(generator, id, items, places)?,
+                None => self.collection(generator, id, items, 2, Op::Map)?,
+            },
             Node::Set { items, .. } => self.collection(generator, id, items, 1, Op::Set)?,
             Node::Fn(function) => self.closure(generator, function),
             Node::For(index) => self.comprehension(generator, index, ast.span(id))?,
@@ -379,6 +382,19 @@ impl Body {
         self.at(generator, ast.span(id));
         let count = items.len() as u32;
         self.emit(op(count / size), count, 1);
+        Ok(())
+    }
+
+    /// A map literal with constant keys, whose values lie at `places`.
+    fn record(&mut self, generator: &mut Generator<'_>, id: NodeId, items: Run, places: Value) -> Result<()> {
+        let ast = generator.ast;
+        for &value in ast.list(items).iter().skip(1).step_by(2) {
+            self.node(generator, value, false)?;
+        }
+        self.at(generator, ast.span(id));
+        let count = items.len() as u32 / 2;
+        let places = self.constant(places);
+        self.emit(Op::Record(places), count, 1);
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::Generator;
 use super::body::Body;
-use crate::ast::{Collection, Node, NodeId};
+use crate::ast::{Collection, Node, NodeId, Run};
 use crate::error::{CompileError, Result};
 use crate::form::{Form, FormKind, Items};
 use crate::names::Name;
@@ -97,6 +97,26 @@ impl Generator<'_> {
             }
             _ => Value::Nil,
         })
+    }
+
+    /// For a map literal with constant keys that are all different, the map from each key to where its value comes in the
+    /// text: what [`Op::Record`] works with.
+    pub(super) fn places(&mut self, items: Run) -> Result<Option<Value>> {
+        let ast = self.ast;
+        let items = ast.list(items);
+        let count = items.len() / 2;
+        let is_plain =
+            |key: &NodeId| matches!(ast.node(*key), Node::Keyword(_) | Node::Str(_) | Node::Int(_));
+        if count > Map::SMALL_MAX || count == 0 || !items.iter().step_by(2).all(is_plain) {
+            return Ok(None);
+        }
+        let mut pairs = SmallVec::<[Value; 16]>::new();
+        for (place, &key) in items.iter().step_by(2).enumerate() {
+            pairs.push(self.constant(key)?);
+            pairs.push(Value::Int(place as i64));
+        }
+        let map = self.layouts.map(&mut pairs);
+        Ok((map.len() == count).then_some(Value::Map(map)))
     }
 
     fn regex(&mut self, pattern: u32, span: Span) -> Result<Value> {

@@ -103,6 +103,9 @@ pub enum Op {
     Vector(u32),
     /// Pops `n` pairs of key and value and pushes a map; a later key replaces an earlier one.
     Map(u32),
+    /// Pops as many values as the map in constant `n` has entries and pushes the map with its keys: there, the value under
+    /// a key says which one of them belongs to it, counted from 0. A map literal whose keys are constants.
+    Record(u32),
     /// Pops `n` values and pushes a set.
     Set(u32),
     /// Pops a value and appends it to the vector in `slot` (`for`).

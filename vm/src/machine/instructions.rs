@@ -226,6 +226,16 @@ impl Machine {
                 stack.push(Value::Map(map));
                 meter::check_memory()?;
             }
+            Op::Record(n) => {
+                let Value::Map(places) = &constants[n as usize] else {
+                    unreachable!("checked by the compiler")
+                };
+                let from = stack.height() - places.len();
+                let map = places.take_from_places(stack.values_from(from));
+                stack.set_height(from);
+                stack.push(Value::Map(map));
+                meter::check_memory()?;
+            }
             Op::Set(n) => {
                 let from = stack.height() - n as usize;
                 let items = stack.values_from(from).iter_mut().map(std::mem::take);

@@ -527,6 +527,7 @@ impl Machine {
                     | Op::Fail
                     | Op::Vector(_)
                     | Op::Map(_)
+                    | Op::Record(_)
                     | Op::Set(_)
                     | Op::AppendTo(_)
                     | Op::Closure(_)

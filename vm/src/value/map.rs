@@ -14,6 +14,9 @@ impl Map {
     /// Bytes that a caller [reserves](crate::meter::reserve) for each entry it is going to build.
     pub const ENTRY_BYTES: usize = 2 * size_of::<Value>();
 
+    /// Most entries of a map that has a [`shape`](Map::shape) however it was made.
+    pub const SMALL_MAX: usize = super::ordered::SMALL_MAX;
+
     /// The empty map.
     pub fn new() -> Map {
         Map::default()
@@ -44,6 +47,23 @@ impl Map {
                 Map::from_entries(self.iter().map(|(key, _)| key.clone()).zip(values).collect())
             }
         }
+    }
+
+    /// The map with the keys of this one, whose values say where the new ones lie in `values`, from which they are taken:
+    /// `{:a 1 :b 0}` and `[x y]` give `{:a y :b x}`.
+    ///
+    /// # Panics
+    /// If this is not a small map of indices into `values`.
+    pub(crate) fn take_from_places(&self, values: &mut [Value]) -> Map {
+        let (Some(shape), Some((_, places))) = (self.0.shape(), self.0.small()) else {
+            unreachable!("map literals are small")
+        };
+        let mut taken = Vec::with_capacity(places.len());
+        for place in places {
+            let Value::Int(place) = place else { unreachable!("places are indices") };
+            taken.push(std::mem::take(&mut values[*place as usize]));
+        }
+        Map::with_shape(shape.clone(), taken)
     }
 
     /// How many entries.

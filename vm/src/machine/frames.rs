@@ -1,6 +1,8 @@
 //! The frames of a fiber below the one that runs.
 
-use super::fiber::{CodeFrame, NativeCall};
+use super::fiber::{BodyIndex, CodeFrame, NativeCall};
+use crate::value::Closure;
+use std::rc::Rc;
 
 /// One level of the call stack.
 #[derive(Default)]
@@ -67,14 +69,31 @@ impl Frames {
         self.places.get_mut(self.height.wrapping_sub(1))
     }
 
+    /// Puts `running` on top, to be gone on with at `pc`, and makes it the frame of the first body of `callee` at `base`.
+    ///
+    /// Field by field, here and in [`leave_into`](Frames::leave_into): a copy of a whole frame would wait for the stores
+    /// that made its parts.
+    ///
+    /// # Panics
+    /// If there is no [room](Frames::has_room).
+    #[inline(always)]
+    pub(super) fn enter(&mut self, running: &mut CodeFrame, pc: u32, callee: Rc<Closure>, base: u32) {
+        let place = &mut self.places[self.height];
+        let closure = std::mem::replace(&mut running.closure, callee);
+        let caller = CodeFrame { closure, body: running.body, pc, base: running.base };
+        std::mem::forget(std::mem::replace(place, Frame::Code(caller)));
+        self.height += 1;
+        (running.body, running.pc, running.base) = (BodyIndex::First, 0, base);
+    }
+
     /// Puts the code frame on top, if there is one, into the place of `running`, which is dropped.
     #[inline(always)]
     pub(super) fn leave_into(&mut self, running: &mut CodeFrame) -> bool {
         let top = self.height.wrapping_sub(1);
-        let Some(place) = self.places.get_mut(top) else { return false };
-        let Frame::Code(caller) = place else { return false };
-        std::mem::swap(running, caller);
-        *place = Frame::Free;
+        let Some(place @ Frame::Code(_)) = self.places.get_mut(top) else { return false };
+        let Frame::Code(caller) = std::mem::take(place) else { return false };
+        (running.body, running.pc, running.base) = (caller.body, caller.pc, caller.base);
+        running.closure = caller.closure;
         self.height = top;
         true
     }

@@ -49,7 +49,9 @@ impl Machine {
         let builtin = registry().get(id);
         let argc = usize::from(argc);
         let at = stack.height() - argc;
-        if let Some(callee) = self.shadow_of(fiber.overlay.as_deref(), builtin.name) {
+        if self.may_shadow(fiber.overlay.as_deref())
+            && let Some(callee) = self.shadow_of(fiber.overlay.as_deref(), builtin.name)
+        {
             return hand_over(fiber, callee, stack.take_from(at));
         }
         builtin.check_arity(argc)?;
@@ -74,11 +76,8 @@ impl Machine {
         argc: usize,
     ) -> Done {
         let at = stack.height() - argc - 1;
-        if let Value::Closure(_) = stack.at(at) {
+        if let Some(callee) = stack.take_closure(at) {
             meter::check_memory()?;
-            let Value::Closure(callee) = std::mem::take(stack.at_mut(at)) else {
-                unreachable!("just matched")
-            };
             fiber.enter(frame, stack, callee, argc)?;
             return ON;
         }
@@ -104,11 +103,10 @@ impl Machine {
         argc: usize,
     ) -> Done {
         let at = stack.height() - argc - 1;
-        if !matches!(stack.at(at), Value::Closure(_)) {
+        let Some(callee) = stack.take_closure(at) else {
             return self.call(fiber, stack, fuel, frame, argc);
-        }
+        };
         meter::check_memory()?;
-        let Value::Closure(callee) = std::mem::take(stack.at_mut(at)) else { unreachable!("just matched") };
         let mut called = CodeFrame::enter(stack, callee, argc)?;
         // The arguments move down onto the frame that is given up.
         stack.move_down(at + 1, frame.base as usize);
@@ -433,9 +431,15 @@ impl Machine {
         ON
     }
 
+    /// Whether any builtin's name may have a value of the user's.
+    #[inline(always)]
+    fn may_shadow(&self, overlay: Option<&Overlay>) -> bool {
+        self.env.namespace.shadows_builtins() || overlay.is_some_and(|overlay| !overlay.is_empty())
+    }
+
     /// The user's value for a builtin's name, if there is one.
     fn shadow_of(&self, overlay: Option<&Overlay>, name: &str) -> Option<Value> {
-        if !self.env.namespace.shadows_builtins() && overlay.is_none_or(|overlay| overlay.is_empty()) {
+        if !self.may_shadow(overlay) {
             return None;
         }
         let slot = self.env.namespace.find_slot(name)?;

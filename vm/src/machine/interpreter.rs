@@ -6,7 +6,7 @@
 
 use super::Ctx;
 use super::Machine;
-use super::fiber::{BodyIndex, CodeFrame, Fiber, FiberId, Next};
+use super::fiber::{CodeFrame, Fiber, FiberId, Next};
 use super::frame::{Again, Flow};
 use super::frames::Frame;
 use super::fuel::Fuel;
@@ -397,14 +397,7 @@ impl Machine {
                         let Value::Closure(closure) = std::mem::take(place) else {
                             unreachable!("just matched")
                         };
-                        frame.pc = pc as u32;
-                        let called = CodeFrame {
-                            closure,
-                            body: BodyIndex::First,
-                            pc: 0,
-                            base: (base + at + 1) as u32,
-                        };
-                        fiber.frames.push(Frame::Code(std::mem::replace(&mut frame, called)));
+                        fiber.frames.enter(&mut frame, pc as u32, closure, (base + at + 1) as u32);
                         stack.set_height(base + top);
                         continue 'frame;
                     }

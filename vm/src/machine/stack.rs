@@ -1,7 +1,8 @@
 //! The value stack of a fiber.
 
 use super::frame::Args;
-use crate::value::Value;
+use crate::value::{Closure, Value};
+use std::rc::Rc;
 
 /// A stack of values.
 ///
@@ -113,6 +114,18 @@ impl Stack {
     #[inline]
     pub(super) fn at_mut(&mut self, index: usize) -> &mut Value {
         &mut self.places[index]
+    }
+
+    /// Takes the closure at `index`, if that is what lies there.
+    #[inline]
+    pub(super) fn take_closure(&mut self, index: usize) -> Option<Rc<Closure>> {
+        match &mut self.places[index] {
+            place @ Value::Closure(_) => match std::mem::take(place) {
+                Value::Closure(closure) => Some(closure),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// The values from `from` on.

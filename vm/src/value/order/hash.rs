@@ -12,10 +12,16 @@ use std::sync::LazyLock;
 pub fn hash(value: &Value) -> u64 {
     static STATE: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     let mut hasher = STATE.build_hasher();
-    let mut levels = Vec::new();
     if let Some(level) = write(value, &mut hasher) {
-        levels.push(level);
+        write_inner(level, &mut hasher);
     }
+    hasher.finish()
+}
+
+/// Adds everything in a collection.
+#[inline(never)]
+fn write_inner(outer: Level, hasher: &mut impl Hasher) {
+    let mut levels = vec![outer];
     while let Some(level) = levels.last_mut() {
         meter::work(1);
         if meter::exhausted() {
@@ -23,7 +29,7 @@ pub fn hash(value: &Value) -> u64 {
         }
         let inner = match level {
             Level::Values(cursor) => match cursor.advance() {
-                Some(item) => write(&item, &mut hasher),
+                Some(item) => write(&item, hasher),
                 None => {
                     levels.pop();
                     continue;
@@ -31,9 +37,9 @@ pub fn hash(value: &Value) -> u64 {
             },
             Level::Entries(entries) => match entries.next() {
                 Some((key, value)) => {
-                    let value = write(&value, &mut hasher);
+                    let value = write(&value, hasher);
                     levels.extend(value);
-                    write(&key, &mut hasher)
+                    write(&key, hasher)
                 }
                 None => {
                     levels.pop();
@@ -43,7 +49,6 @@ pub fn hash(value: &Value) -> u64 {
         };
         levels.extend(inner);
     }
-    hasher.finish()
 }
 
 enum Level {

@@ -18,7 +18,8 @@ pub struct Builder {
 
 const SLOT: usize = size_of::<Value>();
 const FIRST: usize = 4;
-const BLOCK: usize = 1024;
+/// Values of a block: as many as an allocation holds that allocators still take for small.
+const BLOCK: usize = 60;
 
 impl Builder {
     /// An empty builder for `capacity` values; fails when the memory limit does not allow that many.

@@ -21,7 +21,7 @@ use std::ops::ControlFlow;
 
 /// Steps of the next call of a builtin that calls one closure for each element: for resuming it, for its decision to call,
 /// and for the call.
-const CALL_AGAIN: i64 = 3;
+const CALL_AGAIN: i64 = if meter::METERED { 3 } else { 0 };
 
 /// Why a fiber stopped, unless it failed.
 pub(super) enum Stop {
@@ -373,7 +373,7 @@ impl Machine {
                                         continue 'frame;
                                     }
                                     Again::Return => {
-                                        fuel.left -= 1;
+                                        fuel.left -= i64::from(meter::METERED);
                                         fiber.next = Some(Next::Flow(Flow::Return(stack.pop())));
                                     }
                                     Again::No => fiber.next = Some(Next::Value(stack.pop())),

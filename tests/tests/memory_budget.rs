@@ -132,6 +132,47 @@ impl SessionRules for Rules {
     }
 }
 
+struct Journaling;
+
+impl SessionRules for Journaling {
+    fn limits(&self) -> SessionLimits {
+        Rules.limits()
+    }
+
+    fn commit(&self, _: &SessionReport, _: &[String], _: &[ptc_host::engine::CallRecord]) -> bool {
+        true
+    }
+
+    fn keeps_journal(&self) -> bool {
+        true
+    }
+}
+
+#[tokio::test]
+async fn what_tasks_store_counts() {
+    let (engine, memory) = engine();
+    let run = |program: &str| {
+        let mut request = request(program);
+        request.session = Some(Arc::from("a"));
+        request.session_rules = Some(Arc::new(Journaling));
+        engine.eval(request)
+    };
+    let store =
+        |id: &str| format!("(count (task \"{id}\" (clojure.string/join (repeat 150000 \"abcdefgh\"))))");
+    for tasks in [1, 2] {
+        assert_eq!(text(&run(&store(&tasks.to_string())).await), "1200000");
+        let kept = memory.used();
+        assert!((tasks * 1_200_000..tasks * 1_200_000 + 1000).contains(&kept), "{kept} of {tasks}");
+    }
+    assert_eq!(text(&run(&store("3")).await), EXHAUSTED);
+    // Stored values are there still, and what is reset comes back.
+    assert_eq!(text(&run("(count (task \"2\" \"another\"))").await), "1200000");
+    run("(task-reset \"1\")").await.result.expect("nothing is needed for that");
+    assert!((1_200_000..1_201_000).contains(&memory.used()), "{}", memory.used());
+    engine.with_sessions("a", |sessions| sessions.close("a")).await;
+    settles(&memory, 0).await;
+}
+
 #[tokio::test]
 async fn what_sessions_keep_counts() {
     let (engine, memory) = engine();

@@ -29,6 +29,9 @@ pub(in super::super) struct Lease {
     history_sizes: [u64; 3],
     journal: Map,
     summaries: Vec<(Str, Value)>,
+    journal_bytes: u64,
+    /// The process had no memory for what a program left in the journal.
+    journal_refused: bool,
     rules: Option<Arc<dyn SessionRules>>,
     committed: Option<Rc<Committed>>,
     loan: Option<Loan>,
@@ -41,8 +44,9 @@ impl Lease {
         rules: Option<Arc<dyn SessionRules>>,
         memory: Option<&MemoryBudget>,
     ) -> Option<(Lease, Namespace)> {
-        let SessionState { namespace, history, turn, sizes, history_sizes, journal, summaries, loan } =
-            place.borrow_mut().state.take()?;
+        let state = place.borrow_mut().state.take()?;
+        let SessionState { namespace, history, turn, sizes, history_sizes, .. } = state;
+        let SessionState { journal, summaries, journal_bytes, loan, .. } = state;
         let committed = rules.is_some().then(|| {
             let bindings = namespace
                 .bindings()
@@ -53,8 +57,20 @@ impl Lease {
         });
         place.borrow_mut().committed.clone_from(&committed);
         let loan = loan.or_else(|| memory.cloned().map(Loan::new)).filter(|_| rules.is_some());
-        let lease =
-            Lease { place, history, turn, sizes, history_sizes, journal, summaries, rules, committed, loan };
+        let lease = Lease {
+            place,
+            history,
+            turn,
+            sizes,
+            history_sizes,
+            journal,
+            summaries,
+            journal_bytes,
+            journal_refused: false,
+            rules,
+            committed,
+            loan,
+        };
         Some((lease, namespace))
     }
 
@@ -68,12 +84,23 @@ impl Lease {
         self.rules.as_ref().is_some_and(|rules| rules.keeps_journal()).then(|| self.journal.clone())
     }
 
-    /// Takes over what a program left in the journal, whatever it ended with.
+    /// Takes over what a program left in the journal, whatever it ended with. If the process has no memory for it, the
+    /// journal stays as it was, and the program fails.
     pub(in super::super) fn note(&mut self, journal: Option<Map>, summaries: Vec<(Str, Value)>) {
-        if let Some(journal) = journal {
-            self.journal = journal;
-            self.summaries.extend(summaries);
+        let Some(journal) = journal else { return };
+        if let (Some(loan), Some(rules)) = (&self.loan, &self.rules) {
+            let cap = rules.limits().memory_bytes.saturating_mul(EXACT);
+            let noted = self.summaries.iter().chain(&summaries);
+            let noted = noted.map(|(id, text)| id.as_str().len() as u64 + measure(text, cap));
+            let bytes = measure(&Value::Map(journal.clone()), cap) + noted.sum::<u64>();
+            if !loan.resize(loan.bytes().saturating_sub(self.journal_bytes).saturating_add(bytes)) {
+                self.journal_refused = true;
+                return;
+            }
+            self.journal_bytes = bytes;
         }
+        self.journal = journal;
+        self.summaries.extend(summaries);
     }
 
     /// Whether the value of a program goes into the history; `returned` says that `(return v)` gave it.
@@ -128,8 +155,9 @@ impl Lease {
             exceeded,
             closed: false,
         };
-        let held = report.memory_bytes.saturating_add(history.iter().sum());
-        if report.exceeded.is_none() && !self.borrow(held) {
+        let held =
+            report.memory_bytes.saturating_add(history.iter().sum()).saturating_add(self.journal_bytes);
+        if report.exceeded.is_none() && (self.journal_refused || !self.borrow(held)) {
             let before = self.restored();
             self.give_back(before, None);
             let failure = Failure::from(&ptc_vm::Error::memory_budget());
@@ -150,7 +178,7 @@ impl Lease {
         Err(Box::new((Failure::new(Reason::MemoryExceeded, text), report)))
     }
 
-    /// Takes what definitions and history hold from the memory of the process, if there is as much.
+    /// Takes what definitions, history and journal hold from the memory of the process, if there is as much.
     fn borrow(&self, bytes: u64) -> bool {
         self.loan.as_ref().is_none_or(|loan| loan.resize(bytes))
     }
@@ -187,9 +215,20 @@ impl Lease {
     }
 
     fn give_back(self, namespace: Namespace, result: Option<(Value, u64)>) {
-        let Lease { place, history, turn, sizes, history_sizes, journal, summaries, loan, .. } = self;
-        let mut state =
-            SessionState { namespace, history, turn, journal, summaries, sizes, history_sizes, loan };
+        let Lease {
+            place, history, turn, sizes, history_sizes, journal, summaries, journal_bytes, loan, ..
+        } = self;
+        let mut state = SessionState {
+            namespace,
+            history,
+            turn,
+            journal,
+            summaries,
+            sizes,
+            history_sizes,
+            journal_bytes,
+            loan,
+        };
         if let Some((value, bytes)) = result {
             state.remember(value, bytes);
         }

@@ -39,8 +39,10 @@ pub struct SessionState {
     sizes: Vec<(Rc<str>, u64)>,
     /// Bytes of each remembered result by the same table, latest first; 0 where there is none. Under the same condition.
     history_sizes: [u64; 3],
-    /// What definitions and remembered results have taken of the process's memory; kept for sessions under rules within a
-    /// budget.
+    /// Bytes of the journal and the summaries by the same table; kept for sessions under rules within a budget.
+    journal_bytes: u64,
+    /// What definitions, remembered results and the journal have taken of the process's memory; kept for sessions under
+    /// rules within a budget.
     loan: Option<Loan>,
 }
 
@@ -71,7 +73,7 @@ impl SessionState {
 
     /// Gives back what forgotten definitions and results had taken.
     fn settle(&self) {
-        let bytes = self.memory_bytes() + self.history_sizes.iter().sum::<u64>();
+        let bytes = self.memory_bytes() + self.history_sizes.iter().sum::<u64>() + self.journal_bytes;
         if let Some(loan) = self.loan.as_ref().filter(|loan| loan.bytes() > bytes) {
             let _ = loan.resize(bytes);
         }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
+use crate::insight::payloads::hex;
+
 /// An authenticated caller: the name of its token, or the process itself on a pipe and on an open loopback listener.
 /// Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -47,7 +49,7 @@ impl fmt::Display for Principal {
 
 /// The first 16 hex digits of the SHA-256 of `bytes`: a name for what must not be shown itself.
 pub fn short_hash(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(bytes)[..8])
 }
 
 /// Whom server-side state belongs to: a principal, and within it one HTTP session of the handshake era. State of one

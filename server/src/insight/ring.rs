@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use smallvec::SmallVec;
+
 use super::Record;
 use crate::principal::Principal;
 
@@ -17,8 +19,13 @@ pub struct Ring {
 
 #[derive(Default)]
 struct Inner {
-    records: VecDeque<Arc<Record>>,
+    records: VecDeque<Kept>,
     bytes: usize,
+}
+
+struct Kept {
+    size: usize,
+    record: Arc<Record>,
 }
 
 impl Ring {
@@ -34,14 +41,15 @@ impl Ring {
 
     /// Adds a call; the oldest ones make room for it.
     pub fn push(&self, record: Record) {
-        let record = Arc::new(record);
-        let mut evicted = Vec::new();
+        // All callers meet here: what can be done before is.
+        let (size, record) = (record.size(), Arc::new(record));
+        let mut evicted = SmallVec::<[Kept; 1]>::new();
         let mut inner = self.lock();
-        inner.bytes += record.size();
-        inner.records.push_back(record);
+        inner.bytes += size;
+        inner.records.push_back(Kept { size, record });
         while inner.records.len() > self.capacity || inner.bytes > MAX_BYTES && inner.records.len() > 1 {
             let Some(oldest) = inner.records.pop_front() else { break };
-            inner.bytes -= oldest.size();
+            inner.bytes -= oldest.size;
             evicted.push(oldest);
         }
         // What is freed is freed outside the lock.
@@ -51,7 +59,8 @@ impl Ring {
     /// The calls of `principal`, the newest first.
     pub fn of(&self, principal: &Principal) -> Vec<Arc<Record>> {
         let inner = self.lock();
-        inner.records.iter().rev().filter(|record| record.principal == *principal).cloned().collect()
+        let all = inner.records.iter().rev().map(|kept| &kept.record);
+        all.filter(|record| record.principal == *principal).cloned().collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

@@ -1,16 +1,22 @@
 //! Turns tracing events into lines.
 
-use std::fmt;
+use std::cell::Cell;
+use std::fmt::{self, Write as _};
 
 use ptc_host::credentials::Redactor;
 use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
 use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
+use super::clock;
 use super::sink::Sink;
 use crate::options::settings::LogLevel;
-use crate::protocol::json::write_string;
+use crate::protocol::json::{write_integer, write_string};
+
+/// Bytes of memory that a thread keeps from line to line; what a longer line took is given back.
+const KEPT: usize = 16 << 10;
 
 /// The layer that writes JSON lines.
 pub(super) struct JsonLines {
@@ -24,16 +30,20 @@ impl JsonLines {
         JsonLines { level, redactor, sink }
     }
 
-    fn admits(&self, metadata: &Metadata<'_>) -> bool {
-        let least = match self.level {
-            // What libraries have to say below a warning is not for operators of this server.
-            _ if !metadata.target().starts_with("ptc") => Level::WARN,
+    /// The least severity of our own events that is written.
+    fn least(&self) -> Level {
+        match self.level {
             LogLevel::Debug => Level::DEBUG,
             LogLevel::Info => Level::INFO,
             LogLevel::Warn => Level::WARN,
             LogLevel::Error => Level::ERROR,
-        };
-        *metadata.level() <= least
+        }
+    }
+
+    fn admits(&self, metadata: &Metadata<'_>) -> bool {
+        // What libraries have to say below a warning is not for operators of this server.
+        let is_ours = metadata.target().starts_with("ptc");
+        *metadata.level() <= if is_ours { self.least() } else { Level::WARN }
     }
 }
 
@@ -42,87 +52,151 @@ impl<S: Subscriber> Layer<S> for JsonLines {
         metadata.is_event() && self.admits(metadata)
     }
 
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(LevelFilter::from_level(self.least().max(Level::WARN)))
+    }
+
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        thread_local! {
+            static PARTS: Cell<Parts> = const { Cell::new(Parts::new()) };
+        }
+        // Taken, so that a value which logs while it is printed finds room of its own.
+        let mut parts = PARTS.take();
+        parts.clear();
         let metadata = event.metadata();
-        let mut line = Line { redactor: &self.redactor, event: None, request_id: None, fields: Vec::new() };
+        let mut line = Line { redactor: &self.redactor, parts: &mut parts };
         event.record(&mut line);
         for field in metadata.fields() {
-            line.null_if_missing(field.name());
+            line.null_if_missing(&field);
         }
-        self.sink.write(line.finish(metadata));
+        line.finish(metadata);
+        self.sink.write(&parts.line);
+        if parts.line.capacity() <= KEPT {
+            PARTS.set(parts);
+        }
+    }
+}
+
+/// The parts of a line, in memory that serves one line after the other.
+#[derive(Default)]
+struct Parts {
+    /// JSON of the event's name; empty without one.
+    event: Vec<u8>,
+    /// JSON of the request's id; empty without one.
+    request_id: Vec<u8>,
+    /// Members of `fields`, each with a comma before it.
+    fields: Vec<u8>,
+    /// A bit for each field that has a value, by its place in the event's declaration.
+    present: u64,
+    /// A value as it is printed.
+    printed: String,
+    /// All of it.
+    line: Vec<u8>,
+}
+
+impl Parts {
+    const fn new() -> Self {
+        Parts {
+            event: Vec::new(),
+            request_id: Vec::new(),
+            fields: Vec::new(),
+            present: 0,
+            printed: String::new(),
+            line: Vec::new(),
+        }
+    }
+
+    fn clear(&mut self) {
+        self.event.clear();
+        self.request_id.clear();
+        self.fields.clear();
+        self.present = 0;
+        self.line.clear();
     }
 }
 
 struct Line<'a> {
     redactor: &'a Redactor,
-    event: Option<String>,
-    request_id: Option<String>,
-    /// Names and JSON of values.
-    fields: Vec<(&'static str, Vec<u8>)>,
+    parts: &'a mut Parts,
 }
 
 impl Line<'_> {
-    fn push(&mut self, field: &Field, json: Vec<u8>) {
-        self.fields.push((field.name(), json));
+    /// Begins a member of `fields`; its value is written by the caller.
+    fn member(&mut self, field: &Field) -> &mut Vec<u8> {
+        self.parts.present |= bit(field);
+        let out = &mut self.parts.fields;
+        out.push(b',');
+        write_string(out, field.name());
+        out.push(b':');
+        out
     }
 
     fn text(&mut self, field: &Field, text: &str) {
-        match field.name() {
-            "event" => self.event = Some(text.to_owned()),
-            "request_id" => self.request_id = Some(self.redactor.scrub(text).into_owned()),
-            _ => {
-                let mut json = Vec::new();
-                write_string(&mut json, &self.redactor.scrub(text));
-                self.push(field, json);
+        let redactor = self.redactor;
+        let out = match field.name() {
+            "event" => {
+                self.parts.event.clear();
+                return write_string(&mut self.parts.event, text);
             }
-        }
+            "request_id" => {
+                self.parts.request_id.clear();
+                &mut self.parts.request_id
+            }
+            _ => self.member(field),
+        };
+        write_string(out, &redactor.scrub(text));
     }
 
-    fn null_if_missing(&mut self, name: &'static str) {
-        if !matches!(name, "event" | "request_id" | "message")
-            && !self.fields.iter().any(|(known, _)| *known == name)
+    /// A value that prints as JSON.
+    fn raw(&mut self, field: &Field, value: impl fmt::Display) {
+        let mut printed = std::mem::take(&mut self.parts.printed);
+        printed.clear();
+        // Writing to memory does not fail.
+        let _ = write!(printed, "{value}");
+        self.member(field).extend_from_slice(printed.as_bytes());
+        self.parts.printed = printed;
+    }
+
+    fn null_if_missing(&mut self, field: &Field) {
+        if !matches!(field.name(), "event" | "request_id" | "message") && self.parts.present & bit(field) == 0
         {
-            self.fields.push((name, b"null".to_vec()));
+            self.member(field).extend_from_slice(b"null");
         }
     }
 
-    fn finish(mut self, metadata: &Metadata<'_>) -> Vec<u8> {
-        let mut out = Vec::with_capacity(192);
-        out.extend_from_slice(b"{\"ts\":\"");
-        out.extend_from_slice(
-            jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string().as_bytes(),
-        );
-        out.extend_from_slice(b"\",\"level\":\"");
-        out.extend_from_slice(match *metadata.level() {
+    fn finish(&mut self, metadata: &Metadata<'_>) {
+        let Parts { event, request_id, fields, line, .. } = &mut *self.parts;
+        line.extend_from_slice(b"{\"ts\":\"");
+        clock::write_now(line);
+        line.extend_from_slice(b"\",\"level\":\"");
+        line.extend_from_slice(match *metadata.level() {
             Level::ERROR => b"error",
             Level::WARN => b"warn",
             Level::INFO => b"info",
             _ => b"debug",
         });
-        out.extend_from_slice(b"\",\"event\":");
+        line.extend_from_slice(b"\",\"event\":");
         // An event of a library has a message and no name.
-        match self.event.take() {
-            Some(event) => write_string(&mut out, &event),
-            None => write_string(&mut out, metadata.target()),
+        match event.is_empty() {
+            false => line.extend_from_slice(event),
+            true => write_string(line, metadata.target()),
         }
-        if let Some(request_id) = &self.request_id {
-            out.extend_from_slice(b",\"request_id\":");
-            write_string(&mut out, request_id);
+        if !request_id.is_empty() {
+            line.extend_from_slice(b",\"request_id\":");
+            line.extend_from_slice(request_id);
         }
-        if !self.fields.is_empty() {
-            let mut separator = b",\"fields\":{".as_slice();
-            for (name, json) in &self.fields {
-                out.extend_from_slice(separator);
-                write_string(&mut out, name);
-                out.push(b':');
-                out.extend_from_slice(json);
-                separator = b",";
-            }
-            out.push(b'}');
+        if let Some(fields) = fields.strip_prefix(b",") {
+            line.extend_from_slice(b",\"fields\":{");
+            line.extend_from_slice(fields);
+            line.push(b'}');
         }
-        out.extend_from_slice(b"}\n");
-        out
+        line.extend_from_slice(b"}\n");
     }
+}
+
+/// The bit of a field. Events have at most 32.
+fn bit(field: &Field) -> u64 {
+    1 << (field.index() & 63)
 }
 
 impl Visit for Line<'_> {
@@ -131,31 +205,38 @@ impl Visit for Line<'_> {
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.text(field, &format!("{value:?}"));
+        let mut printed = std::mem::take(&mut self.parts.printed);
+        printed.clear();
+        // Writing to memory does not fail.
+        let _ = write!(printed, "{value:?}");
+        self.text(field, &printed);
+        self.parts.printed = printed;
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.push(field, value.to_string().into_bytes());
+        self.raw(field, value);
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.push(field, value.to_string().into_bytes());
+        write_integer(self.member(field), value);
     }
 
     fn record_i128(&mut self, field: &Field, value: i128) {
-        self.push(field, value.to_string().into_bytes());
+        self.raw(field, value);
     }
 
     fn record_u128(&mut self, field: &Field, value: u128) {
-        self.push(field, value.to_string().into_bytes());
+        self.raw(field, value);
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.push(field, value.to_string().into_bytes());
+        self.member(field).extend_from_slice(if value { b"true" } else { b"false" });
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {
-        let json = if value.is_finite() { value.to_string() } else { "null".into() };
-        self.push(field, json.into_bytes());
+        match value.is_finite() {
+            true => self.raw(field, value),
+            false => self.member(field).extend_from_slice(b"null"),
+        }
     }
 }

@@ -6,8 +6,10 @@
 //!
 //! Events are ordinary `tracing` events with a field `event`; a field `request_id` moves to the top level, declared
 //! fields without value are null. Programs and data never appear in logs. Lines are written by a thread of their own:
-//! a client that does not read our standard error must not stop the server.
+//! a client that does not read our standard error must not stop the server. Lines that come within a few
+//! milliseconds share a write; at the end, all that came are written.
 
+mod clock;
 mod layer;
 mod sink;
 

@@ -6,6 +6,11 @@ use std::time::{Duration, Instant};
 
 /// Unwritten bytes above which further lines are dropped and counted.
 const CAPACITY: usize = 1 << 20;
+/// Least time between writes: lines that come close to each other share one. To wake a thread and to write cost as much as
+/// twenty lines. A line that comes alone is written at once.
+const PAUSE: Duration = Duration::from_millis(2);
+/// Unwritten bytes that do not wait for the pause to end.
+const AMPLE: usize = CAPACITY / 4;
 
 /// Where lines go. Clones share one writer.
 #[derive(Clone)]
@@ -22,26 +27,44 @@ struct Shared {
 struct State {
     buffer: Vec<u8>,
     dropped: u64,
-    writing: bool,
+    writer: Writer,
+    /// How many wait for everything to be written.
+    flushing: usize,
     /// Taken by the thread when it starts, which is when there is something to write.
     idle_writer: Option<Box<dyn Write + Send>>,
 }
 
+/// What the writing thread does.
+#[derive(PartialEq, Eq)]
+enum Writer {
+    /// Waits for a line.
+    Waiting,
+    /// Lets lines come together.
+    Pausing,
+    /// Writes.
+    Writing,
+}
+
 impl Sink {
     pub(super) fn new(writer: impl Write + Send + 'static) -> Self {
-        let state =
-            State { buffer: Vec::new(), dropped: 0, writing: false, idle_writer: Some(Box::new(writer)) };
+        let state = State {
+            buffer: Vec::new(),
+            dropped: 0,
+            writer: Writer::Waiting,
+            flushing: 0,
+            idle_writer: Some(Box::new(writer)),
+        };
         Sink(Arc::new(Shared { state: Mutex::new(state), filled: Condvar::new(), emptied: Condvar::new() }))
     }
 
     /// Takes one line, newline included. Never waits for the writer.
-    pub(super) fn write(&self, line: Vec<u8>) {
+    pub(super) fn write(&self, line: &[u8]) {
         let mut state = self.0.lock();
         if state.buffer.len() + line.len() > CAPACITY {
             state.dropped += 1;
             return;
         }
-        state.buffer.extend_from_slice(&line);
+        state.buffer.extend_from_slice(line);
         if let Some(writer) = state.idle_writer.take() {
             let shared = self.0.clone();
             let spawned =
@@ -51,20 +74,31 @@ impl Sink {
                 state.buffer.clear();
             }
         }
-        self.0.filled.notify_one();
+        let wanted = match state.writer {
+            Writer::Waiting => true,
+            Writer::Pausing => state.buffer.len() >= AMPLE,
+            Writer::Writing => false,
+        };
+        drop(state);
+        if wanted {
+            self.0.filled.notify_one();
+        }
     }
 
     /// Waits until everything taken so far is written, but no longer than `limit`.
     pub(super) fn flush(&self, limit: Duration) {
         let deadline = Instant::now() + limit;
         let mut state = self.0.lock();
-        while state.idle_writer.is_none() && (!state.buffer.is_empty() || state.writing) {
+        state.flushing += 1;
+        self.0.filled.notify_one();
+        while state.idle_writer.is_none() && (!state.buffer.is_empty() || state.writer == Writer::Writing) {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return;
+                break;
             }
             state = self.0.emptied.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
+        state.flushing -= 1;
     }
 }
 
@@ -75,16 +109,25 @@ impl Shared {
 
     fn run(&self, mut writer: Box<dyn Write + Send>) {
         let mut lines = Vec::new();
+        let mut last: Option<Instant> = None;
         loop {
             let mut state = self.lock();
-            state.writing = false;
+            state.writer = Writer::Waiting;
             while state.buffer.is_empty() {
                 self.emptied.notify_all();
                 state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
+            state.writer = Writer::Pausing;
+            while let Some(left) = last.and_then(|last| PAUSE.checked_sub(last.elapsed()))
+                && !left.is_zero()
+                && state.flushing == 0
+                && state.buffer.len() < AMPLE
+            {
+                state = self.filled.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            }
             std::mem::swap(&mut lines, &mut state.buffer);
             let dropped = std::mem::take(&mut state.dropped);
-            state.writing = true;
+            state.writer = Writer::Writing;
             drop(state);
             if dropped > 0 {
                 let line = format!(
@@ -94,8 +137,9 @@ impl Shared {
             }
             // A closed standard error is no reason to stop serving.
             let _ = writer.write_all(&lines).and_then(|()| writer.flush());
+            last = Some(Instant::now());
             lines.clear();
-            lines.shrink_to(64 << 10);
+            lines.shrink_to(AMPLE);
         }
     }
 }

@@ -74,8 +74,48 @@ fn a_reader_that_stands_still_does_not_stop_the_writer() {
     let (go_on, stuck) = std::sync::mpsc::channel();
     let sink = Sink::new(Stuck(stuck));
     for _ in 0..100_000 {
-        sink.write(vec![b'x'; 100]);
+        sink.write(&[b'x'; 100]);
     }
     drop(go_on);
     sink.flush(Duration::from_secs(10));
+}
+
+#[test]
+fn lines_that_come_together_share_writes_and_keep_their_order() {
+    #[derive(Clone, Default)]
+    struct Counting(Captured, Arc<Mutex<usize>>);
+    impl Write for Counting {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            *self.1.lock().unwrap() += 1;
+            self.0.write(bytes)
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let counting = Counting::default();
+    let sink = Sink::new(counting.clone());
+    let expected: String = (0..20_000).map(|n| format!("{n}\n")).collect();
+    expected.split_inclusive('\n').for_each(|line| sink.write(line.as_bytes()));
+    sink.flush(Duration::from_secs(10));
+    assert_eq!(String::from_utf8(counting.0.0.lock().unwrap().clone()).unwrap(), expected);
+    assert!(*counting.1.lock().unwrap() < 20_000);
+}
+
+#[test]
+fn a_value_that_logs_while_it_is_printed_has_a_line_of_its_own() {
+    struct Talkative;
+    impl std::fmt::Display for Talkative {
+        fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            tracing::warn!(event = "inner", n = 1);
+            out.write_str("said")
+        }
+    }
+    let lines = lines(LogLevel::Info, || {
+        tracing::info!(event = "outer", before = 1.5, what = %Talkative, after = -2_i64, wide = u128::MAX, nan = f64::NAN);
+    });
+    assert_eq!((&lines[0]["event"], &lines[0]["fields"]), (&json!("inner"), &json!({"n":1})));
+    assert_eq!(lines[1]["event"], "outer");
+    let text = lines[1]["fields"].to_string();
+    assert_eq!(text, format!(r#"{{"before":1.5,"what":"said","after":-2,"wide":{},"nan":null}}"#, u128::MAX));
 }

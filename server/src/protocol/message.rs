@@ -53,7 +53,9 @@ impl RequestId {
 /// Prints the id as plain text, as logs and records show it: a string without its quotes, a very long one shortened.
 impl fmt::Display for RequestId {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = Raw::parse(&self.0).ok().and_then(Raw::as_str).unwrap_or(Cow::Borrowed(&self.0));
+        let quoted = self.0.starts_with('"');
+        let text = if quoted { Raw::parse(&self.0).ok().and_then(Raw::as_str) } else { None };
+        let text = text.unwrap_or(Cow::Borrowed(&self.0));
         if text.len() <= MAX_SHOWN_ID {
             return out.write_str(&text);
         }

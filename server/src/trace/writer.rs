@@ -10,6 +10,7 @@ use tracing::{error, warn};
 use super::folder::{Folder, Found};
 use super::lines::Head;
 use super::{Begun, Ended, TraceOptions, names, trace_id};
+use crate::insight::payloads::hex;
 
 /// Bytes of a trace within which its owner is named.
 const OWNER_WITHIN: usize = 512;
@@ -196,5 +197,5 @@ fn random_id() -> String {
     let mut bytes = [0; 16];
     // Without entropy the ids are all alike, and the traces still good.
     let _ = getrandom::fill(&mut bytes);
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&bytes)
 }

@@ -4,4 +4,4 @@ mod scan;
 mod write;
 
 pub use scan::{Kind, MAX_DEPTH, Malformed, Members, Raw, Scanner};
-pub use write::{Object, object_text, string_len, write_array, write_string, write_strings};
+pub use write::{Object, object_text, string_len, write_array, write_integer, write_string, write_strings};

@@ -40,7 +40,7 @@ impl<'o> Object<'o> {
 
     /// A member that is an integer.
     pub fn integer(&mut self, name: &str, value: u64) {
-        self.raw(name, &value.to_string());
+        write_integer(self.key(name), value);
     }
 
     /// A member that is an array of strings.
@@ -83,6 +83,11 @@ pub fn write_array<T>(
         write(out, item);
     }
     out.push(b']');
+}
+
+/// Appends an integer.
+pub fn write_integer(out: &mut Vec<u8>, value: u64) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
 /// Appends `text` to `out` as a JSON string.

@@ -60,7 +60,7 @@ impl<S: Subscriber> Layer<S> for JsonLines {
         thread_local! {
             static PARTS: Cell<Parts> = const { Cell::new(Parts::new()) };
         }
-        // Taken, so that a value which logs while it is printed finds room of its own.
+        // Taken, and not borrowed: nothing can then be wrong about it, whatever a value does while it is printed.
         let mut parts = PARTS.take();
         parts.clear();
         let metadata = event.metadata();

@@ -2,6 +2,10 @@
 
 mod support;
 
+use ptc_compiler::CompileOptions;
+use ptc_vm::machine::Setup;
+use ptc_vm::{Machine, Step, Value};
+use std::rc::Rc;
 use support::{check, run};
 
 #[test]
@@ -253,6 +257,24 @@ fn evaluation_goes_from_left_to_right() {
     assert_eq!(trace("(let [a (t 1) {:keys [b] :or {b (t 2)}} {}] (t 3))"), "[1 2 3]");
     assert_eq!(trace("(condp (do (t 1) =) (t 3) (t 2) 0 (t 3) (t 4) (t 5))"), "[1 3 2 3 4]");
     assert_eq!(trace("(for [x [(t 1)] y [(t 2)]] (t 3))"), "[1 2 3]");
+}
+
+/// What a place of a program remembers from its last run, where a key was, must not show in steps: comparing long names
+/// is charged.
+#[test]
+fn a_program_that_runs_again_takes_the_same_steps() {
+    let key = "k".repeat(80);
+    let text = format!("(def m {{\"{key}a\" 1 \"{key}b\" 2}}) [(:{key}b m) (map :{key}b [m m])]");
+    let program = Rc::new(ptc_compiler::compile(&text, &CompileOptions::default()).expect("it compiles"));
+    let steps = || {
+        let mut machine = Machine::new(program.clone(), Setup::default());
+        assert!(matches!(machine.resume(u64::MAX), Step::Done));
+        let outcome = machine.finish(true);
+        assert!(matches!(outcome.result, Ok(Value::Vector(_))));
+        outcome.steps
+    };
+    let first = steps();
+    assert_eq!([steps(), steps()], [first, first]);
 }
 
 #[test]

@@ -153,10 +153,23 @@ fn compare_text(a: &str, b: &str) -> Ordering {
     a.cmp(b)
 }
 
+/// Texts from this length on are charged for when they are compared.
+const LONG_TEXT: usize = 64;
+
+/// Whether comparing this key with others may be charged: whether it is a long text or no text at all.
+pub(super) fn is_dear(key: &Value) -> bool {
+    match key {
+        Value::Keyword(keyword) => keyword.name().len() >= LONG_TEXT,
+        Value::Str(text) => text.as_str().len() >= LONG_TEXT,
+        Value::Int(_) => false,
+        _ => true,
+    }
+}
+
 /// Comparing short texts is part of the step that compares them; long ones cost a step for every 16 bytes.
 #[inline]
 fn charge_text(bytes: usize) {
-    if bytes >= 64 {
+    if bytes >= LONG_TEXT {
         meter::work(bytes as u64 / 16);
     }
 }

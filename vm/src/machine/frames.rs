@@ -99,7 +99,7 @@ impl Frames {
     }
 
     /// All frames, the one on top first.
-    pub(super) fn from_top(&self) -> impl Iterator<Item = &Frame> {
+    pub(super) fn downwards(&self) -> impl Iterator<Item = &Frame> {
         self.places[..self.height].iter().rev()
     }
 }

@@ -48,7 +48,7 @@ impl Machine {
         let result = self.run_frames(id, fiber, fuel);
         fuel.close();
         result.map_err(|error| {
-            let code = fiber.frames.from_top().find_map(|frame| match frame {
+            let code = fiber.frames.downwards().find_map(|frame| match frame {
                 Frame::Code(code) => Some(code),
                 Frame::Native(_) | Frame::Free => None,
             });

@@ -13,7 +13,8 @@ pub(super) fn str(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     if let [Value::Str(text)] = args {
         return Ok(Value::Str(text.clone()));
     }
-    if let Some(bytes) = simple_length(args) {
+    if let Some((bytes, steps)) = simple_size(args) {
+        meter::charge_steps(steps)?;
         return concatenated(args, bytes);
     }
     let mut out = String::new();
@@ -23,31 +24,28 @@ pub(super) fn str(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     Ok(Value::Str(Str::from_string(out)))
 }
 
-/// The bytes of the texts of all arguments, if all are strings, integers or `nil`: what most calls have.
-fn simple_length(args: &[Value]) -> Option<usize> {
-    let mut bytes: usize = 0;
+/// The bytes of the texts of all arguments, and the steps of putting them together, if all are strings, integers or `nil`:
+/// what most calls have.
+fn simple_size(args: &[Value]) -> Option<(usize, u64)> {
+    let (mut bytes, mut steps): (usize, u64) = (0, 0);
     for value in args {
-        bytes = bytes.checked_add(match value {
-            Value::Str(text) => text.as_str().len(),
-            Value::Int(n) => print::integer_len(*n),
-            Value::Nil => 0,
+        let (length, cost) = match value {
+            Value::Str(text) => {
+                let length = text.as_str().len();
+                (length, 1 + length as u64 / 16)
+            }
+            Value::Int(n) => (print::integer_len(*n), 2),
+            Value::Nil => (0, 1),
             _ => return None,
-        })?;
+        };
+        bytes = bytes.checked_add(length)?;
+        steps += cost;
     }
-    Some(bytes)
+    Some((bytes, steps))
 }
 
-/// As [`write_plain`] for each argument, which must be [simple](simple_length), into a text of exactly the right size.
+/// As [`write_plain`] for each argument, which must be [simple](simple_size), into a text of exactly the right size.
 fn concatenated(args: &[Value], bytes: usize) -> Result<Value> {
-    let mut steps = 0;
-    for value in args {
-        steps += match value {
-            Value::Str(text) => 1 + text.as_str().len() as u64 / 16,
-            Value::Int(_) => 2,
-            _ => 1,
-        };
-    }
-    meter::charge_steps(steps)?;
     meter::reserve(bytes)?;
     let mut out = CompactString::with_capacity(bytes);
     for value in args {

@@ -10,13 +10,18 @@ import pathlib
 import sys
 
 TEXT = {"reader", "compile", "vm"}
-NOISE = {"roundtrip", "program", "suspend", "differential", "openapi", "config"}
+NOISE = {"protocol", "roundtrip", "program", "suspend", "differential", "openapi", "config"}
 MESSAGES = {
     "jsonrpc": [
         '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":[1,2.5e3,null]}}}\n',
         '{"jsonrpc":"2.0","id":"7","result":{"content":[{"type":"text","text":"a\\u00e9\\"b"}]}}\r\n{"id":8}\n',
         '[{"id":1,"error":{"code":-32601,"message":"no"}},{"method":"notifications/x","params":{}}]\n',
         '{"result":{"text":"' + "a" * 700 + '"},"id":12}\n{"id":7.0,"error":null}\n',
+    ],
+    "protocol": [
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"lisp_eval","arguments":{"program":"(+ 1 2)"}}}',
+        '{"jsonrpc":"2.0","id":"a","method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{}}}',
+        '[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/initialized"}]',
     ],
     "sse": [
         "id: 7\nretry: 20\nevent: message\ndata: {\"id\":1}\ndata: two\n\n: comment\n\ndata\n\n",

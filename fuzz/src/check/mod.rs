@@ -6,6 +6,7 @@ mod json;
 mod jsonrpc;
 mod openapi;
 mod program;
+mod protocol;
 mod reader;
 mod roundtrip;
 mod sse;
@@ -18,6 +19,7 @@ pub use json::json;
 pub use jsonrpc::jsonrpc;
 pub use openapi::openapi;
 pub use program::program;
+pub use protocol::protocol;
 pub use reader::reader;
 pub use roundtrip::roundtrip;
 pub use sse::sse;
@@ -28,7 +30,7 @@ pub use text::{compile, vm};
 pub type Check = fn(&[u8]);
 
 /// Every oracle by the name of its target.
-pub const ALL: [(&str, Check); 12] = [
+pub const ALL: [(&str, Check); 13] = [
     ("reader", reader),
     ("compile", compile),
     ("vm", vm),
@@ -38,6 +40,7 @@ pub const ALL: [(&str, Check); 12] = [
     ("suspend", suspend),
     ("differential", differential),
     ("jsonrpc", jsonrpc),
+    ("protocol", protocol),
     ("sse", sse),
     ("openapi", openapi),
     ("config", config),

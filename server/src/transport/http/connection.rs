@@ -60,23 +60,26 @@ where
 ///
 /// It holds its connection's own handle of the server: with one count for all connections, the threads would take it out
 /// of each other's caches with every request.
-pub(super) struct InProgress(Rc<Arc<Endpoint>>);
+pub(super) struct InProgress(Rc<Handle>);
+
+/// A connection's handle of its server.
+struct Handle(Arc<Endpoint>);
 
 impl InProgress {
-    fn begin(endpoint: &Rc<Arc<Endpoint>>) -> Self {
-        endpoint.active.begin();
-        InProgress(endpoint.clone())
+    fn begin(server: &Rc<Handle>) -> Self {
+        server.0.active.begin();
+        InProgress(server.clone())
     }
 
     /// The server.
     pub(super) fn endpoint(&self) -> &Arc<Endpoint> {
-        &self.0
+        &self.0.0
     }
 }
 
 impl Drop for InProgress {
     fn drop(&mut self) {
-        self.0.active.end();
+        self.endpoint().active.end();
     }
 }
 
@@ -92,6 +95,10 @@ pub(super) struct Asked {
 
 /// The answer to a request: most often found as soon as it is asked for, without anything that would have to be kept
 /// meanwhile.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all are fresh when they are looked at, and a box would be an allocation for each"
+)]
 enum Answering {
     Fresh(Option<Asked>),
     Later(LocalBoxFuture<'static, Answer>),
@@ -127,10 +134,10 @@ pub(super) async fn serve<S>(
     S: AsyncRead + AsyncWrite + Unpin + 'static,
 {
     let activity = member.activity.clone();
-    let endpoint = Rc::new(endpoint);
+    let server = Rc::new(Handle(endpoint));
     let service = service_fn(move |request| {
         let busy = activity.request(idle);
-        Answering::Fresh(Some(Asked { request, peer, busy, in_progress: InProgress::begin(&endpoint) }))
+        Answering::Fresh(Some(Asked { request, peer, busy, in_progress: InProgress::begin(&server) }))
     });
     let mut builder = auto::Builder::new(HereExecutor);
     // No bound of our own on the number of headers: hyper's, 100, is what it needs no memory for. Nor a time for them: a

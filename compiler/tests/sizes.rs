@@ -6,6 +6,9 @@ use std::fmt::Write;
 
 use ptc_compiler::verify::verify;
 use ptc_compiler::{CompileOptions, compile};
+use ptc_vm::machine::{Limits, Setup};
+use ptc_vm::{Machine, Step};
+use std::rc::Rc;
 use support::run;
 
 /// What a thread of a host may have. Debug builds take several times the stack of release builds.
@@ -23,6 +26,26 @@ fn on_small_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 /// `open` n times, the middle, `close` n times.
 fn nested(open: &str, middle: &str, close: &str, times: usize) -> String {
     format!("{}{middle}{}", open.repeat(times), close.repeat(times))
+}
+
+/// The stacks double as they grow: asked for only afterwards, a growth could pass the limit by as much as the limit is.
+#[test]
+fn stacks_are_asked_for_before_they_grow() {
+    for source in [
+        "((fn f [n] (+ 1 (f n))) 1)",
+        "((fn f [a b c d e] (+ a (f a b c d e))) 1 2 3 4 5)",
+        "((fn f [n] (map f [n])) 1)",
+        "(apply (fn [& xs] (count xs)) (range 100000))",
+    ] {
+        let program = Rc::new(compile(source, &CompileOptions::default()).expect("a right program"));
+        for limit in [3 << 20, 4 << 20, 5 << 20] {
+            let limits = Limits { memory_bytes: limit, steps: 10_000_000 };
+            let mut machine = Machine::new(program.clone(), Setup { limits, ..Setup::default() });
+            while !matches!(machine.resume(u64::MAX), Step::Done) {}
+            let peak = machine.finish(false).memory_peak;
+            assert!(peak <= limit + (1 << 20), "{source}: {peak} bytes at the peak, of {limit}");
+        }
+    }
 }
 
 #[test]

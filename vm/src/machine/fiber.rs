@@ -202,9 +202,31 @@ impl Fiber {
         argc: usize,
     ) -> Result<()> {
         let grows = !self.frames.has_room();
+        if grows {
+            meter::reserve(self.frames.growth())?;
+        }
         let called = CodeFrame::enter(stack, callee, argc)?;
         self.frames.push(Frame::Code(std::mem::replace(frame, called)));
         if grows { self.settle_with(stack.capacity()) } else { Ok(()) }
+    }
+
+    /// Makes `stack`, which the loop has, at least `len` long, if the limit has room for that.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn grow(&mut self, stack: &mut Stack, len: usize) -> Result<()> {
+        meter::reserve(stack.growth_for(len - stack.height()))?;
+        stack.grow(len);
+        self.settle_with(stack.capacity())
+    }
+
+    /// Refuses when the limit has no room for one more frame and `count` more values. The stacks double, so that asking
+    /// only afterwards could pass the limit by as much as it is.
+    #[inline]
+    pub(super) fn reserve(&self, count: usize) -> Result<()> {
+        match self.frames.growth() + self.stack.growth_for(count) {
+            0 => Ok(()),
+            bytes => meter::reserve(bytes),
+        }
     }
 
     /// Charges growth of the stacks since the last time. Refuses when the memory limit is passed.

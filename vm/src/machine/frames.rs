@@ -52,8 +52,19 @@ impl Frames {
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
-        self.places.reserve(1);
-        self.places.resize_with(self.places.capacity(), Frame::default);
+        let length = self.next_length();
+        self.places.reserve_exact(length - self.places.len());
+        self.places.resize_with(length, Frame::default);
+    }
+
+    fn next_length(&self) -> usize {
+        (2 * self.places.len()).max(4)
+    }
+
+    /// Bytes more that the next push takes.
+    #[inline]
+    pub(super) fn growth(&self) -> usize {
+        if self.has_room() { 0 } else { (self.next_length() - self.places.len()) * size_of::<Frame>() }
     }
 
     /// Takes the frame on top.

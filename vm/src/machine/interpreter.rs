@@ -118,8 +118,7 @@ impl Machine {
             let mut credit = if meter::METERED { left + pc as i64 } else { left };
             let size = body.max_stack as usize;
             if !stack.reaches(base + size) {
-                stack.grow(base + size);
-                if let Err(error) = fiber.settle_with(stack.capacity()) {
+                if let Err(error) = fiber.grow(stack, base + size) {
                     fuel.left = left;
                     return Err(error);
                 }

@@ -69,10 +69,13 @@ impl Machine {
                 Next::Call(Value::Closure(callee), args) => {
                     fuel.close();
                     let argc = args.len();
+                    fiber.reserve(argc + 1)?;
                     fiber.stack.push(Value::Nil);
                     for arg in args {
                         fiber.stack.push(arg);
                     }
+                    // What they lie on counts before surplus ones are packed.
+                    fiber.settle_memory()?;
                     let frame = CodeFrame::enter(&mut fiber.stack, callee, argc)?;
                     fiber.frames.push(Frame::Code(frame));
                     fiber.settle_memory()?;
@@ -106,6 +109,7 @@ impl Machine {
             Flow::Return(value) => Next::Value(value),
             Flow::Call(callee, args) | Flow::TailCall(callee, args) => Next::Call(callee, args),
             Flow::Push(frame) => {
+                fiber.reserve(0)?;
                 fiber.frames.push(Frame::Native(NativeCall::new(frame)));
                 fiber.settle_memory()?;
                 Next::Native(Input::Start)

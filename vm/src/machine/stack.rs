@@ -81,15 +81,27 @@ impl Stack {
     /// Values that it has room for.
     #[inline]
     pub(super) fn capacity(&self) -> usize {
-        self.places.capacity()
+        self.places.len()
     }
 
     /// Makes it at least `len` long, which it is not yet.
     #[cold]
     #[inline(never)]
     pub(super) fn grow(&mut self, len: usize) {
-        self.places.reserve(len - self.places.len());
-        self.places.resize_with(self.places.capacity(), Value::default);
+        let length = self.length_for(len);
+        self.places.reserve_exact(length - self.places.len());
+        self.places.resize_with(length, Value::default);
+    }
+
+    /// Bytes more that it takes when it is made to hold `count` values more.
+    pub(super) fn growth_for(&self, count: usize) -> usize {
+        (self.length_for(self.height + count) - self.places.len()) * size_of::<Value>()
+    }
+
+    /// How long it is made to reach `len`: twice as long as it was, so that growing costs little for each value.
+    fn length_for(&self, len: usize) -> usize {
+        let now = self.places.len();
+        if len <= now { now } else { len.max(2 * now).max(4) }
     }
 
     /// Whether it is at least `len` long.

@@ -7,6 +7,10 @@ use ptc_vm::machine::{Limits, Payload, Reply, Setup};
 use ptc_vm::{Machine, Step};
 use std::hint::black_box;
 
+/// As the command allocates.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn compiling(c: &mut Criterion) {
     let mut group = c.benchmark_group("compile");
     for workload in [TINY, PIPELINE] {

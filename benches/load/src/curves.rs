@@ -18,7 +18,7 @@ const CONNECTIONS: [usize; 5] = [1, 10, 100, 1_000, 10_000];
 const BINDINGS: &str = "(def a 1) (def b [1 2 3]) (def c {:name \\\"n\\\"}) (def d \\\"text\\\") (def e 2.5)";
 /// Connections that carry the requests.
 const CARRIERS: usize = 8;
-/// Between two requests of a carrier: 2 000 a second in all.
+/// Between two requests of a carrier: 2 000 a second in all, fewer where there are not as many sessions as carriers.
 const PAUSE: Duration = Duration::from_millis(4);
 
 /// Opens more and more sessions and evaluates in them.
@@ -34,9 +34,11 @@ pub(crate) async fn sessions(ptc: &str, time: Duration) {
         let ids = open(server.port, count).await;
         let opening = (cpu_seconds(server.id()) - cpu) * 1e6 / count as f64;
         let each = (resident_mib(server.id()) - rest) * 1024.0 / count as f64;
-        let ids = Arc::new(ids);
-        let [p50, p99, cpu] = paced(&server, time, move |client, turn| {
-            let id = ids[turn.wrapping_mul(7919) % ids.len()].clone();
+        let (ids, carriers) = (Arc::new(ids), CARRIERS.min(count));
+        let [p50, p99, cpu] = paced(&server, carriers, time, move |client, carrier, turn| {
+            // Each carrier has sessions of its own: a session runs one program at a time.
+            let own = ids.len() / carriers;
+            let id = ids[carrier * own + turn.wrapping_mul(7919) % own].clone();
             async move {
                 let mut client = client;
                 let arguments = format!(r#"{{"session_id":"{id}","program":"(+ a (count b))"}}"#);
@@ -69,7 +71,7 @@ pub(crate) async fn connections(ptc: &str, time: Duration) {
         }
         let opening = (cpu_seconds(server.id()) - cpu) * 1e6 / count as f64;
         let each = (resident_mib(server.id()) - rest) * 1024.0 / count as f64;
-        let [p50, p99, cpu] = paced(&server, time, |client, _| async move {
+        let [p50, p99, cpu] = paced(&server, CARRIERS, time, |client, _, _| async move {
             let mut client = client;
             let answer = client.eval(crate::PROGRAM).await;
             assert!(contains(&answer, b"user=> 3\""), "{answer:?}");
@@ -110,11 +112,13 @@ fn session_id(answer: &[u8]) -> String {
     id.unwrap_or_else(|| panic!("no session: {answer}")).to_owned()
 }
 
-/// Median and 99th percentile of latency, and CPU time of one request, all in microseconds, at the fixed rate.
+/// Median and 99th percentile of latency, and CPU time of one request, all in microseconds, at the fixed rate. The task gets
+/// a connection, the number of its carrier and how many requests that has made.
 async fn paced<F: Future<Output = Client> + Send>(
     server: &Server,
+    carriers: usize,
     time: Duration,
-    task: impl Fn(Client, usize) -> F + Send + Clone + 'static,
+    task: impl Fn(Client, usize, usize) -> F + Send + Clone + 'static,
 ) -> [f64; 3] {
     let port = server.port;
     let (cpu, end) = (cpu_seconds(server.id()), Instant::now() + time);
@@ -122,19 +126,19 @@ async fn paced<F: Future<Output = Client> + Send>(
         let task = task.clone();
         async move {
             let mut client = Client::connect(port).await;
-            let mut due = Instant::now() + PAUSE * at as u32 / CARRIERS as u32;
+            let mut due = Instant::now() + PAUSE * at as u32 / carriers as u32;
             let mut latencies = Vec::new();
             while due < end {
                 tokio::time::sleep_until(due.into()).await;
                 let sent = Instant::now();
-                client = task(client, latencies.len() * CARRIERS + at).await;
+                client = task(client, at, latencies.len()).await;
                 latencies.push(u32::try_from(sent.elapsed().as_micros()).unwrap_or(u32::MAX));
                 due += PAUSE;
             }
             latencies
         }
     };
-    let workers: Vec<_> = (0..CARRIERS).map(|at| tokio::spawn(work.clone()(at))).collect();
+    let workers: Vec<_> = (0..carriers).map(|at| tokio::spawn(work.clone()(at))).collect();
     let mut latencies = Vec::new();
     for worker in workers {
         latencies.extend(worker.await.expect("a worker that ends"));

@@ -81,6 +81,7 @@ const FAMILIES: &[(&str, Order, &str)] = &[
     ("split", Linear, "(count (clojure.string/split data/text #\" \"))"),
     ("replace in text", Linear, "(count (clojure.string/replace data/text \"w\" \"vv\"))"),
     ("upper-case", Linear, "(count (clojure.string/upper-case data/text))"),
+    ("re-seq of words", Linear, "(count (re-seq #\"\\w+\" data/text))"),
     ("re-seq", Linear, "(count (re-seq #\"[a-z]+[0-9]+\" data/text))"),
     ("index-of", Linear, "(clojure.string/index-of data/text \"nowhere\")"),
     ("seq of characters", Linear, "(count (seq data/text))"),

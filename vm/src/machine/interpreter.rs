@@ -117,11 +117,11 @@ impl Machine {
             // jump adds how far it goes.
             let mut credit = if meter::METERED { left + pc as i64 } else { left };
             let size = body.max_stack as usize;
-            if !stack.reaches(base + size) {
-                if let Err(error) = fiber.grow(stack, base + size) {
-                    fuel.left = left;
-                    return Err(error);
-                }
+            if !stack.reaches(base + size)
+                && let Err(error) = fiber.grow(stack, base + size)
+            {
+                fuel.left = left;
+                return Err(error);
             }
             // The places of this frame, of which the first `top` hold values.
             let mut top = stack.height() - base;

@@ -169,6 +169,11 @@ impl Engine {
         self.0.pattern.names.iter().find(|(known, _)| known == name).map(|(_, group)| *group)
     }
 
+    /// How many bytes a search may look at beyond its match; `None` for all that is left.
+    pub(super) fn overrun(&self) -> Option<usize> {
+        self.0.pattern.node.overrun().map(|characters| characters.saturating_mul(4))
+    }
+
     /// Steps that searching one byte costs: pattern size times subject (ruling 7).
     fn weight(&self) -> u64 {
         1 + (self.0.size / BYTES_PER_WEIGHT) as u64

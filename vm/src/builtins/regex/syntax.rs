@@ -148,6 +148,29 @@ impl Node {
             }
     }
 
+    /// How many characters a search may look at beyond its match, where that can be told: those of a longer way to match,
+    /// or of the next repetition at the end. A pattern such as `a.*z|a` may look at all that is left.
+    pub(super) fn overrun(&self) -> Option<usize> {
+        if let (_, Some(most)) = self.width() {
+            return Some(most);
+        }
+        match self {
+            Node::Capture(_, node) => node.overrun(),
+            Node::Alternate(parts) => {
+                parts.iter().map(Node::overrun).try_fold(0, |most, next| Some(most.max(next?)))
+            }
+            Node::Concat(parts) => {
+                let (last, before) = parts.split_last()?;
+                let before = before.iter().try_fold(0, |sum: usize, part| Some(sum + part.width().1?))?;
+                Some(before + last.overrun()?)
+            }
+            Node::Repeat { node, min, max: None, .. } => {
+                Some(node.width().1?.saturating_mul(*min as usize + 1))
+            }
+            _ => None,
+        }
+    }
+
     /// The least and the greatest number of characters that a match takes; no greatest when there is no bound.
     pub(super) fn width(&self) -> (usize, Option<usize>) {
         match self {

@@ -287,3 +287,23 @@ fn the_price_of_a_pattern_does_not_depend_on_the_cache() {
     assert!(fresh > 200);
     assert_eq!(price(), fresh);
 }
+
+#[test]
+fn a_pattern_tells_how_far_it_looks_beyond_its_match() {
+    let bounded = [
+        (",", 4),
+        ("a|bcd", 12),
+        (r"\s+", 8),
+        (r"(\d)*", 4),
+        (r"code=(\d+)", 28),
+        (r"a{2,}|b", 12),
+        (r"\d{4}-\d{2}", 28),
+    ];
+    for (source, bytes) in bounded {
+        assert_eq!(compiled(source).engine.overrun(), Some(bytes), "{source}");
+    }
+    // Something longer may begin with a match and end anywhere.
+    for source in ["a.*z|a", "[a-z]+[0-9]+", "(ab*)+", "a+b"] {
+        assert_eq!(compiled(source).engine.overrun(), None, "{source}");
+    }
+}

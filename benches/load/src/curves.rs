@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::http::{Client, contains};
+use crate::http::{Client, at_fixed_rate, contains};
 use crate::process::{Server, cpu_seconds, resident_mib};
 use crate::round::percentiles;
 
@@ -114,7 +114,7 @@ fn session_id(answer: &[u8]) -> String {
 
 /// Median and 99th percentile of latency, and CPU time of one request, all in microseconds, at the fixed rate. The task gets
 /// a connection, the number of its carrier and how many requests that has made.
-async fn paced<F: Future<Output = Client> + Send>(
+async fn paced<F: Future<Output = Client> + Send + 'static>(
     server: &Server,
     carriers: usize,
     time: Duration,
@@ -124,19 +124,8 @@ async fn paced<F: Future<Output = Client> + Send>(
     let (cpu, end) = (cpu_seconds(server.id()), Instant::now() + time);
     let work = move |at: usize| {
         let task = task.clone();
-        async move {
-            let mut client = Client::connect(port).await;
-            let mut due = Instant::now() + PAUSE * at as u32 / carriers as u32;
-            let mut latencies = Vec::new();
-            while due < end {
-                tokio::time::sleep_until(due.into()).await;
-                let sent = Instant::now();
-                client = task(client, at, latencies.len()).await;
-                latencies.push(u32::try_from(sent.elapsed().as_micros()).unwrap_or(u32::MAX));
-                due += PAUSE;
-            }
-            latencies
-        }
+        let start = Instant::now() + PAUSE * at as u32 / carriers as u32;
+        at_fixed_rate(port, start, PAUSE, end, move |client, turn| task(client, at, turn))
     };
     let workers: Vec<_> = (0..carriers).map(|at| tokio::spawn(work.clone()(at))).collect();
     let mut latencies = Vec::new();

@@ -71,6 +71,28 @@ pub(crate) async fn tasks<F: Future<Output = Client> + Send>(
     }
 }
 
+/// Does `task` on one connection every `pause` from `start` to `end`, whether or not the server keeps up, and gives the
+/// latencies in microseconds. The task gets the connection and how often it has been done.
+pub(crate) async fn at_fixed_rate<F: Future<Output = Client> + Send>(
+    port: u16,
+    start: Instant,
+    pause: Duration,
+    end: Instant,
+    task: impl Fn(Client, usize) -> F + Send,
+) -> Vec<u32> {
+    let mut client = Client::connect(port).await;
+    let mut due = start;
+    let mut latencies = Vec::new();
+    while due < end {
+        tokio::time::sleep_until(due.into()).await;
+        let sent = Instant::now();
+        client = task(client, latencies.len()).await;
+        latencies.push(u32::try_from(sent.elapsed().as_micros()).unwrap_or(u32::MAX));
+        due += pause;
+    }
+    latencies
+}
+
 /// What the server answers to the request, as text.
 pub(crate) async fn one_answer(server: &Server) -> String {
     let answer = Client::connect(server.port).await.eval(PROGRAM).await;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::http::{Client, contains};
+use crate::http::{Client, at_fixed_rate, contains};
 use crate::process::Server;
 use crate::round::percentiles;
 use crate::{PROGRAM, ROUNDS};
@@ -57,19 +57,14 @@ async fn round(port: u16, time: Duration, beside: bool) -> ([f64; 3], usize) {
     });
     tokio::time::sleep(Duration::from_millis(300)).await;
     let end = Instant::now() + time;
-    let small = move |at: usize| async move {
-        let mut client = Client::connect(port).await;
-        let mut due = Instant::now() + PAUSE * at as u32 / CONNECTIONS as u32;
-        let mut latencies = Vec::new();
-        while due < end {
-            tokio::time::sleep_until(due.into()).await;
-            let sent = Instant::now();
+    let small = move |at: usize| {
+        let start = Instant::now() + PAUSE * at as u32 / CONNECTIONS as u32;
+        at_fixed_rate(port, start, PAUSE, end, |client, _| async move {
+            let mut client = client;
             let answer = client.eval(PROGRAM).await;
             assert!(contains(&answer, b"user=> 3\""), "{answer:?}");
-            latencies.push(u32::try_from(sent.elapsed().as_micros()).unwrap_or(u32::MAX));
-            due += PAUSE;
-        }
-        latencies
+            client
+        })
     };
     let workers: Vec<_> = (0..CONNECTIONS).map(|at| tokio::spawn(small(at))).collect();
     let mut latencies = Vec::new();

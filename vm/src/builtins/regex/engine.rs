@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::meter;
 use crate::value::{Regex, Str, Value};
 use ahash::AHashMap;
+use regex_automata::hybrid::dfa::Cache as LookerCache;
 use regex_automata::meta::Cache;
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
@@ -26,6 +27,8 @@ const BYTES_PER_STEP: usize = 32;
 const GIVEN_UP: usize = 2 << 20;
 /// Bytes of a compiled pattern that make each byte of text one step dearer to search.
 const BYTES_PER_WEIGHT: usize = 8 << 10;
+/// Bytes beyond its match that the price of a search covers, divided by the pattern's weight.
+const COVERED: usize = 64;
 
 /// A compiled pattern.
 pub struct Engine(Rc<Compiled>);
@@ -40,6 +43,8 @@ struct Compiled {
     backtracking: OnceCell<Option<Program>>,
     /// Bytes charged to every value that holds this pattern.
     size: usize,
+    /// Most bytes that a search looks at beyond its match, if the pattern bounds them.
+    overrun: Option<usize>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -81,8 +86,34 @@ struct Kept {
     patterns: AHashMap<Box<str>, Rc<Compiled>>,
     bytes: usize,
     next_id: u64,
-    /// Scratch memory of automata, most recently used last.
-    scratch: Vec<((u64, Variant), Box<Cache>)>,
+    searching: Scratch<Cache>,
+    looking: Scratch<LookerCache>,
+}
+
+/// Scratch memory of automata, most recently used last.
+struct Scratch<C>(Vec<(Key, Box<C>)>);
+
+/// A pattern's id, and which of its automata.
+type Key = (u64, Variant);
+
+impl<C> Default for Scratch<C> {
+    fn default() -> Scratch<C> {
+        Scratch(Vec::new())
+    }
+}
+
+impl<C> Scratch<C> {
+    fn take(&mut self, key: Key) -> Option<Box<C>> {
+        let at = self.0.iter().rposition(|(known, _)| *known == key)?;
+        Some(self.0.remove(at).1)
+    }
+
+    fn put(&mut self, key: Key, cache: Box<C>) {
+        if self.0.len() >= KEPT_SCRATCH {
+            self.0.remove(0);
+        }
+        self.0.push((key, cache));
+    }
 }
 
 thread_local! {
@@ -109,7 +140,8 @@ fn compiled(source: &str) -> Result<Rc<Compiled>, Refusal> {
             kept.bytes = 0;
         }
         kept.next_id += 1;
-        let compiled = Rc::new(Compiled { id: kept.next_id, pattern, linear, backtracking, size });
+        let overrun = pattern.node.overrun().map(|characters| characters.saturating_mul(4));
+        let compiled = Rc::new(Compiled { id: kept.next_id, pattern, linear, backtracking, size, overrun });
         kept.bytes += size;
         kept.patterns.insert(source.into(), compiled.clone());
         compiled
@@ -169,19 +201,42 @@ impl Engine {
         self.0.pattern.names.iter().find(|(known, _)| known == name).map(|(_, group)| *group)
     }
 
-    /// How many bytes a search may look at beyond its match; `None` for all that is left.
-    pub(super) fn overrun(&self) -> Option<usize> {
-        self.0.pattern.node.overrun().map(|characters| characters.saturating_mul(4))
-    }
-
     /// Steps that searching one byte costs: pattern size times subject (ruling 7).
     fn weight(&self) -> u64 {
         1 + (self.0.size / BYTES_PER_WEIGHT) as u64
     }
 
-    /// Charges a search from `from` on that will look at `bytes` bytes, as far as anybody can tell.
+    /// Charges a search that will look at `bytes` bytes up to the end of its match.
     pub(super) fn charge(&self, bytes: usize) -> Result<()> {
         meter::charge_steps(4 + (bytes as u64 / 8).saturating_mul(self.weight()))
+    }
+
+    /// Charges what the search from `from` on, whose match ends at `end`, has looked at beyond that, by the
+    /// [plan](Engine::plan) for `text`. What is [charged](Engine::charge) for the text itself covers no more than one look at
+    /// each place.
+    pub(super) fn charge_beyond(&self, text: &str, from: usize, end: usize, plan: &Plan) -> Result<()> {
+        let rest = text.len() - end;
+        let weight = self.weight();
+        let covered = |bytes: usize| (bytes as u64).saturating_mul(weight) <= COVERED as u64;
+        if covered(rest) || self.0.overrun.is_some_and(covered) {
+            return Ok(());
+        }
+        let (variant, searched) = match plan {
+            Plan::Plain => (Variant::Find, text),
+            Plan::Marked(marked) => (Variant::Marked, marked.as_str()),
+            // Each step of that engine is counted.
+            Plan::Backtracking => return Ok(()),
+        };
+        let charge = |bytes: usize| meter::charge_steps((bytes as u64 / 8).saturating_mul(weight));
+        let Some(looker) = self.0.linear.as_ref().and_then(|linear| linear.looker(variant)) else {
+            return charge(rest);
+        };
+        let key = (self.0.id, variant);
+        let kept = KEPT.with_borrow_mut(|kept| kept.looking.take(key));
+        let mut cache = kept.unwrap_or_else(|| Box::new(looker.create_cache()));
+        let charged = looker.follow(&mut cache, searched, (from, end), charge);
+        KEPT.with_borrow_mut(|kept| kept.looking.put(key, cache));
+        charged
     }
 
     /// How to search `text`, to be asked once for all searches in it.
@@ -228,18 +283,10 @@ impl Engine {
     ) -> Option<Option<Groups>> {
         let automaton = linear.automaton(variant)?;
         let key = (self.0.id, variant);
-        let kept = KEPT.with_borrow_mut(|kept| {
-            let at = kept.scratch.iter().rposition(|(known, _)| *known == key)?;
-            Some(kept.scratch.remove(at).1)
-        });
+        let kept = KEPT.with_borrow_mut(|kept| kept.searching.take(key));
         let mut cache = kept.unwrap_or_else(|| Box::new(automaton.create_cache()));
         let found = search(automaton, &mut cache);
-        KEPT.with_borrow_mut(|kept| {
-            if kept.scratch.len() >= KEPT_SCRATCH {
-                kept.scratch.remove(0);
-            }
-            kept.scratch.push((key, cache));
-        });
+        KEPT.with_borrow_mut(|kept| kept.searching.put(key, cache));
         match found {
             Found::No => Some(None),
             Found::Match(groups) => Some(Some(groups)),

@@ -5,6 +5,7 @@
 //! matches a line feed matches it, too).
 
 use super::classes::push_char;
+use super::looking::Looker;
 use super::program::CharClass;
 use super::syntax::{Assertion, Greed, Node};
 use crate::value::Str;
@@ -19,9 +20,9 @@ use std::cell::OnceCell;
 pub(super) type Groups = SmallVec<[Option<(usize, usize)>; 4]>;
 
 /// Most bytes that a compiled pattern may take (ruling 7).
-const SIZE_LIMIT: usize = 1 << 20;
+pub(super) const SIZE_LIMIT: usize = 1 << 20;
 /// Bytes of scratch memory for lazily built states.
-const CACHE_LIMIT: usize = 256 << 10;
+pub(super) const CACHE_LIMIT: usize = 256 << 10;
 /// Stands for the line feed that ends a text: a control character that texts hardly have.
 const MARK: char = '\x01';
 
@@ -34,6 +35,8 @@ pub(super) struct Linear {
     marked: OnceCell<Option<Regex>>,
     /// Matches whole texts only.
     whole: OnceCell<Option<Regex>>,
+    /// Tell where searches stop, `find`'s and `marked`'s.
+    lookers: [OnceCell<Option<Looker>>; 2],
     /// Whether `^` and `$` are asked about lines.
     line_start: bool,
     lines: bool,
@@ -77,6 +80,7 @@ impl Linear {
             find,
             marked: OnceCell::new(),
             whole: OnceCell::new(),
+            lookers: [const { OnceCell::new() }; 2],
             line_start,
             lines: line_start || node.asserts(Assertion::LineEnd),
             end_of_text: node.asserts(Assertion::EndOfText),
@@ -118,6 +122,14 @@ impl Linear {
         }
     }
 
+    /// What tells where searches stop, in texts with a mark or others. Built at its first use; `None` if it is too large.
+    pub(super) fn looker(&self, variant: Variant) -> Option<&Looker> {
+        let marked = variant == Variant::Marked;
+        self.lookers[usize::from(marked)]
+            .get_or_init(|| Looker::new(&emit(&self.node, marked)?, marked, crosses_lines(&self.node)))
+            .as_ref()
+    }
+
     /// The first match at or after `from`.
     pub(super) fn find(&self, automaton: &Regex, cache: &mut Cache, text: &str, from: usize) -> Found {
         let found = search(automaton, cache, Input::new(text).range(from..));
@@ -156,8 +168,24 @@ fn search(automaton: &Regex, cache: &mut Cache, input: Input<'_>) -> Option<Grou
     Some(slots.chunks_exact(2).map(|ends| Some((ends[0]?.get(), ends[1]?.get()))).collect())
 }
 
+/// Whether `node` may match a line feed. Of a class that is not understood, nobody knows.
+fn crosses_lines(node: &Node) -> bool {
+    node.any(&|part| match part {
+        Node::Char { char, .. } => *char == '\n',
+        Node::Any { newline } => *newline,
+        Node::Class { text, .. } => CharClass::parse(text).is_none_or(|class| class.contains('\n')),
+        Node::LineBreak => true,
+        _ => false,
+    })
+}
+
+/// The byte that ends lines.
+pub(super) fn line_end(marked: bool) -> u8 {
+    if marked { MARK as u8 } else { b'\n' }
+}
+
 fn build(pattern: &str, marked: bool) -> Result<Regex, Box<BuildError>> {
-    let line_end = if marked { MARK as u8 } else { b'\n' };
+    let line_end = line_end(marked);
     let config = Config::new()
         .nfa_size_limit(Some(SIZE_LIMIT))
         .onepass_size_limit(Some(SIZE_LIMIT / 8))

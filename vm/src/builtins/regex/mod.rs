@@ -11,6 +11,7 @@ mod classes;
 mod engine;
 mod functions;
 mod linear;
+mod looking;
 mod parser;
 mod program;
 mod scan;

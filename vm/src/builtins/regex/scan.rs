@@ -14,10 +14,6 @@ use std::rc::Rc;
 
 /// Bytes of a piece besides its text, for reservations.
 const PIECE: usize = 64;
-/// Bytes of the rest of the text that a search is assumed to look at beyond its match, as a fraction. Where the pattern sets
-/// a bound, no more than that, so that going through a text stays linear.
-const LOOKAHEAD: usize = 2048;
-
 /// What is put in place of a match.
 pub(crate) enum Replacement {
     /// Text with references to groups.
@@ -46,8 +42,6 @@ pub(crate) struct Scan {
     regex: Rc<Regex>,
     text: Str,
     plan: Plan,
-    /// Bytes that a search may look at beyond its match, if the pattern bounds them.
-    overrun: Option<usize>,
     /// Where the next search begins; `None` after the end.
     next: Option<usize>,
     /// The match whose replacement is being computed.
@@ -73,8 +67,7 @@ impl Scan {
         regex.engine.charge(text.as_str().len())?;
         let plan = regex.engine.plan(text.as_str())?;
         let calls = matches!(sink, Sink::Replace { with: Replacement::Function(_), .. });
-        let overrun = regex.engine.overrun();
-        let mut scan = Scan { regex, text, plan, overrun, next: Some(0), pending: None, sink };
+        let mut scan = Scan { regex, text, plan, next: Some(0), pending: None, sink };
         if !calls && let Some(value) = scan.run(ctx)? {
             return Ok(Flow::Return(value));
         }
@@ -128,9 +121,14 @@ impl Scan {
     fn search(&mut self) -> Result<Option<Groups>> {
         let text = self.text.as_str();
         let Some(from) = self.next else { return Ok(None) };
-        let rest = (text.len() - from) / LOOKAHEAD;
-        self.regex.engine.charge(self.overrun.map_or(rest, |bytes| bytes.min(rest)))?;
+        self.regex.engine.charge(0)?;
         let found = self.regex.engine.find(text, from, &self.plan)?;
+        // The first search has been paid for with the text.
+        if from > 0
+            && let Some((_, end)) = found.as_ref().and_then(|groups| groups[0])
+        {
+            self.regex.engine.charge_beyond(text, from, end.max(from), &self.plan)?;
+        }
         self.next = match found.as_ref().and_then(|groups| groups[0]) {
             None => None,
             Some((start, end)) if start == end => text[end..].chars().next().map(|c| end + c.len_utf8()),

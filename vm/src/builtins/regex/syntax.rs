@@ -136,7 +136,7 @@ impl Node {
 
     /// Whether `wanted` holds for some part. Patterns have at most 256 bytes, so recursion is shallow here and in
     /// all other walks over them.
-    fn any(&self, wanted: &dyn Fn(&Node) -> bool) -> bool {
+    pub(super) fn any(&self, wanted: &dyn Fn(&Node) -> bool) -> bool {
         wanted(self)
             || match self {
                 Node::Concat(parts) | Node::Alternate(parts) => parts.iter().any(|part| part.any(wanted)),

@@ -1,5 +1,6 @@
 use super::engine::{Engine, compile, pattern};
-use super::linear::Groups;
+use super::linear::{Groups, Linear, Variant};
+use super::parser::parse;
 use crate::meter::{self, Account};
 use crate::value::Value;
 
@@ -289,21 +290,59 @@ fn the_price_of_a_pattern_does_not_depend_on_the_cache() {
 }
 
 #[test]
-fn a_pattern_tells_how_far_it_looks_beyond_its_match() {
+fn a_pattern_may_bound_how_far_a_search_looks_beyond_its_match() {
+    let overrun = |source: &str| parse(source).expect("a pattern").node.overrun();
     let bounded = [
-        (",", 4),
-        ("a|bcd", 12),
-        (r"\s+", 8),
-        (r"(\d)*", 4),
-        (r"code=(\d+)", 28),
-        (r"a{2,}|b", 12),
-        (r"\d{4}-\d{2}", 28),
+        (",", 1),
+        ("a|bcd", 3),
+        (r"\s+", 2),
+        (r"(\d)*", 1),
+        (r"code=(\d+)", 7),
+        (r"a{2,}|b", 3),
+        (r"\d{4}-\d{2}", 7),
     ];
-    for (source, bytes) in bounded {
-        assert_eq!(compiled(source).engine.overrun(), Some(bytes), "{source}");
+    for (source, characters) in bounded {
+        assert_eq!(overrun(source), Some(characters), "{source}");
     }
     // Something longer may begin with a match and end anywhere.
     for source in ["a.*z|a", "[a-z]+[0-9]+", "(ab*)+", "a+b"] {
-        assert_eq!(compiled(source).engine.overrun(), None, "{source}");
+        assert_eq!(overrun(source), None, "{source}");
+    }
+}
+
+#[test]
+fn a_search_is_followed_to_where_it_stops() {
+    let long = "a".repeat(10_000);
+    let cases = [
+        // A match is noticed one byte late.
+        ("[a-z]+[0-9]+", "ab12 cd34", 0, 2),
+        ("[a-z]+[0-9]+", "ab12 cd34", 4, 0),
+        ("a.*z|a", "aaaa\naaaa", 0, 4),
+        ("a.*z|a", "baaaa\naaaa", 1, 4),
+        // What began earlier goes on, too.
+        ("c.*z|a", "bcbabb\nbz", 0, 3),
+        ("\".*?\"", "\"q\" and \"r\"", 0, 2),
+        ("(?m)^(.*)$", "ab\ncd\n", 0, 2),
+        ("a[^z]*z|a", &long, 100, 9_899),
+        // It cannot tell what a word is there.
+        (r"\ba.*z|a", "a bb日b\na", 0, 8),
+        (r"(?s)\ba.*z|a", "a bb日b\na", 0, 9),
+    ];
+    for (source, text, from, bytes) in cases {
+        let regex = compiled(source);
+        let (_, end) =
+            find(&regex.engine, text, from).expect("within limits").expect("a match")[0].expect("whole");
+        let node = parse(source).expect("a pattern").node;
+        let linear = Linear::new(&node).expect("small");
+        let looker = linear.looker(Variant::Find).expect("small");
+        let (mut looked, mut most) = (0, 0);
+        let charge = |bytes: usize| {
+            looked += bytes;
+            most = most.max(bytes);
+            Ok(())
+        };
+        looker.follow(&mut looker.create_cache(), text, (from, end), charge).expect("charged");
+        assert_eq!(looked, bytes, "{source} on {text:?}");
+        assert!(most <= 4 << 10, "{source}: {most} bytes at once");
     }
 }

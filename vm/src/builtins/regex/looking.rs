@@ -1,0 +1,89 @@
+//! How far a search looks beyond its match.
+//!
+//! A match is known once nothing that is preferred to it can follow. `[a-z]+[0-9]+` needs one character for that, `a.*z|a`
+//! may need all that is left, in vain. The engines do not tell how far they looked, but they all stop by the same rule:
+//! when no way to match is left. So where it matters a lazily built automaton of our own goes over the same text once more,
+//! without captures, and notices where it dies.
+
+use super::linear::{CACHE_LIMIT, SIZE_LIMIT, line_end};
+use crate::error::Result;
+use regex_automata::Input;
+use regex_automata::hybrid::dfa::{Cache, DFA};
+use regex_automata::nfa::thompson::{self, WhichCaptures};
+use regex_automata::util::look::LookMatcher;
+use regex_automata::util::syntax;
+
+/// Bytes that are charged for at a time.
+const BLOCK: usize = 4 << 10;
+
+/// The automaton that tells where a search stops.
+#[derive(Debug)]
+pub(super) struct Looker {
+    dfa: DFA,
+    /// Whether a way to match may lead over a line feed.
+    crosses_lines: bool,
+}
+
+impl Looker {
+    /// Compiles `pattern` for texts with a mark, or others. `None` when it gets too large.
+    pub(super) fn new(pattern: &str, marked: bool, crosses_lines: bool) -> Option<Looker> {
+        let mut look = LookMatcher::new();
+        look.set_line_terminator(line_end(marked));
+        let nfa = thompson::Config::new()
+            .nfa_size_limit(Some(SIZE_LIMIT))
+            .which_captures(WhichCaptures::None)
+            .look_matcher(look);
+        // `\b` is decided between ASCII characters; at others the automaton gives up.
+        let config = DFA::config()
+            .cache_capacity(CACHE_LIMIT)
+            .skip_cache_capacity_check(true)
+            .unicode_word_boundary(true);
+        let dfa = DFA::builder()
+            .configure(config)
+            .syntax(syntax::Config::new().line_terminator(line_end(marked)))
+            .thompson(nfa)
+            .build(pattern)
+            .ok()?;
+        Some(Looker { dfa, crosses_lines })
+    }
+
+    /// Memory for the states that searches come to.
+    pub(super) fn create_cache(&self) -> Cache {
+        self.dfa.create_cache()
+    }
+
+    /// Follows the search from `from` on, whose match ends at `end`, to where it stops. `charge` is given the bytes behind
+    /// the match, not all at once, so that it can stop a program that has no steps left.
+    pub(super) fn follow(
+        &self,
+        cache: &mut Cache,
+        text: &str,
+        (from, end): (usize, usize),
+        mut charge: impl FnMut(usize) -> Result<()>,
+    ) -> Result<()> {
+        let Ok(mut state) = self.dfa.start_state_forward(cache, &Input::new(text).range(from..)) else {
+            return charge(self.most(text, end));
+        };
+        let mut charged = end;
+        for (at, byte) in text.as_bytes().iter().enumerate().skip(from) {
+            if at >= charged + BLOCK {
+                charge(at - charged)?;
+                charged = at;
+            }
+            state = match self.dfa.next_state(cache, state, *byte) {
+                // A dead state stays so.
+                Ok(next) if next.is_dead() => return charge((at + 1).saturating_sub(charged)),
+                Ok(next) if !next.is_quit() => next,
+                _ => return charge(self.most(text, charged)),
+            };
+        }
+        charge(text.len() - charged)
+    }
+
+    /// The bytes that are looked at from `from` on at most.
+    fn most(&self, text: &str, from: usize) -> usize {
+        let rest = &text.as_bytes()[from..];
+        let line = if self.crosses_lines { None } else { rest.iter().position(|byte| *byte == b'\n') };
+        line.map_or(rest.len(), |line| line + 1)
+    }
+}

@@ -65,6 +65,16 @@ fn cases() -> Vec<Case> {
             ("(+ 1 2)", "user=> 3"),
             ("(loop [] (recur))", "timeout: execution exceeded 50ms limit"),
         ),
+        // One builtin, which works for longer than anybody could wait on values that are small in memory.
+        case(
+            "--program-timeout-ms",
+            &["--program-timeout-ms", "50", "--program-step-limit", "1000000000000"],
+            ("(= [1 [2]] [1 [2]])", "user=> true"),
+            (
+                "(let [tree #(reduce (fn [a _] [a a]) [%] (range 60))] (= (tree 1) (tree 1)))",
+                "timeout: execution exceeded 50ms limit",
+            ),
+        ),
         case(
             "--program-memory-limit-bytes",
             &["--program-memory-limit-bytes", "100000"],

@@ -242,6 +242,12 @@ impl Error {
         )
     }
 
+    /// The time is over that a host has given the program.
+    #[cold]
+    pub fn timeout(allowed_ms: u64) -> Error {
+        Error::verbatim(Reason::Timeout, format!("execution exceeded {allowed_ms}ms limit"))
+    }
+
     /// `(fail payload)`; the message is the payload's readable form, rendered by the caller.
     #[cold]
     pub fn fail(payload: Value, shown: String) -> Error {

@@ -11,6 +11,10 @@
 //! * Walks that cannot fail (comparing, hashing, dropping) call [`work`]. When the budget is used up they find
 //!   [`exhausted`] and cut themselves short with any answer; the machine sees the overdraft right after the
 //!   instruction and ends the program, so that the wrong answer is never observed.
+//!
+//! A builtin may work for long on little memory (values are shared), and a host sees its clock only between slices. So an
+//! account may come with a [`Deadline`], which is looked at each [`LOOK`] steps of one builtin's work; once it has passed,
+//! every charge is refused and every walk cuts itself short, as if the steps were used up.
 
 use crate::error::{Error, Result};
 use std::cell::{Cell, RefCell};
@@ -26,6 +30,20 @@ pub trait Lender {
     /// dropped.
     fn take_back(&self, bytes: u64);
 }
+
+/// When a program has to end, by a clock of its host's.
+#[derive(Clone, Copy, Debug)]
+pub struct Deadline {
+    /// Nanoseconds since any moment, never running backwards.
+    pub clock: fn() -> u64,
+    /// What the clock shows when the program's time is over.
+    pub at: u64,
+    /// Milliseconds that the program was given, for the error's text.
+    pub allowed_ms: u64,
+}
+
+/// Steps of one builtin's work between two looks at the clock: about a millisecond's.
+const LOOK: u64 = 50_000;
 
 /// Smallest amount that a machine borrows.
 const SMALLEST_LOAN: i64 = 16 << 10;
@@ -47,8 +65,14 @@ struct Meter {
     ceiling: Cell<i64>,
     /// Steps charged by builtins and walks since the machine last collected them with [`take_work`].
     work: Cell<u64>,
-    /// Value of `work` at which the program has no steps left.
+    /// Value of `work` at which [`beyond`] has to be asked: the program has no steps left, or the clock is to be looked at.
     work_limit: Cell<u64>,
+    /// Value of `work` at which the program has no steps left.
+    all_work: Cell<u64>,
+    /// When the machine has to end, if anybody says so.
+    deadline: Cell<Option<Deadline>>,
+    /// Whether the deadline was found to have passed.
+    overdue: Cell<bool>,
 }
 
 thread_local! {
@@ -60,6 +84,9 @@ thread_local! {
             ceiling: Cell::new(i64::MAX),
             work: Cell::new(0),
             work_limit: Cell::new(u64::MAX),
+            all_work: Cell::new(u64::MAX),
+            deadline: Cell::new(None),
+            overdue: Cell::new(false),
         }
     };
 
@@ -122,7 +149,43 @@ pub fn reserve(bytes: usize) -> Result<()> {
 
 #[cold]
 fn no_steps(m: &Meter) -> Error {
-    Error::steps(m.work_limit.get())
+    Error::steps(m.all_work.get())
+}
+
+/// Whether work has to stop that has passed `work_limit`.
+#[cold]
+#[inline(never)]
+fn beyond(m: &Meter) -> bool {
+    let work = m.work.get();
+    if work > m.all_work.get() {
+        return true;
+    }
+    match m.deadline.get() {
+        Some(deadline) if m.overdue.get() || (deadline.clock)() >= deadline.at => {
+            m.overdue.set(true);
+            // More than any slice has, so that the machine stops right after the builtin.
+            m.work.set(OVERDRAFT);
+            true
+        }
+        Some(_) => {
+            m.work_limit.set(m.all_work.get().min(work.saturating_add(LOOK)));
+            false
+        }
+        None => {
+            m.work_limit.set(m.all_work.get());
+            false
+        }
+    }
+}
+
+/// What is charged to a program whose time is over.
+const OVERDRAFT: u64 = 1 << 62;
+
+/// The error of a program whose time was over in the middle of a builtin, if it was.
+pub(crate) fn overdue() -> Option<Error> {
+    METER
+        .with(|m| m.deadline.get().filter(|_| m.overdue.get()))
+        .map(|deadline| Error::timeout(deadline.allowed_ms))
 }
 
 /// Refuses when the memory limit is passed already.
@@ -155,7 +218,7 @@ pub fn charge_steps(steps: u64) -> Result<()> {
         let work = m.work.get().saturating_add(steps);
         m.work.set(work);
         // The machine replaces this error by one that names the program's whole limit.
-        if work > m.work_limit.get() { Err(no_steps(m)) } else { Ok(()) }
+        if work > m.work_limit.get() && beyond(m) { Err(no_steps(m)) } else { Ok(()) }
     })
 }
 
@@ -168,13 +231,13 @@ pub fn work(steps: u64) {
     METER.with(|m| m.work.set(m.work.get().saturating_add(steps)));
 }
 
-/// Whether the program's steps are used up, so that a walk should cut itself short.
+/// Whether the program's steps are used up or its time is over, so that a walk should cut itself short.
 #[inline]
 pub fn exhausted() -> bool {
     if !METERED {
         return false;
     }
-    METER.with(|m| m.work.get() > m.work_limit.get())
+    METER.with(|m| m.work.get() > m.work_limit.get() && beyond(m))
 }
 
 /// Collects the work charged since the last collection.
@@ -201,7 +264,10 @@ pub fn set_work_limit(steps: u64) {
     if !METERED {
         return;
     }
-    METER.with(|m| m.work_limit.set(steps));
+    METER.with(|m| {
+        m.work_limit.set(steps.min(LOOK));
+        m.all_work.set(steps);
+    });
 }
 
 /// Bytes besides values that are charged as long as this lives.
@@ -252,11 +318,16 @@ impl Account {
         Account { granted: 0, ..Account::new(limit) }
     }
 
-    /// As [`install`](Account::install), with somebody who lends.
-    pub fn install_with(&mut self, lender: Option<Rc<dyn Lender>>) -> Installed<'_> {
+    /// As [`install`](Account::install), with somebody who lends, and a time to end.
+    pub fn install_with(
+        &mut self,
+        lender: Option<Rc<dyn Lender>>,
+        deadline: Option<Deadline>,
+    ) -> Installed<'_> {
         let outer = LENDER.replace(lender);
         let mut installed = self.install();
         installed.lender = Some(outer);
+        METER.with(|m| m.deadline.set(deadline));
         installed
     }
 
@@ -279,6 +350,9 @@ impl Account {
             ceiling: m.ceiling.replace(self.limit),
             work: m.work.replace(0),
             work_limit: m.work_limit.replace(u64::MAX),
+            all_work: m.all_work.replace(u64::MAX),
+            deadline: m.deadline.replace(None),
+            overdue: m.overdue.replace(false),
         });
         Installed { account: self, outer, lender: None }
     }
@@ -291,6 +365,9 @@ struct Saved {
     ceiling: i64,
     work: u64,
     work_limit: u64,
+    all_work: u64,
+    deadline: Option<Deadline>,
+    overdue: bool,
 }
 
 /// Keeps an [`Account`] installed; see [`Account::install`].
@@ -310,6 +387,9 @@ impl Drop for Installed<'_> {
             m.ceiling.set(self.outer.ceiling);
             m.work.set(self.outer.work);
             m.work_limit.set(self.outer.work_limit);
+            m.all_work.set(self.outer.all_work);
+            m.deadline.set(self.outer.deadline);
+            m.overdue.set(self.outer.overdue);
         });
         if let Some(outer) = self.lender.take() {
             LENDER.set(outer);
@@ -355,7 +435,7 @@ mod tests {
         let purse = Rc::new(Purse(Cell::new(4 << 20)));
         let mut account = Account::borrowing(16 << 20);
         {
-            let _installed = account.install_with(Some(purse.clone()));
+            let _installed = account.install_with(Some(purse.clone()), None);
             assert!(reserve(100).is_ok());
             assert_eq!(purse.0.get(), (4 << 20) - (16 << 10), "more than asked for, so that asking is rare");
             charge_memory(3 << 20);

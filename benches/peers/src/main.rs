@@ -19,6 +19,10 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use workloads::{LONG_ANSWER, TINY, WORKLOADS, json_text, long};
 
+/// That of the command; it takes the place of `malloc` too, so that engines written in C have the same.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// An engine's part in a workload: runs it once and gives the answer.
 struct Entry<'a> {
     engine: &'static str,

@@ -11,11 +11,12 @@ use super::tools::RunContext;
 use crate::text::clip;
 use futures_util::future::LocalBoxFuture;
 use ptc_vm::machine::{HostRequest, Limits as VmLimits, Namespace, Payload, Reply, Setup};
-use ptc_vm::meter::{Account, Lender};
+use ptc_vm::meter::{Account, Deadline, Lender};
 use ptc_vm::{Error, Machine, Reason, Step, Value, json, meter, print};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::OnceLock;
 use std::task::Poll;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::time::{Instant, Sleep, sleep_until};
@@ -66,6 +67,13 @@ fn clock() -> i64 {
         .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
+/// Nanoseconds since the first call of this function in the process.
+fn monotonic() -> u64 {
+    static FIRST: OnceLock<std::time::Instant> = OnceLock::new();
+    let first = FIRST.get_or_init(std::time::Instant::now);
+    u64::try_from(first.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// The context as a value, and what it has taken of the memory that all programs share. It is granted data: the limit of
 /// the program's own memory does not count it (language.md 11).
 fn read_context(text: &str, budget: Option<&MemoryBudget>) -> Result<(Value, Option<Rc<Loan>>), Failure> {
@@ -73,7 +81,7 @@ fn read_context(text: &str, budget: Option<&MemoryBudget>) -> Result<(Value, Opt
     let mut account = if loan.is_some() { Account::borrowing(u64::MAX) } else { Account::new(u64::MAX) };
     let value = {
         let lender = loan.clone().map(|loan| loan as Rc<dyn Lender>);
-        let _installed = account.install_with(lender);
+        let _installed = account.install_with(lender, None);
         // What it asked for last may not have been large enough to ask first.
         json::parse(text.as_bytes()).and_then(|value| meter::check_memory().map(|()| value))
     };
@@ -136,6 +144,11 @@ pub(super) fn begin(driver: &Rc<Driver>, request: Box<EvalRequest>) -> Begun {
             .unwrap_or_default(),
         limits: VmLimits { memory_bytes: limits.memory_bytes, steps: limits.steps },
         lender: driver.memory.clone().map(|budget| Rc::new(Loan::new(budget)) as Rc<dyn Lender>),
+        deadline: Some(Deadline {
+            clock: monotonic,
+            at: monotonic().saturating_add(u64::try_from(limits.timeout.as_nanos()).unwrap_or(u64::MAX)),
+            allowed_ms: u64::try_from(limits.timeout.as_millis()).unwrap_or(u64::MAX),
+        }),
         note_forks: request.tools.as_ref().is_some_and(|tools| tools.watches_forks()),
         clock,
         history: Default::default(),
@@ -320,9 +333,9 @@ impl Run {
     }
 
     fn time_out(mut self: Box<Self>) -> EvalOutcome {
-        let text = format!("execution exceeded {}ms limit", self.request.limits.timeout.as_millis());
+        let allowed_ms = u64::try_from(self.request.limits.timeout.as_millis()).unwrap_or(u64::MAX);
         if let Some(machine) = &mut self.machine {
-            machine.abort(Error::verbatim(Reason::Timeout, text));
+            machine.abort(Error::timeout(allowed_ms));
         }
         self.finish()
     }

@@ -38,7 +38,7 @@ pub use unbound::SPECIAL_FORMS;
 use crate::builtins::support::endless;
 use crate::code::Program;
 use crate::error::{Error, Reason, Result};
-use crate::meter::{self, Account, Lender};
+use crate::meter::{self, Account, Deadline, Lender};
 use crate::value::{Captures, Closure, Layouts, Map, Str, Value};
 use ahash::AHashMap;
 use env::Env;
@@ -88,6 +88,8 @@ pub struct Setup {
     pub limits: Limits,
     /// Whom memory within the limit is borrowed from; nobody need be asked if there is none.
     pub lender: Option<Rc<dyn Lender>>,
+    /// When the program has to end even in the middle of a builtin. Between slices the host looks at its clock by itself.
+    pub deadline: Option<Deadline>,
     /// Milliseconds since 1970-01-01T00:00:00Z.
     pub clock: fn() -> i64,
 }
@@ -106,6 +108,7 @@ impl Default for Setup {
             note_forks: false,
             limits: Limits::default(),
             lender: None,
+            deadline: None,
             clock: || 0,
         }
     }
@@ -160,6 +163,7 @@ pub struct Machine {
     fork_notes: Option<Vec<ForkNote>>,
     account: Account,
     lender: Option<Rc<dyn Lender>>,
+    deadline: Option<Deadline>,
     limits: Limits,
     steps_used: u64,
     ended: Option<Result<Value>>,
@@ -186,7 +190,7 @@ impl Machine {
         let linked = Module::link(program, &mut namespace, Some(&setup.tools));
         let (fibers, ended) = match linked {
             Ok(module) => {
-                let _installed = account.install_with(setup.lender.clone());
+                let _installed = account.install_with(setup.lender.clone(), None);
                 let main = Closure::new(module, 0, Rc::new(Captures::default()));
                 let fiber = Fiber::new(Next::Call(Value::Closure(main), Args::new()));
                 (vec![Some(Box::new(fiber))], None)
@@ -219,6 +223,7 @@ impl Machine {
             fork_notes: setup.note_forks.then(Vec::new),
             account,
             lender: setup.lender,
+            deadline: setup.deadline,
             limits: setup.limits,
             steps_used: 0,
             ended,
@@ -234,7 +239,7 @@ impl Machine {
         }
         let mut account = self.account;
         let step = {
-            let _installed = account.install_with(self.lender.clone());
+            let _installed = account.install_with(self.lender.clone(), self.deadline);
             self.run_fibers(fuel)
         };
         if let Some(lender) = &self.lender {
@@ -256,6 +261,9 @@ impl Machine {
             self.steps_used = self.steps_used.saturating_add(used);
             fuel = fuel.saturating_sub(i64::try_from(used).unwrap_or(i64::MAX));
             let over_steps = self.steps_used > self.limits.steps;
+            if let Some(error) = meter::overdue() {
+                return self.end(fiber, Err(error));
+            }
             match stop {
                 Ok(Stop::Slice) if !over_steps && self.steps_used < self.limits.steps => {
                     self.fibers[id as usize] = Some(fiber);
@@ -347,11 +355,15 @@ impl Machine {
         let Some(id) = self.waiting.remove(&call) else { return };
         let mut account = self.account;
         {
-            let _installed = account.install_with(self.lender.clone());
+            let _installed = account.install_with(self.lender.clone(), self.deadline);
             let left = self.limits.steps.saturating_sub(self.steps_used);
             meter::set_work_limit(left);
             let value = reply.into_value();
             let value = value.and_then(|value| meter::check_memory().map(|()| value));
+            let value = match meter::overdue() {
+                Some(error) => Err(error),
+                None => value,
+            };
             self.steps_used = self.steps_used.saturating_add(meter::take_work());
             if let Some(fiber) = &mut self.fibers[id as usize] {
                 fiber.waiting_for = None;
@@ -377,7 +389,7 @@ impl Machine {
         }
         let mut account = self.account;
         {
-            let _installed = account.install_with(self.lender.clone());
+            let _installed = account.install_with(self.lender.clone(), self.deadline);
             let root = self.fibers[ROOT as usize]
                 .take()
                 .unwrap_or_else(|| Box::new(Fiber::new(Next::Value(Value::Nil))));
@@ -409,11 +421,13 @@ impl Machine {
         let steps = self.limits.steps;
         let mut account = self.account;
         let looked = {
-            let _installed = account.install_with(self.lender.clone());
+            let _installed = account.install_with(self.lender.clone(), self.deadline);
             meter::set_work_limit(steps);
-            match look(value) {
-                Err(error) if error.reason() == Reason::StepLimitExceeded => Err(Error::steps(steps)),
-                looked => looked,
+            let looked = look(value);
+            match (meter::overdue(), looked) {
+                (Some(error), _) => Err(error),
+                (None, Err(error)) if error.reason() == Reason::StepLimitExceeded => Err(Error::steps(steps)),
+                (None, looked) => looked,
             }
         };
         self.account = account;
@@ -432,7 +446,7 @@ impl Machine {
         let memory_peak = u64::try_from(account.peak).unwrap_or(0);
         let mut changed = Vec::new();
         {
-            let _installed = account.install_with(self.lender.clone());
+            let _installed = account.install_with(self.lender.clone(), None);
             let deliberate = result.as_ref().map_or_else(|error| error.payload().is_some(), |_| true);
             if commit && deliberate {
                 meter::set_work_limit(CHANGE_DETECTION_STEPS);

@@ -1,38 +1,47 @@
-//! A stable merge sort that asks one question at a time, so that the answer may come from a program.
+//! A stable merge sort, bottom up: of runs that are sorted already, or of single items. It goes on in small pieces.
 //!
-//! It never looks at the keys itself: any answers, contradictory ones included, give some permutation.
+//! It never looks at the items itself: any answers, contradictory ones included, give some permutation.
 
-use crate::builtins::support::Held;
-use crate::error::Result;
+use std::mem::swap;
+use std::ops::Range;
 
-/// A bottom-up merge sort of the indices `0..n`, in the middle of a merge.
-pub(super) struct Merge {
-    from: Vec<u32>,
-    into: Vec<u32>,
-    /// Length of the runs that are sorted.
+/// A sort in the middle of its work.
+///
+/// It either asks [one question at a time](Merge::question), so that the answers may come from a program, or is
+/// [taken further](Merge::advance) by whoever can answer at once.
+pub(super) struct Merge<T> {
+    from: Vec<T>,
+    /// What the present round of merging has put in order.
+    into: Vec<T>,
+    /// Items of a run as it comes to merging, and most that are merged at once.
+    run: usize,
+    /// How many items of `from` lie in runs that are sorted.
+    sorted: usize,
+    /// Length of the runs that are being merged.
     width: usize,
     /// Next of the left run, and its end.
     left: (usize, usize),
     /// Next of the right run, and its end.
     right: (usize, usize),
-    _held: Held,
 }
 
-impl Merge {
-    /// A sort of `count` items.
-    pub(super) fn new(count: usize) -> Result<Merge> {
-        let held = Held::new(count.saturating_mul(2 * size_of::<u32>()))?;
-        let from = (0..count as u32).collect();
-        let mut merge = Merge {
-            from,
-            into: Vec::with_capacity(count),
-            width: 1,
-            left: (0, 0),
-            right: (0, 0),
-            _held: held,
-        };
-        merge.start_pair(0);
-        Ok(merge)
+impl<T: Copy> Merge<T> {
+    /// A sort of `items` by questions.
+    pub(super) fn by_questions(items: Vec<T>) -> Merge<T> {
+        let mut merge = Merge::by_runs(items, 1);
+        merge.sorted = merge.from.len();
+        merge.start_merging();
+        merge
+    }
+
+    /// A sort of `items` that sorts runs of `run` items first.
+    pub(super) fn by_runs(items: Vec<T>, run: usize) -> Merge<T> {
+        Merge { from: items, into: Vec::new(), run, sorted: 0, width: run, left: (0, 0), right: (0, 0) }
+    }
+
+    fn start_merging(&mut self) {
+        self.into.reserve_exact(self.from.len());
+        self.start_pair(0);
     }
 
     fn start_pair(&mut self, start: usize) {
@@ -42,31 +51,35 @@ impl Merge {
         self.right = (middle, (middle + self.width).min(count));
     }
 
+    /// Takes over what is left of two runs of which one is used up, and goes on to the next two. Whether that begins another
+    /// round.
+    fn next_pair(&mut self) -> bool {
+        self.into.extend_from_slice(&self.from[self.left.0..self.left.1]);
+        self.into.extend_from_slice(&self.from[self.right.0..self.right.1]);
+        let done = self.right.1;
+        if done < self.from.len() {
+            self.start_pair(done);
+            return false;
+        }
+        swap(&mut self.from, &mut self.into);
+        self.into.clear();
+        self.width *= 2;
+        self.start_pair(0);
+        true
+    }
+
     /// The next question: whether the second item must come before the first, which is the earlier one. `None`
     /// when the items are sorted.
     #[inline]
-    pub(super) fn question(&mut self) -> Option<(usize, usize)> {
+    pub(super) fn question(&mut self) -> Option<(T, T)> {
         loop {
             if self.left.0 < self.left.1 && self.right.0 < self.right.1 {
-                return Some((self.from[self.left.0] as usize, self.from[self.right.0] as usize));
+                return Some((self.from[self.left.0], self.from[self.right.0]));
             }
-            if self.width >= self.from.len() {
+            if self.is_done() {
                 return None;
             }
-            self.into.extend_from_slice(&self.from[self.left.0..self.left.1]);
-            self.into.extend_from_slice(&self.from[self.right.0..self.right.1]);
-            let done = self.right.1;
-            if done < self.from.len() {
-                self.start_pair(done);
-            } else {
-                std::mem::swap(&mut self.from, &mut self.into);
-                self.into.clear();
-                self.width *= 2;
-                self.start_pair(0);
-                if self.width >= self.from.len() {
-                    return None;
-                }
-            }
+            self.next_pair();
         }
     }
 
@@ -78,8 +91,69 @@ impl Merge {
         run.0 += 1;
     }
 
-    /// The sorted indices, once there are no questions left.
-    pub(super) fn order(&self) -> &[u32] {
+    /// Items that are sorted or merged at once.
+    pub(super) fn run(&self) -> usize {
+        self.run
+    }
+
+    /// The run that [`advance`](Merge::advance) is going to sort, if it is not going to merge.
+    pub(super) fn unsorted_run(&self) -> Option<Range<usize>> {
+        let end = self.from.len().min(self.sorted + self.run);
+        (self.sorted < end).then_some(self.sorted..end)
+    }
+
+    /// Sorts the next run or, when all are sorted, merges until a run's worth of items is in order or the round is over.
+    /// Whether all is done.
+    pub(super) fn advance(
+        &mut self,
+        sort: impl FnOnce(&mut [T]),
+        second_first: impl Fn(T, T) -> bool,
+    ) -> bool {
+        match self.unsorted_run() {
+            Some(run) => {
+                self.sorted = run.end;
+                sort(&mut self.from[run]);
+                if self.sorted == self.from.len() && !self.is_done() {
+                    self.start_merging();
+                }
+            }
+            None => self.merge(second_first),
+        }
+        self.is_done()
+    }
+
+    fn is_done(&self) -> bool {
+        self.sorted == self.from.len() && self.width >= self.from.len()
+    }
+
+    fn merge(&mut self, second_first: impl Fn(T, T) -> bool) {
+        let batch = self.into.len() + self.run;
+        loop {
+            let left = &self.from[self.left.0..self.left.1];
+            let right = &self.from[self.right.0..self.right.1];
+            let (mut i, mut j) = (0, 0);
+            while let (Some(&a), Some(&b)) = (left.get(i), right.get(j)) {
+                if self.into.len() >= batch {
+                    self.left.0 += i;
+                    self.right.0 += j;
+                    return;
+                }
+                // No branch: with most keys there is no telling which one comes first.
+                let second = second_first(a, b);
+                self.into.push(if second { b } else { a });
+                i += usize::from(!second);
+                j += usize::from(second);
+            }
+            self.left.0 += i;
+            self.right.0 += j;
+            if self.next_pair() {
+                return;
+            }
+        }
+    }
+
+    /// The sorted items, once all is done.
+    pub(super) fn sorted(&self) -> &[T] {
         &self.from
     }
 }
@@ -89,11 +163,11 @@ mod tests {
     use super::*;
 
     fn sort(keys: &[i32], mut second_first: impl FnMut(i32, i32) -> bool) -> Vec<u32> {
-        let mut merge = Merge::new(keys.len()).unwrap();
+        let mut merge = Merge::by_questions((0..keys.len() as u32).collect());
         while let Some((a, b)) = merge.question() {
-            merge.answer(second_first(keys[a], keys[b]));
+            merge.answer(second_first(keys[a as usize], keys[b as usize]));
         }
-        merge.order().to_vec()
+        merge.sorted().to_vec()
     }
 
     #[test]
@@ -104,6 +178,24 @@ mod tests {
             let mut expected: Vec<u32> = (0..count as u32).collect();
             expected.sort_by_key(|i| keys[*i as usize]);
             assert_eq!(order, expected, "{count} keys");
+        }
+    }
+
+    #[test]
+    fn runs_are_merged_stably_and_a_batch_at_a_time() {
+        for (count, run) in [(0, 4), (1, 4), (4, 4), (5, 4), (31, 4), (64, 4), (70, 8), (9, 100)] {
+            let keys: Vec<i32> = (0..count).map(|i| (i * 37 + 11) % 7).collect();
+            let key = |i: &u32| keys[*i as usize];
+            let mut merge = Merge::by_runs((0..count as u32).collect(), run);
+            let mut before = 0;
+            while !merge.advance(|items| items.sort_by_key(key), |a, b| key(&b) < key(&a)) {
+                let merged = merge.into.len();
+                assert!(merged <= before + run || merged == 0, "{merged} after {before}");
+                before = merged;
+            }
+            let mut expected: Vec<u32> = (0..count as u32).collect();
+            expected.sort_by_key(key);
+            assert_eq!(merge.sorted(), expected, "{count} keys in runs of {run}");
         }
     }
 

@@ -3,12 +3,12 @@
 //! Runs of the keys are sorted one by one and then merged, a batch at a time, so that a long sort keeps neither the limits nor
 //! other programs waiting.
 
+use super::merge::Merge;
 use crate::builtins::support::Held;
 use crate::error::Result;
 use crate::machine::Ctx;
-use crate::value::Value;
+use crate::value::{Value, Vector};
 use std::cmp::Ordering;
-use std::mem::{swap, take};
 
 /// Keys that are sorted without a look at the meters: about a millisecond's work.
 const RUN: usize = 16_384;
@@ -72,155 +72,140 @@ fn text(key: &Value) -> &str {
 
 /// A sort under way.
 pub(super) struct Natural {
-    kind: Kind,
+    order: Order,
     descending: bool,
     /// Steps of one comparison.
     cost: usize,
-    /// Keys that are sorted at once.
-    run: usize,
-    /// Indices of the keys: those of the sorted runs, then those of the runs merged so far.
-    order: Vec<u32>,
-    /// What the present round of merging has put in order.
-    merged: Vec<u32>,
-    /// Length of the runs in `order`.
-    width: usize,
-    /// Next of the left run, and its end.
-    left: (usize, usize),
-    /// Next of the right run, and its end.
-    right: (usize, usize),
     _held: Held,
+}
+
+/// What is put in order.
+enum Order {
+    /// Integers that are their own keys. Equal ones cannot be told apart, so that no order among them need be kept.
+    Integers(Merge<i64>),
+    /// The indices of keys of this kind.
+    Indices(Kind, Merge<u32>),
+}
+
+/// What has been put in order.
+pub(super) enum Sorted<'a> {
+    /// The items themselves.
+    Integers(&'a [i64]),
+    /// Where they lie.
+    Indices(&'a [u32]),
 }
 
 impl Natural {
     /// A sort of these keys, ascending or descending, equal ones in the order they came; `None` when they are not all small
-    /// integers, all strings, all keywords, or all floats but NaN.
-    pub(super) fn of(ctx: &mut Ctx<'_>, keys: &[Value], descending: bool) -> Result<Option<Natural>> {
-        let Some(kind) = keys.first().and_then(Kind::of) else { return Ok(None) };
+    /// integers, all strings, all keywords, or all floats but NaN. `alone`: they are all that is sorted.
+    pub(super) fn of(
+        ctx: &mut Ctx<'_>,
+        keys: &Vector,
+        alone: bool,
+        descending: bool,
+    ) -> Result<Option<Natural>> {
+        let Some(kind) = keys.first().as_ref().and_then(Kind::of) else { return Ok(None) };
         ctx.charge(keys.len())?;
-        if !keys.iter().all(|key| kind.has(key)) {
+        if alone && let Kind::Int = kind {
+            return Natural::of_integers(keys, descending);
+        }
+        let mut longest = 0;
+        let same = keys.all(|key| {
+            longest = longest.max(text(key).len());
+            kind.has(key)
+        });
+        if !same {
             return Ok(None);
         }
-        let (run, longest) = match kind {
-            Kind::Int | Kind::Float => (RUN, 0),
-            Kind::Text | Kind::Keyword => {
-                (RUN_OF_TEXTS, keys.iter().map(|key| text(key).len()).max().unwrap_or(0))
-            }
+        let run = match kind {
+            Kind::Int | Kind::Float => RUN,
+            Kind::Text | Kind::Keyword => RUN_OF_TEXTS,
         };
-        let at_once = keys.len().min(run).saturating_mul(2 * size_of::<(&str, u32)>());
-        let rest = if keys.len() > run { keys.len().saturating_mul(2 * size_of::<u32>()) } else { 0 };
-        let held = Held::new(at_once.saturating_add(rest))?;
-        Ok(Some(Natural {
-            kind,
-            descending,
-            cost: 1 + longest / 32,
-            run,
-            order: Vec::with_capacity(keys.len()),
-            merged: Vec::new(),
-            width: run,
-            left: (0, 0),
-            right: (0, 0),
-            _held: held,
-        }))
-    }
-
-    /// Sorts or merges for about a millisecond; the sorted indices, once all is done.
-    pub(super) fn advance(&mut self, ctx: &mut Ctx<'_>, keys: &[Value]) -> Result<Option<Vec<u32>>> {
         let count = keys.len();
-        let sorted = self.order.len();
-        if sorted < count {
-            let length = self.run.min(count - sorted);
-            let comparisons = length.saturating_mul(length.max(2).ilog2() as usize);
-            ctx.charge(comparisons.saturating_mul(self.cost))?;
-        } else {
-            ctx.charge(self.run.saturating_mul(self.cost))?;
-        }
-        match self.kind {
-            Kind::Int => self.work(keys, int, i64::cmp),
-            Kind::Float => self.work(keys, float, |a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal)),
-            Kind::Text | Kind::Keyword => self.work(keys, text, |a, b| a.cmp(b)),
-        }
-        let done = self.order.len() == count && self.width >= count;
-        Ok(done.then(|| take(&mut self.order)))
+        let at_once = count.min(run).saturating_mul(2 * size_of::<(&str, u32)>());
+        let held = Held::new(at_once.saturating_add(bytes_of::<u32>(count, run)))?;
+        let order = Order::Indices(kind, Merge::by_runs((0..count as u32).collect(), run));
+        Ok(Some(Natural { order, descending, cost: 1 + longest / 32, _held: held }))
     }
 
-    fn work<'a, K>(
-        &mut self,
-        keys: &'a [Value],
-        key: impl Fn(&'a Value) -> K,
-        compare: impl Fn(&K, &K) -> Ordering,
-    ) {
-        if self.order.len() < keys.len() {
-            self.sort_run(keys, key, compare);
-        } else {
-            self.merge(keys, key, compare);
-        }
+    fn of_integers(keys: &Vector, descending: bool) -> Result<Option<Natural>> {
+        let held = Held::new(bytes_of::<i64>(keys.len(), RUN))?;
+        let mut integers = Vec::with_capacity(keys.len());
+        let same = keys.all(|key| match key {
+            Value::Int(n) => {
+                integers.push(*n);
+                true
+            }
+            _ => false,
+        });
+        let order = Order::Integers(Merge::by_runs(integers, RUN));
+        Ok(same.then_some(Natural { order, descending, cost: 1, _held: held }))
     }
 
-    /// Sorts the next run.
-    fn sort_run<'a, K>(
-        &mut self,
-        keys: &'a [Value],
-        key: impl Fn(&'a Value) -> K,
-        compare: impl Fn(&K, &K) -> Ordering,
-    ) {
-        let start = self.order.len();
-        let end = keys.len().min(start + self.run);
-        let mut pairs: Vec<(K, u32)> =
-            keys[start..end].iter().zip(start as u32..).map(|(value, i)| (key(value), i)).collect();
-        if self.descending {
+    /// Whether it needs no keys any more.
+    pub(super) fn has_keys(&self) -> bool {
+        matches!(self.order, Order::Integers(_))
+    }
+
+    /// Sorts or merges for about a millisecond. What is sorted, once all is done.
+    pub(super) fn advance(&mut self, ctx: &mut Ctx<'_>, keys: &[Value]) -> Result<Option<Sorted<'_>>> {
+        let (unsorted, run) = match &self.order {
+            Order::Integers(merge) => (merge.unsorted_run(), merge.run()),
+            Order::Indices(_, merge) => (merge.unsorted_run(), merge.run()),
+        };
+        let comparisons = match unsorted.map(|run| run.len()) {
+            Some(length) => length.saturating_mul(length.max(2).ilog2() as usize),
+            None => run,
+        };
+        ctx.charge(comparisons.saturating_mul(self.cost))?;
+        let descending = self.descending;
+        Ok(match &mut self.order {
+            Order::Integers(merge) => {
+                let done = if descending {
+                    merge.advance(|run| run.sort_unstable_by(|a, b| b.cmp(a)), |a, b| a < b)
+                } else {
+                    merge.advance(<[i64]>::sort_unstable, |a, b| a > b)
+                };
+                done.then(|| Sorted::Integers(merge.sorted()))
+            }
+            Order::Indices(kind, merge) => {
+                let done = match kind {
+                    Kind::Int => by_keys(merge, keys, descending, int, i64::cmp),
+                    Kind::Float => by_keys(merge, keys, descending, float, |a, b| {
+                        a.partial_cmp(b).unwrap_or(Ordering::Equal)
+                    }),
+                    Kind::Text | Kind::Keyword => by_keys(merge, keys, descending, text, |a, b| a.cmp(b)),
+                };
+                done.then(|| Sorted::Indices(merge.sorted()))
+            }
+        })
+    }
+}
+
+/// Bytes of a sort of `count` items `T`, which are merged where they are more than a run.
+fn bytes_of<T>(count: usize, run: usize) -> usize {
+    let copies = if count > run { 2 } else { 1 };
+    count.saturating_mul(copies * size_of::<T>())
+}
+
+/// Takes the sort of the indices of `keys` further. Whether it is done.
+fn by_keys<'a, K>(
+    merge: &mut Merge<u32>,
+    keys: &'a [Value],
+    descending: bool,
+    key: impl Fn(&'a Value) -> K,
+    compare: impl Fn(&K, &K) -> Ordering,
+) -> bool {
+    let later = if descending { Ordering::Less } else { Ordering::Greater };
+    let sort = |run: &mut [u32]| {
+        let mut pairs: Vec<(K, u32)> = run.iter().map(|i| (key(&keys[*i as usize]), *i)).collect();
+        if descending {
             pairs.sort_by(|a, b| compare(&b.0, &a.0));
         } else {
             pairs.sort_by(|a, b| compare(&a.0, &b.0));
         }
-        self.order.extend(pairs.into_iter().map(|(_, i)| i));
-        if end == keys.len() && end > self.run {
-            self.merged.reserve_exact(end);
-            self.start_pair(0);
-        }
-    }
-
-    fn start_pair(&mut self, start: usize) {
-        let middle = (start + self.width).min(self.order.len());
-        self.left = (start, middle);
-        self.right = (middle, (middle + self.width).min(self.order.len()));
-    }
-
-    /// Merges pairs of runs until a batch is in order or the round is over.
-    fn merge<'a, K>(
-        &mut self,
-        keys: &'a [Value],
-        key: impl Fn(&'a Value) -> K,
-        compare: impl Fn(&K, &K) -> Ordering,
-    ) {
-        let batch = self.merged.len() + self.run;
-        let later = if self.descending { Ordering::Less } else { Ordering::Greater };
-        let key = |i: u32| key(&keys[i as usize]);
-        loop {
-            while self.left.0 < self.left.1 && self.right.0 < self.right.1 {
-                if self.merged.len() >= batch {
-                    return;
-                }
-                let (first, second) = (self.order[self.left.0], self.order[self.right.0]);
-                if compare(&key(first), &key(second)) == later {
-                    self.merged.push(second);
-                    self.right.0 += 1;
-                } else {
-                    self.merged.push(first);
-                    self.left.0 += 1;
-                }
-            }
-            self.merged.extend_from_slice(&self.order[self.left.0..self.left.1]);
-            self.merged.extend_from_slice(&self.order[self.right.0..self.right.1]);
-            let end = self.right.1;
-            if end < self.order.len() {
-                self.start_pair(end);
-                continue;
-            }
-            swap(&mut self.order, &mut self.merged);
-            self.merged.clear();
-            self.width *= 2;
-            self.start_pair(0);
-            return;
-        }
-    }
+        run.iter_mut().zip(pairs).for_each(|(place, (_, i))| *place = i);
+    };
+    let second_first = |a: u32, b: u32| compare(&key(&keys[a as usize]), &key(&keys[b as usize])) == later;
+    merge.advance(sort, second_first)
 }

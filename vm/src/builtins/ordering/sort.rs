@@ -2,7 +2,7 @@
 
 use super::comparator::{Comparator, Verdict, verdict};
 use super::merge::Merge;
-use super::natural::Natural;
+use super::natural::{Natural, Sorted};
 use crate::builtins::support::{Builder, Held, callee, check, elements, pulse};
 use crate::error::{Error, Result};
 use crate::machine::{CallNow, Ctx, Flow, Input, NativeFrame};
@@ -20,23 +20,43 @@ struct Sorting {
     items: Option<Vector>,
     /// Sorts without questions, where that is right.
     natural: Option<Natural>,
-    merge: Merge,
+    merge: Merge<u32>,
     /// The two keys that were asked for, when the question has been turned round.
-    asked_back: Option<(usize, usize)>,
+    asked_back: Option<(u32, u32)>,
     _held: Held,
 }
 
-impl Sorting {
-    fn result(&mut self, order: &[u32]) -> Result<Value> {
-        let mut out = Builder::with_capacity(order.len())?;
-        for i in order {
-            let i = *i as usize;
-            out.push(match &self.items {
-                Some(items) => items.get(i).unwrap_or_default(),
-                None => take(&mut self.keys[i]),
-            })?;
+/// The items in order; `items` are those of the keys, which are them where there are none.
+fn result(keys: &mut [Value], items: Option<&Vector>, sorted: Sorted<'_>) -> Result<Value> {
+    let order = match sorted {
+        Sorted::Integers(integers) => {
+            let mut out = Builder::with_capacity(integers.len())?;
+            for n in integers {
+                out.push(Value::Int(*n))?;
+            }
+            return Ok(out.take());
         }
-        Ok(out.take())
+        Sorted::Indices(order) => order,
+    };
+    let mut out = Builder::with_capacity(order.len())?;
+    for i in order {
+        let i = *i as usize;
+        out.push(match items {
+            Some(items) => items.get(i).unwrap_or_default(),
+            None => take(&mut keys[i]),
+        })?;
+    }
+    Ok(out.take())
+}
+
+impl Sorting {
+    /// Sorts without questions for about a millisecond, where that is right. The result, once all is done.
+    fn advance_naturally(&mut self, ctx: &mut Ctx<'_>) -> Result<Option<Value>> {
+        let Some(natural) = &mut self.natural else { return Ok(None) };
+        match natural.advance(ctx, &self.keys)? {
+            Some(sorted) => result(&mut self.keys, self.items.as_ref(), sorted).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Takes an answer of the comparator. Whether the question has to be turned round.
@@ -57,9 +77,9 @@ impl Sorting {
 
 impl NativeFrame for Sorting {
     fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
-        while let Some(natural) = &mut self.natural {
-            if let Some(order) = natural.advance(ctx, &self.keys)? {
-                return self.result(&order).map(Flow::Return);
+        while self.natural.is_some() {
+            if let Some(result) = self.advance_naturally(ctx)? {
+                return Ok(Flow::Return(result));
             }
             if pulse(ctx)? {
                 return Ok(Flow::Yield);
@@ -71,13 +91,14 @@ impl NativeFrame for Sorting {
         };
         loop {
             let Some((first, second)) = self.merge.question() else {
-                let order = self.merge.order().to_vec();
-                return self.result(&order).map(Flow::Return);
+                let sorted = Sorted::Indices(self.merge.sorted());
+                return result(&mut self.keys, self.items.as_ref(), sorted).map(Flow::Return);
             };
+            let (a, b) = (first as usize, second as usize);
             let function = match &self.comparator {
                 Comparator::Natural { descending } => {
                     ctx.charge(1)?;
-                    let order = compare(&self.keys[first], &self.keys[second]);
+                    let order = compare(&self.keys[a], &self.keys[b]);
                     let second_first = if *descending { Ordering::Less } else { Ordering::Greater };
                     self.merge.answer(order == second_first);
                     if pulse(ctx)? {
@@ -87,7 +108,7 @@ impl NativeFrame for Sorting {
                 }
                 Comparator::Function { function, .. } => function,
             };
-            let (a, b) = if turn_round { (second, first) } else { (first, second) };
+            let (a, b) = if turn_round { (b, a) } else { (a, b) };
             if turn_round {
                 self.asked_back = Some((first, second));
             }
@@ -109,35 +130,32 @@ fn start(
     ctx: &mut Ctx<'_>,
     name: &'static str,
     comparator: Comparator,
-    keys: Vec<Value>,
+    keys: Vector,
     items: Option<Vector>,
 ) -> Result<Flow> {
+    ctx.charge(keys.len())?;
+    ctx.reserve(keys.len().saturating_mul(2 * size_of::<Value>()))?;
     let known = match &comparator {
         Comparator::Natural { descending } => Some(*descending),
         Comparator::Function { known, .. } => *known,
     };
     let natural = match known {
-        Some(descending) => Natural::of(ctx, &keys, descending)?,
+        Some(descending) => Natural::of(ctx, &keys, items.is_none(), descending)?,
         None => None,
     };
-    let held = Held::new(keys.capacity() * size_of::<Value>())?;
-    let merge = Merge::new(if natural.is_some() { 0 } else { keys.len() })?;
+    let copy = if natural.as_ref().is_some_and(Natural::has_keys) { Vec::new() } else { keys.to_vec() };
+    drop(keys);
+    let keys = copy;
+    let asked = if natural.is_some() { 0 } else { keys.len() };
+    let held = Held::new(keys.capacity() * size_of::<Value>() + 2 * asked * size_of::<u32>())?;
+    let merge = Merge::by_questions((0..asked as u32).collect());
     let mut sorting =
         Sorting { name, comparator, keys, items, natural, merge, asked_back: None, _held: held };
     // Short ones are over before a frame would be worth it.
-    if let Some(natural) = &mut sorting.natural
-        && let Some(order) = natural.advance(ctx, &sorting.keys)?
-    {
-        return sorting.result(&order).map(Flow::Return);
+    if let Some(result) = sorting.advance_naturally(ctx)? {
+        return Ok(Flow::Return(result));
     }
     Ok(Flow::Push(Box::new(sorting)))
-}
-
-/// Copies the elements, to be sorted.
-fn keys_of(ctx: &mut Ctx<'_>, all: &Vector) -> Result<Vec<Value>> {
-    ctx.charge(all.len())?;
-    ctx.reserve(all.len().saturating_mul(2 * size_of::<Value>()))?;
-    Ok(all.to_vec())
 }
 
 /// `(sort c)`, `(sort cmp c)`
@@ -152,8 +170,7 @@ pub(super) fn sort(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
         return Err(Error::argument("sort", last + 1, "seqable", &args[last]));
     }
     let all = elements(ctx, take(&mut args[last]))?.unwrap_or_default();
-    let keys = keys_of(ctx, &all)?;
-    start(ctx, "sort", comparator, keys, None)
+    start(ctx, "sort", comparator, all, None)
 }
 
 /// Collects the keys of the items, then sorts.
@@ -173,7 +190,6 @@ impl NativeFrame for Keys {
         loop {
             let Some(item) = self.items.advance() else {
                 let keys = self.keys.take_vector();
-                let keys = keys_of(ctx, &keys)?;
                 let comparator = self.comparator.take().unwrap_or(Comparator::Natural { descending: false });
                 return start(ctx, "sort-by", comparator, keys, Some(take(&mut self.all)));
             };

@@ -117,10 +117,14 @@ impl Str {
 }
 
 fn count_graphemes(text: &str) -> usize {
-    if text.is_ascii() { text.len() - memchr_crlf(text.as_bytes()) } else { text.graphemes(true).count() }
+    if text.is_ascii() { text.len() - count_crlf(text.as_bytes()) } else { text.graphemes(true).count() }
 }
 
-fn memchr_crlf(bytes: &[u8]) -> usize {
+fn count_crlf(bytes: &[u8]) -> usize {
+    // Few texts have any, and looking for one byte is much cheaper than looking at each pair.
+    if !bytes.contains(&b'\r') {
+        return 0;
+    }
     bytes.windows(2).filter(|pair| pair == b"\r\n").count()
 }
 

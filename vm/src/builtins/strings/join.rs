@@ -7,11 +7,15 @@ use crate::meter;
 use crate::print::{self, write_plain};
 use crate::value::{Cursor, Str, Value};
 use compact_str::CompactString;
+use std::cell::RefCell;
 
 /// `(str & xs)`
 pub(super) fn str(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     if let [Value::Str(text)] = args {
         return Ok(Value::Str(text.clone()));
+    }
+    if let Some(text) = short(args)? {
+        return Ok(text);
     }
     if let Some((bytes, steps)) = simple_size(args) {
         meter::charge_steps(steps)?;
@@ -23,6 +27,49 @@ pub(super) fn str(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     }
     Ok(Value::Str(Str::from_string(out)))
 }
+
+/// Longest text that is put together before its length is known.
+const SHORT: usize = 256;
+
+thread_local! {
+    /// Room for such a text, which stays.
+    static SCRATCH: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// The text of all arguments, at the price of [`simple_size`], if it is short and they are simple.
+fn short(args: &[Value]) -> Result<Option<Value>> {
+    SCRATCH.with_borrow_mut(|out| {
+        out.clear();
+        let mut steps = 0;
+        for value in args {
+            match value {
+                Value::Str(text) => {
+                    let text = text.as_str();
+                    if text.len() > SHORT - out.len() {
+                        return Ok(None);
+                    }
+                    steps += 1 + text.len() as u64 / 16;
+                    out.push_str(text);
+                }
+                Value::Int(n) => {
+                    if out.len() > SHORT - LONGEST_INTEGER {
+                        return Ok(None);
+                    }
+                    steps += 2;
+                    out.push_str(itoa::Buffer::new().format(*n));
+                }
+                Value::Nil => steps += 1,
+                _ => return Ok(None),
+            }
+        }
+        meter::charge_steps(steps)?;
+        meter::reserve(out.len())?;
+        Ok(Some(Value::Str(Str::new(out))))
+    })
+}
+
+/// Bytes of the lowest integer of 64 bits.
+const LONGEST_INTEGER: usize = 20;
 
 /// The bytes of the texts of all arguments, and the steps of putting them together, if all are strings, integers or `nil`:
 /// what most calls have.

@@ -20,15 +20,24 @@ impl TextBuilder {
     }
 
     /// Appends a text; charges a step for 16 bytes.
+    #[inline]
     pub fn push_str(&mut self, piece: &str) -> Result<()> {
-        meter::charge_steps(piece.len() as u64 / 16)?;
-        let wanted = self.text.len() + piece.len();
-        if wanted > self.text.capacity() {
-            let room = wanted.max(2 * self.text.capacity()).max(64);
-            meter::reserve(room - self.charged.min(room))?;
-            self.text.reserve_exact(room - self.text.len());
+        // Nearly all pieces are shorter than what costs a step.
+        if piece.len() >= 16 {
+            meter::charge_steps(piece.len() as u64 / 16)?;
+        }
+        if piece.len() > self.text.capacity() - self.text.len() {
+            self.make_room(piece.len())?;
         }
         self.text.push_str(piece);
+        Ok(())
+    }
+
+    #[cold]
+    fn make_room(&mut self, more: usize) -> Result<()> {
+        let room = (self.text.len() + more).max(2 * self.text.capacity()).max(64);
+        meter::reserve(room - self.charged.min(room))?;
+        self.text.reserve_exact(room - self.text.len());
         self.settle();
         Ok(())
     }

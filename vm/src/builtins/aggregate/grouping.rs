@@ -32,12 +32,21 @@ pub(super) fn group_by(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 
 /// `(frequencies c)`
 pub(super) fn frequencies(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let Some(mut items) = cursor(ctx, &args[0])? else {
-        return Err(Error::argument_types("frequencies", args));
-    };
     let mut counts = Table::default();
-    while let Some(item) = items.advance() {
-        *counts.entry(item, || 0)?.0 += 1;
+    if let Value::Vector(items) = &args[0] {
+        let mut counted = Ok(());
+        items.all(|item| {
+            counted = counts.entry_of(item, || 0).map(|count| *count += 1);
+            counted.is_ok()
+        });
+        counted?;
+    } else {
+        let Some(mut items) = cursor(ctx, &args[0])? else {
+            return Err(Error::argument_types("frequencies", args));
+        };
+        while let Some(item) = items.advance() {
+            *counts.entry(item, || 0)?.0 += 1;
+        }
     }
     counts.take_map(Value::Int).map(Value::Map)
 }

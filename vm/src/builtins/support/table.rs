@@ -31,6 +31,13 @@ struct Entry<T> {
     before: Option<u32>,
 }
 
+/// Where a new entry belongs.
+struct Place {
+    hash: u64,
+    /// The last entry with that hash.
+    before: Option<u32>,
+}
+
 /// Values by key, in the order in which the keys came first.
 ///
 /// Keys are compared only when their full hashes agree, so that the work, which counts as steps, does not depend
@@ -53,25 +60,53 @@ impl<T> Table<T> {
     const ENTRY: usize = 2 * size_of::<Entry<T>>() + 32;
 
     /// The value of `key`, made by `make` when the key is new; and whether it was.
+    #[inline]
     pub fn entry(&mut self, key: Value, make: impl FnOnce() -> T) -> Result<(&mut T, bool)> {
-        let hash = hash(&key);
+        match self.find(&key)? {
+            Ok(index) => {
+                key.discard();
+                Ok((&mut self.entries[index].value, false))
+            }
+            Err(place) => self.add(key, make(), place).map(|value| (value, true)),
+        }
+    }
+
+    /// As [`entry`](Table::entry), for a key that is cloned only when it is new.
+    #[inline]
+    pub fn entry_of(&mut self, key: &Value, make: impl FnOnce() -> T) -> Result<&mut T> {
+        match self.find(key)? {
+            Ok(index) => Ok(&mut self.entries[index].value),
+            Err(place) => self.add(key.clone(), make(), place),
+        }
+    }
+
+    /// Where the entry of `key` is, or where it belongs.
+    #[inline]
+    fn find(&self, key: &Value) -> Result<std::result::Result<usize, Place>> {
+        let hash = hash(key);
         meter::charge_steps(1)?;
         let head = self.heads.get(&hash).copied();
         let mut at = head;
         while let Some(index) = at {
-            let entry = &self.entries[index as usize];
-            if identical(&entry.key, &key) {
-                return Ok((&mut self.entries[index as usize].value, false));
+            let index = index as usize;
+            let entry = &self.entries[index];
+            if identical(&entry.key, key) {
+                return Ok(Ok(index));
             }
             at = entry.before;
         }
+        Ok(Err(Place { hash, before: head }))
+    }
+
+    #[inline(never)]
+    fn add(&mut self, key: Value, value: T, place: Place) -> Result<&mut T> {
         if self.entries.len() * Self::ENTRY >= self.charged {
             self.grow()?;
         }
-        let index = self.entries.len() as u32;
-        self.heads.insert(hash, index);
-        self.entries.push(Entry { key, value: make(), before: head });
-        Ok((&mut self.entries[index as usize].value, true))
+        let index = self.entries.len();
+        self.heads.insert(place.hash, index as u32);
+        self.entries.push(Entry { key, value, before: place.before });
+        Ok(&mut self.entries[index].value)
     }
 
     /// Charges for twice as many entries.

@@ -57,13 +57,28 @@ enum Level {
 }
 
 /// Adds what `value` shows of itself to the hash and returns what is to be looked into.
+#[inline]
 fn write(value: &Value, hasher: &mut impl Hasher) -> Option<Level> {
-    (rank(value) as u8).hash(hasher);
+    // What most keys are is told apart well enough by what is written of it.
     match value {
+        Value::Int(n) => hasher.write_i64(*n),
+        Value::Str(s) => write_text(s.as_str(), hasher),
+        Value::Keyword(k) => {
+            hasher.write_u8(Rank::Keyword as u8);
+            write_text(k.name(), hasher);
+        }
+        _ => return write_other(value, hasher),
+    }
+    None
+}
+
+fn write_other(value: &Value, hasher: &mut impl Hasher) -> Option<Level> {
+    hasher.write_u8(rank(value) as u8);
+    match value {
+        Value::Int(_) | Value::Str(_) | Value::Keyword(_) => unreachable!("written above"),
         Value::Nil => 2u8.hash(hasher),
         Value::False => 0u8.hash(hasher),
         Value::True => 1u8.hash(hasher),
-        Value::Int(n) => n.hash(hasher),
         Value::Float(x) if x.is_nan() => f64::NAN.to_bits().hash(hasher),
         // Adding zero turns -0.0, which is identical to 0.0, into it.
         Value::Float(x) => (1u8, (x.get() + 0.0).to_bits()).hash(hasher),
@@ -71,8 +86,7 @@ fn write(value: &Value, hasher: &mut impl Hasher) -> Option<Level> {
             meter::work(n.get().bits() / 512);
             n.get().hash(hasher);
         }
-        Value::Keyword(k) => write_text(k.name(), hasher),
-        Value::Str(s) | Value::Var(s) | Value::Symbol(s) | Value::Tool(s) => write_text(s.as_str(), hasher),
+        Value::Var(s) | Value::Symbol(s) | Value::Tool(s) => write_text(s.as_str(), hasher),
         Value::Regex(regex) => write_text(regex.source.as_str(), hasher),
         Value::Builtin(builtin) => write_text(builtin.name, hasher),
         // What a function captured is left out: few keys are closures that differ only in that.
@@ -98,6 +112,8 @@ fn write(value: &Value, hasher: &mut impl Hasher) -> Option<Level> {
 }
 
 fn write_text(text: &str, hasher: &mut impl Hasher) {
-    meter::work(text.len() as u64 / 64);
+    if text.len() >= 64 {
+        meter::work(text.len() as u64 / 64);
+    }
     text.hash(hasher);
 }

@@ -143,8 +143,15 @@ fn compare_strings(a: &Str, b: &Str) -> Ordering {
 
 #[inline]
 fn equal_strings(a: &Str, b: &Str) -> bool {
-    a.same_allocation(b)
-        || (a.as_str().len() == b.as_str().len() && compare_text(a.as_str(), b.as_str()).is_eq())
+    if a.same_allocation(b) {
+        return true;
+    }
+    let (a, b) = (a.as_str(), b.as_str());
+    if a.len() != b.len() {
+        return false;
+    }
+    charge_text(a.len());
+    a == b
 }
 
 #[inline]

@@ -25,6 +25,24 @@ pub fn drop_deferred(value: Value) {
     }
 }
 
+/// As [`drop_deferred`] for each of these values. Those that hold nothing counted stay as they are, for others there is `nil`:
+/// to whoever keeps them from being dropped, there is nothing left to drop.
+pub(super) fn drop_all(values: &mut [Value]) {
+    let Some(first) = values.iter().position(|value| !value.is_immediate()) else { return };
+    let counted = values[first..].iter_mut().filter(|value| !value.is_immediate()).map(std::mem::take);
+    let depth = DEPTH.get();
+    if depth >= NATIVE_LEVELS {
+        counted.for_each(drop_deferred);
+        return;
+    }
+    DEPTH.set(depth + 1);
+    counted.for_each(drop);
+    if depth == 0 {
+        drop_waiting();
+    }
+    DEPTH.set(depth);
+}
+
 fn drop_container(value: Value) {
     let depth = DEPTH.get();
     if depth >= NATIVE_LEVELS {
@@ -35,10 +53,14 @@ fn drop_container(value: Value) {
     DEPTH.set(depth + 1);
     drop(value);
     if depth == 0 {
-        // Everything that was deferred below is dropped from here, one after the other.
-        while let Ok(Some(next)) = WAITING.try_with(|waiting| waiting.borrow_mut().pop()) {
-            drop(next);
-        }
+        drop_waiting();
     }
     DEPTH.set(depth);
+}
+
+/// Drops everything that was deferred below, one after the other.
+fn drop_waiting() {
+    while let Ok(Some(next)) = WAITING.try_with(|waiting| waiting.borrow_mut().pop()) {
+        drop(next);
+    }
 }

@@ -58,12 +58,11 @@ impl Map {
         let (Some(shape), Some((_, places))) = (self.0.shape(), self.0.small()) else {
             unreachable!("map literals are small")
         };
-        let mut taken = Vec::with_capacity(places.len());
-        for place in places {
-            let Value::Int(place) = place else { unreachable!("places are indices") };
-            taken.push(std::mem::take(&mut values[*place as usize]));
-        }
-        Map::with_shape(shape.clone(), taken)
+        let taken = places.iter().map(|place| match place {
+            Value::Int(place) => std::mem::take(&mut values[*place as usize]),
+            _ => unreachable!("places are indices"),
+        });
+        Map::with_shape(shape.clone(), taken.collect())
     }
 
     /// How many entries.

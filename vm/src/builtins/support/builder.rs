@@ -18,8 +18,8 @@ pub struct Builder {
 
 const SLOT: usize = size_of::<Value>();
 const FIRST: usize = 4;
-/// Values of a block: as many as an allocation holds that allocators still take for small.
-const BLOCK: usize = 60;
+/// Values of a block: what lies side by side in a long vector, so that it is moved there as it is.
+const BLOCK: usize = Vector::BLOCK;
 
 impl Builder {
     /// An empty builder for `capacity` values; fails when the memory limit does not allow that many.
@@ -36,16 +36,23 @@ impl Builder {
     }
 
     /// Appends a value.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, value: Value) -> Result<()> {
         if self.block.len() == self.block.capacity() {
-            self.make_room()?;
+            return self.push_to_full(value);
         }
         self.block.push(value);
         Ok(())
     }
 
     #[cold]
+    #[inline(never)]
+    fn push_to_full(&mut self, value: Value) -> Result<()> {
+        self.make_room()?;
+        self.block.push(value);
+        Ok(())
+    }
+
     fn make_room(&mut self) -> Result<()> {
         let capacity = self.block.capacity();
         if capacity >= BLOCK {

@@ -98,6 +98,9 @@ impl Vector {
     /// Bytes that a caller [reserves](meter::reserve) for each element it is going to build.
     pub const ELEMENT_BYTES: usize = size_of::<Value>();
 
+    /// Neighbours that lie side by side in a long vector.
+    pub(crate) const BLOCK: usize = node::WIDTH;
+
     /// The empty vector.
     pub fn new() -> Vector {
         Vector::from_items(Items::new())
@@ -206,8 +209,9 @@ impl Vector {
     fn grow(&mut self, more: usize) -> Result<&mut Trie, &mut Items> {
         let is_long = matches!(&*self.0, Repr::Flat(items) if items.len().saturating_add(more) > FLAT_MAX);
         if is_long {
-            let trie = self.iter().collect::<trie::Builder>().finish();
-            *self = Vector::from_trie(trie);
+            let mut builder = trie::Builder::default();
+            builder.extend(self.iter());
+            *self = Vector::from_trie(builder.finish());
         }
         match Rc::make_mut(&mut self.0) {
             Repr::Flat(items) => Err(items),
@@ -338,10 +342,11 @@ impl Vector {
         }
     }
 
-    /// Appends `items` without cloning them. Callers [reserve](meter::reserve) first.
+    /// Appends `items` without cloning them, cheapest [as many at a time](Vector::BLOCK) as lie together in a long vector.
+    /// Callers [reserve](meter::reserve) first.
     pub fn append_vec(&mut self, items: Vec<Value>) {
         match self.grow(items.len()) {
-            Ok(trie) => trie.extend(items),
+            Ok(trie) => trie.extend_vec(items),
             Err(flat) => Vector::change_flat(flat, |flat| flat.extend(items)),
         }
     }
@@ -356,7 +361,22 @@ impl Vector {
     pub fn to_vec(&self) -> Vec<Value> {
         match self.as_flat() {
             Some(items) => items.to_vec(),
-            None => self.iter().collect(),
+            None => {
+                let mut all = Vec::with_capacity(self.len());
+                self.all(|item| {
+                    all.push(item.clone());
+                    true
+                });
+                all
+            }
+        }
+    }
+
+    /// Whether `holds` says so of every element, asked in order until it does not. No reference is counted.
+    pub fn all(&self, holds: impl FnMut(&Value) -> bool) -> bool {
+        match &*self.0 {
+            Repr::Flat(items) => items.iter().all(holds),
+            Repr::Tree(trie) => trie.all(holds),
         }
     }
 
@@ -370,11 +390,17 @@ impl Vector {
 impl FromIterator<Value> for Vector {
     fn from_iter<I: IntoIterator<Item = Value>>(items: I) -> Vector {
         let mut items = items.into_iter();
+        let mut long = trie::Builder::default();
+        if items.size_hint().0 > FLAT_MAX {
+            long.extend(items);
+            return Vector::from_trie(long.finish());
+        }
         let mut flat = Items::new();
         while let Some(item) = items.next() {
             if flat.len() == FLAT_MAX {
-                let all = flat.into_iter().chain(std::iter::once(item)).chain(items);
-                return Vector::from_trie(all.collect::<trie::Builder>().finish());
+                long.extend(flat);
+                long.extend(std::iter::once(item).chain(items));
+                return Vector::from_trie(long.finish());
             }
             if flat.len() == 2 && !flat.spilled() {
                 flat.reserve_exact(items.size_hint().0.clamp(1, FLAT_MAX - 2) + 1);

@@ -1,7 +1,9 @@
 //! Nodes of the radix tree.
 
 use crate::meter;
+use crate::value::deferred_drop::drop_all;
 use crate::value::{Value, drop_deferred};
+use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
 /// Children of a branch and elements of a leaf.
@@ -27,7 +29,9 @@ pub(super) enum Node {
 
 pub(super) struct Branch(pub(super) [Node; WIDTH]);
 
-pub(super) struct Leaf(pub(super) [Value; WIDTH]);
+/// Its `Drop` empties it: that the compiler drops the elements again, of which nothing is left, would cost more than making
+/// a vector of numbers.
+pub(super) struct Leaf(pub(super) ManuallyDrop<[Value; WIDTH]>);
 
 impl Branch {
     pub(super) const BYTES: usize = size_of::<Branch>() + 16;
@@ -59,7 +63,7 @@ impl Leaf {
 
     pub(super) fn new(items: [Value; WIDTH]) -> Rc<Leaf> {
         meter::charge_memory(Leaf::BYTES);
-        Rc::new(Leaf(items))
+        Rc::new(Leaf(ManuallyDrop::new(items)))
     }
 }
 
@@ -73,9 +77,7 @@ impl Clone for Leaf {
 impl Drop for Leaf {
     fn drop(&mut self) {
         meter::credit_memory(Leaf::BYTES);
-        for item in &mut self.0 {
-            drop_deferred(std::mem::take(item));
-        }
+        drop_all(&mut *self.0);
     }
 }
 
@@ -140,6 +142,19 @@ impl Node {
                 _ => unreachable!("just unfolded"),
             }
         }
+    }
+
+    /// Puts `leaf` to the addresses from `address` on, the first ones of a leaf.
+    pub(super) fn put_leaf(&mut self, mut shift: u32, address: u64, step: i64, leaf: Rc<Leaf>) {
+        let mut node = self;
+        while shift > 0 {
+            node.unfold(shift, step);
+            let Node::Branch(branch) = node else { unreachable!("just unfolded") };
+            node = &mut Rc::make_mut(branch).0[index(address, shift)];
+            shift -= BITS;
+        }
+        node.drop_fill();
+        *node = Node::Leaf(leaf);
     }
 
     /// Makes a branch or a leaf of a node that is none.

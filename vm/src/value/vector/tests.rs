@@ -14,6 +14,13 @@ fn ints(vector: &Vector) -> Vec<i64> {
     assert!((0..vector.len()).map(|i| int(vector.get(i).expect("an element"))).eq(items.iter().copied()));
     assert!(vector.iter().rev().map(int).eq(items.iter().rev().copied()));
     assert!(vector.get(vector.len()).is_none());
+    let mut seen = Vec::new();
+    let all = vector.all(|value| {
+        seen.push(int(value.clone()));
+        seen.len() < 100
+    });
+    assert_eq!(all, items.len() < 100, "it ends with the element that says no");
+    assert_eq!(seen, items[..items.len().min(100)]);
     items
 }
 
@@ -33,6 +40,7 @@ enum Step {
     Slice(usize, usize),
     Narrow(usize, usize),
     Append(usize),
+    AppendVec(usize),
     Prepend(usize),
     Range(i64, usize),
     Repeat(i64, usize),
@@ -51,6 +59,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => (any::<usize>(), any::<usize>()).prop_map(|(a, b)| Step::Slice(a, b)),
         2 => (any::<usize>(), any::<usize>()).prop_map(|(a, b)| Step::Narrow(a, b)),
         2 => size.clone().prop_map(Step::Append),
+        4 => prop_oneof![Just(Vector::BLOCK), 0usize..80].prop_map(Step::AppendVec),
         2 => size.clone().prop_map(Step::Prepend),
         1 => (-5i64..5, size.clone()).prop_map(|(step, n)| Step::Range(step, n)),
         1 => (any::<i64>(), size.clone()).prop_map(|(x, n)| Step::Repeat(x, n)),
@@ -93,6 +102,10 @@ fn apply(step: &Step, vector: &mut Vector, model: &mut VecDeque<i64>) {
         }
         Step::Append(n) => {
             vector.append(&(0..n as i64).map(Value::Int).collect());
+            model.extend(0..n as i64);
+        }
+        Step::AppendVec(n) => {
+            vector.append_vec((0..n as i64).map(Value::Int).collect());
             model.extend(0..n as i64);
         }
         Step::Prepend(n) => {
@@ -230,13 +243,21 @@ fn unshared_vectors_change_in_place() {
 }
 
 #[test]
-fn nested_repetitions_are_dropped_without_native_recursion() {
+fn nested_vectors_are_dropped_without_native_recursion() {
     let check = || {
-        let mut value = Value::Nil;
-        for _ in 0..100_000 {
-            value = Value::Vector(Vector::repeat(value, 17));
+        let mut account = Account::new(u64::MAX >> 1);
+        let installed = account.install();
+        let (mut same, mut long) = (Value::Nil, Value::Nil);
+        for n in 0..20_000 {
+            same = Value::Vector(Vector::repeat(same, 17));
+            let mut items: Vec<Value> = (0..70).map(Value::Int).collect();
+            items[n % 70] = long;
+            items[(n + 1) % 70] = Value::str("beside");
+            long = Value::Vector(items.into_iter().collect());
         }
-        drop(value);
+        drop((same, long));
+        drop(installed);
+        assert_eq!(account.live, 0);
     };
     std::thread::Builder::new()
         .stack_size(256 << 10)

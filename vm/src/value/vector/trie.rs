@@ -76,7 +76,7 @@ impl Trie {
         if !fits(self.end, self.shift) {
             self.raise(0);
         }
-        *self.at(self.end) = value;
+        self.at(self.end).put(value);
         self.end += 1;
     }
 
@@ -85,7 +85,7 @@ impl Trie {
             self.raise(WIDTH / 2);
         }
         self.start -= 1;
-        *self.at(self.start) = value;
+        self.at(self.start).put(value);
     }
 
     /// Appends all of `items`, leaf by leaf.
@@ -99,10 +99,45 @@ impl Trie {
             let places = &mut self.root.leaf_mut(self.shift, self.end, self.step)[from..];
             for place in places {
                 let Some(item) = items.next() else { return };
-                *place = item;
+                place.put(item);
                 self.end += 1;
             }
         }
+    }
+
+    /// As [`extend`](Trie::extend); a whole leaf's elements, where one begins, are moved there together.
+    pub(super) fn extend_vec(&mut self, items: Vec<Value>) {
+        if index(self.end, 0) != 0 {
+            return self.extend(items);
+        }
+        match <[Value; WIDTH]>::try_from(items) {
+            Ok(items) => {
+                if !fits(self.end, self.shift) {
+                    self.raise(0);
+                }
+                self.root.put_leaf(self.shift, self.end, self.step, Leaf::new(items));
+                self.end += WIDTH as u64;
+            }
+            Err(items) => self.extend(items),
+        }
+    }
+
+    /// Whether `holds` says so of every element, asked in order until it does not.
+    pub(super) fn all(&self, mut holds: impl FnMut(&Value) -> bool) -> bool {
+        let mut next = 0;
+        while next < self.len() {
+            let (run, first, end) = self.run(next);
+            let mut places = (next as i64 - first) as usize..(end as i64 - first) as usize;
+            let all = match &run {
+                Run::Leaf(leaf) => leaf.0[places].iter().all(&mut holds),
+                run => places.all(|at| holds(&run.get(at))),
+            };
+            if !all {
+                return false;
+            }
+            next = end;
+        }
+        true
     }
 
     /// Puts a new root above this one, which becomes its child `at`.
@@ -195,23 +230,24 @@ pub(super) struct Builder {
     len: usize,
 }
 
-impl FromIterator<Value> for Builder {
-    fn from_iter<I: IntoIterator<Item = Value>>(items: I) -> Builder {
-        let mut items = items.into_iter().peekable();
-        let mut builder = Builder::default();
-        while items.peek().is_some() {
-            let leaf = std::array::from_fn(|_| {
-                let item = items.next();
-                builder.len += usize::from(item.is_some());
-                item.unwrap_or_default()
-            });
-            builder.leaves.push(Node::Leaf(Leaf::new(leaf)));
-        }
-        builder
-    }
-}
-
 impl Builder {
+    /// Appends `items` to whole leaves, the last of which may be filled in part.
+    pub(super) fn extend(&mut self, items: impl IntoIterator<Item = Value>) {
+        debug_assert!(self.len.is_multiple_of(WIDTH), "nothing comes behind a leaf that is not full");
+        let mut items = items.into_iter();
+        while let Some(first) = items.next() {
+            let mut leaf = [const { Value::Nil }; WIDTH];
+            leaf[0].put(first);
+            let mut filled = 1;
+            for (place, item) in leaf[1..].iter_mut().zip(items.by_ref()) {
+                place.put(item);
+                filled += 1;
+            }
+            self.len += filled;
+            self.leaves.push(Node::Leaf(Leaf::new(leaf)));
+        }
+    }
+
     /// The tree of all elements, of which there is at least one.
     pub(super) fn finish(self) -> Trie {
         let mut level = self.leaves;

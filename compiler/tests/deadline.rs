@@ -79,6 +79,20 @@ fn a_value_whose_text_takes_too_long_ends_at_the_deadline() {
 }
 
 #[test]
+fn a_builtin_that_builds_for_long_ends_at_the_deadline() {
+    for work in [
+        "(into #{} (range 10000000))",
+        "(frequencies (range 10000000))",
+        "(interleave (range 10000000) (range 10000000))",
+        "(clojure.string/join \",\" (range 10000000))",
+    ] {
+        let (result, _) = run(work, 1 << 30, LOOKS);
+        let Err(error) = result else { panic!("{work} has a value") };
+        assert_eq!(error.reason(), Reason::Timeout, "{work}: {error}");
+    }
+}
+
+#[test]
 fn before_the_deadline_nothing_is_different() {
     let source =
         "(let [a (range 200000) b (vec (range 200000))] [(= a b) (count (distinct b)) (compare a b)])";

@@ -13,8 +13,8 @@
 //!   instruction and ends the program, so that the wrong answer is never observed.
 //!
 //! A builtin may work for long on little memory (values are shared), and a host sees its clock only between slices. So an
-//! account may come with a [`Deadline`], which is looked at each [`LOOK`] steps of one builtin's work; once it has passed,
-//! every charge is refused and every walk cuts itself short, as if the steps were used up.
+//! account may come with a [`Deadline`], which is looked at each [`LOOK`] steps of one builtin's work, and whenever memory is
+//! borrowed; once it has passed, every charge is refused and every walk cuts itself short, as if the steps were used up.
 
 use crate::error::{Error, Result};
 use std::cell::{Cell, RefCell};
@@ -47,6 +47,8 @@ const LOOK: u64 = 50_000;
 
 /// Smallest amount that a machine borrows.
 const SMALLEST_LOAN: i64 = 16 << 10;
+/// Largest amount that a machine borrows in advance: what a builtin builds between two looks at the clock.
+const LARGEST_LOAN: i64 = 512 << 10;
 /// Borrowed bytes that are not in use, beyond which a machine that stops for a while gives some back.
 const IDLE_LOAN: i64 = 1 << 20;
 
@@ -100,11 +102,16 @@ fn borrow(m: &Meter, wanted: i64) -> Result<()> {
     if wanted > ceiling {
         return Err(Error::memory(ceiling as u64));
     }
+    if let Some(deadline) = m.deadline.get()
+        && has_passed(m, deadline)
+    {
+        return Err(Error::timeout(deadline.allowed_ms));
+    }
     let need = wanted - granted;
-    let ample = need.max(granted / 4).max(SMALLEST_LOAN).min(ceiling - granted);
+    let ample = (granted / 4).clamp(SMALLEST_LOAN, LARGEST_LOAN).max(need).min(ceiling - granted);
     LENDER.with_borrow(|lender| {
         let lend =
-            |bytes: i64| lender.as_ref().is_some_and(|lender| lender.lend(bytes as u64)).then_some(bytes);
+            |bytes: i64| lender.as_ref().is_none_or(|lender| lender.lend(bytes as u64)).then_some(bytes);
         let bytes = lend(ample).or_else(|| lend(need)).ok_or_else(Error::memory_budget)?;
         m.memory_limit.set(granted + bytes);
         Ok(())
@@ -161,12 +168,7 @@ fn beyond(m: &Meter) -> bool {
         return true;
     }
     match m.deadline.get() {
-        Some(deadline) if m.overdue.get() || (deadline.clock)() >= deadline.at => {
-            m.overdue.set(true);
-            // More than any slice has, so that the machine stops right after the builtin.
-            m.work.set(OVERDRAFT);
-            true
-        }
+        Some(deadline) if has_passed(m, deadline) => true,
         Some(_) => {
             m.work_limit.set(m.all_work.get().min(work.saturating_add(LOOK)));
             false
@@ -176,6 +178,17 @@ fn beyond(m: &Meter) -> bool {
             false
         }
     }
+}
+
+/// Whether this deadline has passed; sees to it that nothing goes on if it has.
+fn has_passed(m: &Meter, deadline: Deadline) -> bool {
+    let passed = m.overdue.get() || (deadline.clock)() >= deadline.at;
+    if passed {
+        m.overdue.set(true);
+        // More than any slice has, so that the machine stops right after the builtin.
+        m.work.set(OVERDRAFT);
+    }
+    passed
 }
 
 /// What is charged to a program whose time is over.
@@ -313,7 +326,8 @@ impl Account {
         Account { live: 0, peak: 0, limit, granted: limit }
     }
 
-    /// An empty account that may hold `limit` bytes, all of which it has to borrow: see [`Account::install_with`].
+    /// An empty account that may hold `limit` bytes, all of which it has to borrow: see [`Account::install_with`]. Where nobody
+    /// lends, that is granted, and the clock is looked at on the way.
     pub fn borrowing(limit: u64) -> Account {
         Account { granted: 0, ..Account::new(limit) }
     }

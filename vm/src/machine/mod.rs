@@ -183,10 +183,7 @@ impl Machine {
     pub fn new(program: Rc<Program>, setup: Setup) -> Machine {
         let mut namespace = setup.namespace;
         let slots_before = namespace.slots();
-        let mut account = match setup.lender {
-            Some(_) => Account::borrowing(setup.limits.memory_bytes),
-            None => Account::new(setup.limits.memory_bytes),
-        };
+        let mut account = Account::borrowing(setup.limits.memory_bytes);
         let linked = Module::link(program, &mut namespace, Some(&setup.tools));
         let (fibers, ended) = match linked {
             Ok(module) => {

@@ -7,8 +7,7 @@
 //! cargo run --release --manifest-path benches/load/Cargo.toml -- target/release/ptc [CASE] [SECONDS OF A ROUND]
 //! ```
 //!
-//! CASE is `http`, `pipes`, `rmcp`, `observed`, `neighbour`, `aggregate`, `sessions` or `connections`; all of them without
-//! one.
+//! CASE is `http`, `pipes`, `observed`, `neighbour`, `aggregate`, `sessions` or `connections`; all of them without one.
 
 mod aggregate;
 mod bare;
@@ -24,7 +23,7 @@ mod upstream;
 use std::time::Duration;
 
 use process::Server;
-use round::{Round, compare, head, report};
+use round::{Round, head, ratio, report};
 
 /// The request whose answers are counted.
 const PROGRAM: &str = "(+ 1 2)";
@@ -55,39 +54,32 @@ async fn measure(ptc: &str, only: Option<&str>, time: Duration) {
     if wanted("http") {
         head(&format!("HTTP, `lisp_eval` of `{PROGRAM}`"));
         for connections in [1, 16, 64, 256] {
-            let (mut own, mut bare) = (Vec::new(), Vec::new());
+            let mut rounds: [Vec<Round>; 3] = Default::default();
             for _ in 0..ROUNDS {
-                own.push(http::round(&Server::ptc_http(ptc, &[]).await, connections, time).await);
-                bare.push(http::round(&Server::bare_http(ptc).await, connections, time).await);
+                let servers = [
+                    Server::ptc_http(ptc, &[]).await,
+                    Server::bare_http(ptc).await,
+                    Server::rmcp_http().await,
+                ];
+                for (server, rounds) in servers.iter().zip(&mut rounds) {
+                    rounds.push(http::round(server, connections, time).await);
+                }
             }
-            compare(&format!("{connections} connections"), ("ptc", &own), ("bare", &bare));
+            side_by_side(&format!("{connections} connections"), &rounds);
         }
     }
     if wanted("pipes") {
         head(&format!("stdio, `lisp_eval` of `{PROGRAM}`"));
+        let commands = [pipes::ptc(ptc), pipes::own("bare-pipes"), pipes::own("rmcp-pipes")];
         for in_flight in [1, 64] {
-            let (mut own, mut bare) = (Vec::new(), Vec::new());
+            let mut rounds: [Vec<Round>; 3] = Default::default();
             for _ in 0..ROUNDS {
-                own.push(pipes::round(&pipes::ptc(ptc), in_flight, time).await);
-                bare.push(pipes::round(&pipes::own("bare-pipes"), in_flight, time).await);
+                for (command, rounds) in commands.iter().zip(&mut rounds) {
+                    rounds.push(pipes::round(command, in_flight, time).await);
+                }
             }
-            compare(&format!("{in_flight} in flight"), ("ptc", &own), ("bare", &bare));
+            side_by_side(&format!("{in_flight} in flight"), &rounds);
         }
-    }
-    if wanted("rmcp") {
-        head("beside a server written with rmcp, whose only tool answers the same text");
-        let (mut own, mut other) = (Vec::new(), Vec::new());
-        for _ in 0..ROUNDS {
-            own.push(http::round(&Server::ptc_http(ptc, &[]).await, 64, time).await);
-            other.push(http::round(&Server::rmcp_http().await, 64, time).await);
-        }
-        compare("HTTP, 64 connections", ("ptc", &own), ("rmcp", &other));
-        let (mut own, mut other) = (Vec::new(), Vec::new());
-        for _ in 0..ROUNDS {
-            own.push(pipes::round(&pipes::ptc(ptc), 64, time).await);
-            other.push(pipes::round(&pipes::own("rmcp-pipes"), 64, time).await);
-        }
-        compare("stdio, 64 in flight", ("ptc", &own), ("rmcp", &other));
     }
     if wanted("observed") {
         head("what observing costs: HTTP, 64 connections");
@@ -104,6 +96,16 @@ async fn measure(ptc: &str, only: Option<&str>, time: Duration) {
     }
     if wanted("connections") {
         curves::connections(ptc, time).await;
+    }
+}
+
+/// The rows of `ptc`, of the bare server and of rmcp, and `ptc` as a part of either.
+fn side_by_side(name: &str, [ptc, bare, rmcp]: &[Vec<Round>; 3]) {
+    for (side, rounds) in [("ptc", ptc), ("bare", bare), ("rmcp", rmcp)] {
+        report(&format!("{name}, {side}"), rounds);
+    }
+    for (side, rounds) in [("bare", bare), ("rmcp", rmcp)] {
+        ratio(name, ("ptc", ptc), (side, rounds));
     }
 }
 

@@ -30,6 +30,11 @@ pub(crate) fn report(name: &str, rounds: &[Round]) {
 pub(crate) fn compare(name: &str, own: (&str, &[Round]), other: (&str, &[Round])) {
     report(&format!("{name}, {}", own.0), own.1);
     report(&format!("{name}, {}", other.0), other.1);
+    ratio(name, own, other);
+}
+
+/// The first side as a part of the second.
+pub(crate) fn ratio(name: &str, own: (&str, &[Round]), other: (&str, &[Round])) {
     let (ours, theirs) = (median(own.1), median(other.1));
     println!(
         "| {name}, {} : {} | {:.0} % | | | | {:.2} × | |",

@@ -154,6 +154,12 @@ impl Client {
         }
     }
 
+    /// Lets so many connections to the target's origin wait for their next request, if that is more than may wait anyway:
+    /// whoever has more calls under way would open some of them anew again and again.
+    pub fn make_room(&self, target: &Target, connections: usize) {
+        self.pool(&target.origin).make_room(connections);
+    }
+
     /// Closes the connections to the target's origin that nobody uses.
     pub fn close_idle(&self, target: &Target) {
         self.pool(&target.origin).clear();

@@ -117,6 +117,18 @@ impl H1 {
         }
     }
 
+    /// Has this thread's reactor watch it from now on, so that what arrives wakes nobody else. `false` if the system does
+    /// not let it. `thread` is the one that asks.
+    pub(super) fn move_to(&mut self, thread: ThreadId) -> bool {
+        if self.thread == thread {
+            return true;
+        }
+        self.thread = thread;
+        // A timer belongs to the runtime that made it.
+        self.timer = None;
+        self.socket.move_here().is_ok()
+    }
+
     /// Keeps the timer of an exchange that is done.
     pub(super) fn keep_timer(&mut self, timer: Timer) {
         self.timer = Some(timer);
@@ -190,15 +202,14 @@ impl Connection {
     /// A timer that runs out at `end`.
     pub(super) fn timer(&mut self, end: Instant) -> Timer {
         match self {
-            // A timer belongs to the runtime that made it, as the connection does.
-            Self::H1(h1) if h1.thread == std::thread::current().id() => match h1.timer.take() {
+            Self::H1(h1) => match h1.timer.take() {
                 Some(mut timer) => {
                     timer.as_mut().reset(end);
                     timer
                 }
                 None => Box::pin(sleep_until(end)),
             },
-            _ => Box::pin(sleep_until(end)),
+            Self::H2(_) => Box::pin(sleep_until(end)),
         }
     }
 

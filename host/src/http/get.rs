@@ -39,6 +39,12 @@ impl HttpGet for Client {
         .boxed()
     }
 
+    fn make_room(&self, url: &Url, connections: usize) {
+        if let Ok(target) = Target::new(url) {
+            Client::make_room(self, &target, connections);
+        }
+    }
+
     fn close_idle(&self, url: &Url) {
         if let Ok(target) = Target::new(url) {
             Client::close_idle(self, &target);

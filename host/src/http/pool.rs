@@ -11,15 +11,17 @@ use tokio::time::Instant;
 use super::body::poll_data;
 use super::exchange::{Connection, H1, H2};
 
-/// Most connections that wait.
+/// Connections that wait at most, unless calls may be more at once.
 const MAX_IDLE: usize = 64;
 /// How long a connection waits at most.
 const MAX_AGE: Duration = Duration::from_secs(55);
 /// How long a server may take to end an answer that nobody reads any more.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(1);
+/// How often connections that have waited too long are looked for.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The connections of one origin. A connection belongs to the thread whose reactor watches it; each thread prefers
-/// its own.
+/// its own, and one that takes another's makes it its own.
 #[derive(Default)]
 pub(super) struct Pool {
     state: Mutex<State>,
@@ -28,11 +30,29 @@ pub(super) struct Pool {
     pub(super) opening: tokio::sync::Mutex<()>,
 }
 
-#[derive(Default)]
 struct State {
-    idle: Vec<Idle>,
+    /// What waits, by owner, the one used last at the end. There are as many owners as threads that ever called.
+    idle: Vec<(ThreadId, Vec<Idle>)>,
+    /// How many wait.
+    waiting: usize,
+    max_waiting: usize,
+    /// When the old ones were last thrown out.
+    swept: Option<Instant>,
     shared: Vec<H2>,
     version: Version,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        State {
+            idle: Vec::new(),
+            waiting: 0,
+            max_waiting: MAX_IDLE,
+            swept: None,
+            shared: Vec::new(),
+            version: Version::Unknown,
+        }
+    }
 }
 
 struct Idle {
@@ -54,18 +74,53 @@ impl Pool {
     /// A connection that can carry a request now, one of this thread's if possible.
     pub(super) fn take(&self, cx: &mut Context<'_>) -> Option<Connection> {
         let thread = std::thread::current().id();
+        let mut not_yet = Vec::new();
+        let mut taken = None;
+        // What waits is asked how it is without the lock: that asks the kernel, and other threads wait for the lock.
+        loop {
+            let mut idle = match self.next(thread, not_yet.is_empty()) {
+                Some(Next::Shared(h2)) => return Some(Connection::H2(h2)),
+                Some(Next::Idle(idle)) => idle,
+                None => break,
+            };
+            match idle.settle(cx) {
+                Settled::Ready if idle.h1.move_to(thread) => {
+                    taken = Some(Connection::H1(idle.h1));
+                    break;
+                }
+                Settled::NotYet => not_yet.push(idle),
+                Settled::Ready | Settled::Dead => {}
+            }
+        }
+        if !not_yet.is_empty() {
+            let mut state = self.lock();
+            not_yet.into_iter().rev().for_each(|idle| state.keep(idle));
+        }
+        taken
+    }
+
+    /// What may carry a request of this thread, out of the pool if it is not shared. `first`: it is not asked once more.
+    fn next(&self, thread: ThreadId, first: bool) -> Option<Next> {
         let mut state = self.lock();
-        state.shared.retain(H2::is_open);
-        if let Some(h2) = state.shared.iter().find(|h2| h2.thread == thread) {
-            return Some(Connection::H2(h2.clone()));
+        if !state.shared.is_empty() && first {
+            state.shared.retain(H2::is_open);
+            if let Some(h2) = state.shared.iter().find(|h2| h2.thread == thread) {
+                return Some(Next::Shared(h2.clone()));
+            }
         }
         state.drop_old();
-        state.take_h1(cx, |owner| owner == thread).or_else(|| state.take_h1(cx, |_| true)).map(Connection::H1)
+        state.pop(thread).map(Next::Idle)
     }
 
     /// What the origin speaks, as far as known.
     pub(super) fn version(&self) -> Version {
         self.lock().version
+    }
+
+    /// Lets so many connections wait, if that is more than may wait anyway.
+    pub(super) fn make_room(&self, connections: usize) {
+        let mut state = self.lock();
+        state.max_waiting = state.max_waiting.max(connections);
     }
 
     /// Notes a connection that was just opened; one that can be shared is.
@@ -98,8 +153,8 @@ impl Pool {
     fn keep(&self, mut h1: Box<H1>, rest: Option<Incoming>) {
         h1.idle_since = Instant::now();
         let mut state = self.lock();
-        if state.idle.len() < MAX_IDLE {
-            state.idle.push(Idle { h1, rest });
+        if state.waiting < state.max_waiting {
+            state.keep(Idle { h1, rest });
         }
     }
 
@@ -107,6 +162,7 @@ impl Pool {
     pub(super) fn clear(&self) {
         let mut state = self.lock();
         state.idle.clear();
+        state.waiting = 0;
         state.shared.clear();
     }
 
@@ -115,30 +171,45 @@ impl Pool {
     }
 }
 
+/// What may carry a request.
+enum Next {
+    Shared(H2),
+    Idle(Idle),
+}
+
 impl State {
-    /// The connection that was used last, of those that `owner` admits: the others may grow old and go.
-    fn take_h1(&mut self, cx: &mut Context<'_>, owner: impl Fn(ThreadId) -> bool) -> Option<Box<H1>> {
-        for at in (0..self.idle.len()).rev() {
-            if !owner(self.idle[at].h1.thread) {
-                continue;
-            }
-            let idle = &mut self.idle[at];
-            match idle.settle(cx) {
-                Settled::Ready => return Some(self.idle.remove(at).h1),
-                Settled::NotYet => {}
-                Settled::Dead => {
-                    self.idle.remove(at);
-                }
-            }
+    fn keep(&mut self, idle: Idle) {
+        let thread = idle.h1.thread;
+        self.waiting += 1;
+        match self.idle.iter_mut().find(|(owner, _)| *owner == thread) {
+            Some((_, own)) => own.push(idle),
+            None => self.idle.push((thread, vec![idle])),
         }
-        None
+    }
+
+    /// The connection that was used last, of this thread's if there are any: the others may grow old and go.
+    fn pop(&mut self, thread: ThreadId) -> Option<Idle> {
+        let own = self.idle.iter_mut().find(|(owner, _)| *owner == thread).and_then(|(_, own)| own.pop());
+        let idle = own.or_else(|| self.idle.iter_mut().find_map(|(_, others)| others.pop()));
+        self.waiting -= usize::from(idle.is_some());
+        idle
     }
 
     fn drop_old(&mut self) {
         let now = Instant::now();
-        self.idle.retain(|idle| {
+        if self.swept.is_some_and(|swept| now.saturating_duration_since(swept) < SWEEP_INTERVAL) {
+            return;
+        }
+        self.swept = Some(now);
+        let is_young = |idle: &Idle| {
             let age = now.saturating_duration_since(idle.h1.idle_since);
             age < if idle.rest.is_some() { DRAIN_PATIENCE } else { MAX_AGE }
+        };
+        self.waiting = 0;
+        self.idle.retain_mut(|(_, idle)| {
+            idle.retain(is_young);
+            self.waiting += idle.len();
+            !idle.is_empty()
         });
     }
 }

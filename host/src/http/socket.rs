@@ -4,9 +4,10 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::Shutdown;
+use std::os::fd::AsFd as _;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -23,7 +24,8 @@ pub(super) struct Socket(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    tcp: TcpStream,
+    /// Changed when another thread takes the connection over, while nobody else uses it.
+    tcp: Mutex<Arc<TcpStream>>,
     /// The peer has answered what was sent with a reset.
     reset: AtomicBool,
     /// Something has arrived since the last [`Socket::forget_arrivals`], on the side of the application.
@@ -43,13 +45,26 @@ pub(super) enum Glance {
 
 impl Socket {
     pub(super) fn new(tcp: TcpStream) -> Self {
+        let tcp = Mutex::new(Arc::new(tcp));
         Self(Arc::new(Inner { tcp, reset: AtomicBool::new(false), arrived: AtomicBool::new(false) }))
+    }
+
+    fn tcp(&self) -> MutexGuard<'_, Arc<TcpStream>> {
+        self.0.tcp.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the reactor of the current runtime watch it from now on, instead of the one that did.
+    pub(super) fn move_here(&self) -> io::Result<()> {
+        let mut tcp = self.tcp();
+        let copy = std::net::TcpStream::from(tcp.as_fd().try_clone_to_owned()?);
+        *tcp = Arc::new(TcpStream::from_std(copy)?);
+        Ok(())
     }
 
     /// What there is to read, as far as this machine's kernel knows. It asks the kernel, not the reactor, which may not
     /// have looked yet.
     pub(super) fn glance(&self) -> Glance {
-        match SockRef::from(&self.0.tcp).peek(&mut [MaybeUninit::uninit()]) {
+        match SockRef::from(&**self.tcp()).peek(&mut [MaybeUninit::uninit()]) {
             Ok(0) => Glance::End,
             Ok(_) => Glance::Bytes,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Glance::Quiet,
@@ -74,8 +89,9 @@ impl Socket {
         if self.0.reset.load(Ordering::Relaxed) {
             return true;
         }
+        let tcp = self.tcp().clone();
         let error = async {
-            let _ = self.0.tcp.ready(Interest::ERROR).await;
+            let _ = tcp.ready(Interest::ERROR).await;
         };
         tokio::time::timeout(REFUSAL_PATIENCE, error).await.is_ok()
     }
@@ -93,7 +109,7 @@ impl Socket {
 
 impl AsyncRead for Socket {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let tcp = &self.0.tcp;
+        let tcp = self.tcp();
         loop {
             ready!(tcp.poll_read_ready(cx))?;
             let mut result = Err(io::ErrorKind::WouldBlock.into());
@@ -117,9 +133,10 @@ impl AsyncRead for Socket {
 
 impl AsyncWrite for Socket {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let tcp = self.tcp();
         loop {
-            ready!(self.0.tcp.poll_write_ready(cx))?;
-            match self.0.tcp.try_write(buf) {
+            ready!(tcp.poll_write_ready(cx))?;
+            match tcp.try_write(buf) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 result => return Poll::Ready(self.note(result)),
             }
@@ -131,9 +148,10 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        let tcp = self.tcp();
         loop {
-            ready!(self.0.tcp.poll_write_ready(cx))?;
-            match self.0.tcp.try_write_vectored(bufs) {
+            ready!(tcp.poll_write_ready(cx))?;
+            match tcp.try_write_vectored(bufs) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 result => return Poll::Ready(self.note(result)),
             }
@@ -149,7 +167,7 @@ impl AsyncWrite for Socket {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(SockRef::from(&self.0.tcp).shutdown(Shutdown::Write))
+        Poll::Ready(SockRef::from(&**self.tcp()).shutdown(Shutdown::Write))
     }
 }
 
@@ -238,6 +256,23 @@ mod tests {
         drop(theirs);
         assert_eq!(ours.read(&mut [0; 8]).await.unwrap(), 0);
         assert!(!ours.was_refused().await, "it was read, and may have been acted upon");
+    }
+
+    #[test]
+    fn a_thread_that_takes_it_over_hears_of_what_arrives() {
+        let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let first = runtime();
+        let (mut ours, mut theirs) = first.block_on(pair());
+        let second = runtime();
+        second.block_on(async { ours.move_here().unwrap() });
+        // Nobody runs the reactor that watched it before.
+        drop(first);
+        theirs.write_all(b"news").unwrap();
+        second.block_on(async {
+            ours.read_exact(&mut [0; 4]).await.unwrap();
+            ours.write_all(b"answer").await.unwrap();
+        });
+        theirs.read_exact(&mut [0; 6]).unwrap();
     }
 
     #[tokio::test]

@@ -28,6 +28,11 @@ pub trait HttpGet: Send + Sync + 'static {
     /// Sends the request and collects the answer, whatever its status.
     fn get<'a>(&'a self, request: GetRequest<'a>) -> BoxFuture<'a, Result<HttpAnswer, GetFault>>;
 
+    /// Lets so many connections to the origin of `url` wait for their next request.
+    fn make_room(&self, url: &Url, connections: usize) {
+        let _ = (url, connections);
+    }
+
     /// Closes the connections to the origin of `url` that nobody uses.
     fn close_idle(&self, url: &Url) {
         let _ = url;
@@ -143,6 +148,7 @@ impl<H: HttpGet> OpenApiUpstream<H> {
             }
             SchemaSource::Url(_) => None,
         };
+        http.make_room(&entry.base_url, config.max_concurrency);
         Ok(Self {
             name: config.name.as_str().into(),
             service: Arc::new(Service { entry: entry.clone(), credentials, http }),

@@ -57,9 +57,11 @@ impl HttpUpstream {
         let name: Arc<str> = config.name.as_str().into();
         let lifecycle = Arc::new(Lifecycle::new(owner, config.backoff));
         let announcer = Arc::downgrade(&lifecycle);
+        let target = Target::new(&entry.url)?;
+        client.make_room(&target, config.max_concurrency);
         let endpoint = Endpoint {
             name: name.clone(),
-            target: Target::new(&entry.url)?,
+            target,
             entry: entry.clone(),
             client,
             store,

@@ -7,6 +7,7 @@
 //! | [`config`], [`credentials`] | the upstreams file, checked word by word; secrets, headers made of them, the redactor |
 //! | [`catalog`] | what the upstreams offer, rendered, searched, and used to check calls |
 //! | [`upstream`] | the one contract of all transports |
+//! | [`json`] | JSON messages read without building anything |
 //! | [`text`] | small pieces of text: cuts, literals |
 //! | [`mcp`], [`child`], [`jsonrpc`] | MCP client of both eras; child processes under a guard; framing |
 
@@ -17,6 +18,7 @@ pub mod config;
 pub mod credentials;
 pub mod engine;
 pub mod http;
+pub mod json;
 pub mod jsonrpc;
 pub mod mcp;
 pub mod openapi;

@@ -357,7 +357,7 @@ const ELSEWHERE: [(&str, &str, &str); 62] = [
         "compiler/tests/refusals.rs",
         "the_memory_meter_refuses_at_every_size",
     ),
-    ("nesting of a message", "server/src/protocol/json/scan.rs", "bounds_nesting"),
+    ("nesting of a message", "host/src/json/scan.rs", "bounds_nesting"),
     ("messages of a batch", "server/src/protocol/message.rs", "batches_are_bounded"),
     ("header fields", "server/tests/wire/floods.rs", "bodies_and_heads_without_end"),
     (

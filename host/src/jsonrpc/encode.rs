@@ -1,8 +1,6 @@
 //! Writing messages. Each function yields one compact line without its newline; payloads are
 //! copied as they are.
 
-use serde_json::value::RawValue;
-
 /// A request. `params` is the text of a JSON object.
 #[must_use]
 pub fn request(id: u64, method: &str, params: &[u8]) -> Vec<u8> {
@@ -50,16 +48,16 @@ pub fn tools_call(id: u64, tool: &str, arguments: &[u8], meta: Option<&[u8]>) ->
 
 /// A successful reply with the empty result, to the request with this id.
 #[must_use]
-pub fn empty_result(id: &RawValue) -> Vec<u8> {
-    format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{{}}}}", id.get()).into_bytes()
+pub fn empty_result(id: &str) -> Vec<u8> {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{{}}}}", id).into_bytes()
 }
 
 /// The refusal of a request that we do not serve.
 #[must_use]
-pub fn method_not_found(id: &RawValue) -> Vec<u8> {
+pub fn method_not_found(id: &str) -> Vec<u8> {
     format!(
         "{{\"jsonrpc\":\"2.0\",\"id\":{},\"error\":{{\"code\":-32601,\"message\":\"Method not found\"}}}}",
-        id.get()
+        id
     )
     .into_bytes()
 }
@@ -110,8 +108,8 @@ mod tests {
 
     #[test]
     fn replies_echo_the_id_as_written() {
-        let id = RawValue::from_string("\"a\\u0062\"".to_owned()).unwrap();
-        assert_eq!(empty_result(&id), br#"{"jsonrpc":"2.0","id":"a\u0062","result":{}}"#);
-        assert!(method_not_found(&id).starts_with(br#"{"jsonrpc":"2.0","id":"a\u0062","error":"#));
+        let id = "\"a\\u0062\"";
+        assert_eq!(empty_result(id), br#"{"jsonrpc":"2.0","id":"a\u0062","result":{}}"#);
+        assert!(method_not_found(id).starts_with(br#"{"jsonrpc":"2.0","id":"a\u0062","error":"#));
     }
 }

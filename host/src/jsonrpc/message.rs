@@ -7,6 +7,8 @@ use memchr::{memchr, memchr2};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::json::Scanner;
+
 /// One JSON-RPC message with its payloads as raw JSON, borrowed from the bytes it was read from.
 ///
 /// Lenient on purpose: `jsonrpc` is not looked at, unknown members are skipped, of a repeated member
@@ -14,15 +16,15 @@ use serde_json::value::RawValue;
 #[derive(Debug, Default)]
 pub struct Message<'a> {
     /// `id` as written: a number, a string or `null`.
-    pub id: Option<&'a RawValue>,
+    pub id: Option<&'a str>,
     /// `method`, if it is a string: then the message is a request (with id) or a notification.
     pub method: Option<Cow<'a, str>>,
     /// `params` as written.
-    pub params: Option<&'a RawValue>,
+    pub params: Option<&'a str>,
     /// `result` as written.
-    pub result: Option<&'a RawValue>,
+    pub result: Option<&'a str>,
     /// `error` as written; an explicit `null` counts as absent.
-    pub error: Option<&'a RawValue>,
+    pub error: Option<&'a str>,
 }
 
 /// Parses one message, or a batch of at most `max_batch` (an array of messages).
@@ -30,6 +32,9 @@ pub struct Message<'a> {
 /// # Errors
 /// The text is not JSON, not an object or array of objects, or the batch is too long.
 pub fn parse(bytes: &[u8], max_batch: usize) -> Result<Messages<'_>, serde_json::Error> {
+    if let Some(message) = scan(bytes) {
+        return Ok(Messages::One(message));
+    }
     if bytes.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'[') {
         let batch: Vec<Message<'_>> = serde_json::from_slice(bytes)?;
         if batch.len() > max_batch {
@@ -38,6 +43,21 @@ pub fn parse(bytes: &[u8], max_batch: usize) -> Result<Messages<'_>, serde_json:
         return Ok(Messages::Many(batch));
     }
     serde_json::from_slice(bytes).map(Messages::One)
+}
+
+/// One message as nearly all are written, read in one fast walk. `None` for whatever else there is: batches, what nests
+/// very deep, what is not JSON.
+fn scan(bytes: &[u8]) -> Option<Message<'_>> {
+    let mut scanner = Scanner::new(std::str::from_utf8(bytes).ok()?);
+    scanner.enter_object().ok()?;
+    let (mut message, mut first) = (Message::default(), true);
+    while scanner.next_member(&mut first).ok()? {
+        let member = Member::of(&scanner.key().ok()?);
+        let value = scanner.value().ok()?;
+        message.take(member, value.text());
+    }
+    scanner.end().ok()?;
+    Some(message)
 }
 
 /// One message or a batch; the one message costs no allocation.
@@ -73,21 +93,10 @@ impl<'de: 'a, 'a> Deserialize<'de> for Message<'a> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut message = Message::default();
                 while let Some(member) = map.next_key::<Member>()? {
-                    match member {
-                        Member::Id => message.id = Some(map.next_value()?),
-                        Member::Method => {
-                            let raw: &RawValue = map.next_value()?;
-                            message.method = string_of(raw);
-                        }
-                        Member::Params => message.params = Some(map.next_value()?),
-                        Member::Result => message.result = Some(map.next_value()?),
-                        Member::Error => {
-                            let raw: &RawValue = map.next_value()?;
-                            message.error = (raw.get() != "null").then_some(raw);
-                        }
-                        Member::Other => {
-                            map.next_value::<IgnoredAny>()?;
-                        }
+                    if let Member::Other = member {
+                        map.next_value::<IgnoredAny>()?;
+                    } else {
+                        message.take(member, map.next_value::<&RawValue>()?.get());
                     }
                 }
                 Ok(message)
@@ -98,6 +107,20 @@ impl<'de: 'a, 'a> Deserialize<'de> for Message<'a> {
     }
 }
 
+impl<'a> Message<'a> {
+    /// Takes over a member.
+    fn take(&mut self, member: Member, value: &'a str) {
+        match member {
+            Member::Id => self.id = Some(value),
+            Member::Method => self.method = string_of(value),
+            Member::Params => self.params = Some(value),
+            Member::Result => self.result = Some(value),
+            Member::Error => self.error = (value != "null").then_some(value),
+            Member::Other => {}
+        }
+    }
+}
+
 enum Member {
     Id,
     Method,
@@ -105,6 +128,19 @@ enum Member {
     Result,
     Error,
     Other,
+}
+
+impl Member {
+    fn of(name: &str) -> Member {
+        match name {
+            "id" => Member::Id,
+            "method" => Member::Method,
+            "params" => Member::Params,
+            "result" => Member::Result,
+            "error" => Member::Error,
+            _ => Member::Other,
+        }
+    }
 }
 
 impl<'de> Deserialize<'de> for Member {
@@ -119,14 +155,7 @@ impl<'de> Deserialize<'de> for Member {
             }
 
             fn visit_str<E>(self, name: &str) -> Result<Member, E> {
-                Ok(match name {
-                    "id" => Member::Id,
-                    "method" => Member::Method,
-                    "params" => Member::Params,
-                    "result" => Member::Result,
-                    "error" => Member::Error,
-                    _ => Member::Other,
-                })
+                Ok(Member::of(name))
             }
         }
 
@@ -134,10 +163,9 @@ impl<'de> Deserialize<'de> for Member {
     }
 }
 
-/// The string that `raw` holds, borrowed when it has no escapes; `None` for any other value.
+/// The string that the JSON `text` is, borrowed when it has no escapes; `None` for any other value.
 #[must_use]
-pub(crate) fn string_of(raw: &RawValue) -> Option<Cow<'_, str>> {
-    let text = raw.get();
+pub(crate) fn string_of(text: &str) -> Option<Cow<'_, str>> {
     let inner = text.strip_prefix('"')?.strip_suffix('"')?;
     if memchr(b'\\', inner.as_bytes()).is_none() {
         return Some(Cow::Borrowed(inner));
@@ -148,11 +176,7 @@ pub(crate) fn string_of(raw: &RawValue) -> Option<Cow<'_, str>> {
 /// The integer that an id stands for. Besides `7` it reads `"7"` and `7.0`: there are servers that
 /// echo an id in another type, and no id of ours is ambiguous between them.
 #[must_use]
-pub fn number_of_id(raw: &RawValue) -> Option<u64> {
-    integer_text(raw.get())
-}
-
-fn integer_text(text: &str) -> Option<u64> {
+pub fn number_of_id(text: &str) -> Option<u64> {
     let text = text.strip_prefix('"').and_then(|t| t.strip_suffix('"')).unwrap_or(text);
     let text = text.strip_suffix(".0").unwrap_or(text);
     if text.is_empty() || text.len() > 20 || !text.bytes().all(|b| b.is_ascii_digit()) {
@@ -177,7 +201,7 @@ pub fn id_of_head(head: &[u8]) -> Option<u64> {
             while let Some(member) = map.next_key::<Member>()? {
                 if matches!(member, Member::Id) {
                     let raw: &RawValue = map.next_value()?;
-                    *self.0 = number_of_id(raw);
+                    *self.0 = number_of_id(raw.get());
                 } else {
                     map.next_value::<IgnoredAny>()?;
                 }
@@ -204,7 +228,7 @@ pub fn id_of_tail(tail: &[u8]) -> Option<u64> {
     let (before, number) = body.split_at(body.len() - digits);
     let before = before.trim_end().strip_suffix(':')?.trim_end();
     let before = before.strip_suffix("\"id\"")?.trim_end();
-    before.ends_with([',', '{']).then(|| integer_text(number)).flatten()
+    before.ends_with([',', '{']).then(|| number_of_id(number)).flatten()
 }
 
 /// `bytes` without the rest of a character that was cut off in front.
@@ -229,14 +253,14 @@ impl RpcError {
     #[must_use]
     pub fn of_bytes(json: &[u8]) -> Self {
         match serde_json::from_slice::<&RawValue>(json) {
-            Ok(raw) => Self::read(raw),
+            Ok(raw) => Self::read(raw.get()),
             Err(_) => Self { code: 0, message: clip(&String::from_utf8_lossy(json), 200), data: None },
         }
     }
 
     /// Reads an `error` member. Whatever is in it, something sayable comes out.
     #[must_use]
-    pub fn read(raw: &RawValue) -> Self {
+    pub fn read(json: &str) -> Self {
         #[derive(serde::Deserialize)]
         struct Members<'a> {
             #[serde(borrow, default)]
@@ -246,13 +270,17 @@ impl RpcError {
             #[serde(borrow, default)]
             data: Option<&'a RawValue>,
         }
-        let members = serde_json::from_str::<Members<'_>>(raw.get()).ok();
+        let members = serde_json::from_str::<Members<'_>>(json).ok();
         let (code, message, data) = members.map_or((None, None, None), |m| {
-            (m.code.and_then(|c| c.get().parse().ok()), m.message.and_then(string_of), m.data)
+            (
+                m.code.and_then(|c| c.get().parse().ok()),
+                m.message.map(RawValue::get).and_then(string_of),
+                m.data,
+            )
         });
         Self {
             code: code.unwrap_or(0),
-            message: message.map_or_else(|| clip(raw.get(), 200), Cow::into_owned),
+            message: message.map_or_else(|| clip(json, 200), Cow::into_owned),
             data: data.map(|d| d.get().into()),
         }
     }
@@ -308,7 +336,7 @@ mod tests {
     fn members_come_in_any_order_and_the_last_of_a_name_counts() {
         let m = one(r#" {"result":{"a":1},"x":[{}],"id":1,"jsonrpc":"2.0","id":7} "#);
         assert_eq!(m.id.and_then(number_of_id), Some(7));
-        assert_eq!(m.result.unwrap().get(), r#"{"a":1}"#);
+        assert_eq!(m.result.unwrap(), r#"{"a":1}"#);
         assert!(m.method.is_none());
     }
 
@@ -316,19 +344,19 @@ mod tests {
     fn a_null_error_is_no_error_and_a_number_is_no_method() {
         let m = one(r#"{"id":1,"result":null,"error":null,"method":3}"#);
         assert!(m.error.is_none() && m.method.is_none());
-        assert_eq!(m.result.unwrap().get(), "null");
+        assert_eq!(m.result.unwrap(), "null");
         assert_eq!(one(r#"{"method":"a\u0062"}"#).method.unwrap(), "ab");
     }
 
     #[test]
     fn integers_of_any_size_pass_untouched() {
         let text = r#"{"id":1,"result":{"n":123456789012345678901234567890,"f":1.10}}"#;
-        assert_eq!(one(text).result.unwrap().get(), r#"{"n":123456789012345678901234567890,"f":1.10}"#);
+        assert_eq!(one(text).result.unwrap(), r#"{"n":123456789012345678901234567890,"f":1.10}"#);
     }
 
     #[test]
     fn ids_are_read_in_the_types_servers_echo() {
-        let id = |t: &str| number_of_id(&RawValue::from_string(t.to_owned()).unwrap());
+        let id = number_of_id;
         assert_eq!(id("7"), Some(7));
         assert_eq!(id("\"7\""), Some(7));
         assert_eq!(id("7.0"), Some(7));
@@ -359,11 +387,30 @@ mod tests {
 
     #[test]
     fn an_error_without_a_message_is_rendered() {
-        let raw = |t: &str| RawValue::from_string(t.to_owned()).unwrap();
-        let e = RpcError::read(&raw(r#"{"code":-32601,"message":"no \"x\"","data":[1]}"#));
+        let e = RpcError::read(r#"{"code":-32601,"message":"no \"x\"","data":[1]}"#);
         assert_eq!((e.code, e.message.as_str(), e.data.as_deref()), (-32601, "no \"x\"", Some("[1]")));
-        assert_eq!(RpcError::read(&raw(r#"{"code":1}"#)).message, r#"{"code":1}"#);
-        assert_eq!(RpcError::read(&raw("\"oops\"")).message, "\"oops\"");
+        assert_eq!(RpcError::read(r#"{"code":1}"#).message, r#"{"code":1}"#);
+        assert_eq!(RpcError::read("\"oops\"").message, "\"oops\"");
+    }
+
+    #[test]
+    fn the_fast_walk_reads_what_the_general_reader_does() {
+        let texts = [
+            r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#,
+            r#" { "method" : "a\u0062" , "\u0069d" : "x" , "error" : null , "params":[1,{"a":"\n"}] } "#,
+            r#"{"error":{"code":1},"id":null}"#,
+        ];
+        for text in texts {
+            let fast = format!("{:?}", scan(text.as_bytes()).expect("nothing unusual"));
+            assert_eq!(fast, format!("{:?}", serde_json::from_str::<Message<'_>>(text).unwrap()));
+        }
+        for text in ["[]", "7", "{", "{} {}", r#"{"a":"\ud800"}"#, "{\"a\":\"\u{1}\"}"] {
+            assert!(scan(text.as_bytes()).is_none(), "{text:?}");
+        }
+        assert!(scan(b"{\"a\":\"\xff\"}").is_none());
+        let deep = format!("{{\"result\":{}{}}}", "[".repeat(500), "]".repeat(500));
+        assert!(scan(deep.as_bytes()).is_none());
+        assert_eq!(one(&deep).result.unwrap().len(), 1000);
     }
 
     proptest! {

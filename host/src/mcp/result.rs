@@ -1,6 +1,7 @@
 //! Unwrapping the result of `tools/call` (spec 9.2): the payload is selected by where it stands, and stays the bytes
 //! that the upstream wrote.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use bytes::Bytes;
@@ -9,6 +10,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 use serde_json::value::RawValue;
 
 use super::protocol::render;
+use crate::json::{Kind, Raw, Scanner};
 use crate::jsonrpc::{clip, compact_len};
 use crate::upstream::{CallFault, CallReply, FaultReason, Payload};
 
@@ -23,7 +25,7 @@ const TOOL_ERROR_CHARS: usize = 500;
 pub(crate) fn read(result: Bytes) -> Result<CallReply, CallFault> {
     let bytes = result.len() as u64;
     let fail = |message: String| Err(CallFault::upstream_error(message).with_bytes(bytes));
-    let Ok(members) = serde_json::from_slice::<Members<'_>>(&result) else {
+    let Some(members) = Members::read(&result) else {
         return fail(format!("tools/call returned unexpected payload {}", render(&result)));
     };
     if members.is_error {
@@ -52,22 +54,30 @@ pub(crate) fn read(result: Bytes) -> Result<CallReply, CallFault> {
         Some(other) => return fail(format!("unexpected resultType {}", clip(other, 40))),
     }
     let payload = match (members.structured, members.text) {
-        (Some(structured), _) => Payload::Json(result.slice_ref(structured.get().as_bytes())),
+        (Some(structured), _) => Payload::Json(result.slice_ref(structured.as_bytes())),
         (None, Some(text)) => Payload::of_text(text_of(&result, text)),
         (None, None) => Payload::None,
     };
-    Ok(CallReply { payload, result_bytes: compact_len(&result), envelope: result })
+    let result_bytes = members.compact_len.unwrap_or_else(|| compact_len(&result));
+    Ok(CallReply { payload, result_bytes, envelope: result })
 }
 
 /// The characters of a JSON string: a slice of the reply when it has no escapes.
-fn text_of(reply: &Bytes, raw: &RawValue) -> Bytes {
-    let quoted = raw.get().as_bytes();
-    let inner = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
+fn text_of(reply: &Bytes, text: Text<'_>) -> Bytes {
+    let quoted = match text {
+        Text::Checked(raw) => match raw.as_str() {
+            Some(Cow::Owned(text)) => return Bytes::from(text),
+            Some(Cow::Borrowed(text)) => return reply.slice_ref(text.as_bytes()),
+            None => raw.text(),
+        },
+        Text::AsWritten(quoted) => quoted,
+    };
+    let inner = quoted.as_bytes().get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
     if memchr(b'\\', inner).is_none() {
         return reply.slice_ref(inner);
     }
     // A lone surrogate is the only thing that can be wrong with a string that parsed as JSON.
-    match serde_json::from_str::<String>(raw.get()) {
+    match serde_json::from_str::<String>(quoted) {
         Ok(text) => Bytes::from(text),
         Err(_) => Bytes::from(lossy_unescape(inner)),
     }
@@ -105,11 +115,81 @@ fn lossy_unescape(inner: &[u8]) -> Vec<u8> {
 struct Members<'a> {
     is_error: bool,
     /// `structuredContent` unless absent or null.
-    structured: Option<&'a RawValue>,
+    structured: Option<&'a str>,
     /// `text` of the first text block, as a JSON string.
-    text: Option<&'a RawValue>,
+    text: Option<Text<'a>>,
     /// `resultType` as written.
     result_type: Option<&'a str>,
+    /// Bytes of the whole as compact JSON, if they have been counted.
+    compact_len: Option<u64>,
+}
+
+/// A JSON string of a reply.
+#[derive(Clone, Copy)]
+enum Text<'a> {
+    /// It denotes text.
+    Checked(Raw<'a>),
+    /// Half a surrogate pair may be in it.
+    AsWritten(&'a str),
+}
+
+impl<'a> Members<'a> {
+    /// The members of a result; `None` if it is no object.
+    fn read(result: &'a Bytes) -> Option<Self> {
+        Self::scan(result).or_else(|| serde_json::from_slice(result).ok())
+    }
+
+    /// The members of a result as nearly all are written, read in one fast walk. `None` for whatever else there is.
+    fn scan(result: &'a [u8]) -> Option<Self> {
+        let mut scanner = Scanner::new(std::str::from_utf8(result).ok()?);
+        scanner.enter_object().ok()?;
+        let (mut members, mut first) = (Members::default(), true);
+        while scanner.next_member(&mut first).ok()? {
+            match Key::of(&scanner.key().ok()?) {
+                Key::IsError => members.is_error = scanner.value().ok()?.text() == "true",
+                Key::Structured => {
+                    members.structured = Some(scanner.value().ok()?.text()).filter(|text| *text != "null");
+                }
+                Key::ResultType => members.result_type = Some(scanner.value().ok()?.text()),
+                Key::Content => members.text = scan_content(&mut scanner)?,
+                Key::Other => {
+                    scanner.value().ok()?;
+                }
+            }
+        }
+        scanner.end().ok()?;
+        members.compact_len = Some((result.len() - scanner.space()) as u64);
+        Some(members)
+    }
+}
+
+/// The first text block of the `content` at the cursor. The outer `None`: it is not written as usual.
+fn scan_content<'a>(scanner: &mut Scanner<'a>) -> Option<Option<Text<'a>>> {
+    let (mut found, mut first) = (None, true);
+    scanner.enter_array().ok()?;
+    while scanner.next_element(&mut first).ok()? {
+        if found.is_some() {
+            scanner.value().ok()?;
+            continue;
+        }
+        let (mut kind, mut text, mut first) = (None, None, true);
+        scanner.enter_object().ok()?;
+        while scanner.next_member(&mut first).ok()? {
+            let key = scanner.key().ok()?;
+            let value = scanner.value().ok()?;
+            let twice = match &*key {
+                "type" => kind.replace(value),
+                "text" => text.replace(value),
+                _ => None,
+            };
+            if twice.is_some() {
+                return None;
+            }
+        }
+        let is_text = kind.is_some_and(|kind| kind.text() == "\"text\"");
+        found = text.filter(|text| is_text && text.kind() == Kind::String).map(Text::Checked);
+    }
+    Some(found)
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
@@ -129,14 +209,14 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
                     match key {
                         Key::IsError => members.is_error = raw(&mut map)?.get() == "true",
                         Key::Structured => {
-                            members.structured = Some(raw(&mut map)?).filter(|v| v.get() != "null");
+                            members.structured = Some(raw(&mut map)?.get()).filter(|text| *text != "null");
                         }
                         Key::ResultType => members.result_type = Some(raw(&mut map)?.get()),
                         Key::Content => {
                             let content = raw(&mut map)?;
                             // Content of another shape has no text block.
-                            members.text =
-                                serde_json::from_str::<FirstText<'_>>(content.get()).ok().and_then(|t| t.0);
+                            let first = serde_json::from_str::<FirstText<'_>>(content.get()).ok();
+                            members.text = first.and_then(|text| Some(Text::AsWritten(text.0?.get())));
                         }
                         Key::Other => {
                             map.next_value::<IgnoredAny>()?;
@@ -163,6 +243,18 @@ enum Key {
     Other,
 }
 
+impl Key {
+    fn of(name: &str) -> Key {
+        match name {
+            "isError" => Key::IsError,
+            "structuredContent" => Key::Structured,
+            "content" => Key::Content,
+            "resultType" => Key::ResultType,
+            _ => Key::Other,
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for Key {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct KeyVisitor;
@@ -175,13 +267,7 @@ impl<'de> Deserialize<'de> for Key {
             }
 
             fn visit_str<E>(self, name: &str) -> Result<Key, E> {
-                Ok(match name {
-                    "isError" => Key::IsError,
-                    "structuredContent" => Key::Structured,
-                    "content" => Key::Content,
-                    "resultType" => Key::ResultType,
-                    _ => Key::Other,
-                })
+                Ok(Key::of(name))
             }
         }
 
@@ -337,10 +423,59 @@ mod tests {
         assert_eq!(reply.result_bytes, b"{\"content\":[],\"x y\":\"a b\"}".len() as u64);
     }
 
+    /// What the general reader makes of a result, which the fast one must agree with wherever it has an opinion.
+    fn agree(text: &str) -> bool {
+        let bytes = Bytes::from(text.to_owned());
+        let Some(fast) = Members::scan(&bytes) else { return false };
+        let slow: Members<'_> =
+            serde_json::from_slice(&bytes).expect("the fast reader takes nothing that is no JSON");
+        let text = |text: Option<Text<'_>>| text.map(|text| text_of(&bytes, text));
+        assert_eq!(fast.is_error, slow.is_error);
+        assert_eq!(fast.structured, slow.structured);
+        assert_eq!(fast.result_type, slow.result_type);
+        assert_eq!(text(fast.text), text(slow.text));
+        assert_eq!(fast.compact_len, Some(compact_len(&bytes)));
+        true
+    }
+
+    #[test]
+    fn the_fast_reader_agrees_with_the_general_one() {
+        let read_fast = [
+            r#"{"content":[{"type":"text","text":"{\"a\": 1}"}],"isError":false}"#,
+            r#" { "content" : [ { "type":"image","data":"x" } , {"text":"a b","type":"text"} ] , "x" : [ ] } "#,
+            r#"{"content":[{"type":"text","text":1},{"type":"text"},{"type":"text","text":"2"},{"type":"text","text":"3"}]}"#,
+            r#"{"structuredContent":{"n":1.0},"content":[],"resultType":"complete"}"#,
+            r#"{"structuredContent":null,"isError":true,"content":[{"type":"text","text":"\u00e9\ud83d\ude00"}]}"#,
+            r#"{"isError":true,"isError":false,"content":[{"type":"text","text":"1"}],"content":[]}"#,
+        ];
+        for text in read_fast {
+            assert!(agree(text), "{text}");
+        }
+        let left_to_the_general_one = [
+            r#"{"content":{"type":"text"}}"#,
+            r#"{"content":[{"type":"text","text":"1","text":"2"}]}"#,
+            r#"{"content":[["text","x"]]}"#,
+            r#"{"content":[{"type":"text","text":"\ud800"}]}"#,
+            "[1]",
+            "{",
+        ];
+        for text in left_to_the_general_one {
+            assert!(!agree(text), "{text}");
+        }
+    }
+
     proptest! {
         #[test]
         fn no_result_makes_the_reader_panic(text in r#"[\{\}\[\]",:a-z0-9 \\]{0,60}"#) {
             let _ = read(Bytes::from(text));
+        }
+
+        #[test]
+        fn both_readers_agree(members in proptest::collection::vec(
+            r#""(isError|content|structuredContent|resultType|x)" ?: ?(true|null|1|"text"|\{"a":\[\]\}|\[(\{"type":"text","text":"a\\n?b"\})?,? ?(\{"(type|text)":"(text|t)"(,"text":"\\u0041")?\})?\])"#,
+            0..4,
+        )) {
+            agree(&format!("{{{}}}", members.join(",")));
         }
     }
 }

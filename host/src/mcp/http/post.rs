@@ -402,12 +402,12 @@ pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
 /// for us.
 fn answer_of(bytes: &Bytes, message: &Message<'_>, id: u64, alone: bool) -> Option<Answer> {
     let matches = message.id.and_then(number_of_id) == Some(id);
-    let anonymous = alone && message.id.is_none_or(|id| id.get() == "null");
+    let anonymous = alone && message.id.is_none_or(|id| id == "null");
     match (message.error, message.result) {
         (Some(error), _) if matches || anonymous => {
             Some(Answer::Error(RpcError::read(error), StatusCode::OK))
         }
-        (None, Some(result)) if matches => Some(Answer::Result(bytes.slice_ref(result.get().as_bytes()))),
+        (None, Some(result)) if matches => Some(Answer::Result(bytes.slice_ref(result.as_bytes()))),
         _ => None,
     }
 }

@@ -152,15 +152,15 @@ fn dispatch_one(connection: &StdioConnection, line: &bytes::Bytes, message: &Mes
         (Some(method), None) => method == "notifications/tools/list_changed",
         (None, id) => {
             let answer = match (message.error, message.result) {
-                (Some(error), _) => Answer::Error(line.slice_ref(error.get().as_bytes())),
-                (None, Some(result)) => Answer::Result(line.slice_ref(result.get().as_bytes())),
+                (Some(error), _) => Answer::Error(line.slice_ref(error.as_bytes())),
+                (None, Some(result)) => Answer::Result(line.slice_ref(result.as_bytes())),
                 (None, None) => {
                     tracing::debug!(upstream, "upstream_noise: neither request nor reply");
                     return false;
                 }
             };
             let id = match id {
-                Some(id) if id.get() != "null" => number_of_id(id),
+                Some(id) if id != "null" => number_of_id(id),
                 // A server that cannot even read the id of what it complains about.
                 _ => message.error.and_then(|_| connection.only_waiting()),
             };

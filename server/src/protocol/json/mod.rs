@@ -1,7 +1,6 @@
-//! JSON without trees: a scanner for what comes in, a writer for what goes out.
+//! JSON without trees: a scanner for what comes in, which `ptc-host` has too, and a writer for what goes out.
 
-mod scan;
 mod write;
 
-pub use scan::{Kind, MAX_DEPTH, Malformed, Members, Raw, Scanner};
-pub use write::{Object, object_text, string_len, write_array, write_integer, write_string, write_strings};
+pub use ptc_host::json::{Kind, MAX_DEPTH, Malformed, Members, Raw, Scanner, string_len};
+pub use write::{Object, object_text, write_array, write_integer, write_string, write_strings};

@@ -122,20 +122,9 @@ pub fn write_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// The bytes [`write_string`] would write, counted.
-pub fn string_len(text: &str) -> usize {
-    text.bytes().fold(2, |sum, byte| {
-        sum + match byte {
-            b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
-            0..=0x1f => 6,
-            _ => 1,
-        }
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::Raw;
+    use super::super::{Raw, string_len};
     use super::*;
 
     #[test]

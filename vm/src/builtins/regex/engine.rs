@@ -3,6 +3,7 @@
 use super::linear::{Found, Groups, Linear, Plan, Variant};
 use super::parser::{PatternError, parse};
 use super::program::Program;
+use super::sequence::Walk;
 use super::syntax::Pattern;
 use crate::error::{Error, Result};
 use crate::meter;
@@ -211,34 +212,6 @@ impl Engine {
         meter::charge_steps(4 + (bytes as u64 / 8).saturating_mul(self.weight()))
     }
 
-    /// Charges what the search from `from` on, whose match ends at `end`, has looked at beyond that, by the
-    /// [plan](Engine::plan) for `text`. What is [charged](Engine::charge) for the text itself covers no more than one look at
-    /// each place.
-    pub(super) fn charge_beyond(&self, text: &str, from: usize, end: usize, plan: &Plan) -> Result<()> {
-        let rest = text.len() - end;
-        let weight = self.weight();
-        let covered = |bytes: usize| (bytes as u64).saturating_mul(weight) <= COVERED as u64;
-        if covered(rest) || self.0.overrun.is_some_and(covered) {
-            return Ok(());
-        }
-        let (variant, searched) = match plan {
-            Plan::Plain => (Variant::Find, text),
-            Plan::Marked(marked) => (Variant::Marked, marked.as_str()),
-            // Each step of that engine is counted.
-            Plan::Backtracking => return Ok(()),
-        };
-        let charge = |bytes: usize| meter::charge_steps((bytes as u64 / 8).saturating_mul(weight));
-        let Some(looker) = self.0.linear.as_ref().and_then(|linear| linear.looker(variant)) else {
-            return charge(rest);
-        };
-        let key = (self.0.id, variant);
-        let kept = KEPT.with_borrow_mut(|kept| kept.looking.take(key));
-        let mut cache = kept.unwrap_or_else(|| Box::new(looker.create_cache()));
-        let charged = looker.follow(&mut cache, searched, (from, end), charge);
-        KEPT.with_borrow_mut(|kept| kept.looking.put(key, cache));
-        charged
-    }
-
     /// How to search `text`, to be asked once for all searches in it.
     pub(super) fn plan(&self, text: &str) -> Result<Plan> {
         let Some(linear) = &self.0.linear else { return Ok(Plan::Backtracking) };
@@ -249,22 +222,86 @@ impl Engine {
     /// The first match at or after byte `from`, by the [plan](Engine::plan) for `text`. The caller
     /// [charges](Engine::charge) it.
     pub(super) fn find(&self, text: &str, from: usize, plan: &Plan) -> Result<Option<Groups>> {
+        Ok(self.search(text, from, plan)?.map(|(groups, _)| groups))
+    }
+
+    /// As [`find`](Engine::find), on a walk from match to match: charges what the search has looked at beyond its match, since
+    /// what is charged for the text covers no more than one look at each place.
+    pub(super) fn find_next(&self, text: &str, from: usize, plan: &Plan) -> Result<Option<Groups>> {
+        let Some((groups, looked)) = self.search(text, from, plan)? else { return Ok(None) };
+        // The first search has been paid for with the text.
+        if from > 0
+            && let Some((_, end)) = groups[0]
+        {
+            self.charge_beyond(text, (from, end.max(from)), plan, looked)?;
+        }
+        Ok(Some(groups))
+    }
+
+    /// The first match, and the end of what was looked at if that is known.
+    fn search(&self, text: &str, mut from: usize, plan: &Plan) -> Result<Option<(Groups, Option<usize>)>> {
+        let automata = |groups: Groups| (groups, None);
         let (variant, searched) = match plan {
             Plan::Plain => (Variant::Find, text),
             Plan::Marked(marked) => (Variant::Marked, marked.as_str()),
-            Plan::Backtracking => return self.backtracking()?.find(text, from),
+            Plan::Backtracking => return Ok(self.backtracking()?.find(text, from)?.map(automata)),
         };
-        if let Some(linear) = &self.0.linear
-            && let Some(found) =
+        if let Some(linear) = &self.0.linear {
+            if variant == Variant::Find
+                && let Some(sequence) = linear.sequence()
+            {
+                match sequence.find(text, from) {
+                    Walk::No => return Ok(None),
+                    Walk::Match(groups, looked) => return Ok(Some((groups, Some(looked)))),
+                    Walk::Elsewhere(place) => from = place,
+                }
+            }
+            if let Some(found) =
                 self.run(linear, variant, |automaton, cache| linear.find(automaton, cache, searched, from))
-        {
-            return Ok(found);
+            {
+                return Ok(found.map(automata));
+            }
         }
-        self.backtracking()?.find(text, from)
+        Ok(self.backtracking()?.find(text, from)?.map(automata))
+    }
+
+    fn charge_beyond(
+        &self,
+        text: &str,
+        (from, end): (usize, usize),
+        plan: &Plan,
+        looked: Option<usize>,
+    ) -> Result<()> {
+        let most = looked.unwrap_or(text.len()).saturating_sub(end);
+        let weight = self.weight();
+        let covered = |bytes: usize| (bytes as u64).saturating_mul(weight) <= COVERED as u64;
+        if covered(most) || self.0.overrun.is_some_and(covered) {
+            return Ok(());
+        }
+        let charge = |bytes: usize| meter::charge_steps((bytes as u64 / 8).saturating_mul(weight));
+        let (variant, searched) = match plan {
+            _ if looked.is_some() => return charge(most),
+            Plan::Plain => (Variant::Find, text),
+            Plan::Marked(marked) => (Variant::Marked, marked.as_str()),
+            // Each step of that engine is counted.
+            Plan::Backtracking => return Ok(()),
+        };
+        let Some(looker) = self.0.linear.as_ref().and_then(|linear| linear.looker(variant)) else {
+            return charge(most);
+        };
+        let key = (self.0.id, variant);
+        let kept = KEPT.with_borrow_mut(|kept| kept.looking.take(key));
+        let mut cache = kept.unwrap_or_else(|| Box::new(looker.create_cache()));
+        let charged = looker.follow(&mut cache, searched, (from, end), charge);
+        KEPT.with_borrow_mut(|kept| kept.looking.put(key, cache));
+        charged
     }
 
     /// The match of the whole text. The caller [charges](Engine::charge) it.
     pub(super) fn matches(&self, text: &str) -> Result<Option<Groups>> {
+        if let Some(sequence) = self.0.linear.as_ref().and_then(Linear::sequence) {
+            return Ok(sequence.matches(text));
+        }
         if let Some(linear) = &self.0.linear
             && let Some(found) =
                 self.run(linear, Variant::Whole, |automaton, cache| linear.matches(automaton, cache, text))

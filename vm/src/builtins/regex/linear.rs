@@ -7,6 +7,7 @@
 use super::classes::push_char;
 use super::looking::Looker;
 use super::program::CharClass;
+use super::sequence::Sequence;
 use super::syntax::{Assertion, Greed, Node};
 use crate::value::Str;
 use regex_automata::meta::{BuildError, Cache, Config, Regex};
@@ -35,6 +36,8 @@ pub(super) struct Linear {
     marked: OnceCell<Option<Regex>>,
     /// Matches whole texts only.
     whole: OnceCell<Option<Regex>>,
+    /// The pattern for the engine of short searches.
+    sequence: OnceCell<Option<Sequence>>,
     /// Tell where searches stop, `find`'s and `marked`'s.
     lookers: [OnceCell<Option<Looker>>; 2],
     /// Whether `^` and `$` are asked about lines.
@@ -80,6 +83,7 @@ impl Linear {
             find,
             marked: OnceCell::new(),
             whole: OnceCell::new(),
+            sequence: OnceCell::new(),
             lookers: [const { OnceCell::new() }; 2],
             line_start,
             lines: line_start || node.asserts(Assertion::LineEnd),
@@ -120,6 +124,11 @@ impl Linear {
                 .get_or_init(|| build(&format!("(?:{})\\z", emit(&self.node, false)?), false).ok())
                 .as_ref(),
         }
+    }
+
+    /// The pattern as a sequence, if it is one. Read at its first use.
+    pub(super) fn sequence(&self) -> Option<&Sequence> {
+        self.sequence.get_or_init(|| Sequence::new(&self.node, self.find.captures_len() - 1)).as_ref()
     }
 
     /// What tells where searches stop, in texts with a mark or others. Built at its first use; `None` if it is too large.
@@ -166,6 +175,11 @@ fn search(automaton: &Regex, cache: &mut Cache, input: Input<'_>) -> Option<Grou
         SmallVec::from_elem(None, 2 * automaton.captures_len());
     automaton.search_slots_with(cache, &input, &mut slots)?;
     Some(slots.chunks_exact(2).map(|ends| Some((ends[0]?.get(), ends[1]?.get()))).collect())
+}
+
+/// `node`, which takes one character, in the syntax of classes.
+pub(super) fn character_class(node: &Node) -> Option<String> {
+    matches!(node, Node::Char { .. } | Node::Class { .. } | Node::Any { .. }).then(|| emit(node, false))?
 }
 
 /// Whether `node` may match a line feed. Of a class that is not understood, nobody knows.

@@ -1,7 +1,8 @@
 //! Regular expressions: what `#"…"` compiles to, and the `re-…` functions.
 //!
 //! Patterns are of the Perl-compatible dialect (functions.md 22). They are read once into a syntax tree, and
-//! almost all of them are then matched by automata in time linear in the text (ruling 7). Lookaround,
+//! almost all of them are then matched by automata in time linear in the text (ruling 7), short searches of the
+//! simplest ones by an engine that goes over the text once. Lookaround,
 //! backreferences, atomic groups and the like go to an engine of our own that backtracks, counts every step as a
 //! step of the program and stops at a cap. Where the automata cannot tell (`$` before a final line feed), the
 //! second engine decides as well.
@@ -15,6 +16,7 @@ mod looking;
 mod parser;
 mod program;
 mod scan;
+mod sequence;
 mod syntax;
 
 pub use engine::{Engine, compile};

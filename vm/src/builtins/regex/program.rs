@@ -95,6 +95,30 @@ impl CharClass {
         Some(CharClass { ascii, ranges })
     }
 
+    /// Whether it has all characters beyond ASCII, or none of them. `None` if it has some.
+    pub(super) fn beyond_ascii(&self) -> Option<bool> {
+        match self.ranges.last() {
+            Some((start, char::MAX)) if *start <= '\u{80}' => Some(true),
+            Some((_, end)) if !end.is_ascii() => None,
+            _ => Some(false),
+        }
+    }
+
+    /// Whether some character belongs to both.
+    pub(super) fn meets(&self, other: &CharClass) -> bool {
+        let (mut mine, mut theirs) = (self.ranges.iter().peekable(), other.ranges.iter().peekable());
+        while let (Some((start, end)), Some((other_start, other_end))) = (mine.peek(), theirs.peek()) {
+            if end < other_start {
+                mine.next();
+            } else if other_end < start {
+                theirs.next();
+            } else {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Whether `c` belongs to it.
     #[inline]
     pub(super) fn contains(&self, c: char) -> bool {

@@ -122,13 +122,7 @@ impl Scan {
         let text = self.text.as_str();
         let Some(from) = self.next else { return Ok(None) };
         self.regex.engine.charge(0)?;
-        let found = self.regex.engine.find(text, from, &self.plan)?;
-        // The first search has been paid for with the text.
-        if from > 0
-            && let Some((_, end)) = found.as_ref().and_then(|groups| groups[0])
-        {
-            self.regex.engine.charge_beyond(text, from, end.max(from), &self.plan)?;
-        }
+        let found = self.regex.engine.find_next(text, from, &self.plan)?;
         self.next = match found.as_ref().and_then(|groups| groups[0]) {
             None => None,
             Some((start, end)) if start == end => text[end..].chars().next().map(|c| end + c.len_utf8()),

@@ -1,5 +1,5 @@
 use super::engine::{Engine, compile, pattern};
-use super::linear::{Groups, Linear, Variant};
+use super::linear::{Found, Groups, Linear, Variant};
 use super::parser::parse;
 use crate::meter::{self, Account};
 use crate::value::Value;
@@ -201,6 +201,106 @@ fn both_engines_agree() {
             let (a, b) = (find(&linear.engine, text, 0), find(&backtracking.engine, text, 0));
             assert_eq!(a.expect("within limits"), b.expect("within limits"), "{source} on {text:?}");
         }
+    }
+}
+
+/// What an automaton finds at or after a place.
+fn by_automaton(source: &str) -> impl FnMut(&str, usize) -> Option<Groups> + use<> {
+    let linear = Linear::new(&parse(source).expect("a pattern").node).expect("small");
+    let mut cache = linear.automaton(Variant::Find).expect("small").create_cache();
+    move |text, from| {
+        let automaton = linear.automaton(Variant::Find).expect("small");
+        match linear.find(automaton, &mut cache, text, from) {
+            Found::No => None,
+            Found::Match(groups) => Some(groups),
+            Found::Unsure => panic!("unsure on {text:?}"),
+        }
+    }
+}
+
+#[test]
+fn sequences_and_automata_agree() {
+    let mut texts: Vec<String> =
+        ["", "a", "key = 12, k=3", "ab=ab=1;aab=22", "1a22bb333", "aé1日=2\n,b", "==\n==="]
+            .map(str::to_owned)
+            .to_vec();
+    // Far matches and none, many beginnings in vain, characters that are cut by what a search may skip.
+    for (many, last) in
+        [("x", "ab=12"), ("é", "a1"), ("a", "=1"), ("日", ""), ("ab=", "1"), (" ", ",b"), ("a1 ", "aa")]
+    {
+        for times in [1, 85, 86, 127, 128, 129, 300] {
+            texts.push(format!("{}{last}", many.repeat(times)));
+        }
+    }
+    // All short texts over a few characters.
+    for n in 0..5_u32.pow(5) {
+        texts.push((0..5).map(|i| ['a', 'b', '=', '1', 'é'][(n / 5_u32.pow(i) % 5) as usize]).collect());
+    }
+    for source in [
+        r"\d+",
+        r"\w+",
+        r"(\w+)\s*=\s*(\d+)",
+        "[a-z]+[0-9]+",
+        "ab=([^=]*)",
+        "[^=]*=",
+        "a*",
+        "a*b",
+        "(a*)(b*)1",
+        "[^a]{2}",
+        "[ab]{1,2}[=é]",
+        "a{2}a",
+        "^(a+)(b?)=?",
+        r"\s*,\s*",
+        "(?i)A+b?é",
+        "(?s).1",
+        ".{3}",
+        "=([a-z]?)[0-9]*",
+    ] {
+        let linear = Linear::new(&parse(source).expect("a pattern").node).expect("small");
+        assert!(linear.sequence().is_some(), "{source}");
+        let mut by_automaton = by_automaton(source);
+        let mut whole_by_automaton = self::by_automaton(&format!("^(?:{source})\\z"));
+        let engine = &compiled(source).engine;
+        for text in &texts {
+            let places = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+            for from in places.filter(|at| *at < 8 || at % 61 == 0) {
+                let wanted = by_automaton(text, from);
+                assert_eq!(
+                    find(engine, text, from).expect("within limits"),
+                    wanted,
+                    "{source} on {text:?} from {from}"
+                );
+            }
+            let whole = whole_by_automaton(text, 0);
+            assert_eq!(engine.matches(text).expect("within limits"), whole, "{source} is {text:?}");
+        }
+    }
+}
+
+#[test]
+fn patterns_with_several_ways_to_match_are_no_sequences() {
+    for source in [
+        "a+a",
+        "a?ab",
+        "a*b*a",
+        r"\w+\d",
+        "a|b",
+        "(a)+",
+        "(a)?",
+        "a+?b",
+        r"\ba",
+        "a$",
+        "(?m)^a",
+        "b^a",
+        "[a-z]+(?i)B",
+        r"\R",
+        "(?:ab)+",
+        "a{1,3}[^b]",
+        // The automata are as good.
+        "ab=",
+    ] {
+        let linear = Linear::new(&parse(source).expect("a pattern").node).expect("small");
+        assert!(linear.sequence().is_none(), "{source}");
     }
 }
 

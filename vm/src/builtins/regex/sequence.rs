@@ -1,0 +1,350 @@
+//! The engine for patterns with one way to match at each place: `code=(\d+)`, `(\w+)\s*=\s*(\d+)`, `^[^,]*,`.
+//!
+//! Such a pattern is a sequence of texts and of repeated classes, and what may follow a repetition cannot begin with a
+//! character that it takes. So each repetition takes all it can, nothing is ever reconsidered, and the groups are known
+//! with the match: one pass where the automata make three. They are still better at long searches, which are
+//! [left](Walk::Elsewhere) to them: no more than [`NEAR`] bytes are looked at in vain here, so that no search is quadratic.
+
+use super::linear::{Groups, character_class};
+use super::program::CharClass;
+use super::syntax::{Assertion, Greed, Node};
+use regex_automata::util::prefilter::Prefilter;
+use regex_automata::{MatchKind, Span};
+use smallvec::SmallVec;
+
+/// Bytes that a search may skip, or look at without success, before it is left to the automata.
+const NEAR: usize = 256;
+/// What a place where the pattern does not match costs of that, besides the bytes looked at.
+const FAILED: usize = 8;
+/// Most classes of a pattern; each takes some kilobytes at most.
+const MOST_CLASSES: usize = 8;
+
+/// What the search came to.
+pub(super) enum Walk {
+    /// There is no match.
+    No,
+    /// The match, and the end of what was looked at.
+    Match(Groups, usize),
+    /// None begins before this place; the automata shall go on from there.
+    Elsewhere(usize),
+}
+
+/// A pattern as a sequence.
+#[derive(Debug)]
+pub(super) struct Sequence {
+    parts: Vec<Part>,
+    classes: Vec<Class>,
+    /// How many groups it reports.
+    groups: usize,
+    /// Whether it matches at the start of a text only.
+    anchored: bool,
+    start: Start,
+}
+
+#[derive(Debug)]
+enum Part {
+    /// This text.
+    Text(Box<str>),
+    /// As many characters of a class as there are, between two bounds.
+    Run { class: usize, min: u32, max: u32 },
+    /// A group begins.
+    Open(usize),
+    /// A group ends.
+    Close(usize),
+}
+
+/// What tells where a match may begin.
+#[derive(Debug)]
+enum Start {
+    /// With this text.
+    Text(Prefilter),
+    /// With one of these bytes.
+    Byte(Box<[bool; 256]>),
+    /// Anywhere: the pattern matches nothing at all, too.
+    Anywhere,
+}
+
+/// What a byte says about the character that it begins.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Member {
+    No,
+    /// It belongs to the class and is one byte long.
+    One,
+    /// It belongs to the class, like all that are longer than one byte.
+    Long,
+    /// The whole character must be looked up.
+    Ask,
+}
+
+#[derive(Debug)]
+struct Class {
+    text: String,
+    bytes: Box<[Member; 256]>,
+    chars: CharClass,
+}
+
+impl Class {
+    fn new(text: String) -> Option<Class> {
+        let chars = CharClass::parse(&text)?;
+        let long = match chars.beyond_ascii() {
+            Some(true) => Member::Long,
+            Some(false) => Member::No,
+            None => Member::Ask,
+        };
+        let mut bytes = Box::new([Member::No; 256]);
+        for (byte, member) in bytes.iter_mut().enumerate() {
+            *member = match byte as u8 {
+                byte if byte.is_ascii() => {
+                    if chars.contains(char::from(byte)) {
+                        Member::One
+                    } else {
+                        Member::No
+                    }
+                }
+                // Not the bytes within a character.
+                0xC0.. => long,
+                _ => Member::No,
+            };
+        }
+        Some(Class { text, bytes, chars })
+    }
+
+    /// The end of the run at `at` of up to `max` characters, and how many those are.
+    #[inline]
+    fn run(&self, text: &str, mut at: usize, max: u32) -> (usize, u32) {
+        let mut count = 0;
+        while count < max {
+            let Some(byte) = text.as_bytes().get(at) else { break };
+            match self.bytes[usize::from(*byte)] {
+                Member::One => at += 1,
+                Member::No => break,
+                member => match text[at..].chars().next() {
+                    Some(c) if member == Member::Long || self.chars.contains(c) => at += c.len_utf8(),
+                    _ => break,
+                },
+            }
+            count += 1;
+        }
+        (at, count)
+    }
+}
+
+impl Sequence {
+    /// `node`, which [is linear](Node::is_linear) and reports `groups` groups, as a sequence, if it is one. A mere text is
+    /// not: there, the automata only search for it, too.
+    pub(super) fn new(node: &Node, groups: usize) -> Option<Sequence> {
+        let mut sequence = Sequence {
+            parts: Vec::new(),
+            classes: Vec::new(),
+            groups,
+            anchored: false,
+            start: Start::Anywhere,
+        };
+        sequence.push(node)?;
+        let repeats = sequence.parts.iter().any(|part| matches!(part, Part::Run { .. }));
+        if !repeats || !sequence.is_determined() {
+            return None;
+        }
+        sequence.start = sequence.start();
+        Some(sequence)
+    }
+
+    fn push(&mut self, node: &Node) -> Option<()> {
+        match node {
+            Node::Empty => {}
+            Node::Assertion(Assertion::Start) if self.consuming(0).next().is_none() => self.anchored = true,
+            Node::Char { char, ignore_case: false } => {
+                if let Some(Part::Text(text)) = self.parts.last_mut() {
+                    *text = format!("{text}{char}").into();
+                } else {
+                    self.parts.push(Part::Text(char.to_string().into()));
+                }
+            }
+            Node::Char { .. } | Node::Class { .. } | Node::Any { .. } => self.run(node, 1, 1)?,
+            Node::Capture(group, node) => {
+                self.parts.push(Part::Open(*group));
+                self.push(node)?;
+                self.parts.push(Part::Close(*group));
+            }
+            Node::Concat(nodes) => nodes.iter().try_for_each(|node| self.push(node).ok_or(())).ok()?,
+            Node::Repeat { node, min, max, greed } if *greed == Greed::Greedy || *max == Some(*min) => {
+                self.run(node, *min, max.unwrap_or(u32::MAX))?;
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn run(&mut self, node: &Node, min: u32, max: u32) -> Option<()> {
+        let text = character_class(node)?;
+        let known = self.classes.iter().position(|class| class.text == text);
+        let class = match known {
+            Some(class) => class,
+            None if self.classes.len() < MOST_CLASSES => {
+                self.classes.push(Class::new(text)?);
+                self.classes.len() - 1
+            }
+            None => return None,
+        };
+        self.parts.push(Part::Run { class, min, max });
+        Some(())
+    }
+
+    /// The parts from `from` on that take characters.
+    fn consuming(&self, from: usize) -> impl Iterator<Item = &Part> {
+        self.parts[from..].iter().filter(|part| matches!(part, Part::Text(_) | Part::Run { .. }))
+    }
+
+    /// Whether no repetition could give back what something behind it could take.
+    fn is_determined(&self) -> bool {
+        self.parts.iter().enumerate().all(|(at, part)| {
+            let Part::Run { class, min, max } = part else { return true };
+            if min == max {
+                return true;
+            }
+            let taken = &self.classes[*class].chars;
+            for next in self.consuming(at + 1) {
+                match next {
+                    Part::Text(text) => return !text.chars().next().is_some_and(|c| taken.contains(c)),
+                    Part::Run { class, .. } if taken.meets(&self.classes[*class].chars) => return false,
+                    Part::Run { min: 1.., .. } => return true,
+                    _ => {}
+                }
+            }
+            true
+        })
+    }
+
+    fn start(&self) -> Start {
+        if let Some(Part::Text(text)) = self.consuming(0).next()
+            && let Some(finder) = Prefilter::new(MatchKind::LeftmostFirst, &[text.as_bytes()])
+        {
+            return Start::Text(finder);
+        }
+        let mut bytes = Box::new([false; 256]);
+        for part in self.consuming(0) {
+            match part {
+                Part::Text(text) => {
+                    bytes[usize::from(text.as_bytes()[0])] = true;
+                    return Start::Byte(bytes);
+                }
+                Part::Run { class, min, .. } => {
+                    for (byte, member) in bytes.iter_mut().zip(self.classes[*class].bytes.iter()) {
+                        *byte |= *member != Member::No;
+                    }
+                    if *min > 0 {
+                        return Start::Byte(bytes);
+                    }
+                }
+                Part::Open(_) | Part::Close(_) => {}
+            }
+        }
+        Start::Anywhere
+    }
+
+    /// The first match at or after `from`.
+    pub(super) fn find(&self, text: &str, from: usize) -> Walk {
+        let mut groups = SmallVec::from_elem(Some((0, 0)), self.groups + 1);
+        if self.anchored {
+            let matched = from == 0 && self.attempt(text, 0, &mut groups).is_ok();
+            return if matched { Walk::Match(groups, from) } else { Walk::No };
+        }
+        let (mut at, mut vain, mut looked) = (from, 0, from);
+        loop {
+            let rest = &text.as_bytes()[at..];
+            let skipped = match &self.start {
+                Start::Anywhere => 0,
+                Start::Text(finder) => match finder.find(rest, Span::from(0..rest.len())) {
+                    Some(found) => found.start,
+                    None => return Walk::No,
+                },
+                Start::Byte(starts) => {
+                    let near = &rest[..rest.len().min(NEAR)];
+                    let skipped = near.iter().position(|byte| starts[usize::from(*byte)]);
+                    let skipped = match skipped {
+                        Some(skipped) => skipped,
+                        None if near.len() == rest.len() => return Walk::No,
+                        None => {
+                            (near.len()..).find(|skipped| text.is_char_boundary(at + skipped)).unwrap_or(0)
+                        }
+                    };
+                    vain += skipped;
+                    skipped
+                }
+            };
+            at += skipped;
+            if vain >= NEAR {
+                return Walk::Elsewhere(at);
+            }
+            let first = match self.attempt(text, at, &mut groups) {
+                Ok(_) => return Walk::Match(groups, looked),
+                Err(failure) => {
+                    looked = looked.max(failure.at);
+                    vain += FAILED + failure.at - at;
+                    failure.first
+                }
+            };
+            // What begins within a run of the first class comes to the same end and fails there.
+            at = match first {
+                Some(end) if end > at => end,
+                _ => match text[at..].chars().next() {
+                    Some(c) => at + c.len_utf8(),
+                    None => return Walk::No,
+                },
+            };
+        }
+    }
+
+    /// The match of the whole text.
+    pub(super) fn matches(&self, text: &str) -> Option<Groups> {
+        let mut groups = SmallVec::from_elem(Some((0, 0)), self.groups + 1);
+        (self.attempt(text, 0, &mut groups) == Ok(text.len())).then_some(groups)
+    }
+
+    /// The end of the match that begins at `start`.
+    fn attempt(&self, text: &str, start: usize, groups: &mut Groups) -> Result<usize, Failure> {
+        let (mut at, mut first, mut is_first) = (start, None, true);
+        for part in &self.parts {
+            match part {
+                Part::Text(wanted) => {
+                    if !text.as_bytes()[at..].starts_with(wanted.as_bytes()) {
+                        return Err(Failure { at, first });
+                    }
+                    at += wanted.len();
+                    is_first = false;
+                }
+                Part::Run { class, min, max } => {
+                    let (end, count) = self.classes[*class].run(text, at, *max);
+                    if is_first && *max == u32::MAX {
+                        first = Some(end);
+                    }
+                    is_first = false;
+                    at = end;
+                    if count < *min {
+                        return Err(Failure { at, first });
+                    }
+                }
+                Part::Open(group) => {
+                    if let Some(Some((start, _))) = groups.get_mut(*group) {
+                        *start = at;
+                    }
+                }
+                Part::Close(group) => {
+                    if let Some(Some((_, end))) = groups.get_mut(*group) {
+                        *end = at;
+                    }
+                }
+            }
+        }
+        groups[0] = Some((start, at));
+        Ok(at)
+    }
+}
+
+/// Where the pattern did not match.
+#[derive(Debug, PartialEq)]
+struct Failure {
+    at: usize,
+    /// The end of the run that the pattern begins with, if that has no upper bound.
+    first: Option<usize>,
+}

@@ -31,6 +31,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("http::eras_are_told_apart", eras_are_told_apart),
         trial("http::a_forced_era_is_not_left", a_forced_era_is_not_left),
         trial("http::connections_are_kept_alive", connections_are_kept_alive),
+        trial("http::as_many_connections_wait_as_calls_may_be_under_way", as_many_connections_wait),
         trial("http::a_connection_closed_meanwhile_is_replaced", a_connection_closed_meanwhile),
         trial("http::statuses_become_faults", statuses_become_faults),
         trial("http::redirects_are_not_followed", redirects_are_not_followed),
@@ -243,6 +244,24 @@ async fn connections_are_kept_alive() {
     assert_eq!(server.connections(), 5);
     assert_eq!(server.hits().iter().map(|hit| hit.connection).max(), Some(4));
     upstream.shutdown().await;
+}
+
+/// Whoever may have more calls under way than wait by default does not open connections again and again.
+async fn as_many_connections_wait() {
+    const CALLS: usize = 100;
+    // Each answer of a round waits for the last call of it, so that each call has a connection of its own.
+    let round = Arc::new(std::sync::Barrier::new(CALLS));
+    let tools = json!([{"name": "echo", "inputSchema": {"type": "object"}}]);
+    let server = FakeHttp::modern(tools, move |hit| {
+        round.wait();
+        echo(hit)
+    });
+    let upstream = upstream_with(&server.url, |_, config| config.max_concurrency = CALLS);
+    upstream.ensure_started().await.unwrap();
+    for _ in 0..2 {
+        futures_util::future::join_all((0..CALLS).map(|_| json(&upstream, "echo", "{}"))).await;
+        assert_eq!(server.connections(), CALLS);
+    }
 }
 
 async fn a_connection_closed_meanwhile() {

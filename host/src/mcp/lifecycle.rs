@@ -1,10 +1,11 @@
 //! The life of a connection to an upstream: started once however many ask, restarted when needed, not started
 //! during the recovery window of a crash (spec 6.3).
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::runtime::Handle;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::{Notify, broadcast, watch};
 use tokio::time::{Duration, Instant};
 
 use crate::config::Backoff;
@@ -56,7 +57,10 @@ pub(crate) struct Lifecycle<C> {
     backoff: Backoff,
     state: Mutex<State<C>>,
     events: broadcast::Sender<UpstreamEvent>,
-    closing: watch::Sender<bool>,
+    /// Whether it is being shut down, and who is told of that. Each call waits for it: a flag and a list are what costs it
+    /// least.
+    closing: AtomicBool,
+    told: Notify,
 }
 
 struct State<C> {
@@ -95,7 +99,8 @@ impl<C: Connection> Lifecycle<C> {
                 last_fault: None,
             }),
             events: broadcast::Sender::new(EVENT_BACKLOG),
-            closing: watch::Sender::new(false),
+            closing: AtomicBool::new(false),
+            told: Notify::new(),
         }
     }
 
@@ -218,14 +223,22 @@ impl<C: Connection> Lifecycle<C> {
 
     /// Resolves when the upstream is being shut down: a start under way gives up.
     pub(crate) async fn closing(&self) {
-        let mut closing = self.closing.subscribe();
-        let _ = closing.wait_for(|closing| *closing).await;
+        // It hears of every telling from here on, so that none is lost between a look at the flag and the wait.
+        let told = self.told.notified();
+        if !self.closing.load(Ordering::SeqCst) {
+            told.await;
+        }
+    }
+
+    fn tell_closing(&self) {
+        self.closing.store(true, Ordering::SeqCst);
+        self.told.notify_waiters();
     }
 
     /// Closes for good. The live connection, if any, is the caller's to end; a start under way has given up and
     /// cleaned up when this returns.
     pub(crate) async fn close(&self) -> Option<Arc<C>> {
-        self.closing.send_replace(true);
+        self.tell_closing();
         let link = std::mem::replace(&mut self.lock().link, Link::Closed);
         match link {
             Link::Started(connection) => Some(connection),
@@ -244,7 +257,7 @@ impl<C: Connection> Lifecycle<C> {
 
     /// Closes for good without waiting for anything.
     pub(crate) fn abandon(&self) {
-        self.closing.send_replace(true);
+        self.tell_closing();
         if let Link::Started(connection) = std::mem::replace(&mut self.lock().link, Link::Closed) {
             connection.abandon();
         }

@@ -105,8 +105,8 @@ impl Client {
         self.send_with(&HeaderMap::new(), request, limits).await
     }
 
-    /// As [`Client::send`], with headers that the request has in common with others and that are copied whole. They should
-    /// come from [`Target::common_headers`]. The request's own win.
+    /// As [`Client::send`], with headers that the request has in common with others and that are copied whole. They have to
+    /// come from [`Target::common_headers`] of the request's target. The request's own win.
     ///
     /// # Errors
     /// As [`Client::send`].
@@ -222,17 +222,22 @@ fn message(common: &HeaderMap, request: &Request, h2: bool) -> Result<http::Requ
     let target = &request.target;
     let mut message = http::Request::new(Full::new(request.body.clone()));
     *message.method_mut() = request.method.clone();
-    let mut headers = if common.is_empty() { request.headers.clone() } else { common.clone() };
-    if !common.is_empty() {
+    let mut headers = if common.is_empty() {
+        let mut headers = request.headers.clone();
+        headers.entry(ACCEPT_ENCODING).or_insert(IDENTITY);
+        headers.entry(HOST).or_insert_with(|| target.authority().clone());
+        headers
+    } else {
+        // These two are in it.
+        let mut headers = common.clone();
         headers.extend(request.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
-    }
-    headers.entry(ACCEPT_ENCODING).or_insert(IDENTITY);
+        headers
+    };
     if h2 {
         headers.remove(HOST);
         *message.uri_mut() =
             target.full_uri().ok_or_else(|| HttpError::BadTarget("the URL cannot be rebuilt".to_owned()))?;
     } else {
-        headers.entry(HOST).or_insert_with(|| target.authority().clone());
         *message.uri_mut() = target.path_uri();
     }
     *message.headers_mut() = headers;

@@ -39,6 +39,7 @@ const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+const TOOLS_CALL: HeaderValue = HeaderValue::from_static("tools/call");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 
 /// Where the endpoint is and how to speak to it.
@@ -175,7 +176,13 @@ impl Endpoint {
         });
         let mut headers = self.credentials()?;
         if session.era == Era::Modern {
-            headers.insert(METHOD, super::mirror::header_value(outgoing.method));
+            headers.insert(
+                METHOD,
+                match outgoing.method {
+                    "tools/call" => TOOLS_CALL,
+                    other => super::mirror::header_value(other),
+                },
+            );
             if let Some(tool) = outgoing.tool {
                 headers.insert(NAME, super::mirror::header_value(tool));
             }

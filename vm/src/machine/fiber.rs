@@ -2,7 +2,7 @@
 
 use super::fork::ForkNote;
 use super::frame::{Args, Flow, ForkKind, Input, NativeFrame};
-use super::frames::{Frame, Frames};
+use super::frames::Frames;
 use super::host_call::CallId;
 use super::operations;
 use super::stack::Stack;
@@ -206,7 +206,7 @@ impl Fiber {
             meter::reserve(self.frames.growth())?;
         }
         let called = CodeFrame::enter(stack, callee, argc)?;
-        self.frames.push(Frame::Code(std::mem::replace(frame, called)));
+        self.frames.push_code(std::mem::replace(frame, called));
         if grows { self.settle_with(stack.capacity()) } else { Ok(()) }
     }
 

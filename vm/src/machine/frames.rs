@@ -1,19 +1,65 @@
 //! The frames of a fiber below the one that runs.
 
 use super::fiber::{BodyIndex, CodeFrame, NativeCall};
+use crate::error::Position;
 use crate::value::Closure;
 use std::rc::Rc;
 
 /// One level of the call stack.
-#[derive(Default)]
 pub(super) enum Frame {
-    /// A place without a frame.
-    #[default]
-    Free,
-    /// Code.
-    Code(CodeFrame),
+    /// Code, or a place without a frame.
+    Code(Suspended),
     /// A builtin that waits for a call.
     Native(NativeCall),
+}
+
+/// A [`CodeFrame`] that waits. Its closure can be taken out of it, so that a call and a return move the fields of a frame
+/// one by one: a copy of a whole frame would wait for the stores that made its parts.
+pub(super) struct Suspended {
+    /// `None` in a place without a frame.
+    closure: Option<Rc<Closure>>,
+    body: BodyIndex,
+    pc: u32,
+    base: u32,
+}
+
+impl Suspended {
+    fn new(frame: CodeFrame) -> Suspended {
+        let CodeFrame { closure, body, pc, base } = frame;
+        Suspended { closure: Some(closure), body, pc, base }
+    }
+
+    /// Where the program's text stands that runs here.
+    pub(super) fn position(&self) -> Option<Position> {
+        let (closure, body, pc, base) = (self.closure.clone()?, self.body, self.pc, self.base);
+        CodeFrame { closure, body, pc, base }.position()
+    }
+}
+
+impl Default for Frame {
+    /// A place without a frame.
+    fn default() -> Frame {
+        Frame::Code(Suspended { closure: None, body: BodyIndex::First, pc: 0, base: 0 })
+    }
+}
+
+impl Frame {
+    /// Whether this is a place without a frame.
+    fn is_free(&self) -> bool {
+        matches!(self, Frame::Code(Suspended { closure: None, .. }))
+    }
+
+    /// Puts `running` into this free place, to be gone on with at `pc`, and makes it the frame of the first body of
+    /// `callee` at `base`.
+    #[inline(always)]
+    pub(super) fn enter(&mut self, running: &mut CodeFrame, pc: u32, callee: Rc<Closure>, base: u32) {
+        let closure = Some(std::mem::replace(&mut running.closure, callee));
+        let caller = Suspended { closure, body: running.body, pc, base: running.base };
+        let free = std::mem::replace(self, Frame::Code(caller));
+        debug_assert!(free.is_free());
+        std::mem::forget(free);
+        (running.body, running.pc, running.base) = (BodyIndex::First, 0, base);
+    }
 }
 
 /// A stack of frames. As the [value stack](super::Stack) it is kept longer than it is high, so that a call writes its
@@ -44,7 +90,7 @@ impl Frames {
             self.grow();
         }
         let free = std::mem::replace(&mut self.places[self.height], frame);
-        debug_assert!(matches!(free, Frame::Free));
+        debug_assert!(free.is_free());
         std::mem::forget(free);
         self.height += 1;
     }
@@ -80,32 +126,45 @@ impl Frames {
         self.places.get_mut(self.height.wrapping_sub(1))
     }
 
-    /// Puts `running` on top, to be gone on with at `pc`, and makes it the frame of the first body of `callee` at `base`.
-    ///
-    /// Field by field, here and in [`leave_into`](Frames::leave_into): a copy of a whole frame would wait for the stores
-    /// that made its parts.
-    ///
-    /// # Panics
-    /// If there is no [room](Frames::has_room).
+    /// As [`push`](Frames::push) of a frame of code.
+    #[inline]
+    pub(super) fn push_code(&mut self, frame: CodeFrame) {
+        self.push(Frame::Code(Suspended::new(frame)));
+    }
+
+    /// Takes the frame on top, if it is one of code.
+    #[inline]
+    pub(super) fn pop_code(&mut self) -> Option<CodeFrame> {
+        let top = self.height.wrapping_sub(1);
+        let Some(Frame::Code(Suspended { closure, body, pc, base })) = self.places.get_mut(top) else {
+            return None;
+        };
+        let frame = CodeFrame { closure: closure.take()?, body: *body, pc: *pc, base: *base };
+        self.height = top;
+        Some(frame)
+    }
+
+    /// The place above the top, if there is [room](Frames::has_room); [`raise`](Frames::raise) makes it the top.
     #[inline(always)]
-    pub(super) fn enter(&mut self, running: &mut CodeFrame, pc: u32, callee: Rc<Closure>, base: u32) {
-        let place = &mut self.places[self.height];
-        let closure = std::mem::replace(&mut running.closure, callee);
-        let caller = CodeFrame { closure, body: running.body, pc, base: running.base };
-        std::mem::forget(std::mem::replace(place, Frame::Code(caller)));
+    pub(super) fn free(&mut self) -> Option<&mut Frame> {
+        self.places.get_mut(self.height)
+    }
+
+    /// Makes the frame that has been put into the [free](Frames::free) place the top.
+    #[inline(always)]
+    pub(super) fn raise(&mut self) {
         self.height += 1;
-        (running.body, running.pc, running.base) = (BodyIndex::First, 0, base);
     }
 
     /// Puts the code frame on top, if there is one, into the place of `running`, which is dropped.
     #[inline(always)]
     pub(super) fn leave_into(&mut self, running: &mut CodeFrame) -> bool {
         let top = self.height.wrapping_sub(1);
-        let Some(place @ Frame::Code(_)) = self.places.get_mut(top) else { return false };
-        let Frame::Code(caller) = std::mem::take(place) else { return false };
+        let Some(Frame::Code(caller)) = self.places.get_mut(top) else { return false };
+        let Some(closure) = caller.closure.take() else { return false };
         (running.body, running.pc, running.base) = (caller.body, caller.pc, caller.base);
-        running.closure = caller.closure;
         self.height = top;
+        running.closure = closure;
         true
     }
 

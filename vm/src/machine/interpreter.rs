@@ -17,6 +17,7 @@ use crate::code::Op;
 use crate::error::{Error, Result};
 use crate::meter;
 use crate::value::Value;
+use std::mem::ManuallyDrop;
 use std::ops::ControlFlow;
 
 /// Steps of the next call of a builtin that calls one closure for each element: for resuming it, for its decision to call,
@@ -49,10 +50,10 @@ impl Machine {
         fuel.close();
         result.map_err(|error| {
             let code = fiber.frames.downwards().find_map(|frame| match frame {
-                Frame::Code(code) => Some(code),
-                Frame::Native(_) | Frame::Free => None,
+                Frame::Code(code) => Some(code.position()),
+                Frame::Native(_) => None,
             });
-            error.at(code.and_then(CodeFrame::position))
+            error.at(code.flatten())
         })
     }
 
@@ -101,7 +102,7 @@ impl Machine {
         stack: &mut Stack,
         fuel: &mut Fuel,
     ) -> Result<Option<Stop>> {
-        let Some(Frame::Code(mut frame)) = fiber.frames.pop() else {
+        let Some(mut frame) = fiber.frames.pop_code() else {
             unreachable!("settle leaves a code frame on top")
         };
         // Counted here, and written back wherever anybody else counts or the loop is left.
@@ -111,18 +112,22 @@ impl Machine {
             let body = frame.body();
             let code = &body.code[..];
             let base = frame.base as usize;
+            let size = body.max_stack as usize;
+            if !stack.reaches(base + size) {
+                match fiber.grow(stack, base + size) {
+                    // Begun anew, so that those who need not grow know that they reach.
+                    Ok(()) => continue 'frame,
+                    Err(error) => {
+                        fuel.left = left;
+                        return Err(error);
+                    }
+                }
+            }
             // The next instruction.
             let mut pc = frame.pc as usize;
             // Steps are not counted one by one: between two jumps `pc` counts them. What is left is this less `pc`, and a
             // jump adds how far it goes.
             let mut credit = if meter::METERED { left + pc as i64 } else { left };
-            let size = body.max_stack as usize;
-            if !stack.reaches(base + size)
-                && let Err(error) = fiber.grow(stack, base + size)
-            {
-                fuel.left = left;
-                return Err(error);
-            }
             // The places of this frame, of which the first `top` hold values.
             let mut top = stack.height() - base;
             let slots = stack.frame(base, size);
@@ -157,382 +162,481 @@ impl Machine {
                     take(&mut slots[top])
                 }};
             }
-            // Goes the way of a truth value: pushes it, or takes the branch right behind at once, for its step.
-            macro_rules! test {
-                ($holds:expr) => {{
-                    let holds = $holds;
-                    if let Some(&Op::JumpIfFalse(target)) = code.get(pc) {
-                        pc += 1;
-                        if !holds {
-                            jump!(target);
-                        }
-                    } else {
-                        push!(Value::bool(holds));
-                    }
-                }};
-            }
-            macro_rules! int {
-                ($n:expr) => {
-                    push!(Value::Int($n))
-                };
-            }
-            // The small integer that lies in a slot; all else is not for this loop.
-            macro_rules! integer {
-                ($op:expr, $slot:expr) => {
-                    match &slots[$slot] {
-                        Value::Int(n) => *n,
-                        _ => break *$op,
-                    }
-                };
-            }
-            // An operation on small integers, of which the last `$popped` are popped; numbers need no dropping. `$finish`
-            // does something with the result.
-            macro_rules! operate {
-                ($op:expr, $a:expr, $b:expr, $popped:expr, $operation:expr, $finish:ident) => {{
-                    if CHECKED {
-                        break *$op;
-                    }
-                    let (a, b): (i64, i64) = ($a, $b);
-                    let Some(result) = $operation(a, b) else { break *$op };
-                    top -= $popped;
-                    $finish!(result);
-                }};
-            }
-            // The places where operands come from.
-            macro_rules! both_popped {
-                ($op:expr, $operation:expr, $finish:ident) => {
-                    operate!($op, integer!($op, top - 2), integer!($op, top - 1), 2, $operation, $finish)
-                };
-            }
-            macro_rules! locals {
-                ($op:expr, $a:expr, $b:expr, $operation:expr, $finish:ident) => {{
-                    let (a, b) = (usize::from(*$a), usize::from(*$b));
-                    operate!($op, integer!($op, a), integer!($op, b), 0, $operation, $finish)
-                }};
-            }
-            macro_rules! local {
-                ($op:expr, $b:expr, $operation:expr, $finish:ident) => {{
-                    let b = *$b as usize;
-                    operate!($op, integer!($op, top - 1), integer!($op, b), 1, $operation, $finish)
-                }};
-            }
-            macro_rules! local_int {
-                ($op:expr, $a:expr, $n:expr, $operation:expr, $finish:ident) => {{
-                    let a = usize::from(*$a);
-                    operate!($op, integer!($op, a), i64::from(*$n), 0, $operation, $finish)
-                }};
-            }
-            macro_rules! popped_int {
-                ($op:expr, $n:expr, $operation:expr, $finish:ident) => {
-                    operate!($op, integer!($op, top - 1), i64::from(*$n), 1, $operation, $finish)
-                };
-            }
-
-            let op: Op = loop {
-                let Some(op) = code.get(pc) else { unreachable!("code ends with a return") };
-                pc += 1;
-                // By reference: what an instruction holds is read where it is needed, not before.
-                match op {
-                    Op::Nil => push!(Value::Nil),
-                    Op::True => push!(Value::True),
-                    Op::False => push!(Value::False),
-                    Op::Int(n) => push!(Value::Int(i64::from(*n))),
-                    Op::Const(n) => push!(copy(&body.constants[*n as usize])),
-                    Op::Local(slot) => push!(copy(&slots[*slot as usize])),
-                    Op::TakeLocal(slot) => push!(take(&mut slots[*slot as usize])),
-                    Op::SetLocal(slot) => {
-                        let value = pop!();
-                        match slots.get_mut(*slot as usize) {
-                            Some(place) => place.put(value),
-                            None => overflow(value),
-                        }
-                    }
-                    Op::Capture(n) => push!(copy(&closure.captures.values()[*n as usize])),
-                    Op::SelfFn => push!(Value::Closure(frame.closure.clone())),
-                    Op::Global(n) => {
-                        if CHECKED {
-                            break *op;
-                        }
-                        match self.env.namespace.value(closure.module.slots[*n as usize]) {
-                            Some(Value::Closure(value)) => push!(Value::Closure(value.clone())),
-                            Some(value) => push!(copy(value)),
-                            None => break *op,
-                        }
-                    }
-                    Op::Pop => pop!().discard(),
-                    Op::Dup => push!(copy(&slots[top - 1])),
-                    Op::Slide(n) => {
-                        let value = pop!();
-                        let below = top - *n as usize;
-                        clear(&mut slots[below..top]);
-                        top = below;
-                        push!(value);
-                    }
-                    Op::Jump(target) => jump!(*target),
-                    Op::Loop(target) => {
-                        if left!() < 0 || meter::is_over() {
-                            break *op;
-                        }
-                        jump!(*target);
-                    }
-                    Op::Recur { count, first, target } => {
-                        if left!() < 0 || meter::is_over() {
-                            break *op;
-                        }
-                        let (first, count) = (usize::from(*first), usize::from(*count));
-                        jump!(*target);
-                        let (below, values) = slots[..top].split_at_mut(top - count);
-                        for (slot, value) in below[first..first + count].iter_mut().zip(values) {
-                            slot.put(take(value));
-                        }
-                        top -= count;
-                    }
-                    Op::JumpIfFalse(target) => {
-                        let value = pop!();
-                        let jumps = !value.is_truthy();
-                        value.discard();
-                        if jumps {
-                            jump!(*target);
-                        }
-                    }
-                    Op::JumpIfTrue(target) => {
-                        let value = pop!();
-                        let jumps = value.is_truthy();
-                        value.discard();
-                        if jumps {
-                            jump!(*target);
-                        }
-                    }
-                    Op::JumpIfFalseKeep(target) => {
-                        if slots[top - 1].is_truthy() {
-                            pop!().discard();
-                        } else {
-                            jump!(*target);
-                        }
-                    }
-                    Op::JumpIfTrueKeep(target) => {
-                        if slots[top - 1].is_truthy() {
-                            jump!(*target);
-                        } else {
-                            top -= 1;
-                        }
-                    }
-                    Op::JumpIfNilKeep(target) => {
-                        if slots[top - 1].is_nil() {
-                            jump!(*target);
-                        }
-                    }
-                    Op::JumpIfNil(target) => {
-                        let value = pop!();
-                        let jumps = value.is_nil();
-                        value.discard();
-                        if jumps {
-                            jump!(*target);
-                        }
-                    }
-                    Op::Return => {
-                        left = left!();
-                        if left < 0 {
-                            break *op;
-                        }
-                        stack.set_height(base + top);
-                        stack.leave_frame(base);
-                        if fiber.frames.leave_into(&mut frame) {
-                            continue 'frame;
-                        }
-                        match fiber.frames.last_mut() {
-                            Some(Frame::Code(_) | Frame::Free) => unreachable!("that would be the caller"),
-                            None => {
-                                fuel.left = left;
-                                return Ok(Some(Stop::Done(stack.pop())));
-                            }
-                            Some(Frame::Native(native)) => {
-                                fuel.left = left;
-                                let again = if left > CALL_AGAIN {
-                                    fuel.open();
-                                    let slice = fuel.left();
-                                    let mut ctx =
-                                        Ctx { env: &mut self.env, prints: &mut fiber.prints, slice };
-                                    let again = native.frame.again(&mut ctx, stack, &frame.closure)?;
-                                    fuel.close();
-                                    again
+            let op: Op = 'run: loop {
+                'returned: {
+                    let n: i64 = 'carry: {
+                        // Goes the way of a truth value: pushes it, or takes the branch right behind at once, for its step.
+                        macro_rules! test {
+                            ($holds:expr) => {{
+                                let holds = $holds;
+                                if let Some(&Op::JumpIfFalse(target)) = code.get(pc) {
+                                    pc += 1;
+                                    if !holds {
+                                        jump!(target);
+                                    }
                                 } else {
-                                    Again::No
-                                };
-                                match again {
-                                    Again::Call(argc) => {
-                                        // The same closure once more, and mostly the same body.
-                                        fuel.left -= CALL_AGAIN;
-                                        left = fuel.left;
-                                        fiber.settle_with(stack.capacity())?;
-                                        frame.pc = 0;
-                                        if !frame.body().parameters.is_exactly(argc) {
-                                            frame = CodeFrame::enter(stack, frame.closure.clone(), argc)?;
-                                        }
-                                        continue 'frame;
-                                    }
-                                    Again::Return => {
-                                        fuel.left -= i64::from(meter::METERED);
-                                        fiber.next = Some(Next::Flow(Flow::Return(stack.pop())));
-                                    }
-                                    Again::No => fiber.next = Some(Next::Value(stack.pop())),
+                                    push!(Value::bool(holds));
                                 }
-                                return Ok(None);
+                            }};
+                        }
+                        // Pushes a small integer, or keeps it in a register where the next instruction may take it from there.
+                        macro_rules! int {
+                            ($n:expr) => {{
+                                let n: i64 = $n;
+                                if let Some(Op::Return | Op::Recur { .. }) = code.get(pc) {
+                                    break 'carry n;
+                                }
+                                push!(Value::Int(n));
+                            }};
+                        }
+                        // The small integer that lies in a slot; all else is not for this loop.
+                        macro_rules! integer {
+                            ($op:expr, $slot:expr) => {
+                                match &slots[$slot] {
+                                    Value::Int(n) => *n,
+                                    _ => break 'run *$op,
+                                }
+                            };
+                        }
+                        // An operation on small integers, of which the last `$popped` are popped; numbers need no dropping. `$finish`
+                        // does something with the result.
+                        macro_rules! operate {
+                            ($op:expr, $a:expr, $b:expr, $popped:expr, $operation:expr, $finish:ident) => {{
+                                if CHECKED {
+                                    break 'run *$op;
+                                }
+                                let (a, b): (i64, i64) = ($a, $b);
+                                let Some(result) = $operation(a, b) else { break 'run *$op };
+                                top -= $popped;
+                                $finish!(result);
+                            }};
+                        }
+                        // The places where operands come from.
+                        macro_rules! both_popped {
+                            ($op:expr, $operation:expr, $finish:ident) => {
+                                operate!(
+                                    $op,
+                                    integer!($op, top - 2),
+                                    integer!($op, top - 1),
+                                    2,
+                                    $operation,
+                                    $finish
+                                )
+                            };
+                        }
+                        macro_rules! locals {
+                            ($op:expr, $a:expr, $b:expr, $operation:expr, $finish:ident) => {{
+                                let (a, b) = (usize::from(*$a), usize::from(*$b));
+                                operate!($op, integer!($op, a), integer!($op, b), 0, $operation, $finish)
+                            }};
+                        }
+                        macro_rules! local {
+                            ($op:expr, $b:expr, $operation:expr, $finish:ident) => {{
+                                let b = *$b as usize;
+                                operate!(
+                                    $op,
+                                    integer!($op, top - 1),
+                                    integer!($op, b),
+                                    1,
+                                    $operation,
+                                    $finish
+                                )
+                            }};
+                        }
+                        macro_rules! local_int {
+                            ($op:expr, $a:expr, $n:expr, $operation:expr, $finish:ident) => {{
+                                let a = usize::from(*$a);
+                                operate!($op, integer!($op, a), i64::from(*$n), 0, $operation, $finish)
+                            }};
+                        }
+                        macro_rules! popped_int {
+                            ($op:expr, $n:expr, $operation:expr, $finish:ident) => {
+                                operate!($op, integer!($op, top - 1), i64::from(*$n), 1, $operation, $finish)
+                            };
+                        }
+
+                        let Some(op) = code.get(pc) else { unreachable!("code ends with a return") };
+                        pc += 1;
+                        // By reference: what an instruction holds is read where it is needed, not before.
+                        match op {
+                            Op::Nil => push!(Value::Nil),
+                            Op::True => push!(Value::True),
+                            Op::False => push!(Value::False),
+                            Op::Int(n) => push!(Value::Int(i64::from(*n))),
+                            Op::Const(n) => push!(copy(&body.constants[*n as usize])),
+                            Op::Local(slot) => push!(copy(&slots[*slot as usize])),
+                            Op::TakeLocal(slot) => match &mut slots[*slot as usize] {
+                                Value::Int(n) => int!(*n),
+                                other => push!(std::mem::take(other)),
+                            },
+                            Op::SetLocal(slot) => {
+                                let value = pop!();
+                                match slots.get_mut(*slot as usize) {
+                                    Some(place) => place.put(value),
+                                    None => overflow(value),
+                                }
+                            }
+                            Op::Capture(n) => push!(copy(&closure.captures.values()[*n as usize])),
+                            Op::SelfFn => push!(Value::Closure(frame.closure.clone())),
+                            Op::Global(n) => {
+                                if CHECKED {
+                                    break 'run *op;
+                                }
+                                match self.env.namespace.value(closure.module.slots[*n as usize]) {
+                                    Some(Value::Closure(value)) => push!(Value::Closure(value.clone())),
+                                    Some(value) => push!(copy(value)),
+                                    None => break 'run *op,
+                                }
+                            }
+                            Op::Pop => pop!().discard(),
+                            Op::Dup => push!(copy(&slots[top - 1])),
+                            Op::Slide(n) => {
+                                let value = pop!();
+                                let below = top - *n as usize;
+                                clear(&mut slots[below..top]);
+                                top = below;
+                                push!(value);
+                            }
+                            Op::Jump(target) => jump!(*target),
+                            Op::Loop(target) => {
+                                if left!() < 0 || meter::is_over() {
+                                    break 'run *op;
+                                }
+                                jump!(*target);
+                            }
+                            Op::Recur { count, first, target } => {
+                                if left!() < 0 || meter::is_over() {
+                                    break 'run *op;
+                                }
+                                let (first, count) = (usize::from(*first), usize::from(*count));
+                                jump!(*target);
+                                top -= count;
+                                // Most loops have few variables, and these are numbers.
+                                if count == 2
+                                    && let Some([Value::Int(a), Value::Int(b)]) = slots.get(top..top + 2)
+                                {
+                                    let (a, b) = (*a, *b);
+                                    rebind(&mut slots[first], a);
+                                    rebind(&mut slots[first + 1], b);
+                                } else if count == 1
+                                    && let Value::Int(a) = &slots[top]
+                                {
+                                    let a = *a;
+                                    rebind(&mut slots[first], a);
+                                } else {
+                                    let (below, values) = slots[..top + count].split_at_mut(top);
+                                    for (slot, value) in below[first..first + count].iter_mut().zip(values) {
+                                        slot.put(take(value));
+                                    }
+                                }
+                            }
+                            Op::JumpIfFalse(target) => {
+                                let value = pop!();
+                                let jumps = !value.is_truthy();
+                                value.discard();
+                                if jumps {
+                                    jump!(*target);
+                                }
+                            }
+                            Op::JumpIfTrue(target) => {
+                                let value = pop!();
+                                let jumps = value.is_truthy();
+                                value.discard();
+                                if jumps {
+                                    jump!(*target);
+                                }
+                            }
+                            Op::JumpIfFalseKeep(target) => {
+                                if slots[top - 1].is_truthy() {
+                                    pop!().discard();
+                                } else {
+                                    jump!(*target);
+                                }
+                            }
+                            Op::JumpIfTrueKeep(target) => {
+                                if slots[top - 1].is_truthy() {
+                                    jump!(*target);
+                                } else {
+                                    top -= 1;
+                                }
+                            }
+                            Op::JumpIfNilKeep(target) => {
+                                if slots[top - 1].is_nil() {
+                                    jump!(*target);
+                                }
+                            }
+                            Op::JumpIfNil(target) => {
+                                let value = pop!();
+                                let jumps = value.is_nil();
+                                value.discard();
+                                if jumps {
+                                    jump!(*target);
+                                }
+                            }
+                            Op::Return => {
+                                left = left!();
+                                if left < 0 {
+                                    break 'run *op;
+                                }
+                                // Nothing that could unwind has to drop it.
+                                let result = ManuallyDrop::new(pop!());
+                                clear(&mut slots[..top]);
+                                stack.end_frame(base, ManuallyDrop::into_inner(result));
+                                break 'returned;
+                            }
+                            Op::Call(argc) => {
+                                let argc = *argc as usize;
+                                let at = top - argc - 1;
+                                left = left!();
+                                if left < 0 || meter::is_over() {
+                                    break 'run *op;
+                                }
+                                let Some(free) = fiber.frames.free() else { break 'run *op };
+                                let place = &mut slots[at];
+                                match place {
+                                    Value::Closure(callee) if callee.first().parameters.is_exactly(argc) => {}
+                                    _ => break 'run *op,
+                                }
+                                let Value::Closure(closure) = std::mem::take(place) else {
+                                    unreachable!("just matched")
+                                };
+                                free.enter(&mut frame, pc as u32, closure, (base + at + 1) as u32);
+                                fiber.frames.raise();
+                                stack.set_height(base + top);
+                                continue 'frame;
+                            }
+                            Op::Element { slot, index } => {
+                                let Value::Vector(vector) = &slots[usize::from(*slot)] else {
+                                    break 'run *op;
+                                };
+                                push!(vector.get(*index as usize).unwrap_or_default());
+                            }
+                            Op::CheckSequential(slot) => {
+                                let (Value::Vector(_) | Value::Nil) = &slots[*slot as usize] else {
+                                    break 'run *op;
+                                };
+                            }
+                            Op::CheckMap(slot) => {
+                                let (Value::Map(_) | Value::Nil) = &slots[*slot as usize] else {
+                                    break 'run *op;
+                                };
+                            }
+                            Op::Next { slot, exit } => {
+                                let Value::Cursor(cursor) = &slots[usize::from(*slot)] else {
+                                    break 'run *op;
+                                };
+                                let next = cursor.borrow_mut().advance();
+                                match next {
+                                    Some(element) => push!(element),
+                                    None => jump!(*exit),
+                                }
+                            }
+                            Op::Lookup { cache, key } => {
+                                let guess = &body.lookups[usize::from(*cache)];
+                                let found = operations::find_at(
+                                    &slots[top - 1],
+                                    &body.constants[*key as usize],
+                                    guess,
+                                );
+                                let Some(found) = found else { break 'run *op };
+                                slots[top - 1].put(found);
+                            }
+                            Op::LookupLocal { slot, cache, key } => {
+                                let guess = &body.lookups[usize::from(*cache)];
+                                let map = &slots[usize::from(*slot)];
+                                let found = operations::find_at(map, &body.constants[*key as usize], guess);
+                                let Some(found) = found else { break 'run *op };
+                                push!(found);
+                            }
+
+                            Op::Add => both_popped!(op, i64::checked_add, int),
+                            Op::AddLocals { a, b } => locals!(op, a, b, i64::checked_add, int),
+                            Op::AddLocal(b) => local!(op, b, i64::checked_add, int),
+                            Op::AddLocalInt { a, n } => local_int!(op, a, n, i64::checked_add, int),
+                            Op::AddInt(n) => popped_int!(op, n, i64::checked_add, int),
+                            Op::Subtract => both_popped!(op, i64::checked_sub, int),
+                            Op::SubtractLocals { a, b } => locals!(op, a, b, i64::checked_sub, int),
+                            Op::SubtractLocal(b) => local!(op, b, i64::checked_sub, int),
+                            Op::SubtractLocalInt { a, n } => local_int!(op, a, n, i64::checked_sub, int),
+                            Op::SubtractInt(n) => popped_int!(op, n, i64::checked_sub, int),
+                            Op::Multiply => both_popped!(op, i64::checked_mul, int),
+                            Op::MultiplyLocals { a, b } => locals!(op, a, b, i64::checked_mul, int),
+                            Op::MultiplyLocal(b) => local!(op, b, i64::checked_mul, int),
+                            Op::MultiplyLocalInt { a, n } => local_int!(op, a, n, i64::checked_mul, int),
+                            Op::MultiplyInt(n) => popped_int!(op, n, i64::checked_mul, int),
+                            Op::Modulo => both_popped!(op, operations::small_modulo, int),
+                            Op::ModuloLocals { a, b } => locals!(op, a, b, operations::small_modulo, int),
+                            Op::ModuloLocal(b) => local!(op, b, operations::small_modulo, int),
+                            Op::ModuloLocalInt { a, n } => {
+                                local_int!(op, a, n, operations::small_modulo, int)
+                            }
+                            Op::ModuloInt(n) => popped_int!(op, n, operations::small_modulo, int),
+                            Op::Less => both_popped!(op, |a, b| Some(a < b), test),
+                            Op::LessLocals { a, b } => locals!(op, a, b, |a, b| Some(a < b), test),
+                            Op::LessLocal(b) => local!(op, b, |a, b| Some(a < b), test),
+                            Op::LessLocalInt { a, n } => local_int!(op, a, n, |a, b| Some(a < b), test),
+                            Op::LessInt(n) => popped_int!(op, n, |a, b| Some(a < b), test),
+                            Op::LessOrEqual => both_popped!(op, |a, b| Some(a <= b), test),
+                            Op::LessOrEqualLocals { a, b } => locals!(op, a, b, |a, b| Some(a <= b), test),
+                            Op::LessOrEqualLocal(b) => local!(op, b, |a, b| Some(a <= b), test),
+                            Op::LessOrEqualLocalInt { a, n } => {
+                                local_int!(op, a, n, |a, b| Some(a <= b), test)
+                            }
+                            Op::LessOrEqualInt(n) => popped_int!(op, n, |a, b| Some(a <= b), test),
+                            Op::Greater => both_popped!(op, |a, b| Some(a > b), test),
+                            Op::GreaterLocals { a, b } => locals!(op, a, b, |a, b| Some(a > b), test),
+                            Op::GreaterLocal(b) => local!(op, b, |a, b| Some(a > b), test),
+                            Op::GreaterLocalInt { a, n } => local_int!(op, a, n, |a, b| Some(a > b), test),
+                            Op::GreaterInt(n) => popped_int!(op, n, |a, b| Some(a > b), test),
+                            Op::GreaterOrEqual => both_popped!(op, |a, b| Some(a >= b), test),
+                            Op::GreaterOrEqualLocals { a, b } => locals!(op, a, b, |a, b| Some(a >= b), test),
+                            Op::GreaterOrEqualLocal(b) => local!(op, b, |a, b| Some(a >= b), test),
+                            Op::GreaterOrEqualLocalInt { a, n } => {
+                                local_int!(op, a, n, |a, b| Some(a >= b), test)
+                            }
+                            Op::GreaterOrEqualInt(n) => popped_int!(op, n, |a, b| Some(a >= b), test),
+                            Op::Equal => both_popped!(op, |a, b| Some(a == b), test),
+                            Op::EqualLocals { a, b } => locals!(op, a, b, |a, b| Some(a == b), test),
+                            Op::EqualLocal(b) => local!(op, b, |a, b| Some(a == b), test),
+                            Op::EqualLocalInt { a, n } => local_int!(op, a, n, |a, b| Some(a == b), test),
+                            Op::EqualInt(n) => popped_int!(op, n, |a, b| Some(a == b), test),
+                            Op::Not => {
+                                if CHECKED {
+                                    break 'run *op;
+                                }
+                                let value = pop!();
+                                let holds = !value.is_truthy();
+                                value.discard();
+                                test!(holds);
+                            }
+                            Op::IsNil => {
+                                if CHECKED {
+                                    break 'run *op;
+                                }
+                                let value = pop!();
+                                let holds = value.is_nil();
+                                value.discard();
+                                test!(holds);
+                            }
+                            Op::IncLocal(slot) => {
+                                operate!(op, integer!(op, *slot as usize), 1, 0, i64::checked_add, int)
+                            }
+                            Op::DecLocal(slot) => {
+                                operate!(op, integer!(op, *slot as usize), 1, 0, i64::checked_sub, int)
+                            }
+                            Op::Inc => popped_int!(op, &1, i64::checked_add, int),
+                            Op::Dec => popped_int!(op, &1, i64::checked_sub, int),
+                            // All by name, so that the jump to an instruction needs no look at what there is.
+                            Op::Sibling(_)
+                            | Op::GlobalOrNil(_)
+                            | Op::DefGlobal(_)
+                            | Op::DefGlobalDoc { .. }
+                            | Op::JumpIfDefined { .. }
+                            | Op::Var(_)
+                            | Op::Data(_)
+                            | Op::History(_)
+                            | Op::Budget
+                            | Op::EqualConst { .. }
+                            | Op::Halt
+                            | Op::Fail
+                            | Op::Vector(_)
+                            | Op::Map(_)
+                            | Op::Record(_)
+                            | Op::Set(_)
+                            | Op::AppendTo(_)
+                            | Op::Closure(_)
+                            | Op::TailCall(_)
+                            | Op::Native { .. }
+                            | Op::LookupOr { .. }
+                            | Op::ElementsFrom { .. }
+                            | Op::KeywordArguments(_)
+                            | Op::Entry { .. }
+                            | Op::HasEntry { .. }
+                            | Op::Cursor
+                            | Op::TaskEnter(_)
+                            | Op::TaskLeave => break 'run *op,
+                        }
+                        continue 'run;
+                    };
+                    // A small integer that the next instruction takes, if it can, without its way over the stack.
+                    match code.get(pc) {
+                        Some(Op::Return) => {
+                            left = left!() - i64::from(meter::METERED);
+                            if left >= 0 {
+                                clear(&mut slots[..top]);
+                                stack.end_frame(base, Value::Int(n));
+                                break 'returned;
                             }
                         }
+                        Some(Op::Recur { count, first, target }) => {
+                            let (count, first) = (*count, usize::from(*first));
+                            if left!() > 0 && !meter::is_over() {
+                                if count == 1 {
+                                    pc += 1;
+                                    jump!(*target);
+                                    rebind(&mut slots[first], n);
+                                    continue 'run;
+                                }
+                                if count == 2
+                                    && let Some(Value::Int(before)) = slots.get(top.wrapping_sub(1))
+                                {
+                                    let before = *before;
+                                    pc += 1;
+                                    jump!(*target);
+                                    top -= 1;
+                                    rebind(&mut slots[first], before);
+                                    rebind(&mut slots[first + 1], n);
+                                    continue 'run;
+                                }
+                            }
+                        }
+                        _ => {}
                     }
-                    Op::Call(argc) => {
-                        let argc = *argc as usize;
-                        let at = top - argc - 1;
-                        left = left!();
-                        if left < 0 || meter::is_over() || !fiber.frames.has_room() {
-                            break *op;
-                        }
-                        let place = &mut slots[at];
-                        match place {
-                            Value::Closure(callee) if callee.first().parameters.is_exactly(argc) => {}
-                            _ => break *op,
-                        }
-                        let Value::Closure(closure) = std::mem::take(place) else {
-                            unreachable!("just matched")
+                    push!(Value::Int(n));
+                    continue 'run;
+                }
+                // The frame has ended; its result lies where the callee lay.
+                if fiber.frames.leave_into(&mut frame) {
+                    continue 'frame;
+                }
+                match fiber.frames.last_mut() {
+                    Some(Frame::Code(_)) => unreachable!("that would be the caller"),
+                    None => {
+                        fuel.left = left;
+                        return Ok(Some(Stop::Done(stack.pop())));
+                    }
+                    Some(Frame::Native(native)) => {
+                        fuel.left = left;
+                        let again = if left > CALL_AGAIN {
+                            fuel.open();
+                            let slice = fuel.left();
+                            let mut ctx = Ctx { env: &mut self.env, prints: &mut fiber.prints, slice };
+                            let again = native.frame.again(&mut ctx, stack, &frame.closure)?;
+                            fuel.close();
+                            again
+                        } else {
+                            Again::No
                         };
-                        fiber.frames.enter(&mut frame, pc as u32, closure, (base + at + 1) as u32);
-                        stack.set_height(base + top);
-                        continue 'frame;
-                    }
-                    Op::Element { slot, index } => {
-                        let Value::Vector(vector) = &slots[usize::from(*slot)] else { break *op };
-                        push!(vector.get(*index as usize).unwrap_or_default());
-                    }
-                    Op::CheckSequential(slot) => {
-                        let (Value::Vector(_) | Value::Nil) = &slots[*slot as usize] else { break *op };
-                    }
-                    Op::CheckMap(slot) => {
-                        let (Value::Map(_) | Value::Nil) = &slots[*slot as usize] else { break *op };
-                    }
-                    Op::Next { slot, exit } => {
-                        let Value::Cursor(cursor) = &slots[usize::from(*slot)] else { break *op };
-                        let next = cursor.borrow_mut().advance();
-                        match next {
-                            Some(element) => push!(element),
-                            None => jump!(*exit),
+                        match again {
+                            Again::Call(argc) => {
+                                // The same closure once more, and mostly the same body.
+                                fuel.left -= CALL_AGAIN;
+                                left = fuel.left;
+                                fiber.settle_with(stack.capacity())?;
+                                frame.pc = 0;
+                                if !frame.body().parameters.is_exactly(argc) {
+                                    frame = CodeFrame::enter(stack, frame.closure.clone(), argc)?;
+                                }
+                                continue 'frame;
+                            }
+                            Again::Return => {
+                                fuel.left -= i64::from(meter::METERED);
+                                fiber.next = Some(Next::Flow(Flow::Return(stack.pop())));
+                            }
+                            Again::No => fiber.next = Some(Next::Value(stack.pop())),
                         }
+                        return Ok(None);
                     }
-                    Op::Lookup { cache, key } => {
-                        let guess = &body.lookups[usize::from(*cache)];
-                        let found =
-                            operations::find_at(&slots[top - 1], &body.constants[*key as usize], guess);
-                        let Some(found) = found else { break *op };
-                        slots[top - 1].put(found);
-                    }
-                    Op::LookupLocal { slot, cache, key } => {
-                        let guess = &body.lookups[usize::from(*cache)];
-                        let map = &slots[usize::from(*slot)];
-                        let found = operations::find_at(map, &body.constants[*key as usize], guess);
-                        let Some(found) = found else { break *op };
-                        push!(found);
-                    }
-
-                    Op::Add => both_popped!(op, i64::checked_add, int),
-                    Op::AddLocals { a, b } => locals!(op, a, b, i64::checked_add, int),
-                    Op::AddLocal(b) => local!(op, b, i64::checked_add, int),
-                    Op::AddLocalInt { a, n } => local_int!(op, a, n, i64::checked_add, int),
-                    Op::AddInt(n) => popped_int!(op, n, i64::checked_add, int),
-                    Op::Subtract => both_popped!(op, i64::checked_sub, int),
-                    Op::SubtractLocals { a, b } => locals!(op, a, b, i64::checked_sub, int),
-                    Op::SubtractLocal(b) => local!(op, b, i64::checked_sub, int),
-                    Op::SubtractLocalInt { a, n } => local_int!(op, a, n, i64::checked_sub, int),
-                    Op::SubtractInt(n) => popped_int!(op, n, i64::checked_sub, int),
-                    Op::Multiply => both_popped!(op, i64::checked_mul, int),
-                    Op::MultiplyLocals { a, b } => locals!(op, a, b, i64::checked_mul, int),
-                    Op::MultiplyLocal(b) => local!(op, b, i64::checked_mul, int),
-                    Op::MultiplyLocalInt { a, n } => local_int!(op, a, n, i64::checked_mul, int),
-                    Op::MultiplyInt(n) => popped_int!(op, n, i64::checked_mul, int),
-                    Op::Modulo => both_popped!(op, operations::small_modulo, int),
-                    Op::ModuloLocals { a, b } => locals!(op, a, b, operations::small_modulo, int),
-                    Op::ModuloLocal(b) => local!(op, b, operations::small_modulo, int),
-                    Op::ModuloLocalInt { a, n } => local_int!(op, a, n, operations::small_modulo, int),
-                    Op::ModuloInt(n) => popped_int!(op, n, operations::small_modulo, int),
-                    Op::Less => both_popped!(op, |a, b| Some(a < b), test),
-                    Op::LessLocals { a, b } => locals!(op, a, b, |a, b| Some(a < b), test),
-                    Op::LessLocal(b) => local!(op, b, |a, b| Some(a < b), test),
-                    Op::LessLocalInt { a, n } => local_int!(op, a, n, |a, b| Some(a < b), test),
-                    Op::LessInt(n) => popped_int!(op, n, |a, b| Some(a < b), test),
-                    Op::LessOrEqual => both_popped!(op, |a, b| Some(a <= b), test),
-                    Op::LessOrEqualLocals { a, b } => locals!(op, a, b, |a, b| Some(a <= b), test),
-                    Op::LessOrEqualLocal(b) => local!(op, b, |a, b| Some(a <= b), test),
-                    Op::LessOrEqualLocalInt { a, n } => local_int!(op, a, n, |a, b| Some(a <= b), test),
-                    Op::LessOrEqualInt(n) => popped_int!(op, n, |a, b| Some(a <= b), test),
-                    Op::Greater => both_popped!(op, |a, b| Some(a > b), test),
-                    Op::GreaterLocals { a, b } => locals!(op, a, b, |a, b| Some(a > b), test),
-                    Op::GreaterLocal(b) => local!(op, b, |a, b| Some(a > b), test),
-                    Op::GreaterLocalInt { a, n } => local_int!(op, a, n, |a, b| Some(a > b), test),
-                    Op::GreaterInt(n) => popped_int!(op, n, |a, b| Some(a > b), test),
-                    Op::GreaterOrEqual => both_popped!(op, |a, b| Some(a >= b), test),
-                    Op::GreaterOrEqualLocals { a, b } => locals!(op, a, b, |a, b| Some(a >= b), test),
-                    Op::GreaterOrEqualLocal(b) => local!(op, b, |a, b| Some(a >= b), test),
-                    Op::GreaterOrEqualLocalInt { a, n } => local_int!(op, a, n, |a, b| Some(a >= b), test),
-                    Op::GreaterOrEqualInt(n) => popped_int!(op, n, |a, b| Some(a >= b), test),
-                    Op::Equal => both_popped!(op, |a, b| Some(a == b), test),
-                    Op::EqualLocals { a, b } => locals!(op, a, b, |a, b| Some(a == b), test),
-                    Op::EqualLocal(b) => local!(op, b, |a, b| Some(a == b), test),
-                    Op::EqualLocalInt { a, n } => local_int!(op, a, n, |a, b| Some(a == b), test),
-                    Op::EqualInt(n) => popped_int!(op, n, |a, b| Some(a == b), test),
-                    Op::Not => {
-                        if CHECKED {
-                            break *op;
-                        }
-                        let value = pop!();
-                        let holds = !value.is_truthy();
-                        value.discard();
-                        test!(holds);
-                    }
-                    Op::IsNil => {
-                        if CHECKED {
-                            break *op;
-                        }
-                        let value = pop!();
-                        let holds = value.is_nil();
-                        value.discard();
-                        test!(holds);
-                    }
-                    Op::IncLocal(slot) => {
-                        operate!(op, integer!(op, *slot as usize), 1, 0, i64::checked_add, int)
-                    }
-                    Op::DecLocal(slot) => {
-                        operate!(op, integer!(op, *slot as usize), 1, 0, i64::checked_sub, int)
-                    }
-                    Op::Inc => popped_int!(op, &1, i64::checked_add, int),
-                    Op::Dec => popped_int!(op, &1, i64::checked_sub, int),
-                    // All by name, so that the jump to an instruction needs no look at what there is.
-                    Op::Sibling(_)
-                    | Op::GlobalOrNil(_)
-                    | Op::DefGlobal(_)
-                    | Op::DefGlobalDoc { .. }
-                    | Op::JumpIfDefined { .. }
-                    | Op::Var(_)
-                    | Op::Data(_)
-                    | Op::History(_)
-                    | Op::Budget
-                    | Op::EqualConst { .. }
-                    | Op::Halt
-                    | Op::Fail
-                    | Op::Vector(_)
-                    | Op::Map(_)
-                    | Op::Record(_)
-                    | Op::Set(_)
-                    | Op::AppendTo(_)
-                    | Op::Closure(_)
-                    | Op::TailCall(_)
-                    | Op::Native { .. }
-                    | Op::LookupOr { .. }
-                    | Op::ElementsFrom { .. }
-                    | Op::KeywordArguments(_)
-                    | Op::Entry { .. }
-                    | Op::HasEntry { .. }
-                    | Op::Cursor
-                    | Op::TaskEnter(_)
-                    | Op::TaskLeave => break *op,
                 }
             };
 
@@ -545,7 +649,7 @@ impl Machine {
                 // No step was left for it: it is executed when there is.
                 fuel.left += 1;
                 frame.pc -= 1;
-                fiber.frames.push(Frame::Code(frame));
+                fiber.frames.push_code(frame);
                 return Ok(Some(Stop::Slice));
             }
             let done = match op {
@@ -558,12 +662,21 @@ impl Machine {
             match done {
                 Ok(ControlFlow::Continue(())) => {}
                 Ok(ControlFlow::Break(stop)) => {
-                    fiber.frames.push(Frame::Code(frame));
+                    fiber.frames.push_code(frame);
                     return Ok(stop);
                 }
                 Err(error) => return Err(error.at(frame.position())),
             }
         }
+    }
+}
+
+/// Gives a variable of a loop its next value; mostly it has been a number before, and only that is written.
+#[inline(always)]
+fn rebind(slot: &mut Value, n: i64) {
+    match slot {
+        Value::Int(before) => *before = n,
+        other => other.put(Value::Int(n)),
     }
 }
 

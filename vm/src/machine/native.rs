@@ -60,7 +60,7 @@ impl Machine {
                         meter::check_memory()?;
                         return Ok(Settled::Code);
                     }
-                    Some(Frame::Free) | None => return Ok(Settled::Stop(Stop::Done(value))),
+                    None => return Ok(Settled::Stop(Stop::Done(value))),
                 },
                 Next::Native(input) => match fiber.frames.last_mut() {
                     Some(Frame::Native(call)) => (call.frame.resume(&mut ctx, input)?, true),
@@ -77,7 +77,7 @@ impl Machine {
                     // What they lie on counts before surplus ones are packed.
                     fiber.settle_memory()?;
                     let frame = CodeFrame::enter(&mut fiber.stack, callee, argc)?;
-                    fiber.frames.push(Frame::Code(frame));
+                    fiber.frames.push_code(frame);
                     fiber.settle_memory()?;
                     return Ok(Settled::Code);
                 }

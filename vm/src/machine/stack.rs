@@ -160,15 +160,14 @@ impl Stack {
         self.height = height;
     }
 
-    /// Ends the frame at `base`: its top takes the place of the callee below it, all else is dropped.
+    /// Ends the frame at `base`, whose places have been [cleared](clear): its result takes the place of the callee below.
     #[inline(always)]
-    pub(super) fn leave_frame(&mut self, base: usize) {
-        let [callee, between @ .., top] = &mut self.places[base - 1..self.height] else {
-            unreachable!("a result lies over the callee")
-        };
-        clear(between);
-        fill(callee, take(top));
-        self.height = base;
+    pub(super) fn end_frame(&mut self, base: usize, result: Value) {
+        match self.places.get_mut(base.wrapping_sub(1)) {
+            Some(callee) => fill(callee, result),
+            None => misplaced(result),
+        }
+        self.set_height(base);
     }
 
     /// Takes all values from `height` on.
@@ -199,6 +198,14 @@ impl Stack {
         }
         self.cut(to + count);
     }
+}
+
+/// A frame without a place for its callee. The value is given up, so that the loop need not be ready to drop it.
+#[cold]
+#[inline(never)]
+fn misplaced(value: Value) -> ! {
+    std::mem::forget(value);
+    unreachable!("a frame lies over its callee")
 }
 
 /// Puts a value into a place that holds nothing which is counted.

@@ -269,6 +269,17 @@ fn values_and_steps_do_not_depend_on_slices() {
         "(pmap (fn [x] (reduce + (range x))) (range 10))",
         "(take 20 (iterate (fn [x] (* 2 x)) 1))",
         "(partition-by (fn [x] (quot x 4)) (range 30))",
+        // Numbers that return and `recur` take from an operation: one, two and three variables, beside others, past 64 bits.
+        "(loop [i 0] (if (< i 30) (recur (inc i)) i))",
+        "(loop [i 0 sum 0] (if (< i 30) (recur (inc i) (+ sum i)) sum))",
+        "(loop [i 0 a 0 b 1] (if (< i 30) (recur (inc i) b (+ a b)) a))",
+        "(loop [xs [1 2 3] n 0] (if (seq xs) (recur (rest xs) (+ n 2)) n))",
+        "(loop [i nil n nil] (if (= n 9) [i n] (recur (if i (inc i) 0) (if n (+ n 1) 0))))",
+        "(loop [i 0 n 9223372036854775800] (if (< i 12) (recur (inc i) (+ n i)) n))",
+        "(loop [i 9223372036854775800 n 0] (if (< n 12) (recur (inc i) (+ n 1)) i))",
+        "(loop [i 0 x 0.5] (if (< i 12) (recur (inc i) (+ x i)) x))",
+        "(map (fn [x] (let [y (* x 3)] (- y 1))) [1 2.5 9223372036854775807])",
+        "(defn fib [n] (if (< n 2) n (+ (fib (- n 1)) (fib (- n 2))))) (fib 9)",
     ];
     for program in programs {
         let whole = sliced(program, 1_000_000, Limits::default());

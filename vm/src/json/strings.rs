@@ -1,6 +1,7 @@
 //! Strings of JSON, both ways.
 
 use super::parse::Fault;
+use crate::error::Error;
 use crate::meter;
 
 /// Bytes that end a run of plain characters in a string that is read or written: quote, backslash, controls.
@@ -19,35 +20,30 @@ static SPECIAL: [bool; 256] = {
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
-/// Whether one of eight bytes is special. May say yes for no reason when a byte is not ASCII.
+/// Which of eight bytes, the first one lowest, is the first special one, if any is.
 #[inline]
-fn may_be_special(chunk: u64) -> bool {
+fn first_special(chunk: u64) -> Option<usize> {
+    // Each of these marks the high bit of the bytes that it looks for. What it marks besides, because it borrowed, lies above.
     let zero_byte = |x: u64| x.wrapping_sub(ONES) & !x & HIGHS;
     let quote = zero_byte(chunk ^ (ONES * b'"' as u64));
     let backslash = zero_byte(chunk ^ (ONES * b'\\' as u64));
     let control = chunk.wrapping_sub(ONES * 0x20) & !chunk & HIGHS;
-    quote | backslash | control != 0
+    let marks = quote | backslash | control;
+    (marks != 0).then(|| marks.trailing_zeros() as usize / 8)
 }
 
 /// The index of the first special byte from `from` on, or the length.
 #[inline]
 pub(super) fn find_special(bytes: &[u8], from: usize) -> usize {
     let mut at = from;
-    loop {
-        // Eight at a time as long as nothing turns up.
-        while let Some(chunk) = bytes.get(at..at + 8).and_then(|chunk| <[u8; 8]>::try_from(chunk).ok()) {
-            if may_be_special(u64::from_ne_bytes(chunk)) {
-                break;
-            }
-            at += 8;
-        }
-        let end = bytes.len().min(at + 8);
-        match bytes[at..end].iter().position(|byte| SPECIAL[usize::from(*byte)]) {
+    while let Some(chunk) = bytes.get(at..at + 8).and_then(|chunk| <[u8; 8]>::try_from(chunk).ok()) {
+        match first_special(u64::from_le_bytes(chunk)) {
             Some(offset) => return at + offset,
-            None if end == bytes.len() => return end,
-            None => at = end,
+            None => at += 8,
         }
     }
+    let offset = bytes[at..].iter().position(|byte| SPECIAL[usize::from(*byte)]);
+    offset.map_or(bytes.len(), |offset| at + offset)
 }
 
 /// Reads a string whose opening quote lies right before `*at`; leaves `*at` behind the closing one. Strings
@@ -124,8 +120,23 @@ fn hex(bytes: &[u8], at: usize) -> Result<u32, Fault> {
     })
 }
 
-/// Appends `text` as a JSON string, uncharged; makes at most six bytes of each.
-pub(super) fn push(text: &str, out: &mut Vec<u8>) {
+/// Appends `text` as a JSON string, uncharged; refuses what would pass the program's memory limit.
+pub(super) fn push(text: &str, out: &mut Vec<u8>) -> Result<(), Error> {
+    let bytes = text.as_bytes();
+    let first = find_special(bytes, 0);
+    // At most six bytes of each from the first one on that may not stand as it is.
+    crate::print::grow_bytes(out, first + (bytes.len() - first) * 6 + 2)?;
+    if first == bytes.len() {
+        out.push(b'"');
+        out.extend_from_slice(bytes);
+        out.push(b'"');
+    } else {
+        push_escaped(text, out);
+    }
+    Ok(())
+}
+
+fn push_escaped(text: &str, out: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     let bytes = text.as_bytes();
     out.push(b'"');
@@ -152,9 +163,28 @@ pub(super) fn push(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Bytes of `text` as a JSON string, at most.
-pub(super) fn len_bound(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    let first = find_special(bytes, 0);
-    if first == bytes.len() { bytes.len() + 2 } else { first + (bytes.len() - first) * 6 + 2 }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_special_byte_is_found_wherever_it_is_and_whatever_is_beside_it() {
+        let neighbours =
+            [b' ', b'!', b'#', b'[', b']', 0x01, 0x1f, 0x7f, 0x80, 0x9f, 0xa0, 0xff, b'"', b'\\'];
+        for length in [1, 7, 8, 9, 16, 19] {
+            for at in 0..length {
+                for byte in 0..=255 {
+                    for neighbour in neighbours {
+                        let mut bytes = vec![b'a'; length];
+                        bytes[at] = byte;
+                        bytes[at + 1..].iter_mut().for_each(|after| *after = neighbour);
+                        let expected = bytes.iter().position(|byte| SPECIAL[usize::from(*byte)]);
+                        assert_eq!(find_special(&bytes, 0), expected.unwrap_or(length), "{bytes:?}");
+                        let behind = bytes[at..].iter().position(|byte| SPECIAL[usize::from(*byte)]);
+                        assert_eq!(find_special(&bytes, at), behind.map_or(length, |n| at + n), "{bytes:?}");
+                    }
+                }
+            }
+        }
+    }
 }

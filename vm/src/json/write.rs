@@ -158,8 +158,7 @@ impl<'a> Writer<'a> {
 
     fn text(&mut self, text: &str) -> Written {
         meter::charge_steps(text.len() as u64 / 16)?;
-        grow_bytes(self.out, strings::len_bound(text))?;
-        strings::push(text, self.out);
+        strings::push(text, self.out)?;
         Ok(())
     }
 

@@ -3,39 +3,11 @@
 use crate::error::Result;
 use crate::meter;
 use crate::value::{Map, Value, hash, identical};
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
-/// Takes the hash of a value as it is.
-#[derive(Default)]
-struct Ready(u64);
-
-impl Hasher for Ready {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("only 64-bit hashes are written")
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
-}
 
 struct Entry<T> {
+    hash: u64,
     key: Value,
     value: T,
-    /// The entry before this one with the same hash.
-    before: Option<u32>,
-}
-
-/// Where a new entry belongs.
-struct Place {
-    hash: u64,
-    /// The last entry with that hash.
-    before: Option<u32>,
 }
 
 /// Values by key, in the order in which the keys came first.
@@ -44,19 +16,25 @@ struct Place {
 /// on where they lie in memory. Room is reserved before it is taken and charged while the table lives.
 pub struct Table<T> {
     entries: Vec<Entry<T>>,
-    /// The last entry of each hash.
-    heads: HashMap<u64, u32, BuildHasherDefault<Ready>>,
+    /// The index of each entry, at the place that its hash names or behind it. A power of two of places, at least half of
+    /// them [`FREE`].
+    places: Vec<u32>,
     charged: usize,
 }
 
+/// No index of an entry.
+const FREE: u32 = u32::MAX;
+/// Places of a table that has its first entry.
+const FIRST_PLACES: usize = 8;
+
 impl<T> Default for Table<T> {
     fn default() -> Table<T> {
-        Table { entries: Vec::new(), heads: HashMap::default(), charged: 0 }
+        Table { entries: Vec::new(), places: Vec::new(), charged: 0 }
     }
 }
 
 impl<T> Table<T> {
-    /// Bytes for each entry: itself with the slack of a growing vector, and a slot of the hash map.
+    /// Bytes for each entry: itself with the slack of a growing vector, and its places with theirs.
     const ENTRY: usize = 2 * size_of::<Entry<T>>() + 32;
 
     /// The value of `key`, made by `make` when the key is new; and whether it was.
@@ -67,7 +45,7 @@ impl<T> Table<T> {
                 key.discard();
                 Ok((&mut self.entries[index].value, false))
             }
-            Err(place) => self.add(key, make(), place).map(|value| (value, true)),
+            Err(hash) => self.add(hash, key, make()).map(|value| (value, true)),
         }
     }
 
@@ -76,37 +54,56 @@ impl<T> Table<T> {
     pub fn entry_of(&mut self, key: &Value, make: impl FnOnce() -> T) -> Result<&mut T> {
         match self.find(key)? {
             Ok(index) => Ok(&mut self.entries[index].value),
-            Err(place) => self.add(key.clone(), make(), place),
+            Err(hash) => self.add(hash, key.clone(), make()),
         }
     }
 
-    /// Where the entry of `key` is, or where it belongs.
+    /// The index of the entry of `key`, or the hash of a key that has none.
     #[inline]
-    fn find(&self, key: &Value) -> Result<std::result::Result<usize, Place>> {
+    fn find(&self, key: &Value) -> Result<std::result::Result<usize, u64>> {
         let hash = hash(key);
         meter::charge_steps(1)?;
-        let head = self.heads.get(&hash).copied();
-        let mut at = head;
-        while let Some(index) = at {
-            let index = index as usize;
-            let entry = &self.entries[index];
-            if identical(&entry.key, key) {
+        if self.places.is_empty() {
+            return Ok(Err(hash));
+        }
+        let mask = self.places.len() - 1;
+        let mut at = hash as usize & mask;
+        loop {
+            let index = self.places[at] as usize;
+            // Nothing lies at FREE.
+            let Some(entry) = self.entries.get(index) else { return Ok(Err(hash)) };
+            if entry.hash == hash && identical(&entry.key, key) {
                 return Ok(Ok(index));
             }
-            at = entry.before;
+            at = (at + 1) & mask;
         }
-        Ok(Err(Place { hash, before: head }))
     }
 
     #[inline(never)]
-    fn add(&mut self, key: Value, value: T, place: Place) -> Result<&mut T> {
+    fn add(&mut self, hash: u64, key: Value, value: T) -> Result<&mut T> {
         if self.entries.len() * Self::ENTRY >= self.charged {
             self.grow()?;
         }
         let index = self.entries.len();
-        self.heads.insert(place.hash, index as u32);
-        self.entries.push(Entry { key, value, before: place.before });
+        self.entries.push(Entry { hash, key, value });
+        if self.places.len() < 2 * self.entries.len() {
+            self.places = vec![FREE; (2 * self.places.len()).max(FIRST_PLACES)];
+            for index in 0..index {
+                self.place(index);
+            }
+        }
+        self.place(index);
         Ok(&mut self.entries[index].value)
+    }
+
+    /// Puts the index of an entry to the first free place.
+    fn place(&mut self, index: usize) {
+        let mask = self.places.len() - 1;
+        let mut at = self.entries[index].hash as usize & mask;
+        while self.places[at] != FREE {
+            at = (at + 1) & mask;
+        }
+        self.places[at] = index as u32;
     }
 
     /// Charges for twice as many entries.
@@ -124,7 +121,7 @@ impl<T> Table<T> {
         let count = self.entries.len();
         meter::charge_steps(count as u64)?;
         meter::reserve(count * 2 * size_of::<Value>())?;
-        self.heads = HashMap::default();
+        self.places = Vec::new();
         let entries = std::mem::take(&mut self.entries);
         Ok(Map::from_entries(entries.into_iter().map(|entry| (entry.key, finish(entry.value))).collect()))
     }
@@ -155,11 +152,18 @@ mod tests {
         {
             let _installed = account.install();
             let mut table = Table::default();
-            for n in 0..1000 {
-                *table.entry(Value::Int(n), || 0).unwrap().0 += 1;
+            for n in 0..3000 {
+                let key = Value::Int(n % 1000);
+                *if n < 1500 {
+                    table.entry(key, || 0).unwrap().0
+                } else {
+                    table.entry_of(&key, || 0).unwrap()
+                } += 1;
             }
             let map = table.take_map(Value::Int).unwrap();
             assert_eq!(map.len(), 1000);
+            assert!((0..1000).all(|n| matches!(map.get(&Value::Int(n)), Some(Value::Int(3)))));
+            assert!(table.entry(Value::Int(1), || 0).unwrap().1, "it is empty afterwards");
         }
         assert_eq!(account.live, 0);
         assert!(account.peak > 32_000);

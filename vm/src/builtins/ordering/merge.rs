@@ -132,20 +132,27 @@ impl<T: Copy> Merge<T> {
             let left = &self.from[self.left.0..self.left.1];
             let right = &self.from[self.right.0..self.right.1];
             let (mut i, mut j) = (0, 0);
-            while let (Some(&a), Some(&b)) = (left.get(i), right.get(j)) {
-                if self.into.len() >= batch {
-                    self.left.0 += i;
-                    self.right.0 += j;
-                    return;
+            loop {
+                // So many are certainly there, without a look at the ends for each.
+                let certain =
+                    (left.len() - i).min(right.len() - j).min(batch.saturating_sub(self.into.len()));
+                if certain == 0 {
+                    break;
                 }
-                // No branch: with most keys there is no telling which one comes first.
-                let second = second_first(a, b);
-                self.into.push(if second { b } else { a });
-                i += usize::from(!second);
-                j += usize::from(second);
+                self.into.extend((0..certain).map(|_| {
+                    let (a, b) = (left[i], right[j]);
+                    // No branch: with most keys there is no telling which one comes first.
+                    let second = second_first(a, b);
+                    i += usize::from(!second);
+                    j += usize::from(second);
+                    if second { b } else { a }
+                }));
             }
             self.left.0 += i;
             self.right.0 += j;
+            if self.left.0 < self.left.1 && self.right.0 < self.right.1 {
+                return;
+            }
             if self.next_pair() {
                 return;
             }

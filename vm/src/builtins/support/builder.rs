@@ -59,7 +59,10 @@ impl Builder {
             meter::reserve(BLOCK * SLOT)?;
             let full = std::mem::replace(&mut self.block, Vec::with_capacity(BLOCK));
             meter::credit_memory(capacity * SLOT);
-            self.append(full);
+            match &mut self.vector {
+                Some(vector) => vector.append_vec(full, 1),
+                None => self.vector = Some(Vector::from_vec(full)),
+            }
             meter::charge_memory(self.block.capacity() * SLOT);
         } else {
             let wanted = (capacity * 2).max(FIRST);
@@ -68,13 +71,6 @@ impl Builder {
             meter::charge_memory((self.block.capacity() - capacity) * SLOT);
         }
         Ok(())
-    }
-
-    fn append(&mut self, items: Vec<Value>) {
-        match &mut self.vector {
-            Some(vector) => vector.append_vec(items),
-            None => self.vector = Some(Vector::from_vec(items)),
-        }
     }
 
     /// Appends the elements of a vector; charges a step for each.
@@ -106,8 +102,13 @@ impl Builder {
         if block.capacity() > 2 * block.len() {
             block.shrink_to_fit();
         }
-        self.append(block);
-        self.vector.take().unwrap_or_default()
+        match self.vector.take() {
+            Some(mut vector) => {
+                vector.append_vec(block, 0);
+                vector
+            }
+            None => Vector::from_vec(block),
+        }
     }
 
     /// As [`Builder::take_vector`], as a value.

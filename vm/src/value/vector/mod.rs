@@ -343,11 +343,14 @@ impl Vector {
     }
 
     /// Appends `items` without cloning them, cheapest [as many at a time](Vector::BLOCK) as lie together in a long vector.
-    /// Callers [reserve](meter::reserve) first.
-    pub fn append_vec(&mut self, items: Vec<Value>) {
-        match self.grow(items.len()) {
+    /// `to_come` elements at least come after them. Callers [reserve](meter::reserve) first.
+    pub fn append_vec(&mut self, items: Vec<Value>, to_come: usize) {
+        match self.grow(items.len().saturating_add(to_come)) {
             Ok(trie) => trie.extend_vec(items),
-            Err(flat) => Vector::change_flat(flat, |flat| flat.extend(items)),
+            Err(flat) => Vector::change_flat(flat, |flat| {
+                flat.reserve_exact(items.len());
+                flat.extend(items);
+            }),
         }
     }
 

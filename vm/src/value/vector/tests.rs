@@ -105,7 +105,7 @@ fn apply(step: &Step, vector: &mut Vector, model: &mut VecDeque<i64>) {
             model.extend(0..n as i64);
         }
         Step::AppendVec(n) => {
-            vector.append_vec((0..n as i64).map(Value::Int).collect());
+            vector.append_vec((0..n as i64).map(Value::Int).collect(), n % 2);
             model.extend(0..n as i64);
         }
         Step::Prepend(n) => {

@@ -90,6 +90,13 @@ pub const WORKLOADS: &[Workload] = &[
 (reduce + (map (fn [l] (parse-long (second (re-find #\"code=(\\d+)\" l)))) lines))",
         answer: "1999000",
     },
+    Workload {
+        name: "json_1k",
+        program: "(def text (json/generate-string (map (fn [i] {\"id\" i \"name\" (str \"name \" i) \"region\" (str \"r\" (mod i 7)) \"total\" (+ (mod i 1000) 0.25) \"active\" true}) (range 1000))))
+(->> (json/parse-string text) (filter :active) (group-by :region)
+     (map (fn [[k v]] [k (reduce + (map :total v))])) (into {}) json/generate-string count)",
+        answer: "98",
+    },
 ];
 
 /// Compiles a program.

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 /// A request makes and drops some thirty small things on one thread, a program one for each of its values: allocating is
 /// a seventh of what a small evaluation costs, and half of that with this allocator. The library leaves the choice to
 /// whoever embeds it.
+#[cfg(feature = "mimalloc")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -21,7 +21,8 @@ fn clock() -> u64 {
     LOOKED.replace(LOOKED.get() + 1)
 }
 
-fn run(source: &str, memory_bytes: u64, at: u64) -> (ptc_vm::Result<ptc_vm::Value>, u64) {
+/// The program, run to its end with the deadline at `at`.
+fn ended(source: &str, memory_bytes: u64, at: u64) -> Machine {
     LOOKED.set(0);
     let program = ptc_compiler::compile(source, &CompileOptions::default()).expect("compiles");
     let setup = Setup {
@@ -31,7 +32,11 @@ fn run(source: &str, memory_bytes: u64, at: u64) -> (ptc_vm::Result<ptc_vm::Valu
     };
     let mut machine = Machine::new(Rc::new(program), setup);
     assert!(matches!(machine.resume(STEPS), Step::Done));
-    let outcome = machine.finish(true);
+    machine
+}
+
+fn run(source: &str, memory_bytes: u64, at: u64) -> (ptc_vm::Result<ptc_vm::Value>, u64) {
+    let outcome = ended(source, memory_bytes, at).finish(true);
     (outcome.result, outcome.steps)
 }
 
@@ -63,16 +68,7 @@ fn a_builtin_that_works_for_long_ends_at_the_deadline() {
 
 #[test]
 fn a_value_whose_text_takes_too_long_ends_at_the_deadline() {
-    LOOKED.set(0);
-    let source = format!("{TREES} [(tree []) (tree [])]");
-    let program = ptc_compiler::compile(&source, &CompileOptions::default()).expect("compiles");
-    let setup = Setup {
-        limits: Limits { memory_bytes: 4 << 20, steps: STEPS },
-        deadline: Some(Deadline { clock, at: LOOKS, allowed_ms: 7 }),
-        ..Setup::default()
-    };
-    let mut machine = Machine::new(Rc::new(program), setup);
-    assert!(matches!(machine.resume(STEPS), Step::Done));
+    let mut machine = ended(&format!("{TREES} [(tree []) (tree [])]"), 4 << 20, LOOKS);
     let looked = machine.inspect(|value| ptc_vm::print::readable(value).map(|text| text.len()));
     let Some(Err(error)) = looked else { panic!("it has a text") };
     assert!(matches!(error.reason(), Reason::Timeout | Reason::MemoryExceeded), "{error}");

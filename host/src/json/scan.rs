@@ -6,6 +6,7 @@
 //!
 //! The scanner is iterative: its depth is bounded by [`MAX_DEPTH`] and never by the stack.
 
+use ptc_vm::json::first_special;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -405,9 +406,8 @@ impl<'a> Scanner<'a> {
             // Eight bytes at a time up to the first one that means something; a long string by what finds that faster.
             let long = at + LONG;
             while let Some(eight) = bytes.get(at..at + 8).and_then(|eight| eight.try_into().ok()) {
-                let special = special(u64::from_le_bytes(eight));
-                if special != 0 {
-                    at += special.trailing_zeros() as usize / 8;
+                if let Some(offset) = first_special(u64::from_le_bytes(eight)) {
+                    at += offset;
                     break;
                 }
                 at += 8;
@@ -503,18 +503,6 @@ fn plain_end(bytes: &[u8], at: usize) -> Option<usize> {
     let plain = &rest[..memchr::memchr2(b'"', b'\\', rest)?];
     let least = plain.iter().fold(u8::MAX, |least, byte| least.min(*byte));
     (least >= 0x20).then_some(at + plain.len())
-}
-
-/// Marks the bytes of `eight` that are a quote, a backslash or a control character by their highest bit. Bytes before
-/// the first such one are not marked; ones behind it may be.
-fn special(eight: u64) -> u64 {
-    const ONES: u64 = u64::from_le_bytes([1; 8]);
-    const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
-    let zeros = |x: u64| x.wrapping_sub(ONES) & !x;
-    let quotes = zeros(eight ^ (ONES * u64::from(b'"')));
-    let slashes = zeros(eight ^ (ONES * u64::from(b'\\')));
-    let controls = eight.wrapping_sub(ONES * 0x20) & !eight;
-    (quotes | slashes | controls) & HIGH
 }
 
 /// The inside of a string that the scanner has accepted, without its escapes.

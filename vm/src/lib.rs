@@ -13,6 +13,7 @@
 //! | [`builtins`] | the library, one file per family, and the registry that describes it |
 //! | [`meter`] | steps and memory of the running machine |
 //! | [`mod@print`], [`json`] | values as text |
+//! | [`regex`] | the engines behind regular expressions |
 //! | [`error`] | what a failed program says |
 
 pub mod builtins;
@@ -22,6 +23,7 @@ pub mod json;
 pub mod machine;
 pub mod meter;
 pub mod print;
+pub mod regex;
 pub mod value;
 
 pub use code::Program;

@@ -120,7 +120,7 @@ impl Generator<'_> {
     }
 
     fn regex(&mut self, pattern: u32, span: Span) -> Result<Value> {
-        ptc_vm::builtins::regex::compile(self.forms.string(pattern))
+        ptc_vm::regex::compile(self.forms.string(pattern))
             .map_err(|error| CompileError::new(error.reason(), span, error.message()))
     }
 

@@ -111,7 +111,7 @@ pub struct Regex {
     /// Pattern text as written.
     pub source: Str,
     /// The engine behind it.
-    pub engine: crate::builtins::regex::Engine,
+    pub engine: crate::regex::Engine,
 }
 
 /// The state of one level of `for`/`doseq`: what is still to come.

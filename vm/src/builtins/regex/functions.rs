@@ -1,18 +1,17 @@
 //! The `re-…` functions, and `extract`.
 
-use super::engine;
-use super::linear::Groups;
 use super::scan::{Scan, match_value};
 use crate::builtins::parsing;
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
+use crate::regex::{self, Groups};
 use crate::value::{Regex, Str, Value};
 use std::rc::Rc;
 
 /// `(re-pattern s)`
 pub(super) fn re_pattern(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     match &args[0] {
-        Value::Str(source) => engine::pattern(source.as_str()),
+        Value::Str(source) => regex::pattern(source.as_str()),
         regex @ Value::Regex(_) => Ok(regex.clone()),
         _ => Err(Error::argument_types("re_pattern", args)),
     }
@@ -69,7 +68,7 @@ fn group_text(name: &str, args: &[Value]) -> Result<Value> {
     };
     let regex = match (&args[0], &args[1]) {
         (Value::Regex(regex), Value::Str(_)) => regex.clone(),
-        (Value::Str(source), Value::Str(_)) => match engine::pattern(source.as_str())? {
+        (Value::Str(source), Value::Str(_)) => match regex::pattern(source.as_str())? {
             Value::Regex(regex) => regex,
             _ => return Ok(Value::Nil),
         },
@@ -97,7 +96,7 @@ pub(super) fn extract_int(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Valu
 
 /// Whether a pattern given as text matches all of `text`.
 pub(crate) fn matches_whole(source: &str, text: &Str) -> Result<bool> {
-    match engine::pattern(source)? {
+    match regex::pattern(source)? {
         Value::Regex(regex) => {
             regex.engine.charge(text.as_str().len())?;
             Ok(regex.engine.matches(text.as_str())?.is_some())
@@ -108,7 +107,7 @@ pub(crate) fn matches_whole(source: &str, text: &Str) -> Result<bool> {
 
 /// Java's `split` at a pattern given as text: groups are left out, a limit of 0 drops trailing empty pieces.
 pub(crate) fn split_as_java(source: &str, text: Str, limit: i64, ctx: &mut Ctx<'_>) -> Result<Flow> {
-    match engine::pattern(source)? {
+    match regex::pattern(source)? {
         Value::Regex(regex) => Scan::split_as_java(regex, text, limit, ctx),
         other => Ok(Flow::Return(other)),
     }

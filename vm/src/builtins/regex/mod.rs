@@ -1,25 +1,8 @@
-//! Regular expressions: what `#"…"` compiles to, and the `re-…` functions.
-//!
-//! Patterns are of the Perl-compatible dialect (functions.md 22). They are read once into a syntax tree, and
-//! almost all of them are then matched by automata in time linear in the text (ruling 7), short searches of the
-//! simplest ones by an engine that goes over the text once. Lookaround,
-//! backreferences, atomic groups and the like go to an engine of our own that backtracks, counts every step as a
-//! step of the program and stops at a cap. Where the automata cannot tell (`$` before a final line feed), the
-//! second engine decides as well.
+//! The `re-…` functions over the [engines](crate::regex).
 
-mod backtracking;
-mod classes;
-mod engine;
 mod functions;
-mod linear;
-mod looking;
-mod parser;
-mod program;
 mod scan;
-mod sequence;
-mod syntax;
 
-pub use engine::{Engine, compile};
 pub(crate) use functions::{matches_whole, split_as_java};
 pub(crate) use scan::{Replacement, Scan, TemplatePart};
 
@@ -131,6 +114,3 @@ pub static BUILTINS: &[Builtin] = &[
         native: Native::Plain(functions::extract_int),
     },
 ];
-
-#[cfg(test)]
-mod tests;

@@ -3,11 +3,11 @@
 //! A scan runs to its end at once when that fits into the slice, and as a frame otherwise, or when it calls a
 //! replacement function.
 
-use super::linear::{Groups, Plan};
 use crate::builtins::support::{Builder, TextBuilder};
 use crate::error::{Error, Result};
 use crate::machine::{Args, CallNow, Ctx, Flow, Input, NativeFrame};
 use crate::meter;
+use crate::regex::{Groups, Plan};
 use crate::value::{Regex, Str, Value, Vector};
 use smallvec::smallvec;
 use std::rc::Rc;

@@ -1,10 +1,11 @@
 //! `replace` and `replace-first`.
 
-use crate::builtins::regex::{Engine, Replacement, Scan, TemplatePart};
+use crate::builtins::regex::{Replacement, Scan, TemplatePart};
 use crate::builtins::transform::mapping::replace_elements;
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
 use crate::print::grow_string;
+use crate::regex::Engine;
 use crate::value::{Str, Value};
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -137,7 +138,7 @@ fn group_reference(rest: &str, engine: &Engine) -> Option<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::builtins::regex;
+    use crate::regex;
 
     fn parts(template: &str) -> Vec<TemplatePart> {
         match regex::compile(r"(?<word>\w)(\d)") {

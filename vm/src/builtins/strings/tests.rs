@@ -1,6 +1,6 @@
-use crate::builtins::regex;
 use crate::builtins::support::testing::{outcome, shown};
 use crate::machine::Limits;
+use crate::regex;
 use crate::value::Value;
 
 fn s(text: &str) -> Value {

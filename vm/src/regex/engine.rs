@@ -178,7 +178,7 @@ pub fn compile(source: &str) -> Result<Value> {
 }
 
 /// The value of `(re-pattern source)`. Charges the work of compiling, also when the pattern is in the cache.
-pub(super) fn pattern(source: &str) -> Result<Value> {
+pub(crate) fn pattern(source: &str) -> Result<Value> {
     check_length(source)?;
     meter::charge_steps(200 + 4 * source.len() as u64)?;
     let compiled = compiled(source).map_err(|refusal| {
@@ -208,12 +208,12 @@ impl Engine {
     }
 
     /// Charges a search that will look at `bytes` bytes up to the end of its match.
-    pub(super) fn charge(&self, bytes: usize) -> Result<()> {
+    pub(crate) fn charge(&self, bytes: usize) -> Result<()> {
         meter::charge_steps(4 + (bytes as u64 / 8).saturating_mul(self.weight()))
     }
 
     /// How to search `text`, to be asked once for all searches in it.
-    pub(super) fn plan(&self, text: &str) -> Result<Plan> {
+    pub(crate) fn plan(&self, text: &str) -> Result<Plan> {
         let Some(linear) = &self.0.linear else { return Ok(Plan::Backtracking) };
         meter::reserve(text.len())?;
         Ok(linear.plan(text))
@@ -221,13 +221,13 @@ impl Engine {
 
     /// The first match at or after byte `from`, by the [plan](Engine::plan) for `text`. The caller
     /// [charges](Engine::charge) it.
-    pub(super) fn find(&self, text: &str, from: usize, plan: &Plan) -> Result<Option<Groups>> {
+    pub(crate) fn find(&self, text: &str, from: usize, plan: &Plan) -> Result<Option<Groups>> {
         Ok(self.search(text, from, plan)?.map(|(groups, _)| groups))
     }
 
     /// As [`find`](Engine::find), on a walk from match to match: charges what the search has looked at beyond its match, since
     /// what is charged for the text covers no more than one look at each place.
-    pub(super) fn find_next(&self, text: &str, from: usize, plan: &Plan) -> Result<Option<Groups>> {
+    pub(crate) fn find_next(&self, text: &str, from: usize, plan: &Plan) -> Result<Option<Groups>> {
         let Some((groups, looked)) = self.search(text, from, plan)? else { return Ok(None) };
         // The first search has been paid for with the text.
         if from > 0
@@ -298,7 +298,7 @@ impl Engine {
     }
 
     /// The match of the whole text. The caller [charges](Engine::charge) it.
-    pub(super) fn matches(&self, text: &str) -> Result<Option<Groups>> {
+    pub(crate) fn matches(&self, text: &str) -> Result<Option<Groups>> {
         if let Some(sequence) = self.0.linear.as_ref().and_then(Linear::sequence) {
             return Ok(sequence.matches(text));
         }

@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 use std::cell::OnceCell;
 
 /// Byte ranges of the whole match and of the groups.
-pub(super) type Groups = SmallVec<[Option<(usize, usize)>; 4]>;
+pub(crate) type Groups = SmallVec<[Option<(usize, usize)>; 4]>;
 
 /// Most bytes that a compiled pattern may take (ruling 7).
 pub(super) const SIZE_LIMIT: usize = 1 << 20;
@@ -65,7 +65,7 @@ pub(super) enum Variant {
 }
 
 /// How a text is to be searched.
-pub(super) enum Plan {
+pub(crate) enum Plan {
     /// By the plain automaton.
     Plain,
     /// By the automaton for marks, in this copy of the text.

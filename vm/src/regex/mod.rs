@@ -1,0 +1,25 @@
+//! Regular expressions: what `#"…"` compiles to.
+//!
+//! Patterns are of the Perl-compatible dialect (functions.md 22). They are read once into a syntax tree, and
+//! almost all of them are then matched by automata in time linear in the text (ruling 7), short searches of the
+//! simplest ones by an engine that goes over the text once. Lookaround,
+//! backreferences, atomic groups and the like go to an engine of our own that backtracks, counts every step as a
+//! step of the program and stops at a cap. Where the automata cannot tell (`$` before a final line feed), the
+//! second engine decides as well.
+
+mod backtracking;
+mod classes;
+mod engine;
+mod linear;
+mod looking;
+mod parser;
+mod program;
+mod sequence;
+mod syntax;
+
+pub(crate) use engine::pattern;
+pub use engine::{Engine, compile};
+pub(crate) use linear::{Groups, Plan};
+
+#[cfg(test)]
+mod tests;

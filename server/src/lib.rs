@@ -5,19 +5,18 @@
 
 pub mod boot;
 pub mod cli;
-pub mod console;
+pub mod concurrency_limiter;
 mod descriptors;
-pub mod gate;
 pub mod identity;
 pub mod insight;
-pub mod log;
-pub mod metrics;
+pub mod observers;
 pub mod options;
 pub mod principal;
 pub mod protocol;
-pub mod tally;
+pub mod report;
+pub mod settings;
+pub mod sharded_counter;
 #[cfg(test)]
 mod testing;
 pub mod tools;
-pub mod trace;
 pub mod transport;

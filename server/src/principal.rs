@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::insight::payloads::hex;
+use crate::observers::recording::payloads::hex;
 
 /// An authenticated caller: the name of its token, or the process itself on a pipe and on an open loopback listener.
 /// Cheap to clone.

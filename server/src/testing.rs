@@ -7,7 +7,7 @@ use tokio::sync::Semaphore;
 
 use crate::protocol::Service;
 use crate::protocol::json::Raw;
-use crate::tools::{Annotations, CallContext, Definition, Prepared, Registry, Tool, ToolReply};
+use crate::protocol::tool::{Annotations, CallContext, Definition, Prepared, Registry, Tool, ToolReply};
 
 /// A tool whose behaviour its arguments choose:
 /// `{"say": text}` answers at once, `{"wait": true}` answers when released, `{"panic": true}` panics.

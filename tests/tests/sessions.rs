@@ -2,15 +2,15 @@
 
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, EvalId, Limits};
-use ptc_server::options::settings::{Profile, Sessions};
 use ptc_server::principal::{Owner, Principal};
 use ptc_server::protocol::Revision;
 use ptc_server::protocol::json::Raw;
 use ptc_server::protocol::message::RequestId;
+use ptc_server::protocol::tool::{CallContext, Prepared, Tool, ToolReply};
+use ptc_server::settings::{Profile, Sessions};
 use ptc_server::tools::lisp_eval::{ArgumentCaps, EvalOptions};
 use ptc_server::tools::sessions::{Directory, system_clock, tools};
 use ptc_server::tools::shaping::Shaper;
-use ptc_server::tools::{CallContext, Prepared, Tool, ToolReply};
 use serde_json::{Value, json};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;

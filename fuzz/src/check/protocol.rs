@@ -9,7 +9,7 @@ use ptc_host::config::ProcessEnv;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, MemoryBudget};
 use ptc_server::boot;
-use ptc_server::options::Settings;
+use ptc_server::settings::Settings;
 use ptc_server::options::command::arguments;
 use ptc_server::options::flags::ALL;
 use ptc_server::principal::{Owner, Principal};

@@ -7,10 +7,11 @@ use ptc_host::config::ProcessEnv;
 use ptc_host::credentials::Redactor;
 use tracing::{error, warn};
 
+use crate::boot;
+use crate::observers::log;
 use crate::options::command::arguments;
 use crate::options::flags::ALL;
-use crate::options::{BootError, Settings};
-use crate::{boot, log};
+use crate::settings::{BootError, Settings};
 
 /// The options of `ptc start`, as given.
 #[derive(Clone, Debug)]
@@ -43,7 +44,7 @@ pub(super) fn run(StartArgs(matches): &StartArgs) -> ExitCode {
     let settings = match Settings::resolve(matches, ProcessEnv::current()) {
         Ok(settings) => settings,
         Err(failure) => {
-            let _log = log::init(crate::options::settings::LogLevel::Info, redactor);
+            let _log = log::init(crate::settings::LogLevel::Info, redactor);
             return refuse(&failure);
         }
     };

@@ -5,37 +5,22 @@
 //! disagree. Without an observer nothing of this is computed.
 
 mod observation;
-pub mod payloads;
-pub mod record;
-pub mod ring;
-mod sources;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use ptc_host::credentials::Redactor;
-
 pub use observation::Observation;
-pub use record::Record;
-pub use ring::Ring;
-pub use sources::Sources;
+pub(crate) use observation::{Call, Ended};
 
-use crate::console::{self, Console, Facts};
-use crate::metrics::{Exposition, Metrics, write_process};
-use crate::options::settings::PayloadPolicy;
+use crate::observers::console::{self, Console, Facts};
+use crate::observers::metrics::{Exposition, Metrics, write_process};
+use crate::observers::recent::Ring;
+use crate::observers::recording::Recording;
+use crate::observers::sources::Sources;
+use crate::observers::trace::Traces;
 use crate::principal::Principal;
 use crate::protocol::json::Raw;
-use crate::tools::CallContext;
-use crate::trace::Traces;
-
-/// How much of programs and data may be recorded, and who takes secrets out of it.
-#[derive(Debug, Clone)]
-pub struct Recording {
-    /// The operator's choice.
-    pub policy: PayloadPolicy,
-    /// Knows the secrets.
-    pub redactor: Redactor,
-}
+use crate::protocol::tool::CallContext;
 
 /// Who wants to know of calls.
 #[derive(Default)]

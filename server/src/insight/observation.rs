@@ -5,15 +5,18 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 
-use super::record::shortened;
-use super::{Insight, Record, payloads};
-use crate::console::LiveCall;
+use super::Insight;
+use crate::observers::console::LiveCall;
+use crate::observers::recent::Record;
+use crate::observers::recent::record::shortened;
+use crate::observers::recording::payloads;
+use crate::observers::trace::{self, Begun, Status, TraceKey, current_origin};
 use crate::principal::Owner;
 use crate::protocol::json::Raw;
 use crate::protocol::message::RequestId;
+use crate::protocol::tool::{CallContext, ToolReply};
 use crate::protocol::version::Revision;
-use crate::tools::{CallContext, CallReport, ToolReply};
-use crate::trace::{self, Begun, Status, TraceKey, current_origin};
+use crate::report::CallReport;
 use ptc_host::engine::EvalId;
 
 /// A call that was announced. Dropping it means that the call was cancelled.
@@ -39,25 +42,25 @@ enum Trace {
 }
 
 /// What is known of a call from its beginning.
-pub(super) struct Call {
-    pub(super) owner: Owner,
-    pub(super) request_id: RequestId,
-    pub(super) eval_id: EvalId,
-    pub(super) revision: Revision,
-    pub(super) tool: &'static str,
-    pub(super) started: Instant,
+pub(crate) struct Call {
+    pub(crate) owner: Owner,
+    pub(crate) request_id: RequestId,
+    pub(crate) eval_id: EvalId,
+    pub(crate) revision: Revision,
+    pub(crate) tool: &'static str,
+    pub(crate) started: Instant,
 }
 
 /// How a call ended.
-pub(super) struct Ended {
-    pub(super) at: Timestamp,
+pub(crate) struct Ended {
+    pub(crate) at: Timestamp,
     /// 0 for calls that never ran.
-    pub(super) duration_ms: u64,
-    pub(super) is_error: bool,
-    pub(super) reason: Option<String>,
+    pub(crate) duration_ms: u64,
+    pub(crate) is_error: bool,
+    pub(crate) reason: Option<String>,
     /// Whether the reply names an evaluation.
-    pub(super) is_eval: bool,
-    pub(super) report: Option<Box<CallReport>>,
+    pub(crate) is_eval: bool,
+    pub(crate) report: Option<Box<CallReport>>,
 }
 
 impl Observation {

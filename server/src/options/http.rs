@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use ptc_host::credentials::Secret;
 
-use super::error::BootError;
-use super::settings::{Http, Limits, NamedToken, RateLimit};
 use super::values::Values;
+use crate::settings::BootError;
+use crate::settings::{Http, Limits, NamedToken, RateLimit};
 
 /// Least length of a token, in bytes.
 const MIN_TOKEN_BYTES: usize = 32;

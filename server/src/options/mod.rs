@@ -5,9 +5,7 @@
 //! Nothing else in the server looks at an argument or at a `PTC_RUNNER_MCP_…` variable.
 
 pub mod command;
-pub mod error;
 pub mod flags;
-pub mod settings;
 pub mod values;
 
 mod http;
@@ -16,6 +14,3 @@ mod resolve;
 
 #[cfg(test)]
 mod tests;
-
-pub use error::{BootError, BootWarning};
-pub use settings::Settings;

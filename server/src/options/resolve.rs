@@ -7,11 +7,11 @@ use clap::ArgMatches;
 use ptc_host::catalog::CatalogMode;
 use ptc_host::config::{ProcessEnv, SERVER_VARIABLE, locate};
 
-use super::error::BootError;
-use super::settings::{
+use super::values::Values;
+use crate::settings::BootError;
+use crate::settings::{
     Aggregator, Diagnostics, Limits, LogLevel, PayloadPolicy, Planner, Profile, Sessions, Settings,
 };
-use super::values::Values;
 
 /// Steps a program may take for each second of its time limit (ruling 4).
 const STEPS_PER_SECOND: u64 = 25_000_000;

@@ -7,9 +7,9 @@ use ptc_host::catalog::CatalogMode;
 use ptc_host::config::ProcessEnv;
 
 use super::command::{arguments, spell_out_switches};
-use super::error::BootError;
 use super::flags::{ALL, Kind};
-use super::settings::{LogLevel, PayloadPolicy, Profile, Settings};
+use crate::settings::BootError;
+use crate::settings::{LogLevel, PayloadPolicy, Profile, Settings};
 
 fn resolve(arguments_given: &[&str], env: &[(&str, &str)]) -> Result<Settings, BootError> {
     let given = std::iter::once("start").chain(arguments_given.iter().copied()).map(OsString::from);

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::ArgMatches;
 use ptc_host::config::ProcessEnv;
 
-use super::error::{BootError, BootWarning};
 use super::flags::{self, Flag};
+use crate::settings::{BootError, BootWarning};
 
 /// The options of one start, not yet interpreted. Collects warnings as they are read.
 pub struct Values<'a> {

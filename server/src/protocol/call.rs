@@ -20,9 +20,9 @@ use super::methods::tools_call::write_reply;
 use super::progress::Progress;
 use super::reply::{self, Answers};
 use super::service::{Era, Service};
-use crate::gate::Permit;
+use crate::concurrency_limiter::Permit;
 use crate::insight::Observation;
-use crate::tools::ToolReply;
+use crate::protocol::tool::ToolReply;
 
 /// A tool call that has its permit and waits to be run. Dropping it cancels it.
 pub struct Call {

@@ -13,6 +13,7 @@ pub mod methods;
 pub mod progress;
 pub mod reply;
 pub mod service;
+pub mod tool;
 pub mod version;
 
 pub use call::{Call, Finished};

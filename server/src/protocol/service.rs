@@ -10,10 +10,10 @@ use super::message::{IdMember, META_CAPABILITIES, META_LOG_LEVEL, META_VERSION, 
 use super::reply::{self, Answers};
 use super::version::Revision;
 use super::{json, methods};
-use crate::gate::Gate;
+use crate::concurrency_limiter::Gate;
 use crate::identity;
 use crate::insight::Insight;
-use crate::tools::Registry;
+use crate::protocol::tool::Registry;
 
 /// Open `subscriptions/listen` channels of all clients together.
 const MAX_LISTENERS: usize = 1024;

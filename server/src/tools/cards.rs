@@ -1,6 +1,6 @@
 //! The texts that tell a model what a tool is for. Short, no line twice, no word about files or documents.
 
-use crate::options::settings::Profile;
+use crate::settings::Profile;
 
 /// `lisp_eval` without upstreams.
 pub const EVAL: &str = "Runs one PTC-Lisp program in a clean sandbox. The value of the last form is the answer. Calls do \

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use ptc_host::credentials::{Redactor, Secret};
-use ptc_server::metrics::{Exposition, Format};
+use ptc_server::observers::metrics::{Exposition, Format};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

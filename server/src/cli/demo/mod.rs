@@ -10,9 +10,9 @@ mod show;
 mod upstream;
 
 use super::report;
-use crate::options::settings::Profile;
 use crate::protocol::Service;
-use crate::tools::Registry;
+use crate::protocol::tool::Registry;
+use crate::settings::Profile;
 use crate::tools::lisp_eval::{ArgumentCaps, EvalOptions, LispEval};
 use crate::tools::shaping::Shaper;
 use crate::transport::stdio::{StdioOptions, run_stdio};

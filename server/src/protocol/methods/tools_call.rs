@@ -7,7 +7,7 @@ use std::time::Instant;
 use tracing::{info, warn};
 
 use super::discover::{write_eval_id, write_server_meta};
-use crate::gate::Full;
+use crate::concurrency_limiter::Full;
 use crate::insight::{Insight, Observation};
 use crate::protocol::call::{Call, Work};
 use crate::protocol::connection::{Connection, Refused};
@@ -17,8 +17,8 @@ use crate::protocol::message::{ParamsMember, RequestId};
 use crate::protocol::progress::Progress;
 use crate::protocol::reply;
 use crate::protocol::service::{Era, Handled, Reply, Service};
+use crate::protocol::tool::{CallContext, Prepared, ToolReply, short_name};
 use crate::protocol::version::Revision;
-use crate::tools::{CallContext, Prepared, ToolReply, short_name};
 use ptc_host::engine::EvalId;
 
 /// Answers a call, or makes it ready to run.

@@ -6,10 +6,11 @@ use serde_json::{Value, json};
 
 use super::size::Room;
 use super::write_head;
-use crate::insight::{Record, Recording};
-use crate::options::settings::PayloadPolicy;
+use crate::observers::recent::Record;
+use crate::observers::recording::Recording;
+use crate::observers::trace::Found;
 use crate::protocol::json::object_text;
-use crate::trace::Found;
+use crate::settings::PayloadPolicy;
 
 const RING: &str = "ring_buffer";
 const TRACE: &str = "trace_file";

@@ -11,11 +11,12 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use jiff::Timestamp;
 
-use super::{CallContext, Definition, Prepared, Tool, ToolReply};
-use crate::insight::{Record, Recording, Ring};
-use crate::options::settings::PayloadPolicy;
+use crate::observers::recent::{Record, Ring};
+use crate::observers::recording::Recording;
+use crate::observers::trace::Traces;
 use crate::protocol::json::{Object, Raw, object_text, write_array};
-use crate::trace::Traces;
+use crate::protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
+use crate::settings::PayloadPolicy;
 use arguments::{Ask, Filter};
 use get::Get;
 use size::Room;

@@ -3,7 +3,7 @@
 
 use crate::identity;
 use crate::protocol::json::string_len;
-use crate::tools::{CallContext, ToolReply};
+use crate::protocol::tool::{CallContext, ToolReply};
 
 /// Room kept free.
 const SLACK: usize = 8;

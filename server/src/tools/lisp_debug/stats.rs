@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::insight::Record;
-use crate::insight::record::{UpstreamCall, instant};
+use crate::observers::recent::Record;
+use crate::observers::recent::record::{UpstreamCall, instant};
 use crate::protocol::json::{Object, object_text, write_array};
-use crate::tools::report::PlannerReport;
-use crate::tools::shaping::metrics::{Metrics, hundredths_json};
+use crate::report::PlannerReport;
+use crate::report::ptc_metrics::{Metrics, hundredths_json};
 
 /// Entries of `top_reducers`.
 const TOP: usize = 10;

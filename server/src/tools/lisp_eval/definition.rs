@@ -1,10 +1,11 @@
 //! How `lisp_eval` is listed.
 
 use super::EvalOptions;
-use crate::options::settings::Profile;
 use crate::protocol::json::{Object, object_text};
+use crate::protocol::tool::{Annotations, Definition};
+use crate::settings::Profile;
+use crate::tools::cards;
 use crate::tools::schemas::{self, error_branch, success_branch, union};
-use crate::tools::{Annotations, Definition, cards};
 
 /// The definition under these options.
 pub(super) fn definition(options: &EvalOptions) -> Definition {

@@ -12,12 +12,13 @@ use futures_util::FutureExt;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EvalFuture, EvalId, EvalOutcome, EvalRequest, HostCalls, Limits, Render};
 
-use super::reply::{busy_feedback, busy_message};
-use super::report::{CallReport, Usage};
-use super::shaping::{ErrorReason, Payload, Shaper, shape};
-use super::{CallContext, Definition, Prepared, Tool, ToolReply};
-use crate::gate::Full;
+use super::shaping::{Shaper, shape};
+use crate::concurrency_limiter::Full;
 use crate::protocol::json::Raw;
+use crate::protocol::tool::reply::{busy_feedback, busy_message};
+use crate::protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
+use crate::report::{CallReport, Usage};
+use crate::report::{ErrorReason, Payload};
 
 pub(super) use arguments::context;
 pub use arguments::{ArgumentCaps, Arguments};

@@ -8,12 +8,12 @@ use ptc_vm::print::{Cut, CutUnit};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::options::settings::Profile;
 use crate::principal::{Owner, Principal};
 use crate::protocol::message::RequestId;
+use crate::protocol::tool::ReplyText;
 use crate::protocol::version::Revision;
+use crate::settings::Profile;
 use crate::testing::assert_fits;
-use crate::tools::ReplyText;
 
 /// Answers every program with the same outcome and remembers what it was asked.
 struct Canned {
@@ -216,8 +216,8 @@ async fn everything_structured_satisfies_the_advertised_schema() {
             let replies = [
                 call(&tool, json!({"program": "1"})).await,
                 call(&tool, json!({})).await,
-                tool.busy(crate::gate::Full::Calls(3)),
-                ToolReply::busy(crate::gate::Full::Calls(3)),
+                tool.busy(crate::concurrency_limiter::Full::Calls(3)),
+                ToolReply::busy(crate::concurrency_limiter::Full::Calls(3)),
                 ToolReply::shutting_down(),
                 ToolReply::cancelled(),
             ];

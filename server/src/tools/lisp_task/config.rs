@@ -4,9 +4,9 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use crate::insight::payloads::sha256;
-use crate::options::BootError;
-use crate::options::settings::Planner;
+use crate::observers::recording::payloads::sha256;
+use crate::settings::BootError;
+use crate::settings::Planner;
 
 /// Longest prefix or suffix, in bytes.
 const MAX_TEXT: usize = 4096;
@@ -171,7 +171,7 @@ mod tests {
             .args(crate::options::command::arguments(&crate::options::flags::ALL))
             .get_matches_from(["start", "--agentic-max-turns=3"]);
         let env = [("PTC_RUNNER_MCP_AGENTIC_RETRY_TURNS", "2")].into_iter().collect();
-        let settings = crate::options::Settings::resolve(&matches, env).unwrap().planner;
+        let settings = crate::settings::Settings::resolve(&matches, env).unwrap().planner;
         let config = PlannerConfig::load(&settings, "").unwrap();
         assert_eq!((config.max_turns, config.retry_turns), (3, 2));
         let (applied, defaulted) = config.sources(&settings, &Map::new());

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::lisp_eval::annotations;
 use super::{NAME, TaskOptions};
-use crate::tools::Definition;
+use crate::protocol::tool::Definition;
 
 const CARD: &str = "Give a bounded task in plain language; the server plans and runs the upstream calls and returns the \
     answer. Describe the result you want; do not write programs or call upstream tools yourself.";

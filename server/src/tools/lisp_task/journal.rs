@@ -12,8 +12,8 @@ use ptc_host::credentials::Redactor;
 use serde_json::{Map, Value, json};
 use tracing::info;
 
-use crate::insight::payloads::sha256;
-use crate::tools::report::TaskEvent;
+use crate::observers::recording::payloads::sha256;
+use crate::report::TaskEvent;
 
 /// Most events of one task that are kept.
 const MAX_EVENTS: usize = 2000;

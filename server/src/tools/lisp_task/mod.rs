@@ -28,11 +28,12 @@ use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, HostCalls, Limits};
 
 use super::lisp_eval::ArgumentCaps;
-use super::shaping::ErrorReason;
-use super::shaping::Payload;
-use super::{CallContext, CallReport, Definition, Prepared, Tool, ToolReply};
-use crate::options::settings::Profile;
 use crate::protocol::json::Raw;
+use crate::protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
+use crate::report::CallReport;
+use crate::report::ErrorReason;
+use crate::report::Payload;
+use crate::settings::Profile;
 
 pub use config::PlannerConfig;
 pub use summary::capability_summary;

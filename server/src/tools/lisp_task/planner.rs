@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::journal::Journal;
-use crate::tools::report::PlannerReport;
+use crate::report::PlannerReport;
 
 /// Why the planner gave no text.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::TaskOptions;
-use crate::tools::ToolReply;
+use crate::protocol::tool::ToolReply;
 use crate::tools::shaping::{Shaper, guard};
 
 /// A call that never ran.

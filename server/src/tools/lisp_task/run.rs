@@ -17,11 +17,13 @@ use super::ledger::Ledger;
 use super::planner::{Fault, Planner};
 use super::render::{Rendered, render};
 use super::{prompt, reply};
-use crate::tools::report::{PlannerReport, Usage};
-use crate::tools::shaping::metrics::Metrics;
-use crate::tools::shaping::{Payload, call_result, feedback};
-use crate::tools::{CallReport, ToolReply};
-use crate::trace::trace_id;
+use crate::observers::trace::trace_id;
+use crate::protocol::tool::ToolReply;
+use crate::report::CallReport;
+use crate::report::Payload;
+use crate::report::ptc_metrics::Metrics;
+use crate::report::{PlannerReport, Usage};
+use crate::tools::shaping::{call_result, feedback};
 
 const BUDGET: &str = "agentic task budget exceeded";
 const EFFICIENCY: &str = "payload_reduction_ratio covers the answer versus the fetched results only. Planner usage \

@@ -5,8 +5,8 @@ use std::path::Path;
 use ptc_host::catalog::{Catalog, CatalogMode, ServerEntry};
 use serde_json::Value;
 
-use crate::options::BootError;
-use crate::options::settings::Planner;
+use crate::settings::BootError;
+use crate::settings::Planner;
 
 /// Fields of a map type that are named.
 const MAX_FIELDS: usize = 3;

@@ -2,11 +2,11 @@
 
 use futures_util::FutureExt;
 
-use crate::options::settings::Profile;
 use crate::principal::Owner;
 use crate::protocol::json::{Object, Raw, string_len};
+use crate::protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
+use crate::settings::Profile;
 use crate::tools::shaping::{Shaper, guard};
-use crate::tools::{CallContext, Definition, Prepared, Tool, ToolReply};
 
 /// Bytes of lists and half the bytes of texts, so that the mirrored answer keeps within the profile's bound.
 pub(super) fn list_bytes(profile: Profile) -> usize {
@@ -61,7 +61,7 @@ impl<T: Tool> Tool for Bounded<T> {
         }
     }
 
-    fn busy(&self, full: crate::gate::Full) -> ToolReply {
+    fn busy(&self, full: crate::concurrency_limiter::Full) -> ToolReply {
         self.tool.busy(full)
     }
 

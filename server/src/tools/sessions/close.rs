@@ -6,7 +6,7 @@ use super::arguments::Arguments;
 use super::record::ok;
 use super::{Directory, args_error, schemas};
 use crate::protocol::json::Raw;
-use crate::tools::{CallContext, Definition, Prepared, Tool, ToolReply};
+use crate::protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
 
 /// The tool.
 pub(super) struct Close(pub(super) Arc<Directory>);

@@ -14,11 +14,11 @@ use tokio::sync::oneshot;
 use tracing::{debug, info};
 
 use super::record::Record;
-use crate::metrics::{Exposition, Kind};
-use crate::options::settings::Sessions;
+use crate::observers::metrics::{Exposition, Kind};
 use crate::principal::{Owner, Principal};
 use crate::protocol::json::object_text;
-use crate::tools::ToolReply;
+use crate::protocol::tool::ToolReply;
+use crate::settings::Sessions;
 
 /// Sessions of a principal that are shown at a time.
 const MOST_SHOWN: usize = 200;

@@ -11,15 +11,17 @@ use ptc_host::engine::{EvalOutcome, EvalRequest, Exceeded, Render};
 use super::arguments::Arguments;
 use super::directory::{Refusal, Reservation};
 use super::{Directory, args_error, schemas};
-use crate::gate::Full;
-use crate::options::settings::Profile;
+use crate::concurrency_limiter::Full;
 use crate::protocol::json::{Kind, Raw, object_text};
+use crate::protocol::tool::reply::{busy_feedback, busy_message};
+use crate::protocol::tool::{Annotations, CallContext, Definition, Prepared, Tool, ToolReply};
+use crate::report::Ending;
+use crate::report::Usage;
+use crate::report::{ErrorReason, Payload};
+use crate::settings::Profile;
+use crate::tools::cards;
 use crate::tools::lisp_eval::{Arguments as EvalArguments, Asked, EvalOptions, annotations, refuse};
-use crate::tools::reply::{busy_feedback, busy_message};
-use crate::tools::report::Usage;
-use crate::tools::shaping::payload::Ending;
-use crate::tools::shaping::{ErrorReason, Payload, SessionPart, guard, shape};
-use crate::tools::{Annotations, CallContext, Definition, Prepared, Tool, ToolReply, cards};
+use crate::tools::shaping::{SessionPart, guard, shape};
 
 /// The tool.
 pub(super) struct Eval {

@@ -12,10 +12,10 @@ use super::bounds::{fitting, list_bytes, write_cut};
 use super::directory::{MODE, Refusal};
 use super::record::{EMPTY_BYTES, ok};
 use super::{Directory, args_error, schemas};
-use crate::options::settings::Profile;
 use crate::principal::Owner;
 use crate::protocol::json::Raw;
-use crate::tools::{CallContext, Definition, Prepared, Tool, ToolReply};
+use crate::protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
+use crate::settings::Profile;
 
 const TARGETS: [&str; 5] = ["memory", "history", "prints", "tool_calls", "upstream_calls"];
 

@@ -13,10 +13,10 @@ use super::record::{Record, ok};
 use super::start::limits;
 use super::text::{self, Values};
 use super::{Directory, args_error, schemas};
-use crate::options::settings::Profile;
 use crate::principal::Owner;
 use crate::protocol::json::{Object, Raw, write_array};
-use crate::tools::{CallContext, Definition, Prepared, Tool, ToolReply};
+use crate::protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
+use crate::settings::Profile;
 
 /// The tool.
 pub(super) struct Inspect {

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{CallRecord, CallStatus, measure_strings};
 
-use crate::options::settings::Sessions;
 use crate::protocol::json::object_text;
+use crate::settings::Sessions;
 
 /// Entries of one kind. Older ones make room for newer ones.
 #[derive(Default)]

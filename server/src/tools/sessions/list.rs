@@ -6,9 +6,9 @@ use super::arguments::Arguments;
 use super::bounds::{fitting, list_bytes, write_cut};
 use super::record::ok;
 use super::{Directory, args_error, schemas};
-use crate::options::settings::Profile;
 use crate::protocol::json::{Raw, write_array};
-use crate::tools::{CallContext, Definition, Prepared, Tool, ToolReply};
+use crate::protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
+use crate::settings::Profile;
 
 /// The tool.
 pub(super) struct List {

@@ -26,7 +26,7 @@ pub use directory::{Clock, Directory, system_clock};
 
 use self::bounds::Bounded;
 use super::lisp_eval::EvalOptions;
-use super::{Tool, ToolReply};
+use crate::protocol::tool::{Tool, ToolReply};
 
 /// The six tools over one directory, in listing order.
 pub fn tools(directory: &Arc<Directory>, options: EvalOptions) -> Vec<Box<dyn Tool>> {

@@ -1,7 +1,7 @@
 //! Output schemas and hints of the session tools.
 
 use crate::protocol::json::Object;
-use crate::tools::Annotations;
+use crate::protocol::tool::Annotations;
 use crate::tools::schemas::{self, error_branch, success_branch, union};
 
 const OBJECT: &str = r#"{"type":"object"}"#;

@@ -8,10 +8,10 @@ use ptc_host::text::clip;
 use super::arguments::Arguments;
 use super::record::{instant, ok};
 use super::{Directory, args_error, schemas};
-use crate::options::settings::Sessions;
 use crate::principal::Owner;
 use crate::protocol::json::{Kind, Object, Raw, object_text};
-use crate::tools::{CallContext, Definition, Prepared, Tool, ToolReply};
+use crate::protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
+use crate::settings::Sessions;
 
 /// What is kept of a title, in bytes.
 const MAX_TITLE_BYTES: usize = 1024;

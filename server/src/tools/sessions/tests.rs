@@ -7,15 +7,15 @@ use ptc_host::engine::{Engine, EngineOptions, Limits};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::options::settings::{Profile, Sessions};
 use crate::principal::{Owner, Principal};
 use crate::protocol::json::Raw;
 use crate::protocol::message::RequestId;
+use crate::protocol::tool::{CallContext, Prepared, ReplyText};
 use crate::protocol::version::Revision;
+use crate::settings::{Profile, Sessions};
 use crate::testing::assert_fits;
 use crate::tools::lisp_eval::ArgumentCaps;
 use crate::tools::shaping::Shaper;
-use crate::tools::{CallContext, Prepared, ReplyText};
 
 /// The six tools over a real engine, and a clock that a test sets.
 struct Bench {

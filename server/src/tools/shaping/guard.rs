@@ -3,7 +3,7 @@
 use super::limits::caps;
 use super::project::{NO_ROOM, Shaper, TRUNCATED, clip_json};
 use crate::protocol::json::{Kind, Object, Raw, object_text};
-use crate::tools::{ReplyText, ToolReply};
+use crate::protocol::tool::{ReplyText, ToolReply};
 
 /// Leaves a result that fits as it is. From one that does not, long texts are cut, lists are emptied and objects that
 /// are long themselves as well; what is left is still JSON, says so, and keeps every member.
@@ -59,7 +59,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::options::settings::Profile;
+    use crate::settings::Profile;
 
     #[test]
     fn what_does_not_fit_is_cut_and_says_so() {

@@ -1,6 +1,6 @@
 //! How much of a payload each response profile may carry.
 
-use crate::options::settings::Profile;
+use crate::settings::Profile;
 
 /// The caps of one profile.
 #[derive(Debug, Clone, Copy)]

@@ -1,11 +1,9 @@
 //! From the outcome of an evaluation to what a client sees of it.
 //!
-//! An evaluation gives one full [`Payload`]. [`shape`] bounds it and projects it to a response
+//! An evaluation gives one full [`Payload`](crate::report::Payload). [`shape`] bounds it and projects it to a response
 //! profile; diagnostics take the payload as it is.
 
 pub mod feedback;
-pub mod metrics;
-pub mod payload;
 pub mod preview;
 pub mod project;
 
@@ -19,6 +17,5 @@ mod tests;
 
 pub(super) use calls::call_result;
 pub use guard::guard;
-pub use payload::{ErrorReason, Payload};
 pub use project::{Shaper, shape};
 pub use session::SessionPart;

@@ -9,13 +9,13 @@ use ptc_host::text::clip;
 use super::calls::{call_result, failed_call};
 use super::feedback;
 use super::limits::{Caps, caps};
-use super::metrics::Metrics;
-use super::payload::{Ending, ErrorReason, Payload};
 use super::preview::preview;
 use super::session;
-use crate::options::settings::Profile;
 use crate::protocol::json::{Object, object_text, string_len, write_array, write_strings};
-use crate::tools::ToolReply;
+use crate::protocol::tool::ToolReply;
+use crate::report::ptc_metrics::Metrics;
+use crate::report::{Ending, ErrorReason, Payload};
+use crate::settings::Profile;
 
 /// The end of a text that is not complete.
 pub(super) const TRUNCATED: &str = "\n\n[truncated]";

@@ -4,8 +4,8 @@ use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Changed, SessionReport};
 
 use super::feedback::{block, envelope};
-use crate::options::settings::Profile;
 use crate::protocol::json::{Object, object_text, write_array};
+use crate::settings::Profile;
 
 /// Printed text of a session shown in `feedback`, in characters.
 pub(super) const PRINT_CHARS: usize = 2048;

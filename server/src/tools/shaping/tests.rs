@@ -1,12 +1,12 @@
 use ptc_host::engine::{CallRecord, CallStatus, ResultOverview};
 use serde_json::{Value, json};
 
-use super::payload::Ending;
 use super::preview::preview;
 use super::project::metrics;
 use super::*;
-use crate::options::settings::Profile;
-use crate::tools::ReplyText;
+use crate::protocol::tool::ReplyText;
+use crate::report::{Ending, ErrorReason, Payload};
+use crate::settings::Profile;
 
 fn ok(result: &str) -> Payload {
     Payload {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::headers::Headers;
-use crate::options::settings::NamedToken;
 use crate::principal::{Owner, Principal};
 use crate::protocol::Connection;
+use crate::settings::NamedToken;
 
 /// Who may call.
 #[derive(Debug)]

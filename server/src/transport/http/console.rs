@@ -8,7 +8,7 @@ use http::{HeaderValue, Method, StatusCode};
 use super::answer::{self, Answer};
 use super::headers::Headers;
 use super::router::{Endpoint, Seen, admit};
-use crate::console::{Facts, page};
+use crate::observers::console::{Facts, page};
 
 /// Where the page is.
 pub(super) const PAGE: &str = "/console";

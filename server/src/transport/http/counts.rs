@@ -9,8 +9,8 @@ use http::StatusCode;
 use tracing::debug;
 
 use super::auth::Unauthenticated;
-use crate::metrics::{Exposition, Kind};
-use crate::tally::Tally;
+use crate::observers::metrics::{Exposition, Kind};
+use crate::sharded_counter::Tally;
 
 /// Limits that refuse requests.
 const LIMITS: [&str; 4] = ["max_sessions", "max_sessions_per_owner", "in_flight", "global_concurrency"];

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::options::settings::RateLimit;
+use crate::settings::RateLimit;
 
 /// Sources remembered at a time.
 const MAX_SOURCES: usize = 10_000;

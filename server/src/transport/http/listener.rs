@@ -22,9 +22,9 @@ use super::origin::OriginRule;
 use super::router::{Active, Endpoint};
 use super::sessions::{SessionLimits, Sessions};
 use super::tls;
-use crate::options::BootError;
-use crate::options::settings::Http;
 use crate::protocol::{Drain, Service};
+use crate::settings::BootError;
+use crate::settings::Http;
 
 /// How often sessions that are over are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(30);

@@ -8,7 +8,7 @@ use http::{HeaderValue, Method, StatusCode};
 use super::answer::{self, Answer};
 use super::headers::Headers;
 use super::router::{Endpoint, admit, check_source};
-use crate::metrics::{Exposition, Format, Kind};
+use crate::observers::metrics::{Exposition, Format, Kind};
 
 /// Answers a scrape. Asks for the same credentials as the MCP path, but on a listener that only this machine reaches.
 pub(super) fn answer(

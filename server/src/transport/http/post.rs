@@ -17,12 +17,12 @@ use super::body::{Body, Notes, Received, Reception, Unread};
 use super::headers::{self, Headers};
 use super::router::{Endpoint, Seen, Step};
 use super::sessions::{NoSession, Session};
+use crate::observers::trace::{Origin, scoped};
 use crate::protocol::error::RpcError;
 use crate::protocol::message::{self, IdMember, Incoming, Message};
 use crate::protocol::methods::initialize::negotiate;
 use crate::protocol::reply::{self, Answers};
 use crate::protocol::{Call, Era, Finished, Handled, Revision};
-use crate::trace::{Origin, scoped};
 
 /// Seconds after which a client of a busy or draining server may come back.
 const COME_BACK: u64 = 1;

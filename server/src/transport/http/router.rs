@@ -30,7 +30,7 @@ use super::{console, ids, metrics};
 use crate::principal::Principal;
 use crate::protocol::json::object_text;
 use crate::protocol::{Drain, Service};
-use crate::tally::Tally;
+use crate::sharded_counter::Tally;
 
 /// Longest `X-Request-Id` that is taken over, in bytes.
 const MAX_REQUEST_ID: usize = 128;

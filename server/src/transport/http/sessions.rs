@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use tracing::info;
 
-use crate::metrics::{Exposition, Kind};
+use crate::observers::metrics::{Exposition, Kind};
 use crate::principal::{Owner, Principal, short_hash};
 use crate::protocol::{Connection, Revision};
 

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use super::{HttpServer, Listening};
-use crate::options::settings::{Http, NamedToken, RateLimit};
+use crate::settings::{Http, NamedToken, RateLimit};
 use crate::testing::{Strings, puppet_service};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";

@@ -8,7 +8,7 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-use crate::options::BootError;
+use crate::settings::BootError;
 
 /// Makes an acceptor of a certificate chain and its key, both PEM.
 pub(super) fn acceptor(cert: &Path, key: &Path) -> Result<TlsAcceptor, BootError> {

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use ptc_host::engine::EvalId;
 
-use super::CallReport;
-use crate::gate::Full;
+use crate::concurrency_limiter::Full;
 use crate::protocol::json::{Raw, string_len, write_string};
+use crate::report::CallReport;
 
 /// Characters of an unknown name that are repeated. (Names of tools have at most 128.)
 const MAX_NAME_CHARS: usize = 256;

@@ -20,7 +20,7 @@ use tracing::Subscriber;
 use tracing_subscriber::Registry;
 use tracing_subscriber::layer::SubscriberExt;
 
-use crate::options::settings::LogLevel;
+use crate::settings::LogLevel;
 use layer::JsonLines;
 use sink::Sink;
 

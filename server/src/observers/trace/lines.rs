@@ -8,15 +8,15 @@ use ptc_host::engine::{CallRecord, CallStatus};
 
 use super::writer::Status;
 use super::{Begun, Ended};
-use crate::insight::Recording;
-use crate::insight::payloads;
-use crate::insight::record::instant;
-use crate::options::settings::PayloadPolicy;
+use crate::observers::recent::record::instant;
+use crate::observers::recording::Recording;
+use crate::observers::recording::payloads;
 use crate::principal::short_hash;
 use crate::protocol::json::{Object, object_text, write_array};
-use crate::tools::CallReport;
-use crate::tools::report::TaskEvent;
-use crate::tools::shaping::payload::Ending;
+use crate::report::CallReport;
+use crate::report::Ending;
+use crate::report::TaskEvent;
+use crate::settings::PayloadPolicy;
 use crate::tools::shaping::project::metrics;
 
 /// Version of the lines.

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use ptc_host::engine::EvalOutcome;
 use serde_json::{Map, Value};
 
-use super::shaping::Payload;
+use super::Payload;
 
 /// The unshaped facts of one call. Secrets are scrubbed from `payload`; program and context are as they were sent.
 #[derive(Debug, Clone)]

@@ -3,15 +3,15 @@
 use jiff::Timestamp;
 use ptc_host::engine::{CallRecord, CallStatus, EvalId};
 
-use super::Recording;
-use super::observation::{Call, Ended};
-use super::payloads::{self, write_optional};
+use crate::insight::{Call, Ended};
+use crate::observers::recording::Recording;
+use crate::observers::recording::payloads::{self, write_optional};
 use crate::principal::Principal;
 use crate::protocol::json::{Object, object_text, write_array};
 use crate::protocol::version::Revision;
-use crate::tools::report::{PlannerReport, Usage};
-use crate::tools::shaping::metrics::Metrics;
-use crate::tools::shaping::payload::Ending;
+use crate::report::Ending;
+use crate::report::ptc_metrics::Metrics;
+use crate::report::{PlannerReport, Usage};
 use crate::tools::shaping::project::metrics;
 
 /// Longest request id that is kept whole, in bytes.
@@ -112,7 +112,7 @@ impl UpstreamCall {
 }
 
 impl Record {
-    pub(super) fn new(call: &Call, ended: &Ended, recording: &Recording) -> Self {
+    pub(crate) fn new(call: &Call, ended: &Ended, recording: &Recording) -> Self {
         let redactor = &recording.redactor;
         let mut record = Record {
             principal: call.owner.principal.clone(),

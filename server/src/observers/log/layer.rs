@@ -12,8 +12,8 @@ use tracing_subscriber::layer::Context;
 
 use super::clock;
 use super::sink::Sink;
-use crate::options::settings::LogLevel;
 use crate::protocol::json::{write_integer, write_string};
+use crate::settings::LogLevel;
 
 /// Bytes of memory that a thread keeps from line to line; what a longer line took is given back.
 const KEPT: usize = 16 << 10;

@@ -6,7 +6,7 @@ use ptc_host::credentials::Redactor;
 use ptc_host::engine::{CallRecord, EvalOutcome};
 use ptc_vm::Reason;
 
-use super::session::SessionPart;
+use crate::tools::shaping::SessionPart;
 
 /// Why a tool call failed, in the words of `reason`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

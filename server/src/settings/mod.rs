@@ -1,5 +1,7 @@
 //! What the options say, in plain typed fields. Times are [`Duration`]s, sizes are bytes.
 
+mod error;
+
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,7 +10,7 @@ use ptc_host::catalog::CatalogMode;
 use ptc_host::config::{ConfigLocation, ProcessEnv};
 use ptc_host::credentials::Secret;
 
-use super::error::BootWarning;
+pub use error::{BootError, BootWarning};
 
 /// How much of a result clients see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -20,8 +20,8 @@ use ptc_host::upstream::FaultReason;
 pub use exposition::{Exposition, Family, Format, Kind};
 pub use process::write_process;
 
-use crate::tools::CallReport;
-use crate::tools::shaping::ErrorReason;
+use crate::report::CallReport;
+use crate::report::ErrorReason;
 use histogram::{BYTES, Histogram, SECONDS, STEPS};
 
 /// Outcomes besides those of [`ErrorReason`]: what session tools and tasks add, how calls end without an answer, and

@@ -9,8 +9,9 @@ use ptc_host::upstream::Phase;
 
 use super::{Console, lock};
 use crate::identity;
-use crate::insight::record::instant;
-use crate::insight::{Record, Ring, Sources};
+use crate::observers::recent::record::instant;
+use crate::observers::recent::{Record, Ring};
+use crate::observers::sources::Sources;
 use crate::principal::Principal;
 use crate::protocol::json::{Object, object_text, write_array};
 

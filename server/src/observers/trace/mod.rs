@@ -27,12 +27,12 @@ pub use folder::Found;
 pub use origin::{Origin, current as current_origin, scoped};
 pub use writer::Status;
 
-use crate::insight::Recording;
-use crate::metrics::{Exposition, Kind};
+use crate::observers::metrics::{Exposition, Kind};
+use crate::observers::recording::Recording;
 use crate::principal::Owner;
 use crate::protocol::version::Revision;
-use crate::tools::CallReport;
-use crate::tools::report::TaskEvent;
+use crate::report::CallReport;
+use crate::report::TaskEvent;
 use writer::Writer;
 
 /// Calls that may wait for the writer; further ones are not traced.

@@ -7,7 +7,7 @@ use ptc_host::engine::MemoryBudget;
 use ptc_host::upstream::Phase;
 
 use crate::identity;
-use crate::metrics::{Exposition, Kind};
+use crate::observers::metrics::{Exposition, Kind};
 use crate::tools::sessions::Directory;
 
 /// Handles to the state of the server.
@@ -23,7 +23,7 @@ pub struct Sources {
 
 impl Sources {
     /// Writes the families of sessions and upstreams.
-    pub(super) fn write_metrics(&self, to: &mut Exposition) {
+    pub(crate) fn write_metrics(&self, to: &mut Exposition) {
         let labels = [("version", identity::VERSION), ("commit", identity::GIT_COMMIT)];
         to.family("ptc_build_info", "The version that runs.", Kind::Gauge).sample(&labels, 1);
         if let Some(memory) = &self.memory {

@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use ptc_host::engine::EvalId;
 
 use crate::principal::Principal;
-use crate::tools::shaping::metrics::Metrics;
+use crate::report::ptc_metrics::Metrics;
 use live::Live;
 use timeline::Timelines;
 

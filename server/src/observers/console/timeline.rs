@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::principal::Principal;
 use crate::protocol::json::{Object, object_text, write_array};
-use crate::tools::shaping::metrics::Metrics;
+use crate::report::ptc_metrics::Metrics;
 
 /// Seconds of one step.
 const STEP: i64 = 15;

@@ -7,10 +7,10 @@ use ptc_host::credentials::Redactor;
 use sha2::{Digest, Sha256};
 
 use super::Recording;
-use crate::options::settings::PayloadPolicy;
 use crate::protocol::json::{
     Kind, Object, Raw, Scanner, object_text, write_array, write_string, write_strings,
 };
+use crate::settings::PayloadPolicy;
 
 /// Characters of a program or result in a summary.
 const PREVIEW_CHARS: usize = 256;

@@ -1,0 +1,9 @@
+//! What operators and callers can learn about calls.
+
+pub mod console;
+pub mod log;
+pub mod metrics;
+pub mod recent;
+pub mod recording;
+pub mod sources;
+pub mod trace;

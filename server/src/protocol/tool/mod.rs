@@ -1,0 +1,99 @@
+//! The port of tools: what a method may ask of a tool, and what a tool answers.
+//!
+//! A tool is asked twice. [`Tool::prepare`] checks the arguments at once, on the reader's thread; most failures end
+//! there. What remains is a future that needs a permit of the gate and is dropped when the call is cancelled.
+
+mod registry;
+pub mod reply;
+
+use futures_util::future::BoxFuture;
+use ptc_host::engine::{CallsSoFar, EvalId};
+use tokio::sync::watch;
+
+pub use registry::Registry;
+pub use reply::{ReplyText, ToolReply, short_name};
+
+use super::json::Raw;
+use super::message::RequestId;
+use super::version::Revision;
+use crate::concurrency_limiter::Full;
+use crate::principal::Owner;
+
+/// What a tool is told about the call besides its arguments.
+#[derive(Debug, Clone)]
+pub struct CallContext {
+    /// Whose call it is.
+    pub owner: Owner,
+    /// Its JSON-RPC id.
+    pub request_id: RequestId,
+    /// The revision it came under.
+    pub revision: Revision,
+    /// The id of the evaluation that the call may become: it joins answer, log, trace, metrics and debug record.
+    pub eval_id: EvalId,
+    /// Told how far the upstream calls of a program have come, where the client wants to know.
+    pub progress: Option<watch::Sender<CallsSoFar>>,
+}
+
+/// What [`Tool::prepare`] makes of a call.
+pub enum Prepared {
+    /// Answered already: wrong arguments, or a tool that needs no time.
+    Done(ToolReply),
+    /// To be run under a permit. Dropping it gives back whatever was reserved.
+    Gated(BoxFuture<'static, ToolReply>),
+    /// To be run without a permit: it waits for other threads, but computes next to nothing.
+    Free(BoxFuture<'static, ToolReply>),
+}
+
+/// The hints a client may show for a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Annotations {
+    /// Changes nothing outside the server.
+    pub read_only: bool,
+    /// May destroy something.
+    pub destructive: bool,
+    /// A repeated call has no further effect.
+    pub idempotent: bool,
+    /// Reaches systems outside the server.
+    pub open_world: bool,
+}
+
+/// A tool as `tools/list` shows it. Schemas are JSON text.
+#[derive(Debug, Clone)]
+pub struct Definition {
+    /// The name to call it by.
+    pub name: &'static str,
+    /// The name for people.
+    pub title: &'static str,
+    /// What it does, for a model.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub input_schema: String,
+    /// JSON Schema of its structured content, if it has any.
+    pub output_schema: Option<String>,
+    /// Hints.
+    pub annotations: Annotations,
+    /// `_meta`: further facts, as a JSON object.
+    pub meta: Option<String>,
+}
+
+/// A tool.
+pub trait Tool: Send + Sync {
+    /// How it is listed.
+    fn definition(&self) -> Definition;
+
+    /// Checks a call. `arguments` is what the client sent, which need not be an object; `None` where it sent none.
+    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared;
+
+    /// The answer when the call is not let in.
+    fn busy(&self, full: Full) -> ToolReply {
+        ToolReply::busy(full)
+    }
+
+    /// Whether calls are recorded. Those that look at the records are not.
+    fn is_observed(&self) -> bool {
+        true
+    }
+
+    /// Told when an owner is gone for good, so that its state can go, too.
+    fn owner_gone(&self, _owner: &Owner) {}
+}

@@ -1,0 +1,8 @@
+//! What a call came to: everything before a response profile picks from it.
+
+mod call;
+mod payload;
+pub mod ptc_metrics;
+
+pub use call::{CallReport, PlannerReport, TaskEvent, Usage};
+pub use payload::{Ending, ErrorReason, Payload};

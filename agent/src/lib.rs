@@ -44,7 +44,7 @@
 //!
 //! A [`Step`](run::Step): the checked value or the reason of the failure, the conversation, every turn and call, what it
 //! used, and a [`ChatState`](run::ChatState) with which the next run or [`chat`] turn can go on. A failed run is an `Err` of
-//! the same shape. Nothing that a model, a tool or a program does ends in a panic; `docs/agent.md` lists how each ends.
+//! the same shape. Nothing that a model, a tool or a program does ends in a panic; `docs/guide/agent.md` lists how each ends.
 //!
 //! # Modules
 //!

@@ -1,4 +1,4 @@
-//! `docs/functions.md` is made from the registry: this test fails when the file is stale, and rewrites it when the
+//! `docs/guide/functions.md` is made from the registry: this test fails when the file is stale, and rewrites it when the
 //! environment variable `UPDATE_DOCS` is set.
 
 use ptc_vm::builtins::{Builtin, registry};
@@ -117,7 +117,7 @@ fn every_section_has_its_heading() {
 
 #[test]
 fn the_page_is_current() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/functions.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/guide/functions.md");
     let page = page();
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&path, &page).expect("docs/ can be written");
@@ -126,7 +126,7 @@ fn the_page_is_current() {
     let stale = page.lines().zip(found.lines()).find(|(made, found)| made != found);
     assert!(
         page == found,
-        "docs/functions.md is stale; UPDATE_DOCS=1 cargo test -p ptc-tests --test functions_doc rewrites it. \
+        "docs/guide/functions.md is stale; UPDATE_DOCS=1 cargo test -p ptc-tests --test functions_doc rewrites it. \
          First difference: {stale:?}"
     );
 }

@@ -1,4 +1,4 @@
-//! Runs every example of `docs/language.md`, and every pair of `docs/divergences.md`. A `clojure` block is a session; in it, lines of program up to a `;=>` line
+//! Runs every example of `docs/guide/language.md`, and every pair of `docs/guide/divergences.md`. A `clojure` block is a session; in it, lines of program up to a `;=>` line
 //! are one example. `;=> !reason` expects an error, with its message if one follows; `;>>` lines expect prints.
 
 use ptc_host::engine::{Engine, EngineOptions, EvalRequest, HostCalls, RunContext};
@@ -112,7 +112,7 @@ async fn run(engine: &Engine, name: &str, page: &str, context: Option<Arc<str>>)
 
 #[tokio::test]
 async fn every_example_of_the_language_page_is_true() {
-    let page = include_str!("../../docs/language.md");
+    let page = include_str!("../../docs/guide/language.md");
     let context: String = blocks(page, "json")[0].iter().map(|(_, line)| *line).collect();
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads");
     let (count, faults) = run(&engine, "language.md", page, Some(context.into())).await;
@@ -145,7 +145,7 @@ fn pairs(page: &str) -> Vec<(usize, &str, &str)> {
 async fn every_pair_of_the_divergences_page_is_true() {
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads");
     let mut faults = String::new();
-    let pairs = pairs(include_str!("../../docs/divergences.md"));
+    let pairs = pairs(include_str!("../../docs/guide/divergences.md"));
     assert!(pairs.len() > 90, "only {} pairs", pairs.len());
     for (line, program, value) in pairs {
         if (program, value) == ("program", "value") {
@@ -156,7 +156,8 @@ async fn every_pair_of_the_divergences_page_is_true() {
             Err(failure) => format!("!{}", failure.reason.as_str()),
         };
         if found != value {
-            let _ = writeln!(faults, "docs/divergences.md:{line}: {program} gives {found}, not {value}");
+            let _ =
+                writeln!(faults, "docs/guide/divergences.md:{line}: {program} gives {found}, not {value}");
         }
     }
     assert!(faults.is_empty(), "\n{faults}");

@@ -371,7 +371,7 @@ fn the_first_error_is_that_of_the_credentials() {
 
 #[test]
 fn the_documented_example_loads() {
-    let text = include_str!("../../../docs/upstreams.md");
+    let text = include_str!("../../../docs/guide/upstreams.md");
     let example =
         text.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
     let config = load_with(

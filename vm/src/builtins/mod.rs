@@ -2,7 +2,7 @@
 //!
 //! A family is a table of [`Builtin`]s. The registry is the single source for names, namespaces, arities,
 //! documentation, examples and implementations: the compiler resolves names in it, the machine checks arities
-//! with it, the discovery forms and `docs/functions.md` are made from it, and a test runs every example.
+//! with it, the discovery forms and `docs/guide/functions.md` are made from it, and a test runs every example.
 
 pub mod access;
 pub mod aggregate;

@@ -1,4 +1,4 @@
-//! Reading by position. Maps and sets are read in the order in which they are walked (docs/divergences.md), but by `nth` and
+//! Reading by position. Maps and sets are read in the order in which they are walked (docs/guide/divergences.md), but by `nth` and
 //! the functions of vectors.
 
 use crate::builtins::support::{elements, errors};

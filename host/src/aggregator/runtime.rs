@@ -3,9 +3,9 @@
 use crate::catalog::{Catalog, ServerEntry};
 use crate::config::{Transport, UpstreamConfig, UpstreamsConfig};
 use crate::credentials::{CredentialStore, Redactor};
-use crate::engine::MemoryBudget;
 use crate::http::{Client, HttpError};
 use crate::mcp::{HttpUpstream, StdioUpstream};
+use crate::memory::MemoryBudget;
 use crate::openapi::OpenApiUpstream;
 use crate::upstream::{CallFault, ToolInfo, Upstream, UpstreamEvent};
 use futures_util::future::join_all;

@@ -11,7 +11,7 @@ use std::ops::Range;
 use ptc_vm::machine::ToolArguments;
 use serde_json::Value;
 
-use super::schema::{admits_null, required, views};
+use crate::json_schema::{admits_null, required, views};
 
 /// Nesting up to which keys are respelled; JSON that goes deeper is copied as it is.
 const MAX_DEPTH: usize = 128;

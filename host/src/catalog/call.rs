@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use ptc_vm::machine::{BadArguments, UpstreamCall};
 
 use super::arguments::{Spelled, spell_arguments};
-use super::schema::properties;
 use super::{Catalog, ServerEntry, ToolEntry};
+use crate::json_schema::properties;
 use crate::text::{argument_key, string_literal};
 
 /// Names that a hint shows at most.

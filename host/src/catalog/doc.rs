@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::schema::{properties, required};
 use super::types::{arguments_type, result_type};
 use super::{ServerEntry, ToolEntry};
+use crate::json_schema::{properties, required};
 use crate::text::{argument_key, short_line, string_literal};
 
 /// Longest description, in characters.

@@ -13,7 +13,6 @@ mod doc;
 mod entry;
 #[cfg(test)]
 mod fixtures;
-pub(crate) mod schema;
 mod search;
 mod types;
 

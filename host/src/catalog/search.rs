@@ -55,7 +55,7 @@ pub(super) struct Tokens {
 impl Tokens {
     pub(super) fn of_tool(name: &str, description: &str, input: &Value, annotations: Option<&Value>) -> Self {
         let mut other = tokenize(description);
-        for key in super::schema::properties(input).into_iter().flat_map(|p| p.keys()) {
+        for key in crate::json_schema::properties(input).into_iter().flat_map(|p| p.keys()) {
             other.extend(tokenize(key));
         }
         for (key, value) in annotations.and_then(Value::as_object).into_iter().flatten() {

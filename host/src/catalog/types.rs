@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::schema::{properties, required, resolve};
+use crate::json_schema::{properties, required, resolve};
 use crate::text::{argument_key, cut, string_literal};
 
 /// Nesting of objects and arrays that a result type shows.

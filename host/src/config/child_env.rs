@@ -5,10 +5,11 @@ use std::ffi::{OsStr, OsString};
 
 use serde_json::Value;
 
-use super::environment::{is_proxy_name, is_variable_name};
 use super::fields::Fields;
-use super::{ConfigError, ProcessEnv};
+use crate::config_error::ConfigError;
 use crate::credentials::Secret;
+use crate::environment::ProcessEnv;
+use crate::environment::{is_proxy_name, is_variable_name};
 
 /// Inherited by every child, besides prefixes, proxies and certificate authorities.
 const INHERITED: [&str; 9] = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TMPDIR", "TZ"];

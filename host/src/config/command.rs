@@ -3,7 +3,8 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::{ConfigError, StdioConfig};
+use super::StdioConfig;
+use crate::config_error::ConfigError;
 
 /// Resolves the `command` of a stdio upstream as a shell would: a name without a slash along `search_path` (the
 /// child's `PATH`), a relative path with a slash from `cd`, an absolute path as it is. `None` if there is no such

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::ConfigError;
+use crate::config_error::ConfigError;
 
 /// The JSON object of one upstream. Remembers which keys were asked for, so that the rest can be reported.
 pub(super) struct Fields<'a> {

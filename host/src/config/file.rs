@@ -6,8 +6,10 @@ use serde_json::{Map, Value};
 
 use super::duplicates::UniqueKeys;
 use super::upstream::{Context, UpstreamConfig};
-use super::{ConfigError, ConfigLocation, ConfigWarning, NamedBy, ProcessEnv, os_error_text};
+use super::{ConfigLocation, NamedBy};
+use crate::config_error::{ConfigError, ConfigWarning, os_error_text};
 use crate::credentials::{CredentialStore, Redactor, Secret};
+use crate::environment::ProcessEnv;
 
 /// Largest upstreams file that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;

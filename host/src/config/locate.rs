@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::ProcessEnv;
+use crate::environment::ProcessEnv;
 
 /// The environment variable that names the file for the MCP server. An empty value counts as not set.
 pub const SERVER_VARIABLE: &str = "PTC_RUNNER_MCP_UPSTREAMS";

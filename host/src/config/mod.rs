@@ -13,8 +13,6 @@
 mod child_env;
 mod command;
 mod duplicates;
-mod environment;
-mod error;
 mod fields;
 mod file;
 mod locate;
@@ -25,11 +23,10 @@ mod transports;
 mod upstream;
 mod urls;
 
+pub use crate::config_error::{ConfigError, ConfigPart, ConfigWarning};
+pub use crate::environment::ProcessEnv;
 pub use child_env::ChildEnv;
 pub use command::resolve_command;
-pub use environment::ProcessEnv;
-pub(crate) use error::os_error_text;
-pub use error::{ConfigError, ConfigPart, ConfigWarning};
 pub use file::{LoadOptions, UpstreamsConfig};
 pub use locate::{ConfigLocation, NamedBy, REPL_VARIABLE, SERVER_VARIABLE, locate};
 pub use tool_filter::{ToolFilter, ToolPattern};

@@ -1,7 +1,7 @@
 //! `allow_tools` and `deny_tools`: which tools of an upstream exist for programs.
 
-use super::ConfigError;
 use super::fields::Fields;
+use crate::config_error::ConfigError;
 
 /// A tool name with `*` for any run of characters. There are no other wild cards.
 #[derive(Clone, Debug, PartialEq, Eq)]

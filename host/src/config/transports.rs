@@ -10,8 +10,9 @@ use url::Url;
 use super::child_env::ChildEnv;
 use super::fields::Fields;
 use super::urls::{check_insecure_auth, parse_url};
-use super::{ConfigError, ConfigWarning, ProcessEnv};
+use crate::config_error::{ConfigError, ConfigWarning};
 use crate::credentials::{CredentialStore, HttpAuth, Secret};
+use crate::environment::ProcessEnv;
 
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);

@@ -10,7 +10,7 @@ use super::fields::Fields;
 use super::file::LoadOptions;
 use super::tool_filter::ToolFilter;
 use super::transports::{HttpConfig, OpenApiConfig, StdioConfig, Transport};
-use super::{ConfigError, ConfigWarning};
+use crate::config_error::{ConfigError, ConfigWarning};
 use crate::credentials::{CredentialStore, Secret};
 
 const MAX_CONCURRENCY: usize = 64;

@@ -4,8 +4,8 @@ use std::fmt;
 
 use url::Url;
 
-use super::ConfigError;
 use super::fields::Fields;
+use crate::config_error::ConfigError;
 
 /// Parses the URL under `field` (`url`, `base_url`, `schema_url`). Plain `http://` needs `allow_insecure_http`.
 pub(super) fn parse_url(

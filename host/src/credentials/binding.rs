@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use super::{MIN_SECRET_BYTES, Redactor, Secret};
-use crate::config::{ConfigError, ConfigWarning, ProcessEnv, os_error_text};
+use crate::config_error::{ConfigError, ConfigWarning, os_error_text};
+use crate::environment::ProcessEnv;
 
 /// Largest credential file that is read, in bytes: a token or a key pair, not a disk image.
 const MAX_FILE_BYTES: u64 = 64 * 1024;

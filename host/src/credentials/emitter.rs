@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 
 use super::headers::{custom_header_name, static_headers};
 use super::{Credential, CredentialStore, Redactor, SchemeHint, Secret};
-use crate::config::ConfigError;
+use crate::config_error::ConfigError;
 
 /// How an emitter presents its credential.
 #[derive(Clone, Debug, PartialEq, Eq)]

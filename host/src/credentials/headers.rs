@@ -3,7 +3,7 @@
 use http::{HeaderName, HeaderValue};
 use serde_json::Value;
 
-use crate::config::ConfigError;
+use crate::config_error::ConfigError;
 
 /// Headers that only the transport sets: protocol, content negotiation, framing and hop-by-hop.
 const TRANSPORT_OWNED: [&str; 17] = [

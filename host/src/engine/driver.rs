@@ -1,11 +1,11 @@
 //! Driver threads and the handle to them.
 
 use super::cache::ProgramCache;
-use super::memory::MemoryBudget;
 use super::outcome::{EvalOutcome, Failure};
 use super::request::EvalRequest;
 use super::run::{self, Begun};
 use super::session::SessionStore;
+use crate::memory::MemoryBudget;
 use futures_util::future::BoxFuture;
 use ptc_vm::value::Map;
 use ptc_vm::{Reason, Value};

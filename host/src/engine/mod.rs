@@ -12,15 +12,14 @@ mod cache;
 mod calls;
 mod compile;
 mod driver;
-mod memory;
 mod outcome;
 mod request;
 mod run;
 mod session;
 mod tools;
 
+pub use crate::memory::{Loan, MemoryBudget, ReplyCharge, ReplyMemory};
 pub use driver::{Engine, EngineError, EngineOptions, EvalFuture};
-pub use memory::{Loan, MemoryBudget, ReplyCharge, ReplyMemory};
 pub use outcome::{Answer, CallAuth, CallRecord, CallStatus, EvalOutcome, Failure, ResultOverview};
 pub use request::{CallsSoFar, EvalId, EvalRequest, Limits, Render, SessionKey};
 pub use session::{

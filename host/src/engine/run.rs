@@ -3,11 +3,11 @@
 use super::SLICE_STEPS;
 use super::calls::Calls;
 use super::driver::Driver;
-use super::memory::{Loan, MemoryBudget, ReplyMemory};
 use super::outcome::{Answer, CallRecord, EvalOutcome, Failure};
 use super::request::{CallsSoFar, EvalRequest};
 use super::session::Lease;
 use super::tools::RunContext;
+use crate::memory::{Loan, MemoryBudget, ReplyMemory};
 use crate::text::clip;
 use futures_util::future::LocalBoxFuture;
 use ptc_vm::machine::{HostRequest, Limits as VmLimits, Namespace, Payload, Reply, Setup};

@@ -1,7 +1,7 @@
 //! Who answers a program's calls.
 
-use super::memory::{ReplyCharge, ReplyMemory};
 use super::outcome::CallRecord;
+use crate::memory::{ReplyCharge, ReplyMemory};
 use futures_util::future::{BoxFuture, LocalBoxFuture};
 use ptc_vm::machine::{ForkNote, HostRequest, Reply};
 use std::cell::{Cell, RefCell};

@@ -15,7 +15,6 @@ mod client;
 mod connect;
 mod error;
 mod exchange;
-mod get;
 mod pool;
 mod socket;
 mod target;

@@ -8,10 +8,8 @@
 //! (how many calls are in flight).
 
 pub mod http;
-pub(crate) mod lifecycle;
 mod protocol;
 mod result;
-pub(crate) mod slots;
 mod stdio;
 mod tools;
 

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::catalog::schema;
-use crate::config::os_error_text;
+use crate::config_error::os_error_text;
+use crate::json_schema;
 use crate::upstream::{CallFault, FaultReason};
 
 /// References followed into each other before a raw `$ref` is left in place.
@@ -88,7 +88,7 @@ impl Document {
 
     /// What `value` is, references followed. `None` if they lead nowhere or out of the document.
     pub(super) fn resolve<'d>(&'d self, value: &'d Value) -> Option<&'d Value> {
-        schema::resolve(&self.0, value)
+        json_schema::resolve(&self.0, value)
     }
 
     /// A schema with the references inside it replaced by what they stand for. Circles and excess are left as raw

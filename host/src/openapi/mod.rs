@@ -7,6 +7,7 @@
 
 mod compile;
 mod document;
+mod get;
 mod naming;
 mod request;
 mod response;

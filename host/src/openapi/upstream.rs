@@ -17,8 +17,8 @@ use url::Url;
 use super::{Document, Operation, compile, decode, too_large};
 use crate::config::{OpenApiConfig, SchemaSource, UpstreamConfig};
 use crate::credentials::CredentialStore;
-use crate::mcp::lifecycle::{Connection, End, Lifecycle, Started, closed};
-use crate::mcp::slots::Slots;
+use crate::upstream::lifecycle::{Connection, End, Lifecycle, Started, closed};
+use crate::upstream::slots::Slots;
 use crate::upstream::{
     Arrivals, Call, CallFault, CallReply, FaultReason, Health, ToolInfo, Upstream, UpstreamEvent,
 };

@@ -10,7 +10,9 @@
 
 mod fault;
 mod health;
+pub(crate) mod lifecycle;
 mod reply;
+pub(crate) mod slots;
 
 pub use fault::{CallFault, FaultReason};
 pub use health::{Health, Phase, UpstreamEvent};

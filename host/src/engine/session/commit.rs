@@ -1,10 +1,10 @@
 //! A session's state on its way through a program: taken, and given back as it was or as the program left it.
 
-use super::super::memory::{Loan, MemoryBudget};
 use super::super::outcome::{CallRecord, Failure};
 use super::rules::{Changed, Exceeded, HistoryNotice, SessionLimits, SessionReport, SessionRules};
 use super::size::{measure, measure_binding, total};
 use super::{Committed, SessionPlace, SessionState, history_with};
+use crate::memory::{Loan, MemoryBudget};
 use ptc_vm::machine::Namespace;
 use ptc_vm::print::{Budget, Preview, preview, render_capped};
 use ptc_vm::value::{Map, Str};

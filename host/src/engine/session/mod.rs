@@ -13,8 +13,8 @@ pub use size::{measure, measure_binding, measure_history, measure_strings};
 
 pub(super) use commit::Lease;
 
-use super::memory::Loan;
 use super::request::SessionKey;
+use crate::memory::Loan;
 use ahash::AHashMap;
 use ptc_vm::Value;
 use ptc_vm::machine::{Binding, Namespace};

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::super::lifecycle::Started;
 use super::super::protocol::{self, Era, ServerHello};
 use super::super::tools::{ToolPages, admit_all};
 use super::mirror;
@@ -15,6 +14,7 @@ use super::session::HttpSession;
 use crate::config::Protocol;
 use crate::http::Limits;
 use crate::jsonrpc::{RpcError, encode};
+use crate::upstream::lifecycle::Started;
 use crate::upstream::{CallFault, FaultReason, ToolInfo};
 
 /// The era that a server was found to speak, remembered over restarts.

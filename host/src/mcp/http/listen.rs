@@ -8,13 +8,13 @@ use bytes::Bytes;
 use http::HeaderValue;
 use tokio::time::Instant;
 
-use super::super::lifecycle::Lifecycle;
 use super::super::protocol::{self, Era};
 use super::post::{Endpoint, Failure, Outgoing, is_event_stream};
 use super::session::HttpSession;
 use super::sse::SseDecoder;
 use crate::http::{Body, Limits, Response};
 use crate::jsonrpc::encode;
+use crate::upstream::lifecycle::Lifecycle;
 
 /// How long one stream is held before it is opened anew.
 const HOLD: Duration = Duration::from_secs(6 * 3600);

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use http::{HeaderMap, HeaderValue};
 use tokio::sync::watch;
 
-use super::super::lifecycle::{Connection, End, EndKind};
 use super::super::protocol::{Era, ServerHello};
 use super::mirror::Mirrors;
+use crate::upstream::lifecycle::{Connection, End, EndKind};
 use crate::upstream::{CallFault, ToolInfo};
 
 /// An agreement with a server. It is no connection: those belong to the client's pool.
@@ -41,7 +41,7 @@ impl Connection for HttpSession {
     }
 
     fn abandon(&self) {
-        self.end(End { fault: super::super::lifecycle::closed(), kind: EndKind::Clean });
+        self.end(End { fault: crate::upstream::lifecycle::closed(), kind: EndKind::Clean });
     }
 }
 

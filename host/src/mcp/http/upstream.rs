@@ -10,10 +10,8 @@ use tokio::runtime::Handle;
 use tokio::sync::broadcast;
 use tokio::time::Instant;
 
-use super::super::lifecycle::{End, EndKind, Lifecycle, closed};
 use super::super::protocol::{self, Era};
 use super::super::result;
-use super::super::slots::Slots;
 use super::handshake::{self, Remembered};
 use super::listen;
 use super::post::{Answer, Endpoint, Failure, Outgoing};
@@ -22,6 +20,8 @@ use crate::config::{HttpConfig, UpstreamConfig};
 use crate::credentials::CredentialStore;
 use crate::http::{Client, HttpError, Limits, Target};
 use crate::jsonrpc::encode;
+use crate::upstream::lifecycle::{End, EndKind, Lifecycle, closed};
+use crate::upstream::slots::Slots;
 use crate::upstream::{Call, CallFault, CallReply, Health, ToolInfo, Upstream, UpstreamEvent};
 
 /// How long the farewell to a server may take.

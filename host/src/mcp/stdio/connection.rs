@@ -11,11 +11,11 @@ use tokio::net::unix::pipe;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use super::super::lifecycle::{Connection, End};
 use super::outbox::{Flushed, Outbox};
 use super::tasks::Refused;
 use crate::child::StderrRing;
 use crate::jsonrpc::encode;
+use crate::upstream::lifecycle::{Connection, End};
 use crate::upstream::{CallFault, CallLimits, FaultReason, no_memory};
 
 /// How much of a child's standard error is remembered.

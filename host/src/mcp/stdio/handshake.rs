@@ -7,15 +7,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::super::lifecycle::{Lifecycle, Started, closed};
 use super::super::protocol::{self, Era, ServerHello};
 use super::super::tools::{ToolPages, admit_all};
 use super::connection::{Answer, StdioConnection};
 use super::tasks;
 use crate::child::{ChildProcess, ChildSpec};
 use crate::config::{Protocol, StdioConfig};
-use crate::engine::MemoryBudget;
 use crate::jsonrpc::{RpcError, encode};
+use crate::memory::MemoryBudget;
+use crate::upstream::lifecycle::{Lifecycle, Started, closed};
 use crate::upstream::{CallFault, CallLimits, ToolInfo};
 
 /// How long a child whose start failed gets for each step of its end.

@@ -8,12 +8,12 @@ use tokio::net::unix::pipe;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
-use super::super::lifecycle::{End, EndKind, Lifecycle, closed};
 use super::connection::{Answer, StdioConnection, Stop};
 use crate::child::{ChildProcess, Exit};
-use crate::engine::{Loan, MemoryBudget};
 use crate::jsonrpc::lines::{Frame, LineBuffer};
 use crate::jsonrpc::{Message, encode, id_of_head, id_of_tail, number_of_id, parse};
+use crate::memory::{Loan, MemoryBudget};
+use crate::upstream::lifecycle::{End, EndKind, Lifecycle, closed};
 use crate::upstream::{CallFault, UpstreamEvent};
 
 /// How long a child whose pipe broke may take to be gone, so that its exit status can be told.

@@ -9,14 +9,14 @@ use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::sync::broadcast;
 
-use super::super::lifecycle::Lifecycle;
-use super::super::slots::Slots;
 use super::super::{protocol, result};
 use super::connection::{Answer, SHUTDOWN_GRACE, StdioConnection};
 use super::handshake;
 use crate::config::{StdioConfig, UpstreamConfig};
-use crate::engine::MemoryBudget;
 use crate::jsonrpc::{RpcError, encode};
+use crate::memory::MemoryBudget;
+use crate::upstream::lifecycle::Lifecycle;
+use crate::upstream::slots::Slots;
 use crate::upstream::{Call, CallFault, CallReply, Health, ToolInfo, Upstream, UpstreamEvent, no_memory};
 
 /// A tool server that is our child process.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::lifecycle::closed;
-use crate::upstream::{CallFault, CallLimits};
+use super::{CallFault, CallLimits};
 
 /// Slots for calls. Callers beyond them wait in the order of their coming.
 pub(crate) struct Slots {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use super::{ConfigError, os_error_text};
+use crate::config_error::{ConfigError, os_error_text};
 
 /// Largest `--env-file` that is read, in bytes.
 const MAX_ENV_FILE_BYTES: u64 = 1024 * 1024;
@@ -141,7 +141,7 @@ fn parse_value(text: &str) -> Result<String, &'static str> {
 }
 
 /// `[A-Za-z_][A-Za-z0-9_]*`
-pub(super) fn is_variable_name(name: &str) -> bool {
+pub(crate) fn is_variable_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
@@ -155,7 +155,7 @@ fn is_protected(name: &str) -> bool {
 }
 
 /// `HTTP_PROXY` and its kin; `upper` is in upper case.
-pub(super) fn is_proxy_name(upper: &str) -> bool {
+pub(crate) fn is_proxy_name(upper: &str) -> bool {
     ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "FTP_PROXY"].contains(&upper)
 }
 

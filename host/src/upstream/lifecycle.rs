@@ -8,8 +8,8 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, broadcast, watch};
 use tokio::time::{Duration, Instant};
 
+use super::{CallFault, Health, Phase, ToolInfo, UpstreamEvent};
 use crate::config::Backoff;
-use crate::upstream::{CallFault, Health, Phase, ToolInfo, UpstreamEvent};
 
 /// Events that a slow listener may fall behind before it loses the oldest.
 const EVENT_BACKLOG: usize = 16;

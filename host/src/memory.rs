@@ -139,12 +139,12 @@ impl ReplyMemory {
     }
 
     /// Notes what the machine holds by itself.
-    pub(super) fn note_machine(&self, bytes: u64) {
+    pub(crate) fn note_machine(&self, bytes: u64) {
         self.machine.store(bytes, Ordering::Relaxed);
     }
 
     /// Why the program has to end, if a reply did not fit.
-    pub(super) fn refusal(&self) -> Option<Error> {
+    pub(crate) fn refusal(&self) -> Option<Error> {
         match self.refusal.load(Ordering::Relaxed) {
             OWN_LIMIT => Some(Error::memory(self.limit)),
             BUDGET => Some(Error::memory_budget()),

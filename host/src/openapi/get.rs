@@ -5,8 +5,8 @@ use futures_util::future::BoxFuture;
 use http::Method;
 use url::Url;
 
-use super::{Client, HttpError, Limits, Request, Target};
-use crate::openapi::{GetFault, GetRequest, HttpAnswer, HttpGet};
+use super::{GetFault, GetRequest, HttpAnswer, HttpGet};
+use crate::http::{Client, HttpError, Limits, Request, Target};
 
 /// How much of the body of an answer other than 2xx is read.
 const ERROR_BODY_BYTES: usize = 4096;

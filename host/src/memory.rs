@@ -174,6 +174,12 @@ impl ReplyMemory {
     }
 }
 
+/// Who is told of a reply's bytes as they arrive, and may refuse them.
+pub trait Arrivals: std::fmt::Debug + Send + Sync {
+    /// `bytes` more have arrived; `false` ends the call with a fault, because there is no room for them.
+    fn arrived(&self, bytes: usize) -> bool;
+}
+
 /// What one reply holds of its program's memory. It comes back when this is dropped.
 #[derive(Debug)]
 pub struct ReplyCharge {
@@ -188,7 +194,7 @@ impl ReplyCharge {
     }
 }
 
-impl crate::upstream::Arrivals for ReplyCharge {
+impl Arrivals for ReplyCharge {
     fn arrived(&self, bytes: usize) -> bool {
         let fits = self.memory.take(bytes as u64);
         if fits {
@@ -207,7 +213,6 @@ impl Drop for ReplyCharge {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::upstream::Arrivals as _;
 
     #[test]
     fn what_is_lent_comes_back() {

@@ -3,7 +3,7 @@
 use crate::catalog::{Catalog, ServerEntry};
 use crate::config::{Transport, UpstreamConfig, UpstreamsConfig};
 use crate::credentials::{CredentialStore, Redactor};
-use crate::http::{Client, HttpError};
+use crate::http::Client;
 use crate::mcp::{HttpUpstream, StdioUpstream};
 use crate::memory::MemoryBudget;
 use crate::openapi::OpenApiUpstream;
@@ -268,7 +268,7 @@ fn connect(
         }
         Transport::Http(entry) => {
             let made = HttpUpstream::new(upstream, entry, credentials.clone(), http.clone(), owner.clone());
-            Arc::new(made.map_err(HttpError::into_fault)?)
+            Arc::new(made.map_err(CallFault::from)?)
         }
         Transport::OpenApi(entry) => {
             Arc::new(OpenApiUpstream::new(upstream, entry, credentials.clone(), http.clone(), owner.clone())?)

@@ -10,8 +10,7 @@ use nix::unistd::Pid;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 
-use super::guard;
-use crate::config::{ChildEnv, StdioConfig, resolve_command};
+use super::{ChildEnv, guard, resolve_command};
 
 /// What to start.
 #[derive(Clone, Debug)]
@@ -24,17 +23,6 @@ pub struct ChildSpec {
     pub env: ChildEnv,
     /// Its working directory; ours if `None`.
     pub directory: Option<PathBuf>,
-}
-
-impl From<&StdioConfig> for ChildSpec {
-    fn from(entry: &StdioConfig) -> Self {
-        Self {
-            command: entry.command.clone(),
-            args: entry.args.clone(),
-            env: entry.env.clone(),
-            directory: entry.cd.clone(),
-        }
-    }
 }
 
 /// Why a child could not be started.

@@ -1,15 +1,15 @@
 //! The environment of a stdio child: a short inherited list, then `inherit_env`, then `env` (rulings 32 and 33).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 
 use serde_json::Value;
 
 use super::fields::Fields;
+use crate::child::ChildEnv;
 use crate::config_error::ConfigError;
 use crate::credentials::Secret;
-use crate::environment::ProcessEnv;
-use crate::environment::{is_proxy_name, is_variable_name};
+use crate::environment::{ProcessEnv, is_proxy_name, is_variable_name};
 
 /// Inherited by every child, besides prefixes, proxies and certificate authorities.
 const INHERITED: [&str; 9] = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TMPDIR", "TZ"];
@@ -24,76 +24,48 @@ const CERTIFICATE_AUTHORITIES: [&str; 7] = [
     "AWS_CA_BUNDLE",
 ];
 
-/// The complete environment of a stdio child, with `${VAR}` resolved. Children are started with these variables and
-/// no others. `Debug` shows names only.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct ChildEnv(BTreeMap<OsString, OsString>);
-
-impl std::fmt::Debug for ChildEnv {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
+/// Builds the environment from the entry's `inherit_env` and `env`. `withheld` are the variables that credentials
+/// are read from: a child gets one only if its entry names it. Values that `${VAR}` brought in are added to
+/// `resolved`, for the redactor.
+pub(super) fn child_env(
+    fields: &Fields<'_>,
+    env: &ProcessEnv,
+    withheld: &BTreeSet<String>,
+    resolved: &mut Vec<Secret>,
+) -> Result<ChildEnv, ConfigError> {
+    let mut vars: BTreeMap<OsString, OsString> = env
+        .iter()
+        .filter(|(name, _)| name.to_str().is_some_and(|name| is_inherited(name) && !withheld.contains(name)))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    for name in fields.strings("inherit_env")?.unwrap_or_default() {
+        if !is_variable_name(&name) {
+            return Err(fields.error(format_args!("inherit_env has {name:?}, which is not a variable name")));
+        }
+        if let Some(value) = env.get(&name) {
+            vars.insert(name.into(), value.to_owned());
+        }
     }
-}
-
-impl ChildEnv {
-    /// Names and values, sorted by name. For whoever spawns the child, and nobody else: values may be
-    /// secrets.
-    pub fn vars(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
-        self.0.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
-    }
-
-    /// The child's search path for programs.
-    pub fn path(&self) -> Option<&OsStr> {
-        self.0.get(OsStr::new("PATH")).map(OsString::as_os_str)
-    }
-
-    /// Builds the environment from the entry's `inherit_env` and `env`. `withheld` are the variables that credentials
-    /// are read from: a child gets one only if its entry names it. Values that `${VAR}` brought in are added to
-    /// `resolved`, for the redactor.
-    pub(super) fn build(
-        fields: &Fields<'_>,
-        env: &ProcessEnv,
-        withheld: &BTreeSet<String>,
-        resolved: &mut Vec<Secret>,
-    ) -> Result<Self, ConfigError> {
-        let mut vars: BTreeMap<OsString, OsString> = env
-            .iter()
-            .filter(|(name, _)| {
-                name.to_str().is_some_and(|name| is_inherited(name) && !withheld.contains(name))
-            })
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .collect();
-        for name in fields.strings("inherit_env")?.unwrap_or_default() {
-            if !is_variable_name(&name) {
+    for (name, value) in fields.object("env")?.into_iter().flatten() {
+        if name.is_empty() || name.contains(['=', '\0']) {
+            return Err(fields.error(format_args!("env has {name:?}, which is not a variable name")));
+        }
+        let value = match value {
+            Value::String(text) => substitute(fields, name, text, env, resolved)?,
+            Value::Number(number) => number.to_string().into(),
+            Value::Bool(flag) => flag.to_string().into(),
+            _ => {
                 return Err(
-                    fields.error(format_args!("inherit_env has {name:?}, which is not a variable name"))
+                    fields.error(format_args!("env {name:?} must be a string, a number or a boolean"))
                 );
             }
-            if let Some(value) = env.get(&name) {
-                vars.insert(name.into(), value.to_owned());
-            }
+        };
+        if value.as_encoded_bytes().contains(&0) {
+            return Err(fields.error(format_args!("env {name:?} contains NUL")));
         }
-        for (name, value) in fields.object("env")?.into_iter().flatten() {
-            if name.is_empty() || name.contains(['=', '\0']) {
-                return Err(fields.error(format_args!("env has {name:?}, which is not a variable name")));
-            }
-            let value = match value {
-                Value::String(text) => substitute(fields, name, text, env, resolved)?,
-                Value::Number(number) => number.to_string().into(),
-                Value::Bool(flag) => flag.to_string().into(),
-                _ => {
-                    return Err(
-                        fields.error(format_args!("env {name:?} must be a string, a number or a boolean"))
-                    );
-                }
-            };
-            if value.as_encoded_bytes().contains(&0) {
-                return Err(fields.error(format_args!("env {name:?} contains NUL")));
-            }
-            vars.insert(name.into(), value);
-        }
-        Ok(Self(vars))
+        vars.insert(name.into(), value);
     }
+    Ok(vars.into_iter().collect())
 }
 
 fn is_inherited(name: &str) -> bool {
@@ -151,7 +123,7 @@ mod tests {
     ) -> Result<(Vec<String>, Vec<Secret>), String> {
         let Value::Object(map) = entry else { panic!("an object") };
         let mut resolved = Vec::new();
-        let child = ChildEnv::build(
+        let child = child_env(
             &Fields::new("x", &map),
             &ProcessEnv::from_iter(env.iter().copied()),
             &withheld.iter().map(|s| (*s).to_owned()).collect(),

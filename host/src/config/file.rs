@@ -1,29 +1,16 @@
 //! Reading the file as a whole.
 
-use std::path::Path;
-
 use serde_json::{Map, Value};
 
 use super::duplicates::UniqueKeys;
-use super::upstream::{Context, UpstreamConfig};
-use super::{ConfigLocation, NamedBy};
+use super::locate::{ConfigLocation, NamedBy};
+use super::options::{EntryContext, LoadOptions};
+use super::upstream::UpstreamConfig;
 use crate::config_error::{ConfigError, ConfigWarning, os_error_text};
 use crate::credentials::{CredentialStore, Redactor, Secret};
-use crate::environment::ProcessEnv;
 
 /// Largest upstreams file that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
-
-/// What a file is read against.
-#[derive(Clone, Copy, Debug)]
-pub struct LoadOptions<'a> {
-    /// Where credentials, `${VAR}` and the environments of children come from.
-    pub env: &'a ProcessEnv,
-    /// The folder that a relative `schema_file` starts at; without one it is used as it is.
-    pub base_dir: Option<&'a Path>,
-    /// The running executable, which no upstream may start; `None` leaves that check out (for embedders).
-    pub own_exe: Option<&'a Path>,
-}
 
 /// A whole upstreams file, checked and resolved.
 #[derive(Clone, Debug, Default)]
@@ -128,7 +115,7 @@ impl UpstreamsConfig {
             Some(_) => return Err(file_error("raw_envelope must be a boolean")),
         };
         let context =
-            Context { options, store: &credentials, withheld: credential_variables(top), raw_envelope };
+            EntryContext { options, store: &credentials, withheld: credential_variables(top), raw_envelope };
         let mut names: Vec<&String> = entries.keys().collect();
         names.sort();
         let mut substituted = Vec::new();

@@ -11,11 +11,12 @@
 //! ```
 
 mod child_env;
-mod command;
 mod duplicates;
 mod fields;
 mod file;
 mod locate;
+mod options;
+mod own_executable;
 #[cfg(test)]
 mod tests;
 mod tool_filter;
@@ -25,10 +26,9 @@ mod urls;
 
 pub use crate::config_error::{ConfigError, ConfigPart, ConfigWarning};
 pub use crate::environment::ProcessEnv;
-pub use child_env::ChildEnv;
-pub use command::resolve_command;
-pub use file::{LoadOptions, UpstreamsConfig};
+pub use file::UpstreamsConfig;
 pub use locate::{ConfigLocation, NamedBy, REPL_VARIABLE, SERVER_VARIABLE, locate};
+pub use options::LoadOptions;
 pub use tool_filter::{ToolFilter, ToolPattern};
 pub use transports::{
     HttpConfig, OpenApiConfig, OperationOverride, Protocol, SchemaSource, StdioConfig, Transport,

@@ -7,9 +7,10 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use url::Url;
 
-use super::child_env::ChildEnv;
+use super::child_env::child_env;
 use super::fields::Fields;
 use super::urls::{check_insecure_auth, parse_url};
+use crate::child::{ChildEnv, ChildSpec};
 use crate::config_error::{ConfigError, ConfigWarning};
 use crate::credentials::{CredentialStore, HttpAuth, Secret};
 use crate::environment::ProcessEnv;
@@ -79,7 +80,7 @@ impl Protocol {
 /// An `mcp_stdio` entry.
 #[derive(Clone, Debug)]
 pub struct StdioConfig {
-    /// The program, to be resolved with [`resolve_command`](super::resolve_command).
+    /// The program, to be resolved with the child's search path.
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,
@@ -121,7 +122,7 @@ impl StdioConfig {
         let command = fields.required_string("command")?;
         let args = fields.strings("args")?.unwrap_or_default();
         let entry = Self {
-            env: ChildEnv::build(fields, env, withheld, resolved)?,
+            env: child_env(fields, env, withheld, resolved)?,
             args,
             cd: fields.string("cd")?.filter(|cd| !cd.is_empty()).map(PathBuf::from),
             protocol: Protocol::parse(fields)?,
@@ -134,6 +135,17 @@ impl StdioConfig {
             return Err(fields.error("has NUL in command or args"));
         }
         Ok(entry)
+    }
+}
+
+impl From<&StdioConfig> for ChildSpec {
+    fn from(entry: &StdioConfig) -> Self {
+        Self {
+            command: entry.command.clone(),
+            args: entry.args.clone(),
+            env: entry.env.clone(),
+            directory: entry.cd.clone(),
+        }
     }
 }
 

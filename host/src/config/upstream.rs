@@ -1,17 +1,17 @@
 //! One upstream's entry: the keys that all transports share.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::command::refuse_own_executable;
 use super::fields::Fields;
-use super::file::LoadOptions;
+use super::options::{EntryContext, LoadOptions};
+use super::own_executable::refuse_own_executable;
 use super::tool_filter::ToolFilter;
 use super::transports::{HttpConfig, OpenApiConfig, StdioConfig, Transport};
 use crate::config_error::{ConfigError, ConfigWarning};
-use crate::credentials::{CredentialStore, Secret};
+use crate::credentials::Secret;
 
 const MAX_CONCURRENCY: usize = 64;
 const BACKOFF_INITIAL: Duration = Duration::from_millis(100);
@@ -96,15 +96,6 @@ impl RawEnvelope {
     }
 }
 
-/// What the entries of a file are parsed against.
-pub(super) struct Context<'a> {
-    pub(super) options: &'a LoadOptions<'a>,
-    pub(super) store: &'a CredentialStore,
-    /// Environment variables that credentials are read from.
-    pub(super) withheld: BTreeSet<String>,
-    pub(super) raw_envelope: bool,
-}
-
 impl UpstreamConfig {
     /// An upstream with defaults everywhere but for name and transport, as tests and embedders need it.
     pub fn new(name: impl Into<String>, transport: Transport) -> Self {
@@ -124,7 +115,7 @@ impl UpstreamConfig {
     pub(super) fn parse(
         name: &str,
         value: &Value,
-        context: &Context<'_>,
+        context: &EntryContext<'_>,
         resolved: &mut Vec<Secret>,
         warnings: &mut Vec<ConfigWarning>,
     ) -> Result<Self, ConfigError> {

@@ -11,7 +11,7 @@ use hyper::body::{Body as _, Incoming};
 use super::HttpError;
 use super::exchange::{Rest, Timer};
 use super::pool::Pool;
-use crate::upstream::Arrivals;
+use crate::memory::Arrivals;
 
 /// The body of an answer, as it arrives. Dropping it before its end closes the exchange: the server learns that
 /// nobody waits any more.

@@ -1,7 +1,5 @@
 //! What can go wrong on the way to a server and back.
 
-use crate::upstream::{CallFault, FaultReason};
-
 /// An exchange that failed. The texts are short and fixed where the caller may compare them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HttpError {
@@ -52,22 +50,6 @@ pub enum HttpError {
 }
 
 impl HttpError {
-    /// The world fault that this is for a call of a program.
-    #[must_use]
-    pub fn into_fault(self) -> CallFault {
-        let reason = match &self {
-            Self::Timeout | Self::Deadline => FaultReason::Timeout,
-            Self::TooLarge { .. } | Self::NoMemory { .. } => FaultReason::ResponseTooLarge,
-            Self::Malformed(_) => FaultReason::UpstreamError,
-            _ => FaultReason::UpstreamUnavailable,
-        };
-        let received = match &self {
-            Self::TooLarge { received, .. } | Self::NoMemory { received } => *received,
-            _ => 0,
-        };
-        CallFault::new(reason, self.to_string()).with_bytes(received)
-    }
-
     pub(super) fn of_io(error: &std::io::Error) -> Self {
         use std::io::ErrorKind as Kind;
         match error.kind() {

@@ -55,6 +55,6 @@ impl HttpGet for Client {
 fn fault(error: HttpError) -> GetFault {
     match error {
         HttpError::TooLarge { received, .. } => GetFault::TooLarge { received },
-        other => GetFault::Failed(other.into_fault()),
+        other => GetFault::Failed(other.into()),
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::http::HttpError;
+
 /// Why a call failed, from the closed set that programs see as `:reason`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FaultReason {
@@ -127,3 +129,19 @@ impl fmt::Display for CallFault {
 }
 
 impl std::error::Error for CallFault {}
+
+impl From<HttpError> for CallFault {
+    fn from(error: HttpError) -> Self {
+        let reason = match &error {
+            HttpError::Timeout | HttpError::Deadline => FaultReason::Timeout,
+            HttpError::TooLarge { .. } | HttpError::NoMemory { .. } => FaultReason::ResponseTooLarge,
+            HttpError::Malformed(_) => FaultReason::UpstreamError,
+            _ => FaultReason::UpstreamUnavailable,
+        };
+        let received = match &error {
+            HttpError::TooLarge { received, .. } | HttpError::NoMemory { received } => *received,
+            _ => 0,
+        };
+        Self::new(reason, error.to_string()).with_bytes(received)
+    }
+}

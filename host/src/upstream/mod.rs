@@ -14,6 +14,7 @@ pub(crate) mod lifecycle;
 mod reply;
 pub(crate) mod slots;
 
+pub use crate::memory::Arrivals;
 pub use fault::{CallFault, FaultReason};
 pub use health::{Health, Phase, UpstreamEvent};
 pub use reply::{CallReply, Payload};
@@ -77,12 +78,6 @@ pub trait Upstream: Send + Sync {
     /// Ends the upstream for good: children are gone, sessions deleted when this resolves. Calls in
     /// flight fail with [`FaultReason::UpstreamUnavailable`]; later ones do so at once.
     fn shutdown(&self) -> BoxFuture<'_, ()>;
-}
-
-/// Who is told of a reply's bytes as they arrive, and may refuse them.
-pub trait Arrivals: std::fmt::Debug + Send + Sync {
-    /// `bytes` more have arrived; `false` ends the call with a fault, because there is no room for them.
-    fn arrived(&self, bytes: usize) -> bool;
 }
 
 /// One tool call.

@@ -250,7 +250,7 @@ impl Endpoint {
             received += body.received();
             let closed = broke.map_or_else(
                 || CallFault::unavailable(format!("SSE stream closed before response with id={id} arrived")),
-                HttpError::into_fault,
+                CallFault::from,
             );
             let Some(last_id) = decoder.last_id().and_then(|id| HeaderValue::from_str(id).ok()) else {
                 return Err(closed.with_bytes(received).into());
@@ -483,6 +483,6 @@ fn body_fault(error: HttpError, streamed: bool) -> CallFault {
             };
             CallFault::new(FaultReason::ResponseTooLarge, message).with_bytes(received)
         }
-        other => other.into_fault(),
+        other => other.into(),
     }
 }

@@ -1,28 +1,10 @@
-//! Finding the program of a stdio upstream, and refusing our own.
+//! Refusing our own executable as an upstream of itself.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::StdioConfig;
+use super::transports::StdioConfig;
+use crate::child::resolve_command;
 use crate::config_error::ConfigError;
-
-/// Resolves the `command` of a stdio upstream as a shell would: a name without a slash along `search_path` (the
-/// child's `PATH`), a relative path with a slash from `cd`, an absolute path as it is. `None` if there is no such
-/// executable file.
-pub fn resolve_command(command: &str, cd: Option<&Path>, search_path: Option<&OsStr>) -> Option<PathBuf> {
-    if command.contains('/') {
-        let path = match cd {
-            Some(folder) if !Path::new(command).is_absolute() => folder.join(command),
-            _ => PathBuf::from(command),
-        };
-        return is_executable(&path).then_some(path);
-    }
-    // An empty element of PATH means the current folder; programs must not be picked up there by accident.
-    std::env::split_paths(search_path?)
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .map(|folder| folder.join(command))
-        .find(|path| is_executable(path))
-}
 
 /// Refuses an entry that would start this executable as an upstream of itself: by path with links followed, and by
 /// file identity, which also finds hard links. Where the command cannot be found, equal file names are enough.
@@ -72,45 +54,11 @@ fn same_inode(_a: &Path, _b: &Path) -> bool {
     false
 }
 
-#[cfg(unix)]
-fn is_executable(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_executable(path: &Path) -> bool {
-    path.is_file()
-}
-
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
-    use std::os::unix::fs::{PermissionsExt as _, symlink};
-
-    fn program(path: &Path) {
-        std::fs::write(path, "#!/bin/sh\n").unwrap();
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    }
-
-    #[test]
-    fn resolves_like_a_shell() {
-        let dir = tempfile::tempdir().unwrap();
-        let [one, two] = ["one", "two"].map(|name| dir.path().join(name));
-        std::fs::create_dir_all(&one).unwrap();
-        std::fs::create_dir_all(&two).unwrap();
-        std::fs::write(one.join("tool"), "not executable").unwrap();
-        program(&two.join("tool"));
-        let path = std::env::join_paths([&one, &two]).unwrap();
-        assert_eq!(resolve_command("tool", None, Some(&path)), Some(two.join("tool")));
-        assert_eq!(resolve_command("tool", None, None), None);
-        assert_eq!(resolve_command("./tool", Some(&two), None), Some(two.join("./tool")));
-        assert_eq!(
-            resolve_command(two.join("tool").to_str().unwrap(), Some(&one), None),
-            Some(two.join("tool"))
-        );
-        assert_eq!(resolve_command("missing", None, Some(&path)), None);
-    }
+    use crate::child::command::tests::program;
+    use std::os::unix::fs::symlink;
 
     #[test]
     fn refuses_itself_through_links_and_by_name() {

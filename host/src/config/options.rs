@@ -1,0 +1,27 @@
+//! What a file, and each entry of it, is read against.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::credentials::CredentialStore;
+use crate::environment::ProcessEnv;
+
+/// What a file is read against.
+#[derive(Clone, Copy, Debug)]
+pub struct LoadOptions<'a> {
+    /// Where credentials, `${VAR}` and the environments of children come from.
+    pub env: &'a ProcessEnv,
+    /// The folder that a relative `schema_file` starts at; without one it is used as it is.
+    pub base_dir: Option<&'a Path>,
+    /// The running executable, which no upstream may start; `None` leaves that check out (for embedders).
+    pub own_exe: Option<&'a Path>,
+}
+
+/// What the entries of a file are parsed against.
+pub(super) struct EntryContext<'a> {
+    pub(super) options: &'a LoadOptions<'a>,
+    pub(super) store: &'a CredentialStore,
+    /// Environment variables that credentials are read from.
+    pub(super) withheld: BTreeSet<String>,
+    pub(super) raw_envelope: bool,
+}

@@ -2,7 +2,7 @@
 
 use crate::names::Names;
 use crate::source::Span;
-use ptc_vm::builtins::{BuiltinId, registry};
+use ptc_vm::builtins::{BuiltinId, library};
 use std::sync::LazyLock;
 
 /// A special form.
@@ -151,7 +151,7 @@ pub struct Known {
 
 /// Special forms and builtins by bare name. Built once: a name costs one probe.
 static KNOWN: LazyLock<(Names<'static>, Vec<Known>)> = LazyLock::new(|| {
-    let builtins = registry().all();
+    let builtins = library().all();
     let words = builtins.iter().map(|builtin| builtin.name).chain(names());
     let mut text = String::new();
     let mut spans = Vec::new();

@@ -2,7 +2,7 @@
 //! memory limit up to its peak. It ends with its value or with the limit's own error, and its definitions are undone.
 
 use ptc_compiler::{CompileOptions, compile};
-use ptc_vm::builtins::registry;
+use ptc_vm::builtins::library;
 use ptc_vm::machine::{HostRequest, Limits, Namespace, Payload, Reply, Setup};
 use ptc_vm::{Machine, Program, Reason, Step, print};
 use std::rc::Rc;
@@ -79,7 +79,7 @@ fn definitions(namespace: &Namespace) -> Vec<(String, String)> {
 }
 
 fn programs() -> Vec<String> {
-    let examples = registry().all().iter().flat_map(|builtin| builtin.examples.iter());
+    let examples = library().all().iter().flat_map(|builtin| builtin.examples.iter());
     let mut programs: Vec<String> = examples.map(|example| example.program.to_owned()).collect();
     programs.extend(PROGRAMS.iter().map(|program| (*program).to_owned()));
     programs

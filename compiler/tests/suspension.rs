@@ -2,7 +2,7 @@
 //! goes on, in whatever order the replies come and however small the slices are.
 
 use ptc_compiler::{CompileOptions, compile};
-use ptc_vm::builtins::{Native, registry};
+use ptc_vm::builtins::{Native, library};
 use ptc_vm::machine::{HostRequest, Payload, PendingCall, Reply, Setup};
 use ptc_vm::{Machine, Step, print};
 use std::rc::Rc;
@@ -250,7 +250,7 @@ fn the_order_of_replies_does_not_choose_the_failure() {
 
 #[test]
 fn every_builtin_that_calls_functions_has_its_program() {
-    let missing: Vec<&str> = registry()
+    let missing: Vec<&str> = library()
         .all()
         .iter()
         .filter(|builtin| matches!(builtin.native, Native::Frame(_)))

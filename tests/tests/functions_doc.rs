@@ -1,7 +1,7 @@
 //! `docs/guide/functions.md` is made from the registry: this test fails when the file is stale, and rewrites it when the
 //! environment variable `UPDATE_DOCS` is set.
 
-use ptc_vm::builtins::{Builtin, registry};
+use ptc_vm::builtins::{Builtin, library};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -92,7 +92,7 @@ fn row(out: &mut String, builtin: &Builtin) {
 fn page() -> String {
     let mut out = HEAD.to_owned();
     for (section, heading) in SECTIONS {
-        let mut builtins: Vec<_> = registry().all().iter().filter(|b| b.section == *section).collect();
+        let mut builtins: Vec<_> = library().all().iter().filter(|b| b.section == *section).collect();
         assert!(!builtins.is_empty(), "section {section} is empty");
         builtins.sort_by_key(|builtin| builtin.name);
         let _ = write!(out, "\n## {heading}\n\n| Calls | What it does | Examples |\n|---|---|---|\n");
@@ -105,7 +105,7 @@ fn page() -> String {
 
 #[test]
 fn every_section_has_its_heading() {
-    for builtin in registry().all() {
+    for builtin in library().all() {
         assert!(
             SECTIONS.iter().any(|(section, _)| *section == builtin.section),
             "{}: section {:?} has no heading",

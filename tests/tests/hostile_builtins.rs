@@ -2,7 +2,7 @@
 //! a step limit and under a memory limit that leave little beyond what making the input took, and must end at once.
 
 use ptc_host::engine::{Engine, EngineOptions, EvalOutcome, EvalRequest, Limits, Render};
-use ptc_vm::builtins::{Native, registry};
+use ptc_vm::builtins::{Native, library};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -376,7 +376,7 @@ fn calls(class: &Class) -> Vec<&'static str> {
 /// The builtin that a call tries: its head.
 fn head(call: &str) -> &'static str {
     let name = call[1..].split([' ', ')']).next().unwrap_or_default();
-    registry().find(name).unwrap_or_else(|| panic!("{name} is no builtin")).name
+    library().find(name).unwrap_or_else(|| panic!("{name} is no builtin")).name
 }
 
 struct Bench<'a> {
@@ -468,7 +468,7 @@ fn every_builtin_is_tried() {
     for call in CLASSES.iter().flat_map(calls) {
         *tried.entry(head(call)).or_default() += 1;
     }
-    let missing: Vec<&str> = registry()
+    let missing: Vec<&str> = library()
         .all()
         .iter()
         .filter(|builtin| !matches!(builtin.native, Native::Constant(_)) && !tried.contains_key(builtin.name))

@@ -1,7 +1,7 @@
 //! Every builtin of the registry: it is documented, and each of its examples gives the value it promises.
 
 use ptc_host::engine::{Engine, EngineOptions, EvalRequest};
-use ptc_vm::builtins::{Arities, Native, registry};
+use ptc_vm::builtins::{Arities, Native, library};
 use std::collections::BTreeSet;
 
 #[tokio::test]
@@ -9,7 +9,7 @@ async fn every_example_gives_its_value() {
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads");
     let mut wrong = Vec::new();
     let mut run = 0;
-    for builtin in registry().all() {
+    for builtin in library().all() {
         for example in builtin.examples {
             run += 1;
             let found = match engine.eval(EvalRequest::new(example.program)).await.result {
@@ -21,12 +21,12 @@ async fn every_example_gives_its_value() {
         }
     }
     assert!(wrong.is_empty(), "{} of {run} examples:\n{}", wrong.len(), wrong.join("\n"));
-    assert!(run >= registry().all().len(), "only {run} examples");
+    assert!(run >= library().all().len(), "only {run} examples");
 }
 
 #[test]
 fn every_builtin_has_an_example() {
-    let without: Vec<&str> = registry()
+    let without: Vec<&str> = library()
         .all()
         .iter()
         .filter(|builtin| builtin.examples.is_empty())
@@ -38,7 +38,7 @@ fn every_builtin_has_an_example() {
 #[test]
 fn every_builtin_is_described() {
     let mut faults = Vec::new();
-    for builtin in registry().all() {
+    for builtin in library().all() {
         let name = builtin.name;
         let mut fault = |what: &str| faults.push(format!("{name}: {what}"));
         if name.is_empty() || name.contains(char::is_whitespace) {
@@ -79,10 +79,10 @@ fn every_builtin_is_described() {
 #[test]
 fn names_lead_to_their_builtin() {
     let mut seen = BTreeSet::new();
-    for builtin in registry().all() {
+    for builtin in library().all() {
         for name in std::iter::once(&builtin.name).chain(builtin.aliases) {
             assert!(seen.insert(*name), "{name} twice");
-            assert_eq!(registry().find(name).expect("registered").name, builtin.name);
+            assert_eq!(library().find(name).expect("registered").name, builtin.name);
         }
     }
     assert!(seen.len() > 400, "only {} names", seen.len());

@@ -7,7 +7,7 @@ use crate::error::{CompileError, Result};
 use crate::form::{Form, FormKind, Items};
 use crate::names::Name;
 use crate::source::Span;
-use ptc_vm::builtins::{BuiltinId, Native, registry};
+use ptc_vm::builtins::{BuiltinId, Native, library};
 
 /// What a qualified name means.
 enum Qualified {
@@ -153,7 +153,7 @@ impl Analyzer<'_, '_> {
 
     /// A builtin as a value that no definition can replace.
     pub(super) fn builtin(&mut self, name: &str, span: Span) -> Result<NodeId> {
-        match registry().id(name) {
+        match library().id(name) {
             Some(id) => Ok(self.ast.add(Node::Builtin(id), span)),
             None => Err(CompileError::form(span, format!("{name} is not available"))),
         }
@@ -163,7 +163,7 @@ impl Analyzer<'_, '_> {
 fn is_constant(node: Node) -> bool {
     match node {
         Node::Budget => true,
-        Node::Builtin(id) => matches!(registry().get(id).native, Native::Constant(_)),
+        Node::Builtin(id) => matches!(library().get(id).native, Native::Constant(_)),
         _ => false,
     }
 }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use ptc_vm::Value;
-use ptc_vm::builtins::{Native, registry};
+use ptc_vm::builtins::{Native, library};
 use ptc_vm::code::Op;
 use ptc_vm::value::{Map, Set, Shape, Str, key_compare};
 use smallvec::SmallVec;
@@ -63,7 +63,7 @@ impl Generator<'_> {
             Node::Symbol(name) => Value::Symbol(Str::new(self.text(name))),
             Node::Tool(name) => Value::Tool(Str::new(self.text(name))),
             Node::Builtin(id) => {
-                let builtin = registry().get(id);
+                let builtin = library().get(id);
                 match builtin.native {
                     Native::Constant(value) => value(),
                     _ => Value::Builtin(builtin),

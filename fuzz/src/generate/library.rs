@@ -2,7 +2,7 @@
 //! names, which tell what an argument should be.
 
 use super::Choices;
-use ptc_vm::builtins::{Arities, Builtin, Native, registry};
+use ptc_vm::builtins::{Arities, Builtin, Native, library};
 use std::sync::LazyLock;
 
 /// What an argument should be, as far as a parameter's name says.
@@ -48,7 +48,7 @@ const CLOCKS: [&str; 5] =
 /// Every function of the library, in the registry's order.
 pub fn calls() -> &'static [Call] {
     static CALLS: LazyLock<Vec<Call>> = LazyLock::new(|| {
-        registry()
+        library()
             .all()
             .iter()
             .filter(|builtin| !matches!(builtin.native, Native::Constant(_)))

@@ -1,6 +1,6 @@
-//! The library: one file per family, and the registry that describes every function.
+//! The library: one file per family, and the table of all of them.
 //!
-//! A family is a table of [`Builtin`]s. The registry is the single source for names, namespaces, arities,
+//! A family is a table of [`Builtin`]s. The [`Library`] is the single source for names, namespaces, arities,
 //! documentation, examples and implementations: the compiler resolves names in it, the machine checks arities
 //! with it, the discovery forms and `docs/guide/functions.md` are made from it, and a test runs every example.
 
@@ -15,6 +15,7 @@ pub mod combine;
 pub mod comparison;
 pub mod dates;
 pub mod discovery;
+mod display_names;
 pub mod generate;
 pub mod java_strings;
 pub mod journal;
@@ -28,9 +29,7 @@ pub mod parallel;
 pub mod parsing;
 pub mod printing;
 pub mod regex;
-mod registry;
 pub mod sets;
-mod shown_names;
 pub mod strings;
 pub mod subset;
 pub mod support;
@@ -40,7 +39,9 @@ pub mod transform;
 pub mod trees;
 pub mod types;
 
-pub use registry::{Arities, Builtin, BuiltinId, Example, FrameFn, Native, PlainFn, Registry, registry};
+pub use crate::machine::{Arities, Builtin, BuiltinId, Example, FrameFn, Library, Native, PlainFn};
+
+use std::sync::LazyLock;
 
 /// All families, in the order that fixes the builtins' ids.
 static FAMILIES: &[&[Builtin]] = &[
@@ -77,3 +78,9 @@ static FAMILIES: &[&[Builtin]] = &[
     trees::BUILTINS,
     types::BUILTINS,
 ];
+
+/// The library, built at first use.
+pub fn library() -> &'static Library {
+    static LIBRARY: LazyLock<Library> = LazyLock::new(|| Library::new(FAMILIES, display_names::display_name));
+    &LIBRARY
+}

@@ -2,7 +2,7 @@
 //!
 //! A program has no output stream but a log of entries: every call adds one.
 
-use super::{Arities, Builtin, Example, Native, registry};
+use super::{Arities, Builtin, Example, Native, library};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::meter;
@@ -102,7 +102,7 @@ fn prn(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 
 /// `(printf fmt & xs)`
 fn printf(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let formatted = match registry().find("format").map(|format| format.native) {
+    let formatted = match library().find("format").map(|format| format.native) {
         Some(Native::Plain(format)) => format(ctx, args)?,
         _ => return Err(Error::runtime("printf is not available; use (println (str …))")),
     };

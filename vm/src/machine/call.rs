@@ -21,7 +21,7 @@ pub(super) fn call_now(ctx: &mut Ctx<'_>, callee: &Value, mut args: Args) -> Res
     match callee {
         Value::Builtin(builtin) => match builtin.native {
             Native::Plain(run) => {
-                builtin.check_arity(args.len())?;
+                crate::builtins::library().check_arity(builtin, args.len())?;
                 run(ctx, &mut args).map(CallNow::Done)
             }
             _ => Ok(CallNow::NeedsFrame(args)),

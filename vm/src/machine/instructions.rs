@@ -8,7 +8,7 @@ use super::interpreter::Stop;
 use super::operations::{self, Binary, Operands};
 use super::stack::Stack;
 use super::{Args, Ctx, Machine, call, unbound};
-use crate::builtins::{BuiltinId, Native, registry};
+use crate::builtins::{BuiltinId, Native, library};
 use crate::code::{Capture, DefInfo, Op};
 use crate::error::{Error, Result};
 use crate::meter;
@@ -46,7 +46,7 @@ impl Machine {
         id: BuiltinId,
         argc: u16,
     ) -> Done {
-        let builtin = registry().get(id);
+        let builtin = library().get(id);
         let argc = usize::from(argc);
         let at = stack.height() - argc;
         if self.may_shadow(fiber.overlay.as_deref())
@@ -54,7 +54,7 @@ impl Machine {
         {
             return hand_over(fiber, callee, stack.take_from(at));
         }
-        builtin.check_arity(argc)?;
+        library().check_arity(builtin, argc)?;
         let Native::Plain(run) = builtin.native else {
             return hand_over(fiber, Value::Builtin(builtin), stack.take_from(at));
         };
@@ -143,7 +143,7 @@ impl Machine {
                     Some(value) => stack.push(value.clone()),
                     None => {
                         let name = &closure.module.program.globals[n as usize];
-                        match registry().find(name) {
+                        match library().find(name) {
                             Some(builtin) => stack.push(operations::builtin_value(builtin)),
                             None if matches!(op, Op::GlobalOrNil(_)) => stack.push(Value::Nil),
                             None => return Err(unbound::runtime_error(name, &self.env.namespace)),

@@ -16,6 +16,7 @@ mod fuel;
 mod host_call;
 mod instructions;
 mod interpreter;
+mod library;
 mod module;
 mod namespace;
 mod native;
@@ -30,6 +31,7 @@ pub use frame::{Again, Args, Flow, ForkKind, Input, NativeFrame};
 pub use host_call::{
     BadArguments, CallId, HostRequest, Payload, PendingCall, Reply, ToolArguments, UpstreamCall,
 };
+pub use library::{Arities, Builtin, BuiltinId, Example, FrameFn, Library, Native, PlainFn};
 pub use module::Module;
 pub use namespace::{Binding, Namespace};
 pub use stack::Stack;

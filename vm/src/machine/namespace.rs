@@ -1,6 +1,6 @@
 //! The user namespace: what `def` stores, kept from program to program of a session.
 
-use crate::builtins::registry;
+use crate::builtins::library;
 use crate::code::DefInfo;
 use crate::value::Value;
 use ahash::AHashMap;
@@ -81,7 +81,7 @@ impl Namespace {
         let entry = &mut self.entries[slot as usize];
         let before = std::mem::replace(&mut entry.binding, binding);
         let (was, is) = (before.is_some(), entry.binding.is_some());
-        if was != is && registry().id(&entry.name).is_some() {
+        if was != is && library().id(&entry.name).is_some() {
             if is { self.shadowing += 1 } else { self.shadowing -= 1 }
         }
         before

@@ -139,7 +139,7 @@ fn start(ctx: &mut Ctx<'_>, callee: Value, args: Args) -> Result<Flow> {
     };
     match callee {
         Value::Builtin(builtin) => {
-            builtin.check_arity(args.len())?;
+            crate::builtins::library().check_arity(builtin, args.len())?;
             match builtin.native {
                 Native::Frame(run) => run(ctx, &mut args),
                 Native::Plain(run) => run(ctx, &mut args).map(Flow::Return),

@@ -1,7 +1,7 @@
 //! What to say of a name that means nothing (language.md 3.14).
 
 use super::Namespace;
-use crate::builtins::registry;
+use crate::builtins::library;
 use crate::error::{Error, Reason};
 use std::rc::Rc;
 
@@ -163,7 +163,7 @@ fn hint(name: &str, local: &[Rc<str>], namespace: &Namespace) -> String {
     if let Some(existing) = listed(GUESSED) {
         return format!(". Did you mean: {existing}");
     }
-    let builtins = registry().all().iter().map(|builtin| builtin.name);
+    let builtins = library().all().iter().map(|builtin| builtin.name);
     let defined = namespace.bindings();
     let known = builtins
         .chain(SPECIAL_FORMS.iter().copied())

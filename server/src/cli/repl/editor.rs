@@ -3,7 +3,7 @@
 use super::forms::{self, Typed};
 use crate::cli::input::Line;
 use ptc_compiler::special;
-use ptc_vm::builtins::registry;
+use ptc_vm::builtins::library;
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
 use rustyline::highlight::{CmdKind, Highlighter, MatchingBracketHighlighter};
@@ -91,7 +91,7 @@ struct Assistant {
 
 impl Assistant {
     fn new(names: Names) -> Assistant {
-        let builtins = registry()
+        let builtins = library()
             .all()
             .iter()
             .flat_map(|builtin| std::iter::once(builtin.name).chain(builtin.aliases.iter().copied()));

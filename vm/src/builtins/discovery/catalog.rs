@@ -1,7 +1,7 @@
 //! What there is to find: functions, special forms, and the program's own definitions.
 
 use super::forms::{Form, named_references, special_forms};
-use crate::builtins::{Builtin, registry};
+use crate::builtins::{Builtin, library};
 use crate::machine::{Binding, Namespace};
 use crate::value::{Map, Value};
 use std::borrow::Cow;
@@ -132,7 +132,7 @@ pub(super) fn find<'n>(reference: &'n str, user: &'n Namespace) -> Option<Entry<
     if let Some(binding) = user.get(own) {
         return Some(Entry { reference, ..of_definition(own, binding) });
     }
-    if let Some(builtin) = registry().find(reference) {
+    if let Some(builtin) = library().find(reference) {
         let name = match reference.rsplit_once('/') {
             Some((prefix, name)) if !prefix.is_empty() && !name.is_empty() => name,
             _ => reference,
@@ -151,7 +151,7 @@ pub(super) fn members<'n>(space: &'static str, user: &'n Namespace) -> Vec<Entry
         user.bindings().into_iter().map(|(name, binding)| of_definition(name, binding)).collect()
     } else {
         let Some(space) = SPACES.iter().find(|known| known.canonical == space) else { return Vec::new() };
-        registry().all().iter().filter_map(|builtin| member_of(space, builtin)).collect()
+        library().all().iter().filter_map(|builtin| member_of(space, builtin)).collect()
     };
     found.sort_by(|a, b| a.name.cmp(b.name));
     found
@@ -187,17 +187,17 @@ fn member_of(space: &Space, builtin: &'static Builtin) -> Option<Entry<'static>>
 /// All that a search looks at: functions by their own names, special forms, definitions of the program.
 pub(super) fn everything(user: &Namespace) -> impl Iterator<Item = Entry<'_>> {
     let own = user.bindings().into_iter().map(|(name, binding)| of_definition(name, binding));
-    library().chain(own)
+    built_in().chain(own)
 }
 
 /// The part of [`everything`] that is the same for all programs.
-pub(super) fn library<'n>() -> impl Iterator<Item = Entry<'n>> {
-    let functions = registry().all().iter().map(|builtin| {
+pub(super) fn built_in<'n>() -> impl Iterator<Item = Entry<'n>> {
+    let functions = library().all().iter().map(|builtin| {
         let name = builtin.name;
         let short = name.strip_prefix("clojure.string/").unwrap_or(name);
         of_builtin(builtin, short, name)
     });
-    let forms = special_forms().filter(|form| registry().find(form.name).is_none()).map(of_form);
+    let forms = special_forms().filter(|form| library().find(form.name).is_none()).map(of_form);
     functions.chain(forms).chain(named_references().map(of_form))
 }
 

@@ -132,11 +132,8 @@ pub(super) fn dir(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 }
 
 fn charge_members(ctx: &mut Ctx<'_>, space: &str) -> Result<()> {
-    let count = if space == USER {
-        ctx.namespace().bindings().len()
-    } else {
-        crate::builtins::registry().all().len()
-    };
+    let count =
+        if space == USER { ctx.namespace().bindings().len() } else { crate::builtins::library().all().len() };
     ctx.charge(count * STEPS_PER_NAME)?;
     // Names, lines and short texts.
     ctx.reserve(count * 256)

@@ -1,5 +1,5 @@
-use super::catalog::{Entry, canonical, find, library, members};
-use crate::builtins::registry;
+use super::catalog::{Entry, built_in, canonical, find, members};
+use crate::builtins::library;
 use crate::builtins::support::testing::shown;
 use crate::code::DefInfo;
 use crate::machine::{Binding, Namespace};
@@ -22,7 +22,7 @@ fn names(space: &str) -> Vec<String> {
 
 #[test]
 fn every_function_and_form_is_described() {
-    for entry in library() {
+    for entry in built_in() {
         assert!(!entry.doc.is_empty(), "{} has no description", entry.reference);
         assert!(!entry.doc.contains('\n'), "{} has more than one line", entry.reference);
         let namespace = Namespace::new();
@@ -82,7 +82,7 @@ fn definitions_of_the_program_are_members_of_user() {
         parameters: vec!["[x]".into(), "[x & more]".into()],
         source: "(defn twice …)".into(),
     };
-    let value = Value::Builtin(registry().get(0));
+    let value = Value::Builtin(library().get(0));
     namespace.set(slot, Some(Binding { value, info: Some(Rc::new(info)) }));
     let entry = |reference| find(reference, &namespace).map(|entry: Entry<'_>| entry.text());
     let text =

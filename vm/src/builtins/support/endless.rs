@@ -5,7 +5,7 @@
 //! and `take-while` make a vector of its beginning; functions that walk several collections in step take as much of
 //! it as the shortest finite one has elements. Everywhere else it is an error whose text names `take`.
 
-use crate::builtins::{arithmetic, registry};
+use crate::builtins::{arithmetic, library};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 
@@ -30,7 +30,7 @@ pub enum Endless<'a> {
 
 /// The endless sequence that `(name args…)` means.
 pub fn make(name: &str, args: impl IntoIterator<Item = Value>) -> Value {
-    let mut parts = vec![Value::Builtin(registry().find(name).expect("the function itself"))];
+    let mut parts = vec![Value::Builtin(library().find(name).expect("the function itself"))];
     parts.extend(args);
     Value::Combinator(Combinator::new(CombinatorKind::Endless, parts))
 }

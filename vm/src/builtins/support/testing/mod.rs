@@ -4,7 +4,7 @@ mod reader;
 
 pub use reader::read;
 
-use crate::builtins::{Native, registry};
+use crate::builtins::{Native, library};
 use crate::code::{Arity, Function, Op, Parameters, Program};
 use crate::error::{Position, Result};
 use crate::machine::{Limits, Machine, Outcome, Setup};
@@ -44,9 +44,9 @@ pub fn check(calls: &[(&str, &str)]) {
 /// When there is no builtin of this name, or when it waits for its host.
 pub fn outcome(name: &str, args: impl Into<Vec<Value>>, limits: Limits) -> Outcome {
     let constants: Vec<Value> = args.into();
-    let id = registry().id(name).unwrap_or_else(|| panic!("no builtin {name}"));
+    let id = library().id(name).unwrap_or_else(|| panic!("no builtin {name}"));
     let mut code: Vec<Op> = (0..constants.len() as u32).map(Op::Const).collect();
-    match registry().get(id).native {
+    match library().get(id).native {
         Native::Constant(value) => {
             let result = Ok(value());
             let machine =

@@ -1,6 +1,6 @@
 //! Values from text, for tests of a crate that has no compiler.
 
-use crate::builtins::registry;
+use crate::builtins::library;
 use crate::value::{Map, Set, Value};
 
 /// The call that `text` writes: a function and its arguments, which are data or names of builtins.
@@ -97,5 +97,5 @@ fn atom(token: &str) -> Value {
     {
         return Value::float(x);
     }
-    Value::Builtin(registry().find(token).unwrap_or_else(|| panic!("{token} is no builtin")))
+    Value::Builtin(library().find(token).unwrap_or_else(|| panic!("{token} is no builtin")))
 }

@@ -1,12 +1,9 @@
-//! The description of a builtin and the table of all of them.
+//! The description of a builtin, and the library: the table of all of them.
 
-use super::FAMILIES;
-use super::shown_names::shown_name;
+use super::{Ctx, Flow};
 use crate::error::{Error, Reason, Result};
-use crate::machine::{Ctx, Flow};
 use crate::value::Value;
 use ahash::AHashMap;
-use std::sync::LazyLock;
 
 /// Index of a builtin in the registry.
 pub type BuiltinId = u16;
@@ -68,55 +65,30 @@ pub struct Builtin {
     pub native: Native,
 }
 
-impl Builtin {
-    /// Refuses a wrong number of arguments with the text of functions.md 0.5.
-    #[inline]
-    pub fn check_arity(&self, argc: usize) -> Result<()> {
-        let fits = match self.arities {
-            Arities::OneOf(counts) => counts.iter().any(|n| usize::from(*n) == argc),
-            Arities::AtLeast(n) => argc >= usize::from(n),
-        };
-        if fits { Ok(()) } else { Err(self.wrong_arity(argc)) }
-    }
-
-    #[cold]
-    fn wrong_arity(&self, argc: usize) -> Error {
-        let name = match self.arities {
-            Arities::OneOf([_]) => shown_name(self.name),
-            _ if self.name == "partition-all" => shown_name(self.name),
-            _ => self.name,
-        };
-        let text = match self.arities {
-            Arities::AtLeast(n) => {
-                format!("{name} requires at least {n} argument{}, got {argc}", if n == 1 { "" } else { "s" })
-            }
-            Arities::OneOf([n]) => format!("{name} expects {n} argument(s), got {argc}"),
-            Arities::OneOf([a, b]) => format!("{name} expects {a} or {b} argument(s), got {argc}"),
-            Arities::OneOf(counts) => {
-                let counts: Vec<String> = counts.iter().map(u8::to_string).collect();
-                format!("{name} expects {} argument(s), got {argc}", counts.join(", "))
-            }
-        };
-        Error::new(Reason::ArityError, text)
-    }
-}
-
 impl std::fmt::Debug for Builtin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name)
     }
 }
 
-/// All builtins by id and by name.
-pub struct Registry {
+/// The functions that programs find, by id and by name.
+///
+/// Neither the machine nor the compiler knows any function by itself: both are handed the library, and get from it what
+/// a name means, how a function is called, and what the functions that [combinators](crate::value::Combinator) make do.
+pub struct Library {
     all: Vec<&'static Builtin>,
     by_name: AHashMap<&'static str, BuiltinId>,
+    display_name: fn(&Builtin) -> &'static str,
 }
 
-/// The registry, built at first use.
-pub fn registry() -> &'static Registry {
-    static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
-        let all: Vec<&'static Builtin> = FAMILIES.iter().flat_map(|family| family.iter()).collect();
+impl Library {
+    /// The library of these families; their order fixes the ids. `display_name` gives the spelling of a
+    /// builtin's name in the message about a wrong number of arguments.
+    ///
+    /// # Panics
+    /// If a name is registered twice.
+    pub fn new(families: &[&'static [Builtin]], display_name: fn(&Builtin) -> &'static str) -> Library {
+        let all: Vec<&'static Builtin> = families.iter().flat_map(|family| family.iter()).collect();
         let mut by_name = AHashMap::with_capacity(all.len() * 3);
         for (id, builtin) in all.iter().enumerate() {
             let id = BuiltinId::try_from(id).expect("fewer than 65 536 builtins");
@@ -125,12 +97,9 @@ pub fn registry() -> &'static Registry {
                 assert!(before.is_none(), "builtin name {name} is registered twice");
             }
         }
-        Registry { all, by_name }
-    });
-    &REGISTRY
-}
+        Library { all, by_name, display_name }
+    }
 
-impl Registry {
     /// The builtin with this id.
     #[inline]
     pub fn get(&self, id: BuiltinId) -> &'static Builtin {
@@ -150,5 +119,32 @@ impl Registry {
     /// All builtins in the order of their ids.
     pub fn all(&self) -> &[&'static Builtin] {
         &self.all
+    }
+
+    /// Refuses a wrong number of arguments with the text of functions.md 0.5.
+    #[inline]
+    pub fn check_arity(&self, builtin: &Builtin, argc: usize) -> Result<()> {
+        let fits = match builtin.arities {
+            Arities::OneOf(counts) => counts.iter().any(|n| usize::from(*n) == argc),
+            Arities::AtLeast(n) => argc >= usize::from(n),
+        };
+        if fits { Ok(()) } else { Err(self.wrong_arity(builtin, argc)) }
+    }
+
+    #[cold]
+    fn wrong_arity(&self, builtin: &Builtin, argc: usize) -> Error {
+        let name = (self.display_name)(builtin);
+        let text = match builtin.arities {
+            Arities::AtLeast(n) => {
+                format!("{name} requires at least {n} argument{}, got {argc}", if n == 1 { "" } else { "s" })
+            }
+            Arities::OneOf([n]) => format!("{name} expects {n} argument(s), got {argc}"),
+            Arities::OneOf([a, b]) => format!("{name} expects {a} or {b} argument(s), got {argc}"),
+            Arities::OneOf(counts) => {
+                let counts: Vec<String> = counts.iter().map(u8::to_string).collect();
+                format!("{name} expects {} argument(s), got {argc}", counts.join(", "))
+            }
+        };
+        Error::new(Reason::ArityError, text)
     }
 }

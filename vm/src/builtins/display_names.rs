@@ -3,8 +3,10 @@
 //! Functions of one fixed argument count are shown under their internal names there (functions.md 33), and
 //! `partition-all` everywhere. Functions that are not in this table are shown as they are written.
 
+use super::{Arities, Builtin};
+
 /// Public name and the name shown, sorted by the first.
-static SHOWN: &[(&str, &str)] = &[
+static DISPLAY_NAMES: &[(&str, &str)] = &[
     (".contains", "dot_contains"),
     (".endsWith", "dot_ends_with"),
     (".getTime", "dot_get_time"),
@@ -88,9 +90,17 @@ static SHOWN: &[(&str, &str)] = &[
     ("upper-case", "upcase"),
 ];
 
-/// The name that an arity message shows for the function of this public name.
-pub(super) fn shown_name(name: &'static str) -> &'static str {
-    SHOWN.binary_search_by(|(public, _)| public.cmp(&name)).map_or(name, |i| SHOWN[i].1)
+/// The name that an arity message shows for this function.
+pub(super) fn display_name(builtin: &Builtin) -> &'static str {
+    match builtin.arities {
+        Arities::OneOf([_]) => of(builtin.name),
+        _ if builtin.name == "partition-all" => of(builtin.name),
+        _ => builtin.name,
+    }
+}
+
+fn of(name: &'static str) -> &'static str {
+    DISPLAY_NAMES.binary_search_by(|(public, _)| public.cmp(&name)).map_or(name, |i| DISPLAY_NAMES[i].1)
 }
 
 #[cfg(test)]
@@ -99,8 +109,8 @@ mod tests {
 
     #[test]
     fn the_table_is_sorted() {
-        assert!(SHOWN.is_sorted_by(|a, b| a.0 < b.0));
-        assert_eq!(shown_name("type"), "type_of");
-        assert_eq!(shown_name("first"), "first");
+        assert!(DISPLAY_NAMES.is_sorted_by(|a, b| a.0 < b.0));
+        assert_eq!(of("type"), "type_of");
+        assert_eq!(of("first"), "first");
     }
 }

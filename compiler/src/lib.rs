@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Each phase runs over the whole program before the next begins, so that a program that cannot be compiled has no effect.
-//! Names that only a session knows are left to linking ([`ptc_vm::machine::Module::link`]): a program is compiled once,
+//! Names that only a session knows are left to linking ([`Machine::new`](ptc_vm::Machine::new)): a program is compiled once,
 //! whatever namespace it runs in.
 //!
 //! # Beyond the reference

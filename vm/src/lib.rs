@@ -12,6 +12,7 @@
 //! | [`machine`] | the stack machine, its fibers, frames, namespace and host calls |
 //! | [`builtins`] | the library, one file per family, and the registry that describes it |
 //! | [`meter`] | steps and memory of the running machine |
+//! | `number` | arithmetic |
 //! | [`mod@print`], [`json`] | values as text |
 //! | [`regex`] | the engines behind regular expressions |
 //! | [`error`] | what a failed program says |
@@ -22,6 +23,7 @@ pub mod error;
 pub mod json;
 pub mod machine;
 pub mod meter;
+mod number;
 pub mod print;
 pub mod regex;
 pub mod value;

@@ -1,10 +1,10 @@
 //! Bitwise operations on integers of any size, in two's complement (functions.md 15).
 
-use super::arithmetic::{MAX_INTEGER_BITS, admit, integer_too_large};
 use super::{Arities, Builtin, Example, Native};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::meter;
+use crate::number::{MAX_INTEGER_BITS, admit, integer_too_large};
 use crate::print::readable_lossy;
 use crate::value::Value;
 use num_bigint::BigInt;

@@ -12,7 +12,9 @@
 //! instruction. Entering a variadic function packs the surplus arguments into one vector.
 
 mod function;
+mod module;
 mod op;
 
 pub use function::{Arity, Capture, DefInfo, Function, Parameters, Program, Requirement};
+pub use module::Module;
 pub use op::Op;

@@ -16,7 +16,7 @@ mod write;
 pub use lines::parse_lines;
 pub use parse::{MAX_NESTING, parse};
 pub use strings::first_special;
-pub use write::{generate, write, write_tool_arguments, write_within};
+pub use write::{ToolArguments, generate, write, write_tool_arguments, write_within};
 
 #[cfg(test)]
 mod tests;

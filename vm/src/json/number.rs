@@ -1,8 +1,8 @@
 //! Numbers of JSON.
 
 use super::parse::Fault;
-use crate::builtins::arithmetic::{MAX_INTEGER_BITS, integer_too_large};
 use crate::meter;
+use crate::number::{MAX_INTEGER_BITS, integer_too_large};
 use crate::print::big_cost;
 use crate::value::Value;
 use num_bigint::BigInt;

@@ -2,7 +2,6 @@
 
 use super::strings;
 use crate::error::{Error, Reason, Result};
-use crate::machine::ToolArguments;
 use crate::meter::{self, Account};
 use crate::print::{self, Budget, Level, MAX_DEPTH, Path, grow_bytes};
 use crate::value::{Map, Temporal, Value};
@@ -43,6 +42,15 @@ pub fn generate(value: &Value) -> Result<Option<String>> {
         Err(Fault::Limit(error)) => Err(error),
         Err(Fault::Refused(_) | Fault::TooDeep) => Ok(None),
     }
+}
+
+/// Arguments as JSON, with what is needed to respell keys by a schema (ruling 37).
+#[derive(Debug, Default, Clone)]
+pub struct ToolArguments {
+    /// One JSON object.
+    pub json: Vec<u8>,
+    /// Byte ranges in `json` of names, without quotes, that were keyword keys and contain `-`.
+    pub hyphenated: Vec<std::ops::Range<usize>>,
 }
 
 /// The arguments of a tool call as JSON, with the places of the keyword keys that a schema may respell

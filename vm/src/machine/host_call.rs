@@ -1,7 +1,7 @@
 //! What a program asks of its host, and what the host answers.
 
 use crate::error::{Error, Result};
-use crate::json;
+use crate::json::{self, ToolArguments};
 use crate::meter::Account;
 use crate::value::{Map, Value};
 use bytes::Bytes;
@@ -50,15 +50,6 @@ pub struct UpstreamCall {
     pub tool: Result<String, String>,
     /// `:args`.
     pub arguments: Result<ToolArguments, BadArguments>,
-}
-
-/// Arguments as JSON, with what is needed to respell keys by a schema (ruling 37).
-#[derive(Debug, Default, Clone)]
-pub struct ToolArguments {
-    /// One JSON object.
-    pub json: Vec<u8>,
-    /// Byte ranges in `json` of names, without quotes, that were keyword keys and contain `-`.
-    pub hyphenated: Vec<std::ops::Range<usize>>,
 }
 
 /// Why `:args` cannot be sent.

@@ -17,22 +17,20 @@ mod host_call;
 mod instructions;
 mod interpreter;
 mod library;
-mod module;
+mod linking;
 mod namespace;
 mod native;
 mod operations;
 mod stack;
 mod unbound;
 
+pub use crate::json::ToolArguments;
 pub use call::CallNow;
 pub use ctx::Ctx;
 pub use fork::ForkNote;
 pub use frame::{Again, Args, Flow, ForkKind, Input, NativeFrame};
-pub use host_call::{
-    BadArguments, CallId, HostRequest, Payload, PendingCall, Reply, ToolArguments, UpstreamCall,
-};
+pub use host_call::{BadArguments, CallId, HostRequest, Payload, PendingCall, Reply, UpstreamCall};
 pub use library::{Arities, Builtin, BuiltinId, Example, FrameFn, Library, Native, PlainFn};
-pub use module::Module;
 pub use namespace::{Binding, Namespace};
 pub use stack::Stack;
 pub use unbound::SPECIAL_FORMS;
@@ -186,7 +184,7 @@ impl Machine {
         let mut namespace = setup.namespace;
         let slots_before = namespace.slots();
         let mut account = Account::borrowing(setup.limits.memory_bytes);
-        let linked = Module::link(program, &mut namespace, Some(&setup.tools));
+        let linked = linking::link(program, &mut namespace, &setup.tools);
         let (fibers, ended) = match linked {
             Ok(module) => {
                 let _installed = account.install_with(setup.lender.clone(), None);

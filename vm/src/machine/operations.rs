@@ -1,9 +1,10 @@
 //! What single instructions do beyond their fast paths.
 
 use super::env::Env;
-use crate::builtins::{Builtin, Native, arithmetic};
+use crate::builtins::{Builtin, Native};
 use crate::code::{Function, Op};
 use crate::error::{Error, Reason, Result};
+use crate::number;
 use crate::print;
 use crate::value::{Map, Value, compare};
 use std::cell::Cell;
@@ -21,7 +22,7 @@ pub(super) fn builtin_value(builtin: &'static Builtin) -> Value {
 pub(super) fn increment(a: &Value, by: i64) -> Result<Value> {
     match a {
         Value::Int(n) if n.checked_add(by).is_some() => Ok(Value::Int(n + by)),
-        Value::Int(_) | Value::BigInt(_) | Value::Float(_) => arithmetic::add(a, &Value::Int(by)),
+        Value::Int(_) | Value::BigInt(_) | Value::Float(_) => number::add(a, &Value::Int(by)),
         _ => Err(Error::bad_arithmetic()),
     }
 }
@@ -116,10 +117,10 @@ macro_rules! binaries {
 }
 
 binaries! {
-    "+" arithmetic::add: Add AddLocals AddLocal AddLocalInt AddInt;
-    "-" arithmetic::subtract: Subtract SubtractLocals SubtractLocal SubtractLocalInt SubtractInt;
-    "*" arithmetic::multiply: Multiply MultiplyLocals MultiplyLocal MultiplyLocalInt MultiplyInt;
-    "mod" arithmetic::modulo: Modulo ModuloLocals ModuloLocal ModuloLocalInt ModuloInt;
+    "+" number::add: Add AddLocals AddLocal AddLocalInt AddInt;
+    "-" number::subtract: Subtract SubtractLocals SubtractLocal SubtractLocalInt SubtractInt;
+    "*" number::multiply: Multiply MultiplyLocals MultiplyLocal MultiplyLocalInt MultiplyInt;
+    "mod" number::modulo: Modulo ModuloLocals ModuloLocal ModuloLocalInt ModuloInt;
     "<" less: Less LessLocals LessLocal LessLocalInt LessInt;
     "<=" less_or_equal: LessOrEqual LessOrEqualLocals LessOrEqualLocal LessOrEqualLocalInt LessOrEqualInt;
     ">" greater: Greater GreaterLocals GreaterLocal GreaterLocalInt GreaterInt;

@@ -1,8 +1,7 @@
 //! Functions that a program makes: closures, and the results of combinators.
 
 use super::{Value, drop_deferred};
-use crate::code::{Arity, Function};
-use crate::machine::Module;
+use crate::code::{Arity, Function, Module};
 use crate::meter;
 use smallvec::SmallVec;
 use std::rc::Rc;

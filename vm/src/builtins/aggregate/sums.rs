@@ -1,9 +1,9 @@
 //! `sum`, `avg` and their forms with a key: finite arithmetic over numbers, `nil` skipped.
 
-use crate::builtins::arithmetic;
 use crate::builtins::support::{Feed, Sink, check, each};
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
+use crate::number;
 use crate::value::Value;
 use num_traits::ToPrimitive;
 use std::mem::take;
@@ -33,10 +33,10 @@ impl Total {
             (_, Value::Nil) => return Ok(()),
             (Value::Int(a), Value::Int(b)) => match a.checked_add(*b) {
                 Some(sum) => Value::Int(sum),
-                None => arithmetic::add(&self.sum, value)?,
+                None => number::add(&self.sum, value)?,
             },
             (_, Value::Float(x)) if !x.is_finite() => return Err(Error::bad_arithmetic()),
-            (sum, value) if value.is_number() => match arithmetic::add(sum, value) {
+            (sum, value) if value.is_number() => match number::add(sum, value) {
                 Ok(Value::Float(x)) if !x.is_finite() => return Err(Error::bad_arithmetic()),
                 Ok(sum) => sum,
                 Err(error) => return Err(error),

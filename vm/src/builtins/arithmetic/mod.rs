@@ -1,20 +1,11 @@
 //! `+ - * /` and their like (functions.md 14).
-//!
-//! Integers have any size up to [`MAX_INTEGER_BITS`]; what a program can make huge is charged and reserved before
-//! it is computed. A float operand makes the result float.
-
-mod big;
-mod numbers;
-
-pub use big::{MAX_INTEGER_BITS, admit, integer_too_large, integral, scaled, to_float, unscaled};
-pub use numbers::{
-    add, divide, extreme, float, floor_quotient, increment, modulo, multiply, negate, quotient, remainder,
-    subtract,
-};
 
 use super::{Arities, Builtin, Example, Native};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
+use crate::number::{
+    add, divide, extreme, increment, modulo, multiply, negate, quotient, remainder, subtract,
+};
 use crate::value::Value;
 use std::cmp::Ordering;
 use std::mem::take;

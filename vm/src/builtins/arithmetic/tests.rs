@@ -162,7 +162,7 @@ fn integers_stop_at_one_megabit_before_they_are_computed() {
 
 #[test]
 fn small_and_large_integers_obey_the_same_laws() {
-    use super::{add, modulo, multiply, quotient, remainder, subtract};
+    use crate::number::{add, modulo, multiply, quotient, remainder, subtract};
     use crate::value::equal;
     let edges = [i64::MIN, i64::MIN + 1, -(1 << 32), -7, -1, 0, 1, 2, 3_037_000_500, i64::MAX - 1, i64::MAX];
     let mut numbers: Vec<BigInt> = edges.iter().map(|n| BigInt::from(*n)).collect();

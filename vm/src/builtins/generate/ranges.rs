@@ -1,10 +1,10 @@
 //! `range` and `repeat`: O(1) in memory where the elements allow it.
 
-use crate::builtins::arithmetic;
 use crate::builtins::subset::counting;
 use crate::builtins::support::{Builder, endless};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
+use crate::number;
 use crate::print;
 use crate::value::{Value, Vector, compare};
 use num_traits::ToPrimitive;
@@ -81,7 +81,7 @@ fn by_addition(
     let mut next = start;
     while compare(&next, end) == before_end {
         ctx.charge(1)?;
-        let after = arithmetic::add(&next, step)?;
+        let after = number::add(&next, step)?;
         out.push(std::mem::replace(&mut next, after))?;
     }
     Ok(out.take_vector())

@@ -96,7 +96,7 @@ impl Source {
         Ok(match self {
             Source::Plain(items) => Element::Ready(items.next().unwrap_or_default()),
             Source::Range(next, step) => {
-                let after = crate::builtins::arithmetic::add(next, step)?;
+                let after = crate::number::add(next, step)?;
                 Element::Ready(std::mem::replace(next, after))
             }
             Source::Cycle(vector, items) => Element::Ready(match items.next() {

@@ -1,8 +1,8 @@
 //! Conversion between integers, floats and characters.
 
-use crate::builtins::arithmetic::{integral, to_float};
 use crate::error::{Error, Reason, Result};
 use crate::machine::Ctx;
+use crate::number::{integral, to_float};
 use crate::value::Value;
 use std::mem::take;
 

@@ -1,8 +1,8 @@
 //! Real functions. They give what IEEE 754 gives, infinities and NaN included, and no error for them.
 
-use crate::builtins::arithmetic::{self, float, scaled, unscaled};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
+use crate::number::{self, float, scaled, unscaled};
 use crate::value::Value;
 
 fn unary(name: &str, args: &[Value], f: fn(f64) -> f64) -> Result<Value> {
@@ -75,10 +75,10 @@ pub(super) fn log(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 
 /// `(Math/floorDiv a b)`
 pub(super) fn floor_div(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    arithmetic::floor_quotient(&args[0], &args[1])
+    number::floor_quotient(&args[0], &args[1])
 }
 
 /// `(Math/floorMod a b)`
 pub(super) fn floor_mod(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    arithmetic::modulo(&args[0], &args[1])
+    number::modulo(&args[0], &args[1])
 }

@@ -1,8 +1,8 @@
 //! `abs`, and numbers to integers. Integers stay as they are; so do the special floats.
 
-use crate::builtins::arithmetic::{admit, integral, negate};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
+use crate::number::{admit, integral, negate};
 use crate::value::Value;
 use num_bigint::Sign;
 use std::mem::take;

@@ -5,9 +5,10 @@
 //! and `take-while` make a vector of its beginning; functions that walk several collections in step take as much of
 //! it as the shortest finite one has elements. Everywhere else it is an error whose text names `take`.
 
-use crate::builtins::{arithmetic, library};
+use crate::builtins::library;
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
+use crate::number;
 
 use crate::print;
 use crate::value::{Combinator, CombinatorKind, Value, Vector};
@@ -88,7 +89,7 @@ pub fn beginning(ctx: &mut Ctx<'_>, endless: &Endless<'_>, count: usize) -> Resu
                 let mut next = (*start).clone();
                 for _ in 0..count {
                     ctx.charge(1)?;
-                    let after = arithmetic::add(&next, step)?;
+                    let after = number::add(&next, step)?;
                     out.push(std::mem::replace(&mut next, after))?;
                 }
                 out.take_vector()

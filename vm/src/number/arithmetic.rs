@@ -31,7 +31,7 @@ fn big(value: &Value) -> Option<Cow<'_, BigInt>> {
 }
 
 /// The float of a number; infinite for an integer beyond the range.
-pub fn float(value: &Value) -> Option<f64> {
+pub(crate) fn float(value: &Value) -> Option<f64> {
     match value {
         Value::Int(n) => Some(*n as f64),
         Value::Float(x) => Some(x.get()),
@@ -89,7 +89,7 @@ fn unfit(why: &Unfit, name: &str, a: &Value, b: &Value) -> Error {
 }
 
 /// `(+ a b)`
-pub fn add(a: &Value, b: &Value) -> Result<Value> {
+pub(crate) fn add(a: &Value, b: &Value) -> Result<Value> {
     match pair(a, b) {
         Pair::Ints(x, y) => Ok(match x.checked_add(y) {
             Some(sum) => Value::Int(sum),
@@ -105,7 +105,7 @@ pub fn add(a: &Value, b: &Value) -> Result<Value> {
 }
 
 /// `(- a b)`
-pub fn subtract(a: &Value, b: &Value) -> Result<Value> {
+pub(crate) fn subtract(a: &Value, b: &Value) -> Result<Value> {
     match pair(a, b) {
         Pair::Ints(x, y) => Ok(match x.checked_sub(y) {
             Some(difference) => Value::Int(difference),
@@ -121,7 +121,7 @@ pub fn subtract(a: &Value, b: &Value) -> Result<Value> {
 }
 
 /// `(* a b)`
-pub fn multiply(a: &Value, b: &Value) -> Result<Value> {
+pub(crate) fn multiply(a: &Value, b: &Value) -> Result<Value> {
     match pair(a, b) {
         Pair::Ints(x, y) => Ok(match x.checked_mul(y) {
             Some(product) => Value::Int(product),
@@ -139,7 +139,7 @@ pub fn multiply(a: &Value, b: &Value) -> Result<Value> {
 }
 
 /// `(- a)`
-pub fn negate(a: &Value) -> Result<Value> {
+pub(crate) fn negate(a: &Value) -> Result<Value> {
     match a {
         Value::Float(x) => Ok(Value::float(-x.get())),
         Value::Int(_) | Value::BigInt(_) => subtract(&Value::Int(0), a),
@@ -149,7 +149,7 @@ pub fn negate(a: &Value) -> Result<Value> {
 
 /// `(/ a b)`: always a float. The integer zero divides nothing; the float zero gives the infinity of the
 /// dividend's sign, whatever its own.
-pub fn divide(a: &Value, b: &Value) -> Result<Value> {
+pub(crate) fn divide(a: &Value, b: &Value) -> Result<Value> {
     if let (Some(x), Value::Int(0)) = (float(a), b) {
         return if x.is_nan() { Ok(Value::float(x)) } else { Err(Error::division_by_zero()) };
     }
@@ -183,7 +183,7 @@ fn dividing<'a>(a: &'a Value, b: &'a Value) -> Result<Pair<'a>> {
 }
 
 /// `(quot a b)`: an integer, rounded toward zero.
-pub fn quotient(a: &Value, b: &Value) -> Result<Value> {
+pub(crate) fn quotient(a: &Value, b: &Value) -> Result<Value> {
     if let (Value::Int(x), Value::Int(y @ 1..)) = (a, b) {
         return Ok(Value::Int(x / y));
     }
@@ -204,7 +204,7 @@ pub fn quotient(a: &Value, b: &Value) -> Result<Value> {
 }
 
 /// `(rem a b)`: has the sign of `a`.
-pub fn remainder(a: &Value, b: &Value) -> Result<Value> {
+pub(crate) fn remainder(a: &Value, b: &Value) -> Result<Value> {
     if let (Value::Int(x), Value::Int(y @ 1..)) = (a, b) {
         return Ok(Value::Int(x % y));
     }
@@ -222,7 +222,7 @@ pub fn remainder(a: &Value, b: &Value) -> Result<Value> {
 }
 
 /// `(mod a b)`: has the sign of `b`.
-pub fn modulo(a: &Value, b: &Value) -> Result<Value> {
+pub(crate) fn modulo(a: &Value, b: &Value) -> Result<Value> {
     if let (Value::Int(x), Value::Int(y @ 1..)) = (a, b) {
         return Ok(Value::Int(x.mod_floor(y)));
     }
@@ -240,7 +240,7 @@ pub fn modulo(a: &Value, b: &Value) -> Result<Value> {
 }
 
 /// The quotient of integers rounded down (`Math/floorDiv`).
-pub fn floor_quotient(a: &Value, b: &Value) -> Result<Value> {
+pub(crate) fn floor_quotient(a: &Value, b: &Value) -> Result<Value> {
     match dividing(a, b)? {
         Pair::Ints(x, y) if x != i64::MIN || y != -1 => Ok(Value::Int(Integer::div_floor(&x, &y))),
         Pair::Floats(x, _) if x.is_nan() => Ok(Value::float(x)),
@@ -256,7 +256,7 @@ pub fn floor_quotient(a: &Value, b: &Value) -> Result<Value> {
 }
 
 /// `(inc a)`, `(dec a)`
-pub fn increment(a: &Value, by: i64) -> Result<Value> {
+pub(crate) fn increment(a: &Value, by: i64) -> Result<Value> {
     match a {
         Value::Int(_) | Value::BigInt(_) | Value::Float(_) => add(a, &Value::Int(by)),
         _ => Err(Error::bad_arithmetic()),
@@ -265,7 +265,7 @@ pub fn increment(a: &Value, by: i64) -> Result<Value> {
 
 /// The first of the values that no other one exceeds in this direction (`max`: `Greater`); a NaN among them
 /// wins.
-pub fn extreme(values: &mut [Value], direction: Ordering) -> Value {
+pub(crate) fn extreme(values: &mut [Value], direction: Ordering) -> Value {
     let mut best = 0;
     for i in 0..values.len() {
         if matches!(values[i], Value::Float(x) if x.is_nan()) {

@@ -7,11 +7,11 @@ use num_bigint::BigInt;
 use num_traits::{FromPrimitive, ToPrimitive};
 
 /// Most bits of an integer (ruling 5: above 1 Mbit it is `memory_exceeded`).
-pub const MAX_INTEGER_BITS: u64 = 1 << 20;
+pub(crate) const MAX_INTEGER_BITS: u64 = 1 << 20;
 
 /// An integer of more than [`MAX_INTEGER_BITS`] bits.
 #[cold]
-pub fn integer_too_large() -> Error {
+pub(crate) fn integer_too_large() -> Error {
     Error::verbatim(
         Reason::MemoryExceeded,
         format!("integer of more than {MAX_INTEGER_BITS} bits; keep numbers smaller, for example with mod"),
@@ -20,7 +20,7 @@ pub fn integer_too_large() -> Error {
 
 /// To be asked before an integer of at most `bits` bits is computed: charges for writing it and reserves the
 /// memory.
-pub fn admit(bits: u64) -> Result<()> {
+pub(crate) fn admit(bits: u64) -> Result<()> {
     if bits > MAX_INTEGER_BITS {
         return Err(integer_too_large());
     }
@@ -46,12 +46,12 @@ fn product_cost(a: u64, b: u64) -> u64 {
 }
 
 /// The nearest float, infinite when there is none.
-pub fn to_float(n: &BigInt) -> f64 {
+pub(crate) fn to_float(n: &BigInt) -> f64 {
     n.to_f64().unwrap_or(f64::NAN)
 }
 
 /// A finite float without fraction as an integer.
-pub fn integral(x: f64) -> Value {
+pub(crate) fn integral(x: f64) -> Value {
     // 2^63 itself does not fit.
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if (-LIMIT..LIMIT).contains(&x) {
@@ -62,13 +62,13 @@ pub fn integral(x: f64) -> Value {
 
 /// An integer as `m × 2^e` with `m` a float of 64 bits' precision, for results that fit a float though the
 /// integer does not.
-pub fn scaled(n: &BigInt) -> (f64, i64) {
+pub(crate) fn scaled(n: &BigInt) -> (f64, i64) {
     let shift = n.bits().saturating_sub(64);
     (to_float(&(n >> shift)), shift as i64)
 }
 
 /// `m × 2^e`
-pub fn unscaled(mut m: f64, e: i64) -> f64 {
+pub(crate) fn unscaled(mut m: f64, e: i64) -> f64 {
     // In steps, because 2^e itself may be out of range where the product is not.
     let mut left = e.clamp(-4_000, 4_000) as i32;
     while left != 0 {

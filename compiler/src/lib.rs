@@ -27,9 +27,9 @@ pub mod names;
 pub mod reader;
 mod scratch;
 pub mod source;
-pub mod special;
 pub mod token;
 pub mod verify;
+mod vocabulary;
 
 pub use error::CompileError;
 pub use source::{Position, Span};
@@ -84,55 +84,12 @@ fn check_size(source: &str, options: &CompileOptions) -> Result<()> {
     Ok(())
 }
 
-/// Names that do not count towards the limit.
-const UNCOUNTED: [&str; 39] = [
-    "let",
-    "if",
-    "fn",
-    "when",
-    "if-let",
-    "when-let",
-    "if-some",
-    "when-some",
-    "when-first",
-    "cond",
-    "do",
-    "and",
-    "not",
-    "or",
-    "->>",
-    "->",
-    "as->",
-    "cond->",
-    "cond->>",
-    "some->",
-    "some->>",
-    "return",
-    "fail",
-    "quote",
-    "apropos",
-    "dir",
-    "doc",
-    "meta",
-    "=",
-    "not=",
-    ">",
-    "<",
-    ">=",
-    "<=",
-    "data",
-    "tool",
-    "mcp",
-    "catalog",
-    "else",
-];
-
 fn check_names(forms: &form::Forms<'_>, options: &CompileOptions) -> Result<()> {
     let limit = options.max_names;
     if forms.names.len() <= limit {
         return Ok(());
     }
-    let count = forms.counted_names().filter(|name| !UNCOUNTED.contains(&forms.names.text(*name))).count();
+    let count = forms.counted_names().filter(|name| vocabulary::is_counted(forms.names.text(*name))).count();
     if count <= limit {
         return Ok(());
     }

@@ -8,6 +8,7 @@
 //! | Module | What it is |
 //! |---|---|
 //! | [`value`] | the values of the language: persistent, reference counted, one machine word and a tag |
+//! | [`special_forms`] | the names, shapes and documentation of what the compiler handles itself |
 //! | [`code`] | instructions, functions, programs: what the compiler makes |
 //! | [`machine`] | the stack machine, its fibers, frames, namespace and host calls |
 //! | [`builtins`] | the library, one file per family, and the registry that describes it |
@@ -26,9 +27,11 @@ pub mod meter;
 mod number;
 pub mod print;
 pub mod regex;
+pub mod special_forms;
 pub mod value;
 
 pub use code::Program;
 pub use error::{Error, Reason, Result};
 pub use machine::{Machine, Step};
+pub use special_forms::SpecialForm;
 pub use value::Value;

@@ -5,17 +5,17 @@ use crate::ast::{Comprehension, Level, Modifier, Node, NodeId, Run};
 use crate::error::{CompileError, Result};
 use crate::form::{Form, FormKind, Items};
 use crate::source::Span;
-use crate::special::Special;
+use ptc_vm::SpecialForm;
 
 impl Analyzer<'_, '_> {
-    pub(super) fn comprehension(&mut self, special: Special, items: Items, span: Span) -> Result<NodeId> {
-        let word = if special == Special::For { "for" } else { "doseq" };
+    pub(super) fn comprehension(&mut self, special: SpecialForm, items: Items, span: Span) -> Result<NodeId> {
+        let word = special.name();
         let [Form { kind: FormKind::Vector(bindings), span: at }, ..] = self.forms[items] else {
             return Err(CompileError::arity(span, format!("expected ({word} [bindings] body ...)")));
         };
         if items.len() == 1 {
             let text = match special {
-                Special::For => "for requires at least one body expression",
+                SpecialForm::For => "for requires at least one body expression",
                 _ => "doseq requires at least one body expression, missing body",
             };
             return Err(CompileError::arity(span, text));
@@ -51,7 +51,7 @@ impl Analyzer<'_, '_> {
         let reads = self.reads_from_outside(whole);
         self.forget_definitions(defined);
         self.unbind(mark);
-        let collects = special == Special::For;
+        let collects = special == SpecialForm::For;
         self.ast.comprehensions.push(Comprehension { collects, levels, body, reads });
         Ok(self.ast.add(Node::For(self.ast.comprehensions.len() as u32 - 1), span))
     }

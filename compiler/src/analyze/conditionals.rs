@@ -5,19 +5,19 @@ use crate::ast::{Condition, ConditionalLet, Node, NodeId};
 use crate::error::{CompileError, Reason, Result};
 use crate::form::{Form, FormKind, Items};
 use crate::source::Span;
-use crate::special::Special;
+use ptc_vm::SpecialForm;
 
 impl Analyzer<'_, '_> {
     pub(super) fn if_form(
         &mut self,
-        special: Special,
+        special: SpecialForm,
         items: Items,
         span: Span,
         tail: bool,
     ) -> Result<NodeId> {
-        let negated = special == Special::IfNot;
+        let negated = special == SpecialForm::IfNot;
         if !(2..=3).contains(&items.len()) {
-            let word = if negated { "if-not" } else { "if" };
+            let word = special.name();
             return Err(CompileError::arity(span, format!("expected ({word} cond then else?)")));
         }
         let condition = self.expr(self.forms.at(items, 0), false)?;
@@ -31,10 +31,16 @@ impl Analyzer<'_, '_> {
         Ok(self.ast.add(node, span))
     }
 
-    pub(super) fn when(&mut self, special: Special, items: Items, span: Span, tail: bool) -> Result<NodeId> {
-        let negated = special == Special::WhenNot;
+    pub(super) fn when(
+        &mut self,
+        special: SpecialForm,
+        items: Items,
+        span: Span,
+        tail: bool,
+    ) -> Result<NodeId> {
+        let negated = special == SpecialForm::WhenNot;
         if items.is_empty() {
-            let word = if negated { "when-not" } else { "when" };
+            let word = special.name();
             return Err(CompileError::arity(span, format!("expected ({word} cond body ...)")));
         }
         let condition = self.expr(self.forms.at(items, 0), false)?;
@@ -46,12 +52,12 @@ impl Analyzer<'_, '_> {
 
     pub(super) fn and_or(
         &mut self,
-        special: Special,
+        special: SpecialForm,
         items: Items,
         span: Span,
         tail: bool,
     ) -> Result<NodeId> {
-        let is_or = special == Special::Or;
+        let is_or = special == SpecialForm::Or;
         if items.is_empty() {
             let node = if is_or { Node::Nil } else { Node::Bool(true) };
             return Ok(self.ast.add(node, span));
@@ -101,19 +107,18 @@ impl Analyzer<'_, '_> {
     /// `if-let` `if-some` `when-let` `when-some` `when-first`
     pub(super) fn conditional_let(
         &mut self,
-        special: Special,
+        special: SpecialForm,
         items: Items,
         span: Span,
         tail: bool,
     ) -> Result<NodeId> {
-        let (word, condition) = match special {
-            Special::IfLet => ("if-let", Condition::Truthy),
-            Special::IfSome => ("if-some", Condition::NonNil),
-            Special::WhenLet => ("when-let", Condition::Truthy),
-            Special::WhenSome => ("when-some", Condition::NonNil),
-            _ => ("when-first", Condition::First),
+        let word = special.name();
+        let condition = match special {
+            SpecialForm::IfLet | SpecialForm::WhenLet => Condition::Truthy,
+            SpecialForm::IfSome | SpecialForm::WhenSome => Condition::NonNil,
+            _ => Condition::First,
         };
-        let is_if = matches!(special, Special::IfLet | Special::IfSome);
+        let is_if = matches!(special, SpecialForm::IfLet | SpecialForm::IfSome);
         let shape = || {
             let rest = if is_if { "then else" } else { "body ..." };
             CompileError::arity(span, format!("expected ({word} [name expr] {rest})"))

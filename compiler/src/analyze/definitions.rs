@@ -6,11 +6,11 @@ use crate::error::{CompileError, Result};
 use crate::form::{Form, FormKind, Items};
 use crate::names::Name;
 use crate::source::Span;
-use crate::special::Special;
+use ptc_vm::SpecialForm;
 
 impl Analyzer<'_, '_> {
-    pub(super) fn def(&mut self, special: Special, items: Items, span: Span) -> Result<NodeId> {
-        let word = if special == Special::Defonce { "defonce" } else { "def" };
+    pub(super) fn def(&mut self, special: SpecialForm, items: Items, span: Span) -> Result<NodeId> {
+        let word = special.name();
         let shape = || format!("expected ({word} name value) or ({word} name docstring value)");
         if let Some(&name) = self.forms[items].first() {
             self.defined_name(name, word)?;
@@ -27,7 +27,7 @@ impl Analyzer<'_, '_> {
         let name = self.defined_name(self.forms.at(items, 0), word)?;
         self.define(name);
         let value = self.expr(value, false)?;
-        self.add_definition(Definition { name, value, doc, once: special == Special::Defonce, span })
+        self.add_definition(Definition { name, value, doc, once: special == SpecialForm::Defonce, span })
     }
 
     pub(super) fn defn(&mut self, items: Items, span: Span) -> Result<NodeId> {

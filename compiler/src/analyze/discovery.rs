@@ -5,42 +5,36 @@ use crate::ast::{Node, NodeId};
 use crate::error::{CompileError, Result};
 use crate::form::{Form, FormKind, Items};
 use crate::source::Span;
-use crate::special::Special;
+use ptc_vm::SpecialForm;
 
 impl Analyzer<'_, '_> {
-    pub(super) fn discovery(&mut self, special: Special, items: Items, span: Span) -> Result<NodeId> {
+    pub(super) fn discovery(&mut self, special: SpecialForm, items: Items, span: Span) -> Result<NodeId> {
         let got = items.len();
-        let (name, counts, shape) = match special {
-            Special::Apropos => {
-                ("apropos", 1..=2, format!("(apropos query) or (apropos query opts) — got {got} args"))
+        let (counts, shape) = match special {
+            SpecialForm::Apropos => {
+                (1..=2, format!("(apropos query) or (apropos query opts) — got {got} args"))
             }
-            Special::Dir => ("dir", 1..=2, format!("(dir server) or (dir server opts) — got {got} args")),
-            Special::Doc => ("doc", 1..=1, format!("(doc tool-ref) requires exactly 1 argument, got {got}")),
-            Special::Meta => {
-                ("meta", 1..=1, format!("(meta tool-ref) requires exactly 1 argument, got {got}"))
+            SpecialForm::Dir => (1..=2, format!("(dir server) or (dir server opts) — got {got} args")),
+            SpecialForm::Doc => (1..=1, format!("(doc tool-ref) requires exactly 1 argument, got {got}")),
+            SpecialForm::Meta => (1..=1, format!("(meta tool-ref) requires exactly 1 argument, got {got}")),
+            SpecialForm::NsPublics => {
+                (1..=1, format!("(ns-publics namespace) requires exactly 1 argument, got {got}"))
             }
-            Special::NsPublics => (
-                "ns-publics",
-                1..=1,
-                format!("(ns-publics namespace) requires exactly 1 argument, got {got}"),
-            ),
-            Special::NsName => {
-                ("ns-name", 1..=1, format!("(ns-name namespace) requires exactly 1 argument, got {got}"))
+            SpecialForm::NsName => {
+                (1..=1, format!("(ns-name namespace) requires exactly 1 argument, got {got}"))
             }
-            Special::Source => {
-                ("source", 1..=1, format!("(source ref) requires exactly 1 argument, got {got}"))
-            }
-            _ => ("all-ns", 0..=0, "(all-ns) takes no arguments".to_owned()),
+            SpecialForm::Source => (1..=1, format!("(source ref) requires exactly 1 argument, got {got}")),
+            _ => (0..=0, "(all-ns) takes no arguments".to_owned()),
         };
         if !counts.contains(&got) {
             return Err(CompileError::arity(span, shape));
         }
-        let callee = self.builtin(name, span)?;
+        let callee = self.builtin(special.name(), span)?;
         let mut nodes = super::Nodes::new();
         for i in 0..got {
             let form = self.forms.at(items, i);
             nodes.push(match special {
-                Special::Apropos => self.expr(form, false)?,
+                SpecialForm::Apropos => self.expr(form, false)?,
                 _ if i == 0 => self.reference(form)?,
                 _ => self.expr(form, false)?,
             });

@@ -24,7 +24,9 @@ use crate::error::{CompileError, Reason, Result};
 use crate::form::{Form, FormKind, Forms, Items};
 use crate::names::Name;
 use crate::source::{Span, excerpt};
-use crate::special::{self, Known, Shadowing, Special};
+use crate::vocabulary::{self, Known};
+use ptc_vm::SpecialForm;
+use ptc_vm::special_forms::Shadowing;
 use scope::Scope;
 use smallvec::SmallVec;
 use threading::Threaded;
@@ -70,7 +72,7 @@ pub(crate) struct Tables {
 impl Analysis {
     /// What a name that is called means before any program says otherwise.
     pub(crate) fn known(&self, name: Name, text: &str) -> Known {
-        self.names[name.index()].known.unwrap_or_else(|| special::known(text))
+        self.names[name.index()].known.unwrap_or_else(|| vocabulary::known(text))
     }
 
     /// The tables, emptied.
@@ -262,11 +264,11 @@ impl<'a, 's> Analyzer<'a, 's> {
     }
 
     /// The special form that a list with this head is.
-    fn special_form(&mut self, head: Form) -> Option<Special> {
+    fn special_form(&mut self, head: Form) -> Option<SpecialForm> {
         let FormKind::Symbol(name) = head.kind else { return None };
-        let (special, shadowing) = self.known(name).special?;
+        let special = self.known(name).special?;
         let state = self.names[name.index()];
-        let shadowed = match shadowing {
+        let shadowed = match special.shadowing() {
             Shadowing::Never => false,
             Shadowing::Local => state.binding != 0,
             Shadowing::Definition => state.binding != 0 || state.defined > 0,
@@ -274,52 +276,60 @@ impl<'a, 's> Analyzer<'a, 's> {
         (!shadowed).then_some(special)
     }
 
-    fn special(&mut self, special: Special, span: Span, items: Items, tail: bool) -> Result<NodeId> {
+    fn special(&mut self, special: SpecialForm, span: Span, items: Items, tail: bool) -> Result<NodeId> {
         match special {
-            Special::Do => self.body(items, tail, span),
-            Special::Comment => Ok(self.ast.add(Node::Nil, span)),
-            Special::Quote => self.quote(items, span),
-            Special::Def | Special::Defonce => self.def(special, items, span),
-            Special::Defn => self.defn(items, span),
-            Special::Declare => self.declare(items, span),
-            Special::If | Special::IfNot => self.if_form(special, items, span, tail),
-            Special::When | Special::WhenNot => self.when(special, items, span, tail),
-            Special::And | Special::Or => self.and_or(special, items, span, tail),
-            Special::Cond => self.cond(items, span, tail),
-            Special::Case => self.case(items, span, tail),
-            Special::Condp => self.condp(items, span, tail),
-            Special::IfLet | Special::IfSome | Special::WhenLet | Special::WhenSome | Special::WhenFirst => {
-                self.conditional_let(special, items, span, tail)
+            SpecialForm::Do => self.body(items, tail, span),
+            SpecialForm::Comment => Ok(self.ast.add(Node::Nil, span)),
+            SpecialForm::Quote => self.quote(items, span),
+            SpecialForm::Def | SpecialForm::Defonce => self.def(special, items, span),
+            SpecialForm::Defn => self.defn(items, span),
+            SpecialForm::Declare => self.declare(items, span),
+            SpecialForm::If | SpecialForm::IfNot => self.if_form(special, items, span, tail),
+            SpecialForm::When | SpecialForm::WhenNot => self.when(special, items, span, tail),
+            SpecialForm::And | SpecialForm::Or => self.and_or(special, items, span, tail),
+            SpecialForm::Cond => self.cond(items, span, tail),
+            SpecialForm::Case => self.case(items, span, tail),
+            SpecialForm::Condp => self.condp(items, span, tail),
+            SpecialForm::IfLet
+            | SpecialForm::IfSome
+            | SpecialForm::WhenLet
+            | SpecialForm::WhenSome
+            | SpecialForm::WhenFirst => self.conditional_let(special, items, span, tail),
+            SpecialForm::Let => self.let_form(items, span, tail),
+            SpecialForm::Loop => self.loop_form(items, span),
+            SpecialForm::Recur => self.recur(items, span, tail),
+            SpecialForm::Fn => self.fn_form(items, span),
+            SpecialForm::Letfn => self.letfn(items, span, tail),
+            SpecialForm::ThreadFirst | SpecialForm::ThreadLast => self.thread(special, items, span, tail),
+            SpecialForm::ThreadAs => self.as_thread(items, span, tail),
+            SpecialForm::CondThreadFirst | SpecialForm::CondThreadLast => {
+                self.cond_thread(special, items, span)
             }
-            Special::Let => self.let_form(items, span, tail),
-            Special::Loop => self.loop_form(items, span),
-            Special::Recur => self.recur(items, span, tail),
-            Special::Fn => self.fn_form(items, span),
-            Special::Letfn => self.letfn(items, span, tail),
-            Special::ThreadFirst | Special::ThreadLast => self.thread(special, items, span, tail),
-            Special::As => self.as_thread(items, span, tail),
-            Special::CondFirst | Special::CondLast => self.cond_thread(special, items, span),
-            Special::SomeFirst | Special::SomeLast => self.some_thread(special, items, span, tail),
-            Special::Doto => self.doto(items, span),
-            Special::For | Special::Doseq => self.comprehension(special, items, span),
-            Special::Dotimes => self.dotimes(items, span),
-            Special::Return | Special::Fail => self.exit(special, items, span),
-            Special::Task | Special::StepDone | Special::TaskReset => self.journal(special, items, span),
-            Special::Apply | Special::Juxt | Special::Pmap | Special::Pcalls => {
+            SpecialForm::SomeThreadFirst | SpecialForm::SomeThreadLast => {
+                self.some_thread(special, items, span, tail)
+            }
+            SpecialForm::Doto => self.doto(items, span),
+            SpecialForm::For | SpecialForm::Doseq => self.comprehension(special, items, span),
+            SpecialForm::Dotimes => self.dotimes(items, span),
+            SpecialForm::Return | SpecialForm::Fail => self.exit(special, items, span),
+            SpecialForm::Task | SpecialForm::StepDone | SpecialForm::TaskReset => {
+                self.journal(special, items, span)
+            }
+            SpecialForm::Apply | SpecialForm::Juxt | SpecialForm::Pmap | SpecialForm::Pcalls => {
                 self.function_form(special, items, span)
             }
-            Special::Dot => Err(CompileError::form(
+            SpecialForm::Dot => Err(CompileError::form(
                 span,
                 "(. obj method) syntax is not supported. Use (.method obj) instead.",
             )),
-            Special::Apropos
-            | Special::Dir
-            | Special::Doc
-            | Special::Meta
-            | Special::NsPublics
-            | Special::NsName
-            | Special::AllNs
-            | Special::Source => self.discovery(special, items, span),
+            SpecialForm::Apropos
+            | SpecialForm::Dir
+            | SpecialForm::Doc
+            | SpecialForm::Meta
+            | SpecialForm::NsPublics
+            | SpecialForm::NsName
+            | SpecialForm::AllNs
+            | SpecialForm::Source => self.discovery(special, items, span),
         }
     }
 
@@ -365,7 +375,7 @@ impl<'a, 's> Analyzer<'a, 's> {
 
     fn known(&mut self, name: Name) -> Known {
         let text = self.forms.names.text(name);
-        *self.names[name.index()].known.get_or_insert_with(|| special::known(text))
+        *self.names[name.index()].known.get_or_insert_with(|| vocabulary::known(text))
     }
 
     fn text(&self, name: Name) -> &'s str {

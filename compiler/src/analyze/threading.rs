@@ -9,7 +9,7 @@ use crate::ast::{LocalId, Node, NodeId, Pipe, PipeKind, Run};
 use crate::error::{CompileError, Reason, Result};
 use crate::form::{Form, FormKind, Items};
 use crate::source::Span;
-use crate::special::Special;
+use ptc_vm::SpecialForm;
 use smallvec::SmallVec;
 
 /// What a [`FormKind::Threaded`] stands for.
@@ -32,9 +32,9 @@ pub(super) enum Place {
     Last,
 }
 
-fn place(special: Special) -> Place {
+fn place(special: SpecialForm) -> Place {
     match special {
-        Special::ThreadLast | Special::CondLast | Special::SomeLast => Place::Last,
+        SpecialForm::ThreadLast | SpecialForm::CondThreadLast | SpecialForm::SomeThreadLast => Place::Last,
         _ => Place::First,
     }
 }
@@ -46,13 +46,13 @@ fn invalid(span: Span, text: &str) -> CompileError {
 impl Analyzer<'_, '_> {
     pub(super) fn thread(
         &mut self,
-        special: Special,
+        special: SpecialForm,
         items: Items,
         span: Span,
         tail: bool,
     ) -> Result<NodeId> {
         if items.is_empty() {
-            let word = if special == Special::ThreadLast { "->>" } else { "->" };
+            let word = special.name();
             return Err(invalid(span, &format!("{word} requires at least one expression")));
         }
         self.steps(self.forms.at(items, 0), items.skip(1), place(special), span, tail)
@@ -89,7 +89,7 @@ impl Analyzer<'_, '_> {
     }
 
     /// The special form that a step is with the value put in.
-    fn step_special(&mut self, step: Form) -> Option<Special> {
+    fn step_special(&mut self, step: Form) -> Option<SpecialForm> {
         match step.kind {
             FormKind::List(items) if !items.is_empty() => self.special_form(self.forms.at(items, 0)),
             _ => None,
@@ -180,8 +180,8 @@ impl Analyzer<'_, '_> {
         (local, self.threaded_form(Threaded::Local { local, level }, span))
     }
 
-    pub(super) fn cond_thread(&mut self, special: Special, items: Items, span: Span) -> Result<NodeId> {
-        let word = if special == Special::CondLast { "cond->>" } else { "cond->" };
+    pub(super) fn cond_thread(&mut self, special: SpecialForm, items: Items, span: Span) -> Result<NodeId> {
+        let word = special.name();
         if items.is_empty() {
             return Err(invalid(span, &format!("{word} requires at least one expression")));
         }
@@ -211,13 +211,13 @@ impl Analyzer<'_, '_> {
 
     pub(super) fn some_thread(
         &mut self,
-        special: Special,
+        special: SpecialForm,
         items: Items,
         span: Span,
         tail: bool,
     ) -> Result<NodeId> {
         if items.is_empty() {
-            let word = if special == Special::SomeLast { "some->>" } else { "some->" };
+            let word = special.name();
             return Err(invalid(span, &format!("{word} requires at least one expression")));
         }
         if items.len() == 1 {

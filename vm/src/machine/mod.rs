@@ -33,7 +33,6 @@ pub use host_call::{BadArguments, CallId, HostRequest, Payload, PendingCall, Rep
 pub use library::{Arities, Builtin, BuiltinId, Example, FrameFn, Library, Native, PlainFn};
 pub use namespace::{Binding, Namespace};
 pub use stack::Stack;
-pub use unbound::SPECIAL_FORMS;
 
 use crate::builtins::support::endless;
 use crate::code::Program;

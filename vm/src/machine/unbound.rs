@@ -3,68 +3,8 @@
 use super::Namespace;
 use crate::builtins::library;
 use crate::error::{Error, Reason};
+use crate::special_forms::SpecialForm;
 use std::rc::Rc;
-
-/// Names of special forms: what is called with parentheses and has no value by itself.
-///
-/// The compiler owns the forms; its tests hold this list against them.
-pub const SPECIAL_FORMS: &[&str] = &[
-    "if",
-    "do",
-    "def",
-    "defonce",
-    "recur",
-    "return",
-    "fail",
-    "task",
-    "step-done",
-    "task-reset",
-    ".",
-    "fn",
-    "defn",
-    "let",
-    "loop",
-    "when",
-    "when-not",
-    "if-not",
-    "if-let",
-    "when-let",
-    "if-some",
-    "when-some",
-    "when-first",
-    "cond",
-    "case",
-    "condp",
-    "and",
-    "or",
-    "->",
-    "->>",
-    "as->",
-    "cond->",
-    "cond->>",
-    "some->",
-    "some->>",
-    "juxt",
-    "pmap",
-    "pcalls",
-    "apply",
-    "comment",
-    "doseq",
-    "for",
-    "quote",
-    "apropos",
-    "dir",
-    "doc",
-    "meta",
-    "ns-publics",
-    "all-ns",
-    "ns-name",
-    "source",
-    "letfn",
-    "dotimes",
-    "declare",
-    "doto",
-];
 
 /// Names of Clojure and other languages that have no counterpart, and what to do instead.
 const ABSENT: &[(&str, &str)] = &[
@@ -151,7 +91,7 @@ fn hint(name: &str, local: &[Rc<str>], namespace: &Namespace) -> String {
     let listed = |table: &[(&str, &'static str)]| {
         table.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
     };
-    if SPECIAL_FORMS.contains(&name) {
+    if SpecialForm::named(name).is_some() {
         return format!(". Hint: '{name}' is a special form, use ({name} ...) with parentheses");
     }
     if let Some(advice) = listed(ABSENT) {
@@ -166,7 +106,7 @@ fn hint(name: &str, local: &[Rc<str>], namespace: &Namespace) -> String {
     let builtins = library().all().iter().map(|builtin| builtin.name);
     let defined = namespace.bindings();
     let known = builtins
-        .chain(SPECIAL_FORMS.iter().copied())
+        .chain(SpecialForm::ALL.iter().map(|form| form.name()))
         .chain(defined.iter().map(|(name, _)| &***name))
         .chain(local.iter().map(|name| &**name));
     match similar(name, known) {

@@ -2,7 +2,7 @@
 
 use super::forms::{self, Typed};
 use crate::cli::input::Line;
-use ptc_compiler::special;
+use ptc_vm::SpecialForm;
 use ptc_vm::builtins::library;
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
@@ -95,7 +95,15 @@ impl Assistant {
             .all()
             .iter()
             .flat_map(|builtin| std::iter::once(builtin.name).chain(builtin.aliases.iter().copied()));
-        let forms = special::names().chain(["tool/call", "*1", "*2", "*3", "nil", "true", "false"]);
+        let forms = SpecialForm::ALL.iter().map(|form| form.name()).chain([
+            "tool/call",
+            "*1",
+            "*2",
+            "*3",
+            "nil",
+            "true",
+            "false",
+        ]);
         Assistant {
             names,
             language: builtins.chain(forms).collect(),

@@ -1,8 +1,9 @@
 //! What there is to find: functions, special forms, and the program's own definitions.
 
-use super::forms::{Form, named_references, special_forms};
+use super::references::{REFERENCES, Reference};
 use crate::builtins::{Builtin, library};
 use crate::machine::{Binding, Namespace};
+use crate::special_forms::SpecialForm;
 use crate::value::{Map, Value};
 use std::borrow::Cow;
 
@@ -87,16 +88,30 @@ fn of_builtin<'n>(builtin: &'static Builtin, name: &'n str, reference: &'n str) 
     }
 }
 
-fn of_form<'n>(form: &'static Form) -> Entry<'n> {
+fn of_form<'n>(form: SpecialForm) -> Entry<'n> {
+    of_reference(&Reference {
+        name: form.name(),
+        namespace: "clojure.core",
+        signatures: form.signatures(),
+        doc: form.doc(),
+    })
+}
+
+fn of_reference<'n>(reference: &Reference) -> Entry<'n> {
     Entry {
-        name: form.name,
-        reference: form.name,
-        namespace: form.namespace,
+        name: reference.name,
+        reference: reference.name,
+        namespace: reference.namespace,
         kind: "ptc-builtin",
-        doc: form.doc,
-        signatures: form.signatures.iter().map(|s| Cow::Borrowed(*s)).collect(),
+        doc: reference.doc,
+        signatures: reference.signatures.iter().map(|s| Cow::Borrowed(*s)).collect(),
         section: "Special forms",
     }
+}
+
+/// Special forms, and names with a meaning of their own.
+fn forms<'n>() -> impl Iterator<Item = Entry<'n>> {
+    SpecialForm::described().map(of_form).chain(REFERENCES.iter().map(of_reference))
 }
 
 fn of_definition<'n>(name: &'n str, binding: &'n Binding) -> Entry<'n> {
@@ -141,8 +156,8 @@ pub(super) fn find<'n>(reference: &'n str, user: &'n Namespace) -> Option<Entry<
     }
     let core = reference.strip_prefix("clojure.core/").or_else(|| reference.strip_prefix("core/"));
     let name = core.unwrap_or(reference);
-    let form = special_forms().chain(named_references()).find(|form| form.name == name)?;
-    Some(Entry { reference, ..of_form(form) })
+    let form = forms().find(|form| form.name == name)?;
+    Some(Entry { reference, ..form })
 }
 
 /// The members of a namespace or class by its canonical name, sorted by name.
@@ -197,8 +212,7 @@ pub(super) fn built_in<'n>() -> impl Iterator<Item = Entry<'n>> {
         let short = name.strip_prefix("clojure.string/").unwrap_or(name);
         of_builtin(builtin, short, name)
     });
-    let forms = special_forms().filter(|form| library().find(form.name).is_none()).map(of_form);
-    functions.chain(forms).chain(named_references().map(of_form))
+    functions.chain(forms().filter(|form| library().find(form.name).is_none()))
 }
 
 /// The words for a section of the library.

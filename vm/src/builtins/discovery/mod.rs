@@ -6,11 +6,10 @@
 
 mod catalog;
 mod describe;
-mod forms;
 mod functions;
+mod references;
 mod search;
 
-pub use forms::{Form, special_forms};
 pub(crate) use functions::no_backend;
 
 use super::{Arities, Builtin, Example, Native};

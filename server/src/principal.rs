@@ -3,9 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
-
-use crate::observers::recording::payloads::hex;
+use crate::digest::short_hash;
 
 /// An authenticated caller: the name of its token, or the process itself on a pipe and on an open loopback listener.
 /// Cheap to clone.
@@ -45,11 +43,6 @@ impl fmt::Display for Principal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.name())
     }
-}
-
-/// The first 16 hex digits of the SHA-256 of `bytes`: a name for what must not be shown itself.
-pub fn short_hash(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes)[..8])
 }
 
 /// Whom server-side state belongs to: a principal, and within it one HTTP session of the handshake era. State of one

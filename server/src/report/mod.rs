@@ -3,6 +3,8 @@
 mod call;
 mod payload;
 pub mod ptc_metrics;
+mod session;
 
 pub use call::{CallReport, PlannerReport, TaskEvent, Usage};
 pub use payload::{Ending, ErrorReason, Payload};
+pub use session::SessionPart;

@@ -6,7 +6,9 @@ use ptc_host::credentials::Redactor;
 use ptc_host::engine::{CallRecord, EvalOutcome};
 use ptc_vm::Reason;
 
-use crate::tools::shaping::SessionPart;
+use super::ptc_metrics::Metrics;
+use super::session::SessionPart;
+use crate::protocol::json::write_strings;
 
 /// Why a tool call failed, in the words of `reason`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -199,6 +201,15 @@ impl Payload {
             Ending::Error { reason, .. } => Some(*reason),
             Ending::Ok { .. } => None,
         }
+    }
+
+    /// How much upstream data the evaluation turned into its answer.
+    pub fn ptc_metrics(&self) -> Metrics {
+        let mut prints = Vec::new();
+        if !self.prints.is_empty() {
+            write_strings(&mut prints, self.prints.iter().map(String::as_str));
+        }
+        Metrics::of(&self.upstream_calls, self.final_result_bytes(), prints.len() as u64)
     }
 
     /// The bytes of the `result` of a success as it is sent; 0 for everything else.

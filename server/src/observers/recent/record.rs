@@ -12,7 +12,6 @@ use crate::protocol::version::Revision;
 use crate::report::Ending;
 use crate::report::ptc_metrics::Metrics;
 use crate::report::{PlannerReport, Usage};
-use crate::tools::shaping::project::metrics;
 
 /// Longest request id that is kept whole, in bytes.
 const MAX_ID_BYTES: usize = 256;
@@ -147,7 +146,7 @@ impl Record {
         }
         record.usage = report.usage;
         record.upstream_calls = payload.upstream_calls.iter().map(UpstreamCall::of).collect();
-        record.metrics = (!payload.upstream_calls.is_empty()).then(|| metrics(payload));
+        record.metrics = (!payload.upstream_calls.is_empty()).then(|| payload.ptc_metrics());
         record.planner = report.planner;
         record
     }

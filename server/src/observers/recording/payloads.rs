@@ -4,9 +4,9 @@
 use std::borrow::Cow;
 
 use ptc_host::credentials::Redactor;
-use sha2::{Digest, Sha256};
 
 use super::Recording;
+use crate::digest::sha256;
 use crate::protocol::json::{
     Kind, Object, Raw, Scanner, object_text, write_array, write_string, write_strings,
 };
@@ -129,17 +129,6 @@ pub fn prints(recording: &Recording, prints: &[String]) -> String {
             write_strings(object.key("items"), lines.iter().map(String::as_str));
         }
     })
-}
-
-/// The SHA-256 of `bytes` in hex.
-pub fn sha256(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-/// Bytes as hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    let digit = |digit: u8| char::from(b"0123456789abcdef"[usize::from(digit & 15)]);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
 }
 
 /// The name of a JSON type as records spell it.

@@ -8,16 +8,15 @@ use ptc_host::engine::{CallRecord, CallStatus};
 
 use super::writer::Status;
 use super::{Begun, Ended};
+use crate::digest::short_hash;
 use crate::observers::recent::record::instant;
 use crate::observers::recording::Recording;
 use crate::observers::recording::payloads;
-use crate::principal::short_hash;
 use crate::protocol::json::{Object, object_text, write_array};
 use crate::report::CallReport;
 use crate::report::Ending;
 use crate::report::TaskEvent;
 use crate::settings::PayloadPolicy;
-use crate::tools::shaping::project::metrics;
 
 /// Version of the lines.
 const SCHEMA_VERSION: u64 = 2;
@@ -240,7 +239,7 @@ fn data(report: &CallReport, recording: &Recording) -> String {
         write_array(object.key("upstream_calls"), &payload.upstream_calls, |out, call| {
             out.extend_from_slice(call_json(call, recording).as_bytes());
         });
-        let metrics = (!payload.upstream_calls.is_empty()).then(|| metrics(payload).json());
+        let metrics = (!payload.upstream_calls.is_empty()).then(|| payload.ptc_metrics().json());
         payloads::write_optional(object, "ptc_metrics", metrics.as_deref());
     })
 }

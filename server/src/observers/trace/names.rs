@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 
 use super::writer::Status;
-use crate::observers::recording::payloads::sha256;
+use crate::digest::sha256;
 
 /// What a file is called while its call runs.
 pub(super) const PENDING: &str = "pending";

@@ -10,7 +10,7 @@ use tracing::{error, warn};
 use super::folder::{Folder, Found};
 use super::lines::Head;
 use super::{Begun, Ended, TraceOptions, names, trace_id};
-use crate::observers::recording::payloads::hex;
+use crate::digest::hex;
 
 /// Bytes of a trace within which its owner is named.
 const OWNER_WITHIN: usize = 512;

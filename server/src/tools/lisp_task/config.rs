@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use crate::observers::recording::payloads::sha256;
+use crate::digest::sha256;
 use crate::settings::BootError;
 use crate::settings::Planner;
 

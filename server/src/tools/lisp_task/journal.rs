@@ -12,7 +12,7 @@ use ptc_host::credentials::Redactor;
 use serde_json::{Map, Value, json};
 use tracing::info;
 
-use crate::observers::recording::payloads::sha256;
+use crate::digest::sha256;
 use crate::report::TaskEvent;
 
 /// Most events of one task that are kept.

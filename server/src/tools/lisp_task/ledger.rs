@@ -1,7 +1,6 @@
 //! Every upstream call of a task, noted before it goes out with what it may do (server.md 9.5).
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +10,8 @@ use ptc_host::catalog::Catalog;
 use ptc_host::engine::{CallRecord, CallStatus, HostCalls, RunContext};
 use ptc_vm::machine::{HostRequest, Reply, UpstreamCall};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
+
+use crate::digest::sha256;
 
 /// What a call may do to the world, as far as the upstream says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +111,7 @@ impl Ledger {
             tool: tool.clone(),
             effect: self.effect(server, tool),
             turn: self.turn.load(Ordering::Relaxed),
-            args_hash: hash(&arguments.json),
+            args_hash: sha256(&arguments.json),
             record: None,
         };
         let mut state = self.state();
@@ -178,12 +178,4 @@ impl Entry {
         }
         call
     }
-}
-
-/// SHA-256 in hex digits.
-fn hash(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut out, byte| {
-        let _ = write!(out, "{byte:02x}");
-        out
-    })
 }

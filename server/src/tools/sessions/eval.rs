@@ -16,12 +16,13 @@ use crate::protocol::json::{Kind, Raw, object_text};
 use crate::protocol::tool::reply::{busy_feedback, busy_message};
 use crate::protocol::tool::{Annotations, CallContext, Definition, Prepared, Tool, ToolReply};
 use crate::report::Ending;
+use crate::report::SessionPart;
 use crate::report::Usage;
 use crate::report::{ErrorReason, Payload};
 use crate::settings::Profile;
 use crate::tools::cards;
 use crate::tools::lisp_eval::{Arguments as EvalArguments, Asked, EvalOptions, annotations, refuse};
-use crate::tools::shaping::{SessionPart, guard, shape};
+use crate::tools::shaping::{guard, shape};
 
 /// The tool.
 pub(super) struct Eval {

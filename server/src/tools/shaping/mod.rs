@@ -18,4 +18,3 @@ mod tests;
 pub(super) use calls::call_result;
 pub use guard::guard;
 pub use project::{Shaper, shape};
-pub use session::SessionPart;

@@ -10,10 +10,9 @@ use super::calls::{call_result, failed_call};
 use super::feedback;
 use super::limits::{Caps, caps};
 use super::preview::preview;
-use super::session;
-use crate::protocol::json::{Object, object_text, string_len, write_array, write_strings};
+use super::session::{self, SessionView};
+use crate::protocol::json::{Object, object_text, string_len, write_array};
 use crate::protocol::tool::ToolReply;
-use crate::report::ptc_metrics::Metrics;
 use crate::report::{Ending, ErrorReason, Payload};
 use crate::settings::Profile;
 
@@ -91,6 +90,10 @@ impl<'p> Parts<'p> {
         Parts { payload, profile, prints, prints_cut, feedback, feedback_cut, print_text_cut, validated }
     }
 
+    fn session(&self) -> Option<SessionView<'p>> {
+        self.payload.session.as_deref().map(SessionView)
+    }
+
     /// Whether a bound of this module left something out that the profile would show.
     fn output_cut(&self) -> bool {
         let is_error = self.payload.is_error();
@@ -104,7 +107,7 @@ impl<'p> Parts<'p> {
         self.output_cut()
             || self.print_text_cut && self.profile == Profile::Debug
             || matches!(self.payload.ending, Ending::Ok { cut: true, .. })
-            || self.payload.session.as_ref().is_some_and(|session| session.cut(self.profile))
+            || self.session().is_some_and(|session| session.cut(self.profile))
     }
 
     /// The text block of slim and structured.
@@ -123,7 +126,7 @@ impl<'p> Parts<'p> {
     /// What the session has to say about the evaluation, on a line of its own.
     fn push_suffix(&self, text: &mut String) {
         let payload = self.payload;
-        let suffix = payload.session.as_ref().and_then(|session| {
+        let suffix = self.session().and_then(|session| {
             session.suffix(payload.is_error(), self.profile, payload.upstream_calls.len())
         });
         if let Some(suffix) = suffix {
@@ -193,7 +196,7 @@ impl<'p> Parts<'p> {
     fn write_structured(&self, object: &mut Object<'_>) {
         self.write_status(object);
         self.write_validated(object);
-        if let Some(session) = &self.payload.session {
+        if let Some(session) = self.session() {
             session.write_structured(object, self.payload.is_error());
         }
         if self.cut() {
@@ -232,7 +235,7 @@ impl<'p> Parts<'p> {
             object.boolean("truncated", self.cut());
         }
         self.write_validated(object);
-        if let Some(session) = &payload.session {
+        if let Some(session) = self.session() {
             session.write_debug(object, is_error);
         }
         for (name, cut) in [
@@ -255,7 +258,7 @@ impl<'p> Parts<'p> {
                     out.extend_from_slice(result.as_bytes());
                 });
             }
-            object.raw("ptc_metrics", &metrics(payload).json());
+            object.raw("ptc_metrics", &payload.ptc_metrics().json());
         }
     }
 
@@ -323,22 +326,13 @@ impl<'p> Parts<'p> {
     }
 }
 
-/// The metrics of a payload.
-pub fn metrics(payload: &Payload) -> Metrics {
-    let mut prints = Vec::new();
-    if !payload.prints.is_empty() {
-        write_strings(&mut prints, payload.prints.iter().map(String::as_str));
-    }
-    Metrics::of(&payload.upstream_calls, payload.final_result_bytes(), prints.len() as u64)
-}
-
 /// `feedback` before it is bounded, and whether printed text in it is cut.
 fn full_feedback(payload: &Payload) -> (String, bool) {
     if let (Some(session), Ending::Ok { result, .. }) = (&payload.session, &payload.ending) {
         let printed =
             (!payload.prints.is_empty()).then(|| feedback::prints(&payload.prints, session::PRINT_CHARS));
         let cut = printed.as_ref().is_some_and(|(_, cut)| *cut);
-        return (session.feedback(printed.map(|(text, _)| text), result.as_deref()), cut);
+        return (SessionView(session).feedback(printed.map(|(text, _)| text), result.as_deref()), cut);
     }
     match &payload.ending {
         Ending::Ok { .. } if payload.prints.is_empty() => (String::new(), false),

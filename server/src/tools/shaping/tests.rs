@@ -2,7 +2,6 @@ use ptc_host::engine::{CallRecord, CallStatus, ResultOverview};
 use serde_json::{Value, json};
 
 use super::preview::preview;
-use super::project::metrics;
 use super::*;
 use crate::protocol::tool::ReplyText;
 use crate::report::{Ending, ErrorReason, Payload};
@@ -163,7 +162,7 @@ fn metrics_count_and_divide() {
     oversize.oversize = true;
     let calls = vec![call(CallStatus::Ok, Some(48_122)), oversize, call(CallStatus::Error, None)];
     let payload = Payload { upstream_calls: calls, prints: vec!["ab".into()], ..ok(&"x".repeat(805)) };
-    let block: Value = serde_json::from_str(&metrics(&payload).json()).unwrap();
+    let block: Value = serde_json::from_str(&payload.ptc_metrics().json()).unwrap();
     for (name, value) in [
         ("final_result_bytes", 812),
         ("prints_bytes", 6),
@@ -182,8 +181,8 @@ fn metrics_count_and_divide() {
     assert_eq!(block["baseline"]["conservative"]["ratio"].to_string(), "59.26");
     assert_eq!(block["baseline"]["optimistic"]["available"], false);
     let one = Payload { upstream_calls: vec![call(CallStatus::Ok, Some(12_000))], ..ok("3") };
-    assert_eq!(metrics(&one).ratio_json(), "1500.0");
-    assert_eq!(metrics(&one).prints_bytes, 0);
+    assert_eq!(one.ptc_metrics().ratio_json(), "1500.0");
+    assert_eq!(one.ptc_metrics().prints_bytes, 0);
 }
 
 #[test]

@@ -9,8 +9,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use tracing::info;
 
+use crate::digest::short_hash;
 use crate::observers::metrics::{Exposition, Kind};
-use crate::principal::{Owner, Principal, short_hash};
+use crate::principal::{Owner, Principal};
 use crate::protocol::{Connection, Revision};
 
 /// One session.

@@ -13,10 +13,10 @@ const TIME_OF_DAY: [(&str, &str); 11] = [
     ("agent/src/run/text.rs", "the same"),
     ("agent/src/run/tool_call.rs", "the same"),
     ("host/src/engine/run.rs", "what a program is told when it asks for the time"),
-    ("server/src/console/state.rs", "what the page shows as now"),
+    ("server/src/observers/console/state.rs", "what the page shows as now"),
     ("server/src/insight/observation.rs", "when a call began and ended, in records and traces"),
-    ("server/src/log/clock.rs", "the time of a line"),
-    ("server/src/metrics/process.rs", "when the process started, as Prometheus wants it"),
+    ("server/src/observers/log/clock.rs", "the time of a line"),
+    ("server/src/observers/metrics/process.rs", "when the process started, as Prometheus wants it"),
     ("server/src/tools/lisp_debug/mod.rs", "which records `since` shows"),
     ("server/src/tools/lisp_task/journal.rs", "when an event of the planner happened, in traces"),
 ];

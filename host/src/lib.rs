@@ -7,9 +7,8 @@
 //! | [`config`], [`credentials`] | the upstreams file, checked word by word; secrets, headers made of them, the redactor |
 //! | [`catalog`] | what the upstreams offer, rendered, searched, and used to check calls |
 //! | [`upstream`] | the one contract of all transports |
-//! | [`json`] | JSON messages read without building anything |
 //! | [`text`] | small pieces of text: cuts, literals |
-//! | [`mcp`], [`child`], [`jsonrpc`] | MCP client of both eras; child processes under a guard; framing |
+//! | [`mcp`], [`child`] | MCP client of both eras; child processes under a guard |
 
 pub mod aggregator;
 pub mod catalog;
@@ -20,9 +19,7 @@ pub mod credentials;
 pub mod engine;
 mod environment;
 pub mod http;
-pub mod json;
 mod json_schema;
-pub mod jsonrpc;
 pub mod mcp;
 mod memory;
 pub mod openapi;

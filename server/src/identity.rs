@@ -1,6 +1,6 @@
 //! Who this server says it is.
 
-use crate::protocol::json::write_string;
+use ptc_mcp::json::write_string;
 
 /// Program name in the output of `ptc version`.
 pub const PROGRAM_NAME: &str = "ptc_runner_mcp";

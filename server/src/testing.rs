@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt;
+use ptc_mcp::json::Raw;
 use tokio::sync::Semaphore;
 
 use crate::protocol::Service;
-use crate::protocol::json::Raw;
 use crate::protocol::tool::{Annotations, CallContext, Definition, Prepared, Registry, Tool, ToolReply};
 
 /// A tool whose behaviour its arguments choose:

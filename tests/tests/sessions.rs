@@ -2,9 +2,9 @@
 
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, EvalId, Limits};
+use ptc_mcp::Revision;
+use ptc_mcp::json::Raw;
 use ptc_server::principal::{Owner, Principal};
-use ptc_server::protocol::Revision;
-use ptc_server::protocol::json::Raw;
 use ptc_server::protocol::message::RequestId;
 use ptc_server::protocol::tool::{CallContext, Prepared, Tool, ToolReply};
 use ptc_server::settings::{Profile, Sessions};

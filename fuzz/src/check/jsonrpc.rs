@@ -1,9 +1,10 @@
 //! JSON-RPC messages and their framing.
 
 use crate::generate::Choices;
-use ptc_host::jsonrpc::lines::{Frame, LineBuffer};
-use ptc_host::jsonrpc::{
-    Message, Messages, RpcError, compact_len, encode, id_of_head, id_of_tail, number_of_id, parse,
+use ptc_mcp::encode;
+use ptc_mcp::lines::{Frame, LineBuffer};
+use ptc_mcp::message::{
+    Message, Messages, RpcError, compact_len, id_of_head, id_of_tail, number_of_id, parse,
 };
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! Event streams.
 
 use crate::generate::Choices;
-use ptc_host::mcp::http::sse::SseDecoder;
+use ptc_mcp::sse::SseDecoder;
 
 /// What a stream said.
 #[derive(Debug, PartialEq)]

@@ -4,6 +4,7 @@
 //! * [`Client`] — sends a [`Request`], yields a [`Response`] whose [`Body`] arrives piece by piece.
 //! * [`Target`] — where a request goes: an origin and a path.
 //! * [`Limits`] — separate bounds on connecting, on the first byte, on the whole exchange, and on the body's size.
+//! * [`SseDecoder`] — splits an event stream into [`Event`]s as it arrives.
 //! * [`HttpError`] — what can go wrong, in short fixed texts.
 //!
 //! No redirect is followed: a redirect is an answer like any other, and whoever asked decides. Nothing is retried, but
@@ -23,5 +24,6 @@ mod tls;
 pub use body::Body;
 pub use client::{Client, Limits, Request, Response};
 pub use error::HttpError;
+pub use ptc_mcp::sse::{Event, SseDecoder};
 pub use target::Target;
 pub use tls::TlsRootsError;

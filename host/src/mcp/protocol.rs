@@ -5,7 +5,7 @@
 
 use serde_json::json;
 
-use crate::jsonrpc::clip;
+use ptc_mcp::message::clip;
 
 /// The revision that we offer in `initialize`.
 pub(crate) const HANDSHAKE_VERSION: &str = "2025-11-25";
@@ -62,7 +62,7 @@ pub(crate) fn params(era: Era, cursor: Option<&str>) -> Vec<u8> {
     let mut out = vec![b'{'];
     if let Some(cursor) = cursor {
         out.extend_from_slice(b"\"cursor\":");
-        crate::jsonrpc::encode::push_string(&mut out, cursor);
+        ptc_mcp::encode::push_string(&mut out, cursor);
     }
     if era == Era::Modern {
         if cursor.is_some() {

@@ -6,12 +6,12 @@ use std::fmt;
 
 use bytes::Bytes;
 use memchr::memchr;
+use ptc_mcp::json::{Kind, Raw, Scanner};
+use ptc_mcp::message::{clip, compact_len};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::protocol::render;
-use crate::json::{Kind, Raw, Scanner};
-use crate::jsonrpc::{clip, compact_len};
 use crate::upstream::{CallFault, CallReply, FaultReason, Payload};
 
 /// Longest text of a tool's own error report, in characters.

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use ptc_mcp::message::clip;
 use serde_json::value::RawValue;
 
 use super::protocol::render;
-use crate::jsonrpc::clip;
 use crate::upstream::{CallFault, FaultReason, ToolInfo};
 
 /// Most pages of one list.

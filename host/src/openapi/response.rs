@@ -1,9 +1,9 @@
 //! What the answer to a call means.
 
 use bytes::Bytes;
+use ptc_mcp::message::compact_len;
 use serde::de::IgnoredAny;
 
-use crate::jsonrpc::compact_len;
 use crate::upstream::{CallFault, CallReply, FaultReason, Payload};
 
 /// Longest piece of an error body in a message, in characters.

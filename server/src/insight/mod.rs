@@ -12,6 +12,8 @@ use std::time::Duration;
 pub use observation::Observation;
 pub(crate) use observation::{Call, Ended};
 
+use ptc_mcp::json::Raw;
+
 use crate::observers::console::{self, Console, Facts};
 use crate::observers::metrics::{Exposition, Metrics, write_process};
 use crate::observers::recent::Ring;
@@ -19,7 +21,6 @@ use crate::observers::recording::Recording;
 use crate::observers::sources::Sources;
 use crate::observers::trace::Traces;
 use crate::principal::Principal;
-use crate::protocol::json::Raw;
 use crate::protocol::tool::CallContext;
 
 /// Who wants to know of calls.

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use jiff::Timestamp;
+use ptc_mcp::Revision;
+use ptc_mcp::json::Raw;
 
 use super::Insight;
 use crate::observers::console::LiveCall;
@@ -12,10 +14,8 @@ use crate::observers::recent::record::shortened;
 use crate::observers::recording::payloads;
 use crate::observers::trace::{self, Begun, Status, TraceKey, current_origin};
 use crate::principal::Owner;
-use crate::protocol::json::Raw;
 use crate::protocol::message::RequestId;
 use crate::protocol::tool::{CallContext, ToolReply};
-use crate::protocol::version::Revision;
 use crate::report::CallReport;
 use ptc_host::engine::EvalId;
 

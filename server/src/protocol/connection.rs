@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use ahash::AHashMap;
+use ptc_mcp::Revision;
 use tokio::sync::oneshot;
 
 use super::drain::Drain;
 use super::message::RequestId;
-use super::version::Revision;
 use crate::principal::Owner;
 
 /// A conversation with one client.
@@ -193,10 +193,10 @@ impl Drop for Ticket {
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt;
+    use ptc_mcp::json::Raw;
 
     use super::*;
     use crate::principal::Principal;
-    use crate::protocol::json::Raw;
 
     fn id(text: &str) -> RequestId {
         RequestId::from_raw(Raw::parse(text).unwrap()).unwrap()

@@ -9,7 +9,7 @@ use std::fmt;
 
 use compact_str::CompactString;
 
-use super::json::{Kind, Malformed, Raw, Scanner, write_string};
+use ptc_mcp::json::{Kind, Malformed, Raw, Scanner, write_string};
 
 /// Most messages in one batch.
 pub const MAX_BATCH: usize = 64;

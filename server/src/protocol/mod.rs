@@ -7,18 +7,15 @@ pub mod call;
 pub mod connection;
 pub mod drain;
 pub mod error;
-pub mod json;
 pub mod message;
 pub mod methods;
 pub mod progress;
 pub mod reply;
 pub mod service;
 pub mod tool;
-pub mod version;
 
 pub use call::{Call, Finished};
 pub use connection::Connection;
 pub use drain::Drain;
 pub use error::RpcError;
 pub use service::{Era, Handled, Reply, Service};
-pub use version::Revision;

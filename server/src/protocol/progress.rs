@@ -6,10 +6,10 @@
 use std::time::Duration;
 
 use ptc_host::engine::CallsSoFar;
+use ptc_mcp::json::Kind;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::json::Kind;
 use super::message::Params;
 use super::reply;
 
@@ -77,9 +77,9 @@ impl Progress {
 
 #[cfg(test)]
 mod tests {
+    use ptc_mcp::json::Raw;
     use serde_json::Value;
 
-    use super::super::json::Raw;
     use super::super::message::Meta;
     use super::*;
 

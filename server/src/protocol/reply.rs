@@ -1,9 +1,10 @@
 //! Writes JSON-RPC responses and notifications straight into bytes.
 
+use ptc_mcp::Revision;
+use ptc_mcp::json::write_string;
+
 use super::error::RpcError;
-use super::json::write_string;
 use super::message::RequestId;
-use super::version::Revision;
 
 /// Which request an error answers.
 #[derive(Debug, Clone, Copy)]

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
+use ptc_mcp::Revision;
+use ptc_mcp::json;
+
 use super::call::Call;
 use super::connection::Connection;
 use super::drain::Drain;
 use super::error::RpcError;
 use super::message::{IdMember, META_CAPABILITIES, META_LOG_LEVEL, META_VERSION, Message, RequestId};
+use super::methods;
 use super::reply::{self, Answers};
-use super::version::Revision;
-use super::{json, methods};
 use crate::concurrency_limiter::Gate;
 use crate::identity;
 use crate::insight::Insight;

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{CallRecord, EvalOutcome};
+use ptc_mcp::json::write_strings;
 use ptc_vm::Reason;
 
 use super::ptc_metrics::Metrics;
 use super::session::SessionPart;
-use crate::protocol::json::write_strings;
 
 /// Why a tool call failed, in the words of `reason`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

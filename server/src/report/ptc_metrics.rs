@@ -3,7 +3,7 @@
 
 use ptc_host::engine::{CallRecord, CallStatus};
 
-use crate::protocol::json::{Object, object_text};
+use ptc_mcp::json::{Object, object_text};
 
 const CONSERVATIVE_NOTE: &str = "Total size of the successful, not oversized tool results the program fetched. It can \
     overstate what was needed, ignores tool schemas and orchestration, and is not the size of this response.";

@@ -3,7 +3,7 @@
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Changed, SessionReport};
 
-use crate::protocol::json::object_text;
+use ptc_mcp::json::object_text;
 
 /// A session after an evaluation.
 #[derive(Debug, Clone, Default)]

@@ -3,7 +3,8 @@
 //! The root is an object; success and error are told apart by the constant `status`. Other members are allowed, so
 //! that a later version may add some.
 
-use crate::protocol::json::{Object, object_text, write_array};
+use ptc_mcp::json::{Object, object_text, write_array};
+
 use crate::report::ErrorReason;
 
 /// A string.

@@ -15,7 +15,6 @@ mod write;
 
 pub use lines::parse_lines;
 pub use parse::{MAX_NESTING, parse};
-pub use strings::first_special;
 pub use write::{ToolArguments, generate, write, write_tool_arguments, write_within};
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ const HIGHS: u64 = 0x8080_8080_8080_8080;
 /// Which of eight bytes, the first one lowest, is the first that ends a run of plain characters in a string of JSON (a
 /// quote, a backslash or a control character), if any does.
 #[inline]
-pub fn first_special(chunk: u64) -> Option<usize> {
+fn first_special(chunk: u64) -> Option<usize> {
     // Each of these marks the high bit of the bytes that it looks for. What it marks besides, because it borrowed, lies above.
     let zero_byte = |x: u64| x.wrapping_sub(ONES) & !x & HIGHS;
     let quote = zero_byte(chunk ^ (ONES * b'"' as u64));

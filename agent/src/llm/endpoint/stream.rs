@@ -2,7 +2,7 @@
 
 use super::super::{LlmError, LlmErrorKind};
 use super::{Answer, Endpoint};
-use ptc_host::mcp::http::sse::{Event, SseDecoder};
+use ptc_host::http::{Event, SseDecoder};
 use std::time::Duration;
 use tokio::time::Instant;
 

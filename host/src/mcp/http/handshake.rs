@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
+use ptc_mcp::encode;
+use ptc_mcp::message::RpcError;
 use tokio::time::Instant;
 
 use super::super::protocol::{self, Era, ServerHello};
@@ -13,7 +15,6 @@ use super::post::{Answer, Endpoint, Failure, Outgoing};
 use super::session::HttpSession;
 use crate::config::Protocol;
 use crate::http::Limits;
-use crate::jsonrpc::{RpcError, encode};
 use crate::upstream::lifecycle::Started;
 use crate::upstream::{CallFault, FaultReason, ToolInfo};
 

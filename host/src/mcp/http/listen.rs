@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderValue;
+use ptc_mcp::encode;
+use ptc_mcp::sse::SseDecoder;
 use tokio::time::Instant;
 
 use super::super::protocol::{self, Era};
 use super::post::{Endpoint, Failure, Outgoing, is_event_stream};
 use super::session::HttpSession;
-use super::sse::SseDecoder;
 use crate::http::{Body, Limits, Response};
-use crate::jsonrpc::encode;
 use crate::upstream::lifecycle::Lifecycle;
 
 /// How long one stream is held before it is opened anew.

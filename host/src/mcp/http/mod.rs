@@ -1,6 +1,6 @@
 //! The `mcp_http` transport: a tool server behind a Streamable HTTP endpoint.
 //!
-//! `post` sends one message and reads its answer, JSON or an event stream (`sse`); `session` is what a handshake
+//! `post` sends one message and reads its answer, JSON or an event stream; `session` is what a handshake
 //! leaves behind; `handshake` finds the era and lists the tools; `mirror` puts arguments into headers where the
 //! modern era asks for it; `listen` hears of changes of the tool list; `upstream` puts all of it behind the [`Upstream`](crate::upstream::Upstream) trait.
 
@@ -9,7 +9,6 @@ mod listen;
 mod mirror;
 mod post;
 mod session;
-pub mod sse;
 mod upstream;
 
 pub use upstream::HttpUpstream;

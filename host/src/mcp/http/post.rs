@@ -6,15 +6,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use ptc_mcp::encode;
+use ptc_mcp::message::{Message, RpcError, clip, number_of_id, parse};
+use ptc_mcp::sse::SseDecoder;
 use tokio::time::Instant;
 
 use super::super::protocol::{CLIENT_VERSION, Era, render};
 use super::session::HttpSession;
-use super::sse::SseDecoder;
 use crate::config::HttpConfig;
 use crate::credentials::CredentialStore;
 use crate::http::{Body, Client, HttpError, Limits, Request, Response, Target};
-use crate::jsonrpc::{Message, RpcError, clip, encode, number_of_id, parse};
 use crate::upstream::{Arrivals, CallFault, FaultReason, no_memory};
 
 /// Most messages in one batch.

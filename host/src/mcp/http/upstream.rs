@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use ptc_mcp::encode;
 use tokio::runtime::Handle;
 use tokio::sync::broadcast;
 use tokio::time::Instant;
@@ -19,7 +20,6 @@ use super::session::HttpSession;
 use crate::config::{HttpConfig, UpstreamConfig};
 use crate::credentials::CredentialStore;
 use crate::http::{Client, HttpError, Limits, Target};
-use crate::jsonrpc::encode;
 use crate::upstream::lifecycle::{End, EndKind, Lifecycle, closed};
 use crate::upstream::slots::Slots;
 use crate::upstream::{Call, CallFault, CallReply, Health, ToolInfo, Upstream, UpstreamEvent};

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
+use ptc_mcp::encode;
 use tokio::net::unix::pipe;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
@@ -14,7 +15,6 @@ use tokio::time::Instant;
 use super::outbox::{Flushed, Outbox};
 use super::tasks::Refused;
 use crate::child::StderrRing;
-use crate::jsonrpc::encode;
 use crate::upstream::lifecycle::{Connection, End};
 use crate::upstream::{CallFault, CallLimits, FaultReason, no_memory};
 

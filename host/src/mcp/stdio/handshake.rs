@@ -5,6 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
+use ptc_mcp::encode;
+use ptc_mcp::message::RpcError;
 use tokio::time::Instant;
 
 use super::super::protocol::{self, Era, ServerHello};
@@ -13,7 +15,6 @@ use super::connection::{Answer, StdioConnection};
 use super::tasks;
 use crate::child::{ChildProcess, ChildSpec};
 use crate::config::{Protocol, StdioConfig};
-use crate::jsonrpc::{RpcError, encode};
 use crate::memory::MemoryBudget;
 use crate::upstream::lifecycle::{Lifecycle, Started, closed};
 use crate::upstream::{CallFault, CallLimits, ToolInfo};

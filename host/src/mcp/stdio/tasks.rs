@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ptc_mcp::encode;
+use ptc_mcp::lines::{Frame, LineBuffer};
+use ptc_mcp::message::{Message, id_of_head, id_of_tail, number_of_id, parse};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::task::JoinHandle;
@@ -10,8 +13,6 @@ use tokio::time::{Instant, timeout};
 
 use super::connection::{Answer, StdioConnection, Stop};
 use crate::child::{ChildProcess, Exit};
-use crate::jsonrpc::lines::{Frame, LineBuffer};
-use crate::jsonrpc::{Message, encode, id_of_head, id_of_tail, number_of_id, parse};
 use crate::memory::{Loan, MemoryBudget};
 use crate::upstream::lifecycle::{End, EndKind, Lifecycle, closed};
 use crate::upstream::{CallFault, UpstreamEvent};

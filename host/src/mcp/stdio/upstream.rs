@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use ptc_mcp::encode;
+use ptc_mcp::message::RpcError;
 use tokio::runtime::Handle;
 use tokio::sync::broadcast;
 
@@ -13,7 +15,6 @@ use super::super::{protocol, result};
 use super::connection::{Answer, SHUTDOWN_GRACE, StdioConnection};
 use super::handshake;
 use crate::config::{StdioConfig, UpstreamConfig};
-use crate::jsonrpc::{RpcError, encode};
 use crate::memory::MemoryBudget;
 use crate::upstream::lifecycle::Lifecycle;
 use crate::upstream::slots::Slots;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use ptc_host::engine::EvalId;
+use ptc_mcp::json::{Object, object_text, write_array};
 
 use crate::principal::Principal;
-use crate::protocol::json::{Object, object_text, write_array};
 
 /// Calls that are shown.
 const SHOWN: usize = 100;

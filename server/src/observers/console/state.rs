@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use ptc_host::aggregator::Aggregator;
 use ptc_host::upstream::Phase;
+use ptc_mcp::json::{Object, object_text, write_array};
 
 use super::{Console, lock};
 use crate::identity;
@@ -13,7 +14,6 @@ use crate::observers::recent::record::instant;
 use crate::observers::recent::{Record, Ring};
 use crate::observers::sources::Sources;
 use crate::principal::Principal;
-use crate::protocol::json::{Object, object_text, write_array};
 
 /// Recent calls that are shown.
 const RECENT: usize = 50;

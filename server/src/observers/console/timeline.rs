@@ -3,9 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 
 use jiff::Timestamp;
+use ptc_mcp::json::{Object, object_text, write_array};
 
 use crate::principal::Principal;
-use crate::protocol::json::{Object, object_text, write_array};
 use crate::report::ptc_metrics::Metrics;
 
 /// Seconds of one step.

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::fmt::{self, Write as _};
 
 use ptc_host::credentials::Redactor;
+use ptc_mcp::json::{write_integer, write_string};
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::{Event, Level, Metadata, Subscriber};
@@ -12,7 +13,6 @@ use tracing_subscriber::layer::Context;
 
 use super::clock;
 use super::sink::Sink;
-use crate::protocol::json::{write_integer, write_string};
 use crate::settings::LogLevel;
 
 /// Bytes of memory that a thread keeps from line to line; what a longer line took is given back.

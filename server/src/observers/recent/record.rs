@@ -2,13 +2,13 @@
 
 use jiff::Timestamp;
 use ptc_host::engine::{CallRecord, CallStatus, EvalId};
+use ptc_mcp::Revision;
+use ptc_mcp::json::{Object, object_text, write_array};
 
 use crate::insight::{Call, Ended};
 use crate::observers::recording::Recording;
 use crate::observers::recording::payloads::{self, write_optional};
 use crate::principal::Principal;
-use crate::protocol::json::{Object, object_text, write_array};
-use crate::protocol::version::Revision;
 use crate::report::Ending;
 use crate::report::ptc_metrics::Metrics;
 use crate::report::{PlannerReport, Usage};

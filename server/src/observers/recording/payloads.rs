@@ -4,12 +4,10 @@
 use std::borrow::Cow;
 
 use ptc_host::credentials::Redactor;
+use ptc_mcp::json::{Kind, Object, Raw, Scanner, object_text, write_array, write_string, write_strings};
 
 use super::Recording;
 use crate::digest::sha256;
-use crate::protocol::json::{
-    Kind, Object, Raw, Scanner, object_text, write_array, write_string, write_strings,
-};
 use crate::settings::PayloadPolicy;
 
 /// Characters of a program or result in a summary.

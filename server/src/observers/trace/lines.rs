@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 use ptc_host::engine::{CallRecord, CallStatus};
+use ptc_mcp::json::{Object, object_text, write_array};
 
 use super::writer::Status;
 use super::{Begun, Ended};
@@ -12,7 +13,6 @@ use crate::digest::short_hash;
 use crate::observers::recent::record::instant;
 use crate::observers::recording::Recording;
 use crate::observers::recording::payloads;
-use crate::protocol::json::{Object, object_text, write_array};
 use crate::report::CallReport;
 use crate::report::Ending;
 use crate::report::TaskEvent;

@@ -25,12 +25,12 @@ use tracing::error;
 
 pub use folder::Found;
 pub use origin::{Origin, current as current_origin, scoped};
+use ptc_mcp::Revision;
 pub use writer::Status;
 
 use crate::observers::metrics::{Exposition, Kind};
 use crate::observers::recording::Recording;
 use crate::principal::Owner;
-use crate::protocol::version::Revision;
 use crate::report::CallReport;
 use crate::report::TaskEvent;
 use writer::Writer;

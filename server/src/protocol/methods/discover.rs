@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use ptc_host::engine::EvalId;
+use ptc_mcp::Revision;
+use ptc_mcp::json::write_string;
 use tracing::debug;
 
 use super::tools_list::write_cache_hints;
-use crate::protocol::json::write_string;
 use crate::protocol::message::RequestId;
 use crate::protocol::reply;
 use crate::protocol::service::{Handled, Reply, Service};
-use crate::protocol::version::Revision;
 
 /// Names the modern revisions, the capabilities and the server.
 pub fn answer(service: &Arc<Service>, id: &RequestId) -> Handled {

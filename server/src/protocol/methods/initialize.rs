@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use ptc_mcp::Revision;
+use ptc_mcp::json::{Raw, write_string};
 use tracing::info;
 
 use crate::protocol::connection::Connection;
-use crate::protocol::json::{Raw, write_string};
 use crate::protocol::message::{ParamsMember, RequestId};
 use crate::protocol::reply;
 use crate::protocol::service::{Handled, Reply, Service};
-use crate::protocol::version::Revision;
 
 /// The revision to speak with a client that sent these `params`.
 pub fn negotiate(params: &ParamsMember<'_>) -> Revision {

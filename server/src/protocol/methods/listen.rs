@@ -6,12 +6,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use ptc_mcp::json::Kind;
 use tracing::{debug, warn};
 
 use crate::protocol::call::{Call, Work};
 use crate::protocol::connection::{Connection, Refused};
 use crate::protocol::error::RpcError;
-use crate::protocol::json::Kind;
 use crate::protocol::message::{ParamsMember, RequestId};
 use crate::protocol::reply::{self, Answers};
 use crate::protocol::service::{Era, Handled, Reply, Service};

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
+use ptc_mcp::Revision;
+use ptc_mcp::json::Raw;
 use tracing::{info, warn};
 
 use super::discover::{write_eval_id, write_server_meta};
@@ -12,13 +14,11 @@ use crate::insight::{Insight, Observation};
 use crate::protocol::call::{Call, Work};
 use crate::protocol::connection::{Connection, Refused};
 use crate::protocol::error::RpcError;
-use crate::protocol::json::Raw;
 use crate::protocol::message::{ParamsMember, RequestId};
 use crate::protocol::progress::Progress;
 use crate::protocol::reply;
 use crate::protocol::service::{Era, Handled, Reply, Service};
 use crate::protocol::tool::{CallContext, Prepared, ToolReply, short_name};
-use crate::protocol::version::Revision;
 use ptc_host::engine::EvalId;
 
 /// Answers a call, or makes it ready to run.

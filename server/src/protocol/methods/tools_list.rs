@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use ptc_mcp::json::Kind;
 use tracing::debug;
 
 use super::discover::write_server_meta;
 use crate::protocol::error::RpcError;
-use crate::protocol::json::Kind;
 use crate::protocol::message::{ParamsMember, RequestId};
 use crate::protocol::reply;
 use crate::protocol::service::{Era, Handled, Reply, Service};

@@ -10,12 +10,12 @@ use futures_util::future::BoxFuture;
 use ptc_host::engine::{CallsSoFar, EvalId};
 use tokio::sync::watch;
 
+use ptc_mcp::Revision;
+use ptc_mcp::json::Raw;
 pub use registry::Registry;
 pub use reply::{ReplyText, ToolReply, short_name};
 
-use super::json::Raw;
 use super::message::RequestId;
-use super::version::Revision;
 use crate::concurrency_limiter::Full;
 use crate::principal::Owner;
 

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use ptc_mcp::json::write_string;
+
 use super::{Annotations, Definition, Tool, ToolReply};
 use crate::principal::Owner;
-use crate::protocol::json::write_string;
 
 /// All tools of a server, with their listing rendered once.
 pub struct Registry {

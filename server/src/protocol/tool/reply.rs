@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use ptc_host::engine::EvalId;
+use ptc_mcp::json::{Raw, string_len, write_string};
 
 use crate::concurrency_limiter::Full;
-use crate::protocol::json::{Raw, string_len, write_string};
 use crate::report::CallReport;
 
 /// Characters of an unknown name that are repeated. (Names of tools have at most 128.)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::protocol::json::{Kind, Raw};
+use ptc_mcp::json::{Kind, Raw};
 
 /// Calls that `recent` shows where nothing is said.
 pub(super) const DEFAULT_LIMIT: usize = 20;

@@ -1,7 +1,8 @@
 //! How `lisp_debug` is listed.
 
+use ptc_mcp::json::object_text;
+
 use super::arguments::{MAX_ID_BYTES, MAX_LIMIT, MAX_SINCE};
-use crate::protocol::json::object_text;
 use crate::protocol::tool::{Annotations, Definition};
 
 const DESCRIPTION: &str = "Read-only diagnostics of this server: totals, recent calls, or one call by request_id. In \

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ptc_mcp::json::object_text;
 use serde_json::{Value, json};
 
 use super::size::Room;
@@ -9,7 +10,6 @@ use super::write_head;
 use crate::observers::recent::Record;
 use crate::observers::recording::Recording;
 use crate::observers::trace::Found;
-use crate::protocol::json::object_text;
 use crate::settings::PayloadPolicy;
 
 const RING: &str = "ring_buffer";

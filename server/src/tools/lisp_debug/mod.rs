@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use jiff::Timestamp;
+use ptc_mcp::json::{Object, Raw, object_text, write_array};
 
 use crate::observers::recent::{Record, Ring};
 use crate::observers::recording::Recording;
 use crate::observers::trace::Traces;
-use crate::protocol::json::{Object, Raw, object_text, write_array};
 use crate::protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
 use crate::settings::PayloadPolicy;
 use arguments::{Ask, Filter};

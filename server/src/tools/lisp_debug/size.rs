@@ -1,8 +1,9 @@
 //! How much an answer may hold: the cap is for the whole JSON-RPC response, in which the answer stands twice, once as
 //! structured content and once, escaped, as text.
 
+use ptc_mcp::json::string_len;
+
 use crate::identity;
-use crate::protocol::json::string_len;
 use crate::protocol::tool::{CallContext, ToolReply};
 
 /// Room kept free.

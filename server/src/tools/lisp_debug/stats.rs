@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use ptc_mcp::json::{Object, object_text, write_array};
+
 use crate::observers::recent::Record;
 use crate::observers::recent::record::{UpstreamCall, instant};
-use crate::protocol::json::{Object, object_text, write_array};
 use crate::report::PlannerReport;
 use crate::report::ptc_metrics::{Metrics, hundredths_json};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ptc_host::output_schema::OutputSchema;
 
-use crate::protocol::json::{Kind, Raw, write_string};
+use ptc_mcp::json::{Kind, Raw, write_string};
 
 /// Deepest nesting of `context`.
 const MAX_CONTEXT_DEPTH: usize = 128;

@@ -1,7 +1,8 @@
 //! How `lisp_eval` is listed.
 
+use ptc_mcp::json::{Object, object_text};
+
 use super::EvalOptions;
-use crate::protocol::json::{Object, object_text};
 use crate::protocol::tool::{Annotations, Definition};
 use crate::settings::Profile;
 use crate::tools::cards;

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EvalFuture, EvalId, EvalOutcome, EvalRequest, HostCalls, Limits, Render};
+use ptc_mcp::json::Raw;
 
 use super::shaping::{Shaper, shape};
 use crate::concurrency_limiter::Full;
-use crate::protocol::json::Raw;
 use crate::protocol::tool::reply::{busy_feedback, busy_message};
 use crate::protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
 use crate::report::{CallReport, Usage};

@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use ptc_host::credentials::Secret;
 use ptc_host::engine::{Answer, Failure};
+use ptc_mcp::Revision;
 use ptc_vm::Reason;
 use ptc_vm::print::{Cut, CutUnit};
 use serde_json::{Value, json};
@@ -11,7 +12,6 @@ use super::*;
 use crate::principal::{Owner, Principal};
 use crate::protocol::message::RequestId;
 use crate::protocol::tool::ReplyText;
-use crate::protocol::version::Revision;
 use crate::settings::Profile;
 use crate::testing::assert_fits;
 

@@ -1,9 +1,9 @@
 //! The arguments of a task, checked in a fixed order with fixed texts.
 
+use ptc_mcp::json::{Kind, Raw};
 use serde_json::{Map, Value};
 
 use super::super::lisp_eval::{ArgumentCaps, context};
-use crate::protocol::json::{Kind, Raw};
 
 /// Checked arguments.
 #[derive(Debug, Clone, PartialEq)]

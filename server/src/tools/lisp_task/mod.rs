@@ -28,7 +28,6 @@ use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, HostCalls, Limits};
 
 use super::lisp_eval::ArgumentCaps;
-use crate::protocol::json::Raw;
 use crate::protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
 use crate::report::CallReport;
 use crate::report::ErrorReason;
@@ -36,6 +35,7 @@ use crate::report::Payload;
 use crate::settings::Profile;
 
 pub use config::PlannerConfig;
+use ptc_mcp::json::Raw;
 pub use summary::capability_summary;
 
 /// The name of the tool.

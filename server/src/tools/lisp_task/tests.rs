@@ -6,13 +6,13 @@ use futures_util::future::LocalBoxFuture;
 use ptc_agent::llm::{LlmError, LlmErrorKind, LlmRequest, LlmResponse, Message, ScriptedLlm, Usage};
 use ptc_host::credentials::Secret;
 use ptc_host::engine::{CallRecord, CallStatus, EngineOptions, EvalId, ResultOverview, RunContext};
+use ptc_mcp::Revision;
 use ptc_vm::machine::{HostRequest, Payload as CallPayload, Reply};
 use serde_json::{Value, json};
 
 use super::*;
 use crate::principal::Principal;
 use crate::protocol::message::RequestId;
-use crate::protocol::version::Revision;
 
 /// Upstreams of one server `fs`: `read` reads, `write` may do anything, `slow` never answers.
 struct Fs(Mutex<Vec<String>>);

@@ -1,6 +1,6 @@
 //! Reads the arguments of the session tools.
 
-use crate::protocol::json::{Kind, Raw, Scanner};
+use ptc_mcp::json::{Kind, Raw, Scanner};
 
 /// The members of an arguments object.
 pub(super) struct Arguments<'a>(Vec<(String, Raw<'a>)>);

@@ -1,9 +1,9 @@
 //! How much the session tools tell at a time.
 
 use futures_util::FutureExt;
+use ptc_mcp::json::{Object, Raw, string_len};
 
 use crate::principal::Owner;
-use crate::protocol::json::{Object, Raw, string_len};
 use crate::protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
 use crate::settings::Profile;
 use crate::tools::shaping::{Shaper, guard};

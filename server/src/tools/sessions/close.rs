@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use ptc_mcp::json::Raw;
+
 use super::arguments::Arguments;
 use super::record::ok;
 use super::{Directory, args_error, schemas};
-use crate::protocol::json::Raw;
 use crate::protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
 
 /// The tool.

@@ -10,13 +10,13 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use jiff::{SignedDuration, Timestamp};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{CallRecord, Engine, SessionLimits, SessionReport, SessionRules};
+use ptc_mcp::json::object_text;
 use tokio::sync::oneshot;
 use tracing::{debug, info};
 
 use super::record::Record;
 use crate::observers::metrics::{Exposition, Kind};
 use crate::principal::{Owner, Principal};
-use crate::protocol::json::object_text;
 use crate::protocol::tool::ToolReply;
 use crate::settings::Sessions;
 

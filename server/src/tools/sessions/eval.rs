@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use ptc_host::engine::{EvalOutcome, EvalRequest, Exceeded, Render};
+use ptc_mcp::json::{Kind, Raw, object_text};
 
 use super::arguments::Arguments;
 use super::directory::{Refusal, Reservation};
 use super::{Directory, args_error, schemas};
 use crate::concurrency_limiter::Full;
-use crate::protocol::json::{Kind, Raw, object_text};
 use crate::protocol::tool::reply::{busy_feedback, busy_message};
 use crate::protocol::tool::{Annotations, CallContext, Definition, Prepared, Tool, ToolReply};
 use crate::report::Ending;

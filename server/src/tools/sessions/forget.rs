@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use ptc_host::engine::{SessionPlace, measure_history};
+use ptc_mcp::json::Raw;
 use ptc_vm::Value;
 use tracing::debug;
 
@@ -13,7 +14,6 @@ use super::directory::{MODE, Refusal};
 use super::record::{EMPTY_BYTES, ok};
 use super::{Directory, args_error, schemas};
 use crate::principal::Owner;
-use crate::protocol::json::Raw;
 use crate::protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
 use crate::settings::Profile;
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use ptc_host::text::clip;
+use ptc_mcp::json::{Object, Raw, write_array};
 use tracing::debug;
 
 use super::arguments::Arguments;
@@ -14,7 +15,6 @@ use super::start::limits;
 use super::text::{self, Values};
 use super::{Directory, args_error, schemas};
 use crate::principal::Owner;
-use crate::protocol::json::{Object, Raw, write_array};
 use crate::protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
 use crate::settings::Profile;
 

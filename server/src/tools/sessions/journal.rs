@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{CallRecord, CallStatus, measure_strings};
+use ptc_mcp::json::object_text;
 
-use crate::protocol::json::object_text;
 use crate::settings::Sessions;
 
 /// Entries of one kind. Older ones make room for newer ones.

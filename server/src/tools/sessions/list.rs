@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use ptc_mcp::json::{Raw, write_array};
+
 use super::arguments::Arguments;
 use super::bounds::{fitting, list_bytes, write_cut};
 use super::record::ok;
 use super::{Directory, args_error, schemas};
-use crate::protocol::json::{Raw, write_array};
 use crate::protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
 use crate::settings::Profile;
 

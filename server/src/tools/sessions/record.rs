@@ -5,11 +5,11 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::SessionReport;
+use ptc_mcp::json::{Object, object_text};
 use tokio::sync::oneshot;
 
 use super::journal::Journal;
 use crate::principal::Owner;
-use crate::protocol::json::{Object, object_text};
 
 /// A session without its values.
 pub(super) struct Record {

@@ -1,6 +1,7 @@
 //! Output schemas and hints of the session tools.
 
-use crate::protocol::json::Object;
+use ptc_mcp::json::Object;
+
 use crate::protocol::tool::Annotations;
 use crate::tools::schemas::{self, error_branch, success_branch, union};
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ptc_host::text::clip;
+use ptc_mcp::json::{Kind, Object, Raw, object_text};
 
 use super::arguments::Arguments;
 use super::record::{instant, ok};
 use super::{Directory, args_error, schemas};
 use crate::principal::Owner;
-use crate::protocol::json::{Kind, Object, Raw, object_text};
 use crate::protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
 use crate::settings::Sessions;
 

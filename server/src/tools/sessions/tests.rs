@@ -4,14 +4,14 @@ use std::time::Duration;
 use jiff::Timestamp;
 use ptc_host::credentials::{Redactor, Secret};
 use ptc_host::engine::{Engine, EngineOptions, Limits};
+use ptc_mcp::Revision;
+use ptc_mcp::json::Raw;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::principal::{Owner, Principal};
-use crate::protocol::json::Raw;
 use crate::protocol::message::RequestId;
 use crate::protocol::tool::{CallContext, Prepared, ReplyText};
-use crate::protocol::version::Revision;
 use crate::settings::{Profile, Sessions};
 use crate::testing::assert_fits;
 use crate::tools::lisp_eval::ArgumentCaps;

@@ -1,12 +1,12 @@
 //! A session's values as text, rendered on the driver that holds them.
 
 use ptc_host::engine::{SessionView, measure_history};
+use ptc_mcp::json::Raw;
 use ptc_vm::Value;
 use ptc_vm::print::{Budget, Preview, preview, render_capped};
 use ptc_vm::value::Temporal;
 
 use super::journal::Log;
-use crate::protocol::json::Raw;
 use crate::tools::shaping::feedback::envelope;
 
 const SAMPLE: Preview = Preview { items: 3, characters: Some(80), counts: true };

@@ -2,7 +2,7 @@
 
 use ptc_host::engine::{CallRecord, CallStatus};
 
-use crate::protocol::json::object_text;
+use ptc_mcp::json::object_text;
 
 /// A failed call in the compact form.
 pub(super) fn failed_call(call: &CallRecord) -> String {

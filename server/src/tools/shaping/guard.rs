@@ -1,8 +1,9 @@
 //! The last bound of a mirrored result: whatever a tool says, its whole result fits its profile (spec 5.7, step 3).
 
+use ptc_mcp::json::{Kind, Object, Raw, object_text};
+
 use super::limits::caps;
 use super::project::{NO_ROOM, Shaper, TRUNCATED, clip_json};
-use crate::protocol::json::{Kind, Object, Raw, object_text};
 use crate::protocol::tool::{ReplyText, ToolReply};
 
 /// Leaves a result that fits as it is. From one that does not, long texts are cut, lists are emptied and objects that

@@ -2,7 +2,7 @@
 
 use ptc_host::text::clip;
 
-use crate::protocol::json::{Kind, Raw, Scanner, write_string};
+use ptc_mcp::json::{Kind, Raw, Scanner, write_string};
 
 /// Items of a collection that are shown.
 const ITEMS: usize = 20;

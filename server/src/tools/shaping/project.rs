@@ -5,13 +5,13 @@
 
 use ptc_host::engine::CallStatus;
 use ptc_host::text::clip;
+use ptc_mcp::json::{Object, object_text, string_len, write_array};
 
 use super::calls::{call_result, failed_call};
 use super::feedback;
 use super::limits::{Caps, caps};
 use super::preview::preview;
 use super::session::{self, SessionView};
-use crate::protocol::json::{Object, object_text, string_len, write_array};
 use crate::protocol::tool::ToolReply;
 use crate::report::{Ending, ErrorReason, Payload};
 use crate::settings::Profile;

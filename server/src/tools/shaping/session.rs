@@ -1,7 +1,8 @@
 //! How a profile shows what a session adds to the result of an evaluation.
 
+use ptc_mcp::json::{Object, write_array};
+
 use super::feedback::{block, envelope};
-use crate::protocol::json::{Object, write_array};
 use crate::report::SessionPart;
 use crate::settings::Profile;
 

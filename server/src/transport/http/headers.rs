@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderValue};
+use ptc_mcp::json::Raw;
+use ptc_mcp::revision::{Revision, is_modern_header};
 
 use crate::protocol::error::RpcError;
-use crate::protocol::json::Raw;
 use crate::protocol::message::Message;
-use crate::protocol::version::{Revision, is_modern_header};
 
 /// A header, and whether it is there more than once.
 #[derive(Debug, Clone, Copy, Default)]

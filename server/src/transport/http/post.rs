@@ -10,6 +10,7 @@ use futures_util::future::{Either, select};
 use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use hyper::body::Incoming as RequestBody;
+use ptc_mcp::Revision;
 
 use super::answer::{self, Answer, SESSION_ID};
 use super::auth::Caller;
@@ -22,7 +23,7 @@ use crate::protocol::error::RpcError;
 use crate::protocol::message::{self, IdMember, Incoming, Message};
 use crate::protocol::methods::initialize::negotiate;
 use crate::protocol::reply::{self, Answers};
-use crate::protocol::{Call, Era, Finished, Handled, Revision};
+use crate::protocol::{Call, Era, Finished, Handled};
 
 /// Seconds after which a client of a busy or draining server may come back.
 const COME_BACK: u64 = 1;

@@ -12,6 +12,7 @@ use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
 use hyper::body::Incoming;
 use ptc_host::text::clip;
+use ptc_mcp::json::object_text;
 use tokio::sync::Notify;
 use tracing::{info, warn};
 
@@ -28,7 +29,6 @@ use super::post::{self, Waiting};
 use super::sessions::{Session, Sessions};
 use super::{console, ids, metrics};
 use crate::principal::Principal;
-use crate::protocol::json::object_text;
 use crate::protocol::{Drain, Service};
 use crate::sharded_counter::Tally;
 

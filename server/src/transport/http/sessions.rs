@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ptc_mcp::Revision;
 use tracing::info;
 
 use crate::digest::short_hash;
 use crate::observers::metrics::{Exposition, Kind};
 use crate::principal::{Owner, Principal};
-use crate::protocol::{Connection, Revision};
+use crate::protocol::Connection;
 
 /// One session.
 #[derive(Debug)]
@@ -236,9 +237,9 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use futures_util::FutureExt;
+    use ptc_mcp::json::Raw;
 
     use super::*;
-    use crate::protocol::json::Raw;
     use crate::protocol::message::RequestId;
 
     fn sessions(gone: Arc<AtomicUsize>) -> Sessions {

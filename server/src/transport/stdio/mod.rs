@@ -22,12 +22,12 @@ use tracing::{error, info, warn};
 use frames::{Frame, FrameReader};
 use outbox::Outbox;
 pub use pipes::standard_streams;
+use ptc_mcp::Revision;
 
 use crate::principal::{Owner, Principal};
 use crate::protocol::error::RpcError;
 use crate::protocol::message::{self, Incoming, Message};
 use crate::protocol::reply::{self, Answers};
-use crate::protocol::version::Revision;
 use crate::protocol::{Call, Connection, Era, Finished, Handled, Service};
 
 /// How long running calls may go on after `exit` or a signal.

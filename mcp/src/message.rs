@@ -165,7 +165,7 @@ impl<'de> Deserialize<'de> for Member {
 
 /// The string that the JSON `text` is, borrowed when it has no escapes; `None` for any other value.
 #[must_use]
-pub(crate) fn string_of(text: &str) -> Option<Cow<'_, str>> {
+fn string_of(text: &str) -> Option<Cow<'_, str>> {
     let inner = text.strip_prefix('"')?.strip_suffix('"')?;
     if memchr(b'\\', inner.as_bytes()).is_none() {
         return Some(Cow::Borrowed(inner));
@@ -288,7 +288,7 @@ impl RpcError {
 
 /// At most `max` characters of `text`, with `…` where something was cut.
 #[must_use]
-pub(crate) fn clip(text: &str, max: usize) -> String {
+pub fn clip(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),

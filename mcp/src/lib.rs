@@ -1,0 +1,20 @@
+//! What both sides of MCP speak, without any input or output: the client of `ptc-host`, the server of `ptc-server`, and
+//! every small client beside them read and write the same bytes by the same code.
+//!
+//! | Module | What it is |
+//! |---|---|
+//! | [`json`] | JSON read without building anything, and written straight into bytes |
+//! | [`message`] | one JSON-RPC message, classified without decoding its payload |
+//! | [`encode`] | requests, notifications and replies as single lines |
+//! | [`lines`] | newline framing with a byte cap that never loses the frame after an oversized one |
+//! | [`sse`] | event streams, decoded as they arrive |
+//! | [`revision`] | the published revisions of MCP and the two eras they fall into |
+
+pub mod encode;
+pub mod json;
+pub mod lines;
+pub mod message;
+pub mod revision;
+pub mod sse;
+
+pub use revision::Revision;

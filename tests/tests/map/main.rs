@@ -1,0 +1,124 @@
+//! The map of the house is true: `docs/design.md` says under "Floors" which crates and floors there are, and this reads the imports
+//! of every crate and holds them against it.
+//!
+//! `cargo test -p ptc-tests --test map -- --nocapture` prints the map as well.
+
+mod circles;
+mod manifest;
+mod modules;
+mod paths;
+mod resolve;
+mod rules;
+mod small_sources;
+mod table;
+
+use modules::{Crate, Files};
+use resolve::Imports;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use table::House;
+
+/// How many imports and circles of each crate still break a rule. A number may only sink.
+const KNOWN: &[(&str, usize)] = &[("vm", 19), ("compiler", 1), ("host", 2), ("agent", 7), ("server", 9)];
+
+#[test]
+fn every_import_keeps_to_the_floors_that_the_design_shows() {
+    let mut report = String::new();
+    let mut failed = false;
+    for house in houses() {
+        let (files, imports) = source(&house);
+        let mut broken = rules::rooms(&house, &files.keys().cloned().collect());
+        broken.extend(rules::globs(&house, &imports));
+        broken.extend(rules::upward(&house, &imports));
+        broken.extend(rules::circles_of_folders(&house, &imports));
+        let known = KNOWN.iter().find(|(folder, _)| *folder == house.folder).map_or(0, |(_, known)| *known);
+        if broken.len() > known {
+            failed = true;
+        }
+        if !broken.is_empty() {
+            writeln!(report, "\n{}: {} broken, {known} known", house.folder, broken.len()).expect("a string");
+            broken.iter().for_each(|text| report.extend([text, "\n"]));
+        }
+    }
+    println!("{report}");
+    assert!(!failed, "{report}\nThe floors and their rules: docs/design.md, \"Floors\".");
+}
+
+#[test]
+fn every_crate_uses_the_crates_that_the_design_lists_and_no_others() {
+    let houses = houses();
+    let members = manifest::members(&read(&root().join("Cargo.toml")));
+    let mut rows: Vec<String> = houses.iter().map(|house| house.folder.clone()).collect();
+    rows.sort();
+    assert_eq!(rows, members, "the crates in \"Floors\" of docs/design.md, and the members of the workspace");
+    for house in &houses {
+        let mut listed = house.uses.clone();
+        listed.sort();
+        let used = manifest::uses(&read(&root().join(&house.folder).join("Cargo.toml")));
+        assert_eq!(
+            listed, used,
+            "crates that `{0}` uses: in \"Floors\" of docs/design.md, and in {0}/Cargo.toml",
+            house.folder
+        );
+    }
+}
+
+#[test]
+fn the_map_is_printed() {
+    for house in houses() {
+        let (files, imports) = source(&house);
+        let lines = |file: &String| files[file].lines().count();
+        println!(
+            "\n{}: {} files, uses {}",
+            house.folder,
+            files.len(),
+            if house.uses.is_empty() { "nobody".into() } else { house.uses.join(", ") }
+        );
+        for (at, floor) in house.floors.iter().enumerate().rev() {
+            let here: Vec<&String> = files.keys().filter(|file| house.floor(file) == Some(at)).collect();
+            let total: usize = here.iter().map(|file| lines(file)).sum();
+            println!("  {}: {} ({} files, {total} lines)", floor.name, floor.rooms.join(", "), here.len());
+        }
+        for circle in rules::circles_of_files(&imports) {
+            println!("  circle of {} files: {}", circle.len(), circle.join(", "));
+        }
+    }
+}
+
+/// The table, as it stands.
+fn houses() -> Vec<House> {
+    table::read(&read(&root().join("docs/design.md"))).expect("a table of crates and floors")
+}
+
+/// A crate's files, and their use of each other.
+fn source(house: &House) -> (Files, Imports) {
+    let mut files = Files::new();
+    let folder = root().join(&house.folder).join("src");
+    collect(&folder, &folder, &mut files);
+    let krate = Crate::read(&format!("ptc_{}", house.folder), &files).expect("source that compiles");
+    // What no module of the product names is a file of tests.
+    files.retain(|file, _| krate.modules.iter().any(|module| module.file == *file));
+    let imports = resolve::imports(&krate);
+    (files, imports)
+}
+
+fn collect(folder: &Path, src: &Path, files: &mut Files) {
+    for entry in fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+        let path = entry.expect("an entry of a folder").path();
+        if path.is_dir() {
+            collect(&path, src, files);
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            let name = path.strip_prefix(src).expect("a file below").to_str().expect("UTF-8").to_owned();
+            files.insert(name, read(&path));
+        }
+    }
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}

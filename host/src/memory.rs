@@ -60,25 +60,25 @@ impl MemoryBudget {
 
 /// What one machine, or the state of one session, has taken of the budget. It comes back when this is dropped.
 #[derive(Debug)]
-pub struct Loan {
+pub(crate) struct Loan {
     budget: MemoryBudget,
     bytes: Cell<u64>,
 }
 
 impl Loan {
     /// A loan of nothing yet.
-    pub fn new(budget: MemoryBudget) -> Loan {
+    pub(crate) fn new(budget: MemoryBudget) -> Loan {
         Loan { budget, bytes: Cell::new(0) }
     }
 
     /// Bytes that are lent.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.bytes.get()
     }
 
     /// Makes it a loan of `bytes`; `false`, and no change, if the budget does not have as many.
     #[must_use]
-    pub fn resize(&self, bytes: u64) -> bool {
+    pub(crate) fn resize(&self, bytes: u64) -> bool {
         let before = self.bytes.get();
         if bytes > before {
             return self.lend(bytes - before);
@@ -112,7 +112,7 @@ impl Drop for Loan {
 /// What the replies on their way to one program hold: charged to the program as they arrive, until they have become
 /// values of its machine.
 #[derive(Debug)]
-pub struct ReplyMemory {
+pub(crate) struct ReplyMemory {
     budget: Option<MemoryBudget>,
     /// The program's memory limit.
     limit: u64,
@@ -128,7 +128,7 @@ const BUDGET: u8 = 2;
 
 impl ReplyMemory {
     /// For a program that may hold `limit` bytes, within `budget` if there is one.
-    pub fn new(limit: u64, budget: Option<MemoryBudget>) -> Arc<ReplyMemory> {
+    pub(crate) fn new(limit: u64, budget: Option<MemoryBudget>) -> Arc<ReplyMemory> {
         Arc::new(ReplyMemory {
             budget,
             limit,
@@ -182,14 +182,14 @@ pub trait Arrivals: std::fmt::Debug + Send + Sync {
 
 /// What one reply holds of its program's memory. It comes back when this is dropped.
 #[derive(Debug)]
-pub struct ReplyCharge {
+pub(crate) struct ReplyCharge {
     memory: Arc<ReplyMemory>,
     bytes: AtomicU64,
 }
 
 impl ReplyCharge {
     /// A charge of nothing yet.
-    pub fn new(memory: Arc<ReplyMemory>) -> ReplyCharge {
+    pub(crate) fn new(memory: Arc<ReplyMemory>) -> ReplyCharge {
         ReplyCharge { memory, bytes: AtomicU64::new(0) }
     }
 }

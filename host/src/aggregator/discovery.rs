@@ -1,5 +1,6 @@
 //! Discovery forms over upstreams: budget, loading, answer (upstreams.md 13).
 
+use super::usage::Usage;
 use super::{Aggregator, raise};
 use crate::catalog::{DiscoveryFault, Needs, Query};
 use crate::engine::RunContext;
@@ -22,7 +23,7 @@ pub(super) async fn answer(
         Ok(query) => query,
         Err(text) => return raise(&text),
     };
-    if !RunContext::take(&run.discoveries, aggregator.limits.max_discoveries) {
+    if !Usage::of(&run).take_discovery(aggregator.limits.max_discoveries) {
         return Reply::Value(Payload::None);
     }
     let catalog = aggregator.catalog();
@@ -35,12 +36,12 @@ pub(super) async fn answer(
     let loads = cold.map(|name| {
         let (aggregator, run) = (&aggregator, &run);
         async move {
-            if run.failed_starts.borrow().contains_key(&name) {
+            if Usage::of(run).failed_start(&name).is_some() {
                 return;
             }
             let loaded = tokio::time::timeout_at(run.deadline, aggregator.load(&name)).await;
             if let Ok(Err(fault)) = loaded {
-                run.failed_starts.borrow_mut().insert(name, fault.message);
+                Usage::of(run).note_failed_start(&name, fault.message);
             }
         }
     });

@@ -4,10 +4,12 @@
 //! through [`HostCalls`]: `tool/call` and the discovery forms. Expected trouble in the outside world comes back
 //! as data, a defect of the program as an error (upstreams.md 1).
 
+mod attempt;
 mod call;
 mod discovery;
 mod overview;
 mod runtime;
+mod usage;
 
 pub use runtime::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode, StartError};
 

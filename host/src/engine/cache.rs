@@ -1,8 +1,9 @@
 //! Compiled programs by their text, so that a repeated program is not compiled twice.
 //!
-//! A program's constants are values of one thread, so every driver has a cache of its own.
+//! A program's constants are values of one thread, so every worker has a cache of its own.
 
 use ahash::AHashMap;
+use ptc_compiler::CompileOptions;
 use ptc_vm::{Program, Result};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ impl ProgramCache {
         }
         let program = match self.old.remove(source) {
             Some(program) => program,
-            None => Rc::new(super::compile::compile(source)?),
+            None => Rc::new(compile(source)?),
         };
         if self.young_bytes >= CAPACITY_BYTES / 2 {
             self.old = std::mem::take(&mut self.young);
@@ -37,4 +38,10 @@ impl ProgramCache {
         self.young.insert(source.clone(), program.clone());
         Ok(program)
     }
+}
+
+/// Compiles a program. Its size has been checked against the eval's own limit.
+fn compile(source: &str) -> Result<Program> {
+    let options = CompileOptions { max_source_bytes: usize::MAX, ..CompileOptions::default() };
+    Ok(ptc_compiler::compile(source, &options)?)
 }

@@ -1,12 +1,12 @@
 //! What an eval is asked with.
 
-use super::session::SessionRules;
+use super::limits::Limits;
+use super::session::{SessionKey, SessionRules};
 use super::tools::{AppTools, HostCalls};
 use crate::output_schema::OutputSchema;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 
@@ -43,42 +43,6 @@ impl EvalId {
 impl fmt::Display for EvalId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ev_{:08x}", self.0)
-    }
-}
-
-/// Names a session within its engine.
-pub type SessionKey = Arc<str>;
-
-/// What one program may use up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Wall clock from its first step, waiting on upstreams included.
-    pub timeout: Duration,
-    /// Bytes of live values.
-    pub memory_bytes: u64,
-    /// Steps; see [`Limits::steps_for`].
-    pub steps: u64,
-    /// Bytes of program text.
-    pub program_bytes: usize,
-}
-
-impl Limits {
-    /// Steps that a program of this time limit gets by default (ruling 4), so that a runaway loop is stopped by
-    /// steps, which are the same on every run, and not by the clock.
-    pub fn steps_for(timeout: Duration) -> u64 {
-        25_000_000u64.saturating_mul(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)) / 1000
-    }
-
-    /// The defaults without upstreams (ruling 5): 1 s, 10 MiB, 65 536 program bytes.
-    pub fn plain() -> Limits {
-        let timeout = Duration::from_secs(1);
-        Limits { timeout, memory_bytes: 10 << 20, steps: Limits::steps_for(timeout), program_bytes: 65_536 }
-    }
-
-    /// The defaults with upstreams: 10 s, 100 MiB, 65 536 program bytes.
-    pub fn aggregator() -> Limits {
-        let timeout = Duration::from_secs(10);
-        Limits { timeout, memory_bytes: 100 << 20, steps: Limits::steps_for(timeout), program_bytes: 65_536 }
     }
 }
 

@@ -1,9 +1,10 @@
 //! A session's state on its way through a program: taken, and given back as it was or as the program left it.
 
-use super::super::outcome::{CallRecord, Failure};
-use super::rules::{Changed, Exceeded, HistoryNotice, SessionLimits, SessionReport, SessionRules};
+use super::place::SessionPlace;
+use super::rules::{SessionLimits, SessionRules};
 use super::size::{measure, measure_binding, total};
-use super::{Committed, SessionPlace, SessionState, history_with};
+use super::state::{Committed, SessionState, history_with};
+use crate::engine::outcome::{CallRecord, Changed, Exceeded, Failure, HistoryNotice, SessionReport};
 use crate::memory::{Loan, MemoryBudget};
 use ptc_vm::machine::Namespace;
 use ptc_vm::print::{Budget, Preview, preview, render_capped};
@@ -147,7 +148,9 @@ impl Lease {
         let mut report = SessionReport {
             changed: changed
                 .iter()
-                .filter_map(|name| namespace.get(name).map(|binding| Changed::new(name, &binding.value)))
+                .filter_map(|name| {
+                    namespace.get(name).map(|binding| changed_definition(name, &binding.value))
+                })
                 .collect(),
             stored: sizes.iter().map(|(name, _)| name.to_string()).collect(),
             memory_bytes: total(&sizes),
@@ -232,19 +235,18 @@ impl Lease {
         if let Some((value, bytes)) = result {
             state.remember(value, bytes);
         }
-        state.settle();
+        state.release_surplus();
         *place.borrow_mut() = SessionPlace { state: Some(state), committed: None };
     }
 }
 
-impl Changed {
-    fn new(name: &str, value: &Value) -> Changed {
-        let shown = preview(value, SHOWN);
-        // A preview that left nothing out is the readable form.
-        let whole = render_capped(value, shown.len(), Budget::default());
-        let cut = whole.truncated.is_some() || whole.text != shown;
-        Changed { name: name.to_owned(), preview: shown, cut }
-    }
+/// The definition `name`, with a preview of its value.
+fn changed_definition(name: &str, value: &Value) -> Changed {
+    let shown = preview(value, SHOWN);
+    // A preview that left nothing out is the readable form.
+    let whole = render_capped(value, shown.len(), Budget::default());
+    let cut = whole.truncated.is_some() || whole.text != shown;
+    Changed { name: name.to_owned(), preview: shown, cut }
 }
 
 /// The first limit that these bindings break.

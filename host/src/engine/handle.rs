@@ -1,15 +1,15 @@
-//! Driver threads and the handle to them.
+//! The handle to an engine, and the worker threads behind it.
 
-use super::cache::ProgramCache;
+use super::begin::{Begun, begin};
 use super::outcome::{EvalOutcome, Failure};
 use super::request::EvalRequest;
-use super::run::{self, Begun};
+use super::run::Run;
 use super::session::SessionStore;
+use super::worker::Worker;
 use crate::memory::MemoryBudget;
 use futures_util::future::BoxFuture;
-use ptc_vm::value::Map;
-use ptc_vm::{Reason, Value};
-use std::cell::{OnceCell, RefCell};
+use ptc_vm::Reason;
+use std::cell::OnceCell;
 use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
 use std::pin::Pin;
@@ -25,7 +25,7 @@ use tokio::task::LocalSet;
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The operating system refused a thread.
-    #[error("cannot start driver thread {index}: {source}")]
+    #[error("cannot start worker thread {index}: {source}")]
     Thread {
         /// Which one, from 0.
         index: usize,
@@ -37,52 +37,41 @@ pub enum EngineError {
 /// How an engine is built.
 #[derive(Clone, Debug, Default)]
 pub struct EngineOptions {
-    /// Driver threads; 0 for one a core.
+    /// Worker threads; 0 for one a core.
     pub threads: usize,
     /// What all programs and sessions together may hold; `None` for their own limits only.
     pub memory: Option<MemoryBudget>,
 }
 
-/// A handle to the driver threads. They end when the last handle is dropped and their evals are done.
+/// A handle to the worker threads. They end when the last handle is dropped and their evals are done.
 #[derive(Clone)]
 pub struct Engine {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    drivers: Vec<mpsc::UnboundedSender<Command>>,
+    workers: Vec<mpsc::UnboundedSender<Command>>,
     next: AtomicUsize,
     routing: RandomState,
-    /// Tells this engine's drivers from another engine's.
+    /// Tells this engine's workers from another engine's.
     id: usize,
     memory: Option<MemoryBudget>,
 }
 
-/// Work for a driver's own thread.
-type DriverWork = Box<dyn FnOnce(&Rc<Driver>) + Send>;
+/// Work for a worker's own thread.
+type WorkerTask = Box<dyn FnOnce(&Worker) + Send>;
 
 enum Command {
     Eval(Box<EvalRequest>, oneshot::Sender<EvalOutcome>),
-    Run(DriverWork),
-}
-
-/// What lives on one driver thread.
-pub(super) struct Driver {
-    pub(super) cache: RefCell<ProgramCache>,
-    pub(super) sessions: SessionStore,
-    pub(super) memory: Option<MemoryBudget>,
-    /// What `budget/remaining` gives: an empty map, which all programs share.
-    pub(super) no_budget: Value,
-    engine: usize,
-    index: usize,
+    Run(WorkerTask),
 }
 
 thread_local! {
-    static CURRENT: OnceCell<Rc<Driver>> = const { OnceCell::new() };
+    static CURRENT: OnceCell<Rc<Worker>> = const { OnceCell::new() };
 }
 
 impl Engine {
-    /// Starts the driver threads.
+    /// Starts the worker threads.
     pub fn start(options: EngineOptions) -> Result<Engine, EngineError> {
         static ENGINES: AtomicUsize = AtomicUsize::new(0);
         let id = ENGINES.fetch_add(1, Ordering::Relaxed);
@@ -90,18 +79,18 @@ impl Engine {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             n => n,
         };
-        let mut drivers = Vec::with_capacity(threads);
+        let mut workers = Vec::with_capacity(threads);
         for index in 0..threads {
             let (sender, receiver) = mpsc::unbounded_channel();
             let memory = options.memory.clone();
             std::thread::Builder::new()
-                .name(format!("ptc-driver-{index}"))
-                .spawn(move || run_driver(id, index, memory, receiver))
+                .name(format!("ptc-worker-{index}"))
+                .spawn(move || run_worker(id, index, memory, receiver))
                 .map_err(|source| EngineError::Thread { index, source })?;
-            drivers.push(sender);
+            workers.push(sender);
         }
         let (next, routing, memory) = (AtomicUsize::new(0), RandomState::new(), options.memory);
-        let shared = Shared { drivers, next, routing, id, memory };
+        let shared = Shared { workers, next, routing, id, memory };
         Ok(Engine { shared: Arc::new(shared) })
     }
 
@@ -115,26 +104,26 @@ impl Engine {
         self.shared.memory.as_ref()
     }
 
-    /// How many driver threads there are.
+    /// How many worker threads there are.
     pub fn threads(&self) -> usize {
-        self.shared.drivers.len()
+        self.shared.workers.len()
     }
 
-    /// Runs `work` on the driver that owns session `key`, with that driver's sessions.
+    /// Runs `work` on the worker that owns session `key`, with that worker's sessions.
     pub fn with_sessions<R: Send + 'static>(
         &self,
         key: &str,
         work: impl FnOnce(&SessionStore) -> R + Send + 'static,
     ) -> impl Future<Output = Option<R>> + Send + 'static {
         let (sender, receiver) = oneshot::channel();
-        let command = Command::Run(Box::new(move |driver| {
-            let _ = sender.send(work(&driver.sessions));
+        let command = Command::Run(Box::new(move |worker| {
+            let _ = sender.send(work(&worker.sessions));
         }));
-        let _ = self.shared.drivers[self.driver_of(key)].send(command);
+        let _ = self.shared.workers[self.worker_of(key)].send(command);
         async move { receiver.await.ok() }
     }
 
-    /// Spawns a task that stays on driver `index` (modulo their number), such as the connections of a server
+    /// Spawns a task that stays on worker `index` (modulo their number), such as the connections of a server
     /// whose evals shall start without a hand-over.
     pub fn spawn_on<F>(&self, index: usize, task: impl FnOnce() -> F + Send + 'static)
     where
@@ -143,27 +132,27 @@ impl Engine {
         let command = Command::Run(Box::new(move |_| {
             tokio::task::spawn_local(task());
         }));
-        let _ = self.shared.drivers[index % self.shared.drivers.len()].send(command);
+        let _ = self.shared.workers[index % self.shared.workers.len()].send(command);
     }
 
-    fn driver_of(&self, session: &str) -> usize {
-        (self.shared.routing.hash_one(session) % self.shared.drivers.len() as u64) as usize
+    fn worker_of(&self, session: &str) -> usize {
+        (self.shared.routing.hash_one(session) % self.shared.workers.len() as u64) as usize
     }
 
-    /// The driver that runs a request: the session's, this thread's, or the next in turn.
+    /// The worker that runs a request: the session's, this thread's, or the next in turn.
     fn route(&self, request: &EvalRequest) -> usize {
         match &request.session {
-            Some(key) => self.driver_of(key),
-            None => self.shared.next.fetch_add(1, Ordering::Relaxed) % self.shared.drivers.len(),
+            Some(key) => self.worker_of(key),
+            None => self.shared.next.fetch_add(1, Ordering::Relaxed) % self.shared.workers.len(),
         }
     }
 
-    /// The driver of this thread, if it may run `request` here.
-    fn here(&self, request: &EvalRequest) -> Option<Rc<Driver>> {
+    /// The worker of this thread, if it may run `request` here.
+    fn here(&self, request: &EvalRequest) -> Option<Rc<Worker>> {
         CURRENT.with(|current| {
-            let driver = current.get().filter(|driver| driver.engine == self.shared.id)?;
-            let fits = request.session.as_ref().is_none_or(|key| self.driver_of(key) == driver.index);
-            fits.then(|| driver.clone())
+            let worker = current.get().filter(|worker| worker.engine == self.shared.id)?;
+            let fits = request.session.as_ref().is_none_or(|key| self.worker_of(key) == worker.index);
+            fits.then(|| worker.clone())
         })
     }
 }
@@ -192,8 +181,8 @@ impl Future for EvalFuture {
         loop {
             match std::mem::replace(&mut self.0, State::Finished) {
                 State::Fresh(engine, request) => {
-                    let receiver = if let Some(driver) = engine.here(&request) {
-                        let run = match run::begin(&driver, request) {
+                    let receiver = if let Some(worker) = engine.here(&request) {
+                        let run = match begin(&worker, request) {
                             Begun::Done(outcome) => return Poll::Ready(outcome),
                             Begun::Running(run) => run,
                         };
@@ -201,9 +190,9 @@ impl Future for EvalFuture {
                         tokio::task::spawn_local(drive(run, sender));
                         receiver
                     } else {
-                        let driver = engine.route(&request);
+                        let worker = engine.route(&request);
                         let (sender, receiver) = oneshot::channel();
-                        let _ = engine.shared.drivers[driver].send(Command::Eval(request, sender));
+                        let _ = engine.shared.workers[worker].send(Command::Eval(request, sender));
                         receiver
                     };
                     self.0 = State::Waiting(receiver);
@@ -231,23 +220,13 @@ impl Future for EvalFuture {
     }
 }
 
-/// The outcome of a program whose driver is gone.
+/// The outcome of a program whose worker is gone.
 fn lost() -> EvalOutcome {
-    EvalOutcome {
-        result: Err(Failure::new(Reason::Cancelled, "the engine was shut down")),
-        prints: Vec::new(),
-        steps: 0,
-        memory_peak_bytes: 0,
-        upstream_calls: Vec::new(),
-        changed: Vec::new(),
-        returned: false,
-        session: None,
-        duration: Duration::ZERO,
-    }
+    EvalOutcome::not_run(Failure::new(Reason::Cancelled, "the engine was shut down"), Duration::ZERO)
 }
 
 /// Drives a program until it ends or nobody wants its outcome any more.
-async fn drive(run: Box<run::Run>, mut reply: oneshot::Sender<EvalOutcome>) {
+async fn drive(run: Box<Run>, mut reply: oneshot::Sender<EvalOutcome>) {
     let outcome = tokio::select! {
         outcome = run.drive() => outcome,
         () = reply.closed() => return,
@@ -255,7 +234,7 @@ async fn drive(run: Box<run::Run>, mut reply: oneshot::Sender<EvalOutcome>) {
     let _ = reply.send(outcome);
 }
 
-fn run_driver(
+fn run_worker(
     engine: usize,
     index: usize,
     memory: Option<MemoryBudget>,
@@ -265,22 +244,15 @@ fn run_driver(
         .enable_all()
         .build()
         .expect("the operating system gives an event queue to a process that could start a thread");
-    let driver = Rc::new(Driver {
-        cache: RefCell::default(),
-        sessions: SessionStore::default(),
-        memory,
-        no_budget: Value::Map(Map::new()),
-        engine,
-        index,
-    });
+    let worker = Rc::new(Worker::new(engine, index, memory));
     CURRENT.with(|current| {
-        let _ = current.set(driver.clone());
+        let _ = current.set(worker.clone());
     });
     let local = LocalSet::new();
     local.block_on(&runtime, async move {
         while let Some(command) = commands.recv().await {
             match command {
-                Command::Eval(request, reply) => match run::begin(&driver, request) {
+                Command::Eval(request, reply) => match begin(&worker, request) {
                     Begun::Done(outcome) => {
                         let _ = reply.send(outcome);
                     }
@@ -288,7 +260,7 @@ fn run_driver(
                         tokio::task::spawn_local(drive(run, reply));
                     }
                 },
-                Command::Run(work) => work(&driver),
+                Command::Run(work) => work(&worker),
             }
         }
     });

@@ -1,0 +1,47 @@
+//! What one program has used of the upstreams, as the aggregator remembers it.
+
+use crate::engine::RunContext;
+use ahash::AHashMap;
+use std::cell::{Cell, RefCell};
+
+/// What one program has used. The engine carries it beside the program and knows nothing of it.
+#[derive(Default)]
+pub(super) struct Usage {
+    /// Discovery operations that took a number of their cap.
+    discoveries: Cell<u32>,
+    /// Upstreams whose start failed in this program, with the fault's text: not tried again within it.
+    failed_starts: RefCell<AHashMap<String, String>>,
+}
+
+impl Usage {
+    /// The usage of this program.
+    pub(super) fn of(run: &RunContext) -> &Usage {
+        run.extension()
+    }
+
+    /// Takes one of `cap` discovery operations; `false` when none is left.
+    pub(super) fn take_discovery(&self, cap: u32) -> bool {
+        take(&self.discoveries, cap)
+    }
+
+    /// The text of the fault with which the start of `server` failed in this program, if it did.
+    pub(super) fn failed_start(&self, server: &str) -> Option<String> {
+        self.failed_starts.borrow().get(server).cloned()
+    }
+
+    /// Notes that the start of `server` failed.
+    pub(super) fn note_failed_start(&self, server: &str, fault: String) {
+        self.failed_starts.borrow_mut().insert(server.to_owned(), fault);
+    }
+}
+
+/// Takes one of `cap` tool calls; `false` when none is left.
+pub(super) fn take_call(run: &RunContext, cap: u32) -> bool {
+    take(&run.calls, cap)
+}
+
+fn take(counter: &Cell<u32>, cap: u32) -> bool {
+    let taken = counter.get();
+    counter.set(taken.saturating_add(1));
+    taken < cap
+}

@@ -1,0 +1,161 @@
+//! The beginning of an eval: what it asks for becomes a machine, which runs its first slice.
+
+use super::conclude::conclude;
+use super::context::RunContext;
+use super::outcome::{EvalOutcome, Failure};
+use super::request::EvalRequest;
+use super::run::{Run, SLICE_STEPS, show_progress};
+use super::session::{Lease, SessionKey};
+use super::worker::Worker;
+use crate::memory::{Loan, MemoryBudget, ReplyMemory};
+use ptc_vm::machine::{Limits as VmLimits, Namespace, Setup};
+use ptc_vm::meter::{Account, Deadline, Lender};
+use ptc_vm::{Machine, Program, Reason, Step, Value, json, meter};
+use std::rc::Rc;
+use std::sync::OnceLock;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tokio::time::Instant;
+
+/// How far an eval got at once.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "handed on at once; the common case should not cost an allocation"
+)]
+pub(super) enum Begun {
+    /// It is done.
+    Done(EvalOutcome),
+    /// It goes on.
+    Running(Box<Run>),
+}
+
+/// Starts an eval and runs its first slice.
+pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>) -> Begun {
+    let started = Instant::now();
+    let Prepared { mut machine, session, granted } = match prepare(worker, &request) {
+        Ok(prepared) => prepared,
+        Err(failure) => return Begun::Done(EvalOutcome::not_run(failure, started.elapsed())),
+    };
+    let step = machine.resume(SLICE_STEPS);
+    let mut shown = 0;
+    show_progress(&request, &mut machine, &mut shown);
+    if matches!(step, Step::Done) {
+        // The usual short program never waits: nothing is set up for that.
+        return Begun::Done(conclude(machine, &request, session, Vec::new(), started));
+    }
+    let memory = ReplyMemory::new(request.limits.memory_bytes, worker.memory.clone());
+    let context = RunContext::new(started, started + request.limits.timeout, memory);
+    Begun::Running(Box::new(Run::new(machine, request, context, session, granted, shown)))
+}
+
+/// A machine before its first step, and what it needs beside it.
+struct Prepared {
+    machine: Machine,
+    session: Option<Lease>,
+    granted: Option<Rc<Loan>>,
+}
+
+/// Checks and compiles the program, reads its context and takes its session.
+fn prepare(worker: &Worker, request: &EvalRequest) -> Result<Prepared, Failure> {
+    let program = compiled(worker, request)?;
+    let (context, granted) = match request.context.as_deref() {
+        None => (Value::Nil, None),
+        Some(text) => granted_context(text, worker.memory.as_ref())?,
+    };
+    let mut setup = setup(worker, request, context);
+    let session = match &request.session {
+        None => None,
+        Some(key) => Some(take_session(worker, request, key, &mut setup)?),
+    };
+    Ok(Prepared { machine: Machine::new(program, setup), session, granted })
+}
+
+/// The request's program, unless it is too large or cannot be compiled.
+fn compiled(worker: &Worker, request: &EvalRequest) -> Result<Rc<Program>, Failure> {
+    let (size, limit) = (request.program.len(), request.limits.program_bytes);
+    if size > limit {
+        let text = format!("program size {size} bytes exceeds limit of {limit}");
+        return Err(Failure::new(Reason::ProgramTooLarge, text));
+    }
+    worker.cache.borrow_mut().get(&request.program).map_err(|error| Failure::from(&error))
+}
+
+/// The context as a value, and what it has taken of the memory that all programs share. It is granted data: the limit of
+/// the program's own memory does not count it (language.md 11).
+fn granted_context(text: &str, budget: Option<&MemoryBudget>) -> Result<(Value, Option<Rc<Loan>>), Failure> {
+    let loan = budget.map(|budget| Rc::new(Loan::new(budget.clone())));
+    let mut account = if loan.is_some() { Account::borrowing(u64::MAX) } else { Account::new(u64::MAX) };
+    let value = {
+        let lender = loan.clone().map(|loan| loan as Rc<dyn Lender>);
+        let _installed = account.install_with(lender, None);
+        // What it asked for last may not have been large enough to ask first.
+        json::parse(text.as_bytes()).and_then(|value| meter::check_memory().map(|()| value))
+    };
+    match value {
+        Ok(Some(value @ Value::Map(_))) => {
+            let held = u64::try_from(account.live).unwrap_or(0);
+            // It has at least as much: this gives back what was borrowed in advance.
+            let fits = loan.as_ref().is_none_or(|loan| loan.resize(held));
+            debug_assert!(fits, "a loan shrinks");
+            Ok((value, loan))
+        }
+        Ok(_) => Err(Failure::new(Reason::InvalidConfig, "the context must be a JSON object")),
+        Err(error) => Err(Failure::from(&error)),
+    }
+}
+
+/// What the machine starts with, but for its session.
+fn setup(worker: &Worker, request: &EvalRequest, context: Value) -> Setup {
+    let limits = &request.limits;
+    let tools = request.tools.as_deref();
+    // All members are named: a default would make an empty map of its own for each program.
+    Setup {
+        namespace: Namespace::new(),
+        context,
+        strict_data: request.strict_data,
+        upstreams: request.upstreams.is_some(),
+        tools: tools.map(|tools| tools.names().into_iter().map(Rc::from).collect()).unwrap_or_default(),
+        limits: VmLimits { memory_bytes: limits.memory_bytes, steps: limits.steps },
+        lender: worker.memory.clone().map(|budget| Rc::new(Loan::new(budget)) as Rc<dyn Lender>),
+        deadline: Some(Deadline {
+            clock: monotonic,
+            at: monotonic().saturating_add(u64::try_from(limits.timeout.as_nanos()).unwrap_or(u64::MAX)),
+            allowed_ms: limits.timeout_ms(),
+        }),
+        note_forks: tools.is_some_and(|tools| tools.watches_forks()),
+        clock,
+        history: Default::default(),
+        budget: worker.no_budget.clone(),
+        journal: None,
+    }
+}
+
+/// Takes the session's state for the program, and puts what the machine needs of it into `setup`.
+fn take_session(
+    worker: &Worker,
+    request: &EvalRequest,
+    key: &SessionKey,
+    setup: &mut Setup,
+) -> Result<Lease, Failure> {
+    let place = worker.sessions.open(key);
+    let taken = Lease::take(place, request.session_rules.clone(), worker.memory.as_ref());
+    let (lease, namespace) = taken
+        .ok_or_else(|| Failure::new(Reason::InvalidConfig, "an eval is already running for this session"))?;
+    setup.namespace = namespace;
+    setup.history = lease.history();
+    setup.journal = lease.journal();
+    Ok(lease)
+}
+
+/// Milliseconds since 1970.
+fn clock() -> i64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Nanoseconds since the first call of this function in the process.
+fn monotonic() -> u64 {
+    static FIRST: OnceLock<std::time::Instant> = OnceLock::new();
+    let first = FIRST.get_or_init(std::time::Instant::now);
+    u64::try_from(first.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}

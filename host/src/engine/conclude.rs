@@ -1,0 +1,92 @@
+//! The end of an eval: the value is rendered and checked, and the session keeps what it may.
+
+use super::outcome::{Answer, CallRecord, EvalOutcome, Failure};
+use super::request::EvalRequest;
+use super::session::Lease;
+use crate::text::clip;
+use ptc_vm::{Error, Machine, Reason, Value, json, print};
+use tokio::time::Instant;
+
+/// Renders the value of a program that has ended, checks it, and commits to the session.
+pub(super) fn conclude(
+    mut machine: Machine,
+    request: &EvalRequest,
+    mut lease: Option<Lease>,
+    upstream_calls: Vec<CallRecord>,
+    started: Instant,
+) -> EvalOutcome {
+    let answer = match machine.inspect(|value| Ok(render(value, request))) {
+        Some(rendered) => rendered.and_then(|answer| answer),
+        None => match machine.result() {
+            Some(Err(error)) => Err(error.clone()),
+            _ => Err(Error::verbatim(Reason::Cancelled, "the program was cancelled")),
+        },
+    };
+    let mut answer = answer.map_err(|error| Failure::from(&error));
+    let gave_up = answer.as_ref().is_err_and(|failure| failure.payload.is_some());
+    let keeps = gave_up && lease.as_ref().is_some_and(Lease::keeps_after_fail);
+    let outcome = machine.finish(answer.is_ok() || keeps);
+    let prints: Vec<String> = outcome.prints.iter().map(|print| print.as_str().to_owned()).collect();
+    let mut session = None;
+    if let Some(lease) = &mut lease {
+        lease.note(outcome.journal, outcome.summaries);
+    }
+    match (lease, outcome.result) {
+        (Some(lease), result) if answer.is_ok() || keeps => {
+            let value = result.ok().filter(|_| lease.remembers(outcome.returned));
+            match lease.commit(outcome.namespace, &outcome.changed, value, &prints, &upstream_calls) {
+                Ok(report) => session = report,
+                Err(refused) => {
+                    let (failure, report) = *refused;
+                    answer = Err(failure);
+                    session = Some(Box::new(report));
+                }
+            }
+        }
+        (Some(lease), _) => lease.roll_back(outcome.namespace),
+        (None, _) => {}
+    }
+    EvalOutcome {
+        result: answer,
+        prints,
+        steps: outcome.steps,
+        memory_peak_bytes: outcome.memory_peak,
+        returned: outcome.returned,
+        upstream_calls,
+        changed: outcome.changed.iter().map(|name| name.to_string()).collect(),
+        session,
+        duration: started.elapsed(),
+    }
+}
+
+/// The value as text and JSON, as far as it is wanted.
+fn render(value: &Value, request: &EvalRequest) -> ptc_vm::Result<Answer> {
+    let (text, cut) = match request.render.max_text_bytes {
+        max_bytes if request.shown_items.is_some() => {
+            let items = request.shown_items.unwrap_or(usize::MAX);
+            let text = print::preview(value, print::Preview { items, characters: None, counts: true });
+            let shown = max_bytes.map_or(text.as_str(), |max| clip(&text, max));
+            (shown.to_owned(), None)
+        }
+        None => (print::readable(value)?, None),
+        Some(max_bytes) => {
+            let rendered = print::render_capped(value, max_bytes, print::Budget::default());
+            (rendered.text, rendered.truncated)
+        }
+    };
+    let json = request.render.json.then(|| {
+        let mut out = Vec::new();
+        match json::write(value, &mut out) {
+            Ok(()) => String::from_utf8(out).map_err(|_| "not UTF-8".to_owned()),
+            Err(error) => Err(error.message().to_owned()),
+        }
+    });
+    let validated = match &request.output_schema {
+        Some(schema) => {
+            let checked = schema.validate(value);
+            Some(checked.map_err(|text| Error::verbatim(Reason::ValidationError, text))?)
+        }
+        None => None,
+    };
+    Ok(Answer { text, cut, is_nil: value.is_nil(), json, validated })
+}

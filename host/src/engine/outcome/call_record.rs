@@ -1,0 +1,78 @@
+//! Records of the calls of tools that a program made.
+
+use serde::Serialize;
+
+/// Whether an upstream call worked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CallStatus {
+    /// The tool answered.
+    Ok,
+    /// A world fault.
+    Error,
+}
+
+/// One call of an upstream tool (upstreams.md 11.1).
+#[derive(Clone, Debug, Serialize)]
+pub struct CallRecord {
+    /// The upstream's configured name.
+    pub server: String,
+    /// The tool.
+    pub tool: String,
+    /// The arguments as they were sent: a JSON object, scrubbed, for session journals and diagnostics; not part of
+    /// `upstream_calls`. `None` where they are longer than [`CallRecord::MAX_ARGS_BYTES`].
+    #[serde(skip)]
+    pub args: Option<Box<str>>,
+    /// Whether it worked.
+    pub status: CallStatus,
+    /// When the program made the call, in whole milliseconds since its first step; not part of `upstream_calls`.
+    #[serde(skip)]
+    pub offset_ms: u64,
+    /// From the first byte written to the last one read, in whole milliseconds.
+    pub duration_ms: u64,
+    /// Why it failed, from the closed set of upstreams.md 9.6.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What the upstream or the transport said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Bytes of the upstream's result as compact JSON (for an answer that was refused for its size: of that answer);
+    /// `None` where there was no result.
+    pub result_bytes: Option<u64>,
+    /// Whether the answer passed the byte cap.
+    pub oversize: bool,
+    /// How the request was authenticated, for HTTP upstreams with credentials.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auth: Option<CallAuth>,
+    /// The HTTP status that a fault came from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http_status: Option<u16>,
+    /// What the value looked like, for models and diagnostics; not part of `upstream_calls`.
+    #[serde(skip)]
+    pub overview: Option<ResultOverview>,
+}
+
+impl CallRecord {
+    /// Longest arguments that a record keeps, in bytes of JSON: records of a whole program stay small.
+    pub const MAX_ARGS_BYTES: usize = 4096;
+}
+
+/// Names of the credential used for a call, never its value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CallAuth {
+    /// The emitter's scheme.
+    pub scheme: String,
+    /// The credential's name.
+    pub binding: String,
+}
+
+/// A glance at the value of a successful call, taken from the scrubbed value (upstreams.md 11.2).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ResultOverview {
+    /// `text` for strings, else `json`.
+    pub value_kind: &'static str,
+    /// For instance `map keys=["a", "b"] count=2`.
+    pub shape: String,
+    /// The beginning, at most 240 bytes and `...`.
+    pub preview: String,
+}

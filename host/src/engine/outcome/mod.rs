@@ -1,0 +1,66 @@
+//! What an eval comes to: plain data that may leave the thread that ran the program.
+
+mod call_record;
+mod failure;
+mod session_report;
+
+pub use call_record::{CallAuth, CallRecord, CallStatus, ResultOverview};
+pub use failure::Failure;
+pub use session_report::{Changed, Exceeded, HistoryNotice, SessionReport};
+
+use std::time::Duration;
+
+/// How an eval ended.
+#[derive(Clone, Debug)]
+pub struct EvalOutcome {
+    /// The value, or why there is none.
+    pub result: Result<Answer, Failure>,
+    /// The print log, kept whatever the result.
+    pub prints: Vec<String>,
+    /// Steps used.
+    pub steps: u64,
+    /// Most bytes held at a time.
+    pub memory_peak_bytes: u64,
+    /// Calls of upstream tools, in order of completion.
+    pub upstream_calls: Vec<CallRecord>,
+    /// Names that the program defined or changed in its session, sorted; empty without one.
+    pub changed: Vec<String>,
+    /// Whether `(return …)` ended the program, rather than its last form or a failure.
+    pub returned: bool,
+    /// What its session holds now, or why nothing was stored; only for sessions under rules.
+    pub session: Option<Box<SessionReport>>,
+    /// From the program's first step to its end.
+    pub duration: Duration,
+}
+
+impl EvalOutcome {
+    /// The outcome of a program that never ran.
+    pub(super) fn not_run(failure: Failure, duration: Duration) -> EvalOutcome {
+        EvalOutcome {
+            result: Err(failure),
+            prints: Vec::new(),
+            steps: 0,
+            memory_peak_bytes: 0,
+            upstream_calls: Vec::new(),
+            changed: Vec::new(),
+            returned: false,
+            session: None,
+            duration,
+        }
+    }
+}
+
+/// The value of a program that succeeded.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    /// The readable form, as far as it was asked for.
+    pub text: String,
+    /// What `text` leaves out, if anything.
+    pub cut: Option<ptc_vm::print::Cut>,
+    /// Whether the value is `nil`.
+    pub is_nil: bool,
+    /// The value as JSON, if it was asked for; the error names the path that has no JSON form.
+    pub json: Option<Result<String, String>>,
+    /// The value as JSON by the request's signature, if there was one.
+    pub validated: Option<String>,
+}

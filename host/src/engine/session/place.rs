@@ -1,0 +1,89 @@
+//! Where the sessions of one worker are found.
+
+use super::state::{Committed, SessionState, SessionView};
+use ahash::AHashMap;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Names a session within its engine.
+pub type SessionKey = Arc<str>;
+
+/// Where a session's state rests between programs.
+#[derive(Default)]
+pub struct SessionPlace {
+    /// Absent while an eval runs.
+    pub(super) state: Option<SessionState>,
+    /// Present while an eval under rules runs.
+    pub(super) committed: Option<Rc<Committed>>,
+}
+
+impl SessionPlace {
+    fn fresh() -> SessionPlace {
+        SessionPlace { state: Some(SessionState::default()), committed: None }
+    }
+
+    /// Looks at what was committed last; `None` while an eval without rules runs.
+    pub fn view<R>(&self, look: impl FnOnce(&SessionView<'_>) -> R) -> Option<R> {
+        if let Some(state) = &self.state {
+            let bindings =
+                state.namespace.bindings().into_iter().map(|(name, binding)| (&**name, binding)).collect();
+            return Some(look(&SessionView { bindings, history: &state.history, sizes: &state.sizes }));
+        }
+        let committed = self.committed.as_ref()?;
+        let bindings = committed.bindings.iter().map(|(name, binding)| (&**name, binding)).collect();
+        Some(look(&SessionView { bindings, history: &committed.history, sizes: &committed.sizes }))
+    }
+
+    /// Whether no eval runs.
+    pub fn is_idle(&self) -> bool {
+        self.state.is_some()
+    }
+
+    /// The state; `None` while an eval runs.
+    pub fn state(&self) -> Option<&SessionState> {
+        self.state.as_ref()
+    }
+
+    /// The state, to be changed; `None` while an eval runs.
+    pub fn state_mut(&mut self) -> Option<&mut SessionState> {
+        self.state.as_mut()
+    }
+}
+
+/// The sessions of one worker.
+#[derive(Default)]
+pub struct SessionStore {
+    sessions: RefCell<AHashMap<SessionKey, Rc<RefCell<SessionPlace>>>>,
+}
+
+impl SessionStore {
+    /// The session of this key, made if there is none.
+    pub fn open(&self, key: &SessionKey) -> Rc<RefCell<SessionPlace>> {
+        self.sessions
+            .borrow_mut()
+            .entry(key.clone())
+            .or_insert_with(|| Rc::new(RefCell::new(SessionPlace::fresh())))
+            .clone()
+    }
+
+    /// The session of this key.
+    pub fn get(&self, key: &str) -> Option<Rc<RefCell<SessionPlace>>> {
+        self.sessions.borrow().get(key).cloned()
+    }
+
+    /// Drops a session and everything it holds; whether there was one.
+    pub fn close(&self, key: &str) -> bool {
+        self.sessions.borrow_mut().remove(key).is_some()
+    }
+
+    /// How many sessions there are.
+    pub fn len(&self) -> usize {
+        self.sessions.borrow().len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

@@ -1,0 +1,98 @@
+//! What a session's programs share.
+
+use super::size;
+use crate::memory::Loan;
+use ptc_vm::Value;
+use ptc_vm::machine::{Binding, Namespace};
+use ptc_vm::value::{Map, Str};
+use std::rc::Rc;
+
+/// What a session's programs share.
+#[derive(Default)]
+pub struct SessionState {
+    /// Definitions.
+    pub namespace: Namespace,
+    /// The last three results, latest first.
+    pub history: [Value; 3],
+    /// Programs that succeeded.
+    pub turn: u64,
+    /// Values that `task` stored by id, for sessions whose rules keep a journal. Kept whatever a program ends with.
+    pub journal: Map,
+    /// What `step-done` noted, under the same condition: id and summary, in order.
+    pub summaries: Vec<(Str, Value)>,
+    /// Bytes of each binding by the table of [`measure`], sorted by name. Kept for sessions under rules only.
+    pub(super) sizes: Vec<(Rc<str>, u64)>,
+    /// Bytes of each remembered result by the same table, latest first; 0 where there is none. Under the same condition.
+    pub(super) history_sizes: [u64; 3],
+    /// Bytes of the journal and the summaries by the same table; kept for sessions under rules within a budget.
+    pub(super) journal_bytes: u64,
+    /// What definitions, remembered results and the journal have taken of the process's memory; kept for sessions under
+    /// rules within a budget.
+    pub(super) loan: Option<Loan>,
+}
+
+impl SessionState {
+    /// Puts a result of `bytes` in front of the history.
+    pub(super) fn remember(&mut self, value: Value, bytes: u64) {
+        self.history.rotate_right(1);
+        self.history[0] = value;
+        self.history_sizes = history_with(self.history_sizes, bytes);
+        self.turn += 1;
+    }
+
+    /// Removes a definition; whether there was one.
+    pub fn forget(&mut self, name: &str) -> bool {
+        let was = self.namespace.defines(name);
+        self.namespace.forget(name);
+        self.sizes.retain(|(known, _)| &**known != name);
+        self.release_surplus();
+        was
+    }
+
+    /// Removes all definitions.
+    pub fn forget_all(&mut self) {
+        self.namespace = Namespace::new();
+        self.sizes = Vec::new();
+        self.release_surplus();
+    }
+
+    /// Gives back what forgotten definitions and results had taken.
+    pub(super) fn release_surplus(&self) {
+        let bytes = self.memory_bytes() + self.history_sizes.iter().sum::<u64>() + self.journal_bytes;
+        if let Some(loan) = self.loan.as_ref().filter(|loan| loan.bytes() > bytes) {
+            let _ = loan.resize(bytes);
+        }
+    }
+
+    /// Bytes of all definitions together.
+    pub fn memory_bytes(&self) -> u64 {
+        size::total(&self.sizes)
+    }
+
+    /// Name and bytes of each definition, sorted by name; for sessions under rules.
+    pub fn sizes(&self) -> &[(Rc<str>, u64)] {
+        &self.sizes
+    }
+}
+
+/// The sizes of a history with a result of `bytes` in front.
+pub(super) fn history_with([first, second, _]: [u64; 3], bytes: u64) -> [u64; 3] {
+    [bytes, first, second]
+}
+
+/// What a session last committed: readable also while a program runs on it.
+pub(super) struct Committed {
+    pub(super) bindings: Vec<(Rc<str>, Binding)>,
+    pub(super) history: [Value; 3],
+    pub(super) sizes: Vec<(Rc<str>, u64)>,
+}
+
+/// A view of what a session holds.
+pub struct SessionView<'s> {
+    /// Names and what they stand for, sorted by name.
+    pub bindings: Vec<(&'s str, &'s Binding)>,
+    /// The last three results, latest first.
+    pub history: &'s [Value; 3],
+    /// Name and bytes of each definition, sorted by name.
+    pub sizes: &'s [(Rc<str>, u64)],
+}

@@ -10,7 +10,6 @@ use ahash::RandomState;
 use num_bigint::BigInt;
 
 use crate::names::{self, Name, Names};
-use crate::reader::Stacks;
 use crate::source::Span;
 
 /// A form and where it stands.
@@ -174,7 +173,6 @@ pub(crate) struct Tables {
     strings: Vec<Text>,
     decoded: String,
     big: Vec<BigInt>,
-    pub(crate) stacks: Stacks,
 }
 
 /// Where the value of a string lies.
@@ -189,7 +187,7 @@ enum Text {
 impl Tables {
     /// Bytes that it holds on to.
     pub(crate) fn bytes(&self) -> usize {
-        self.nodes.capacity() * size_of::<Form>() + self.decoded.capacity() + self.stacks.bytes()
+        self.nodes.capacity() * size_of::<Form>() + self.decoded.capacity()
     }
 }
 
@@ -243,11 +241,6 @@ impl<'s> Forms<'s> {
     #[inline]
     pub(crate) fn add_read(&mut self, forms: &[Form], contents: Contents) -> Items {
         Items { contents, ..self.add(forms) }
-    }
-
-    /// Keeps the reader's empty stacks with the tables.
-    pub(crate) fn keep_stacks(&mut self, stacks: Stacks) {
-        self.tables.stacks = stacks;
     }
 
     /// Enters a string that stands in the program's text as it is.

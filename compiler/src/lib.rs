@@ -64,13 +64,13 @@ pub fn compile(source: &str, options: &CompileOptions) -> Result<Program> {
 }
 
 fn compile_checked(source: &str, options: &CompileOptions) -> Result<Program> {
-    let Scratch { forms, analysis, mut codegen } = scratch::take();
-    let mut forms = reader::read_into(source, forms)?;
+    let Scratch { stacks, forms, analysis, mut codegen } = scratch::take();
+    let (mut forms, stacks) = reader::read_into(source, forms, stacks)?;
     check_names(&forms, options)?;
     let mut analysis = analyze::analyze_into(source, &mut forms, analysis)?;
     liveness::mark_last_uses(&mut analysis.ast);
     let program = codegen::generate_with(source, &forms, &analysis, &mut codegen)?;
-    scratch::keep(Scratch { forms: forms.into_tables(), analysis: analysis.into_tables(), codegen });
+    scratch::keep(Scratch { stacks, forms: forms.into_tables(), analysis: analysis.into_tables(), codegen });
     Ok(program)
 }
 

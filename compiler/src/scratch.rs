@@ -5,11 +5,12 @@
 
 use std::cell::Cell;
 
-use crate::{analyze, codegen, form};
+use crate::{analyze, codegen, form, reader};
 
 /// Empty tables.
 #[derive(Default)]
 pub(crate) struct Scratch {
+    pub(crate) stacks: reader::Stacks,
     pub(crate) forms: Box<form::Tables>,
     pub(crate) analysis: analyze::Tables,
     pub(crate) codegen: codegen::Tables,
@@ -29,7 +30,7 @@ pub(crate) fn take() -> Scratch {
 
 /// Keeps tables for the next compilation, unless they are large.
 pub(crate) fn keep(scratch: Scratch) {
-    if scratch.forms.bytes() <= MOST_BYTES {
+    if scratch.forms.bytes() + scratch.stacks.bytes() <= MOST_BYTES {
         KEPT.set(Some(scratch));
     }
 }

@@ -42,7 +42,16 @@ pub(super) struct Body {
     /// The targets of `recur`, innermost last: the number of parameters or variables, and which loop it is.
     pub(super) targets: Vec<Target>,
     /// Its placeholders, if it is a `#( … )`.
-    pub(super) short_fn: Option<Box<super::short_fn::Placeholders>>,
+    pub(super) short_fn: Option<Box<Placeholders>>,
+}
+
+/// Which placeholders a short function uses.
+#[derive(Debug, Default)]
+pub(super) struct Placeholders {
+    /// The highest number, or zero.
+    pub(super) highest: u8,
+    /// Whether `%&` is among them.
+    pub(super) rest: bool,
 }
 
 /// What `recur` goes back to.

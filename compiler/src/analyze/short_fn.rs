@@ -12,13 +12,6 @@ use smallvec::SmallVec;
 /// The highest placeholder.
 const MAX_PLACEHOLDER: u8 = 20;
 
-/// Which placeholders a short function uses.
-#[derive(Debug, Default)]
-pub(super) struct Placeholders {
-    highest: u8,
-    rest: bool,
-}
-
 /// A placeholder's local: `%n` is local n − 1, `%&` the one after `%20`.
 const REST: LocalId = LocalId(MAX_PLACEHOLDER as u32);
 

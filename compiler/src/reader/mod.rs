@@ -23,12 +23,12 @@ pub const MAX_DEPTH: usize = 64;
 /// `parse_error`, in the precedence of the language: forbidden syntax anywhere, then delimiters that do not balance, then
 /// the first thing that could not be read.
 pub fn read(source: &str) -> Result<Forms<'_>> {
-    read_into(source, Box::default())
+    read_into(source, Box::default(), Stacks::default()).map(|(forms, _)| forms)
 }
 
-/// As [`read`], into empty tables that may have served before.
-pub(crate) fn read_into(source: &str, tables: Box<Tables>) -> Result<Forms<'_>> {
-    let mut reader = Reader::new(source, tables);
+/// As [`read`], into empty tables and with empty stacks that may have served before. The stacks come back empty.
+pub(crate) fn read_into(source: &str, tables: Box<Tables>, stacks: Stacks) -> Result<(Forms<'_>, Stacks)> {
+    let mut reader = Reader::new(source, tables, stacks);
     match reader.run() {
         Ok(()) => Ok(reader.finished()),
         Err(error) => Err(failure::diagnose(source, error)),
@@ -38,7 +38,7 @@ pub(crate) fn read_into(source: &str, tables: Box<Tables>) -> Result<Forms<'_>> 
 /// Whether `source` stops in the middle of a form or a string, so that more text could make it readable: what a
 /// prompt asks before it takes another line. False for a text that can be read and for one that no continuation mends.
 pub fn is_unfinished(source: &str) -> bool {
-    let mut reader = Reader::new(source, Box::default());
+    let mut reader = Reader::new(source, Box::default(), Stacks::default());
     reader.run().is_err() && reader.unfinished
 }
 
@@ -146,8 +146,7 @@ struct Reader<'s> {
 }
 
 impl<'s> Reader<'s> {
-    fn new(source: &'s str, mut tables: Box<Tables>) -> Self {
-        let stacks = std::mem::take(&mut tables.stacks);
+    fn new(source: &'s str, tables: Box<Tables>, stacks: Stacks) -> Self {
         Self {
             source,
             forms: Forms::with_tables(source, tables),
@@ -159,10 +158,9 @@ impl<'s> Reader<'s> {
         }
     }
 
-    fn finished(mut self) -> Forms<'s> {
+    fn finished(mut self) -> (Forms<'s>, Stacks) {
         self.stacks.pending.clear();
-        self.forms.keep_stacks(self.stacks);
-        self.forms
+        (self.forms, self.stacks)
     }
 
     fn run(&mut self) -> Result<()> {

@@ -1,6 +1,6 @@
 //! `let`, `loop`, `recur`.
 
-use super::Analyzer;
+use super::analyzer::Analyzer;
 use super::scope::{BindingKind, Target};
 use crate::ast::{Binding, FUNCTION_BODY, LocalId, Loop, Node, NodeId, Pattern, Run};
 use crate::error::{CompileError, Result};

@@ -1,7 +1,8 @@
 //! Names in value position and calls.
 
+use super::analysis::FreeName;
+use super::analyzer::Analyzer;
 use super::namespaces;
-use super::{Analyzer, FreeName};
 use crate::ast::{Node, NodeId};
 use crate::error::{CompileError, Result};
 use crate::form::{Form, FormKind, Items};

@@ -1,6 +1,6 @@
 //! `case` and `condp`.
 
-use super::{Analyzer, Nodes};
+use super::analyzer::{Analyzer, Nodes};
 use crate::ast::{Case, Condp, CondpClause, Node, NodeId, Run};
 use crate::error::{CompileError, Result};
 use crate::form::{Form, FormKind, Items};

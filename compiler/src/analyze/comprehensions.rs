@@ -1,6 +1,6 @@
 //! `for`, `doseq`, `dotimes`.
 
-use super::Analyzer;
+use super::analyzer::Analyzer;
 use crate::ast::{Comprehension, Level, Modifier, Node, NodeId, Run};
 use crate::error::{CompileError, Result};
 use crate::form::{Form, FormKind, Items};

@@ -1,6 +1,6 @@
 //! `if`, `when`, `and`, `or`, `cond`, and the forms that bind what they test.
 
-use super::{Analyzer, Nodes};
+use super::analyzer::{Analyzer, Nodes};
 use crate::ast::{Condition, ConditionalLet, Node, NodeId};
 use crate::error::{CompileError, Reason, Result};
 use crate::form::{Form, FormKind, Items};

@@ -1,6 +1,6 @@
 //! `return`, `fail`, the journal, and forms that are calls of a builtin with a fixed shape.
 
-use super::Analyzer;
+use super::analyzer::Analyzer;
 use crate::ast::{Node, NodeId};
 use crate::error::{CompileError, Result};
 use crate::form::Items;

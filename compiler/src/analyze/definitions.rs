@@ -1,6 +1,6 @@
 //! `def`, `defonce`, `defn`, `declare`.
 
-use super::Analyzer;
+use super::analyzer::Analyzer;
 use crate::ast::{Definition, Node, NodeId};
 use crate::error::{CompileError, Result};
 use crate::form::{Form, FormKind, Items};

@@ -1,6 +1,6 @@
 //! `apropos dir doc meta ns-publics ns-name all-ns source`.
 
-use super::Analyzer;
+use super::analyzer::{Analyzer, Nodes};
 use crate::ast::{Node, NodeId};
 use crate::error::{CompileError, Result};
 use crate::form::{Form, FormKind, Items};
@@ -30,7 +30,7 @@ impl Analyzer<'_, '_> {
             return Err(CompileError::arity(span, shape));
         }
         let callee = self.builtin(special.name(), span)?;
-        let mut nodes = super::Nodes::new();
+        let mut nodes = Nodes::new();
         for i in 0..got {
             let form = self.forms.at(items, i);
             nodes.push(match special {

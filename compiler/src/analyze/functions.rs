@@ -1,6 +1,6 @@
 //! `fn`, `letfn`, and the functions of `defn`.
 
-use super::Analyzer;
+use super::analyzer::Analyzer;
 use super::scope::{BindingKind, Target};
 use crate::ast::{
     Arity, Binding, FUNCTION_BODY, FnId, Function, Group, LocalId, Loop, Node, NodeId, Run, Shown,

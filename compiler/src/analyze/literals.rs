@@ -1,6 +1,6 @@
 //! Collection literals and quoted data.
 
-use super::{Analyzer, Nodes};
+use super::analyzer::{Analyzer, Nodes};
 use crate::ast::{Collection, Node, NodeId, Run};
 use crate::error::{CompileError, Reason, Result};
 use crate::form::{Form, FormKind, Items};

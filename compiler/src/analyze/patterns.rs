@@ -1,6 +1,6 @@
 //! Destructuring.
 
-use super::Analyzer;
+use super::analyzer::Analyzer;
 use crate::ast::{Entry, LocalId, Node, NodeId, Pattern, PatternId, Run};
 use crate::error::{CompileError, Result};
 use crate::form::{Form, FormKind, Items};

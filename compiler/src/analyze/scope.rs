@@ -5,9 +5,9 @@
 
 use ahash::AHashMap;
 
-use super::Analyzer;
-use crate::ast::{CaptureSource, FnId, LocalId, Node};
+use crate::ast::{FnId, LocalId};
 use crate::names::Name;
+use crate::vocabulary::Known;
 
 /// What a lexical name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,13 +21,13 @@ pub(super) enum BindingKind {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Binding {
-    name: Name,
-    kind: BindingKind,
+pub(super) struct Binding {
+    pub(super) name: Name,
+    pub(super) kind: BindingKind,
     /// Which of the open function bodies binds it.
-    level: u32,
+    pub(super) level: u32,
     /// The binding of the same name that it hides, plus one.
-    hidden: u32,
+    pub(super) hidden: u32,
 }
 
 /// A function body that is being analysed.
@@ -63,12 +63,29 @@ pub(super) struct Target {
     pub(super) used: bool,
 }
 
+/// What a name means at the current place.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct NameState {
+    /// Index of its innermost binding in [`Scope`], plus one.
+    pub(super) binding: u32,
+    /// How many definitions of it certainly run before this place.
+    pub(super) defined: u32,
+    /// Whether the whole program certainly defines or declares it.
+    pub(super) top_level: bool,
+    /// Whether the program binds or defines it anywhere.
+    pub(super) bound: bool,
+    /// Filled in on first use.
+    pub(super) known: Option<Known>,
+    /// The number of the last literal that had the keyword of this name as a key.
+    pub(super) key_of: u32,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Scope {
-    bindings: Vec<Binding>,
+    pub(super) bindings: Vec<Binding>,
     bodies: Vec<Body>,
     /// Where a captured binding lies in a capture list: `(list, binding) → index`.
-    captured: AHashMap<(u32, u32), u32>,
+    pub(super) captured: AHashMap<(u32, u32), u32>,
 }
 
 impl Scope {
@@ -109,95 +126,5 @@ impl Scope {
     /// A mark to leave the scope by.
     pub(super) fn mark(&self) -> usize {
         self.bindings.len()
-    }
-}
-
-impl Analyzer<'_, '_> {
-    /// A local without a name.
-    pub(super) fn hidden_local(&mut self) -> LocalId {
-        let body = self.scope.body();
-        body.locals += 1;
-        LocalId(body.locals - 1)
-    }
-
-    /// Binds a name to a new local.
-    pub(super) fn bind(&mut self, name: Name) -> LocalId {
-        let local = self.hidden_local();
-        self.bind_to(name, BindingKind::Local(local));
-        local
-    }
-
-    pub(super) fn bind_to(&mut self, name: Name, kind: BindingKind) {
-        let level = self.scope.level();
-        let hidden = self.names[name.index()].binding;
-        self.scope.bindings.push(Binding { name, kind, level, hidden });
-        let state = &mut self.names[name.index()];
-        state.binding = self.scope.bindings.len() as u32;
-        state.bound = true;
-    }
-
-    /// Undoes all bindings since `mark`.
-    pub(super) fn unbind(&mut self, mark: usize) {
-        for binding in self.scope.bindings.drain(mark..).rev() {
-            self.names[binding.name.index()].binding = binding.hidden;
-        }
-    }
-
-    /// Makes the innermost binding of `name` invisible until [`show`](Self::show) gets the result.
-    pub(super) fn hide(&mut self, name: Name) -> u32 {
-        let innermost = self.names[name.index()].binding;
-        if let Some(binding) = innermost.checked_sub(1) {
-            self.names[name.index()].binding = self.scope.bindings[binding as usize].hidden;
-        }
-        innermost
-    }
-
-    pub(super) fn show(&mut self, name: Name, innermost: u32) {
-        self.names[name.index()].binding = innermost;
-    }
-
-    /// The lexical meaning of a name at this place.
-    pub(super) fn lexical(&mut self, name: Name) -> Option<Node> {
-        let index = self.names[name.index()].binding.checked_sub(1)?;
-        let binding = self.scope.bindings[index as usize];
-        Some(self.resolve(index, binding.kind, binding.level))
-    }
-
-    /// The local of an open body, read from the innermost one.
-    pub(super) fn resolve(&mut self, key: u32, kind: BindingKind, level: u32) -> Node {
-        if let BindingKind::Local(local) = kind {
-            self.scope.body_at(level).reads.push(local);
-        }
-        if level == self.scope.level() {
-            return match kind {
-                BindingKind::Local(local) => Node::Local { local, last: false },
-                BindingKind::SelfFn => Node::SelfFn,
-                BindingKind::Sibling(function) => Node::Sibling(function),
-            };
-        }
-        let mut source = match kind {
-            BindingKind::Local(local) => CaptureSource::Local(local),
-            BindingKind::SelfFn => CaptureSource::SelfFn,
-            BindingKind::Sibling(function) => CaptureSource::Sibling(function),
-        };
-        for inner in level + 1..=self.scope.level() {
-            let list = self.scope.body_at(inner).captures;
-            let sources = &mut self.ast.captures[list as usize];
-            let index = *self.scope.captured.entry((list, key)).or_insert_with(|| {
-                sources.push(source);
-                sources.len() as u32 - 1
-            });
-            source = CaptureSource::Capture(index);
-        }
-        match source {
-            CaptureSource::Capture(index) => Node::Capture(index),
-            _ => unreachable!("the binding lies further out"),
-        }
-    }
-
-    /// A local of the innermost body, read.
-    pub(super) fn read_local(&mut self, local: LocalId) -> Node {
-        self.scope.body().reads.push(local);
-        Node::Local { local, last: false }
     }
 }

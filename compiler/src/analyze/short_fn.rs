@@ -1,6 +1,6 @@
 //! `#( … )` and its placeholders.
 
-use super::Analyzer;
+use super::analyzer::Analyzer;
 use super::scope::{BindingKind, Target};
 use crate::ast::{Arity, FUNCTION_BODY, FnId, Function, LocalId, Loop, Node, NodeId, Run, Shown};
 use crate::error::{CompileError, Reason, Result};

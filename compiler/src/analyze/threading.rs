@@ -4,33 +4,14 @@
 //! special form. Calls, by far the most of them, are kept flat in one [`Node::Thread`] in the order of evaluation that the
 //! nested lists would have. Only special forms among the steps nest.
 
-use super::{Analyzer, Nodes};
+use super::analyzer::{Analyzer, Nodes, Place, Threaded};
+use super::scope::BindingKind;
 use crate::ast::{LocalId, Node, NodeId, Pipe, PipeKind, Run};
 use crate::error::{CompileError, Reason, Result};
 use crate::form::{Form, FormKind, Items};
 use crate::source::Span;
 use ptc_vm::SpecialForm;
 use smallvec::SmallVec;
-
-/// What a [`FormKind::Threaded`] stands for.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Threaded {
-    /// The first steps of a thread, applied to its start.
-    Steps { start: Form, steps: Items, place: Place },
-    /// The value in a local of the body at a level.
-    Local { local: LocalId, level: u32 },
-    /// The value on the stack, in a call that is a step.
-    Hole,
-}
-
-/// Where a step takes the value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// As first argument.
-    First,
-    /// As last argument.
-    Last,
-}
 
 fn place(special: SpecialForm) -> Place {
     match special {
@@ -136,7 +117,7 @@ impl Analyzer<'_, '_> {
             Threaded::Local { local, level } => {
                 // At most 130 bodies are open, and a text has far fewer than 2²² locals in one.
                 let key = HIDDEN_KEYS | (level << 22) | local.0;
-                self.resolve(key, super::scope::BindingKind::Local(local), level)
+                self.resolve(key, BindingKind::Local(local), level)
             }
         };
         Ok(self.ast.add(node, span))

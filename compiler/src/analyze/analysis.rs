@@ -1,0 +1,59 @@
+//! What analysis makes of a program.
+
+use super::scope::{NameState, Scope};
+use crate::ast::Ast;
+use crate::names::Name;
+use crate::source::Span;
+use crate::vocabulary::{self, Known};
+
+/// A name that the program uses but does not certainly define before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FreeName {
+    /// The name.
+    pub name: Name,
+    /// Its first use.
+    pub span: Span,
+    /// Whether it stands in the body of a function, which may run after later definitions.
+    pub(super) in_function: bool,
+}
+
+/// What analysis makes of a program.
+#[derive(Debug, Default)]
+pub struct Analysis {
+    /// The core forms. Boxed, because a tree has many tables and changes hands from phase to phase.
+    pub ast: Box<Ast>,
+    /// Names that the namespace must have, by first use.
+    pub requires: Vec<FreeName>,
+    /// Tools that are called or referred to, by first use.
+    pub tools: Vec<FreeName>,
+    /// Names that the program binds or defines, if it requires any: a missing name may be one of them, misspelt.
+    pub local_names: Vec<Name>,
+    /// Whether a definition takes the name of a builtin.
+    pub shadows_builtin: bool,
+    pub(super) names: Vec<NameState>,
+    pub(super) scope: Scope,
+}
+
+/// What analysis lies in, without the program it is of: kept from one program to the next.
+#[derive(Debug, Default)]
+pub(crate) struct Tables {
+    pub(super) ast: Box<Ast>,
+    pub(super) names: Vec<NameState>,
+    pub(super) scope: Scope,
+}
+
+impl Analysis {
+    /// What a name that is called means before any program says otherwise.
+    pub(crate) fn known(&self, name: Name, text: &str) -> Known {
+        self.names[name.index()].known.unwrap_or_else(|| vocabulary::known(text))
+    }
+
+    /// The tables, emptied.
+    pub(crate) fn into_tables(self) -> Tables {
+        let Self { mut ast, mut names, mut scope, .. } = self;
+        ast.clear();
+        names.clear();
+        scope.clear();
+        Tables { ast, names, scope }
+    }
+}

@@ -1,0 +1,322 @@
+//! The pass over the forms.
+
+use super::analysis::{Analysis, FreeName, Tables};
+use super::scope::{NameState, Scope};
+use crate::ast::{Ast, LocalId, Node, NodeId, Run};
+use crate::error::{CompileError, Reason, Result};
+use crate::form::{Form, FormKind, Forms, Items};
+use crate::names::Name;
+use crate::source::{Span, excerpt};
+use crate::vocabulary::{self, Known};
+use ptc_vm::SpecialForm;
+use ptc_vm::special_forms::Shadowing;
+use smallvec::SmallVec;
+
+/// How deep core forms may be nested: the 65 levels of the reader, and as many special forms in threads.
+const MAX_DEPTH: u32 = 130;
+
+/// What a [`FormKind::Threaded`] stands for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Threaded {
+    /// The first steps of a thread, applied to its start.
+    Steps { start: Form, steps: Items, place: Place },
+    /// The value in a local of the body at a level.
+    Local { local: LocalId, level: u32 },
+    /// The value on the stack, in a call that is a step.
+    Hole,
+}
+
+/// Where a step takes the value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// As first argument.
+    First,
+    /// As last argument.
+    Last,
+}
+
+pub(super) struct Analyzer<'a, 's> {
+    pub(super) source: &'s str,
+    pub(super) forms: &'a mut Forms<'s>,
+    pub(super) ast: Box<Ast>,
+    pub(super) names: Vec<NameState>,
+    pub(super) scope: Scope,
+    /// Names defined so far on the current path, to be forgotten where the path ends.
+    pub(super) defined: Vec<Name>,
+    pub(super) free: Vec<FreeName>,
+    pub(super) tools: Vec<FreeName>,
+    pub(super) threaded: Vec<Threaded>,
+    /// How many literals have been looked through for duplicates.
+    pub(super) literals: u32,
+    depth: u32,
+    pub(super) shadows_builtin: bool,
+}
+
+pub(super) type Nodes = SmallVec<[NodeId; 8]>;
+
+impl<'a, 's> Analyzer<'a, 's> {
+    pub(super) fn new(source: &'s str, forms: &'a mut Forms<'s>, tables: Tables) -> Self {
+        let Tables { mut ast, mut names, scope } = tables;
+        names.resize(forms.names.len(), NameState::default());
+        ast.reserve(forms.len() + 2);
+        Self {
+            source,
+            forms,
+            ast,
+            names,
+            scope,
+            defined: Vec::new(),
+            free: Vec::new(),
+            tools: Vec::new(),
+            threaded: Vec::new(),
+            literals: 0,
+            depth: 0,
+            shadows_builtin: false,
+        }
+    }
+
+    pub(super) fn program(&mut self, items: Items) -> Result<()> {
+        // The program's own body captures nothing, so it has no list.
+        self.scope.enter_function(u32::MAX);
+        let mut nodes = Nodes::new();
+        for i in 0..items.len() {
+            nodes.push(self.flow(self.forms.at(items, i), false)?);
+        }
+        for &name in &self.defined {
+            self.names[name.index()].top_level = true;
+        }
+        self.ast.program = self.list(&nodes);
+        self.ast.program_locals = self.scope.leave_function().locals;
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> Analysis {
+        let names = &self.names;
+        let mut requires = self.free;
+        // A function body may use what the program defines further down (ruling 15).
+        requires.retain(|free| !(free.in_function && names[free.name.index()].top_level));
+        first_uses(&mut requires);
+        let mut tools = self.tools;
+        first_uses(&mut tools);
+        let mut local_names = Vec::new();
+        if !requires.is_empty() {
+            local_names = self.forms.names.all().filter(|name| names[name.index()].bound).collect();
+        }
+        Analysis {
+            ast: self.ast,
+            requires,
+            tools,
+            local_names,
+            shadows_builtin: self.shadows_builtin,
+            names: self.names,
+            scope: self.scope,
+        }
+    }
+
+    /// Analyses a form. What it defines is certain only inside it.
+    pub(super) fn expr(&mut self, form: Form, tail: bool) -> Result<NodeId> {
+        let mark = self.defined.len();
+        let node = self.flow(form, tail);
+        self.forget_definitions(mark);
+        node
+    }
+
+    pub(super) fn forget_definitions(&mut self, mark: usize) {
+        for name in self.defined.drain(mark..) {
+            self.names[name.index()].defined -= 1;
+        }
+    }
+
+    /// Analyses a form whose definitions hold for what follows it. `tail`: `recur` may stand here.
+    pub(super) fn flow(&mut self, form: Form, tail: bool) -> Result<NodeId> {
+        let node = match form.kind {
+            FormKind::Nil => Node::Nil,
+            FormKind::Bool(b) => Node::Bool(b),
+            FormKind::Int(n) => Node::Int(n),
+            FormKind::BigInt(n) => Node::BigInt(n),
+            FormKind::Float(f) | FormKind::SpecialFloat(f) => Node::Float(f),
+            FormKind::Str(s) => Node::Str(s),
+            FormKind::Regex(s) => Node::Regex(s),
+            FormKind::Keyword(name) => Node::Keyword(name),
+            FormKind::QuotedSymbol(name) => Node::Symbol(name),
+            FormKind::History(n) => Node::History(n),
+            FormKind::Symbol(name) => self.symbol(name, form.span)?,
+            FormKind::Qualified { namespace, name } => self.qualified_value(namespace, name, form.span)?,
+            FormKind::List(items) => return self.nested(form, |this| this.list_form(form, items, tail)),
+            FormKind::Vector(items) => return self.nested(form, |this| this.vector(form, items)),
+            FormKind::Map(items) => return self.nested(form, |this| this.map(form, items)),
+            FormKind::Set(items) => return self.nested(form, |this| this.set(form, items)),
+            FormKind::ShortFn(items) => return self.nested(form, |this| this.short_fn(items, form.span)),
+            FormKind::Quoted(items) => return self.quoted(self.forms.at(items, 0)),
+            FormKind::Threaded(index) => {
+                return self.nested(form, |this| this.threaded_value(index, form.span));
+            }
+        };
+        Ok(self.ast.add(node, form.span))
+    }
+
+    /// Counts a level of nesting.
+    fn nested(&mut self, form: Form, inner: impl FnOnce(&mut Self) -> Result<NodeId>) -> Result<NodeId> {
+        if self.depth >= MAX_DEPTH {
+            let text = format!("special forms inside each other exceed a depth of {MAX_DEPTH}");
+            return Err(CompileError::prefixed(Reason::InvalidThreadForm, form.span, text));
+        }
+        self.depth += 1;
+        let node = inner(self);
+        self.depth -= 1;
+        node
+    }
+
+    pub(super) fn list_form(&mut self, form: Form, items: Items, tail: bool) -> Result<NodeId> {
+        if items.is_empty() {
+            // `()` is the empty vector (ruling 14).
+            let node = Node::Vector { items: Run::default(), constant: true };
+            return Ok(self.ast.add(node, form.span));
+        }
+        let head = self.forms.at(items, 0);
+        match self.special_form(head) {
+            Some(special) => self.special(special, form.span, items.skip(1), tail),
+            None => self.call(head, items.skip(1), form.span),
+        }
+    }
+
+    /// The special form that a list with this head is.
+    pub(super) fn special_form(&mut self, head: Form) -> Option<SpecialForm> {
+        let FormKind::Symbol(name) = head.kind else { return None };
+        let special = self.known(name).special?;
+        let state = self.names[name.index()];
+        let shadowed = match special.shadowing() {
+            Shadowing::Never => false,
+            Shadowing::Local => state.binding != 0,
+            Shadowing::Definition => state.binding != 0 || state.defined > 0,
+        };
+        (!shadowed).then_some(special)
+    }
+
+    pub(super) fn special(
+        &mut self,
+        special: SpecialForm,
+        span: Span,
+        items: Items,
+        tail: bool,
+    ) -> Result<NodeId> {
+        match special {
+            SpecialForm::Do => self.body(items, tail, span),
+            SpecialForm::Comment => Ok(self.ast.add(Node::Nil, span)),
+            SpecialForm::Quote => self.quote(items, span),
+            SpecialForm::Def | SpecialForm::Defonce => self.def(special, items, span),
+            SpecialForm::Defn => self.defn(items, span),
+            SpecialForm::Declare => self.declare(items, span),
+            SpecialForm::If | SpecialForm::IfNot => self.if_form(special, items, span, tail),
+            SpecialForm::When | SpecialForm::WhenNot => self.when(special, items, span, tail),
+            SpecialForm::And | SpecialForm::Or => self.and_or(special, items, span, tail),
+            SpecialForm::Cond => self.cond(items, span, tail),
+            SpecialForm::Case => self.case(items, span, tail),
+            SpecialForm::Condp => self.condp(items, span, tail),
+            SpecialForm::IfLet
+            | SpecialForm::IfSome
+            | SpecialForm::WhenLet
+            | SpecialForm::WhenSome
+            | SpecialForm::WhenFirst => self.conditional_let(special, items, span, tail),
+            SpecialForm::Let => self.let_form(items, span, tail),
+            SpecialForm::Loop => self.loop_form(items, span),
+            SpecialForm::Recur => self.recur(items, span, tail),
+            SpecialForm::Fn => self.fn_form(items, span),
+            SpecialForm::Letfn => self.letfn(items, span, tail),
+            SpecialForm::ThreadFirst | SpecialForm::ThreadLast => self.thread(special, items, span, tail),
+            SpecialForm::ThreadAs => self.as_thread(items, span, tail),
+            SpecialForm::CondThreadFirst | SpecialForm::CondThreadLast => {
+                self.cond_thread(special, items, span)
+            }
+            SpecialForm::SomeThreadFirst | SpecialForm::SomeThreadLast => {
+                self.some_thread(special, items, span, tail)
+            }
+            SpecialForm::Doto => self.doto(items, span),
+            SpecialForm::For | SpecialForm::Doseq => self.comprehension(special, items, span),
+            SpecialForm::Dotimes => self.dotimes(items, span),
+            SpecialForm::Return | SpecialForm::Fail => self.exit(special, items, span),
+            SpecialForm::Task | SpecialForm::StepDone | SpecialForm::TaskReset => {
+                self.journal(special, items, span)
+            }
+            SpecialForm::Apply | SpecialForm::Juxt | SpecialForm::Pmap | SpecialForm::Pcalls => {
+                self.function_form(special, items, span)
+            }
+            SpecialForm::Dot => Err(CompileError::form(
+                span,
+                "(. obj method) syntax is not supported. Use (.method obj) instead.",
+            )),
+            SpecialForm::Apropos
+            | SpecialForm::Dir
+            | SpecialForm::Doc
+            | SpecialForm::Meta
+            | SpecialForm::NsPublics
+            | SpecialForm::NsName
+            | SpecialForm::AllNs
+            | SpecialForm::Source => self.discovery(special, items, span),
+        }
+    }
+
+    /// Forms in order, as the body of a form that is itself certain to run.
+    pub(super) fn body(&mut self, items: Items, tail: bool, span: Span) -> Result<NodeId> {
+        match items.len() {
+            0 => return Ok(self.ast.add(Node::Nil, span)),
+            1 => return self.flow(self.forms.at(items, 0), tail),
+            _ => {}
+        }
+        let mut nodes = Nodes::new();
+        for i in 0..items.len() {
+            nodes.push(self.flow(self.forms.at(items, i), tail && i + 1 == items.len())?);
+        }
+        let list = self.list(&nodes);
+        Ok(self.ast.add(Node::Do(list), span))
+    }
+
+    /// Forms in order, as the body of a form that may not run: its definitions are not certain outside.
+    pub(super) fn uncertain_body(&mut self, items: Items, tail: bool, span: Span) -> Result<NodeId> {
+        let mark = self.defined.len();
+        let node = self.body(items, tail, span);
+        self.forget_definitions(mark);
+        node
+    }
+
+    /// The values of all forms, none of them in tail position.
+    pub(super) fn values(&mut self, items: Items) -> Result<Run> {
+        let mut nodes = Nodes::new();
+        for i in 0..items.len() {
+            nodes.push(self.expr(self.forms.at(items, i), false)?);
+        }
+        Ok(self.list(&nodes))
+    }
+
+    pub(super) fn list(&mut self, nodes: &[NodeId]) -> Run {
+        Run::append(&mut self.ast.lists, nodes)
+    }
+
+    pub(super) fn nil(&mut self, span: Span) -> NodeId {
+        self.ast.add(Node::Nil, span)
+    }
+
+    pub(super) fn known(&mut self, name: Name) -> Known {
+        let text = self.forms.names.text(name);
+        *self.names[name.index()].known.get_or_insert_with(|| vocabulary::known(text))
+    }
+
+    pub(super) fn text(&self, name: Name) -> &'s str {
+        self.forms.names.text(name)
+    }
+
+    /// A form as the text shows it, shortened, for messages.
+    pub(super) fn shown(&self, form: Form) -> String {
+        excerpt(self.source, form.span)
+    }
+}
+
+/// Sorts by place and keeps the first use of each name.
+fn first_uses(names: &mut Vec<FreeName>) {
+    if names.len() < 2 {
+        return;
+    }
+    names.sort_by_key(|free| free.span.start);
+    let mut seen = ahash::AHashSet::new();
+    names.retain(|free| seen.insert(free.name));
+}

@@ -50,6 +50,11 @@ impl CompileError {
         Self::new(Reason::ParseError, span, text)
     }
 
+    /// A program that does not fit into bytecode.
+    pub(crate) fn too_large(span: Span, what: &str) -> Self {
+        Self::new(Reason::CompileMemoryExceeded, span, format!("compilation exceeded the limit of {what}"))
+    }
+
     /// Fills in lines and columns. Errors are rare, so they are counted only here.
     pub(crate) fn locate(mut self, source: &str) -> Self {
         self.0.position = Some(Position::of(source, self.0.span));

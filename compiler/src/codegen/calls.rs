@@ -3,8 +3,8 @@
 use ptc_vm::builtins::BuiltinId;
 use ptc_vm::code::Op;
 
-use super::Generator;
 use super::body::Body;
+use super::generator::Generator;
 use crate::ast::{Node, NodeId, Run};
 use crate::error::Result;
 use crate::names::Name;

@@ -2,8 +2,8 @@
 
 use ptc_vm::code::Op;
 
-use super::Generator;
 use super::body::{Body, Jump};
+use super::generator::Generator;
 use crate::ast::{Ast, Condition, Node, NodeId, Run};
 use crate::error::Result;
 
@@ -60,7 +60,7 @@ impl Body {
         Ok(self.done(tail))
     }
 
-    pub(super) fn land_all(&mut self, jumps: Vec<Jump>) {
+    fn land_all(&mut self, jumps: Vec<Jump>) {
         for jump in jumps {
             self.land(jump);
         }

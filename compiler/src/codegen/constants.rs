@@ -5,11 +5,12 @@ use std::rc::Rc;
 use ptc_vm::Value;
 use ptc_vm::builtins::{Native, library};
 use ptc_vm::code::Op;
-use ptc_vm::value::{Map, Set, Shape, Str, key_compare};
+use ptc_vm::value::{Map, Set, Str};
 use smallvec::SmallVec;
 
-use super::Generator;
 use super::body::Body;
+use super::generator::Generator;
+use super::rows::Row;
 use crate::ast::{Collection, Node, NodeId, Run};
 use crate::error::{CompileError, Result};
 use crate::form::{Form, FormKind, Items};
@@ -207,7 +208,7 @@ impl Generator<'_> {
         if let Some(row) = self.rows.find(parts) {
             return Some(row);
         }
-        let row = Rc::new(Row::of(self, parts)?);
+        let row = Rc::new(Row::of(parts, |name| self.keyword(name))?);
         self.rows.learn(row.clone());
         Some(row)
     }
@@ -217,67 +218,6 @@ impl Generator<'_> {
 fn is_plain(kind: FormKind) -> bool {
     use FormKind::*;
     matches!(kind, Nil | Bool(_) | Int(_) | Float(_) | SpecialFloat(_) | Str(_) | Keyword(_))
-}
-
-/// The keys of the map literals before. Those of the same keywords in the same order, as the rows of a table are, share
-/// their keys without a look at the value of any.
-#[derive(Default)]
-pub(super) struct Rows {
-    all: Vec<Rc<Row>>,
-    /// Which one gives way when there are too many.
-    oldest: usize,
-}
-
-struct Row {
-    /// As they are written.
-    keys: SmallVec<[Name; 8]>,
-    /// For each key of the shape, which form is its value.
-    sources: SmallVec<[u8; 16]>,
-    shape: Rc<Shape>,
-}
-
-impl Rows {
-    const MOST: usize = 16;
-
-    fn find(&self, parts: &[Form]) -> Option<Rc<Row>> {
-        let is_like = |row: &&Rc<Row>| {
-            let pairs = row.keys.iter().zip(parts.chunks_exact(2));
-            parts.len() == 2 * row.keys.len()
-                && pairs
-                    .into_iter()
-                    .all(|(&key, pair)| matches!(pair[0].kind, FormKind::Keyword(name) if name == key))
-        };
-        self.all.iter().find(is_like).cloned()
-    }
-
-    fn learn(&mut self, row: Rc<Row>) {
-        if self.all.len() < Self::MOST {
-            self.all.push(row);
-        } else {
-            self.all[self.oldest] = row;
-            self.oldest = (self.oldest + 1) % Self::MOST;
-        }
-    }
-}
-
-impl Row {
-    /// The layout of a map of these keys and values; `None` where a key is no keyword, and of more keys than a shape has.
-    fn of(generator: &mut Generator<'_>, parts: &[Form]) -> Option<Row> {
-        if parts.len() > 2 * Shape::MOST_KEYS {
-            return None;
-        }
-        let mut keys = SmallVec::new();
-        let mut sorted = SmallVec::<[(Value, u8); 8]>::new();
-        for (pair, source) in parts.chunks_exact(2).zip((1..).step_by(2)) {
-            let FormKind::Keyword(name) = pair[0].kind else { return None };
-            keys.push(name);
-            sorted.push((generator.keyword(name), source));
-        }
-        sorted.sort_by(|a, b| key_compare(&a.0, &b.0));
-        let sources = sorted.iter().map(|&(_, source)| source).collect();
-        let shape = Shape::of(sorted.into_iter().map(|(key, _)| key).collect())?;
-        Some(Row { keys, sources, shape })
-    }
 }
 
 impl Body {

@@ -2,8 +2,8 @@
 
 use ptc_vm::code::Op;
 
-use super::Generator;
 use super::body::{Body, Jump, OpenLoop};
+use super::generator::Generator;
 use crate::ast::{FUNCTION_BODY, Modifier, Node, Pattern, Run};
 use crate::error::Result;
 use crate::source::Span;

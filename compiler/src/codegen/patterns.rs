@@ -2,8 +2,8 @@
 
 use ptc_vm::code::Op;
 
-use super::Generator;
 use super::body::Body;
+use super::generator::Generator;
 use crate::ast::{Binding, Node, NodeId, Pattern, PatternId, Run};
 use crate::error::Result;
 use crate::source::Span;

@@ -10,50 +10,45 @@ use crate::source::Span;
 
 /// A node of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct NodeId(u32);
+pub(crate) struct NodeId(u32);
 
 /// A local of one function body, numbered from 0. Parameters come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct LocalId(pub u32);
+pub(crate) struct LocalId(pub u32);
 
 /// A function of the program; an index into [`Ast::functions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct FnId(pub u32);
+pub(crate) struct FnId(pub u32);
 
 /// A pattern; an index into [`Ast::patterns`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PatternId(pub u32);
+pub(crate) struct PatternId(pub u32);
 
 /// A run of elements in one of the tables of [`Ast`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Run {
+pub(crate) struct Run {
     start: u32,
     len: u32,
 }
 
 impl Run {
     /// How many elements.
-    pub fn len(self) -> usize {
+    pub(crate) fn len(self) -> usize {
         self.len as usize
     }
 
-    /// Whether there are none.
-    pub fn is_empty(self) -> bool {
-        self.len == 0
-    }
-
     /// The elements of `table`.
-    pub fn of<T>(self, table: &[T]) -> &[T] {
+    pub(crate) fn of<T>(self, table: &[T]) -> &[T] {
         &table[self.start as usize..][..self.len as usize]
     }
 
     /// The first `n` elements.
-    pub fn take(self, n: usize) -> Self {
+    pub(crate) fn take(self, n: usize) -> Self {
         Self { start: self.start, len: (n as u32).min(self.len) }
     }
 
     /// Appends to `table` and gives the run.
-    pub fn append<T: Copy>(table: &mut Vec<T>, items: &[T]) -> Self {
+    pub(crate) fn append<T: Copy>(table: &mut Vec<T>, items: &[T]) -> Self {
         let start = table.len() as u32;
         table.extend_from_slice(items);
         Self { start, len: items.len() as u32 }
@@ -62,7 +57,7 @@ impl Run {
 
 /// A core form. A [`Run`] without further remark is one of [`Ast::lists`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Node {
+pub(crate) enum Node {
     /// `nil`
     Nil,
     /// `true`, `false`
@@ -219,7 +214,7 @@ pub enum Node {
 
 /// The kinds of literal collections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Collection {
+pub(crate) enum Collection {
     /// `[ … ]`
     Vector,
     /// `{ … }`
@@ -229,11 +224,11 @@ pub enum Collection {
 }
 
 /// The target of a [`Node::Recur`] that restarts its function.
-pub const FUNCTION_BODY: u32 = u32::MAX;
+pub(crate) const FUNCTION_BODY: u32 = u32::MAX;
 
 /// A pattern and the value that it takes apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Binding {
+pub(crate) struct Binding {
     /// What is bound.
     pub pattern: PatternId,
     /// To what.
@@ -242,7 +237,7 @@ pub struct Binding {
 
 /// A binding form.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Pattern {
+pub(crate) enum Pattern {
     /// A name.
     Bind(LocalId),
     /// `[p … & rest :as whole]`
@@ -267,7 +262,7 @@ pub enum Pattern {
 
 /// One key of a map pattern.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// A constant.
     pub key: NodeId,
     /// What takes its value.
@@ -278,7 +273,7 @@ pub struct Entry {
 
 /// `(case subject constants result … default)`
 #[derive(Clone, Debug)]
-pub struct Case {
+pub(crate) struct Case {
     /// The value that is compared.
     pub subject: NodeId,
     /// Constants (a run of lists) and result.
@@ -289,7 +284,7 @@ pub struct Case {
 
 /// `(condp predicate subject test result … default)`
 #[derive(Clone, Debug)]
-pub struct Condp {
+pub(crate) struct Condp {
     /// Called with test and subject.
     pub predicate: NodeId,
     /// The value that is compared.
@@ -302,7 +297,7 @@ pub struct Condp {
 
 /// A clause of `condp`.
 #[derive(Clone, Copy, Debug)]
-pub struct CondpClause {
+pub(crate) struct CondpClause {
     /// First argument of the predicate.
     pub test: NodeId,
     /// The result, or with `:>>` the function that is called with what the predicate gave.
@@ -313,7 +308,7 @@ pub struct CondpClause {
 
 /// What a [`ConditionalLet`] asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Condition {
+pub(crate) enum Condition {
     /// Neither nil nor false (`if-let`).
     Truthy,
     /// Not nil (`if-some`).
@@ -324,7 +319,7 @@ pub enum Condition {
 
 /// `if-let` and its kin.
 #[derive(Clone, Copy, Debug)]
-pub struct ConditionalLet {
+pub(crate) struct ConditionalLet {
     /// What is asked of the value.
     pub condition: Condition,
     /// What takes the value.
@@ -339,7 +334,7 @@ pub struct ConditionalLet {
 
 /// A `loop`, or a function body with its parameters.
 #[derive(Clone, Debug)]
-pub struct Loop {
+pub(crate) struct Loop {
     /// The loop variables, each with its first value (a run of bindings to plain names).
     pub variables: Run,
     /// What is taken apart anew in each round (a run of bindings).
@@ -352,7 +347,7 @@ pub struct Loop {
 
 /// `as->`, `cond->`, `some->`, `doto`: one value that goes from step to step in a local.
 #[derive(Clone, Copy, Debug)]
-pub struct Pipe {
+pub(crate) struct Pipe {
     /// How the steps are chained.
     pub kind: PipeKind,
     /// The local that holds the value.
@@ -365,7 +360,7 @@ pub struct Pipe {
 
 /// How a [`Pipe`] chains its steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PipeKind {
+pub(crate) enum PipeKind {
     /// Each step gives the next value.
     As,
     /// So does each whose test holds.
@@ -378,20 +373,18 @@ pub enum PipeKind {
 
 /// `for` and `doseq`.
 #[derive(Clone, Debug)]
-pub struct Comprehension {
+pub(crate) struct Comprehension {
     /// Whether the values of the body are collected.
     pub collects: bool,
     /// The loops, outermost first.
     pub levels: Vec<Level>,
     /// The body.
     pub body: NodeId,
-    /// Locals from outside that it reads (a run of [`Ast::read_sets`]).
-    pub reads: Run,
 }
 
 /// One loop of a [`Comprehension`].
 #[derive(Clone, Debug)]
-pub struct Level {
+pub(crate) struct Level {
     /// What takes each element.
     pub pattern: PatternId,
     /// Where the elements come from.
@@ -404,7 +397,7 @@ pub struct Level {
 
 /// A modifier of a [`Level`].
 #[derive(Clone, Copy, Debug)]
-pub enum Modifier {
+pub(crate) enum Modifier {
     /// `:when`
     When(NodeId),
     /// `:while`
@@ -415,7 +408,7 @@ pub enum Modifier {
 
 /// `def`, `defonce`, `defn`
 #[derive(Clone, Copy, Debug)]
-pub struct Definition {
+pub(crate) struct Definition {
     /// What is defined.
     pub name: Name,
     /// Its value.
@@ -430,7 +423,7 @@ pub struct Definition {
 
 /// A function: `fn`, `defn`, `#( … )`, a member of `letfn`.
 #[derive(Clone, Debug)]
-pub struct Function {
+pub(crate) struct Function {
     /// Its own name.
     pub name: Option<Name>,
     /// Bodies by ascending number of parameters, a variadic one last.
@@ -443,7 +436,7 @@ pub struct Function {
 
 /// One body of a function.
 #[derive(Clone, Debug)]
-pub struct Arity {
+pub(crate) struct Arity {
     /// Parameters by position: locals 0 to `required` − 1.
     pub required: u32,
     /// The local of the one after `&`.
@@ -460,7 +453,7 @@ pub struct Arity {
 
 /// How a parameter prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shown {
+pub(crate) enum Shown {
     /// A name.
     Name(Name),
     /// `_`: it is taken apart.
@@ -473,7 +466,7 @@ pub enum Shown {
 
 /// A `letfn` group.
 #[derive(Clone, Debug)]
-pub struct Group {
+pub(crate) struct Group {
     /// The functions, and the locals that hold them in the body.
     pub members: Vec<(FnId, LocalId)>,
     /// What sees them.
@@ -482,7 +475,7 @@ pub struct Group {
 
 /// Where a new closure takes a captured value from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum CaptureSource {
+pub(crate) enum CaptureSource {
     /// A local of the creating body.
     Local(LocalId),
     /// A captured value of the creating closure.
@@ -495,7 +488,7 @@ pub enum CaptureSource {
 
 /// A whole program as core forms.
 #[derive(Debug, Default)]
-pub struct Ast {
+pub(crate) struct Ast {
     nodes: Vec<Node>,
     spans: Vec<Span>,
     /// Children.
@@ -594,54 +587,44 @@ impl Ast {
     }
 
     /// Enters a node.
-    pub fn add(&mut self, node: Node, span: Span) -> NodeId {
+    pub(crate) fn add(&mut self, node: Node, span: Span) -> NodeId {
         self.nodes.push(node);
         self.spans.push(span);
         NodeId(self.nodes.len() as u32 - 1)
     }
 
     /// A node.
-    pub fn node(&self, id: NodeId) -> Node {
+    pub(crate) fn node(&self, id: NodeId) -> Node {
         self.nodes[id.0 as usize]
     }
 
     /// A node, to be changed.
-    pub fn node_mut(&mut self, id: NodeId) -> &mut Node {
+    pub(crate) fn node_mut(&mut self, id: NodeId) -> &mut Node {
         &mut self.nodes[id.0 as usize]
     }
 
     /// Where a node stands in the text.
-    pub fn span(&self, id: NodeId) -> Span {
+    pub(crate) fn span(&self, id: NodeId) -> Span {
         self.spans[id.0 as usize]
     }
 
     /// The children of a run.
-    pub fn list(&self, run: Run) -> &[NodeId] {
+    pub(crate) fn list(&self, run: Run) -> &[NodeId] {
         run.of(&self.lists)
     }
 
     /// The `n`th child of a run.
-    pub fn child(&self, run: Run, n: usize) -> NodeId {
+    pub(crate) fn child(&self, run: Run, n: usize) -> NodeId {
         self.list(run)[n]
     }
 
     /// The `n`th binding of a run.
-    pub fn binding(&self, run: Run, n: usize) -> Binding {
+    pub(crate) fn binding(&self, run: Run, n: usize) -> Binding {
         run.of(&self.bindings)[n]
     }
 
-    /// How many nodes there are.
-    pub fn len(&self) -> usize {
-        self.nodes.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
-    }
-
     /// Whether the value of a node is known before the program runs.
-    pub fn is_constant(&self, id: NodeId) -> bool {
+    pub(crate) fn is_constant(&self, id: NodeId) -> bool {
         match self.node(id) {
             Node::Nil
             | Node::Bool(_)

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-pub use ptc_vm::Reason;
+pub(crate) use ptc_vm::Reason;
 
 use crate::source::{Position, Span, excerpt};
 
@@ -99,4 +99,4 @@ impl From<CompileError> for ptc_vm::Error {
 }
 
 /// What compilation returns.
-pub type Result<T> = std::result::Result<T, CompileError>;
+pub(crate) type Result<T> = std::result::Result<T, CompileError>;

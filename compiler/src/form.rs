@@ -52,18 +52,18 @@ impl Contents {
 
 impl Items {
     /// How many forms there are.
-    pub fn len(self) -> usize {
+    pub(crate) fn len(self) -> usize {
         self.len as usize
     }
 
     /// Whether there are none.
-    pub fn is_empty(self) -> bool {
+    pub(crate) fn is_empty(self) -> bool {
         self.len == 0
     }
 
     /// Whether all of them stand for themselves, at all depths: vectors, maps and sets of numbers, strings, keywords and the
     /// like. Not known of a run that analysis makes.
-    pub fn are_literal(self) -> bool {
+    pub(crate) fn are_literal(self) -> bool {
         self.contents.literal
     }
 
@@ -73,13 +73,13 @@ impl Items {
     }
 
     /// The run without its first `n` forms.
-    pub fn skip(self, n: usize) -> Self {
+    pub(crate) fn skip(self, n: usize) -> Self {
         let n = (n as u32).min(self.len);
         Self { start: self.start + n, len: self.len - n, ..self }
     }
 
     /// The first `n` forms of the run.
-    pub fn take(self, n: usize) -> Self {
+    pub(crate) fn take(self, n: usize) -> Self {
         Self { len: (n as u32).min(self.len), ..self }
     }
 }
@@ -137,7 +137,7 @@ pub enum FormKind {
 impl FormKind {
     /// Whether it stands for itself, with all it consists of.
     #[inline]
-    pub fn is_literal(self) -> bool {
+    pub(crate) fn is_literal(self) -> bool {
         match self {
             Self::Nil
             | Self::Bool(_)
@@ -159,7 +159,7 @@ impl FormKind {
 #[derive(Debug)]
 pub struct Forms<'s> {
     /// Every symbol and keyword text.
-    pub names: Names<'s>,
+    pub(crate) names: Names<'s>,
     source: &'s str,
     tables: Box<Tables>,
     program: Items,
@@ -231,7 +231,7 @@ impl<'s> Forms<'s> {
     }
 
     /// Enters a run of forms that analysis made.
-    pub fn add(&mut self, forms: &[Form]) -> Items {
+    pub(crate) fn add(&mut self, forms: &[Form]) -> Items {
         let start = self.tables.nodes.len() as u32;
         self.tables.nodes.extend_from_slice(forms);
         Items { start, len: forms.len() as u32, contents: Contents::default() }
@@ -263,7 +263,7 @@ impl<'s> Forms<'s> {
     }
 
     /// The text of a [`FormKind::Str`] or [`FormKind::Regex`].
-    pub fn string(&self, index: u32) -> &str {
+    pub(crate) fn string(&self, index: u32) -> &str {
         match self.tables.strings[index as usize] {
             Text::Source(span) => span.text(self.source),
             Text::Decoded(span) => span.text(&self.tables.decoded),
@@ -271,17 +271,17 @@ impl<'s> Forms<'s> {
     }
 
     /// The number of a [`FormKind::BigInt`].
-    pub fn big(&self, index: u32) -> &BigInt {
+    pub(crate) fn big(&self, index: u32) -> &BigInt {
         &self.tables.big[index as usize]
     }
 
     /// The `n`th form of a run.
-    pub fn at(&self, items: Items, n: usize) -> Form {
+    pub(crate) fn at(&self, items: Items, n: usize) -> Form {
         self[items][n]
     }
 
     /// The names that count towards the limit of a program: symbols, keywords, and what stands behind a `/`. Each once.
-    pub fn counted_names(&self) -> impl Iterator<Item = Name> {
+    pub(crate) fn counted_names(&self) -> impl Iterator<Item = Name> {
         let mut counted: Vec<Name> = self
             .tables
             .nodes
@@ -300,7 +300,7 @@ impl<'s> Forms<'s> {
 
     /// Whether two forms are equal as they are written: numbers by value and kind, maps and sets in any order, regexes and
     /// short functions never.
-    pub fn equal(&self, a: Form, b: Form) -> bool {
+    pub(crate) fn equal(&self, a: Form, b: Form) -> bool {
         use FormKind::*;
         match (a.kind, b.kind) {
             (Nil, Nil) => true,
@@ -333,7 +333,7 @@ impl<'s> Forms<'s> {
 
 impl Forms<'_> {
     /// A hash that agrees with [`equal`](Self::equal). Differs from process to process.
-    pub fn hash(&self, form: Form) -> u64 {
+    pub(crate) fn hash(&self, form: Form) -> u64 {
         static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
         use FormKind::*;
         let items = |items: Items| self[items].iter().map(|&item| self.hash(item));

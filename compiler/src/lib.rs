@@ -17,16 +17,16 @@
 //! stands behind `&`; `:>>` in `condp`; vectors, maps and sets as `case` constants; `juxt` as a value; bare references in discovery
 //! forms. A function body may use what the program defines further down.
 
-pub mod analyze;
-pub mod ast;
-pub mod codegen;
-pub mod error;
+mod analyze;
+mod ast;
+mod codegen;
+mod error;
 pub mod form;
-pub mod liveness;
-pub mod names;
+mod liveness;
+mod names;
 pub mod reader;
 mod scratch;
-pub mod source;
+mod source;
 pub mod token;
 pub mod verify;
 mod vocabulary;
@@ -67,9 +67,9 @@ fn compile_checked(source: &str, options: &CompileOptions) -> Result<Program> {
     let Scratch { stacks, forms, analysis, mut codegen } = scratch::take();
     let (mut forms, stacks) = reader::read_into(source, forms, stacks)?;
     check_names(&forms, options)?;
-    let mut analysis = analyze::analyze_into(source, &mut forms, analysis)?;
+    let mut analysis = analyze::analyze(source, &mut forms, analysis)?;
     liveness::mark_last_uses(&mut analysis.ast);
-    let program = codegen::generate_with(source, &forms, &analysis, &mut codegen)?;
+    let program = codegen::generate(source, &forms, &analysis, &mut codegen)?;
     scratch::keep(Scratch { stacks, forms: forms.into_tables(), analysis: analysis.into_tables(), codegen });
     Ok(program)
 }

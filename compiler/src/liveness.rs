@@ -15,7 +15,7 @@ use crate::ast::{
 };
 
 /// Marks the last uses in all bodies of the program.
-pub fn mark_last_uses(ast: &mut Ast) {
+pub(crate) fn mark_last_uses(ast: &mut Ast) {
     let mut pass = Pass { ast, live: Live::default(), loops: Vec::new() };
     pass.reverse(pass.ast.program);
     for function in 0..pass.ast.functions.len() {

@@ -12,14 +12,14 @@ pub struct Name(u32);
 
 impl Name {
     /// Position in the table, in order of first appearance.
-    pub fn index(self) -> usize {
+    pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 /// The table of names. A keyword and a symbol of the same text are one name.
 #[derive(Debug)]
-pub struct Names<'s> {
+pub(crate) struct Names<'s> {
     source: &'s str,
     tables: Tables,
     /// See [`Key::hash`].
@@ -111,7 +111,7 @@ fn bytes(source: &str, span: Span) -> &[u8] {
 
 impl<'s> Names<'s> {
     /// An empty table for the names of `source`.
-    pub fn new(source: &'s str) -> Self {
+    pub(crate) fn new(source: &'s str) -> Self {
         Self::with_tables(source, Tables::default())
     }
 
@@ -125,7 +125,7 @@ impl<'s> Names<'s> {
 
     /// The name of the text at `span`, entered on first sight.
     #[inline]
-    pub fn intern(&mut self, span: Span) -> Name {
+    pub(crate) fn intern(&mut self, span: Span) -> Name {
         if self.tables.entries.len() * 2 >= self.tables.slots.len() {
             self.grow();
         }
@@ -143,7 +143,7 @@ impl<'s> Names<'s> {
     }
 
     /// The name of this text, if it is there.
-    pub fn find(&self, text: &str) -> Option<Name> {
+    pub(crate) fn find(&self, text: &str) -> Option<Name> {
         if self.is_empty() {
             return None;
         }
@@ -186,33 +186,33 @@ impl<'s> Names<'s> {
 
     /// Whether `name` begins with this ASCII character.
     #[inline]
-    pub fn starts_with(&self, name: Name, first: u8) -> bool {
+    pub(crate) fn starts_with(&self, name: Name, first: u8) -> bool {
         let span = self.span(name);
         span.start < span.end && self.source.as_bytes()[span.start as usize] == first
     }
 
     /// The text of `name`.
-    pub fn text(&self, name: Name) -> &'s str {
+    pub(crate) fn text(&self, name: Name) -> &'s str {
         self.span(name).text(self.source)
     }
 
     /// Where `name` stands first.
-    pub fn span(&self, name: Name) -> Span {
+    pub(crate) fn span(&self, name: Name) -> Span {
         self.tables.entries[name.index()].span
     }
 
     /// How many names there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.tables.entries.len()
     }
 
     /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.tables.entries.is_empty()
     }
 
     /// All names, in order of first appearance.
-    pub fn all(&self) -> impl Iterator<Item = Name> + use<> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = Name> + use<> {
         (0..self.len() as u32).map(Name)
     }
 }

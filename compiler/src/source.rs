@@ -11,7 +11,7 @@ pub struct Span {
 
 impl Span {
     /// The range `start..end`, in bytes.
-    pub fn new(start: usize, end: usize) -> Self {
+    pub(crate) fn new(start: usize, end: usize) -> Self {
         // The size limit of phase 1 is far below 4 GiB; a text beyond that is refused before it is lexed.
         Self { start: start as u32, end: end as u32 }
     }
@@ -22,7 +22,7 @@ impl Span {
     }
 
     /// The smallest span that covers both.
-    pub fn to(self, end: Span) -> Span {
+    pub(crate) fn to(self, end: Span) -> Span {
         Span { start: self.start, end: end.end }
     }
 }
@@ -42,7 +42,7 @@ pub struct Position {
 
 impl Position {
     /// The position of `span` in `source`.
-    pub fn of(source: &str, span: Span) -> Self {
+    pub(crate) fn of(source: &str, span: Span) -> Self {
         let (line, column) = line_column(source, span.start as usize);
         let (end_line, end_column) = line_column(source, span.end as usize);
         Self { line, column, end_line, end_column }
@@ -50,7 +50,7 @@ impl Position {
 }
 
 /// Line and column of the character that starts at byte `offset`. An offset beyond the text is its end.
-pub fn line_column(source: &str, offset: usize) -> (u32, u32) {
+pub(crate) fn line_column(source: &str, offset: usize) -> (u32, u32) {
     let before = source.get(..offset).unwrap_or(source);
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);
     let line = before.bytes().filter(|&b| b == b'\n').count() as u32 + 1;

@@ -8,7 +8,7 @@ use crate::vocabulary::{self, Known};
 
 /// A name that the program uses but does not certainly define before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FreeName {
+pub(crate) struct FreeName {
     /// The name.
     pub name: Name,
     /// Its first use.
@@ -19,7 +19,7 @@ pub struct FreeName {
 
 /// What analysis makes of a program.
 #[derive(Debug, Default)]
-pub struct Analysis {
+pub(crate) struct Analysis {
     /// The core forms. Boxed, because a tree has many tables and changes hands from phase to phase.
     pub ast: Box<Ast>,
     /// Names that the namespace must have, by first use.

@@ -25,7 +25,6 @@ impl Analyzer<'_, '_> {
         }
         let mark = self.scope.mark();
         let defined = self.defined.len();
-        let whole = self.round();
         let mut levels = Vec::new();
         let mut rounds = Vec::new();
         let mut i = 0;
@@ -48,11 +47,10 @@ impl Analyzer<'_, '_> {
         for (level, round) in levels.iter_mut().zip(rounds) {
             level.reads = self.reads_from_outside(round);
         }
-        let reads = self.reads_from_outside(whole);
         self.forget_definitions(defined);
         self.unbind(mark);
         let collects = special == SpecialForm::For;
-        self.ast.comprehensions.push(Comprehension { collects, levels, body, reads });
+        self.ast.comprehensions.push(Comprehension { collects, levels, body });
         Ok(self.ast.add(Node::For(self.ast.comprehensions.len() as u32 - 1), span))
     }
 
@@ -117,7 +115,6 @@ impl Analyzer<'_, '_> {
             return Err(shape());
         };
         let defined = self.defined.len();
-        let whole = self.round();
         let callee = self.builtin("range", count.span)?;
         let count_node = self.expr(count, false)?;
         let arguments = self.list(&[count_node]);
@@ -127,11 +124,10 @@ impl Analyzer<'_, '_> {
         let pattern = self.pattern(pattern)?;
         let body = self.body(items.skip(1), false, span)?;
         let level_reads = self.reads_from_outside(round);
-        let reads = self.reads_from_outside(whole);
         self.forget_definitions(defined);
         self.unbind(mark);
         let level = Level { pattern, collection, modifiers: Vec::new(), reads: level_reads };
-        self.ast.comprehensions.push(Comprehension { collects: false, levels: vec![level], body, reads });
+        self.ast.comprehensions.push(Comprehension { collects: false, levels: vec![level], body });
         Ok(self.ast.add(Node::For(self.ast.comprehensions.len() as u32 - 1), span))
     }
 }

@@ -26,22 +26,17 @@ mod short_fn;
 mod threading;
 
 pub(crate) use analysis::Tables;
-pub use analysis::{Analysis, FreeName};
+pub(crate) use analysis::{Analysis, FreeName};
 
 use crate::error::Result;
 use crate::form::Forms;
 use analyzer::Analyzer;
 
-/// Analyses a program (phase 4), and finds its free names (for phases 5 and 6).
+/// Analyses a program (phase 4), and finds its free names (for phases 5 and 6). The tables are empty and may have served before.
 ///
 /// # Errors
 /// The first fault in source order; `cond`, `case` and `condp` look at their last clause first.
-pub fn analyze<'s>(source: &'s str, forms: &mut Forms<'s>) -> Result<Analysis> {
-    analyze_into(source, forms, Tables::default())
-}
-
-/// As [`analyze`], into empty tables that may have served before.
-pub(crate) fn analyze_into<'s>(source: &'s str, forms: &mut Forms<'s>, tables: Tables) -> Result<Analysis> {
+pub(crate) fn analyze<'s>(source: &'s str, forms: &mut Forms<'s>, tables: Tables) -> Result<Analysis> {
     let program = forms.program();
     let mut analyzer = Analyzer::new(source, forms, tables);
     analyzer.program(program)?;

@@ -27,17 +27,12 @@ use crate::error::Result;
 use crate::form::Forms;
 use generator::Generator;
 
-/// Generates the program.
+/// Generates the program. The tables are empty and may have served before; they come back empty.
 ///
 /// # Errors
 /// `invalid_form` for a regex literal that does not compile; `compile_memory_exceeded` for a function with more values in
 /// its frame than an instruction can name.
-pub fn generate(source: &str, forms: &Forms<'_>, analysis: &Analysis) -> Result<Program> {
-    generate_with(source, forms, analysis, &mut Tables::default())
-}
-
-/// As [`generate`], with empty tables that may have served before.
-pub(crate) fn generate_with(
+pub(crate) fn generate(
     source: &str,
     forms: &Forms<'_>,
     analysis: &Analysis,

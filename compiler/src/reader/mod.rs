@@ -15,7 +15,7 @@ use crate::source::{Span, line_column};
 use crate::token::{Escapes, LexError, NameKind, NumberKind, Token};
 
 /// How many collections an atom may sit in.
-pub const MAX_DEPTH: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// Reads a whole program.
 ///

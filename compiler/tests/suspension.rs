@@ -256,7 +256,8 @@ fn every_builtin_that_calls_functions_has_its_program() {
         .filter(|builtin| matches!(builtin.native, Native::Frame(_)))
         .filter(|builtin| !CALL_NOTHING.contains(&builtin.name))
         .filter(|builtin| {
-            let spellings = || std::iter::once(builtin.name).chain(builtin.aliases.iter().copied());
+            let spellings =
+                || std::iter::once(builtin.name).chain(library().aliases(builtin).iter().copied());
             !PROGRAMS.iter().any(|program| {
                 spellings().any(|name| {
                     program.contains(&format!("({name} ")) || program.contains(&format!("({name}) "))

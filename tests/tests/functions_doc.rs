@@ -69,10 +69,10 @@ fn code(text: &str) -> String {
 }
 
 fn row(out: &mut String, builtin: &Builtin) {
-    let calls: Vec<String> = builtin.signatures.iter().map(|call| code(call)).collect();
+    let calls: Vec<String> = builtin.signatures().iter().map(|call| code(call)).collect();
     let calls = if calls.is_empty() { code(builtin.name) } else { calls.join("<br>") };
-    let aliases: Vec<String> = builtin
-        .aliases
+    let aliases: Vec<String> = library()
+        .aliases(builtin)
         .iter()
         .filter(|alias| !alias.starts_with("clojure.core/") && !alias.starts_with("core/"))
         .map(|alias| code(alias))
@@ -92,7 +92,7 @@ fn row(out: &mut String, builtin: &Builtin) {
 fn page() -> String {
     let mut out = HEAD.to_owned();
     for (section, heading) in SECTIONS {
-        let mut builtins: Vec<_> = library().all().iter().filter(|b| b.section == *section).collect();
+        let mut builtins: Vec<_> = library().all().iter().filter(|b| b.section.name == *section).collect();
         assert!(!builtins.is_empty(), "section {section} is empty");
         builtins.sort_by_key(|builtin| builtin.name);
         let _ = write!(out, "\n## {heading}\n\n| Calls | What it does | Examples |\n|---|---|---|\n");
@@ -107,10 +107,10 @@ fn page() -> String {
 fn every_section_has_its_heading() {
     for builtin in library().all() {
         assert!(
-            SECTIONS.iter().any(|(section, _)| *section == builtin.section),
+            SECTIONS.iter().any(|(section, _)| *section == builtin.section.name),
             "{}: section {:?} has no heading",
             builtin.name,
-            builtin.section
+            builtin.section.name
         );
     }
 }

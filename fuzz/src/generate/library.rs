@@ -60,10 +60,11 @@ pub fn calls() -> &'static [Call] {
 }
 
 fn call(builtin: &'static Builtin) -> Call {
-    let longest = builtin.signatures.iter().max_by_key(|signature| signature.len()).copied().unwrap_or("");
+    let signatures = builtin.signatures();
+    let longest = signatures.iter().max_by_key(|signature| signature.len()).map_or("", |longest| longest);
     let parameters = longest.trim_matches(['(', ')']).split_whitespace().skip(1).filter(|word| *word != "&");
     Call {
-        names: std::iter::once(builtin.name).chain(builtin.aliases.iter().copied()).collect(),
+        names: std::iter::once(builtin.name).chain(library().aliases(builtin).iter().copied()).collect(),
         arities: builtin.arities,
         kinds: parameters.map(kind).collect(),
     }

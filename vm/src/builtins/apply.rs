@@ -1,7 +1,9 @@
 //! `apply` (functions.md 24).
 
+use super::Builtin;
+use super::namespaces::CORE;
+use super::row::{frame, section};
 use super::support::cursor;
-use super::{Arities, Builtin, Example, Native};
 use crate::error::{Error, Reason, Result};
 use crate::machine::{Args, Ctx, Flow};
 use crate::value::Value;
@@ -36,18 +38,10 @@ fn apply(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 }
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &[Builtin {
-    name: "apply",
-    namespace: "clojure.core",
-    aliases: &["clojure.core/apply", "core/apply"],
-    arities: Arities::AtLeast(0),
-    signatures: &["(apply f c)", "(apply f x & xs c)"],
-    doc: "Call a function with a collection spread as its last arguments",
-    section: "apply",
-    examples: &[
-        Example { program: "(apply + 1 2 [3 4])", value: "10" },
-        Example { program: r#"(apply str ["a" "b"])"#, value: r#""ab""# },
-        Example { program: "(apply map vector [[1 2] [3 4]])", value: "[[1 3] [2 4]]" },
-    ],
-    native: Native::Frame(apply),
-}];
+pub static BUILTINS: &[Builtin] =
+    &section("apply", "Calling").of([frame("apply", CORE, "f c | f x & xs c", apply)
+        .at_least(0)
+        .doc("Call a function with a collection spread as its last arguments")
+        .example("(apply + 1 2 [3 4])", "10")
+        .example(r#"(apply str ["a" "b"])"#, r#""ab""#)
+        .example("(apply map vector [[1 2] [3 4]])", "[[1 3] [2 4]]")]);

@@ -1,6 +1,8 @@
 //! Bitwise operations on integers of any size, in two's complement (functions.md 15).
 
-use super::{Arities, Builtin, Example, Native};
+use super::Builtin;
+use super::namespaces::{CORE, MATH};
+use super::row::{fun, section};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::meter;
@@ -143,132 +145,35 @@ fn test(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 }
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "bit-and",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/bit-and", "core/bit-and", "Math/bit-and"],
-        arities: Arities::AtLeast(2),
-        signatures: &["(bit-and x y & more)"],
-        doc: "Bitwise and",
-        section: "bits",
-        examples: &[Example { program: "(bit-and 12 10)", value: "8" }],
-        native: Native::Plain(and),
-    },
-    Builtin {
-        name: "bit-or",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/bit-or", "core/bit-or", "Math/bit-or"],
-        arities: Arities::AtLeast(2),
-        signatures: &["(bit-or x y & more)"],
-        doc: "Bitwise or",
-        section: "bits",
-        examples: &[Example { program: "(bit-or 12 10)", value: "14" }],
-        native: Native::Plain(or),
-    },
-    Builtin {
-        name: "bit-xor",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/bit-xor", "core/bit-xor", "Math/bit-xor"],
-        arities: Arities::AtLeast(2),
-        signatures: &["(bit-xor x y & more)"],
-        doc: "Bitwise exclusive or",
-        section: "bits",
-        examples: &[Example { program: "(bit-xor 12 10)", value: "6" }],
-        native: Native::Plain(xor),
-    },
-    Builtin {
-        name: "bit-and-not",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/bit-and-not", "core/bit-and-not", "Math/bit-and-not"],
-        arities: Arities::AtLeast(2),
-        signatures: &["(bit-and-not x y & more)"],
-        doc: "Clear in the first the bits set in the others",
-        section: "bits",
-        examples: &[Example { program: "(bit-and-not 15 1 2)", value: "12" }],
-        native: Native::Plain(and_not),
-    },
-    Builtin {
-        name: "bit-not",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/bit-not", "core/bit-not", "Math/bit-not"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(bit-not x)"],
-        doc: "Bitwise complement",
-        section: "bits",
-        examples: &[Example { program: "(bit-not 5)", value: "-6" }],
-        native: Native::Plain(not),
-    },
-    Builtin {
-        name: "bit-shift-left",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/bit-shift-left", "core/bit-shift-left", "Math/bit-shift-left"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(bit-shift-left x n)"],
-        doc: "Shift left",
-        section: "bits",
-        examples: &[
-            Example { program: "(bit-shift-left 1 4)", value: "16" },
-            Example { program: "(bit-shift-left 1 64)", value: "18446744073709551616" },
-        ],
-        native: Native::Plain(shift_left),
-    },
-    Builtin {
-        name: "bit-shift-right",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/bit-shift-right", "core/bit-shift-right", "Math/bit-shift-right"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(bit-shift-right x n)"],
-        doc: "Arithmetic shift right",
-        section: "bits",
-        examples: &[Example { program: "(bit-shift-right -8 1)", value: "-4" }],
-        native: Native::Plain(shift_right),
-    },
-    Builtin {
-        name: "bit-set",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/bit-set", "core/bit-set", "Math/bit-set"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(bit-set x n)"],
-        doc: "Set one bit",
-        section: "bits",
-        examples: &[Example { program: "(bit-set 0 3)", value: "8" }],
-        native: Native::Plain(set),
-    },
-    Builtin {
-        name: "bit-clear",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/bit-clear", "core/bit-clear", "Math/bit-clear"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(bit-clear x n)"],
-        doc: "Clear one bit",
-        section: "bits",
-        examples: &[Example { program: "(bit-clear 15 1)", value: "13" }],
-        native: Native::Plain(clear),
-    },
-    Builtin {
-        name: "bit-flip",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/bit-flip", "core/bit-flip", "Math/bit-flip"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(bit-flip x n)"],
-        doc: "Flip one bit",
-        section: "bits",
-        examples: &[Example { program: "(bit-flip 5 0)", value: "4" }],
-        native: Native::Plain(flip),
-    },
-    Builtin {
-        name: "bit-test",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/bit-test", "core/bit-test", "Math/bit-test"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(bit-test x n)"],
-        doc: "True when one bit is set",
-        section: "bits",
-        examples: &[Example { program: "(bit-test 5 2)", value: "true" }],
-        native: Native::Plain(test),
-    },
-];
+pub static BUILTINS: &[Builtin] = &section("bits", "Bitwise").of([
+    fun("bit-and", CORE, "x y & more", and).also_in(MATH).doc("Bitwise and").example("(bit-and 12 10)", "8"),
+    fun("bit-or", CORE, "x y & more", or).also_in(MATH).doc("Bitwise or").example("(bit-or 12 10)", "14"),
+    fun("bit-xor", CORE, "x y & more", xor)
+        .also_in(MATH)
+        .doc("Bitwise exclusive or")
+        .example("(bit-xor 12 10)", "6"),
+    fun("bit-and-not", CORE, "x y & more", and_not)
+        .also_in(MATH)
+        .doc("Clear in the first the bits set in the others")
+        .example("(bit-and-not 15 1 2)", "12"),
+    fun("bit-not", CORE, "x", not).also_in(MATH).doc("Bitwise complement").example("(bit-not 5)", "-6"),
+    fun("bit-shift-left", CORE, "x n", shift_left)
+        .also_in(MATH)
+        .doc("Shift left")
+        .example("(bit-shift-left 1 4)", "16")
+        .example("(bit-shift-left 1 64)", "18446744073709551616"),
+    fun("bit-shift-right", CORE, "x n", shift_right)
+        .also_in(MATH)
+        .doc("Arithmetic shift right")
+        .example("(bit-shift-right -8 1)", "-4"),
+    fun("bit-set", CORE, "x n", set).also_in(MATH).doc("Set one bit").example("(bit-set 0 3)", "8"),
+    fun("bit-clear", CORE, "x n", clear).also_in(MATH).doc("Clear one bit").example("(bit-clear 15 1)", "13"),
+    fun("bit-flip", CORE, "x n", flip).also_in(MATH).doc("Flip one bit").example("(bit-flip 5 0)", "4"),
+    fun("bit-test", CORE, "x n", test)
+        .also_in(MATH)
+        .doc("True when one bit is set")
+        .example("(bit-test 5 2)", "true"),
+]);
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,8 @@
 //! `=`, `<` and their like, over values of all kinds (functions.md 17; language.md 2.10, 2.11).
 
-use super::{Arities, Builtin, Example, Native};
+use super::Builtin;
+use super::namespaces::CORE;
+use super::row::{fun, section};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::value::{self, Value};
@@ -63,108 +65,36 @@ fn compare(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 }
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "=",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/=", "core/="],
-        arities: Arities::AtLeast(1),
-        signatures: &["(= x & xs)"],
-        doc: "Whether all arguments equal the first, an integer an equal float too",
-        section: "compare",
-        examples: &[
-            Example { program: "(= 1 1.0)", value: "true" },
-            Example { program: "(= [1 {:a 2}] [1 {:a 2}])", value: "true" },
-            Example { program: r#"(= :a "a")"#, value: "false" },
-        ],
-        native: Native::Plain(equal),
-    },
-    Builtin {
-        name: "==",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/==", "core/=="],
-        arities: Arities::AtLeast(1),
-        signatures: &["(== x & more)"],
-        doc: "Same as =",
-        section: "compare",
-        examples: &[Example { program: "(== 2 2.0)", value: "true" }],
-        native: Native::Plain(equal),
-    },
-    Builtin {
-        name: "not=",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/not=", "core/not="],
-        arities: Arities::AtLeast(1),
-        signatures: &["(not= x & xs)"],
-        doc: "Whether some argument differs from the first",
-        section: "compare",
-        examples: &[Example { program: "(not= 1 2)", value: "true" }],
-        native: Native::Plain(not_equal),
-    },
-    Builtin {
-        name: "<",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/<", "core/<"],
-        arities: Arities::AtLeast(1),
-        signatures: &["(< x & xs)"],
-        doc: "Strictly ascending in the total order",
-        section: "compare",
-        examples: &[
-            Example { program: "(< 1 2 3)", value: "true" },
-            Example { program: r#"(< "a" "b")"#, value: "true" },
-            Example { program: "(< 1 nil)", value: "true" },
-        ],
-        native: Native::Plain(less),
-    },
-    Builtin {
-        name: "<=",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/<=", "core/<="],
-        arities: Arities::AtLeast(1),
-        signatures: &["(<= x & xs)"],
-        doc: "Ascending in the total order",
-        section: "compare",
-        examples: &[Example { program: "(<= 1 1 2)", value: "true" }],
-        native: Native::Plain(less_or_equal),
-    },
-    Builtin {
-        name: ">",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/>", "core/>"],
-        arities: Arities::AtLeast(1),
-        signatures: &["(> x & xs)"],
-        doc: "Strictly descending in the total order",
-        section: "compare",
-        examples: &[Example { program: "(> 3 2 1)", value: "true" }],
-        native: Native::Plain(greater),
-    },
-    Builtin {
-        name: ">=",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/>=", "core/>="],
-        arities: Arities::AtLeast(1),
-        signatures: &["(>= x & xs)"],
-        doc: "Descending in the total order",
-        section: "compare",
-        examples: &[Example { program: "(>= 3 3 1)", value: "true" }],
-        native: Native::Plain(greater_or_equal),
-    },
-    Builtin {
-        name: "compare",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/compare", "core/compare"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(compare a b)"],
-        doc: "-1, 0 or 1: how two values are ordered",
-        section: "compare",
-        examples: &[
-            Example { program: "(compare 1 1.0)", value: "0" },
-            Example { program: r#"(compare "a" "b")"#, value: "-1" },
-            Example { program: "(compare nil 1)", value: "1" },
-        ],
-        native: Native::Plain(compare),
-    },
-];
+pub static BUILTINS: &[Builtin] = &section("compare", "Comparison").of([
+    fun("=", CORE, "x & xs", equal)
+        .doc("Whether all arguments equal the first, an integer an equal float too")
+        .example("(= 1 1.0)", "true")
+        .example("(= [1 {:a 2}] [1 {:a 2}])", "true")
+        .example(r#"(= :a "a")"#, "false"),
+    fun("==", CORE, "x & more", equal).doc("Same as =").example("(== 2 2.0)", "true"),
+    fun("not=", CORE, "x & xs", not_equal)
+        .doc("Whether some argument differs from the first")
+        .example("(not= 1 2)", "true"),
+    fun("<", CORE, "x & xs", less)
+        .doc("Strictly ascending in the total order")
+        .example("(< 1 2 3)", "true")
+        .example(r#"(< "a" "b")"#, "true")
+        .example("(< 1 nil)", "true"),
+    fun("<=", CORE, "x & xs", less_or_equal)
+        .doc("Ascending in the total order")
+        .example("(<= 1 1 2)", "true"),
+    fun(">", CORE, "x & xs", greater)
+        .doc("Strictly descending in the total order")
+        .example("(> 3 2 1)", "true"),
+    fun(">=", CORE, "x & xs", greater_or_equal)
+        .doc("Descending in the total order")
+        .example("(>= 3 3 1)", "true"),
+    fun("compare", CORE, "a b", compare)
+        .doc("-1, 0 or 1: how two values are ordered")
+        .example("(compare 1 1.0)", "0")
+        .example(r#"(compare "a" "b")"#, "-1")
+        .example("(compare nil 1)", "1"),
+]);
 
 #[cfg(test)]
 mod tests {

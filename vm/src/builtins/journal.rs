@@ -1,36 +1,22 @@
 //! `step-done` and `task-reset`: calls behind the special forms of the same names (language.md 3.11).
 
-use super::{Arities, Builtin, Example, Native};
+use super::Builtin;
+use super::namespaces::EXTENSION;
+use super::row::{fun, section};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::print;
 use crate::value::Value;
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "step-done",
-        namespace: "",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(step-done id summary)"],
-        doc: "Records a summary of a step for the host and gives it back",
-        section: "Control",
-        examples: &[Example { program: "(step-done \"1\" \"read the files\")", value: "\"read the files\"" }],
-        native: Native::Plain(step_done),
-    },
-    Builtin {
-        name: "task-reset",
-        namespace: "",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(task-reset id)"],
-        doc: "Forgets the stored value of a task",
-        section: "Control",
-        examples: &[Example { program: "(task-reset \"1\")", value: "nil" }],
-        native: Native::Plain(task_reset),
-    },
-];
+pub static BUILTINS: &[Builtin] = &section("Control", "Control").of([
+    fun("step-done", EXTENSION, "id summary", step_done)
+        .doc("Records a summary of a step for the host and gives it back")
+        .example(r#"(step-done "1" "read the files")"#, r#""read the files""#),
+    fun("task-reset", EXTENSION, "id", task_reset)
+        .doc("Forgets the stored value of a task")
+        .example(r#"(task-reset "1")"#, "nil"),
+]);
 
 fn step_done(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let Value::Str(id) = args[0].clone() else {

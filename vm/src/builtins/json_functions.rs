@@ -1,6 +1,8 @@
 //! JSON text to values and back (functions.md 26; ruling 10).
 
-use super::{Arities, Builtin, Example, Native};
+use super::Builtin;
+use super::namespaces::JSON;
+use super::row::{fun, section};
 use crate::error::Result;
 use crate::json;
 use crate::machine::Ctx;
@@ -28,57 +30,22 @@ fn generate(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 }
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "json/parse-string",
-        namespace: "json",
-        aliases: &["json/read-str", "json/decode"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(json/parse-string s)"],
-        doc: "Value of a JSON text; nil when it is not one",
-        section: "json",
-        examples: &[
-            Example {
-                program: r#"(json/parse-string "{\"a\":[1,2.5,null]}")"#,
-                value: r#"{"a" [1 2.5 nil]}"#,
-            },
-            Example { program: r#"(json/parse-string "oops")"#, value: "nil" },
-        ],
-        native: Native::Plain(parse),
-    },
-    Builtin {
-        name: "json/generate-string",
-        namespace: "json",
-        aliases: &["json/write-str", "json/encode"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(json/generate-string v)"],
-        doc: "Compact JSON text of a value; nil when it has none",
-        section: "json",
-        examples: &[
-            Example {
-                program: r#"(json/generate-string {"a" [1 true nil]})"#,
-                value: r#""{\"a\":[1,true,null]}""#,
-            },
-            Example { program: "(json/generate-string {:a #{2 1}})", value: r#""{\"a\":[1,2]}""# },
-            Example { program: "(json/generate-string ##NaN)", value: "nil" },
-        ],
-        native: Native::Plain(generate),
-    },
-    Builtin {
-        name: "json/parse-lines",
-        namespace: "json",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(json/parse-lines s)"],
-        doc: "Vector of the values of JSON Lines; blank lines are skipped, a bad line gives nil",
-        section: "json",
-        examples: &[Example {
-            program: r#"(json/parse-lines "{\"a\":1}\n[2]\n")"#,
-            value: r#"[{"a" 1} [2]]"#,
-        }],
-        native: Native::Plain(parse_lines),
-    },
-];
+pub static BUILTINS: &[Builtin] = &section("json", "JSON").of([
+    fun("json/parse-string", JSON, "s", parse)
+        .aliases(&["json/read-str", "json/decode"])
+        .doc("Value of a JSON text; nil when it is not one")
+        .example(r#"(json/parse-string "{\"a\":[1,2.5,null]}")"#, r#"{"a" [1 2.5 nil]}"#)
+        .example(r#"(json/parse-string "oops")"#, "nil"),
+    fun("json/generate-string", JSON, "v", generate)
+        .aliases(&["json/write-str", "json/encode"])
+        .doc("Compact JSON text of a value; nil when it has none")
+        .example(r#"(json/generate-string {"a" [1 true nil]})"#, r#""{\"a\":[1,true,null]}""#)
+        .example("(json/generate-string {:a #{2 1}})", r#""{\"a\":[1,2]}""#)
+        .example("(json/generate-string ##NaN)", "nil"),
+    fun("json/parse-lines", JSON, "s", parse_lines)
+        .doc("Vector of the values of JSON Lines; blank lines are skipped, a bad line gives nil")
+        .example(r#"(json/parse-lines "{\"a\":1}\n[2]\n")"#, r#"[{"a" 1} [2]]"#),
+]);
 
 #[cfg(test)]
 mod tests {

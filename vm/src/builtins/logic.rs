@@ -1,6 +1,8 @@
 //! `not`, `boolean` and `identity` (functions.md 18). `and` and `or` are forms, not functions.
 
-use super::{Arities, Builtin, Example, Native};
+use super::Builtin;
+use super::namespaces::CORE;
+use super::row::{fun, section};
 use crate::error::Result;
 use crate::machine::Ctx;
 use crate::value::Value;
@@ -21,44 +23,16 @@ fn identity(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 }
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "not",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/not", "core/not"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(not x)"],
-        doc: "True for nil and false",
-        section: "logic",
-        examples: &[
-            Example { program: "(not nil)", value: "true" },
-            Example { program: "(not 0)", value: "false" },
-        ],
-        native: Native::Plain(not),
-    },
-    Builtin {
-        name: "boolean",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/boolean", "core/boolean"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(boolean x)"],
-        doc: "False for nil and false, else true",
-        section: "logic",
-        examples: &[Example { program: r#"(boolean "false")"#, value: "true" }],
-        native: Native::Plain(boolean),
-    },
-    Builtin {
-        name: "identity",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/identity", "core/identity"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(identity x)"],
-        doc: "Its argument",
-        section: "logic",
-        examples: &[Example { program: "(map identity [1 nil])", value: "[1 nil]" }],
-        native: Native::Plain(identity),
-    },
-];
+pub static BUILTINS: &[Builtin] = &section("logic", "Logic").of([
+    fun("not", CORE, "x", not)
+        .doc("True for nil and false")
+        .example("(not nil)", "true")
+        .example("(not 0)", "false"),
+    fun("boolean", CORE, "x", boolean)
+        .doc("False for nil and false, else true")
+        .example(r#"(boolean "false")"#, "true"),
+    fun("identity", CORE, "x", identity).doc("Its argument").example("(map identity [1 nil])", "[1 nil]"),
+]);
 
 #[cfg(test)]
 mod tests {

@@ -23,12 +23,14 @@ pub mod json_functions;
 pub mod logic;
 pub mod maps;
 pub mod math;
+mod namespaces;
 pub mod numeric_predicates;
 pub mod ordering;
 pub mod parallel;
 pub mod parsing;
 pub mod printing;
 pub mod regex;
+mod row;
 pub mod sets;
 pub mod strings;
 pub mod subset;
@@ -39,7 +41,9 @@ pub mod transform;
 pub mod trees;
 pub mod types;
 
-pub use crate::machine::{Arities, Builtin, BuiltinId, Example, FrameFn, Library, Native, PlainFn};
+pub use crate::machine::{
+    Arities, Builtin, BuiltinId, Example, Examples, FrameFn, Library, Native, PlainFn, Section,
+};
 
 use std::sync::LazyLock;
 
@@ -72,7 +76,6 @@ static FAMILIES: &[&[Builtin]] = &[
     sets::BUILTINS,
     strings::BUILTINS,
     subset::BUILTINS,
-    tools::BUILTINS,
     transducers::BUILTINS,
     transform::BUILTINS,
     trees::BUILTINS,

@@ -1,6 +1,8 @@
 //! `zero?`, `even?` and their like: false for everything that is no number, never an error (functions.md 20).
 
-use super::{Arities, Builtin, Example, Native};
+use super::Builtin;
+use super::namespaces::CORE;
+use super::row::{fun, section};
 use crate::error::Result;
 use crate::machine::Ctx;
 use crate::value::Value;
@@ -56,124 +58,36 @@ predicates! {
 }
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "zero?",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/zero?", "core/zero?"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(zero? x)"],
-        doc: "True for zero",
-        section: "numpreds",
-        examples: &[
-            Example { program: "(zero? 0.0)", value: "true" },
-            Example { program: r#"(zero? "0")"#, value: "false" },
-        ],
-        native: Native::Plain(is_zero),
-    },
-    Builtin {
-        name: "pos?",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/pos?", "core/pos?"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(pos? x)"],
-        doc: "True for positive numbers",
-        section: "numpreds",
-        examples: &[Example { program: "(pos? ##Inf)", value: "true" }],
-        native: Native::Plain(is_positive),
-    },
-    Builtin {
-        name: "neg?",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/neg?", "core/neg?"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(neg? x)"],
-        doc: "True for negative numbers",
-        section: "numpreds",
-        examples: &[Example { program: "(neg? -0.5)", value: "true" }],
-        native: Native::Plain(is_negative),
-    },
-    Builtin {
-        name: "even?",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/even?", "core/even?"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(even? x)"],
-        doc: "True for even whole numbers",
-        section: "numpreds",
-        examples: &[
-            Example { program: "(even? 4.0)", value: "true" },
-            Example { program: "(even? 4.5)", value: "false" },
-        ],
-        native: Native::Plain(is_even),
-    },
-    Builtin {
-        name: "odd?",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/odd?", "core/odd?"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(odd? x)"],
-        doc: "True for odd whole numbers",
-        section: "numpreds",
-        examples: &[Example { program: "(odd? -3)", value: "true" }],
-        native: Native::Plain(is_odd),
-    },
-    Builtin {
-        name: "pos-int?",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/pos-int?", "core/pos-int?"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(pos-int? x)"],
-        doc: "True for positive integers",
-        section: "numpreds",
-        examples: &[Example { program: "(pos-int? 0)", value: "false" }],
-        native: Native::Plain(is_positive_integer),
-    },
-    Builtin {
-        name: "neg-int?",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/neg-int?", "core/neg-int?"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(neg-int? x)"],
-        doc: "True for negative integers",
-        section: "numpreds",
-        examples: &[Example { program: "(neg-int? -1)", value: "true" }],
-        native: Native::Plain(is_negative_integer),
-    },
-    Builtin {
-        name: "nat-int?",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/nat-int?", "core/nat-int?"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(nat-int? x)"],
-        doc: "True for non-negative integers",
-        section: "numpreds",
-        examples: &[Example { program: "(nat-int? 0)", value: "true" }],
-        native: Native::Plain(is_natural),
-    },
-    Builtin {
-        name: "infinite?",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/infinite?", "core/infinite?", "Double/isInfinite", "Float/isInfinite"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(infinite? x)"],
-        doc: "True for infinities",
-        section: "numpreds",
-        examples: &[Example { program: "(infinite? ##-Inf)", value: "true" }],
-        native: Native::Plain(is_infinite),
-    },
-    Builtin {
-        name: "NaN?",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/NaN?", "core/NaN?", "Double/isNaN", "Float/isNaN"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(NaN? x)"],
-        doc: "True for NaN",
-        section: "numpreds",
-        examples: &[Example { program: "(NaN? ##NaN)", value: "true" }],
-        native: Native::Plain(is_nan),
-    },
-];
+pub static BUILTINS: &[Builtin] = &section("numpreds", "Numeric predicates").of([
+    fun("zero?", CORE, "x", is_zero)
+        .doc("True for zero")
+        .example("(zero? 0.0)", "true")
+        .example(r#"(zero? "0")"#, "false"),
+    fun("pos?", CORE, "x", is_positive).doc("True for positive numbers").example("(pos? ##Inf)", "true"),
+    fun("neg?", CORE, "x", is_negative).doc("True for negative numbers").example("(neg? -0.5)", "true"),
+    fun("even?", CORE, "x", is_even)
+        .doc("True for even whole numbers")
+        .example("(even? 4.0)", "true")
+        .example("(even? 4.5)", "false"),
+    fun("odd?", CORE, "x", is_odd).doc("True for odd whole numbers").example("(odd? -3)", "true"),
+    fun("pos-int?", CORE, "x", is_positive_integer)
+        .doc("True for positive integers")
+        .example("(pos-int? 0)", "false"),
+    fun("neg-int?", CORE, "x", is_negative_integer)
+        .doc("True for negative integers")
+        .example("(neg-int? -1)", "true"),
+    fun("nat-int?", CORE, "x", is_natural)
+        .doc("True for non-negative integers")
+        .example("(nat-int? 0)", "true"),
+    fun("infinite?", CORE, "x", is_infinite)
+        .aliases(&["Double/isInfinite", "Float/isInfinite"])
+        .doc("True for infinities")
+        .example("(infinite? ##-Inf)", "true"),
+    fun("NaN?", CORE, "x", is_nan)
+        .aliases(&["Double/isNaN", "Float/isNaN"])
+        .doc("True for NaN")
+        .example("(NaN? ##NaN)", "true"),
+]);
 
 #[cfg(test)]
 mod tests {

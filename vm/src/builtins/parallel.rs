@@ -1,7 +1,9 @@
 //! `pmap` and `pcalls`: branches that may wait for their calls at the same time (functions.md 29, language.md 3.12).
 
+use super::Builtin;
+use super::namespaces::EXTENSION;
+use super::row::{frame, section};
 use super::support::{check, sequence};
-use super::{Arities, Builtin, Example, Native};
 use crate::error::{Error, Reason, Result};
 use crate::machine::{Args, Ctx, Flow, ForkKind};
 use crate::print;
@@ -65,34 +67,17 @@ fn fork(kind: ForkKind, branches: Vec<(Value, Args)>) -> Flow {
 }
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "pmap",
-        namespace: "",
-        aliases: &[],
-        arities: Arities::AtLeast(0),
-        signatures: &["(pmap f c & cs)"],
-        doc: "Parallel map",
-        section: "par",
-        examples: &[
-            Example { program: "(pmap inc [1 2 3])", value: "[2 3 4]" },
-            Example { program: "(pmap + [1 2 3] [10 20])", value: "[11 22]" },
-            Example { program: "(pmap :a [{:a 1} {}] [8 9])", value: "[1 9]" },
-        ],
-        native: Native::Frame(pmap),
-    },
-    Builtin {
-        name: "pcalls",
-        namespace: "",
-        aliases: &[],
-        arities: Arities::AtLeast(0),
-        signatures: &["(pcalls & thunks)"],
-        doc: "Call several thunks in parallel",
-        section: "par",
-        examples: &[Example { program: "(pcalls (fn [] 1) #(+ 1 1))", value: "[1 2]" }],
-        native: Native::Frame(pcalls),
-    },
-];
+pub static BUILTINS: &[Builtin] = &section("par", "Parallel").of([
+    frame("pmap", EXTENSION, "f c & cs", pmap)
+        .at_least(0)
+        .doc("Parallel map")
+        .example("(pmap inc [1 2 3])", "[2 3 4]")
+        .example("(pmap + [1 2 3] [10 20])", "[11 22]")
+        .example("(pmap :a [{:a 1} {}] [8 9])", "[1 9]"),
+    frame("pcalls", EXTENSION, "& thunks", pcalls)
+        .doc("Call several thunks in parallel")
+        .example("(pcalls (fn [] 1) #(+ 1 1))", "[1 2]"),
+]);
 
 /// The text of language.md 3.12, which is an argument fault here and not one of types.
 fn not_a_collection(value: &Value) -> Error {

@@ -1,6 +1,8 @@
 //! `parse-long`, `parse-double`, `parse-boolean` and their Java names: `nil` for all that they cannot read.
 
-use super::{Arities, Builtin, Example, Native};
+use super::Builtin;
+use super::namespaces::{BOOLEAN, CORE, DOUBLE, FLOAT, INTEGER, LONG, STRING};
+use super::row::{fun, section};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::value::Value;
@@ -107,160 +109,56 @@ fn parse_uuid(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 }
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "parse-long",
-        namespace: "clojure.core",
-        aliases: &[
-            "clojure.core/parse-long",
-            "core/parse-long",
-            "clojure.string/parse-long",
-            "str/parse-long",
-            "string/parse-long",
-        ],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(parse-long s)"],
-        doc: "Read a 64-bit integer, nil on failure",
-        section: "parse",
-        examples: &[
-            Example { program: "(parse-long \"-42\")", value: "-42" },
-            Example { program: "(parse-long \"4.2\")", value: "nil" },
-            Example { program: "(parse-long 42)", value: "nil" },
-        ],
-        native: Native::Plain(parse_long),
-    },
-    Builtin {
-        name: "parse-int",
-        namespace: "clojure.string",
-        aliases: &["clojure.string/parse-int", "str/parse-int", "string/parse-int"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(parse-int s)"],
-        doc: "Alias of parse-long",
-        section: "parse",
-        examples: &[Example { program: "(parse-int \"007\")", value: "7" }],
-        native: Native::Plain(parse_long),
-    },
-    Builtin {
-        name: "parse-double",
-        namespace: "clojure.core",
-        aliases: &[
-            "clojure.core/parse-double",
-            "core/parse-double",
-            "clojure.string/parse-double",
-            "str/parse-double",
-            "string/parse-double",
-        ],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(parse-double s)"],
-        doc: "Read a float, nil on failure",
-        section: "parse",
-        examples: &[
-            Example { program: "(parse-double \"1.5e3\")", value: "1500.0" },
-            Example { program: "(parse-double \"3\")", value: "3.0" },
-            Example { program: "(parse-double \".5\")", value: "nil" },
-        ],
-        native: Native::Plain(parse_double),
-    },
-    Builtin {
-        name: "parse-boolean",
-        namespace: "clojure.core",
-        aliases: &[
-            "clojure.core/parse-boolean",
-            "core/parse-boolean",
-            "clojure.string/parse-boolean",
-            "str/parse-boolean",
-            "string/parse-boolean",
-        ],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(parse-boolean s)"],
-        doc: "Read a boolean, nil on failure",
-        section: "parse",
-        examples: &[
-            Example { program: "(parse-boolean \"true\")", value: "true" },
-            Example { program: "(parse-boolean \"TRUE\")", value: "nil" },
-        ],
-        native: Native::Plain(parse_boolean),
-    },
-    Builtin {
-        name: "parse-uuid",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/parse-uuid", "core/parse-uuid"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(parse-uuid s)"],
-        doc: "The string itself if it is the text of a UUID, nil otherwise",
-        section: "parse",
-        examples: &[
-            Example {
-                program: "(parse-uuid \"912e5366-a80e-467a-bcf6-ac58a2500f83\")",
-                value: "\"912e5366-a80e-467a-bcf6-ac58a2500f83\"",
-            },
-            Example { program: "(parse-uuid \"x\")", value: "nil" },
-        ],
-        native: Native::Plain(parse_uuid),
-    },
-    Builtin {
-        name: "Boolean/parseBoolean",
-        namespace: "java.lang.Boolean",
-        aliases: &["Boolean/valueOf"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(Boolean/parseBoolean s)"],
-        doc: "Java boolean reader: true only for \"true\" in any case",
-        section: "parse",
-        examples: &[
-            Example { program: "(Boolean/parseBoolean \"TRUE\")", value: "true" },
-            Example { program: "(Boolean/parseBoolean \"x\")", value: "false" },
-        ],
-        native: Native::Plain(java_boolean),
-    },
-    Builtin {
-        name: "Integer/parseInt",
-        namespace: "java.lang.Integer",
-        aliases: &["Integer/valueOf"],
-        arities: Arities::OneOf(&[1, 2]),
-        signatures: &["(Integer/parseInt s)", "(Integer/parseInt s radix)"],
-        doc: "Read an integer, nil on failure",
-        section: "parse",
-        examples: &[
-            Example { program: "(Integer/parseInt \"42\")", value: "42" },
-            Example { program: "(Integer/parseInt \"x\")", value: "nil" },
-            Example { program: "(Integer/parseInt \"ff\" 16)", value: "255" },
-        ],
-        native: Native::Plain(java_long),
-    },
-    Builtin {
-        name: "Long/parseLong",
-        namespace: "java.lang.Long",
-        aliases: &["Long/valueOf"],
-        arities: Arities::OneOf(&[1, 2]),
-        signatures: &["(Long/parseLong s)", "(Long/parseLong s radix)"],
-        doc: "Read an integer, nil on failure",
-        section: "parse",
-        examples: &[Example { program: "(Long/parseLong \"42\")", value: "42" }],
-        native: Native::Plain(java_long),
-    },
-    Builtin {
-        name: "Double/parseDouble",
-        namespace: "java.lang.Double",
-        aliases: &["Double/valueOf"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(Double/parseDouble s)"],
-        doc: "Read a float, nil on failure",
-        section: "parse",
-        examples: &[Example { program: "(Double/parseDouble \"2.5\")", value: "2.5" }],
-        native: Native::Plain(parse_double),
-    },
-    Builtin {
-        name: "Float/parseFloat",
-        namespace: "java.lang.Float",
-        aliases: &["Float/valueOf"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(Float/parseFloat s)"],
-        doc: "Read a float, nil on failure",
-        section: "parse",
-        examples: &[Example { program: "(Float/parseFloat \"2.5\")", value: "2.5" }],
-        native: Native::Plain(parse_double),
-    },
-];
+pub static BUILTINS: &[Builtin] = &section("parse", "Parsing").of([
+    fun("parse-long", CORE, "s", parse_long)
+        .also_in(STRING)
+        .doc("Read a 64-bit integer, nil on failure")
+        .example(r#"(parse-long "-42")"#, "-42")
+        .example(r#"(parse-long "4.2")"#, "nil")
+        .example("(parse-long 42)", "nil"),
+    fun("parse-int", STRING, "s", parse_long).doc("Alias of parse-long").example(r#"(parse-int "007")"#, "7"),
+    fun("parse-double", CORE, "s", parse_double)
+        .also_in(STRING)
+        .doc("Read a float, nil on failure")
+        .example(r#"(parse-double "1.5e3")"#, "1500.0")
+        .example(r#"(parse-double "3")"#, "3.0")
+        .example(r#"(parse-double ".5")"#, "nil"),
+    fun("parse-boolean", CORE, "s", parse_boolean)
+        .also_in(STRING)
+        .doc("Read a boolean, nil on failure")
+        .example(r#"(parse-boolean "true")"#, "true")
+        .example(r#"(parse-boolean "TRUE")"#, "nil"),
+    fun("parse-uuid", CORE, "s", parse_uuid)
+        .doc("The string itself if it is the text of a UUID, nil otherwise")
+        .example(
+            r#"(parse-uuid "912e5366-a80e-467a-bcf6-ac58a2500f83")"#,
+            r#""912e5366-a80e-467a-bcf6-ac58a2500f83""#,
+        )
+        .example(r#"(parse-uuid "x")"#, "nil"),
+    fun("Boolean/parseBoolean", BOOLEAN, "s", java_boolean)
+        .aliases(&["Boolean/valueOf"])
+        .doc(r#"Java boolean reader: true only for "true" in any case"#)
+        .example(r#"(Boolean/parseBoolean "TRUE")"#, "true")
+        .example(r#"(Boolean/parseBoolean "x")"#, "false"),
+    fun("Integer/parseInt", INTEGER, "s | s radix", java_long)
+        .aliases(&["Integer/valueOf"])
+        .doc("Read an integer, nil on failure")
+        .example(r#"(Integer/parseInt "42")"#, "42")
+        .example(r#"(Integer/parseInt "x")"#, "nil")
+        .example(r#"(Integer/parseInt "ff" 16)"#, "255"),
+    fun("Long/parseLong", LONG, "s | s radix", java_long)
+        .aliases(&["Long/valueOf"])
+        .doc("Read an integer, nil on failure")
+        .example(r#"(Long/parseLong "42")"#, "42"),
+    fun("Double/parseDouble", DOUBLE, "s", parse_double)
+        .aliases(&["Double/valueOf"])
+        .doc("Read a float, nil on failure")
+        .example(r#"(Double/parseDouble "2.5")"#, "2.5"),
+    fun("Float/parseFloat", FLOAT, "s", parse_double)
+        .aliases(&["Float/valueOf"])
+        .doc("Read a float, nil on failure")
+        .example(r#"(Float/parseFloat "2.5")"#, "2.5"),
+]);
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,9 @@
 //!
 //! A program has no output stream but a log of entries: every call adds one.
 
-use super::{Arities, Builtin, Example, Native, library};
+use super::namespaces::{CORE, STRING};
+use super::row::{fun, section};
+use super::{Builtin, Native, library};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::meter;
@@ -136,138 +138,39 @@ fn println_str(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 }
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "println",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/println", "core/println"],
-        arities: Arities::AtLeast(0),
-        signatures: &["(println & xs)"],
-        doc: "Adds an entry to the print log: the arguments with spaces between",
-        section: "print",
-        examples: &[Example { program: r#"(println "x" 1 nil :k ["a" 2])"#, value: "nil" }],
-        native: Native::Plain(println),
-    },
-    Builtin {
-        name: "pr-str",
-        namespace: "clojure.core",
-        aliases: &[
-            "clojure.core/pr-str",
-            "core/pr-str",
-            "clojure.string/pr-str",
-            "str/pr-str",
-            "string/pr-str",
-        ],
-        arities: Arities::AtLeast(0),
-        signatures: &["(pr-str & xs)"],
-        doc: "Readable text of the arguments, with spaces between",
-        section: "print",
-        examples: &[
-            Example { program: r#"(pr-str "a\"b" nil :k)"#, value: r#""\"a\\\"b\" nil :k""# },
-            Example { program: r#"(pr-str {:b 1 :a "x"})"#, value: r#""{:a \"x\" :b 1}""# },
-        ],
-        native: Native::Plain(pr_str),
-    },
-    Builtin {
-        name: "print",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/print", "core/print"],
-        arities: Arities::AtLeast(0),
-        signatures: &["(print & xs)"],
-        doc: "Same as println: each call is an entry of its own",
-        section: "print",
-        examples: &[Example { program: r#"(print "x" 1)"#, value: "nil" }],
-        native: Native::Plain(println),
-    },
-    Builtin {
-        name: "prn",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/prn", "core/prn"],
-        arities: Arities::AtLeast(0),
-        signatures: &["(prn & xs)"],
-        doc: "Adds an entry to the print log: the readable text of the arguments",
-        section: "print",
-        examples: &[Example { program: r#"(prn "x" 1)"#, value: "nil" }],
-        native: Native::Plain(prn),
-    },
-    Builtin {
-        name: "pr",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/pr", "core/pr"],
-        arities: Arities::AtLeast(0),
-        signatures: &["(pr & xs)"],
-        doc: "Same as prn",
-        section: "print",
-        examples: &[Example { program: r#"(pr "x" 1)"#, value: "nil" }],
-        native: Native::Plain(prn),
-    },
-    Builtin {
-        name: "printf",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/printf", "core/printf"],
-        arities: Arities::AtLeast(1),
-        signatures: &["(printf fmt & xs)"],
-        doc: "Adds an entry to the print log: what format gives",
-        section: "print",
-        examples: &[Example { program: r#"(printf "%s is %d" "x" 1)"#, value: "nil" }],
-        native: Native::Plain(printf),
-    },
-    Builtin {
-        name: "newline",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/newline", "core/newline"],
-        arities: Arities::OneOf(&[0]),
-        signatures: &["(newline)"],
-        doc: "Adds an empty entry to the print log",
-        section: "print",
-        examples: &[Example { program: "(newline)", value: "nil" }],
-        native: Native::Plain(println),
-    },
-    Builtin {
-        name: "flush",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/flush", "core/flush"],
-        arities: Arities::OneOf(&[0]),
-        signatures: &["(flush)"],
-        doc: "Does nothing: the print log is kept at once",
-        section: "print",
-        examples: &[Example { program: "(flush)", value: "nil" }],
-        native: Native::Plain(flush),
-    },
-    Builtin {
-        name: "print-str",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/print-str", "core/print-str"],
-        arities: Arities::AtLeast(0),
-        signatures: &["(print-str & xs)"],
-        doc: "Text that print would log",
-        section: "print",
-        examples: &[Example { program: r#"(print-str "a" [1 "b"] nil)"#, value: r#""a [1 \"b\"] nil""# }],
-        native: Native::Plain(print_str),
-    },
-    Builtin {
-        name: "println-str",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/println-str", "core/println-str"],
-        arities: Arities::AtLeast(0),
-        signatures: &["(println-str & xs)"],
-        doc: "Text that println would log, with a line end",
-        section: "print",
-        examples: &[Example { program: r#"(println-str "a" 1)"#, value: r#""a 1\n""# }],
-        native: Native::Plain(println_str),
-    },
-    Builtin {
-        name: "prn-str",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/prn-str", "core/prn-str"],
-        arities: Arities::AtLeast(0),
-        signatures: &["(prn-str & xs)"],
-        doc: "Readable text of the arguments, with a line end",
-        section: "print",
-        examples: &[Example { program: r#"(prn-str "a" 1)"#, value: r#""\"a\" 1\n""# }],
-        native: Native::Plain(prn_str),
-    },
-];
+pub static BUILTINS: &[Builtin] = &section("print", "Printing").of([
+    fun("println", CORE, "& xs", println)
+        .doc("Adds an entry to the print log: the arguments with spaces between")
+        .example(r#"(println "x" 1 nil :k ["a" 2])"#, "nil"),
+    fun("pr-str", CORE, "& xs", pr_str)
+        .also_in(STRING)
+        .doc("Readable text of the arguments, with spaces between")
+        .example(r#"(pr-str "a\"b" nil :k)"#, r#""\"a\\\"b\" nil :k""#)
+        .example(r#"(pr-str {:b 1 :a "x"})"#, r#""{:a \"x\" :b 1}""#),
+    fun("print", CORE, "& xs", println)
+        .doc("Same as println: each call is an entry of its own")
+        .example(r#"(print "x" 1)"#, "nil"),
+    fun("prn", CORE, "& xs", prn)
+        .doc("Adds an entry to the print log: the readable text of the arguments")
+        .example(r#"(prn "x" 1)"#, "nil"),
+    fun("pr", CORE, "& xs", prn).doc("Same as prn").example(r#"(pr "x" 1)"#, "nil"),
+    fun("printf", CORE, "fmt & xs", printf)
+        .doc("Adds an entry to the print log: what format gives")
+        .example(r#"(printf "%s is %d" "x" 1)"#, "nil"),
+    fun("newline", CORE, "", println).doc("Adds an empty entry to the print log").example("(newline)", "nil"),
+    fun("flush", CORE, "", flush)
+        .doc("Does nothing: the print log is kept at once")
+        .example("(flush)", "nil"),
+    fun("print-str", CORE, "& xs", print_str)
+        .doc("Text that print would log")
+        .example(r#"(print-str "a" [1 "b"] nil)"#, r#""a [1 \"b\"] nil""#),
+    fun("println-str", CORE, "& xs", println_str)
+        .doc("Text that println would log, with a line end")
+        .example(r#"(println-str "a" 1)"#, r#""a 1\n""#),
+    fun("prn-str", CORE, "& xs", prn_str)
+        .doc("Readable text of the arguments, with a line end")
+        .example(r#"(prn-str "a" 1)"#, r#""\"a\" 1\n""#),
+]);
 
 #[cfg(test)]
 mod tests {

@@ -10,9 +10,6 @@ use crate::machine::{BadArguments, Ctx, Flow, HostRequest, ToolArguments, Upstre
 use crate::print;
 use crate::value::{Map, Str, Value};
 
-/// The family's functions: tools are values of their own, so there are none.
-pub static BUILTINS: &[super::Builtin] = &[];
-
 /// Calls the tool that a tool reference names.
 pub fn call(ctx: &mut Ctx<'_>, name: &Str, args: &[Value]) -> Result<Flow> {
     let name = name.as_str();

@@ -1,75 +1,8 @@
-//! The description of a builtin, and the library: the table of all of them.
+//! The library: the table of all functions that programs find.
 
-use super::{Ctx, Flow};
+use super::{Arities, Builtin, BuiltinId};
 use crate::error::{Error, Reason, Result};
-use crate::value::Value;
 use ahash::AHashMap;
-
-/// Index of a builtin in the registry.
-pub type BuiltinId = u16;
-
-/// A function that needs no call back into the program: the arguments are the slice, which it may take apart.
-pub type PlainFn = fn(&mut Ctx<'_>, &mut [Value]) -> Result<Value>;
-
-/// A function that may call functions, fork, or wait; see [`Flow`].
-pub type FrameFn = fn(&mut Ctx<'_>, &mut [Value]) -> Result<Flow>;
-
-/// The implementation of a builtin.
-#[derive(Clone, Copy)]
-pub enum Native {
-    /// Runs to its end at once.
-    Plain(PlainFn),
-    /// Answers with a [`Flow`]: a result, a frame that calls functions, a host call.
-    Frame(FrameFn),
-    /// Not a function but a constant, such as `Double/NaN`.
-    Constant(fn() -> Value),
-}
-
-/// How many arguments a builtin takes. Checked by the machine before the implementation runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arities {
-    /// One of these counts, ascending.
-    OneOf(&'static [u8]),
-    /// This many or more.
-    AtLeast(u8),
-}
-
-/// An example that the tests run: a program and what `pr-str` of its value gives.
-#[derive(Clone, Copy, Debug)]
-pub struct Example {
-    /// The program.
-    pub program: &'static str,
-    /// The printed value.
-    pub value: &'static str,
-}
-
-/// A function of the library, as the compiler, the machine, the discovery forms and the documentation see it.
-pub struct Builtin {
-    /// The bare name, unique.
-    pub name: &'static str,
-    /// Home namespace such as `clojure.core`; empty for extensions that have only a bare name.
-    pub namespace: &'static str,
-    /// Qualified spellings that mean the same, such as `clojure.string/join` and `str/join`.
-    pub aliases: &'static [&'static str],
-    /// Argument counts.
-    pub arities: Arities,
-    /// Calls as the documentation shows them: `(join sep coll)`.
-    pub signatures: &'static [&'static str],
-    /// One line of what it does.
-    pub doc: &'static str,
-    /// Section of the documentation.
-    pub section: &'static str,
-    /// Programs that show it.
-    pub examples: &'static [Example],
-    /// The implementation.
-    pub native: Native,
-}
-
-impl std::fmt::Debug for Builtin {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name)
-    }
-}
 
 /// The functions that programs find, by id and by name.
 ///
@@ -78,6 +11,10 @@ impl std::fmt::Debug for Builtin {
 pub struct Library {
     all: Vec<&'static Builtin>,
     by_name: AHashMap<&'static str, BuiltinId>,
+    /// The qualified spellings and aliases of all builtins, in the order of their ids.
+    aliases: Vec<&'static str>,
+    /// Where in `aliases` those of a builtin end.
+    ends: Vec<usize>,
     display_name: fn(&Builtin) -> &'static str,
 }
 
@@ -89,15 +26,31 @@ impl Library {
     /// If a name is registered twice.
     pub fn new(families: &[&'static [Builtin]], display_name: fn(&Builtin) -> &'static str) -> Library {
         let all: Vec<&'static Builtin> = families.iter().flat_map(|family| family.iter()).collect();
+        // One text holds the qualified spellings, so that a thousand names are one allocation.
+        let mut spellings = String::new();
+        for (qualifier, member) in all.iter().flat_map(|builtin| builtin.qualified()) {
+            spellings.push_str(qualifier);
+            spellings.push_str(member);
+        }
+        let mut spellings: &'static str = spellings.leak();
+        let (mut aliases, mut ends) = (Vec::new(), Vec::with_capacity(all.len()));
         let mut by_name = AHashMap::with_capacity(all.len() * 3);
         for (id, builtin) in all.iter().enumerate() {
+            let before = aliases.len();
+            for (qualifier, member) in builtin.qualified() {
+                let (spelling, rest) = spellings.split_at(qualifier.len() + member.len());
+                aliases.push(spelling);
+                spellings = rest;
+            }
+            aliases.extend(builtin.aliases);
+            ends.push(aliases.len());
             let id = BuiltinId::try_from(id).expect("fewer than 65 536 builtins");
-            for name in std::iter::once(&builtin.name).chain(builtin.aliases) {
+            for name in std::iter::once(&builtin.name).chain(&aliases[before..]) {
                 let before = by_name.insert(*name, id);
                 assert!(before.is_none(), "builtin name {name} is registered twice");
             }
         }
-        Library { all, by_name, display_name }
+        Library { all, by_name, aliases, ends, display_name }
     }
 
     /// The builtin with this id.
@@ -114,6 +67,13 @@ impl Library {
     /// The builtin of a bare name or a qualified spelling.
     pub fn find(&self, name: &str) -> Option<&'static Builtin> {
         self.id(name).map(|id| self.get(id))
+    }
+
+    /// Spellings that mean the same as the builtin's name, such as `clojure.string/join` and `str/join`.
+    pub fn aliases(&self, builtin: &Builtin) -> &[&'static str] {
+        let Some(id) = self.id(builtin.name).map(usize::from) else { return &[] };
+        let start = if id == 0 { 0 } else { self.ends[id - 1] };
+        &self.aliases[start..self.ends[id]]
     }
 
     /// All builtins in the order of their ids.

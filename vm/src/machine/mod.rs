@@ -5,6 +5,7 @@
 //! [`Machine::complete`] in any order. The result does not depend on that order, and neither it nor the number
 //! of steps depends on the size of the slices.
 
+mod builtin;
 mod call;
 mod ctx;
 mod env;
@@ -25,12 +26,13 @@ mod stack;
 mod unbound;
 
 pub use crate::json::ToolArguments;
+pub use builtin::{Arities, Builtin, BuiltinId, Example, Examples, FrameFn, Native, PlainFn, Section};
 pub use call::CallNow;
 pub use ctx::Ctx;
 pub use fork::ForkNote;
 pub use frame::{Again, Args, Flow, ForkKind, Input, NativeFrame};
 pub use host_call::{BadArguments, CallId, HostRequest, Payload, PendingCall, Reply, UpstreamCall};
-pub use library::{Arities, Builtin, BuiltinId, Example, FrameFn, Library, Native, PlainFn};
+pub use library::Library;
 pub use namespace::{Binding, Namespace};
 pub use stack::Stack;
 

@@ -91,10 +91,9 @@ struct Assistant {
 
 impl Assistant {
     fn new(names: Names) -> Assistant {
-        let builtins = library()
-            .all()
-            .iter()
-            .flat_map(|builtin| std::iter::once(builtin.name).chain(builtin.aliases.iter().copied()));
+        let builtins = library().all().iter().flat_map(|builtin| {
+            std::iter::once(builtin.name).chain(library().aliases(builtin).iter().copied())
+        });
         let forms = SpecialForm::ALL.iter().map(|form| form.name()).chain([
             "tool/call",
             "*1",

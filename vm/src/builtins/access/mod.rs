@@ -3,375 +3,119 @@
 mod positional;
 mod views;
 
-use super::{Arities, Builtin, Example, Native};
+use super::Builtin;
+use super::namespaces::{CORE, SET};
+use super::row::{fun, section};
 
 pub(crate) use positional::reversed;
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "first",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/first", "core/first"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(first c)"],
-        doc: "First element of a collection or string, nil when empty",
-        section: "access",
-        examples: &[
-            Example { program: "(first [7 8])", value: "7" },
-            Example { program: r#"(first "zoo")"#, value: r#""z""# },
-            Example { program: "(first [])", value: "nil" },
-        ],
-        native: Native::Plain(positional::first),
-    },
-    Builtin {
-        name: "second",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/second", "core/second"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(second c)"],
-        doc: "Second element of a collection or string, nil when absent",
-        section: "access",
-        examples: &[
-            Example { program: "(second [7 8])", value: "8" },
-            Example { program: r#"(second "z")"#, value: "nil" },
-        ],
-        native: Native::Plain(positional::second),
-    },
-    Builtin {
-        name: "last",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/last", "core/last"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(last c)"],
-        doc: "Last element of a collection or string, nil when empty",
-        section: "access",
-        examples: &[Example { program: "(last [7 8 9])", value: "9" }],
-        native: Native::Plain(positional::last),
-    },
-    Builtin {
-        name: "nth",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/nth", "core/nth"],
-        arities: Arities::OneOf(&[2, 3]),
-        signatures: &["(nth c i)", "(nth c i dflt)"],
-        doc: "Element at an index; nil or the given default when out of range",
-        section: "access",
-        examples: &[
-            Example { program: "(nth [5 6 7] 2)", value: "7" },
-            Example { program: "(nth [5 6 7] -1)", value: "nil" },
-            Example { program: "(nth [5 6] 9 :none)", value: ":none" },
-            Example { program: r#"(nth "héy" 1)"#, value: r#""é""# },
-        ],
-        native: Native::Plain(positional::nth),
-    },
-    Builtin {
-        name: "rest",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/rest", "core/rest"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(rest c)"],
-        doc: "Everything after the first element, always a vector",
-        section: "access",
-        examples: &[
-            Example { program: "(rest [4 5 6])", value: "[5 6]" },
-            Example { program: r#"(rest "abc")"#, value: r#"["b" "c"]"# },
-        ],
-        native: Native::Plain(positional::rest),
-    },
-    Builtin {
-        name: "next",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/next", "core/next"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(next c)"],
-        doc: "Everything after the first element, nil when nothing is left",
-        section: "access",
-        examples: &[
-            Example { program: "(next [4 5])", value: "[5]" },
-            Example { program: "(next [4])", value: "nil" },
-        ],
-        native: Native::Plain(positional::next),
-    },
-    Builtin {
-        name: "butlast",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/butlast", "core/butlast"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(butlast c)"],
-        doc: "Everything before the last element, nil when nothing is left",
-        section: "access",
-        examples: &[
-            Example { program: "(butlast [4 5 6])", value: "[4 5]" },
-            Example { program: r#"(butlast ["x"])"#, value: "nil" },
-        ],
-        native: Native::Plain(positional::butlast),
-    },
-    Builtin {
-        name: "ffirst",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/ffirst", "core/ffirst"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(ffirst v)"],
-        doc: "First element of the first element",
-        section: "access",
-        examples: &[
-            Example { program: "(ffirst [[1 2] [3]])", value: "1" },
-            Example { program: r#"(ffirst ["ab"])"#, value: r#""a""# },
-        ],
-        native: Native::Plain(positional::ffirst),
-    },
-    Builtin {
-        name: "fnext",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/fnext", "core/fnext"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(fnext v)"],
-        doc: "First element of next, i.e. the second element",
-        section: "access",
-        examples: &[Example { program: "(fnext [1 2 3])", value: "2" }],
-        native: Native::Plain(positional::fnext),
-    },
-    Builtin {
-        name: "nfirst",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/nfirst", "core/nfirst"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(nfirst v)"],
-        doc: "Next of the first element",
-        section: "access",
-        examples: &[Example { program: "(nfirst [[1 2 3] [4]])", value: "[2 3]" }],
-        native: Native::Plain(positional::nfirst),
-    },
-    Builtin {
-        name: "nnext",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/nnext", "core/nnext"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(nnext v)"],
-        doc: "Next of next, i.e. everything from the third element",
-        section: "access",
-        examples: &[Example { program: "(nnext [1 2 3 4])", value: "[3 4]" }],
-        native: Native::Plain(positional::nnext),
-    },
-    Builtin {
-        name: "peek",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/peek", "core/peek"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(peek v)"],
-        doc: "Last element of a vector",
-        section: "access",
-        examples: &[Example { program: "(peek [1 2 9])", value: "9" }],
-        native: Native::Plain(positional::peek),
-    },
-    Builtin {
-        name: "pop",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/pop", "core/pop"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(pop v)"],
-        doc: "Vector without its last element, nil for an empty one",
-        section: "access",
-        examples: &[
-            Example { program: "(pop [1 2 9])", value: "[1 2]" },
-            Example { program: "(pop [])", value: "nil" },
-        ],
-        native: Native::Plain(positional::pop),
-    },
-    Builtin {
-        name: "subvec",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/subvec", "core/subvec"],
-        arities: Arities::OneOf(&[2, 3]),
-        signatures: &["(subvec v a)", "(subvec v a b)"],
-        doc: "Slice of a vector with clamped bounds",
-        section: "access",
-        examples: &[
-            Example { program: "(subvec [5 6 7 8] 1 3)", value: "[6 7]" },
-            Example { program: "(subvec [5 6 7] -2 99)", value: "[5 6 7]" },
-        ],
-        native: Native::Plain(positional::subvec),
-    },
-    Builtin {
-        name: "seq",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/seq", "core/seq"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(seq c)"],
-        doc: "Vector view of any seqable, nil when it is empty",
-        section: "access",
-        examples: &[
-            Example { program: "(seq {:b 1 :a 2})", value: "[[:a 2] [:b 1]]" },
-            Example { program: r#"(seq "")"#, value: "nil" },
-            Example { program: r#"(seq "hi")"#, value: r#"["h" "i"]"# },
-        ],
-        native: Native::Plain(views::seq),
-    },
-    Builtin {
-        name: "count",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/count", "core/count"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(count c)"],
-        doc: "Number of elements, entries or graphemes",
-        section: "access",
-        examples: &[
-            Example { program: r#"(count "añ😀")"#, value: "3" },
-            Example { program: "(count {:a 1})", value: "1" },
-        ],
-        native: Native::Plain(views::count),
-    },
-    Builtin {
-        name: "empty?",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/empty?", "core/empty?"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(empty? c)"],
-        doc: "True when a collection or string has no elements",
-        section: "access",
-        examples: &[
-            Example { program: "(empty? [])", value: "true" },
-            Example { program: r#"(empty? " ")"#, value: "false" },
-        ],
-        native: Native::Plain(views::empty_p),
-    },
-    Builtin {
-        name: "not-empty",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/not-empty", "core/not-empty"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(not-empty c)"],
-        doc: "The collection itself, or nil when it is empty",
-        section: "access",
-        examples: &[
-            Example { program: r#"(not-empty "x")"#, value: r#""x""# },
-            Example { program: "(not-empty {})", value: "nil" },
-        ],
-        native: Native::Plain(views::not_empty),
-    },
-    Builtin {
-        name: "empty",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/empty", "core/empty"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(empty c)"],
-        doc: "Empty collection of the same kind",
-        section: "access",
-        examples: &[
-            Example { program: "(empty [1 2])", value: "[]" },
-            Example { program: "(empty #{1})", value: "#{}" },
-        ],
-        native: Native::Plain(views::empty),
-    },
-    Builtin {
-        name: "vec",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/vec", "core/vec", "clojure.set/vec", "set/vec"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(vec c)"],
-        doc: "Convert a seqable to a vector; nil stays nil",
-        section: "access",
-        examples: &[
-            Example { program: "(vec #{3 1 2})", value: "[1 2 3]" },
-            Example { program: r#"(vec "hi")"#, value: r#"["h" "i"]"# },
-            Example { program: "(vec nil)", value: "nil" },
-        ],
-        native: Native::Plain(views::vec),
-    },
-    Builtin {
-        name: "vector",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/vector", "core/vector", "clojure.set/vector", "set/vector"],
-        arities: Arities::AtLeast(0),
-        signatures: &["(vector & xs)"],
-        doc: "Vector of the arguments",
-        section: "access",
-        examples: &[Example { program: r#"(vector 1 nil "a")"#, value: r#"[1 nil "a"]"# }],
-        native: Native::Plain(views::vector),
-    },
-    Builtin {
-        name: "list",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/list", "core/list"],
-        arities: Arities::AtLeast(0),
-        signatures: &["(list & xs)"],
-        doc: "Alias of vector: there is no separate list kind",
-        section: "access",
-        examples: &[
-            Example { program: "(list 1 2)", value: "[1 2]" },
-            Example { program: "(vector? (list 1))", value: "true" },
-        ],
-        native: Native::Plain(views::vector),
-    },
-    Builtin {
-        name: "list*",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/list*", "core/list*"],
-        arities: Arities::AtLeast(1),
-        signatures: &["(list* x & xs c)"],
-        doc: "Vector of the arguments followed by the elements of the last one",
-        section: "access",
-        examples: &[Example { program: "(list* 1 2 [3 4])", value: "[1 2 3 4]" }],
-        native: Native::Plain(views::list_star),
-    },
-    Builtin {
-        name: "rseq",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/rseq", "core/rseq"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(rseq c)"],
-        doc: "Elements of a vector, map or set in reverse order, nil when empty",
-        section: "access",
-        examples: &[
-            Example { program: "(rseq [1 2 3])", value: "[3 2 1]" },
-            Example { program: "(rseq {:a 1 :b 2})", value: "[[:b 2] [:a 1]]" },
-            Example { program: "(rseq [])", value: "nil" },
-        ],
-        native: Native::Plain(positional::rseq),
-    },
-    Builtin {
-        name: "bounded-count",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/bounded-count", "core/bounded-count"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(bounded-count n c)"],
-        doc: "Number of elements; collections are never lazy, so the bound has no effect",
-        section: "access",
-        examples: &[Example { program: "(bounded-count 2 [5 6 7])", value: "3" }],
-        native: Native::Plain(views::bounded_count),
-    },
-    Builtin {
-        name: "doall",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/doall", "core/doall"],
-        arities: Arities::OneOf(&[1, 2]),
-        signatures: &["(doall c)", "(doall n c)"],
-        doc: "The collection itself: nothing is lazy",
-        section: "access",
-        examples: &[Example { program: "(doall (map inc [1 2]))", value: "[2 3]" }],
-        native: Native::Plain(views::doall),
-    },
-    Builtin {
-        name: "dorun",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/dorun", "core/dorun"],
-        arities: Arities::OneOf(&[1, 2]),
-        signatures: &["(dorun c)", "(dorun n c)"],
-        doc: "nil: nothing is lazy, so there is nothing left to run",
-        section: "access",
-        examples: &[Example { program: "(dorun (map inc [1 2]))", value: "nil" }],
-        native: Native::Plain(views::dorun),
-    },
-    Builtin {
-        name: "realized?",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/realized?", "core/realized?"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(realized? x)"],
-        doc: "true: nothing is lazy",
-        section: "access",
-        examples: &[Example { program: "(realized? (map inc [1 2]))", value: "true" }],
-        native: Native::Plain(views::realized),
-    },
-];
+pub static BUILTINS: &[Builtin] = &section("access", "Element access").of([
+    fun("first", CORE, "c", positional::first)
+        .doc("First element of a collection or string, nil when empty")
+        .example("(first [7 8])", "7")
+        .example(r#"(first "zoo")"#, r#""z""#)
+        .example("(first [])", "nil"),
+    fun("second", CORE, "c", positional::second)
+        .doc("Second element of a collection or string, nil when absent")
+        .example("(second [7 8])", "8")
+        .example(r#"(second "z")"#, "nil"),
+    fun("last", CORE, "c", positional::last)
+        .doc("Last element of a collection or string, nil when empty")
+        .example("(last [7 8 9])", "9"),
+    fun("nth", CORE, "c i | c i dflt", positional::nth)
+        .doc("Element at an index; nil or the given default when out of range")
+        .example("(nth [5 6 7] 2)", "7")
+        .example("(nth [5 6 7] -1)", "nil")
+        .example("(nth [5 6] 9 :none)", ":none")
+        .example(r#"(nth "héy" 1)"#, r#""é""#),
+    fun("rest", CORE, "c", positional::rest)
+        .doc("Everything after the first element, always a vector")
+        .example("(rest [4 5 6])", "[5 6]")
+        .example(r#"(rest "abc")"#, r#"["b" "c"]"#),
+    fun("next", CORE, "c", positional::next)
+        .doc("Everything after the first element, nil when nothing is left")
+        .example("(next [4 5])", "[5]")
+        .example("(next [4])", "nil"),
+    fun("butlast", CORE, "c", positional::butlast)
+        .doc("Everything before the last element, nil when nothing is left")
+        .example("(butlast [4 5 6])", "[4 5]")
+        .example(r#"(butlast ["x"])"#, "nil"),
+    fun("ffirst", CORE, "v", positional::ffirst)
+        .doc("First element of the first element")
+        .example("(ffirst [[1 2] [3]])", "1")
+        .example(r#"(ffirst ["ab"])"#, r#""a""#),
+    fun("fnext", CORE, "v", positional::fnext)
+        .doc("First element of next, i.e. the second element")
+        .example("(fnext [1 2 3])", "2"),
+    fun("nfirst", CORE, "v", positional::nfirst)
+        .doc("Next of the first element")
+        .example("(nfirst [[1 2 3] [4]])", "[2 3]"),
+    fun("nnext", CORE, "v", positional::nnext)
+        .doc("Next of next, i.e. everything from the third element")
+        .example("(nnext [1 2 3 4])", "[3 4]"),
+    fun("peek", CORE, "v", positional::peek).doc("Last element of a vector").example("(peek [1 2 9])", "9"),
+    fun("pop", CORE, "v", positional::pop)
+        .doc("Vector without its last element, nil for an empty one")
+        .example("(pop [1 2 9])", "[1 2]")
+        .example("(pop [])", "nil"),
+    fun("subvec", CORE, "v a | v a b", positional::subvec)
+        .doc("Slice of a vector with clamped bounds")
+        .example("(subvec [5 6 7 8] 1 3)", "[6 7]")
+        .example("(subvec [5 6 7] -2 99)", "[5 6 7]"),
+    fun("seq", CORE, "c", views::seq)
+        .doc("Vector view of any seqable, nil when it is empty")
+        .example("(seq {:b 1 :a 2})", "[[:a 2] [:b 1]]")
+        .example(r#"(seq "")"#, "nil")
+        .example(r#"(seq "hi")"#, r#"["h" "i"]"#),
+    fun("count", CORE, "c", views::count)
+        .doc("Number of elements, entries or graphemes")
+        .example(r#"(count "añ😀")"#, "3")
+        .example("(count {:a 1})", "1"),
+    fun("empty?", CORE, "c", views::empty_p)
+        .doc("True when a collection or string has no elements")
+        .example("(empty? [])", "true")
+        .example(r#"(empty? " ")"#, "false"),
+    fun("not-empty", CORE, "c", views::not_empty)
+        .doc("The collection itself, or nil when it is empty")
+        .example(r#"(not-empty "x")"#, r#""x""#)
+        .example("(not-empty {})", "nil"),
+    fun("empty", CORE, "c", views::empty)
+        .doc("Empty collection of the same kind")
+        .example("(empty [1 2])", "[]")
+        .example("(empty #{1})", "#{}"),
+    fun("vec", CORE, "c", views::vec)
+        .also_in(SET)
+        .doc("Convert a seqable to a vector; nil stays nil")
+        .example("(vec #{3 1 2})", "[1 2 3]")
+        .example(r#"(vec "hi")"#, r#"["h" "i"]"#)
+        .example("(vec nil)", "nil"),
+    fun("vector", CORE, "& xs", views::vector)
+        .also_in(SET)
+        .doc("Vector of the arguments")
+        .example(r#"(vector 1 nil "a")"#, r#"[1 nil "a"]"#),
+    fun("list", CORE, "& xs", views::vector)
+        .doc("Alias of vector: there is no separate list kind")
+        .example("(list 1 2)", "[1 2]")
+        .example("(vector? (list 1))", "true"),
+    fun("list*", CORE, "x & xs c", views::list_star)
+        .doc("Vector of the arguments followed by the elements of the last one")
+        .example("(list* 1 2 [3 4])", "[1 2 3 4]"),
+    fun("rseq", CORE, "c", positional::rseq)
+        .doc("Elements of a vector, map or set in reverse order, nil when empty")
+        .example("(rseq [1 2 3])", "[3 2 1]")
+        .example("(rseq {:a 1 :b 2})", "[[:b 2] [:a 1]]")
+        .example("(rseq [])", "nil"),
+    fun("bounded-count", CORE, "n c", views::bounded_count)
+        .doc("Number of elements; collections are never lazy, so the bound has no effect")
+        .example("(bounded-count 2 [5 6 7])", "3"),
+    fun("doall", CORE, "c | n c", views::doall)
+        .doc("The collection itself: nothing is lazy")
+        .example("(doall (map inc [1 2]))", "[2 3]"),
+    fun("dorun", CORE, "c | n c", views::dorun)
+        .doc("nil: nothing is lazy, so there is nothing left to run")
+        .example("(dorun (map inc [1 2]))", "nil"),
+    fun("realized?", CORE, "x", views::realized)
+        .doc("true: nothing is lazy")
+        .example("(realized? (map inc [1 2]))", "true"),
+]);

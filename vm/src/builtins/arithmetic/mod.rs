@@ -1,6 +1,8 @@
 //! `+ - * /` and their like (functions.md 14).
 
-use super::{Arities, Builtin, Example, Native};
+use super::Builtin;
+use super::namespaces::{CORE, MATH};
+use super::row::{fun, section};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::number::{
@@ -92,215 +94,62 @@ fn min(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 }
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "+",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/+", "core/+"],
-        arities: Arities::AtLeast(0),
-        signatures: &["(+ & xs)"],
-        doc: "Sum; integers never overflow",
-        section: "arith",
-        examples: &[
-            Example { program: "(+ 1 2 3)", value: "6" },
-            Example { program: "(+ 1 0.5)", value: "1.5" },
-            Example { program: "(+ 9223372036854775807 1)", value: "9223372036854775808" },
-        ],
-        native: Native::Plain(sum),
-    },
-    Builtin {
-        name: "-",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/-", "core/-"],
-        arities: Arities::AtLeast(1),
-        signatures: &["(- x & xs)"],
-        doc: "Difference, or negation of one number",
-        section: "arith",
-        examples: &[Example { program: "(- 10 3 2)", value: "5" }, Example { program: "(- 5)", value: "-5" }],
-        native: Native::Plain(difference),
-    },
-    Builtin {
-        name: "*",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/*", "core/*"],
-        arities: Arities::AtLeast(0),
-        signatures: &["(* & xs)"],
-        doc: "Product; integers never overflow",
-        section: "arith",
-        examples: &[
-            Example { program: "(* 2 3 4)", value: "24" },
-            Example { program: "(* 2 1.5)", value: "3.0" },
-        ],
-        native: Native::Plain(product),
-    },
-    Builtin {
-        name: "/",
-        namespace: "clojure.core",
-        aliases: &["clojure.core//", "core//"],
-        arities: Arities::AtLeast(1),
-        signatures: &["(/ x & xs)"],
-        doc: "Division, always giving a float",
-        section: "arith",
-        examples: &[
-            Example { program: "(/ 10 4)", value: "2.5" },
-            Example { program: "(/ 6 3)", value: "2.0" },
-            Example { program: "(/ 2)", value: "0.5" },
-            Example { program: "(/ -1 0.0)", value: "##-Inf" },
-        ],
-        native: Native::Plain(ratio),
-    },
-    Builtin {
-        name: "quot",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/quot", "core/quot", "Math/quot"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(quot a b)"],
-        doc: "Integer quotient truncated toward zero",
-        section: "arith",
-        examples: &[
-            Example { program: "(quot -7 2)", value: "-3" },
-            Example { program: "(quot 7.5 2)", value: "3" },
-        ],
-        native: Native::Plain(quot),
-    },
-    Builtin {
-        name: "rem",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/rem", "core/rem"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(rem a b)"],
-        doc: "Remainder with the sign of the dividend",
-        section: "arith",
-        examples: &[
-            Example { program: "(rem -7 3)", value: "-1" },
-            Example { program: "(rem 7.5 2)", value: "1.5" },
-        ],
-        native: Native::Plain(rem),
-    },
-    Builtin {
-        name: "mod",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/mod", "core/mod"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(mod a b)"],
-        doc: "Modulus with the sign of the divisor",
-        section: "arith",
-        examples: &[
-            Example { program: "(mod -7 3)", value: "2" },
-            Example { program: "(mod 7 -3)", value: "-2" },
-        ],
-        native: Native::Plain(modulus),
-    },
-    Builtin {
-        name: "inc",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/inc", "core/inc"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(inc x)"],
-        doc: "Add one",
-        section: "arith",
-        examples: &[
-            Example { program: "(inc 41)", value: "42" },
-            Example { program: "(inc 1.5)", value: "2.5" },
-        ],
-        native: Native::Plain(inc),
-    },
-    Builtin {
-        name: "dec",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/dec", "core/dec"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(dec x)"],
-        doc: "Subtract one",
-        section: "arith",
-        examples: &[Example { program: "(dec 0)", value: "-1" }],
-        native: Native::Plain(dec),
-    },
-    Builtin {
-        name: "+'",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/+'", "core/+'"],
-        arities: Arities::AtLeast(0),
-        signatures: &["(+' & more)"],
-        doc: "Same as +",
-        section: "arith",
-        examples: &[Example { program: "(+' 1 2)", value: "3" }],
-        native: Native::Plain(sum),
-    },
-    Builtin {
-        name: "-'",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/-'", "core/-'"],
-        arities: Arities::AtLeast(1),
-        signatures: &["(-' x & more)"],
-        doc: "Same as -",
-        section: "arith",
-        examples: &[Example { program: "(-' 5 1)", value: "4" }],
-        native: Native::Plain(difference),
-    },
-    Builtin {
-        name: "*'",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/*'", "core/*'"],
-        arities: Arities::AtLeast(0),
-        signatures: &["(*' & more)"],
-        doc: "Same as *",
-        section: "arith",
-        examples: &[Example { program: "(*' 99999999999 99999999999)", value: "9999999999800000000001" }],
-        native: Native::Plain(product),
-    },
-    Builtin {
-        name: "inc'",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/inc'", "core/inc'"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(inc' x)"],
-        doc: "Same as inc",
-        section: "arith",
-        examples: &[Example { program: "(inc' 9223372036854775807)", value: "9223372036854775808" }],
-        native: Native::Plain(inc),
-    },
-    Builtin {
-        name: "dec'",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/dec'", "core/dec'"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(dec' x)"],
-        doc: "Same as dec",
-        section: "arith",
-        examples: &[Example { program: "(dec' 1)", value: "0" }],
-        native: Native::Plain(dec),
-    },
-    Builtin {
-        name: "max",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/max", "core/max", "Math/max"],
-        arities: Arities::AtLeast(1),
-        signatures: &["(max x & xs)"],
-        doc: "Largest argument in the total order",
-        section: "arith",
-        examples: &[
-            Example { program: "(max 1 2.5)", value: "2.5" },
-            Example { program: "(max 1 1.0)", value: "1" },
-            Example { program: "(apply max [3 9 4])", value: "9" },
-        ],
-        native: Native::Plain(max),
-    },
-    Builtin {
-        name: "min",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/min", "core/min", "Math/min"],
-        arities: Arities::AtLeast(1),
-        signatures: &["(min x & xs)"],
-        doc: "Smallest argument in the total order",
-        section: "arith",
-        examples: &[
-            Example { program: "(min 4 2 3)", value: "2" },
-            Example { program: r#"(min "b" "a")"#, value: r#""a""# },
-        ],
-        native: Native::Plain(min),
-    },
-];
+pub static BUILTINS: &[Builtin] = &section("arith", "Arithmetic").of([
+    fun("+", CORE, "& xs", sum)
+        .doc("Sum; integers never overflow")
+        .example("(+ 1 2 3)", "6")
+        .example("(+ 1 0.5)", "1.5")
+        .example("(+ 9223372036854775807 1)", "9223372036854775808"),
+    fun("-", CORE, "x & xs", difference)
+        .doc("Difference, or negation of one number")
+        .example("(- 10 3 2)", "5")
+        .example("(- 5)", "-5"),
+    fun("*", CORE, "& xs", product)
+        .doc("Product; integers never overflow")
+        .example("(* 2 3 4)", "24")
+        .example("(* 2 1.5)", "3.0"),
+    fun("/", CORE, "x & xs", ratio)
+        .doc("Division, always giving a float")
+        .example("(/ 10 4)", "2.5")
+        .example("(/ 6 3)", "2.0")
+        .example("(/ 2)", "0.5")
+        .example("(/ -1 0.0)", "##-Inf"),
+    fun("quot", CORE, "a b", quot)
+        .also_in(MATH)
+        .doc("Integer quotient truncated toward zero")
+        .example("(quot -7 2)", "-3")
+        .example("(quot 7.5 2)", "3"),
+    fun("rem", CORE, "a b", rem)
+        .doc("Remainder with the sign of the dividend")
+        .example("(rem -7 3)", "-1")
+        .example("(rem 7.5 2)", "1.5"),
+    fun("mod", CORE, "a b", modulus)
+        .doc("Modulus with the sign of the divisor")
+        .example("(mod -7 3)", "2")
+        .example("(mod 7 -3)", "-2"),
+    fun("inc", CORE, "x", inc).doc("Add one").example("(inc 41)", "42").example("(inc 1.5)", "2.5"),
+    fun("dec", CORE, "x", dec).doc("Subtract one").example("(dec 0)", "-1"),
+    fun("+'", CORE, "& more", sum).doc("Same as +").example("(+' 1 2)", "3"),
+    fun("-'", CORE, "x & more", difference).doc("Same as -").example("(-' 5 1)", "4"),
+    fun("*'", CORE, "& more", product)
+        .doc("Same as *")
+        .example("(*' 99999999999 99999999999)", "9999999999800000000001"),
+    fun("inc'", CORE, "x", inc)
+        .doc("Same as inc")
+        .example("(inc' 9223372036854775807)", "9223372036854775808"),
+    fun("dec'", CORE, "x", dec).doc("Same as dec").example("(dec' 1)", "0"),
+    fun("max", CORE, "x & xs", max)
+        .also_in(MATH)
+        .doc("Largest argument in the total order")
+        .example("(max 1 2.5)", "2.5")
+        .example("(max 1 1.0)", "1")
+        .example("(apply max [3 9 4])", "9"),
+    fun("min", CORE, "x & xs", min)
+        .also_in(MATH)
+        .doc("Smallest argument in the total order")
+        .example("(min 4 2 3)", "2")
+        .example(r#"(min "b" "a")"#, r#""a""#),
+]);
 
 #[cfg(test)]
 mod tests;

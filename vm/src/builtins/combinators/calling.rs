@@ -1,7 +1,9 @@
 //! Calling what combinators made, with a frame for the functions inside.
 
+use crate::builtins::namespaces::EXTENSION;
+use crate::builtins::row::frame;
 use crate::builtins::support::{Builder, callee, pulse};
-use crate::builtins::{Arities, Builtin, Native, transducers};
+use crate::builtins::{Builtin, transducers};
 use crate::error::{Error, Reason, Result};
 use crate::machine::{Args, CallNow, Ctx, Flow, Input, NativeFrame};
 use crate::print;
@@ -193,21 +195,11 @@ pub(super) fn trampoline(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 }
 
 /// What the result of `comparator` calls: `(p a b)`.
-pub(super) static COMPARING: Builtin = Builtin {
-    name: "comparator",
-    namespace: "",
-    aliases: &[],
-    arities: Arities::OneOf(&[3]),
-    signatures: &[],
-    doc: "",
-    section: "",
-    examples: &[],
-    native: Native::Frame(|_, args| {
-        let [predicate, a, b] = args else { unreachable!("three arguments have been checked") };
-        let (predicate, a, b) = (take(predicate), take(a), take(b));
-        Ok(Flow::Push(Box::new(Comparing { predicate, a, b, turned: false })))
-    }),
-};
+pub(super) static COMPARING: Builtin = frame("comparator", EXTENSION, "predicate a b", |_, args| {
+    let [predicate, a, b] = args else { unreachable!("three arguments have been checked") };
+    let (predicate, a, b) = (take(predicate), take(a), take(b));
+    Ok(Flow::Push(Box::new(Comparing { predicate, a, b, turned: false })))
+});
 
 /// -1, 0 or 1, by asking the predicate about both orders.
 struct Comparing {

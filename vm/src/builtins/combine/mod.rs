@@ -3,133 +3,52 @@
 pub(crate) mod adding;
 mod mixing;
 
-use super::{Arities, Builtin, Example, Native};
+use super::Builtin;
+use super::namespaces::{CORE, EXTENSION};
+use super::row::{frame, fun, section};
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "cons",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/cons", "core/cons"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(cons x c)"],
-        doc: "Vector with an element prepended",
-        section: "combine",
-        examples: &[
-            Example { program: "(cons 0 [1 2])", value: "[0 1 2]" },
-            Example { program: r#"(cons :x "ab")"#, value: r#"[:x "a" "b"]"# },
-        ],
-        native: Native::Plain(adding::cons),
-    },
-    Builtin {
-        name: "conj",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/conj", "core/conj"],
-        arities: Arities::AtLeast(0),
-        signatures: &["(conj)", "(conj c & xs)"],
-        doc: "Add elements: at the end of a vector, into a set, as an entry of a map",
-        section: "combine",
-        examples: &[
-            Example { program: "(conj [1] 2 3)", value: "[1 2 3]" },
-            Example { program: "(conj #{1} 1 2)", value: "#{1 2}" },
-            Example { program: "(conj {:a 1} [:b 2])", value: "{:a 1 :b 2}" },
-            Example { program: "(conj nil 1 2)", value: "[1 2]" },
-            Example { program: "(conj {:a 1} {:b 2 :c 3})", value: "{:a 1 :b 2 :c 3}" },
-        ],
-        native: Native::Plain(adding::conj),
-    },
-    Builtin {
-        name: "concat",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/concat", "core/concat"],
-        arities: Arities::AtLeast(0),
-        signatures: &["(concat & cs)"],
-        doc: "Elements of all collections in order",
-        section: "combine",
-        examples: &[
-            Example { program: "(concat [1] nil [2 3])", value: "[1 2 3]" },
-            Example { program: "(concat [1] #{2})", value: "[1 2]" },
-            Example { program: r#"(concat "ab" "c")"#, value: r#"["a" "b" "c"]"# },
-        ],
-        native: Native::Plain(adding::concat),
-    },
-    Builtin {
-        name: "into",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/into", "core/into"],
-        arities: Arities::OneOf(&[0, 1, 2, 3]),
-        signatures: &["(into to from)", "(into to xf from)"],
-        doc: "to with all elements of from, or with those that a transducer makes of them",
-        section: "combine",
-        examples: &[
-            Example { program: "(into [1] [2 3])", value: "[1 2 3]" },
-            Example { program: "(into {} [[:a 1] [:b 2]])", value: "{:a 1 :b 2}" },
-            Example { program: "(into #{} [1 1 2])", value: "#{1 2}" },
-            Example { program: "(into [] {:b 1 :a 2})", value: "[[:a 2] [:b 1]]" },
-            Example { program: "(into [] #{2 1})", value: "[1 2]" },
-            Example { program: "(into [] (map inc) [1 2])", value: "[2 3]" },
-        ],
-        native: Native::Frame(adding::into),
-    },
-    Builtin {
-        name: "interleave",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/interleave", "core/interleave"],
-        arities: Arities::AtLeast(0),
-        signatures: &["(interleave & cs)"],
-        doc: "Alternate the elements of several collections",
-        section: "combine",
-        examples: &[Example { program: r#"(interleave [1 2 3] "ab")"#, value: r#"[1 "a" 2 "b"]"# }],
-        native: Native::Plain(mixing::interleave),
-    },
-    Builtin {
-        name: "interpose",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/interpose", "core/interpose"],
-        arities: Arities::OneOf(&[1, 2]),
-        signatures: &["(interpose sep c)", "(interpose sep)"],
-        doc: "Elements with sep between them; without collection a transducer",
-        section: "combine",
-        examples: &[
-            Example { program: "(interpose 0 [1 2 3])", value: "[1 0 2 0 3]" },
-            Example { program: r#"(apply str (interpose "-" ["a" "b"]))"#, value: r#""a-b""# },
-        ],
-        native: Native::Frame(mixing::interpose),
-    },
-    Builtin {
-        name: "zip",
-        namespace: "",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(zip a b)"],
-        doc: "Pairs of aligned elements of two vectors (extension)",
-        section: "combine",
-        examples: &[Example { program: "(zip [1 2 3] [:a :b])", value: "[[1 :a] [2 :b]]" }],
-        native: Native::Plain(mixing::zip),
-    },
-    Builtin {
-        name: "zipmap",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/zipmap", "core/zipmap"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(zipmap ks vs)"],
-        doc: "Map from a collection of keys and one of values",
-        section: "combine",
-        examples: &[Example { program: "(zipmap [:a :b] [1 2 3])", value: "{:a 1 :b 2}" }],
-        native: Native::Plain(mixing::zipmap),
-    },
-    Builtin {
-        name: "combinations",
-        namespace: "",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(combinations c n)"],
-        doc: "All n-element combinations in input order (extension)",
-        section: "combine",
-        examples: &[
-            Example { program: "(combinations [:a :b :c] 2)", value: "[[:a :b] [:a :c] [:b :c]]" },
-            Example { program: "(combinations [1 2] 0)", value: "[[]]" },
-        ],
-        native: Native::Plain(mixing::combinations),
-    },
-];
+pub static BUILTINS: &[Builtin] = &section("combine", "Combining").of([
+    fun("cons", CORE, "x c", adding::cons)
+        .doc("Vector with an element prepended")
+        .example("(cons 0 [1 2])", "[0 1 2]")
+        .example(r#"(cons :x "ab")"#, r#"[:x "a" "b"]"#),
+    fun("conj", CORE, "| c & xs", adding::conj)
+        .doc("Add elements: at the end of a vector, into a set, as an entry of a map")
+        .example("(conj [1] 2 3)", "[1 2 3]")
+        .example("(conj #{1} 1 2)", "#{1 2}")
+        .example("(conj {:a 1} [:b 2])", "{:a 1 :b 2}")
+        .example("(conj nil 1 2)", "[1 2]")
+        .example("(conj {:a 1} {:b 2 :c 3})", "{:a 1 :b 2 :c 3}"),
+    fun("concat", CORE, "& cs", adding::concat)
+        .doc("Elements of all collections in order")
+        .example("(concat [1] nil [2 3])", "[1 2 3]")
+        .example("(concat [1] #{2})", "[1 2]")
+        .example(r#"(concat "ab" "c")"#, r#"["a" "b" "c"]"#),
+    frame("into", CORE, "to from | to xf from", adding::into)
+        .one_of(&[0, 1, 2, 3])
+        .doc("to with all elements of from, or with those that a transducer makes of them")
+        .example("(into [1] [2 3])", "[1 2 3]")
+        .example("(into {} [[:a 1] [:b 2]])", "{:a 1 :b 2}")
+        .example("(into #{} [1 1 2])", "#{1 2}")
+        .example("(into [] {:b 1 :a 2})", "[[:a 2] [:b 1]]")
+        .example("(into [] #{2 1})", "[1 2]")
+        .example("(into [] (map inc) [1 2])", "[2 3]"),
+    fun("interleave", CORE, "& cs", mixing::interleave)
+        .doc("Alternate the elements of several collections")
+        .example(r#"(interleave [1 2 3] "ab")"#, r#"[1 "a" 2 "b"]"#),
+    frame("interpose", CORE, "sep c | sep", mixing::interpose)
+        .doc("Elements with sep between them; without collection a transducer")
+        .example("(interpose 0 [1 2 3])", "[1 0 2 0 3]")
+        .example(r#"(apply str (interpose "-" ["a" "b"]))"#, r#""a-b""#),
+    fun("zip", EXTENSION, "a b", mixing::zip)
+        .doc("Pairs of aligned elements of two vectors (extension)")
+        .example("(zip [1 2 3] [:a :b])", "[[1 :a] [2 :b]]"),
+    fun("zipmap", CORE, "ks vs", mixing::zipmap)
+        .doc("Map from a collection of keys and one of values")
+        .example("(zipmap [:a :b] [1 2 3])", "{:a 1 :b 2}"),
+    fun("combinations", EXTENSION, "c n", mixing::combinations)
+        .doc("All n-element combinations in input order (extension)")
+        .example("(combinations [:a :b :c] 2)", "[[:a :b] [:a :c] [:b :c]]")
+        .example("(combinations [1 2] 0)", "[[]]"),
+]);

@@ -7,720 +7,197 @@ mod points;
 mod spans;
 mod text;
 
-use super::{Arities, Builtin, Example, Native};
+use super::Builtin;
+use super::namespaces::{
+    CHRONO_UNIT, COMPARABLE, CORE, DATE, DURATION, INSTANT, JAVA_TIME, LOCAL_DATE, SYSTEM,
+};
+use super::row::{constant, fun, section};
 use crate::value::Value;
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "java.util.Date.",
-        namespace: "java.util.Date",
-        aliases: &["Date."],
-        arities: Arities::OneOf(&[0, 1]),
-        signatures: &["(java.util.Date.)", "(java.util.Date. x)"],
-        doc: "Instant from now, a timestamp (seconds below 10^12, else milliseconds), a text or a date",
-        section: "dates",
-        examples: &[
-            Example { program: "(.getTime (java.util.Date. 1700000000))", value: "1700000000000" },
-            Example {
-                program: "(str (java.util.Date. \"2026-01-08T14:30:00+02:00\"))",
-                value: "\"2026-01-08T12:30:00Z\"",
-            },
-            Example {
-                program: "(str (java.util.Date. \"Thu, 8 Jan 2026 14:30:00 +0000\"))",
-                value: "\"2026-01-08T14:30:00Z\"",
-            },
-        ],
-        native: Native::Plain(points::java_date),
-    },
-    Builtin {
-        name: "parse",
-        namespace: "java.time.LocalDate",
-        aliases: &[
-            "LocalDate/parse",
-            "java.time.LocalDate/parse",
-            "Instant/parse",
-            "java.time.Instant/parse",
-        ],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(parse s)"],
-        doc: "Date from YYYY-MM-DD, or instant from ISO 8601 text with a time",
-        section: "dates",
-        examples: &[
-            Example { program: "(parse \"2024-02-29\")", value: "\"2024-02-29\"" },
-            Example { program: "(parse \"2024-01-02T03:04:05+01:00\")", value: "\"2024-01-02T02:04:05Z\"" },
-            Example { program: "(LocalDate/parse \"2024-01-31\")", value: "\"2024-01-31\"" },
-            Example {
-                program: "(Instant/parse \"2024-01-02T03:04:05Z\")",
-                value: "\"2024-01-02T03:04:05Z\"",
-            },
-        ],
-        native: Native::Plain(points::parse),
-    },
-    Builtin {
-        name: "LocalDate/of",
-        namespace: "java.time.LocalDate",
-        aliases: &["java.time.LocalDate/of"],
-        arities: Arities::OneOf(&[3]),
-        signatures: &["(LocalDate/of year month day)"],
-        doc: "Date from year, month and day",
-        section: "dates",
-        examples: &[Example { program: "(LocalDate/of 2024 2 29)", value: "\"2024-02-29\"" }],
-        native: Native::Plain(points::local_date_of),
-    },
-    Builtin {
-        name: "LocalDate/ofEpochDay",
-        namespace: "java.time.LocalDate",
-        aliases: &["java.time.LocalDate/ofEpochDay"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(LocalDate/ofEpochDay n)"],
-        doc: "Date some days after 1970-01-01",
-        section: "dates",
-        examples: &[Example { program: "(LocalDate/ofEpochDay 31)", value: "\"1970-02-01\"" }],
-        native: Native::Plain(points::of_epoch_day),
-    },
-    Builtin {
-        name: "LocalDate/now",
-        namespace: "java.time.LocalDate",
-        aliases: &["java.time.LocalDate/now"],
-        arities: Arities::OneOf(&[0]),
-        signatures: &["(LocalDate/now)"],
-        doc: "Date of today in UTC",
-        section: "dates",
-        examples: &[Example { program: "(int? (.toEpochDay (LocalDate/now)))", value: "true" }],
-        native: Native::Plain(points::today),
-    },
-    Builtin {
-        name: "Instant/ofEpochMilli",
-        namespace: "java.time.Instant",
-        aliases: &["java.time.Instant/ofEpochMilli"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(Instant/ofEpochMilli n)"],
-        doc: "Instant from Unix milliseconds",
-        section: "dates",
-        examples: &[Example {
-            program: "(Instant/ofEpochMilli 1500)",
-            value: "\"1970-01-01T00:00:01.500Z\"",
-        }],
-        native: Native::Plain(points::of_epoch_milli),
-    },
-    Builtin {
-        name: "Instant/ofEpochSecond",
-        namespace: "java.time.Instant",
-        aliases: &["java.time.Instant/ofEpochSecond"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(Instant/ofEpochSecond n)"],
-        doc: "Instant from Unix seconds",
-        section: "dates",
-        examples: &[Example { program: "(Instant/ofEpochSecond 1)", value: "\"1970-01-01T00:00:01Z\"" }],
-        native: Native::Plain(points::of_epoch_second),
-    },
-    Builtin {
-        name: "Instant/now",
-        namespace: "java.time.Instant",
-        aliases: &["java.time.Instant/now"],
-        arities: Arities::OneOf(&[0]),
-        signatures: &["(Instant/now)"],
-        doc: "Instant of the call",
-        section: "dates",
-        examples: &[Example { program: "(inst? (Instant/now))", value: "true" }],
-        native: Native::Plain(points::now),
-    },
-    Builtin {
-        name: ".getTime",
-        namespace: "java.util.Date",
-        aliases: &[".toEpochMilli", "inst-ms", "clojure.core/inst-ms", "core/inst-ms"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(.getTime instant)"],
-        doc: "Unix milliseconds of an instant",
-        section: "dates",
-        examples: &[Example { program: "(.getTime (parse \"1970-01-01T00:00:01.5Z\"))", value: "1500" }],
-        native: Native::Plain(points::get_time),
-    },
-    Builtin {
-        name: ".getEpochSecond",
-        namespace: "java.time.Instant",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(.getEpochSecond instant)"],
-        doc: "Unix seconds of an instant",
-        section: "dates",
-        examples: &[Example { program: "(.getEpochSecond (parse \"1970-01-01T00:01:00Z\"))", value: "60" }],
-        native: Native::Plain(points::get_epoch_second),
-    },
-    Builtin {
-        name: ".toEpochDay",
-        namespace: "java.time.LocalDate",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(.toEpochDay date)"],
-        doc: "Days since 1970-01-01 of a date",
-        section: "dates",
-        examples: &[Example { program: "(.toEpochDay (parse \"1970-02-01\"))", value: "31" }],
-        native: Native::Plain(points::to_epoch_day),
-    },
-    Builtin {
-        name: ".getYear",
-        namespace: "java.time.LocalDate",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(.getYear date)"],
-        doc: "Year of a date",
-        section: "dates",
-        examples: &[Example { program: "(.getYear (parse \"2024-02-29\"))", value: "2024" }],
-        native: Native::Plain(points::get_year),
-    },
-    Builtin {
-        name: ".getMonthValue",
-        namespace: "java.time.LocalDate",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(.getMonthValue date)"],
-        doc: "Month of a date, 1 to 12",
-        section: "dates",
-        examples: &[Example { program: "(.getMonthValue (parse \"2024-02-29\"))", value: "2" }],
-        native: Native::Plain(points::get_month_value),
-    },
-    Builtin {
-        name: ".getDayOfMonth",
-        namespace: "java.time.LocalDate",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(.getDayOfMonth date)"],
-        doc: "Day of the month of a date",
-        section: "dates",
-        examples: &[Example { program: "(.getDayOfMonth (parse \"2024-02-29\"))", value: "29" }],
-        native: Native::Plain(points::get_day_of_month),
-    },
-    Builtin {
-        name: ".getDayOfYear",
-        namespace: "java.time.LocalDate",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(.getDayOfYear date)"],
-        doc: "Day of the year of a date, from 1",
-        section: "dates",
-        examples: &[Example { program: "(.getDayOfYear (parse \"2024-02-29\"))", value: "60" }],
-        native: Native::Plain(points::get_day_of_year),
-    },
-    Builtin {
-        name: ".getDayOfWeek",
-        namespace: "java.time.LocalDate",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(.getDayOfWeek date)"],
-        doc: "Day of the week of a date: 1 is Monday, 7 is Sunday",
-        section: "dates",
-        examples: &[Example { program: "(.getDayOfWeek (parse \"2024-02-29\"))", value: "4" }],
-        native: Native::Plain(points::get_day_of_week),
-    },
-    Builtin {
-        name: ".plusDays",
-        namespace: "java.time.LocalDate",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(.plusDays date n)"],
-        doc: "Date some days later",
-        section: "dates",
-        examples: &[Example {
-            program: "(str (.plusDays (parse \"2024-02-28\") 2))",
-            value: "\"2024-03-01\"",
-        }],
-        native: Native::Plain(points::plus_days),
-    },
-    Builtin {
-        name: ".plusWeeks",
-        namespace: "java.time.LocalDate",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(.plusWeeks date n)"],
-        doc: "Date some weeks later",
-        section: "dates",
-        examples: &[Example {
-            program: "(str (.plusWeeks (parse \"2024-02-28\") 1))",
-            value: "\"2024-03-06\"",
-        }],
-        native: Native::Plain(points::plus_weeks),
-    },
-    Builtin {
-        name: ".plusMonths",
-        namespace: "java.time.LocalDate",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(.plusMonths date n)"],
-        doc: "Date some months later; the last day of the month where it is shorter",
-        section: "dates",
-        examples: &[Example {
-            program: "(str (.plusMonths (parse \"2024-01-31\") 1))",
-            value: "\"2024-02-29\"",
-        }],
-        native: Native::Plain(points::plus_months),
-    },
-    Builtin {
-        name: ".plusYears",
-        namespace: "java.time.LocalDate",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(.plusYears date n)"],
-        doc: "Date some years later; the last day of the month where it is shorter",
-        section: "dates",
-        examples: &[Example {
-            program: "(str (.plusYears (parse \"2024-02-29\") 1))",
-            value: "\"2025-02-28\"",
-        }],
-        native: Native::Plain(points::plus_years),
-    },
-    Builtin {
-        name: ".minusDays",
-        namespace: "java.time.LocalDate",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(.minusDays date n)"],
-        doc: "Date some days earlier",
-        section: "dates",
-        examples: &[Example {
-            program: "(str (.minusDays (parse \"2024-03-01\") 1))",
-            value: "\"2024-02-29\"",
-        }],
-        native: Native::Plain(points::minus_days),
-    },
-    Builtin {
-        name: ".minusWeeks",
-        namespace: "java.time.LocalDate",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(.minusWeeks date n)"],
-        doc: "Date some weeks earlier",
-        section: "dates",
-        examples: &[Example {
-            program: "(str (.minusWeeks (parse \"2024-03-06\") 1))",
-            value: "\"2024-02-28\"",
-        }],
-        native: Native::Plain(points::minus_weeks),
-    },
-    Builtin {
-        name: ".minusMonths",
-        namespace: "java.time.LocalDate",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(.minusMonths date n)"],
-        doc: "Date some months earlier",
-        section: "dates",
-        examples: &[Example {
-            program: "(str (.minusMonths (parse \"2024-03-31\") 1))",
-            value: "\"2024-02-29\"",
-        }],
-        native: Native::Plain(points::minus_months),
-    },
-    Builtin {
-        name: ".minusYears",
-        namespace: "java.time.LocalDate",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(.minusYears date n)"],
-        doc: "Date some years earlier",
-        section: "dates",
-        examples: &[Example {
-            program: "(str (.minusYears (parse \"2024-02-29\") 1))",
-            value: "\"2023-02-28\"",
-        }],
-        native: Native::Plain(points::minus_years),
-    },
-    Builtin {
-        name: ".plusSeconds",
-        namespace: "java.time.Instant",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(.plusSeconds instant n)"],
-        doc: "Instant some seconds later",
-        section: "dates",
-        examples: &[Example {
-            program: "(.plusSeconds (parse \"1970-01-01T00:01:00Z\") 30)",
-            value: "\"1970-01-01T00:01:30Z\"",
-        }],
-        native: Native::Plain(points::plus_seconds),
-    },
-    Builtin {
-        name: ".minusSeconds",
-        namespace: "java.time.Instant",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(.minusSeconds instant n)"],
-        doc: "Instant some seconds earlier",
-        section: "dates",
-        examples: &[Example {
-            program: "(.minusSeconds (parse \"1970-01-01T00:01:00Z\") 30)",
-            value: "\"1970-01-01T00:00:30Z\"",
-        }],
-        native: Native::Plain(points::minus_seconds),
-    },
-    Builtin {
-        name: ".plusMillis",
-        namespace: "java.time.Instant",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(.plusMillis instant n)"],
-        doc: "Instant some milliseconds later",
-        section: "dates",
-        examples: &[Example {
-            program: "(.plusMillis (parse \"1970-01-01T00:01:00Z\") 500)",
-            value: "\"1970-01-01T00:01:00.500Z\"",
-        }],
-        native: Native::Plain(points::plus_millis),
-    },
-    Builtin {
-        name: ".minusMillis",
-        namespace: "java.time.Instant",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(.minusMillis instant n)"],
-        doc: "Instant some milliseconds earlier",
-        section: "dates",
-        examples: &[Example {
-            program: "(.minusMillis (parse \"1970-01-01T00:01:00Z\") 500)",
-            value: "\"1970-01-01T00:00:59.500Z\"",
-        }],
-        native: Native::Plain(points::minus_millis),
-    },
-    Builtin {
-        name: ".isBefore",
-        namespace: "java.time",
-        aliases: &[".before"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(.isBefore a b)"],
-        doc: "True when strictly earlier; both dates or both instants",
-        section: "dates",
-        examples: &[Example {
-            program: "(.isBefore (parse \"2024-01-31\") (parse \"2024-02-01\"))",
-            value: "true",
-        }],
-        native: Native::Plain(points::is_before),
-    },
-    Builtin {
-        name: ".isAfter",
-        namespace: "java.time",
-        aliases: &[".after"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(.isAfter a b)"],
-        doc: "True when strictly later; both dates or both instants",
-        section: "dates",
-        examples: &[Example {
-            program: "(.isAfter (parse \"2024-01-31\") (parse \"2024-02-01\"))",
-            value: "false",
-        }],
-        native: Native::Plain(points::is_after),
-    },
-    Builtin {
-        name: ".isEqual",
-        namespace: "java.time",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(.isEqual a b)"],
-        doc: "True when both are the same time; both dates or both instants",
-        section: "dates",
-        examples: &[Example {
-            program: "(.isEqual (parse \"2024-01-31\") (parse \"2024-01-31\"))",
-            value: "true",
-        }],
-        native: Native::Plain(points::is_equal),
-    },
-    Builtin {
-        name: ".compareTo",
-        namespace: "java.lang.Comparable",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(.compareTo a b)"],
-        doc: "-1, 0 or 1: the order of two dates, instants or strings",
-        section: "dates",
-        examples: &[Example {
-            program: "(.compareTo (parse \"2024-01-31\") (parse \"2024-02-01\"))",
-            value: "-1",
-        }],
-        native: Native::Plain(points::compare_to),
-    },
-    Builtin {
-        name: "inst?",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/inst?", "core/inst?"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(inst? x)"],
-        doc: "True for instants",
-        section: "dates",
-        examples: &[
-            Example { program: "(inst? (parse \"2024-01-02T03:04:05Z\"))", value: "true" },
-            Example { program: "(inst? \"2024\")", value: "false" },
-        ],
-        native: Native::Plain(points::is_inst),
-    },
-    Builtin {
-        name: ".between",
-        namespace: "java.time.temporal.ChronoUnit",
-        aliases: &[],
-        arities: Arities::OneOf(&[3]),
-        signatures: &["(.between unit a b)"],
-        doc: "Whole units from a to b, such as (.between ChronoUnit/DAYS a b)",
-        section: "dates",
-        examples: &[
-            Example {
-                program: "(.between ChronoUnit/DAYS (parse \"2024-02-28\") (parse \"2024-03-01\"))",
-                value: "2",
-            },
-            Example {
-                program: "(.between ChronoUnit/MONTHS (parse \"2024-01-31\") (parse \"2024-03-30\"))",
-                value: "1",
-            },
-        ],
-        native: Native::Plain(points::between),
-    },
-    Builtin {
-        name: "ChronoUnit/MILLIS",
-        namespace: "java.time.temporal.ChronoUnit",
-        aliases: &["java.time.temporal.ChronoUnit/MILLIS"],
-        arities: Arities::OneOf(&[0]),
-        signatures: &[],
-        doc: "Unit for .between: millis",
-        section: "dates",
-        examples: &[Example { program: "ChronoUnit/MILLIS", value: ":millis" }],
-        native: Native::Constant(|| Value::keyword("millis")),
-    },
-    Builtin {
-        name: "ChronoUnit/SECONDS",
-        namespace: "java.time.temporal.ChronoUnit",
-        aliases: &["java.time.temporal.ChronoUnit/SECONDS"],
-        arities: Arities::OneOf(&[0]),
-        signatures: &[],
-        doc: "Unit for .between: seconds",
-        section: "dates",
-        examples: &[Example { program: "ChronoUnit/SECONDS", value: ":seconds" }],
-        native: Native::Constant(|| Value::keyword("seconds")),
-    },
-    Builtin {
-        name: "ChronoUnit/MINUTES",
-        namespace: "java.time.temporal.ChronoUnit",
-        aliases: &["java.time.temporal.ChronoUnit/MINUTES"],
-        arities: Arities::OneOf(&[0]),
-        signatures: &[],
-        doc: "Unit for .between: minutes",
-        section: "dates",
-        examples: &[Example { program: "ChronoUnit/MINUTES", value: ":minutes" }],
-        native: Native::Constant(|| Value::keyword("minutes")),
-    },
-    Builtin {
-        name: "ChronoUnit/HOURS",
-        namespace: "java.time.temporal.ChronoUnit",
-        aliases: &["java.time.temporal.ChronoUnit/HOURS"],
-        arities: Arities::OneOf(&[0]),
-        signatures: &[],
-        doc: "Unit for .between: hours",
-        section: "dates",
-        examples: &[Example { program: "ChronoUnit/HOURS", value: ":hours" }],
-        native: Native::Constant(|| Value::keyword("hours")),
-    },
-    Builtin {
-        name: "ChronoUnit/DAYS",
-        namespace: "java.time.temporal.ChronoUnit",
-        aliases: &["java.time.temporal.ChronoUnit/DAYS"],
-        arities: Arities::OneOf(&[0]),
-        signatures: &[],
-        doc: "Unit for .between: days",
-        section: "dates",
-        examples: &[Example { program: "ChronoUnit/DAYS", value: ":days" }],
-        native: Native::Constant(|| Value::keyword("days")),
-    },
-    Builtin {
-        name: "ChronoUnit/WEEKS",
-        namespace: "java.time.temporal.ChronoUnit",
-        aliases: &["java.time.temporal.ChronoUnit/WEEKS"],
-        arities: Arities::OneOf(&[0]),
-        signatures: &[],
-        doc: "Unit for .between: weeks",
-        section: "dates",
-        examples: &[Example { program: "ChronoUnit/WEEKS", value: ":weeks" }],
-        native: Native::Constant(|| Value::keyword("weeks")),
-    },
-    Builtin {
-        name: "ChronoUnit/MONTHS",
-        namespace: "java.time.temporal.ChronoUnit",
-        aliases: &["java.time.temporal.ChronoUnit/MONTHS"],
-        arities: Arities::OneOf(&[0]),
-        signatures: &[],
-        doc: "Unit for .between: months",
-        section: "dates",
-        examples: &[Example { program: "ChronoUnit/MONTHS", value: ":months" }],
-        native: Native::Constant(|| Value::keyword("months")),
-    },
-    Builtin {
-        name: "ChronoUnit/YEARS",
-        namespace: "java.time.temporal.ChronoUnit",
-        aliases: &["java.time.temporal.ChronoUnit/YEARS"],
-        arities: Arities::OneOf(&[0]),
-        signatures: &[],
-        doc: "Unit for .between: years",
-        section: "dates",
-        examples: &[Example { program: "ChronoUnit/YEARS", value: ":years" }],
-        native: Native::Constant(|| Value::keyword("years")),
-    },
-    Builtin {
-        name: "Duration/between",
-        namespace: "java.time.Duration",
-        aliases: &["java.time.Duration/between"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(Duration/between a b)"],
-        doc: "Duration from one instant to another",
-        section: "dates",
-        examples: &[Example {
-            program: "(.toMillis (Duration/between (java.util.Date. 0) (java.util.Date. 5)))",
-            value: "5000",
-        }],
-        native: Native::Plain(spans::between),
-    },
-    Builtin {
-        name: "Duration/parse",
-        namespace: "java.time.Duration",
-        aliases: &["java.time.Duration/parse"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(Duration/parse s)"],
-        doc: "Duration from ISO 8601 text",
-        section: "dates",
-        examples: &[Example { program: "(Duration/parse \"PT1H30M\")", value: "#duration[5400000ms]" }],
-        native: Native::Plain(spans::parse),
-    },
-    Builtin {
-        name: "Duration/ofDays",
-        namespace: "java.time.Duration",
-        aliases: &["java.time.Duration/ofDays"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(Duration/ofDays n)"],
-        doc: "Duration of some days",
-        section: "dates",
-        examples: &[Example { program: "(Duration/ofDays 2)", value: "#duration[172800000ms]" }],
-        native: Native::Plain(spans::of_days),
-    },
-    Builtin {
-        name: "Duration/ofHours",
-        namespace: "java.time.Duration",
-        aliases: &["java.time.Duration/ofHours"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(Duration/ofHours n)"],
-        doc: "Duration of some hours",
-        section: "dates",
-        examples: &[Example { program: "(Duration/ofHours 2)", value: "#duration[7200000ms]" }],
-        native: Native::Plain(spans::of_hours),
-    },
-    Builtin {
-        name: "Duration/ofMinutes",
-        namespace: "java.time.Duration",
-        aliases: &["java.time.Duration/ofMinutes"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(Duration/ofMinutes n)"],
-        doc: "Duration of some minutes",
-        section: "dates",
-        examples: &[Example { program: "(Duration/ofMinutes 2)", value: "#duration[120000ms]" }],
-        native: Native::Plain(spans::of_minutes),
-    },
-    Builtin {
-        name: "Duration/ofSeconds",
-        namespace: "java.time.Duration",
-        aliases: &["java.time.Duration/ofSeconds"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(Duration/ofSeconds n)"],
-        doc: "Duration of some seconds",
-        section: "dates",
-        examples: &[Example { program: "(Duration/ofSeconds 2)", value: "#duration[2000ms]" }],
-        native: Native::Plain(spans::of_seconds),
-    },
-    Builtin {
-        name: "Duration/ofMillis",
-        namespace: "java.time.Duration",
-        aliases: &["java.time.Duration/ofMillis"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(Duration/ofMillis n)"],
-        doc: "Duration of some milliseconds",
-        section: "dates",
-        examples: &[Example { program: "(Duration/ofMillis 2)", value: "#duration[2ms]" }],
-        native: Native::Plain(spans::of_millis),
-    },
-    Builtin {
-        name: ".toMillis",
-        namespace: "java.time.Duration",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(.toMillis duration)"],
-        doc: "Milliseconds of a duration",
-        section: "dates",
-        examples: &[Example { program: "(.toMillis (Duration/parse \"P1DT12H\"))", value: "129600000" }],
-        native: Native::Plain(spans::to_millis),
-    },
-    Builtin {
-        name: ".toSeconds",
-        namespace: "java.time.Duration",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(.toSeconds duration)"],
-        doc: "Whole seconds of a duration",
-        section: "dates",
-        examples: &[Example { program: "(.toSeconds (Duration/parse \"P1DT12H\"))", value: "129600" }],
-        native: Native::Plain(spans::to_seconds),
-    },
-    Builtin {
-        name: ".toMinutes",
-        namespace: "java.time.Duration",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(.toMinutes duration)"],
-        doc: "Whole minutes of a duration",
-        section: "dates",
-        examples: &[Example { program: "(.toMinutes (Duration/parse \"P1DT12H\"))", value: "2160" }],
-        native: Native::Plain(spans::to_minutes),
-    },
-    Builtin {
-        name: ".toHours",
-        namespace: "java.time.Duration",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(.toHours duration)"],
-        doc: "Whole hours of a duration",
-        section: "dates",
-        examples: &[Example { program: "(.toHours (Duration/parse \"P1DT12H\"))", value: "36" }],
-        native: Native::Plain(spans::to_hours),
-    },
-    Builtin {
-        name: ".toDays",
-        namespace: "java.time.Duration",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(.toDays duration)"],
-        doc: "Whole days of a duration",
-        section: "dates",
-        examples: &[Example { program: "(.toDays (Duration/parse \"P1DT12H\"))", value: "1" }],
-        native: Native::Plain(spans::to_days),
-    },
-    Builtin {
-        name: "currentTimeMillis",
-        namespace: "java.lang.System",
-        aliases: &["System/currentTimeMillis"],
-        arities: Arities::OneOf(&[0]),
-        signatures: &["(currentTimeMillis)"],
-        doc: "Current Unix time in milliseconds",
-        section: "dates",
-        examples: &[
-            Example { program: "(pos? (inc (currentTimeMillis)))", value: "true" },
-            Example { program: "(int? (System/currentTimeMillis))", value: "true" },
-        ],
-        native: Native::Plain(points::current_time_millis),
-    },
-    Builtin {
-        name: "System/nanoTime",
-        namespace: "java.lang.System",
-        aliases: &[],
-        arities: Arities::OneOf(&[0]),
-        signatures: &["(System/nanoTime)"],
-        doc: "Current Unix time in nanoseconds, as exact as milliseconds",
-        section: "dates",
-        examples: &[Example { program: "(int? (System/nanoTime))", value: "true" }],
-        native: Native::Plain(points::nano_time),
-    },
-];
+pub static BUILTINS: &[Builtin] = &section("dates", "Date and time").of([
+    fun("java.util.Date.", DATE, "| x", points::java_date)
+        .aliases(&["Date."])
+        .doc("Instant from now, a timestamp (seconds below 10^12, else milliseconds), a text or a date")
+        .example("(.getTime (java.util.Date. 1700000000))", "1700000000000")
+        .example(r#"(str (java.util.Date. "2026-01-08T14:30:00+02:00"))"#, r#""2026-01-08T12:30:00Z""#)
+        .example(r#"(str (java.util.Date. "Thu, 8 Jan 2026 14:30:00 +0000"))"#, r#""2026-01-08T14:30:00Z""#),
+    fun("parse", LOCAL_DATE, "s", points::parse)
+        .also_in(INSTANT)
+        .doc("Date from YYYY-MM-DD, or instant from ISO 8601 text with a time")
+        .example(r#"(parse "2024-02-29")"#, r#""2024-02-29""#)
+        .example(r#"(parse "2024-01-02T03:04:05+01:00")"#, r#""2024-01-02T02:04:05Z""#)
+        .example(r#"(LocalDate/parse "2024-01-31")"#, r#""2024-01-31""#)
+        .example(r#"(Instant/parse "2024-01-02T03:04:05Z")"#, r#""2024-01-02T03:04:05Z""#),
+    fun("LocalDate/of", LOCAL_DATE, "year month day", points::local_date_of)
+        .doc("Date from year, month and day")
+        .example("(LocalDate/of 2024 2 29)", r#""2024-02-29""#),
+    fun("LocalDate/ofEpochDay", LOCAL_DATE, "n", points::of_epoch_day)
+        .doc("Date some days after 1970-01-01")
+        .example("(LocalDate/ofEpochDay 31)", r#""1970-02-01""#),
+    fun("LocalDate/now", LOCAL_DATE, "", points::today)
+        .doc("Date of today in UTC")
+        .example("(int? (.toEpochDay (LocalDate/now)))", "true"),
+    fun("Instant/ofEpochMilli", INSTANT, "n", points::of_epoch_milli)
+        .doc("Instant from Unix milliseconds")
+        .example("(Instant/ofEpochMilli 1500)", r#""1970-01-01T00:00:01.500Z""#),
+    fun("Instant/ofEpochSecond", INSTANT, "n", points::of_epoch_second)
+        .doc("Instant from Unix seconds")
+        .example("(Instant/ofEpochSecond 1)", r#""1970-01-01T00:00:01Z""#),
+    fun("Instant/now", INSTANT, "", points::now)
+        .doc("Instant of the call")
+        .example("(inst? (Instant/now))", "true"),
+    fun(".getTime", DATE, "instant", points::get_time)
+        .aliases(&[".toEpochMilli", "inst-ms", "clojure.core/inst-ms", "core/inst-ms"])
+        .doc("Unix milliseconds of an instant")
+        .example(r#"(.getTime (parse "1970-01-01T00:00:01.5Z"))"#, "1500"),
+    fun(".getEpochSecond", INSTANT, "instant", points::get_epoch_second)
+        .doc("Unix seconds of an instant")
+        .example(r#"(.getEpochSecond (parse "1970-01-01T00:01:00Z"))"#, "60"),
+    fun(".toEpochDay", LOCAL_DATE, "date", points::to_epoch_day)
+        .doc("Days since 1970-01-01 of a date")
+        .example(r#"(.toEpochDay (parse "1970-02-01"))"#, "31"),
+    fun(".getYear", LOCAL_DATE, "date", points::get_year)
+        .doc("Year of a date")
+        .example(r#"(.getYear (parse "2024-02-29"))"#, "2024"),
+    fun(".getMonthValue", LOCAL_DATE, "date", points::get_month_value)
+        .doc("Month of a date, 1 to 12")
+        .example(r#"(.getMonthValue (parse "2024-02-29"))"#, "2"),
+    fun(".getDayOfMonth", LOCAL_DATE, "date", points::get_day_of_month)
+        .doc("Day of the month of a date")
+        .example(r#"(.getDayOfMonth (parse "2024-02-29"))"#, "29"),
+    fun(".getDayOfYear", LOCAL_DATE, "date", points::get_day_of_year)
+        .doc("Day of the year of a date, from 1")
+        .example(r#"(.getDayOfYear (parse "2024-02-29"))"#, "60"),
+    fun(".getDayOfWeek", LOCAL_DATE, "date", points::get_day_of_week)
+        .doc("Day of the week of a date: 1 is Monday, 7 is Sunday")
+        .example(r#"(.getDayOfWeek (parse "2024-02-29"))"#, "4"),
+    fun(".plusDays", LOCAL_DATE, "date n", points::plus_days)
+        .doc("Date some days later")
+        .example(r#"(str (.plusDays (parse "2024-02-28") 2))"#, r#""2024-03-01""#),
+    fun(".plusWeeks", LOCAL_DATE, "date n", points::plus_weeks)
+        .doc("Date some weeks later")
+        .example(r#"(str (.plusWeeks (parse "2024-02-28") 1))"#, r#""2024-03-06""#),
+    fun(".plusMonths", LOCAL_DATE, "date n", points::plus_months)
+        .doc("Date some months later; the last day of the month where it is shorter")
+        .example(r#"(str (.plusMonths (parse "2024-01-31") 1))"#, r#""2024-02-29""#),
+    fun(".plusYears", LOCAL_DATE, "date n", points::plus_years)
+        .doc("Date some years later; the last day of the month where it is shorter")
+        .example(r#"(str (.plusYears (parse "2024-02-29") 1))"#, r#""2025-02-28""#),
+    fun(".minusDays", LOCAL_DATE, "date n", points::minus_days)
+        .doc("Date some days earlier")
+        .example(r#"(str (.minusDays (parse "2024-03-01") 1))"#, r#""2024-02-29""#),
+    fun(".minusWeeks", LOCAL_DATE, "date n", points::minus_weeks)
+        .doc("Date some weeks earlier")
+        .example(r#"(str (.minusWeeks (parse "2024-03-06") 1))"#, r#""2024-02-28""#),
+    fun(".minusMonths", LOCAL_DATE, "date n", points::minus_months)
+        .doc("Date some months earlier")
+        .example(r#"(str (.minusMonths (parse "2024-03-31") 1))"#, r#""2024-02-29""#),
+    fun(".minusYears", LOCAL_DATE, "date n", points::minus_years)
+        .doc("Date some years earlier")
+        .example(r#"(str (.minusYears (parse "2024-02-29") 1))"#, r#""2023-02-28""#),
+    fun(".plusSeconds", INSTANT, "instant n", points::plus_seconds)
+        .doc("Instant some seconds later")
+        .example(r#"(.plusSeconds (parse "1970-01-01T00:01:00Z") 30)"#, r#""1970-01-01T00:01:30Z""#),
+    fun(".minusSeconds", INSTANT, "instant n", points::minus_seconds)
+        .doc("Instant some seconds earlier")
+        .example(r#"(.minusSeconds (parse "1970-01-01T00:01:00Z") 30)"#, r#""1970-01-01T00:00:30Z""#),
+    fun(".plusMillis", INSTANT, "instant n", points::plus_millis)
+        .doc("Instant some milliseconds later")
+        .example(r#"(.plusMillis (parse "1970-01-01T00:01:00Z") 500)"#, r#""1970-01-01T00:01:00.500Z""#),
+    fun(".minusMillis", INSTANT, "instant n", points::minus_millis)
+        .doc("Instant some milliseconds earlier")
+        .example(r#"(.minusMillis (parse "1970-01-01T00:01:00Z") 500)"#, r#""1970-01-01T00:00:59.500Z""#),
+    fun(".isBefore", JAVA_TIME, "a b", points::is_before)
+        .aliases(&[".before"])
+        .doc("True when strictly earlier; both dates or both instants")
+        .example(r#"(.isBefore (parse "2024-01-31") (parse "2024-02-01"))"#, "true"),
+    fun(".isAfter", JAVA_TIME, "a b", points::is_after)
+        .aliases(&[".after"])
+        .doc("True when strictly later; both dates or both instants")
+        .example(r#"(.isAfter (parse "2024-01-31") (parse "2024-02-01"))"#, "false"),
+    fun(".isEqual", JAVA_TIME, "a b", points::is_equal)
+        .doc("True when both are the same time; both dates or both instants")
+        .example(r#"(.isEqual (parse "2024-01-31") (parse "2024-01-31"))"#, "true"),
+    fun(".compareTo", COMPARABLE, "a b", points::compare_to)
+        .doc("-1, 0 or 1: the order of two dates, instants or strings")
+        .example(r#"(.compareTo (parse "2024-01-31") (parse "2024-02-01"))"#, "-1"),
+    fun("inst?", CORE, "x", points::is_inst)
+        .doc("True for instants")
+        .example(r#"(inst? (parse "2024-01-02T03:04:05Z"))"#, "true")
+        .example(r#"(inst? "2024")"#, "false"),
+    fun(".between", CHRONO_UNIT, "unit a b", points::between)
+        .doc("Whole units from a to b, such as (.between ChronoUnit/DAYS a b)")
+        .example(r#"(.between ChronoUnit/DAYS (parse "2024-02-28") (parse "2024-03-01"))"#, "2")
+        .example(r#"(.between ChronoUnit/MONTHS (parse "2024-01-31") (parse "2024-03-30"))"#, "1"),
+    constant("ChronoUnit/MILLIS", CHRONO_UNIT, || Value::keyword("millis"))
+        .doc("Unit for .between: millis")
+        .example("ChronoUnit/MILLIS", ":millis"),
+    constant("ChronoUnit/SECONDS", CHRONO_UNIT, || Value::keyword("seconds"))
+        .doc("Unit for .between: seconds")
+        .example("ChronoUnit/SECONDS", ":seconds"),
+    constant("ChronoUnit/MINUTES", CHRONO_UNIT, || Value::keyword("minutes"))
+        .doc("Unit for .between: minutes")
+        .example("ChronoUnit/MINUTES", ":minutes"),
+    constant("ChronoUnit/HOURS", CHRONO_UNIT, || Value::keyword("hours"))
+        .doc("Unit for .between: hours")
+        .example("ChronoUnit/HOURS", ":hours"),
+    constant("ChronoUnit/DAYS", CHRONO_UNIT, || Value::keyword("days"))
+        .doc("Unit for .between: days")
+        .example("ChronoUnit/DAYS", ":days"),
+    constant("ChronoUnit/WEEKS", CHRONO_UNIT, || Value::keyword("weeks"))
+        .doc("Unit for .between: weeks")
+        .example("ChronoUnit/WEEKS", ":weeks"),
+    constant("ChronoUnit/MONTHS", CHRONO_UNIT, || Value::keyword("months"))
+        .doc("Unit for .between: months")
+        .example("ChronoUnit/MONTHS", ":months"),
+    constant("ChronoUnit/YEARS", CHRONO_UNIT, || Value::keyword("years"))
+        .doc("Unit for .between: years")
+        .example("ChronoUnit/YEARS", ":years"),
+    fun("Duration/between", DURATION, "a b", spans::between)
+        .doc("Duration from one instant to another")
+        .example("(.toMillis (Duration/between (java.util.Date. 0) (java.util.Date. 5)))", "5000"),
+    fun("Duration/parse", DURATION, "s", spans::parse)
+        .doc("Duration from ISO 8601 text")
+        .example(r#"(Duration/parse "PT1H30M")"#, "#duration[5400000ms]"),
+    fun("Duration/ofDays", DURATION, "n", spans::of_days)
+        .doc("Duration of some days")
+        .example("(Duration/ofDays 2)", "#duration[172800000ms]"),
+    fun("Duration/ofHours", DURATION, "n", spans::of_hours)
+        .doc("Duration of some hours")
+        .example("(Duration/ofHours 2)", "#duration[7200000ms]"),
+    fun("Duration/ofMinutes", DURATION, "n", spans::of_minutes)
+        .doc("Duration of some minutes")
+        .example("(Duration/ofMinutes 2)", "#duration[120000ms]"),
+    fun("Duration/ofSeconds", DURATION, "n", spans::of_seconds)
+        .doc("Duration of some seconds")
+        .example("(Duration/ofSeconds 2)", "#duration[2000ms]"),
+    fun("Duration/ofMillis", DURATION, "n", spans::of_millis)
+        .doc("Duration of some milliseconds")
+        .example("(Duration/ofMillis 2)", "#duration[2ms]"),
+    fun(".toMillis", DURATION, "duration", spans::to_millis)
+        .doc("Milliseconds of a duration")
+        .example(r#"(.toMillis (Duration/parse "P1DT12H"))"#, "129600000"),
+    fun(".toSeconds", DURATION, "duration", spans::to_seconds)
+        .doc("Whole seconds of a duration")
+        .example(r#"(.toSeconds (Duration/parse "P1DT12H"))"#, "129600"),
+    fun(".toMinutes", DURATION, "duration", spans::to_minutes)
+        .doc("Whole minutes of a duration")
+        .example(r#"(.toMinutes (Duration/parse "P1DT12H"))"#, "2160"),
+    fun(".toHours", DURATION, "duration", spans::to_hours)
+        .doc("Whole hours of a duration")
+        .example(r#"(.toHours (Duration/parse "P1DT12H"))"#, "36"),
+    fun(".toDays", DURATION, "duration", spans::to_days)
+        .doc("Whole days of a duration")
+        .example(r#"(.toDays (Duration/parse "P1DT12H"))"#, "1"),
+    fun("currentTimeMillis", SYSTEM, "", points::current_time_millis)
+        .doc("Current Unix time in milliseconds")
+        .example("(pos? (inc (currentTimeMillis)))", "true")
+        .example("(int? (System/currentTimeMillis))", "true"),
+    fun("System/nanoTime", SYSTEM, "", points::nano_time)
+        .doc("Current Unix time in nanoseconds, as exact as milliseconds")
+        .example("(int? (System/nanoTime))", "true"),
+]);
 
 #[cfg(test)]
 mod tests;

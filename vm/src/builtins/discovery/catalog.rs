@@ -83,8 +83,8 @@ fn of_builtin<'n>(builtin: &'static Builtin, name: &'n str, reference: &'n str) 
         namespace: builtin.namespace,
         kind: if java { "java-interop" } else { "ptc-builtin" },
         doc: builtin.doc,
-        signatures: builtin.signatures.iter().map(|s| Cow::Borrowed(*s)).collect(),
-        section: section_title(builtin.section),
+        signatures: builtin.signatures(),
+        section: builtin.section.title,
     }
 }
 
@@ -181,14 +181,14 @@ fn member_of(space: &Space, builtin: &'static Builtin) -> Option<Entry<'static>>
     {
         return Some(of_builtin(builtin, builtin.name, builtin.name));
     }
-    let spelling = std::iter::once(&builtin.name).chain(builtin.aliases).find_map(|name| {
+    let aliases = library().aliases(builtin);
+    let spelling = std::iter::once(&builtin.name).chain(aliases).find_map(|name| {
         let (prefix, member) = name.rsplit_once('/')?;
         (prefix == space.canonical && !member.is_empty()).then_some((*name, member))
     });
     // `clojure.core//` is the name of the division.
     let slash = || {
-        let name = builtin
-            .aliases
+        let name = aliases
             .iter()
             .find(|name| name.strip_suffix("//").is_some_and(|prefix| prefix == space.canonical))?;
         Some((*name, "/"))
@@ -213,43 +213,6 @@ pub(super) fn built_in<'n>() -> impl Iterator<Item = Entry<'n>> {
         of_builtin(builtin, short, name)
     });
     functions.chain(forms().filter(|form| library().find(form.name).is_none()))
-}
-
-/// The words for a section of the library.
-fn section_title(section: &'static str) -> &'static str {
-    match section {
-        "access" => "Element access",
-        "aggregate" => "Aggregation and grouping",
-        "apply" => "Calling",
-        "arith" => "Arithmetic",
-        "bits" => "Bitwise",
-        "comb" => "Combinators",
-        "combine" => "Combining",
-        "compare" => "Comparison",
-        "dates" => "Date and time",
-        "disc" => "Discovery",
-        "gen" => "Generation",
-        "json" => "JSON",
-        "jstr" => "Java strings and constants",
-        "logic" => "Logic",
-        "maps" => "Maps",
-        "math" => "Mathematics",
-        "numpreds" => "Numeric predicates",
-        "order" => "Ordering",
-        "par" => "Parallel",
-        "parse" => "Parsing",
-        "preds" => "Predicates over collections",
-        "print" => "Printing",
-        "regex" => "Regular expressions",
-        "sets" => "Sets",
-        "strings" => "Strings",
-        "subset" => "Taking, dropping, splitting",
-        "transducers" => "Transducers",
-        "transform" => "Transforming and filtering",
-        "types" => "Type predicates",
-        "walk" => "Trees",
-        other => other,
-    }
 }
 
 impl Entry<'_> {

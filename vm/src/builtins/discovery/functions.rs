@@ -2,7 +2,9 @@
 
 use super::catalog::{self, ALL, USER, canonical, members};
 use super::search::local_matches;
-use crate::builtins::{Arities, Builtin, Native, printing};
+use crate::builtins::namespaces::EXTENSION;
+use crate::builtins::row::frame;
+use crate::builtins::{Builtin, printing};
 use crate::error::{Error, Reason, Result};
 use crate::json;
 use crate::machine::{Args, Ctx, Flow, HostRequest, Input, NativeFrame};
@@ -223,17 +225,8 @@ struct Apropos {
 }
 
 /// The upstream half, as a call whose result comes back to the frame.
-static UPSTREAM_APROPOS: Builtin = Builtin {
-    name: "apropos",
-    namespace: "",
-    aliases: &[],
-    arities: Arities::OneOf(&[1, 2]),
-    signatures: &[],
-    doc: "",
-    section: "",
-    examples: &[],
-    native: Native::Frame(|_, args| Ok(Flow::Host(request("apropos", args)?))),
-};
+static UPSTREAM_APROPOS: Builtin =
+    frame("apropos", EXTENSION, "query | query options", |_, args| Ok(Flow::Host(request("apropos", args)?)));
 
 impl NativeFrame for Apropos {
     fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {

@@ -12,129 +12,49 @@ mod search;
 
 pub(crate) use functions::no_backend;
 
-use super::{Arities, Builtin, Example, Native};
+use super::Builtin;
+use super::namespaces::{EXTENSION, UNQUALIFIED_CORE};
+use super::row::{frame, fun, section};
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "apropos",
-        namespace: "",
-        aliases: &[],
-        arities: Arities::OneOf(&[1, 2]),
-        signatures: &["(apropos query)", "(apropos query {:limit 8 :load false})"],
-        doc: "Search functions, special forms and tools by words",
-        section: "disc",
-        examples: &[Example {
-            program: "(starts-with? (first (apropos \"group-by\")) \"local: group-by - \")",
-            value: "true",
-        }],
-        native: Native::Frame(functions::apropos),
-    },
-    Builtin {
-        name: "dir",
-        namespace: "clojure.core",
-        aliases: &[],
-        arities: Arities::OneOf(&[1, 2]),
-        signatures: &["(dir ref)", "(dir ref {:limit 50 :offset 0})"],
-        doc: "Members of a namespace, class or upstream server",
-        section: "disc",
-        examples: &[Example { program: "(count (dir 'json {:limit 2}))", value: "2" }],
-        native: Native::Frame(functions::dir),
-    },
-    Builtin {
-        name: "doc",
-        namespace: "clojure.core",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(doc ref)"],
-        doc: "Documentation of a function, special form or tool as text",
-        section: "disc",
-        examples: &[Example { program: "(first (split-lines (doc 'filter)))", value: "\"filter\"" }],
-        native: Native::Frame(functions::doc),
-    },
-    Builtin {
-        name: "meta",
-        namespace: "clojure.core",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(meta ref)"],
-        doc: "Description of a function, special form or tool as a map",
-        section: "disc",
-        examples: &[Example { program: "(:kind (meta 'filter))", value: "\"ptc-builtin\"" }],
-        native: Native::Frame(functions::meta),
-    },
-    Builtin {
-        name: "ns-publics",
-        namespace: "clojure.core",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(ns-publics ns)"],
-        doc: "Public names of a namespace, as a map",
-        section: "disc",
-        examples: &[Example {
-            program: "(contains? (ns-publics 'json) \"json/parse-string\")",
-            value: "true",
-        }],
-        native: Native::Plain(functions::ns_publics),
-    },
-    Builtin {
-        name: "all-ns",
-        namespace: "clojure.core",
-        aliases: &[],
-        arities: Arities::OneOf(&[0]),
-        signatures: &["(all-ns)"],
-        doc: "Names of the namespaces",
-        section: "disc",
-        examples: &[Example { program: "(first (all-ns))", value: "\"clojure.core\"" }],
-        native: Native::Plain(functions::all_ns),
-    },
-    Builtin {
-        name: "ns-name",
-        namespace: "clojure.core",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(ns-name ns)"],
-        doc: "Canonical name of a namespace",
-        section: "disc",
-        examples: &[Example { program: "(ns-name 'str)", value: "\"clojure.string\"" }],
-        native: Native::Plain(functions::ns_name),
-    },
-    Builtin {
-        name: "source",
-        namespace: "clojure.core",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(source ref)"],
-        doc: "Print the definition of a function of the program",
-        section: "disc",
-        examples: &[Example { program: "(do (defn twice [x] (* 2 x)) (source twice))", value: "nil" }],
-        native: Native::Plain(functions::source),
-    },
-    Builtin {
-        name: "describe",
-        namespace: "",
-        aliases: &[],
-        arities: Arities::OneOf(&[1, 2]),
-        signatures: &["(describe x)", "(describe x {:depth 3 :sample 2 :paths false})"],
-        doc: "Shape of data: kinds, counts, keys, ranges and examples, for several levels or by path",
-        section: "disc",
-        examples: &[
-            Example {
-                program: "(describe [1 2 2])",
-                value: "{:count 1 :items {:count 3 :distinct 2 :examples [1 2] :max 2 :min 1 :type :integer} :size 3 :type :vector}",
-            },
-            Example {
-                program: "(:keys (:items (describe [{:a 1} {:a nil}])))",
-                value: "{:a {:count 2 :examples [1] :max 1 :min 1 :types {:integer 1 :nil 1}}}",
-            },
-            Example {
-                program: "(map :path (describe {:a [{:b 1}]} {:paths true}))",
-                value: "[\"<root>\" \"a\" \"a[]\" \"a[].b\"]",
-            },
-        ],
-        native: Native::Plain(describe::describe),
-    },
-];
+pub static BUILTINS: &[Builtin] = &section("disc", "Discovery").of([
+    frame("apropos", EXTENSION, "query | query {:limit 8 :load false}", functions::apropos)
+        .doc("Search functions, special forms and tools by words")
+        .example(r#"(starts-with? (first (apropos "group-by")) "local: group-by - ")"#, "true"),
+    frame("dir", UNQUALIFIED_CORE, "ref | ref {:limit 50 :offset 0}", functions::dir)
+        .doc("Members of a namespace, class or upstream server")
+        .example("(count (dir 'json {:limit 2}))", "2"),
+    frame("doc", UNQUALIFIED_CORE, "ref", functions::doc)
+        .doc("Documentation of a function, special form or tool as text")
+        .example("(first (split-lines (doc 'filter)))", r#""filter""#),
+    frame("meta", UNQUALIFIED_CORE, "ref", functions::meta)
+        .doc("Description of a function, special form or tool as a map")
+        .example("(:kind (meta 'filter))", r#""ptc-builtin""#),
+    fun("ns-publics", UNQUALIFIED_CORE, "ns", functions::ns_publics)
+        .doc("Public names of a namespace, as a map")
+        .example(r#"(contains? (ns-publics 'json) "json/parse-string")"#, "true"),
+    fun("all-ns", UNQUALIFIED_CORE, "", functions::all_ns)
+        .doc("Names of the namespaces")
+        .example("(first (all-ns))", r#""clojure.core""#),
+    fun("ns-name", UNQUALIFIED_CORE, "ns", functions::ns_name)
+        .doc("Canonical name of a namespace")
+        .example("(ns-name 'str)", r#""clojure.string""#),
+    fun("source", UNQUALIFIED_CORE, "ref", functions::source)
+        .doc("Print the definition of a function of the program")
+        .example("(do (defn twice [x] (* 2 x)) (source twice))", "nil"),
+    fun("describe", EXTENSION, "x | x {:depth 3 :sample 2 :paths false}", describe::describe)
+        .doc("Shape of data: kinds, counts, keys, ranges and examples, for several levels or by path")
+        .example(
+            "(describe [1 2 2])",
+            "{:count 1 :items {:count 3 :distinct 2 :examples [1 2] :max 2 :min 1 :type :integer} \
+             :size 3 :type :vector}",
+        )
+        .example(
+            "(:keys (:items (describe [{:a 1} {:a nil}])))",
+            "{:a {:count 2 :examples [1] :max 1 :min 1 :types {:integer 1 :nil 1}}}",
+        )
+        .example("(map :path (describe {:a [{:b 1}]} {:paths true}))", r#"["<root>" "a" "a[]" "a[].b"]"#),
+]);
 
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,9 @@
 
 mod methods;
 
-use super::{Arities, Builtin, Example, Native};
+use super::Builtin;
+use super::namespaces::{BOOLEAN, DOUBLE, JAVA_STRING, OBJECT};
+use super::row::{constant, frame, fun, section};
 use crate::value::{Temporal, Value};
 use methods::*;
 
@@ -27,328 +29,94 @@ pub(super) fn type_name(value: &Value) -> &'static str {
 }
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: ".contains",
-        namespace: "java.lang.String",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(.contains s part)"],
-        doc: "True when the string contains the substring",
-        section: "jstr",
-        examples: &[Example { program: "(.contains \"hello\" \"ell\")", value: "true" }],
-        native: Native::Plain(contains),
-    },
-    Builtin {
-        name: ".indexOf",
-        namespace: "java.lang.String",
-        aliases: &[],
-        arities: Arities::OneOf(&[2, 3]),
-        signatures: &["(.indexOf s part)", "(.indexOf s part from)"],
-        doc: "Position of the first occurrence, -1 when absent",
-        section: "jstr",
-        examples: &[
-            Example { program: "(.indexOf \"hello\" \"l\")", value: "2" },
-            Example { program: "(.indexOf \"hello\" \"z\")", value: "-1" },
-        ],
-        native: Native::Plain(index_of),
-    },
-    Builtin {
-        name: ".lastIndexOf",
-        namespace: "java.lang.String",
-        aliases: &[],
-        arities: Arities::OneOf(&[2, 3]),
-        signatures: &["(.lastIndexOf s part)", "(.lastIndexOf s part from)"],
-        doc: "Position of the last occurrence, -1 when absent",
-        section: "jstr",
-        examples: &[Example { program: "(.lastIndexOf \"hello\" \"l\")", value: "3" }],
-        native: Native::Plain(last_index_of),
-    },
-    Builtin {
-        name: ".length",
-        namespace: "java.lang.String",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(.length s)"],
-        doc: "Number of graphemes",
-        section: "jstr",
-        examples: &[Example { program: "(.length \"a😀\")", value: "2" }],
-        native: Native::Plain(length),
-    },
-    Builtin {
-        name: ".substring",
-        namespace: "java.lang.String",
-        aliases: &[],
-        arities: Arities::OneOf(&[2, 3]),
-        signatures: &["(.substring s start)", "(.substring s start end)"],
-        doc: "Substring, raising out of range",
-        section: "jstr",
-        examples: &[
-            Example { program: "(.substring \"hello\" 1 3)", value: "\"el\"" },
-            Example { program: "(.substring \"abcd\" 1.9)", value: "\"bcd\"" },
-        ],
-        native: Native::Plain(substring),
-    },
-    Builtin {
-        name: ".toUpperCase",
-        namespace: "java.lang.String",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(.toUpperCase s)"],
-        doc: "Upper-case a string",
-        section: "jstr",
-        examples: &[Example { program: "(.toUpperCase \"abc\")", value: "\"ABC\"" }],
-        native: Native::Plain(to_upper_case),
-    },
-    Builtin {
-        name: ".toLowerCase",
-        namespace: "java.lang.String",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(.toLowerCase s)"],
-        doc: "Lower-case a string",
-        section: "jstr",
-        examples: &[Example { program: "(.toLowerCase \"ABC\")", value: "\"abc\"" }],
-        native: Native::Plain(to_lower_case),
-    },
-    Builtin {
-        name: ".startsWith",
-        namespace: "java.lang.String",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(.startsWith s prefix)"],
-        doc: "True when the string begins with the prefix",
-        section: "jstr",
-        examples: &[Example { program: "(.startsWith \"hello\" \"he\")", value: "true" }],
-        native: Native::Plain(starts_with),
-    },
-    Builtin {
-        name: ".endsWith",
-        namespace: "java.lang.String",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(.endsWith s suffix)"],
-        doc: "True when the string ends with the suffix",
-        section: "jstr",
-        examples: &[Example { program: "(.endsWith \"hello\" \"lo\")", value: "true" }],
-        native: Native::Plain(ends_with),
-    },
-    Builtin {
-        name: ".trim",
-        namespace: "java.lang.String",
-        aliases: &[".strip"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(.trim s)"],
-        doc: "Remove white space at both ends",
-        section: "jstr",
-        examples: &[Example { program: "(.trim \" a \")", value: "\"a\"" }],
-        native: Native::Plain(trim),
-    },
-    Builtin {
-        name: ".isEmpty",
-        namespace: "java.lang.String",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(.isEmpty s)"],
-        doc: "True for the empty string",
-        section: "jstr",
-        examples: &[Example { program: "(.isEmpty \"\")", value: "true" }],
-        native: Native::Plain(is_empty),
-    },
-    Builtin {
-        name: ".isBlank",
-        namespace: "java.lang.String",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(.isBlank s)"],
-        doc: "True for a string of white space only",
-        section: "jstr",
-        examples: &[Example { program: "(.isBlank \"  \")", value: "true" }],
-        native: Native::Plain(is_blank),
-    },
-    Builtin {
-        name: ".charAt",
-        namespace: "java.lang.String",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(.charAt s index)"],
-        doc: "Character at a position, raising out of range",
-        section: "jstr",
-        examples: &[Example { program: "(.charAt \"abc\" 1)", value: "\"b\"" }],
-        native: Native::Plain(char_at),
-    },
-    Builtin {
-        name: ".equalsIgnoreCase",
-        namespace: "java.lang.String",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(.equalsIgnoreCase a b)"],
-        doc: "Equality but for case",
-        section: "jstr",
-        examples: &[Example { program: "(.equalsIgnoreCase \"Ab\" \"aB\")", value: "true" }],
-        native: Native::Plain(equals_ignore_case),
-    },
-    Builtin {
-        name: ".replace",
-        namespace: "java.lang.String",
-        aliases: &[],
-        arities: Arities::OneOf(&[3]),
-        signatures: &["(.replace s old new)"],
-        doc: "Replace all occurrences of a text",
-        section: "jstr",
-        examples: &[Example { program: "(.replace \"a.b.c\" \".\" \"-\")", value: "\"a-b-c\"" }],
-        native: Native::Plain(replace),
-    },
-    Builtin {
-        name: ".concat",
-        namespace: "java.lang.String",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(.concat a b)"],
-        doc: "Two strings one after the other",
-        section: "jstr",
-        examples: &[Example { program: "(.concat \"a\" \"b\")", value: "\"ab\"" }],
-        native: Native::Plain(concat),
-    },
-    Builtin {
-        name: ".matches",
-        namespace: "java.lang.String",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(.matches s pattern)"],
-        doc: "True when a regex, given as text, matches the whole string",
-        section: "jstr",
-        examples: &[Example { program: "(.matches \"a12\" \"a\\\\d+\")", value: "true" }],
-        native: Native::Plain(matches),
-    },
-    Builtin {
-        name: ".split",
-        namespace: "java.lang.String",
-        aliases: &[],
-        arities: Arities::OneOf(&[2, 3]),
-        signatures: &["(.split s pattern)", "(.split s pattern limit)"],
-        doc: "Split at a regex given as text; trailing empty pieces are dropped",
-        section: "jstr",
-        examples: &[Example { program: "(.split \"a,b,,c,,\" \",\")", value: "[\"a\" \"b\" \"\" \"c\"]" }],
-        native: Native::Frame(split),
-    },
-    Builtin {
-        name: ".equals",
-        namespace: "java.lang.Object",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(.equals a b)"],
-        doc: "Equality",
-        section: "jstr",
-        examples: &[Example { program: "(.equals \"a\" \"a\")", value: "true" }],
-        native: Native::Plain(equals),
-    },
-    Builtin {
-        name: ".toString",
-        namespace: "java.lang.Object",
-        aliases: &[
+pub static BUILTINS: &[Builtin] = &section("jstr", "Java strings and constants").of([
+    fun(".contains", JAVA_STRING, "s part", contains)
+        .doc("True when the string contains the substring")
+        .example(r#"(.contains "hello" "ell")"#, "true"),
+    fun(".indexOf", JAVA_STRING, "s part | s part from", index_of)
+        .doc("Position of the first occurrence, -1 when absent")
+        .example(r#"(.indexOf "hello" "l")"#, "2")
+        .example(r#"(.indexOf "hello" "z")"#, "-1"),
+    fun(".lastIndexOf", JAVA_STRING, "s part | s part from", last_index_of)
+        .doc("Position of the last occurrence, -1 when absent")
+        .example(r#"(.lastIndexOf "hello" "l")"#, "3"),
+    fun(".length", JAVA_STRING, "s", length).doc("Number of graphemes").example(r#"(.length "a😀")"#, "2"),
+    fun(".substring", JAVA_STRING, "s start | s start end", substring)
+        .doc("Substring, raising out of range")
+        .example(r#"(.substring "hello" 1 3)"#, r#""el""#)
+        .example(r#"(.substring "abcd" 1.9)"#, r#""bcd""#),
+    fun(".toUpperCase", JAVA_STRING, "s", to_upper_case)
+        .doc("Upper-case a string")
+        .example(r#"(.toUpperCase "abc")"#, r#""ABC""#),
+    fun(".toLowerCase", JAVA_STRING, "s", to_lower_case)
+        .doc("Lower-case a string")
+        .example(r#"(.toLowerCase "ABC")"#, r#""abc""#),
+    fun(".startsWith", JAVA_STRING, "s prefix", starts_with)
+        .doc("True when the string begins with the prefix")
+        .example(r#"(.startsWith "hello" "he")"#, "true"),
+    fun(".endsWith", JAVA_STRING, "s suffix", ends_with)
+        .doc("True when the string ends with the suffix")
+        .example(r#"(.endsWith "hello" "lo")"#, "true"),
+    fun(".trim", JAVA_STRING, "s", trim)
+        .aliases(&[".strip"])
+        .doc("Remove white space at both ends")
+        .example(r#"(.trim " a ")"#, r#""a""#),
+    fun(".isEmpty", JAVA_STRING, "s", is_empty)
+        .doc("True for the empty string")
+        .example(r#"(.isEmpty "")"#, "true"),
+    fun(".isBlank", JAVA_STRING, "s", is_blank)
+        .doc("True for a string of white space only")
+        .example(r#"(.isBlank "  ")"#, "true"),
+    fun(".charAt", JAVA_STRING, "s index", char_at)
+        .doc("Character at a position, raising out of range")
+        .example(r#"(.charAt "abc" 1)"#, r#""b""#),
+    fun(".equalsIgnoreCase", JAVA_STRING, "a b", equals_ignore_case)
+        .doc("Equality but for case")
+        .example(r#"(.equalsIgnoreCase "Ab" "aB")"#, "true"),
+    fun(".replace", JAVA_STRING, "s old new", replace)
+        .doc("Replace all occurrences of a text")
+        .example(r#"(.replace "a.b.c" "." "-")"#, r#""a-b-c""#),
+    fun(".concat", JAVA_STRING, "a b", concat)
+        .doc("Two strings one after the other")
+        .example(r#"(.concat "a" "b")"#, r#""ab""#),
+    fun(".matches", JAVA_STRING, "s pattern", matches)
+        .doc("True when a regex, given as text, matches the whole string")
+        .example(r#"(.matches "a12" "a\\d+")"#, "true"),
+    frame(".split", JAVA_STRING, "s pattern | s pattern limit", split)
+        .doc("Split at a regex given as text; trailing empty pieces are dropped")
+        .example(r#"(.split "a,b,,c,," ",")"#, r#"["a" "b" "" "c"]"#),
+    fun(".equals", OBJECT, "a b", equals).doc("Equality").example(r#"(.equals "a" "a")"#, "true"),
+    fun(".toString", OBJECT, "x", to_string)
+        .aliases(&[
             "String/valueOf",
             "Integer/toString",
             "Long/toString",
             "Double/toString",
             "Boolean/toString",
-        ],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(.toString x)"],
-        doc: "Text of a value, as str gives it",
-        section: "jstr",
-        examples: &[Example { program: "(.toString 42)", value: "\"42\"" }],
-        native: Native::Plain(to_string),
-    },
-    Builtin {
-        name: "String/join",
-        namespace: "java.lang.String",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(String/join separator coll)"],
-        doc: "Join elements with a separator",
-        section: "jstr",
-        examples: &[Example { program: "(String/join \",\" [\"a\" \"b\"])", value: "\"a,b\"" }],
-        native: Native::Frame(join),
-    },
-    Builtin {
-        name: "POSITIVE_INFINITY",
-        namespace: "java.lang.Double",
-        aliases: &["Double/POSITIVE_INFINITY"],
-        arities: Arities::OneOf(&[0]),
-        signatures: &[],
-        doc: "Positive infinity",
-        section: "jstr",
-        examples: &[Example { program: "Double/POSITIVE_INFINITY", value: "##Inf" }],
-        native: Native::Constant(|| Value::float(f64::INFINITY)),
-    },
-    Builtin {
-        name: "NEGATIVE_INFINITY",
-        namespace: "java.lang.Double",
-        aliases: &["Double/NEGATIVE_INFINITY"],
-        arities: Arities::OneOf(&[0]),
-        signatures: &[],
-        doc: "Negative infinity",
-        section: "jstr",
-        examples: &[Example { program: "NEGATIVE_INFINITY", value: "##-Inf" }],
-        native: Native::Constant(|| Value::float(f64::NEG_INFINITY)),
-    },
-    Builtin {
-        name: "NaN",
-        namespace: "java.lang.Double",
-        aliases: &["Double/NaN"],
-        arities: Arities::OneOf(&[0]),
-        signatures: &[],
-        doc: "Not a number",
-        section: "jstr",
-        examples: &[Example { program: "(NaN? Double/NaN)", value: "true" }],
-        native: Native::Constant(|| Value::float(f64::NAN)),
-    },
-    Builtin {
-        name: "Double/MAX_VALUE",
-        namespace: "java.lang.Double",
-        aliases: &[],
-        arities: Arities::OneOf(&[0]),
-        signatures: &[],
-        doc: "Largest float",
-        section: "jstr",
-        examples: &[Example { program: "(> Double/MAX_VALUE 1e308)", value: "true" }],
-        native: Native::Constant(|| Value::float(f64::MAX)),
-    },
-    Builtin {
-        name: "Double/MIN_VALUE",
-        namespace: "java.lang.Double",
-        aliases: &[],
-        arities: Arities::OneOf(&[0]),
-        signatures: &[],
-        doc: "Smallest positive float",
-        section: "jstr",
-        examples: &[Example { program: "(pos? Double/MIN_VALUE)", value: "true" }],
-        native: Native::Constant(|| Value::float(5e-324)),
-    },
-    Builtin {
-        name: "Boolean/TRUE",
-        namespace: "java.lang.Boolean",
-        aliases: &[],
-        arities: Arities::OneOf(&[0]),
-        signatures: &[],
-        doc: "true",
-        section: "jstr",
-        examples: &[Example { program: "Boolean/TRUE", value: "true" }],
-        native: Native::Constant(|| Value::True),
-    },
-    Builtin {
-        name: "Boolean/FALSE",
-        namespace: "java.lang.Boolean",
-        aliases: &[],
-        arities: Arities::OneOf(&[0]),
-        signatures: &[],
-        doc: "false",
-        section: "jstr",
-        examples: &[Example { program: "Boolean/FALSE", value: "false" }],
-        native: Native::Constant(|| Value::False),
-    },
-];
+        ])
+        .doc("Text of a value, as str gives it")
+        .example("(.toString 42)", r#""42""#),
+    frame("String/join", JAVA_STRING, "separator coll", join)
+        .doc("Join elements with a separator")
+        .example(r#"(String/join "," ["a" "b"])"#, r#""a,b""#),
+    constant("POSITIVE_INFINITY", DOUBLE, || Value::float(f64::INFINITY))
+        .doc("Positive infinity")
+        .example("Double/POSITIVE_INFINITY", "##Inf"),
+    constant("NEGATIVE_INFINITY", DOUBLE, || Value::float(f64::NEG_INFINITY))
+        .doc("Negative infinity")
+        .example("NEGATIVE_INFINITY", "##-Inf"),
+    constant("NaN", DOUBLE, || Value::float(f64::NAN))
+        .doc("Not a number")
+        .example("(NaN? Double/NaN)", "true"),
+    constant("Double/MAX_VALUE", DOUBLE, || Value::float(f64::MAX))
+        .doc("Largest float")
+        .example("(> Double/MAX_VALUE 1e308)", "true"),
+    constant("Double/MIN_VALUE", DOUBLE, || Value::float(5e-324))
+        .doc("Smallest positive float")
+        .example("(pos? Double/MIN_VALUE)", "true"),
+    constant("Boolean/TRUE", BOOLEAN, || Value::True).doc("true").example("Boolean/TRUE", "true"),
+    constant("Boolean/FALSE", BOOLEAN, || Value::False).doc("false").example("Boolean/FALSE", "false"),
+]);
 
 #[cfg(test)]
 mod tests;

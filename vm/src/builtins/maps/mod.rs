@@ -13,300 +13,95 @@ mod write;
 
 pub(super) use read::{entry_parts, select};
 
-use super::{Arities, Builtin, Example, Native};
+use super::Builtin;
+use super::namespaces::{CORE, PTC};
+use super::row::{frame, fun, section};
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "get",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/get", "core/get"],
-        arities: Arities::OneOf(&[2, 3]),
-        signatures: &["(get m k)", "(get m k dflt)"],
-        doc: "Value at a key, a path or an index, or nil / a default",
-        section: "maps",
-        examples: &[
-            Example { program: "(get {\"a\" 1} :a)", value: "1" },
-            Example { program: "(get [7 8] 1)", value: "8" },
-            Example { program: "(get {:a nil} :a 5)", value: "nil" },
-            Example { program: "(get {:a {:b 2}} [:a :b])", value: "2" },
-        ],
-        native: Native::Plain(read::get),
-    },
-    Builtin {
-        name: "get-in",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/get-in", "core/get-in"],
-        arities: Arities::OneOf(&[2, 3]),
-        signatures: &["(get-in m path)", "(get-in m path dflt)"],
-        doc: "Value at a path, or nil / a default",
-        section: "maps",
-        examples: &[
-            Example { program: "(get-in {:a [{\"b\" 3}]} [:a 0 :b])", value: "3" },
-            Example { program: "(get-in {:a 1} [:a :b] :none)", value: ":none" },
-        ],
-        native: Native::Plain(read::get_in),
-    },
-    Builtin {
-        name: "assoc",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/assoc", "core/assoc"],
-        arities: Arities::AtLeast(0),
-        signatures: &["(assoc m k v & kvs)"],
-        doc: "Set keys of a map or indices of a vector",
-        section: "maps",
-        examples: &[
-            Example { program: "(assoc {:a 1} :b 2 :c 3)", value: "{:a 1 :b 2 :c 3}" },
-            Example { program: "(assoc [1 2] 2 9)", value: "[1 2 9]" },
-            Example { program: r#"(assoc {"a" 1} :a 2)"#, value: r#"{"a" 2}"# },
-            Example { program: "(assoc nil :k 0)", value: "{:k 0}" },
-        ],
-        native: Native::Plain(write::assoc),
-    },
-    Builtin {
-        name: "assoc-in",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/assoc-in", "core/assoc-in"],
-        arities: Arities::OneOf(&[3]),
-        signatures: &["(assoc-in m path v)"],
-        doc: "Set a value at a path, creating maps",
-        section: "maps",
-        examples: &[
-            Example { program: "(assoc-in {} [:a :b] 1)", value: "{:a {:b 1}}" },
-            Example { program: "(assoc-in {:v [1 2]} [:v 0] 9)", value: "{:v [9 2]}" },
-        ],
-        native: Native::Plain(update::assoc_in),
-    },
-    Builtin {
-        name: "update",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/update", "core/update"],
-        arities: Arities::AtLeast(0),
-        signatures: &["(update m k f & args)"],
-        doc: "Replace the value at a key by a function of it",
-        section: "maps",
-        examples: &[
-            Example { program: "(update {:n 1} :n + 5)", value: "{:n 6}" },
-            Example { program: "(update {:n nil} :n (fnil inc 0))", value: "{:n 1}" },
-            Example { program: r#"(update {"n" 1} :n inc)"#, value: r#"{"n" 2}"# },
-            Example { program: "(update [1 2] 0 dec)", value: "[0 2]" },
-        ],
-        native: Native::Frame(update::update),
-    },
-    Builtin {
-        name: "update-in",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/update-in", "core/update-in"],
-        arities: Arities::AtLeast(0),
-        signatures: &["(update-in m path f & args)"],
-        doc: "Replace the value at a path by a function of it",
-        section: "maps",
-        examples: &[
-            Example { program: "(update-in {:a {:b 1}} [:a :b] + 10)", value: "{:a {:b 11}}" },
-            Example { program: "(update-in {} [:hits :x] (fnil inc 0))", value: "{:hits {:x 1}}" },
-        ],
-        native: Native::Frame(update::update_in),
-    },
-    Builtin {
-        name: "dissoc",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/dissoc", "core/dissoc"],
-        arities: Arities::AtLeast(1),
-        signatures: &["(dissoc m & ks)"],
-        doc: "Remove keys from a map",
-        section: "maps",
-        examples: &[
-            Example { program: "(dissoc {:a 1 :b 2 :c 3} :a :c)", value: "{:b 2}" },
-            Example { program: r#"(dissoc {"a" 1 "b" 2} :a)"#, value: r#"{"b" 2}"# },
-        ],
-        native: Native::Plain(write::dissoc),
-    },
-    Builtin {
-        name: "merge",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/merge", "core/merge"],
-        arities: Arities::AtLeast(0),
-        signatures: &["(merge & ms)"],
-        doc: "Merge maps, later values win",
-        section: "maps",
-        examples: &[
-            Example { program: "(merge {:a 1} nil {:a 2 :b 3})", value: "{:a 2 :b 3}" },
-            Example { program: r#"(merge {"a" 1} {:a 2})"#, value: r#"{"a" 2}"# },
-            Example { program: "(merge)", value: "{}" },
-        ],
-        native: Native::Plain(write::merge),
-    },
-    Builtin {
-        name: "merge-with",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/merge-with", "core/merge-with"],
-        arities: Arities::AtLeast(1),
-        signatures: &["(merge-with f & ms)"],
-        doc: "Merge maps, combining clashing values",
-        section: "maps",
-        examples: &[
-            Example { program: "(merge-with + {:a 1} {:a 2 :b 5})", value: "{:a 3 :b 5}" },
-            Example { program: "(merge-with into {:a [1]} {:a [2]})", value: "{:a [1 2]}" },
-        ],
-        native: Native::Frame(transform::merge_with),
-    },
-    Builtin {
-        name: "select-keys",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/select-keys", "core/select-keys"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(select-keys m ks)"],
-        doc: "Part of a map with the given keys",
-        section: "maps",
-        examples: &[Example { program: "(select-keys {\"a\" 1 :b 2} [:a :z])", value: "{:a 1}" }],
-        native: Native::Plain(read::select_keys),
-    },
-    Builtin {
-        name: "keys",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/keys", "core/keys"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(keys m)"],
-        doc: "Keys of a map in ascending order",
-        section: "maps",
-        examples: &[Example { program: "(keys {:b 1 :a 2})", value: "[:a :b]" }],
-        native: Native::Plain(read::keys),
-    },
-    Builtin {
-        name: "vals",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/vals", "core/vals"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(vals m)"],
-        doc: "Values of a map in key order",
-        section: "maps",
-        examples: &[Example { program: "(vals {:b 1 :a 2})", value: "[2 1]" }],
-        native: Native::Plain(read::vals),
-    },
-    Builtin {
-        name: "entries",
-        namespace: "ptc",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(entries m)"],
-        doc: "Entries of a map as vectors in key order (extension)",
-        section: "maps",
-        examples: &[Example { program: "(entries {:b 1 :a 2})", value: "[[:a 2] [:b 1]]" }],
-        native: Native::Plain(read::entries),
-    },
-    Builtin {
-        name: "key",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/key", "core/key"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(key e)"],
-        doc: "Key of an entry",
-        section: "maps",
-        examples: &[Example { program: "(key (first (seq {:a 1})))", value: ":a" }],
-        native: Native::Plain(read::key),
-    },
-    Builtin {
-        name: "val",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/val", "core/val"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(val e)"],
-        doc: "Value of an entry",
-        section: "maps",
-        examples: &[Example { program: "(val [:a 1])", value: "1" }],
-        native: Native::Plain(read::val),
-    },
-    Builtin {
-        name: "find",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/find", "core/find"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(find m k)"],
-        doc: "Entry for a key or index, nil when absent",
-        section: "maps",
-        examples: &[
-            Example { program: "(find {\"a\" 1} :a)", value: "[:a 1]" },
-            Example { program: "(find [10 20] 1)", value: "[1 20]" },
-            Example { program: "(find {:a 1} :b)", value: "nil" },
-        ],
-        native: Native::Plain(read::find),
-    },
-    Builtin {
-        name: "update-vals",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/update-vals", "core/update-vals"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(update-vals m f)"],
-        doc: "Apply a function to every value of a map",
-        section: "maps",
-        examples: &[
-            Example { program: "(update-vals {:a 1 :b 2} inc)", value: "{:a 2 :b 3}" },
-            Example {
-                program: "(-> (group-by count [\"a\" \"bb\" \"c\"]) (update-vals count))",
-                value: "{1 2 2 1}",
-            },
-        ],
-        native: Native::Frame(transform::update_vals),
-    },
-    Builtin {
-        name: "update-keys",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/update-keys", "core/update-keys"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(update-keys m f)"],
-        doc: "Apply a function to every key of a map, or index of a vector",
-        section: "maps",
-        examples: &[Example { program: "(update-keys {:a 1 \"b\" 2} name)", value: "{\"a\" 1 \"b\" 2}" }],
-        native: Native::Frame(transform::update_keys),
-    },
-    Builtin {
-        name: "reduce-kv",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/reduce-kv", "core/reduce-kv"],
-        arities: Arities::OneOf(&[3]),
-        signatures: &["(reduce-kv f init m)"],
-        doc: "Fold over the entries of a map, or the indices and elements of a vector",
-        section: "maps",
-        examples: &[
-            Example {
-                program: "(reduce-kv (fn [a k v] (conj a [v k])) [] {:b 1 :a 2})",
-                value: "[[2 :a] [1 :b]]",
-            },
-            Example { program: "(reduce-kv (fn [a i x] (+ a (* i x))) 0 [5 6 7])", value: "20" },
-        ],
-        native: Native::Frame(transform::reduce_kv),
-    },
-    Builtin {
-        name: "hash-map",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/hash-map", "core/hash-map"],
-        arities: Arities::AtLeast(0),
-        signatures: &["(hash-map & kvs)"],
-        doc: "Map from alternating keys and values",
-        section: "maps",
-        examples: &[Example { program: "(hash-map :a 1 :b nil)", value: "{:a 1 :b nil}" }],
-        native: Native::Plain(write::hash_map),
-    },
-    Builtin {
-        name: "array-map",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/array-map", "core/array-map"],
-        arities: Arities::AtLeast(0),
-        signatures: &["(array-map & kvs)"],
-        doc: "Alias of hash-map",
-        section: "maps",
-        examples: &[Example { program: "(array-map :b 1 :a 2)", value: "{:a 2 :b 1}" }],
-        native: Native::Plain(write::array_map),
-    },
-    Builtin {
-        name: "sorted-map",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/sorted-map", "core/sorted-map"],
-        arities: Arities::AtLeast(0),
-        signatures: &["(sorted-map & kvs)"],
-        doc: "Map from alternating keys and values; every map is sorted",
-        section: "maps",
-        examples: &[Example { program: "(sorted-map :b 1 :a 2)", value: "{:a 2 :b 1}" }],
-        native: Native::Plain(write::sorted_map),
-    },
-];
+pub static BUILTINS: &[Builtin] = &section("maps", "Maps").of([
+    fun("get", CORE, "m k | m k dflt", read::get)
+        .doc("Value at a key, a path or an index, or nil / a default")
+        .example(r#"(get {"a" 1} :a)"#, "1")
+        .example("(get [7 8] 1)", "8")
+        .example("(get {:a nil} :a 5)", "nil")
+        .example("(get {:a {:b 2}} [:a :b])", "2"),
+    fun("get-in", CORE, "m path | m path dflt", read::get_in)
+        .doc("Value at a path, or nil / a default")
+        .example(r#"(get-in {:a [{"b" 3}]} [:a 0 :b])"#, "3")
+        .example("(get-in {:a 1} [:a :b] :none)", ":none"),
+    fun("assoc", CORE, "m k v & kvs", write::assoc)
+        .at_least(0)
+        .doc("Set keys of a map or indices of a vector")
+        .example("(assoc {:a 1} :b 2 :c 3)", "{:a 1 :b 2 :c 3}")
+        .example("(assoc [1 2] 2 9)", "[1 2 9]")
+        .example(r#"(assoc {"a" 1} :a 2)"#, r#"{"a" 2}"#)
+        .example("(assoc nil :k 0)", "{:k 0}"),
+    fun("assoc-in", CORE, "m path v", update::assoc_in)
+        .doc("Set a value at a path, creating maps")
+        .example("(assoc-in {} [:a :b] 1)", "{:a {:b 1}}")
+        .example("(assoc-in {:v [1 2]} [:v 0] 9)", "{:v [9 2]}"),
+    frame("update", CORE, "m k f & args", update::update)
+        .at_least(0)
+        .doc("Replace the value at a key by a function of it")
+        .example("(update {:n 1} :n + 5)", "{:n 6}")
+        .example("(update {:n nil} :n (fnil inc 0))", "{:n 1}")
+        .example(r#"(update {"n" 1} :n inc)"#, r#"{"n" 2}"#)
+        .example("(update [1 2] 0 dec)", "[0 2]"),
+    frame("update-in", CORE, "m path f & args", update::update_in)
+        .at_least(0)
+        .doc("Replace the value at a path by a function of it")
+        .example("(update-in {:a {:b 1}} [:a :b] + 10)", "{:a {:b 11}}")
+        .example("(update-in {} [:hits :x] (fnil inc 0))", "{:hits {:x 1}}"),
+    fun("dissoc", CORE, "m & ks", write::dissoc)
+        .doc("Remove keys from a map")
+        .example("(dissoc {:a 1 :b 2 :c 3} :a :c)", "{:b 2}")
+        .example(r#"(dissoc {"a" 1 "b" 2} :a)"#, r#"{"b" 2}"#),
+    fun("merge", CORE, "& ms", write::merge)
+        .doc("Merge maps, later values win")
+        .example("(merge {:a 1} nil {:a 2 :b 3})", "{:a 2 :b 3}")
+        .example(r#"(merge {"a" 1} {:a 2})"#, r#"{"a" 2}"#)
+        .example("(merge)", "{}"),
+    frame("merge-with", CORE, "f & ms", transform::merge_with)
+        .doc("Merge maps, combining clashing values")
+        .example("(merge-with + {:a 1} {:a 2 :b 5})", "{:a 3 :b 5}")
+        .example("(merge-with into {:a [1]} {:a [2]})", "{:a [1 2]}"),
+    fun("select-keys", CORE, "m ks", read::select_keys)
+        .doc("Part of a map with the given keys")
+        .example(r#"(select-keys {"a" 1 :b 2} [:a :z])"#, "{:a 1}"),
+    fun("keys", CORE, "m", read::keys)
+        .doc("Keys of a map in ascending order")
+        .example("(keys {:b 1 :a 2})", "[:a :b]"),
+    fun("vals", CORE, "m", read::vals)
+        .doc("Values of a map in key order")
+        .example("(vals {:b 1 :a 2})", "[2 1]"),
+    fun("entries", PTC, "m", read::entries)
+        .doc("Entries of a map as vectors in key order (extension)")
+        .example("(entries {:b 1 :a 2})", "[[:a 2] [:b 1]]"),
+    fun("key", CORE, "e", read::key).doc("Key of an entry").example("(key (first (seq {:a 1})))", ":a"),
+    fun("val", CORE, "e", read::val).doc("Value of an entry").example("(val [:a 1])", "1"),
+    fun("find", CORE, "m k", read::find)
+        .doc("Entry for a key or index, nil when absent")
+        .example(r#"(find {"a" 1} :a)"#, "[:a 1]")
+        .example("(find [10 20] 1)", "[1 20]")
+        .example("(find {:a 1} :b)", "nil"),
+    frame("update-vals", CORE, "m f", transform::update_vals)
+        .doc("Apply a function to every value of a map")
+        .example("(update-vals {:a 1 :b 2} inc)", "{:a 2 :b 3}")
+        .example(r#"(-> (group-by count ["a" "bb" "c"]) (update-vals count))"#, "{1 2 2 1}"),
+    frame("update-keys", CORE, "m f", transform::update_keys)
+        .doc("Apply a function to every key of a map, or index of a vector")
+        .example(r#"(update-keys {:a 1 "b" 2} name)"#, r#"{"a" 1 "b" 2}"#),
+    frame("reduce-kv", CORE, "f init m", transform::reduce_kv)
+        .doc("Fold over the entries of a map, or the indices and elements of a vector")
+        .example("(reduce-kv (fn [a k v] (conj a [v k])) [] {:b 1 :a 2})", "[[2 :a] [1 :b]]")
+        .example("(reduce-kv (fn [a i x] (+ a (* i x))) 0 [5 6 7])", "20"),
+    fun("hash-map", CORE, "& kvs", write::hash_map)
+        .doc("Map from alternating keys and values")
+        .example("(hash-map :a 1 :b nil)", "{:a 1 :b nil}"),
+    fun("array-map", CORE, "& kvs", write::array_map)
+        .doc("Alias of hash-map")
+        .example("(array-map :b 1 :a 2)", "{:a 2 :b 1}"),
+    fun("sorted-map", CORE, "& kvs", write::sorted_map)
+        .doc("Map from alternating keys and values; every map is sorted")
+        .example("(sorted-map :b 1 :a 2)", "{:a 2 :b 1}"),
+]);

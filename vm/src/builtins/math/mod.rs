@@ -7,480 +7,131 @@ mod convert;
 mod real;
 mod rounding;
 
-use super::{Arities, Builtin, Example, Native};
+use super::Builtin;
+use super::namespaces::{CORE, EXTENSION, MATH};
+use super::row::{constant, fun, section};
 use crate::value::Value;
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "abs",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/abs", "core/abs", "Math/abs"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(abs x)"],
-        doc: "Absolute value",
-        section: "math",
-        examples: &[
-            Example { program: "(abs -5)", value: "5" },
-            Example { program: "(abs -2.5)", value: "2.5" },
-        ],
-        native: Native::Plain(rounding::abs),
-    },
-    Builtin {
-        name: "floor",
-        namespace: "",
-        aliases: &["Math/floor"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(floor x)"],
-        doc: "Largest integer not above",
-        section: "math",
-        examples: &[Example { program: "(floor -3.2)", value: "-4" }],
-        native: Native::Plain(rounding::floor),
-    },
-    Builtin {
-        name: "ceil",
-        namespace: "",
-        aliases: &["Math/ceil"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(ceil x)"],
-        doc: "Smallest integer not below",
-        section: "math",
-        examples: &[Example { program: "(ceil 3.2)", value: "4" }],
-        native: Native::Plain(rounding::ceil),
-    },
-    Builtin {
-        name: "round",
-        namespace: "",
-        aliases: &["Math/round"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(round x)"],
-        doc: "Nearest integer, halves away from zero",
-        section: "math",
-        examples: &[
-            Example { program: "(round 2.5)", value: "3" },
-            Example { program: "(round -2.5)", value: "-3" },
-        ],
-        native: Native::Plain(rounding::round),
-    },
-    Builtin {
-        name: "trunc",
-        namespace: "",
-        aliases: &["Math/trunc"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(trunc x)"],
-        doc: "Integer part: rounds toward zero",
-        section: "math",
-        examples: &[Example { program: "(trunc -3.7)", value: "-3" }],
-        native: Native::Plain(rounding::trunc),
-    },
-    Builtin {
-        name: "double",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/double", "core/double", "Math/double"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(double x)"],
-        doc: "Convert to float",
-        section: "math",
-        examples: &[Example { program: "(double 5)", value: "5.0" }],
-        native: Native::Plain(convert::double),
-    },
-    Builtin {
-        name: "float",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/float", "core/float", "Math/float"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(float x)"],
-        doc: "Same as double",
-        section: "math",
-        examples: &[Example { program: "(float 5)", value: "5.0" }],
-        native: Native::Plain(convert::float),
-    },
-    Builtin {
-        name: "int",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/int", "core/int", "Math/int"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(int x)"],
-        doc: "Truncates to an integer of 32 bits; code point of a character",
-        section: "math",
-        examples: &[
-            Example { program: "(int 3.9)", value: "3" },
-            Example { program: r#"(int "A")"#, value: "65" },
-            Example { program: "(int ##NaN)", value: "0" },
-        ],
-        native: Native::Plain(convert::int),
-    },
-    Builtin {
-        name: "sqrt",
-        namespace: "",
-        aliases: &["Math/sqrt"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(sqrt x)"],
-        doc: "Square root",
-        section: "math",
-        examples: &[
-            Example { program: "(sqrt 9)", value: "3.0" },
-            Example { program: "(sqrt -1)", value: "##NaN" },
-        ],
-        native: Native::Plain(real::sqrt),
-    },
-    Builtin {
-        name: "pow",
-        namespace: "",
-        aliases: &["Math/pow"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(pow x y)"],
-        doc: "Power as a float, with the special cases of IEEE 754",
-        section: "math",
-        examples: &[
-            Example { program: "(pow 2 10)", value: "1024.0" },
-            Example { program: "(pow 0 -1)", value: "##Inf" },
-            Example { program: "(pow -2 3)", value: "-8.0" },
-        ],
-        native: Native::Plain(real::pow),
-    },
-    Builtin {
-        name: "long",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/long", "core/long"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(long x)"],
-        doc: "Truncates to an integer of any size; code point of a character",
-        section: "math",
-        examples: &[Example { program: "(long 3.9)", value: "3" }],
-        native: Native::Plain(convert::long),
-    },
-    Builtin {
-        name: "bigint",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/bigint", "core/bigint"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(bigint x)"],
-        doc: "Truncates to an integer of any size",
-        section: "math",
-        examples: &[Example { program: "(bigint 1e20)", value: "100000000000000000000" }],
-        native: Native::Plain(convert::bigint),
-    },
-    Builtin {
-        name: "short",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/short", "core/short"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(short x)"],
-        doc: "Truncates to an integer, without a range check",
-        section: "math",
-        examples: &[Example { program: "(short 3.9)", value: "3" }],
-        native: Native::Plain(convert::short),
-    },
-    Builtin {
-        name: "byte",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/byte", "core/byte"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(byte x)"],
-        doc: "Truncates to an integer, without a range check",
-        section: "math",
-        examples: &[Example { program: "(byte 3.9)", value: "3" }],
-        native: Native::Plain(convert::byte),
-    },
-    Builtin {
-        name: "num",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/num", "core/num"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(num x)"],
-        doc: "The number itself",
-        section: "math",
-        examples: &[Example { program: "(num 1.5)", value: "1.5" }],
-        native: Native::Plain(convert::num),
-    },
-    Builtin {
-        name: "Math/log",
-        namespace: "Math",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(Math/log x)"],
-        doc: "Natural logarithm",
-        section: "math",
-        examples: &[Example { program: "(Math/log 1)", value: "0.0" }],
-        native: Native::Plain(real::log),
-    },
-    Builtin {
-        name: "Math/log10",
-        namespace: "Math",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(Math/log10 x)"],
-        doc: "Logarithm to base 10",
-        section: "math",
-        examples: &[Example { program: "(Math/log10 1000)", value: "3.0" }],
-        native: Native::Plain(real::log10),
-    },
-    Builtin {
-        name: "Math/exp",
-        namespace: "Math",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(Math/exp x)"],
-        doc: "e to the power of x",
-        section: "math",
-        examples: &[Example { program: "(Math/exp 0)", value: "1.0" }],
-        native: Native::Plain(real::exp),
-    },
-    Builtin {
-        name: "Math/sin",
-        namespace: "Math",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(Math/sin x)"],
-        doc: "Sine of an angle in radians",
-        section: "math",
-        examples: &[Example { program: "(Math/sin 0)", value: "0.0" }],
-        native: Native::Plain(real::sin),
-    },
-    Builtin {
-        name: "Math/cos",
-        namespace: "Math",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(Math/cos x)"],
-        doc: "Cosine of an angle in radians",
-        section: "math",
-        examples: &[Example { program: "(Math/cos 0)", value: "1.0" }],
-        native: Native::Plain(real::cos),
-    },
-    Builtin {
-        name: "Math/tan",
-        namespace: "Math",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(Math/tan x)"],
-        doc: "Tangent of an angle in radians",
-        section: "math",
-        examples: &[Example { program: "(Math/tan 0)", value: "0.0" }],
-        native: Native::Plain(real::tan),
-    },
-    Builtin {
-        name: "Math/asin",
-        namespace: "Math",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(Math/asin x)"],
-        doc: "Arc sine in radians",
-        section: "math",
-        examples: &[Example { program: "(Math/asin 0)", value: "0.0" }],
-        native: Native::Plain(real::asin),
-    },
-    Builtin {
-        name: "Math/acos",
-        namespace: "Math",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(Math/acos x)"],
-        doc: "Arc cosine in radians",
-        section: "math",
-        examples: &[Example { program: "(Math/acos 1)", value: "0.0" }],
-        native: Native::Plain(real::acos),
-    },
-    Builtin {
-        name: "Math/atan",
-        namespace: "Math",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(Math/atan x)"],
-        doc: "Arc tangent in radians",
-        section: "math",
-        examples: &[Example { program: "(Math/atan 0)", value: "0.0" }],
-        native: Native::Plain(real::atan),
-    },
-    Builtin {
-        name: "Math/sinh",
-        namespace: "Math",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(Math/sinh x)"],
-        doc: "Hyperbolic sine",
-        section: "math",
-        examples: &[Example { program: "(Math/sinh 0)", value: "0.0" }],
-        native: Native::Plain(real::sinh),
-    },
-    Builtin {
-        name: "Math/cosh",
-        namespace: "Math",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(Math/cosh x)"],
-        doc: "Hyperbolic cosine",
-        section: "math",
-        examples: &[Example { program: "(Math/cosh 0)", value: "1.0" }],
-        native: Native::Plain(real::cosh),
-    },
-    Builtin {
-        name: "Math/tanh",
-        namespace: "Math",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(Math/tanh x)"],
-        doc: "Hyperbolic tangent",
-        section: "math",
-        examples: &[Example { program: "(Math/tanh 0)", value: "0.0" }],
-        native: Native::Plain(real::tanh),
-    },
-    Builtin {
-        name: "Math/cbrt",
-        namespace: "Math",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(Math/cbrt x)"],
-        doc: "Cube root",
-        section: "math",
-        examples: &[Example { program: "(Math/cbrt 27)", value: "3.0" }],
-        native: Native::Plain(real::cbrt),
-    },
-    Builtin {
-        name: "Math/signum",
-        namespace: "Math",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(Math/signum x)"],
-        doc: "-1.0, 0.0 or 1.0: the sign",
-        section: "math",
-        examples: &[Example { program: "(Math/signum -5)", value: "-1.0" }],
-        native: Native::Plain(real::signum),
-    },
-    Builtin {
-        name: "Math/toDegrees",
-        namespace: "Math",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(Math/toDegrees x)"],
-        doc: "Degrees of an angle in radians",
-        section: "math",
-        examples: &[Example { program: "(Math/toDegrees 0)", value: "0.0" }],
-        native: Native::Plain(real::to_degrees),
-    },
-    Builtin {
-        name: "Math/toRadians",
-        namespace: "Math",
-        aliases: &[],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(Math/toRadians x)"],
-        doc: "Radians of an angle in degrees",
-        section: "math",
-        examples: &[Example { program: "(Math/toRadians 0)", value: "0.0" }],
-        native: Native::Plain(real::to_radians),
-    },
-    Builtin {
-        name: "Math/atan2",
-        namespace: "Math",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(Math/atan2 y x)"],
-        doc: "Angle of the point x y in radians",
-        section: "math",
-        examples: &[Example { program: "(Math/atan2 0 1)", value: "0.0" }],
-        native: Native::Plain(real::atan2),
-    },
-    Builtin {
-        name: "Math/hypot",
-        namespace: "Math",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(Math/hypot x y)"],
-        doc: "Length of the hypotenuse",
-        section: "math",
-        examples: &[Example { program: "(Math/hypot 3 4)", value: "5.0" }],
-        native: Native::Plain(real::hypot),
-    },
-    Builtin {
-        name: "Math/floorDiv",
-        namespace: "Math",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(Math/floorDiv a b)"],
-        doc: "Integer quotient rounded down",
-        section: "math",
-        examples: &[Example { program: "(Math/floorDiv -7 2)", value: "-4" }],
-        native: Native::Plain(real::floor_div),
-    },
-    Builtin {
-        name: "Math/floorMod",
-        namespace: "Math",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(Math/floorMod a b)"],
-        doc: "Modulus with the sign of the divisor",
-        section: "math",
-        examples: &[Example { program: "(Math/floorMod -7 3)", value: "2" }],
-        native: Native::Plain(real::floor_mod),
-    },
-    Builtin {
-        name: "Math/PI",
-        namespace: "Math",
-        aliases: &[],
-        arities: Arities::OneOf(&[]),
-        signatures: &["Math/PI"],
-        doc: "The ratio of a circle's circumference to its diameter",
-        section: "math",
-        examples: &[Example { program: "Math/PI", value: "3.1415926536" }],
-        native: Native::Constant(|| Value::float(std::f64::consts::PI)),
-    },
-    Builtin {
-        name: "Math/E",
-        namespace: "Math",
-        aliases: &[],
-        arities: Arities::OneOf(&[]),
-        signatures: &["Math/E"],
-        doc: "The base of natural logarithms",
-        section: "math",
-        examples: &[Example { program: "Math/E", value: "2.7182818285" }],
-        native: Native::Constant(|| Value::float(std::f64::consts::E)),
-    },
-    Builtin {
-        name: "Long/MAX_VALUE",
-        namespace: "",
-        aliases: &[],
-        arities: Arities::OneOf(&[]),
-        signatures: &["Long/MAX_VALUE"],
-        doc: "Largest integer of 64 bits",
-        section: "math",
-        examples: &[Example { program: "Long/MAX_VALUE", value: "9223372036854775807" }],
-        native: Native::Constant(|| Value::Int(i64::MAX)),
-    },
-    Builtin {
-        name: "Long/MIN_VALUE",
-        namespace: "",
-        aliases: &[],
-        arities: Arities::OneOf(&[]),
-        signatures: &["Long/MIN_VALUE"],
-        doc: "Smallest integer of 64 bits",
-        section: "math",
-        examples: &[Example { program: "Long/MIN_VALUE", value: "-9223372036854775808" }],
-        native: Native::Constant(|| Value::Int(i64::MIN)),
-    },
-    Builtin {
-        name: "Integer/MAX_VALUE",
-        namespace: "",
-        aliases: &[],
-        arities: Arities::OneOf(&[]),
-        signatures: &["Integer/MAX_VALUE"],
-        doc: "Largest integer of 32 bits",
-        section: "math",
-        examples: &[Example { program: "Integer/MAX_VALUE", value: "2147483647" }],
-        native: Native::Constant(|| Value::Int(i64::from(i32::MAX))),
-    },
-    Builtin {
-        name: "Integer/MIN_VALUE",
-        namespace: "",
-        aliases: &[],
-        arities: Arities::OneOf(&[]),
-        signatures: &["Integer/MIN_VALUE"],
-        doc: "Smallest integer of 32 bits",
-        section: "math",
-        examples: &[Example { program: "Integer/MIN_VALUE", value: "-2147483648" }],
-        native: Native::Constant(|| Value::Int(i64::from(i32::MIN))),
-    },
-];
+pub static BUILTINS: &[Builtin] = &section("math", "Mathematics").of([
+    fun("abs", CORE, "x", rounding::abs)
+        .also_in(MATH)
+        .doc("Absolute value")
+        .example("(abs -5)", "5")
+        .example("(abs -2.5)", "2.5"),
+    fun("floor", EXTENSION, "x", rounding::floor)
+        .also_in(MATH)
+        .doc("Largest integer not above")
+        .example("(floor -3.2)", "-4"),
+    fun("ceil", EXTENSION, "x", rounding::ceil)
+        .also_in(MATH)
+        .doc("Smallest integer not below")
+        .example("(ceil 3.2)", "4"),
+    fun("round", EXTENSION, "x", rounding::round)
+        .also_in(MATH)
+        .doc("Nearest integer, halves away from zero")
+        .example("(round 2.5)", "3")
+        .example("(round -2.5)", "-3"),
+    fun("trunc", EXTENSION, "x", rounding::trunc)
+        .also_in(MATH)
+        .doc("Integer part: rounds toward zero")
+        .example("(trunc -3.7)", "-3"),
+    fun("double", CORE, "x", convert::double)
+        .also_in(MATH)
+        .doc("Convert to float")
+        .example("(double 5)", "5.0"),
+    fun("float", CORE, "x", convert::float).also_in(MATH).doc("Same as double").example("(float 5)", "5.0"),
+    fun("int", CORE, "x", convert::int)
+        .also_in(MATH)
+        .doc("Truncates to an integer of 32 bits; code point of a character")
+        .example("(int 3.9)", "3")
+        .example(r#"(int "A")"#, "65")
+        .example("(int ##NaN)", "0"),
+    fun("sqrt", EXTENSION, "x", real::sqrt)
+        .also_in(MATH)
+        .doc("Square root")
+        .example("(sqrt 9)", "3.0")
+        .example("(sqrt -1)", "##NaN"),
+    fun("pow", EXTENSION, "x y", real::pow)
+        .also_in(MATH)
+        .doc("Power as a float, with the special cases of IEEE 754")
+        .example("(pow 2 10)", "1024.0")
+        .example("(pow 0 -1)", "##Inf")
+        .example("(pow -2 3)", "-8.0"),
+    fun("long", CORE, "x", convert::long)
+        .doc("Truncates to an integer of any size; code point of a character")
+        .example("(long 3.9)", "3"),
+    fun("bigint", CORE, "x", convert::bigint)
+        .doc("Truncates to an integer of any size")
+        .example("(bigint 1e20)", "100000000000000000000"),
+    fun("short", CORE, "x", convert::short)
+        .doc("Truncates to an integer, without a range check")
+        .example("(short 3.9)", "3"),
+    fun("byte", CORE, "x", convert::byte)
+        .doc("Truncates to an integer, without a range check")
+        .example("(byte 3.9)", "3"),
+    fun("num", CORE, "x", convert::num).doc("The number itself").example("(num 1.5)", "1.5"),
+    fun("Math/log", MATH, "x", real::log).doc("Natural logarithm").example("(Math/log 1)", "0.0"),
+    fun("Math/log10", MATH, "x", real::log10).doc("Logarithm to base 10").example("(Math/log10 1000)", "3.0"),
+    fun("Math/exp", MATH, "x", real::exp).doc("e to the power of x").example("(Math/exp 0)", "1.0"),
+    fun("Math/sin", MATH, "x", real::sin).doc("Sine of an angle in radians").example("(Math/sin 0)", "0.0"),
+    fun("Math/cos", MATH, "x", real::cos).doc("Cosine of an angle in radians").example("(Math/cos 0)", "1.0"),
+    fun("Math/tan", MATH, "x", real::tan)
+        .doc("Tangent of an angle in radians")
+        .example("(Math/tan 0)", "0.0"),
+    fun("Math/asin", MATH, "x", real::asin).doc("Arc sine in radians").example("(Math/asin 0)", "0.0"),
+    fun("Math/acos", MATH, "x", real::acos).doc("Arc cosine in radians").example("(Math/acos 1)", "0.0"),
+    fun("Math/atan", MATH, "x", real::atan).doc("Arc tangent in radians").example("(Math/atan 0)", "0.0"),
+    fun("Math/sinh", MATH, "x", real::sinh).doc("Hyperbolic sine").example("(Math/sinh 0)", "0.0"),
+    fun("Math/cosh", MATH, "x", real::cosh).doc("Hyperbolic cosine").example("(Math/cosh 0)", "1.0"),
+    fun("Math/tanh", MATH, "x", real::tanh).doc("Hyperbolic tangent").example("(Math/tanh 0)", "0.0"),
+    fun("Math/cbrt", MATH, "x", real::cbrt).doc("Cube root").example("(Math/cbrt 27)", "3.0"),
+    fun("Math/signum", MATH, "x", real::signum)
+        .doc("-1.0, 0.0 or 1.0: the sign")
+        .example("(Math/signum -5)", "-1.0"),
+    fun("Math/toDegrees", MATH, "x", real::to_degrees)
+        .doc("Degrees of an angle in radians")
+        .example("(Math/toDegrees 0)", "0.0"),
+    fun("Math/toRadians", MATH, "x", real::to_radians)
+        .doc("Radians of an angle in degrees")
+        .example("(Math/toRadians 0)", "0.0"),
+    fun("Math/atan2", MATH, "y x", real::atan2)
+        .doc("Angle of the point x y in radians")
+        .example("(Math/atan2 0 1)", "0.0"),
+    fun("Math/hypot", MATH, "x y", real::hypot)
+        .doc("Length of the hypotenuse")
+        .example("(Math/hypot 3 4)", "5.0"),
+    fun("Math/floorDiv", MATH, "a b", real::floor_div)
+        .doc("Integer quotient rounded down")
+        .example("(Math/floorDiv -7 2)", "-4"),
+    fun("Math/floorMod", MATH, "a b", real::floor_mod)
+        .doc("Modulus with the sign of the divisor")
+        .example("(Math/floorMod -7 3)", "2"),
+    constant("Math/PI", MATH, || Value::float(std::f64::consts::PI))
+        .calls(&["Math/PI"])
+        .doc("The ratio of a circle's circumference to its diameter")
+        .example("Math/PI", "3.1415926536"),
+    constant("Math/E", MATH, || Value::float(std::f64::consts::E))
+        .calls(&["Math/E"])
+        .doc("The base of natural logarithms")
+        .example("Math/E", "2.7182818285"),
+    constant("Long/MAX_VALUE", EXTENSION, || Value::Int(i64::MAX))
+        .calls(&["Long/MAX_VALUE"])
+        .doc("Largest integer of 64 bits")
+        .example("Long/MAX_VALUE", "9223372036854775807"),
+    constant("Long/MIN_VALUE", EXTENSION, || Value::Int(i64::MIN))
+        .calls(&["Long/MIN_VALUE"])
+        .doc("Smallest integer of 64 bits")
+        .example("Long/MIN_VALUE", "-9223372036854775808"),
+    constant("Integer/MAX_VALUE", EXTENSION, || Value::Int(i64::from(i32::MAX)))
+        .calls(&["Integer/MAX_VALUE"])
+        .doc("Largest integer of 32 bits")
+        .example("Integer/MAX_VALUE", "2147483647"),
+    constant("Integer/MIN_VALUE", EXTENSION, || Value::Int(i64::from(i32::MIN)))
+        .calls(&["Integer/MIN_VALUE"])
+        .doc("Smallest integer of 32 bits")
+        .example("Integer/MIN_VALUE", "-2147483648"),
+]);
 
 #[cfg(test)]
 mod tests;

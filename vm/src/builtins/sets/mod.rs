@@ -5,205 +5,67 @@ mod relational;
 #[cfg(test)]
 mod tests;
 
-use super::{Arities, Builtin, Example, Native};
+use super::Builtin;
+use super::namespaces::{CORE, SET};
+use super::row::{frame, fun, section};
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "set",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/set", "core/set", "clojure.set/set", "set/set"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(set c)"],
-        doc: "Set of the elements of a collection",
-        section: "sets",
-        examples: &[Example { program: "(set [3 1 3])", value: "#{1 3}" }],
-        native: Native::Plain(algebra::set),
-    },
-    Builtin {
-        name: "hash-set",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/hash-set", "core/hash-set", "clojure.set/hash-set", "set/hash-set"],
-        arities: Arities::AtLeast(0),
-        signatures: &["(hash-set & xs)"],
-        doc: "Set of the arguments",
-        section: "sets",
-        examples: &[Example { program: "(hash-set 2 1 2)", value: "#{1 2}" }],
-        native: Native::Plain(algebra::hash_set),
-    },
-    Builtin {
-        name: "disj",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/disj", "core/disj", "clojure.set/disj", "set/disj"],
-        arities: Arities::AtLeast(1),
-        signatures: &["(disj s & xs)"],
-        doc: "Remove elements from a set",
-        section: "sets",
-        examples: &[Example { program: "(disj #{1 2 3} 2 9)", value: "#{1 3}" }],
-        native: Native::Plain(algebra::disj),
-    },
-    Builtin {
-        name: "union",
-        namespace: "clojure.set",
-        aliases: &["clojure.set/union", "set/union"],
-        arities: Arities::AtLeast(0),
-        signatures: &["(union & ss)"],
-        doc: "Union of sets",
-        section: "sets",
-        examples: &[Example { program: "(union #{1} #{2} #{1 3})", value: "#{1 2 3}" }],
-        native: Native::Plain(algebra::union),
-    },
-    Builtin {
-        name: "intersection",
-        namespace: "clojure.set",
-        aliases: &["clojure.set/intersection", "set/intersection"],
-        arities: Arities::AtLeast(1),
-        signatures: &["(intersection s & ss)"],
-        doc: "Intersection of sets",
-        section: "sets",
-        examples: &[Example { program: "(intersection #{1 2 3} #{2 3} #{3})", value: "#{3}" }],
-        native: Native::Plain(algebra::intersection),
-    },
-    Builtin {
-        name: "difference",
-        namespace: "clojure.set",
-        aliases: &["clojure.set/difference", "set/difference"],
-        arities: Arities::AtLeast(1),
-        signatures: &["(difference s & ss)"],
-        doc: "First set without the elements of the others",
-        section: "sets",
-        examples: &[Example { program: "(difference #{1 2 3} #{2})", value: "#{1 3}" }],
-        native: Native::Plain(algebra::difference),
-    },
-    Builtin {
-        name: "sorted-set",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/sorted-set", "core/sorted-set"],
-        arities: Arities::AtLeast(0),
-        signatures: &["(sorted-set & xs)"],
-        doc: "Set of the arguments; every set is sorted",
-        section: "sets",
-        examples: &[Example { program: "(sorted-set 2 1 2)", value: "#{1 2}" }],
-        native: Native::Plain(algebra::hash_set),
-    },
-    Builtin {
-        name: "subset?",
-        namespace: "clojure.set",
-        aliases: &["clojure.set/subset?", "set/subset?"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(subset? s1 s2)"],
-        doc: "Whether s2 contains every element of s1",
-        section: "sets",
-        examples: &[
-            Example { program: "(subset? #{1} #{1 2})", value: "true" },
-            Example { program: "(subset? #{1 3} #{1 2})", value: "false" },
-        ],
-        native: Native::Plain(algebra::is_subset),
-    },
-    Builtin {
-        name: "superset?",
-        namespace: "clojure.set",
-        aliases: &["clojure.set/superset?", "set/superset?"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(superset? s1 s2)"],
-        doc: "Whether s1 contains every element of s2",
-        section: "sets",
-        examples: &[Example { program: "(superset? #{1 2} #{1})", value: "true" }],
-        native: Native::Plain(algebra::is_superset),
-    },
-    Builtin {
-        name: "rename-keys",
-        namespace: "clojure.set",
-        aliases: &["clojure.set/rename-keys", "set/rename-keys"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(rename-keys m renames)"],
-        doc: "The map with keys replaced as renames says; absent keys are ignored",
-        section: "sets",
-        examples: &[
-            Example { program: "(rename-keys {:a 1 :b 2} {:a :x :z :y})", value: "{:b 2 :x 1}" },
-            Example {
-                program: r#"(rename-keys {"first_name" "Z"} {:first-name :name})"#,
-                value: r#"{:name "Z"}"#,
-            },
-        ],
-        native: Native::Plain(relational::rename_keys),
-    },
-    Builtin {
-        name: "map-invert",
-        namespace: "clojure.set",
-        aliases: &["clojure.set/map-invert", "set/map-invert"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(map-invert m)"],
-        doc: "The map with values as keys; of equal values the last key in order counts",
-        section: "sets",
-        examples: &[Example { program: "(map-invert {:a 1 :b 2})", value: "{1 :a 2 :b}" }],
-        native: Native::Plain(relational::map_invert),
-    },
-    Builtin {
-        name: "set/select",
-        namespace: "clojure.set",
-        aliases: &["clojure.set/select"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(set/select pred relation)"],
-        doc: "Set of the elements for which pred holds",
-        section: "sets",
-        examples: &[Example { program: "(set/select odd? #{1 2 3})", value: "#{1 3}" }],
-        native: Native::Frame(relational::select_rows),
-    },
-    Builtin {
-        name: "set/project",
-        namespace: "clojure.set",
-        aliases: &["clojure.set/project"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(set/project relation ks)"],
-        doc: "Set of the maps of a set or vector, each with only the keys ks",
-        section: "sets",
-        examples: &[Example { program: "(set/project [{:a 1 :b 2} {:a 1 :b 3}] [:a])", value: "#{{:a 1}}" }],
-        native: Native::Plain(relational::project),
-    },
-    Builtin {
-        name: "set/rename",
-        namespace: "clojure.set",
-        aliases: &["clojure.set/rename"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(set/rename relation renames)"],
-        doc: "Set of the maps of a set or vector, each with renamed keys",
-        section: "sets",
-        examples: &[Example { program: "(set/rename #{{:a 1}} {:a :x})", value: "#{{:x 1}}" }],
-        native: Native::Plain(relational::rename),
-    },
-    Builtin {
-        name: "set/index",
-        namespace: "clojure.set",
-        aliases: &["clojure.set/index"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(set/index relation ks)"],
-        doc: "Map from what maps have at the keys ks to the set of those maps",
-        section: "sets",
-        examples: &[Example {
-            program: "(set/index [{:a 1 :b 2} {:a 1 :b 3}] [:a])",
-            value: "{{:a 1} #{{:a 1 :b 2} {:a 1 :b 3}}}",
-        }],
-        native: Native::Plain(relational::index),
-    },
-    Builtin {
-        name: "set/join",
-        namespace: "clojure.set",
-        aliases: &["clojure.set/join"],
-        arities: Arities::OneOf(&[2, 3]),
-        signatures: &["(set/join left right)", "(set/join left right keys)"],
-        doc: "Set of merged pairs of maps that agree on their common keys, or on keys of the left that keys maps to keys of the right",
-        section: "sets",
-        examples: &[
-            Example {
-                program: r#"(set/join [{:id 1 :n "a"}] [{:id 1 :t 5} {:id 2 :t 6}])"#,
-                value: r#"#{{:id 1 :n "a" :t 5}}"#,
-            },
-            Example {
-                program: "(set/join [{:id 1}] [{:user 1 :t 5}] {:id :user})",
-                value: "#{{:id 1 :t 5 :user 1}}",
-            },
-        ],
-        native: Native::Plain(relational::join),
-    },
-];
+pub static BUILTINS: &[Builtin] = &section("sets", "Sets").of([
+    fun("set", CORE, "c", algebra::set)
+        .also_in(SET)
+        .doc("Set of the elements of a collection")
+        .example("(set [3 1 3])", "#{1 3}"),
+    fun("hash-set", CORE, "& xs", algebra::hash_set)
+        .also_in(SET)
+        .doc("Set of the arguments")
+        .example("(hash-set 2 1 2)", "#{1 2}"),
+    fun("disj", CORE, "s & xs", algebra::disj)
+        .also_in(SET)
+        .doc("Remove elements from a set")
+        .example("(disj #{1 2 3} 2 9)", "#{1 3}"),
+    fun("union", SET, "& ss", algebra::union)
+        .doc("Union of sets")
+        .example("(union #{1} #{2} #{1 3})", "#{1 2 3}"),
+    fun("intersection", SET, "s & ss", algebra::intersection)
+        .doc("Intersection of sets")
+        .example("(intersection #{1 2 3} #{2 3} #{3})", "#{3}"),
+    fun("difference", SET, "s & ss", algebra::difference)
+        .doc("First set without the elements of the others")
+        .example("(difference #{1 2 3} #{2})", "#{1 3}"),
+    fun("sorted-set", CORE, "& xs", algebra::hash_set)
+        .doc("Set of the arguments; every set is sorted")
+        .example("(sorted-set 2 1 2)", "#{1 2}"),
+    fun("subset?", SET, "s1 s2", algebra::is_subset)
+        .doc("Whether s2 contains every element of s1")
+        .example("(subset? #{1} #{1 2})", "true")
+        .example("(subset? #{1 3} #{1 2})", "false"),
+    fun("superset?", SET, "s1 s2", algebra::is_superset)
+        .doc("Whether s1 contains every element of s2")
+        .example("(superset? #{1 2} #{1})", "true"),
+    fun("rename-keys", SET, "m renames", relational::rename_keys)
+        .doc("The map with keys replaced as renames says; absent keys are ignored")
+        .example("(rename-keys {:a 1 :b 2} {:a :x :z :y})", "{:b 2 :x 1}")
+        .example(r#"(rename-keys {"first_name" "Z"} {:first-name :name})"#, r#"{:name "Z"}"#),
+    fun("map-invert", SET, "m", relational::map_invert)
+        .doc("The map with values as keys; of equal values the last key in order counts")
+        .example("(map-invert {:a 1 :b 2})", "{1 :a 2 :b}"),
+    frame("set/select", SET, "pred relation", relational::select_rows)
+        .doc("Set of the elements for which pred holds")
+        .example("(set/select odd? #{1 2 3})", "#{1 3}"),
+    fun("set/project", SET, "relation ks", relational::project)
+        .doc("Set of the maps of a set or vector, each with only the keys ks")
+        .example("(set/project [{:a 1 :b 2} {:a 1 :b 3}] [:a])", "#{{:a 1}}"),
+    fun("set/rename", SET, "relation renames", relational::rename)
+        .doc("Set of the maps of a set or vector, each with renamed keys")
+        .example("(set/rename #{{:a 1}} {:a :x})", "#{{:x 1}}"),
+    fun("set/index", SET, "relation ks", relational::index)
+        .doc("Map from what maps have at the keys ks to the set of those maps")
+        .example("(set/index [{:a 1 :b 2} {:a 1 :b 3}] [:a])", "{{:a 1} #{{:a 1 :b 2} {:a 1 :b 3}}}"),
+    fun("set/join", SET, "left right | left right keys", relational::join)
+        .doc(
+            "Set of merged pairs of maps that agree on their common keys, or on \
+             keys of the left that keys maps to keys of the right",
+        )
+        .example(r#"(set/join [{:id 1 :n "a"}] [{:id 1 :t 5} {:id 2 :t 6}])"#, r#"#{{:id 1 :n "a" :t 5}}"#)
+        .example("(set/join [{:id 1}] [{:user 1 :t 5}] {:id :user})", "#{{:id 1 :t 5 :user 1}}"),
+]);

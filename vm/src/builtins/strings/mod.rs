@@ -15,407 +15,137 @@ pub(crate) use replace::literal as replace_literal;
 pub(crate) use search::{index_of, last_index_of};
 pub(crate) use simple::{to_lower, to_upper, trim};
 
-use super::{Arities, Builtin, Example, Native};
+use super::Builtin;
+use super::namespaces::{CORE, STRING};
+use super::row::{frame, fun, section};
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "str",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/str", "core/str", "clojure.string/str", "str/str", "string/str"],
-        arities: Arities::AtLeast(0),
-        signatures: &["(str & xs)"],
-        doc: "Concatenated texts of all arguments; nil is empty",
-        section: "strings",
-        examples: &[
-            Example { program: "(str \"n=\" 3 nil :k true)", value: "\"n=3:ktrue\"" },
-            Example { program: "(str [1 \"a\" nil])", value: "\"[1 \\\"a\\\" nil]\"" },
-            Example { program: "(str 2.50)", value: "\"2.5\"" },
-        ],
-        native: Native::Plain(join::str),
-    },
-    Builtin {
-        name: "subs",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/subs", "core/subs", "clojure.string/subs", "str/subs", "string/subs"],
-        arities: Arities::OneOf(&[2, 3]),
-        signatures: &["(subs s start)", "(subs s start end)"],
-        doc: "Substring by grapheme positions; what lies outside is empty",
-        section: "strings",
-        examples: &[
-            Example { program: "(subs \"hello\" 1 3)", value: "\"el\"" },
-            Example { program: "(subs \"hello\" -1)", value: "\"\"" },
-            Example { program: "(subs \"hello\" 2 99)", value: "\"llo\"" },
-        ],
-        native: Native::Plain(simple::subs),
-    },
-    Builtin {
-        name: "join",
-        namespace: "clojure.string",
-        aliases: &["clojure.string/join", "str/join", "string/join"],
-        arities: Arities::OneOf(&[1, 2]),
-        signatures: &["(join coll)", "(join separator coll)"],
-        doc: "Join elements into a string with an optional separator",
-        section: "strings",
-        examples: &[
-            Example { program: "(join \", \" [1 nil :k])", value: "\"1, , :k\"" },
-            Example { program: "(join [\"a\" \"b\"])", value: "\"ab\"" },
-            Example { program: "(join \",\" \"abc\")", value: "\"a,b,c\"" },
-        ],
-        native: Native::Frame(join::join),
-    },
-    Builtin {
-        name: "split",
-        namespace: "clojure.string",
-        aliases: &["clojure.string/split", "str/split", "string/split"],
-        arities: Arities::OneOf(&[2, 3]),
-        signatures: &["(split s separator)", "(split s separator limit)"],
-        doc: "Split a string at a regex or a single character; empty pieces are kept",
-        section: "strings",
-        examples: &[
-            Example { program: "(split \"a,b,,c\" \",\")", value: "[\"a\" \"b\" \"\" \"c\"]" },
-            Example { program: "(split \"x1y22z\" #\"\\d+\")", value: "[\"x\" \"y\" \"z\"]" },
-            Example { program: "(split \"abc\" \"\")", value: "[\"a\" \"b\" \"c\"]" },
-            Example { program: "(split \"a,b,c\" #\",\" 2)", value: "[\"a\" \"b,c\"]" },
-        ],
-        native: Native::Frame(split::split),
-    },
-    Builtin {
-        name: "split-lines",
-        namespace: "clojure.string",
-        aliases: &["clojure.string/split-lines", "str/split-lines", "string/split-lines"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(split-lines s)"],
-        doc: "Split a string into lines",
-        section: "strings",
-        examples: &[Example {
-            program: "(split-lines \"a\\nb\\r\\nc\\n\\n\")",
-            value: "[\"a\" \"b\" \"c\"]",
-        }],
-        native: Native::Plain(split::split_lines),
-    },
-    Builtin {
-        name: "trim",
-        namespace: "clojure.string",
-        aliases: &["clojure.string/trim", "str/trim", "string/trim"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(trim s)"],
-        doc: "Remove white space at both ends",
-        section: "strings",
-        examples: &[Example { program: "(trim \"  a b \\n\")", value: "\"a b\"" }],
-        native: Native::Plain(simple::trim),
-    },
-    Builtin {
-        name: "triml",
-        namespace: "clojure.string",
-        aliases: &["clojure.string/triml", "str/triml", "string/triml"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(triml s)"],
-        doc: "Remove white space at the start",
-        section: "strings",
-        examples: &[Example { program: "(triml \"  a \")", value: "\"a \"" }],
-        native: Native::Plain(simple::triml),
-    },
-    Builtin {
-        name: "trimr",
-        namespace: "clojure.string",
-        aliases: &["clojure.string/trimr", "str/trimr", "string/trimr"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(trimr s)"],
-        doc: "Remove white space at the end",
-        section: "strings",
-        examples: &[Example { program: "(trimr \"  a \")", value: "\"  a\"" }],
-        native: Native::Plain(simple::trimr),
-    },
-    Builtin {
-        name: "trim-newline",
-        namespace: "clojure.string",
-        aliases: &["clojure.string/trim-newline", "str/trim-newline", "string/trim-newline"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(trim-newline s)"],
-        doc: "Remove trailing newlines",
-        section: "strings",
-        examples: &[Example { program: "(trim-newline \"a \\r\\n\\n\")", value: "\"a \"" }],
-        native: Native::Plain(simple::trim_newline),
-    },
-    Builtin {
-        name: "blank?",
-        namespace: "clojure.string",
-        aliases: &["clojure.string/blank?", "str/blank?", "string/blank?"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(blank? s)"],
-        doc: "True for nil, empty or white-space-only strings",
-        section: "strings",
-        examples: &[
-            Example { program: "(blank? \" \\t\")", value: "true" },
-            Example { program: "(blank? nil)", value: "true" },
-        ],
-        native: Native::Plain(simple::blank),
-    },
-    Builtin {
-        name: "replace",
-        namespace: "clojure.core",
-        aliases: &[
-            "clojure.core/replace",
-            "core/replace",
-            "clojure.string/replace",
-            "str/replace",
-            "string/replace",
-        ],
-        arities: Arities::OneOf(&[2, 3]),
-        signatures: &["(replace s pattern new)", "(replace m coll)"],
-        doc: "Replace all matches of a string or regex; new is a text ($1 is a group) or a function of the match. Over a collection: replace elements by a map",
-        section: "strings",
-        examples: &[
-            Example { program: "(replace \"a-b-c\" \"-\" \"+\")", value: "\"a+b+c\"" },
-            Example { program: "(replace \"x1y2\" #\"\\d\" \"#\")", value: "\"x#y#\"" },
-            Example {
-                program: "(replace \"John Smith\" #\"(\\w+) (\\w+)\" \"$2 $1\")",
-                value: "\"Smith John\"",
-            },
-            Example { program: "(replace \"abc\" #\"b\" upper-case)", value: "\"aBc\"" },
-        ],
-        native: Native::Frame(replace::replace),
-    },
-    Builtin {
-        name: "replace-first",
-        namespace: "clojure.string",
-        aliases: &["clojure.string/replace-first", "str/replace-first", "string/replace-first"],
-        arities: Arities::OneOf(&[3]),
-        signatures: &["(replace-first s pattern new)"],
-        doc: "Replace the first match of a string or regex, as replace does",
-        section: "strings",
-        examples: &[
-            Example { program: "(replace-first \"a-b-c\" \"-\" \"+\")", value: "\"a+b-c\"" },
-            Example { program: "(replace-first \"x1y2\" #\"(\\d)\" \"<$1>\")", value: "\"x<1>y2\"" },
-        ],
-        native: Native::Frame(replace::replace_first),
-    },
-    Builtin {
-        name: "upcase",
-        namespace: "clojure.string",
-        aliases: &["clojure.string/upcase", "str/upcase", "string/upcase"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(upcase s)"],
-        doc: "Upper-case a string",
-        section: "strings",
-        examples: &[Example { program: "(upcase \"straße\")", value: "\"STRASSE\"" }],
-        native: Native::Plain(simple::upper_case),
-    },
-    Builtin {
-        name: "upper-case",
-        namespace: "clojure.string",
-        aliases: &["clojure.string/upper-case", "str/upper-case", "string/upper-case"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(upper-case s)"],
-        doc: "Upper-case a string",
-        section: "strings",
-        examples: &[Example { program: "(upper-case \"abc\")", value: "\"ABC\"" }],
-        native: Native::Plain(simple::upper_case),
-    },
-    Builtin {
-        name: "downcase",
-        namespace: "clojure.string",
-        aliases: &["clojure.string/downcase", "str/downcase", "string/downcase"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(downcase s)"],
-        doc: "Lower-case a string",
-        section: "strings",
-        examples: &[Example { program: "(downcase \"ÀB\")", value: "\"àb\"" }],
-        native: Native::Plain(simple::lower_case),
-    },
-    Builtin {
-        name: "lower-case",
-        namespace: "clojure.string",
-        aliases: &["clojure.string/lower-case", "str/lower-case", "string/lower-case"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(lower-case s)"],
-        doc: "Lower-case a string",
-        section: "strings",
-        examples: &[Example { program: "(lower-case \"ABC\")", value: "\"abc\"" }],
-        native: Native::Plain(simple::lower_case),
-    },
-    Builtin {
-        name: "capitalize",
-        namespace: "clojure.string",
-        aliases: &["clojure.string/capitalize", "str/capitalize", "string/capitalize"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(capitalize s)"],
-        doc: "First character in upper case, the rest in lower case",
-        section: "strings",
-        examples: &[Example { program: "(capitalize \"hELLO\")", value: "\"Hello\"" }],
-        native: Native::Plain(simple::capitalize),
-    },
-    Builtin {
-        name: "clojure.string/reverse",
-        namespace: "clojure.string",
-        aliases: &["str/reverse", "string/reverse"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(str/reverse s)"],
-        doc: "The string with its characters in reverse; the bare name reverse gives a vector",
-        section: "strings",
-        examples: &[Example { program: "(str/reverse \"abc\")", value: "\"cba\"" }],
-        native: Native::Plain(simple::reverse),
-    },
-    Builtin {
-        name: "escape",
-        namespace: "clojure.string",
-        aliases: &["clojure.string/escape", "str/escape", "string/escape"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(escape s m)"],
-        doc: "Replace every character that is a key of m by its value",
-        section: "strings",
-        examples: &[Example { program: "(escape \"a<b\" {\"<\" \"&lt;\"})", value: "\"a&lt;b\"" }],
-        native: Native::Plain(simple::escape),
-    },
-    Builtin {
-        name: "starts-with?",
-        namespace: "clojure.string",
-        aliases: &["clojure.string/starts-with?", "str/starts-with?", "string/starts-with?"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(starts-with? s prefix)"],
-        doc: "True when a string begins with a prefix",
-        section: "strings",
-        examples: &[Example { program: "(starts-with? \"hello\" \"he\")", value: "true" }],
-        native: Native::Plain(simple::starts_with),
-    },
-    Builtin {
-        name: "ends-with?",
-        namespace: "clojure.string",
-        aliases: &["clojure.string/ends-with?", "str/ends-with?", "string/ends-with?"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(ends-with? s suffix)"],
-        doc: "True when a string ends with a suffix",
-        section: "strings",
-        examples: &[Example { program: "(ends-with? \"a.csv\" \".csv\")", value: "true" }],
-        native: Native::Plain(simple::ends_with),
-    },
-    Builtin {
-        name: "includes?",
-        namespace: "clojure.string",
-        aliases: &["clojure.string/includes?", "str/includes?", "string/includes?"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(includes? s part)"],
-        doc: "True when a string contains a substring",
-        section: "strings",
-        examples: &[Example { program: "(includes? \"hello\" \"ell\")", value: "true" }],
-        native: Native::Plain(simple::includes),
-    },
-    Builtin {
-        name: "index-of",
-        namespace: "clojure.string",
-        aliases: &["clojure.string/index-of", "str/index-of", "string/index-of"],
-        arities: Arities::OneOf(&[2, 3]),
-        signatures: &["(index-of s value)", "(index-of s value from)"],
-        doc: "Position of the first occurrence, or nil",
-        section: "strings",
-        examples: &[
-            Example { program: "(index-of \"banana\" \"an\" 2)", value: "3" },
-            Example { program: "(index-of \"abc\" \"z\")", value: "nil" },
-        ],
-        native: Native::Plain(search::index_of_builtin),
-    },
-    Builtin {
-        name: "last-index-of",
-        namespace: "clojure.string",
-        aliases: &["clojure.string/last-index-of", "str/last-index-of", "string/last-index-of"],
-        arities: Arities::OneOf(&[2, 3]),
-        signatures: &["(last-index-of s value)", "(last-index-of s value from)"],
-        doc: "Position of the last occurrence, or nil",
-        section: "strings",
-        examples: &[
-            Example { program: "(last-index-of \"banana\" \"an\")", value: "3" },
-            Example { program: "(last-index-of \"aaa\" \"aa\")", value: "1" },
-        ],
-        native: Native::Plain(search::last_index_of_builtin),
-    },
-    Builtin {
-        name: "format",
-        namespace: "clojure.core",
-        aliases: &[
-            "clojure.core/format",
-            "core/format",
-            "clojure.string/format",
-            "str/format",
-            "string/format",
-            "String/format",
-        ],
-        arities: Arities::AtLeast(0),
-        signatures: &["(format fmt & args)"],
-        doc: "Text by a Java format string: %s %d %f %.2f %e %x %o %c %b %n %% with flags - + 0 , ( and width",
-        section: "strings",
-        examples: &[
-            Example { program: "(format \"%s: %d (%.2f%%)\" \"cpu\" 3 99.5)", value: "\"cpu: 3 (99.50%)\"" },
-            Example { program: "(format \"%x %o %e\" 255 8 1234.5)", value: "\"ff 10 1.234500e+03\"" },
-            Example {
-                program: "(format \"%05d|%-4s|%,d\" 3 \"ab\" 1234567)",
-                value: "\"00003|ab  |1,234,567\"",
-            },
-        ],
-        native: Native::Plain(format::format),
-    },
-    Builtin {
-        name: "name",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/name", "core/name", "clojure.string/name", "str/name", "string/name"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(name x)"],
-        doc: "Name of a keyword, symbol or string",
-        section: "strings",
-        examples: &[
-            Example { program: "(name :user-id)", value: "\"user-id\"" },
-            Example { program: "(name \"x\")", value: "\"x\"" },
-        ],
-        native: Native::Plain(names::name),
-    },
-    Builtin {
-        name: "namespace",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/namespace", "core/namespace"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(namespace x)"],
-        doc: "Namespace of a symbol; keywords have none",
-        section: "strings",
-        examples: &[Example { program: "(namespace :a)", value: "nil" }],
-        native: Native::Plain(names::namespace),
-    },
-    Builtin {
-        name: "keyword",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/keyword", "core/keyword"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(keyword x)"],
-        doc: "Keyword of a string; nil is nil",
-        section: "strings",
-        examples: &[
-            Example { program: "(keyword \"user-id\")", value: ":user-id" },
-            Example { program: "(keyword nil)", value: "nil" },
-        ],
-        native: Native::Plain(names::keyword),
-    },
-    Builtin {
-        name: "symbol",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/symbol", "core/symbol"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(symbol x)"],
-        doc: "Symbol of a string or keyword, to name things in discovery forms and tool/call",
-        section: "strings",
-        examples: &[Example { program: "(symbol \"github/search\")", value: "'github/search" }],
-        native: Native::Plain(names::symbol),
-    },
-    Builtin {
-        name: "char",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/char", "core/char"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(char x)"],
-        doc: "One-character string of a code point",
-        section: "strings",
-        examples: &[Example { program: "(char 65)", value: "\"A\"" }],
-        native: Native::Plain(names::char),
-    },
-];
+pub static BUILTINS: &[Builtin] = &section("strings", "Strings").of([
+    fun("str", CORE, "& xs", join::str)
+        .also_in(STRING)
+        .doc("Concatenated texts of all arguments; nil is empty")
+        .example(r#"(str "n=" 3 nil :k true)"#, r#""n=3:ktrue""#)
+        .example(r#"(str [1 "a" nil])"#, r#""[1 \"a\" nil]""#)
+        .example("(str 2.50)", r#""2.5""#),
+    fun("subs", CORE, "s start | s start end", simple::subs)
+        .also_in(STRING)
+        .doc("Substring by grapheme positions; what lies outside is empty")
+        .example(r#"(subs "hello" 1 3)"#, r#""el""#)
+        .example(r#"(subs "hello" -1)"#, r#""""#)
+        .example(r#"(subs "hello" 2 99)"#, r#""llo""#),
+    frame("join", STRING, "coll | separator coll", join::join)
+        .doc("Join elements into a string with an optional separator")
+        .example(r#"(join ", " [1 nil :k])"#, r#""1, , :k""#)
+        .example(r#"(join ["a" "b"])"#, r#""ab""#)
+        .example(r#"(join "," "abc")"#, r#""a,b,c""#),
+    frame("split", STRING, "s separator | s separator limit", split::split)
+        .doc("Split a string at a regex or a single character; empty pieces are kept")
+        .example(r#"(split "a,b,,c" ",")"#, r#"["a" "b" "" "c"]"#)
+        .example(r#"(split "x1y22z" #"\d+")"#, r#"["x" "y" "z"]"#)
+        .example(r#"(split "abc" "")"#, r#"["a" "b" "c"]"#)
+        .example(r#"(split "a,b,c" #"," 2)"#, r#"["a" "b,c"]"#),
+    fun("split-lines", STRING, "s", split::split_lines)
+        .doc("Split a string into lines")
+        .example(r#"(split-lines "a\nb\r\nc\n\n")"#, r#"["a" "b" "c"]"#),
+    fun("trim", STRING, "s", simple::trim)
+        .doc("Remove white space at both ends")
+        .example(r#"(trim "  a b \n")"#, r#""a b""#),
+    fun("triml", STRING, "s", simple::triml)
+        .doc("Remove white space at the start")
+        .example(r#"(triml "  a ")"#, r#""a ""#),
+    fun("trimr", STRING, "s", simple::trimr)
+        .doc("Remove white space at the end")
+        .example(r#"(trimr "  a ")"#, r#""  a""#),
+    fun("trim-newline", STRING, "s", simple::trim_newline)
+        .doc("Remove trailing newlines")
+        .example(r#"(trim-newline "a \r\n\n")"#, r#""a ""#),
+    fun("blank?", STRING, "s", simple::blank)
+        .doc("True for nil, empty or white-space-only strings")
+        .example(r#"(blank? " \t")"#, "true")
+        .example("(blank? nil)", "true"),
+    frame("replace", CORE, "s pattern new | m coll", replace::replace)
+        .also_in(STRING)
+        .doc(
+            "Replace all matches of a string or regex; new is a text ($1 is a group) or a \
+             function of the match. Over a collection: replace elements by a map",
+        )
+        .example(r#"(replace "a-b-c" "-" "+")"#, r#""a+b+c""#)
+        .example("(replace \"x1y2\" #\"\\d\" \"#\")", r#""x#y#""#)
+        .example(r#"(replace "John Smith" #"(\w+) (\w+)" "$2 $1")"#, r#""Smith John""#)
+        .example(r#"(replace "abc" #"b" upper-case)"#, r#""aBc""#),
+    frame("replace-first", STRING, "s pattern new", replace::replace_first)
+        .doc("Replace the first match of a string or regex, as replace does")
+        .example(r#"(replace-first "a-b-c" "-" "+")"#, r#""a+b-c""#)
+        .example(r#"(replace-first "x1y2" #"(\d)" "<$1>")"#, r#""x<1>y2""#),
+    fun("upcase", STRING, "s", simple::upper_case)
+        .doc("Upper-case a string")
+        .example(r#"(upcase "straße")"#, r#""STRASSE""#),
+    fun("upper-case", STRING, "s", simple::upper_case)
+        .doc("Upper-case a string")
+        .example(r#"(upper-case "abc")"#, r#""ABC""#),
+    fun("downcase", STRING, "s", simple::lower_case)
+        .doc("Lower-case a string")
+        .example(r#"(downcase "ÀB")"#, r#""àb""#),
+    fun("lower-case", STRING, "s", simple::lower_case)
+        .doc("Lower-case a string")
+        .example(r#"(lower-case "ABC")"#, r#""abc""#),
+    fun("capitalize", STRING, "s", simple::capitalize)
+        .doc("First character in upper case, the rest in lower case")
+        .example(r#"(capitalize "hELLO")"#, r#""Hello""#),
+    fun("clojure.string/reverse", STRING, "s", simple::reverse)
+        .calls(&["(str/reverse s)"])
+        .doc("The string with its characters in reverse; the bare name reverse gives a vector")
+        .example(r#"(str/reverse "abc")"#, r#""cba""#),
+    fun("escape", STRING, "s m", simple::escape)
+        .doc("Replace every character that is a key of m by its value")
+        .example(r#"(escape "a<b" {"<" "&lt;"})"#, r#""a&lt;b""#),
+    fun("starts-with?", STRING, "s prefix", simple::starts_with)
+        .doc("True when a string begins with a prefix")
+        .example(r#"(starts-with? "hello" "he")"#, "true"),
+    fun("ends-with?", STRING, "s suffix", simple::ends_with)
+        .doc("True when a string ends with a suffix")
+        .example(r#"(ends-with? "a.csv" ".csv")"#, "true"),
+    fun("includes?", STRING, "s part", simple::includes)
+        .doc("True when a string contains a substring")
+        .example(r#"(includes? "hello" "ell")"#, "true"),
+    fun("index-of", STRING, "s value | s value from", search::index_of_builtin)
+        .doc("Position of the first occurrence, or nil")
+        .example(r#"(index-of "banana" "an" 2)"#, "3")
+        .example(r#"(index-of "abc" "z")"#, "nil"),
+    fun("last-index-of", STRING, "s value | s value from", search::last_index_of_builtin)
+        .doc("Position of the last occurrence, or nil")
+        .example(r#"(last-index-of "banana" "an")"#, "3")
+        .example(r#"(last-index-of "aaa" "aa")"#, "1"),
+    fun("format", CORE, "fmt & args", format::format)
+        .also_in(STRING)
+        .aliases(&["String/format"])
+        .at_least(0)
+        .doc(
+            "Text by a Java format string: %s %d %f %.2f %e %x %o %c %b \
+             %n %% with flags - + 0 , ( and width",
+        )
+        .example(r#"(format "%s: %d (%.2f%%)" "cpu" 3 99.5)"#, r#""cpu: 3 (99.50%)""#)
+        .example(r#"(format "%x %o %e" 255 8 1234.5)"#, r#""ff 10 1.234500e+03""#)
+        .example(r#"(format "%05d|%-4s|%,d" 3 "ab" 1234567)"#, r#""00003|ab  |1,234,567""#),
+    fun("name", CORE, "x", names::name)
+        .also_in(STRING)
+        .doc("Name of a keyword, symbol or string")
+        .example("(name :user-id)", r#""user-id""#)
+        .example(r#"(name "x")"#, r#""x""#),
+    fun("namespace", CORE, "x", names::namespace)
+        .doc("Namespace of a symbol; keywords have none")
+        .example("(namespace :a)", "nil"),
+    fun("keyword", CORE, "x", names::keyword)
+        .doc("Keyword of a string; nil is nil")
+        .example(r#"(keyword "user-id")"#, ":user-id")
+        .example("(keyword nil)", "nil"),
+    fun("symbol", CORE, "x", names::symbol)
+        .doc("Symbol of a string or keyword, to name things in discovery forms and tool/call")
+        .example(r#"(symbol "github/search")"#, "'github/search"),
+    fun("char", CORE, "x", names::char)
+        .doc("One-character string of a code point")
+        .example("(char 65)", r#""A""#),
+]);
 
 #[cfg(test)]
 mod tests;

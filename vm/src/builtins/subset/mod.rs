@@ -4,226 +4,74 @@ pub(crate) mod counting;
 pub(crate) mod grouping;
 mod while_true;
 
-use super::{Arities, Builtin, Example, Native};
+use super::Builtin;
+use super::namespaces::CORE;
+use super::row::{frame, fun, section};
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "take",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/take", "core/take"],
-        arities: Arities::OneOf(&[1, 2]),
-        signatures: &["(take n c)", "(take n)"],
-        doc: "First n elements; without collection a transducer",
-        section: "subset",
-        examples: &[
-            Example { program: "(take 2 [5 6 7])", value: "[5 6]" },
-            Example { program: "(take 1 {:b 2 :a 1})", value: "[[:a 1]]" },
-            Example { program: r#"(take 2 "hello")"#, value: r#"["h" "e"]"# },
-            Example { program: "(take 3 (range 4 9 0))", value: "[4 4 4]" },
-            Example { program: "(take -1 [1 2 3])", value: "[]" },
-        ],
-        native: Native::Frame(counting::take),
-    },
-    Builtin {
-        name: "drop",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/drop", "core/drop"],
-        arities: Arities::OneOf(&[1, 2]),
-        signatures: &["(drop n c)", "(drop n)"],
-        doc: "All but the first n elements; without collection a transducer",
-        section: "subset",
-        examples: &[
-            Example { program: "(drop 1 [5 6 7])", value: "[6 7]" },
-            Example { program: "(drop 9 [1])", value: "[]" },
-        ],
-        native: Native::Frame(counting::drop),
-    },
-    Builtin {
-        name: "take-last",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/take-last", "core/take-last"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(take-last n c)"],
-        doc: "Last n elements, nil when there are none",
-        section: "subset",
-        examples: &[
-            Example { program: "(take-last 2 [5 6 7])", value: "[6 7]" },
-            Example { program: "(take-last 2 [])", value: "nil" },
-        ],
-        native: Native::Plain(counting::take_last),
-    },
-    Builtin {
-        name: "drop-last",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/drop-last", "core/drop-last"],
-        arities: Arities::OneOf(&[1, 2]),
-        signatures: &["(drop-last c)", "(drop-last n c)"],
-        doc: "Everything but the last n elements",
-        section: "subset",
-        examples: &[
-            Example { program: "(drop-last [5 6 7])", value: "[5 6]" },
-            Example { program: r#"(drop-last 2 "abc")"#, value: r#"["a"]"# },
-        ],
-        native: Native::Plain(counting::drop_last),
-    },
-    Builtin {
-        name: "take-nth",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/take-nth", "core/take-nth"],
-        arities: Arities::OneOf(&[1, 2]),
-        signatures: &["(take-nth n c)", "(take-nth n)"],
-        doc: "Every n-th element, from the first on; without collection a transducer",
-        section: "subset",
-        examples: &[Example { program: "(take-nth 2 [1 2 3 4 5])", value: "[1 3 5]" }],
-        native: Native::Frame(counting::take_nth),
-    },
-    Builtin {
-        name: "take-while",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/take-while", "core/take-while"],
-        arities: Arities::OneOf(&[1, 2]),
-        signatures: &["(take-while p c)", "(take-while p)"],
-        doc: "Longest prefix whose elements satisfy p; without collection a transducer",
-        section: "subset",
-        examples: &[Example { program: "(take-while pos? [3 1 -2 5])", value: "[3 1]" }],
-        native: Native::Frame(while_true::take_while),
-    },
-    Builtin {
-        name: "drop-while",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/drop-while", "core/drop-while"],
-        arities: Arities::OneOf(&[1, 2]),
-        signatures: &["(drop-while p c)", "(drop-while p)"],
-        doc: "What follows the longest prefix whose elements satisfy p; without collection a transducer",
-        section: "subset",
-        examples: &[Example { program: "(drop-while pos? [3 1 -2 5])", value: "[-2 5]" }],
-        native: Native::Frame(while_true::drop_while),
-    },
-    Builtin {
-        name: "nthrest",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/nthrest", "core/nthrest"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(nthrest c n)"],
-        doc: "Drop n elements, collection first",
-        section: "subset",
-        examples: &[Example { program: "(nthrest [5 6 7] 2)", value: "[7]" }],
-        native: Native::Plain(counting::nthrest),
-    },
-    Builtin {
-        name: "nthnext",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/nthnext", "core/nthnext"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(nthnext c n)"],
-        doc: "Drop n elements, nil when nothing is left",
-        section: "subset",
-        examples: &[
-            Example { program: "(nthnext [5 6 7] 3)", value: "nil" },
-            Example { program: r#"(nthnext "abc" 1)"#, value: r#"["b" "c"]"# },
-        ],
-        native: Native::Plain(counting::nthnext),
-    },
-    Builtin {
-        name: "split-at",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/split-at", "core/split-at"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(split-at n c)"],
-        doc: "Pair of the first n elements and the rest",
-        section: "subset",
-        examples: &[
-            Example { program: "(split-at 1 [5 6 7])", value: "[[5] [6 7]]" },
-            Example { program: "(split-at -3 [5 6])", value: "[[] [5 6]]" },
-        ],
-        native: Native::Plain(counting::split_at),
-    },
-    Builtin {
-        name: "splitv-at",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/splitv-at", "core/splitv-at"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(splitv-at n c)"],
-        doc: "As split-at",
-        section: "subset",
-        examples: &[Example { program: "(splitv-at 1 [5 6 7])", value: "[[5] [6 7]]" }],
-        native: Native::Plain(counting::split_at),
-    },
-    Builtin {
-        name: "split-with",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/split-with", "core/split-with"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(split-with p c)"],
-        doc: "Pair of the satisfying prefix and the rest",
-        section: "subset",
-        examples: &[Example { program: "(split-with even? [2 4 5 6])", value: "[[2 4] [5 6]]" }],
-        native: Native::Frame(while_true::split_with),
-    },
-    Builtin {
-        name: "partition",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/partition", "core/partition"],
-        arities: Arities::OneOf(&[2, 3, 4]),
-        signatures: &["(partition n c)", "(partition n step c)", "(partition n step pad c)"],
-        doc: "Groups of exactly n elements",
-        section: "subset",
-        examples: &[
-            Example { program: "(partition 2 [1 2 3 4 5])", value: "[[1 2] [3 4]]" },
-            Example { program: "(partition 2 1 [1 2 3])", value: "[[1 2] [2 3]]" },
-            Example { program: "(partition 3 3 [:p] [1 2 3 4])", value: "[[1 2 3] [4 :p]]" },
-        ],
-        native: Native::Plain(grouping::partition),
-    },
-    Builtin {
-        name: "partitionv",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/partitionv", "core/partitionv"],
-        arities: Arities::OneOf(&[2, 3, 4]),
-        signatures: &["(partitionv n c)", "(partitionv n step c)", "(partitionv n step pad c)"],
-        doc: "As partition",
-        section: "subset",
-        examples: &[Example { program: "(partitionv 2 [1 2 3])", value: "[[1 2]]" }],
-        native: Native::Plain(grouping::partitionv),
-    },
-    Builtin {
-        name: "partition-all",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/partition-all", "core/partition-all"],
-        arities: Arities::OneOf(&[1, 2, 3]),
-        signatures: &["(partition-all n c)", "(partition-all n step c)", "(partition-all n)"],
-        doc: "Groups of n elements, the last ones shorter; without collection a transducer",
-        section: "subset",
-        examples: &[
-            Example { program: "(partition-all 2 [1 2 3])", value: "[[1 2] [3]]" },
-            Example { program: "(partition-all 3 2 [1 2 3 4 5])", value: "[[1 2 3] [3 4 5] [5]]" },
-        ],
-        native: Native::Frame(grouping::partition_all),
-    },
-    Builtin {
-        name: "partitionv-all",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/partitionv-all", "core/partitionv-all"],
-        arities: Arities::OneOf(&[2, 3]),
-        signatures: &["(partitionv-all n c)", "(partitionv-all n step c)"],
-        doc: "As partition-all",
-        section: "subset",
-        examples: &[Example { program: "(partitionv-all 2 [1 2 3])", value: "[[1 2] [3]]" }],
-        native: Native::Plain(grouping::partitionv_all),
-    },
-    Builtin {
-        name: "partition-by",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/partition-by", "core/partition-by"],
-        arities: Arities::OneOf(&[1, 2]),
-        signatures: &["(partition-by f c)", "(partition-by f)"],
-        doc: "Runs of elements with identical values of f; without collection a transducer",
-        section: "subset",
-        examples: &[
-            Example { program: "(partition-by odd? [1 3 2 5])", value: "[[1 3] [2] [5]]" },
-            Example { program: r#"(partition-by identity "aab")"#, value: r#"[["a" "a"] ["b"]]"# },
-        ],
-        native: Native::Frame(grouping::partition_by),
-    },
-];
+pub static BUILTINS: &[Builtin] = &section("subset", "Taking, dropping, splitting").of([
+    frame("take", CORE, "n c | n", counting::take)
+        .doc("First n elements; without collection a transducer")
+        .example("(take 2 [5 6 7])", "[5 6]")
+        .example("(take 1 {:b 2 :a 1})", "[[:a 1]]")
+        .example(r#"(take 2 "hello")"#, r#"["h" "e"]"#)
+        .example("(take 3 (range 4 9 0))", "[4 4 4]")
+        .example("(take -1 [1 2 3])", "[]"),
+    frame("drop", CORE, "n c | n", counting::drop)
+        .doc("All but the first n elements; without collection a transducer")
+        .example("(drop 1 [5 6 7])", "[6 7]")
+        .example("(drop 9 [1])", "[]"),
+    fun("take-last", CORE, "n c", counting::take_last)
+        .doc("Last n elements, nil when there are none")
+        .example("(take-last 2 [5 6 7])", "[6 7]")
+        .example("(take-last 2 [])", "nil"),
+    fun("drop-last", CORE, "c | n c", counting::drop_last)
+        .doc("Everything but the last n elements")
+        .example("(drop-last [5 6 7])", "[5 6]")
+        .example(r#"(drop-last 2 "abc")"#, r#"["a"]"#),
+    frame("take-nth", CORE, "n c | n", counting::take_nth)
+        .doc("Every n-th element, from the first on; without collection a transducer")
+        .example("(take-nth 2 [1 2 3 4 5])", "[1 3 5]"),
+    frame("take-while", CORE, "p c | p", while_true::take_while)
+        .doc("Longest prefix whose elements satisfy p; without collection a transducer")
+        .example("(take-while pos? [3 1 -2 5])", "[3 1]"),
+    frame("drop-while", CORE, "p c | p", while_true::drop_while)
+        .doc("What follows the longest prefix whose elements satisfy p; without collection a transducer")
+        .example("(drop-while pos? [3 1 -2 5])", "[-2 5]"),
+    fun("nthrest", CORE, "c n", counting::nthrest)
+        .doc("Drop n elements, collection first")
+        .example("(nthrest [5 6 7] 2)", "[7]"),
+    fun("nthnext", CORE, "c n", counting::nthnext)
+        .doc("Drop n elements, nil when nothing is left")
+        .example("(nthnext [5 6 7] 3)", "nil")
+        .example(r#"(nthnext "abc" 1)"#, r#"["b" "c"]"#),
+    fun("split-at", CORE, "n c", counting::split_at)
+        .doc("Pair of the first n elements and the rest")
+        .example("(split-at 1 [5 6 7])", "[[5] [6 7]]")
+        .example("(split-at -3 [5 6])", "[[] [5 6]]"),
+    fun("splitv-at", CORE, "n c", counting::split_at)
+        .doc("As split-at")
+        .example("(splitv-at 1 [5 6 7])", "[[5] [6 7]]"),
+    frame("split-with", CORE, "p c", while_true::split_with)
+        .doc("Pair of the satisfying prefix and the rest")
+        .example("(split-with even? [2 4 5 6])", "[[2 4] [5 6]]"),
+    fun("partition", CORE, "n c | n step c | n step pad c", grouping::partition)
+        .doc("Groups of exactly n elements")
+        .example("(partition 2 [1 2 3 4 5])", "[[1 2] [3 4]]")
+        .example("(partition 2 1 [1 2 3])", "[[1 2] [2 3]]")
+        .example("(partition 3 3 [:p] [1 2 3 4])", "[[1 2 3] [4 :p]]"),
+    fun("partitionv", CORE, "n c | n step c | n step pad c", grouping::partitionv)
+        .doc("As partition")
+        .example("(partitionv 2 [1 2 3])", "[[1 2]]"),
+    frame("partition-all", CORE, "n c | n step c | n", grouping::partition_all)
+        .doc("Groups of n elements, the last ones shorter; without collection a transducer")
+        .example("(partition-all 2 [1 2 3])", "[[1 2] [3]]")
+        .example("(partition-all 3 2 [1 2 3 4 5])", "[[1 2 3] [3 4 5] [5]]"),
+    fun("partitionv-all", CORE, "n c | n step c", grouping::partitionv_all)
+        .doc("As partition-all")
+        .example("(partitionv-all 2 [1 2 3])", "[[1 2] [3]]"),
+    frame("partition-by", CORE, "f c | f", grouping::partition_by)
+        .doc("Runs of elements with identical values of f; without collection a transducer")
+        .example("(partition-by odd? [1 3 2 5])", "[[1 3] [2] [5]]")
+        .example(r#"(partition-by identity "aab")"#, r#"[["a" "a"] ["b"]]"#),
+]);

@@ -2,7 +2,10 @@
 
 use super::pipeline::{Output, Pipeline};
 use super::stage::stages;
+use crate::builtins::Builtin;
 use crate::builtins::combine::adding::is_target;
+use crate::builtins::namespaces::EXTENSION;
+use crate::builtins::row::frame;
 use crate::builtins::support::{Builder, check, elements};
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
@@ -94,21 +97,11 @@ pub(super) fn completing(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 }
 
 /// What the result of `completing` calls: `(f cf)`, `(f cf acc)`, `(f cf acc x)`.
-static COMPLETING: crate::builtins::Builtin = crate::builtins::Builtin {
-    name: "completing",
-    namespace: "",
-    aliases: &[],
-    arities: crate::builtins::Arities::OneOf(&[2, 3, 4]),
-    signatures: &[],
-    doc: "",
-    section: "",
-    examples: &[],
-    native: crate::builtins::Native::Frame(|_, args| {
-        let function = take(&mut args[0]);
-        Ok(match args.len() {
-            3 if args[1].is_nil() => Flow::Return(take(&mut args[2])),
-            3 => Flow::TailCall(take(&mut args[1]), args[2..].iter_mut().map(take).collect()),
-            _ => Flow::TailCall(function, args[2..].iter_mut().map(take).collect()),
-        })
-    }),
-};
+static COMPLETING: Builtin = frame("completing", EXTENSION, "f cf | f cf acc | f cf acc x", |_, args| {
+    let function = take(&mut args[0]);
+    Ok(match args.len() {
+        3 if args[1].is_nil() => Flow::Return(take(&mut args[2])),
+        3 => Flow::TailCall(take(&mut args[1]), args[2..].iter_mut().map(take).collect()),
+        _ => Flow::TailCall(function, args[2..].iter_mut().map(take).collect()),
+    })
+});

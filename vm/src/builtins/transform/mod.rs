@@ -3,201 +3,71 @@
 pub(crate) mod filtering;
 pub(crate) mod mapping;
 
-use super::{Arities, Builtin, Example, Native};
+use super::Builtin;
+use super::namespaces::{CORE, EXTENSION};
+use super::row::{frame, fun, section};
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "map",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/map", "core/map"],
-        arities: Arities::AtLeast(1),
-        signatures: &["(map f c)", "(map f c & cs)", "(map f)"],
-        doc: "Results of f for each element, or for the elements of several collections in step; without collection a transducer",
-        section: "transform",
-        examples: &[
-            Example { program: "(map inc [1 2 3])", value: "[2 3 4]" },
-            Example { program: "(map (fn [[k v]] [v k]) {:a 1})", value: "[[1 :a]]" },
-            Example { program: "(map + [1 2 3] [10 20])", value: "[11 22]" },
-            Example { program: r#"(map :id [{:id 7} {"id" 8} {}])"#, value: "[7 8 nil]" },
-            Example { program: "(map vector [1 2] [3 4] [5 6] [7 8])", value: "[[1 3 5 7] [2 4 6 8]]" },
-        ],
-        native: Native::Frame(mapping::map),
-    },
-    Builtin {
-        name: "mapv",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/mapv", "core/mapv"],
-        arities: Arities::AtLeast(2),
-        signatures: &["(mapv f c)", "(mapv f c & cs)"],
-        doc: "As map",
-        section: "transform",
-        examples: &[Example { program: r#"(mapv count ["a" "bcd"])"#, value: "[1 3]" }],
-        native: Native::Frame(mapping::mapv),
-    },
-    Builtin {
-        name: "mapcat",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/mapcat", "core/mapcat"],
-        arities: Arities::AtLeast(1),
-        signatures: &["(mapcat f c)", "(mapcat f c & cs)", "(mapcat f)"],
-        doc: "Elements of the results of f, in one vector; without collection a transducer",
-        section: "transform",
-        examples: &[
-            Example { program: "(mapcat (fn [x] [x (* x x)]) [2 3])", value: "[2 4 3 9]" },
-            Example {
-                program: r#"(mapcat :tags [{:tags ["a" "b"]} {} {:tags "c"}])"#,
-                value: r#"["a" "b" "c"]"#,
-            },
-            Example { program: "(mapcat list [1 2] [3 4])", value: "[1 3 2 4]" },
-        ],
-        native: Native::Frame(mapping::mapcat),
-    },
-    Builtin {
-        name: "map-indexed",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/map-indexed", "core/map-indexed"],
-        arities: Arities::OneOf(&[1, 2]),
-        signatures: &["(map-indexed f c)", "(map-indexed f)"],
-        doc: "Results of (f index element); without collection a transducer",
-        section: "transform",
-        examples: &[Example {
-            program: r#"(map-indexed (fn [i s] (str i s)) ["a" "b"])"#,
-            value: r#"["0a" "1b"]"#,
-        }],
-        native: Native::Frame(mapping::map_indexed),
-    },
-    Builtin {
-        name: "keep",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/keep", "core/keep"],
-        arities: Arities::OneOf(&[1, 2]),
-        signatures: &["(keep f c)", "(keep f)"],
-        doc: "Results of f that are not nil; without collection a transducer",
-        section: "transform",
-        examples: &[
-            Example { program: "(keep :n [{:n 1} {} {:n false}])", value: "[1 false]" },
-            Example { program: "(keep (fn [x] (when (odd? x) (* x 10))) [1 2 3])", value: "[10 30]" },
-        ],
-        native: Native::Frame(mapping::keep),
-    },
-    Builtin {
-        name: "keep-indexed",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/keep-indexed", "core/keep-indexed"],
-        arities: Arities::OneOf(&[1, 2]),
-        signatures: &["(keep-indexed f c)", "(keep-indexed f)"],
-        doc: "Results of (f index element) that are not nil; without collection a transducer",
-        section: "transform",
-        examples: &[Example {
-            program: "(keep-indexed (fn [i x] (when (even? i) x)) [:a :b :c])",
-            value: "[:a :c]",
-        }],
-        native: Native::Frame(mapping::keep_indexed),
-    },
-    Builtin {
-        name: "filter",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/filter", "core/filter"],
-        arities: Arities::OneOf(&[1, 2]),
-        signatures: &["(filter p c)", "(filter p)"],
-        doc: "Elements for which p is truthy; without collection a transducer",
-        section: "transform",
-        examples: &[
-            Example { program: "(filter odd? [1 2 3])", value: "[1 3]" },
-            Example { program: "(filter :ok [{:ok true} {:ok nil}])", value: "[{:ok true}]" },
-            Example { program: "(filter (fn [[k v]] (> v 1)) {:a 1 :b 2})", value: "[[:b 2]]" },
-            Example { program: "(filter #{:x} [:x :y])", value: "[:x]" },
-        ],
-        native: Native::Frame(filtering::filter),
-    },
-    Builtin {
-        name: "filterv",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/filterv", "core/filterv"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(filterv p c)"],
-        doc: "Elements for which p is truthy, always as a vector",
-        section: "transform",
-        examples: &[Example { program: "(filterv even? (range 5))", value: "[0 2 4]" }],
-        native: Native::Frame(filtering::filterv),
-    },
-    Builtin {
-        name: "remove",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/remove", "core/remove"],
-        arities: Arities::OneOf(&[1, 2]),
-        signatures: &["(remove p c)", "(remove p)"],
-        doc: "Elements for which p is falsy; without collection a transducer",
-        section: "transform",
-        examples: &[
-            Example { program: "(remove nil? [1 nil 2])", value: "[1 2]" },
-            Example { program: "(remove (fn [[k v]] (nil? v)) {:a nil :b 2})", value: "[[:b 2]]" },
-        ],
-        native: Native::Frame(filtering::remove),
-    },
-    Builtin {
-        name: "flatten",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/flatten", "core/flatten"],
-        arities: Arities::OneOf(&[1]),
-        signatures: &["(flatten v)"],
-        doc: "Splice nested vectors completely",
-        section: "transform",
-        examples: &[Example { program: r#"(flatten [1 [2 [3 #{4}]] "ab"])"#, value: r#"[1 2 3 #{4} "ab"]"# }],
-        native: Native::Plain(filtering::flatten),
-    },
-    Builtin {
-        name: "distinct",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/distinct", "core/distinct"],
-        arities: Arities::OneOf(&[0, 1]),
-        signatures: &["(distinct c)", "(distinct)"],
-        doc: "First occurrences in order, told apart by identity; without collection a transducer",
-        section: "transform",
-        examples: &[
-            Example { program: "(distinct [3 1 3 1.0])", value: "[3 1 1.0]" },
-            Example { program: r#"(distinct "noon")"#, value: r#"["n" "o"]"# },
-        ],
-        native: Native::Frame(filtering::distinct),
-    },
-    Builtin {
-        name: "distinct-by",
-        namespace: "",
-        aliases: &[],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(distinct-by k c)"],
-        doc: "First item for each distinct key value",
-        section: "transform",
-        examples: &[Example {
-            program: r#"(distinct-by :t [{:t 1 :n "a"} {:t 1 :n "b"} {:t 2 :n "c"}])"#,
-            value: r#"[{:n "a" :t 1} {:n "c" :t 2}]"#,
-        }],
-        native: Native::Frame(filtering::distinct_by),
-    },
-    Builtin {
-        name: "dedupe",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/dedupe", "core/dedupe"],
-        arities: Arities::OneOf(&[0, 1]),
-        signatures: &["(dedupe c)", "(dedupe)"],
-        doc: "Elements without consecutive duplicates; without collection a transducer",
-        section: "transform",
-        examples: &[
-            Example { program: "(dedupe [1 1 2 2 1])", value: "[1 2 1]" },
-            Example { program: r#"(dedupe "aabb")"#, value: r#"["a" "b"]"# },
-        ],
-        native: Native::Frame(filtering::dedupe),
-    },
-    Builtin {
-        name: "run!",
-        namespace: "clojure.core",
-        aliases: &["clojure.core/run!", "core/run!"],
-        arities: Arities::OneOf(&[2]),
-        signatures: &["(run! f c)"],
-        doc: "Calls f for each element, for what it prints or calls; nil",
-        section: "transform",
-        examples: &[Example { program: "(run! println [1 2])", value: "nil" }],
-        native: Native::Frame(mapping::run),
-    },
-];
+pub static BUILTINS: &[Builtin] = &section("transform", "Transforming and filtering").of([
+    frame("map", CORE, "f c | f c & cs | f", mapping::map)
+        .doc(
+            "Results of f for each element, or for the elements of several \
+             collections in step; without collection a transducer",
+        )
+        .example("(map inc [1 2 3])", "[2 3 4]")
+        .example("(map (fn [[k v]] [v k]) {:a 1})", "[[1 :a]]")
+        .example("(map + [1 2 3] [10 20])", "[11 22]")
+        .example(r#"(map :id [{:id 7} {"id" 8} {}])"#, "[7 8 nil]")
+        .example("(map vector [1 2] [3 4] [5 6] [7 8])", "[[1 3 5 7] [2 4 6 8]]"),
+    frame("mapv", CORE, "f c | f c & cs", mapping::mapv)
+        .doc("As map")
+        .example(r#"(mapv count ["a" "bcd"])"#, "[1 3]"),
+    frame("mapcat", CORE, "f c | f c & cs | f", mapping::mapcat)
+        .doc("Elements of the results of f, in one vector; without collection a transducer")
+        .example("(mapcat (fn [x] [x (* x x)]) [2 3])", "[2 4 3 9]")
+        .example(r#"(mapcat :tags [{:tags ["a" "b"]} {} {:tags "c"}])"#, r#"["a" "b" "c"]"#)
+        .example("(mapcat list [1 2] [3 4])", "[1 3 2 4]"),
+    frame("map-indexed", CORE, "f c | f", mapping::map_indexed)
+        .doc("Results of (f index element); without collection a transducer")
+        .example(r#"(map-indexed (fn [i s] (str i s)) ["a" "b"])"#, r#"["0a" "1b"]"#),
+    frame("keep", CORE, "f c | f", mapping::keep)
+        .doc("Results of f that are not nil; without collection a transducer")
+        .example("(keep :n [{:n 1} {} {:n false}])", "[1 false]")
+        .example("(keep (fn [x] (when (odd? x) (* x 10))) [1 2 3])", "[10 30]"),
+    frame("keep-indexed", CORE, "f c | f", mapping::keep_indexed)
+        .doc("Results of (f index element) that are not nil; without collection a transducer")
+        .example("(keep-indexed (fn [i x] (when (even? i) x)) [:a :b :c])", "[:a :c]"),
+    frame("filter", CORE, "p c | p", filtering::filter)
+        .doc("Elements for which p is truthy; without collection a transducer")
+        .example("(filter odd? [1 2 3])", "[1 3]")
+        .example("(filter :ok [{:ok true} {:ok nil}])", "[{:ok true}]")
+        .example("(filter (fn [[k v]] (> v 1)) {:a 1 :b 2})", "[[:b 2]]")
+        .example("(filter #{:x} [:x :y])", "[:x]"),
+    frame("filterv", CORE, "p c", filtering::filterv)
+        .doc("Elements for which p is truthy, always as a vector")
+        .example("(filterv even? (range 5))", "[0 2 4]"),
+    frame("remove", CORE, "p c | p", filtering::remove)
+        .doc("Elements for which p is falsy; without collection a transducer")
+        .example("(remove nil? [1 nil 2])", "[1 2]")
+        .example("(remove (fn [[k v]] (nil? v)) {:a nil :b 2})", "[[:b 2]]"),
+    fun("flatten", CORE, "v", filtering::flatten)
+        .doc("Splice nested vectors completely")
+        .example(r#"(flatten [1 [2 [3 #{4}]] "ab"])"#, r#"[1 2 3 #{4} "ab"]"#),
+    frame("distinct", CORE, "c |", filtering::distinct)
+        .doc("First occurrences in order, told apart by identity; without collection a transducer")
+        .example("(distinct [3 1 3 1.0])", "[3 1 1.0]")
+        .example(r#"(distinct "noon")"#, r#"["n" "o"]"#),
+    frame("distinct-by", EXTENSION, "k c", filtering::distinct_by)
+        .doc("First item for each distinct key value")
+        .example(
+            r#"(distinct-by :t [{:t 1 :n "a"} {:t 1 :n "b"} {:t 2 :n "c"}])"#,
+            r#"[{:n "a" :t 1} {:n "c" :t 2}]"#,
+        ),
+    frame("dedupe", CORE, "c |", filtering::dedupe)
+        .doc("Elements without consecutive duplicates; without collection a transducer")
+        .example("(dedupe [1 1 2 2 1])", "[1 2 1]")
+        .example(r#"(dedupe "aabb")"#, r#"["a" "b"]"#),
+    frame("run!", CORE, "f c", mapping::run)
+        .doc("Calls f for each element, for what it prints or calls; nil")
+        .example("(run! println [1 2])", "nil"),
+]);

@@ -1,0 +1,52 @@
+//! The namespaces and classes of the library, and the qualifiers with which programs spell their members.
+
+/// A namespace or a class that functions of the library belong to.
+#[derive(Clone, Copy)]
+pub(super) struct LibraryNamespace {
+    /// The name that the documentation shows.
+    pub(super) name: &'static str,
+    /// What a qualified spelling of a member begins with.
+    pub(super) qualifiers: &'static [&'static str],
+}
+
+const fn namespace(name: &'static str, qualifiers: &'static [&'static str]) -> LibraryNamespace {
+    LibraryNamespace { name, qualifiers }
+}
+
+/// Extensions of the language, which belong to no namespace and have only a bare name.
+pub(super) const EXTENSION: LibraryNamespace = namespace("", &[]);
+/// Extensions that the documentation files under the name of this product.
+pub(super) const PTC: LibraryNamespace = namespace("ptc", &[]);
+
+pub(super) const CORE: LibraryNamespace = namespace("clojure.core", &["clojure.core/", "core/"]);
+/// Functions of `clojure.core` that have no qualified spelling.
+pub(super) const UNQUALIFIED_CORE: LibraryNamespace = namespace("clojure.core", &[]);
+pub(super) const STRING: LibraryNamespace =
+    namespace("clojure.string", &["clojure.string/", "str/", "string/"]);
+pub(super) const SET: LibraryNamespace = namespace("clojure.set", &["clojure.set/", "set/"]);
+pub(super) const WALK: LibraryNamespace = namespace("clojure.walk", &["clojure.walk/", "walk/"]);
+pub(super) const JSON: LibraryNamespace = namespace("json", &["json/"]);
+pub(super) const REGEX: LibraryNamespace = namespace("regex", &["regex/"]);
+
+pub(super) const MATH: LibraryNamespace = namespace("Math", &["Math/"]);
+pub(super) const SYSTEM: LibraryNamespace = namespace("java.lang.System", &["System/"]);
+pub(super) const OBJECT: LibraryNamespace = namespace("java.lang.Object", &[]);
+pub(super) const COMPARABLE: LibraryNamespace = namespace("java.lang.Comparable", &[]);
+pub(super) const JAVA_STRING: LibraryNamespace = namespace("java.lang.String", &["String/"]);
+pub(super) const BOOLEAN: LibraryNamespace = namespace("java.lang.Boolean", &["Boolean/"]);
+pub(super) const INTEGER: LibraryNamespace = namespace("java.lang.Integer", &["Integer/"]);
+pub(super) const LONG: LibraryNamespace = namespace("java.lang.Long", &["Long/"]);
+pub(super) const FLOAT: LibraryNamespace = namespace("java.lang.Float", &["Float/"]);
+pub(super) const DOUBLE: LibraryNamespace = namespace("java.lang.Double", &["Double/"]);
+
+pub(super) const DATE: LibraryNamespace = namespace("java.util.Date", &[]);
+/// Methods that dates and instants have in common.
+pub(super) const JAVA_TIME: LibraryNamespace = namespace("java.time", &[]);
+pub(super) const LOCAL_DATE: LibraryNamespace =
+    namespace("java.time.LocalDate", &["LocalDate/", "java.time.LocalDate/"]);
+pub(super) const INSTANT: LibraryNamespace =
+    namespace("java.time.Instant", &["Instant/", "java.time.Instant/"]);
+pub(super) const DURATION: LibraryNamespace =
+    namespace("java.time.Duration", &["Duration/", "java.time.Duration/"]);
+pub(super) const CHRONO_UNIT: LibraryNamespace =
+    namespace("java.time.temporal.ChronoUnit", &["ChronoUnit/", "java.time.temporal.ChronoUnit/"]);

@@ -71,6 +71,7 @@ pub mod llm;
 mod nested;
 pub mod preview;
 pub mod run;
+mod settings;
 pub mod signature;
 pub mod telemetry;
 mod template;

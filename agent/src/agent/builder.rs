@@ -1,17 +1,24 @@
 //! Collects an agent's options.
 
-use super::{
-    Agent, Compaction, CompletionMode, Config, ConfigError, FormatOptions, MemoryStrategy, Mode, Output,
-    PtcReference, SystemPrompt, Transport, check,
-};
+use super::check;
 use crate::llm::{LlmRef, LlmRegistry, RetryPolicy};
-use crate::run::Progress;
+use crate::settings::{
+    Agent, Compaction, CompletionMode, Config, ConfigError, FormatOptions, MemoryStrategy, Mode, Output,
+    Progress, PtcReference, SystemPrompt, Transport,
+};
 use crate::template::Template;
 use crate::tool::ToolSpec;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+
+impl Agent {
+    /// Begins an agent with this prompt: a template in which `{{key}}` stands for a value of the context.
+    pub fn builder(prompt: impl Into<String>) -> AgentBuilder {
+        AgentBuilder::new(prompt.into())
+    }
+}
 
 /// Collects an agent's options; [`build`](AgentBuilder::build) checks them.
 #[derive(Debug, Clone)]
@@ -31,7 +38,7 @@ pub struct AgentBuilder {
 }
 
 impl AgentBuilder {
-    pub(super) fn new(prompt: String) -> AgentBuilder {
+    fn new(prompt: String) -> AgentBuilder {
         let config = Config {
             prompt: Template::literal(""),
             name: None,

@@ -1,6 +1,7 @@
 //! Checks an agent's options, one after the other, with the texts of agent.md 3.
 
-use super::{AgentBuilder, Config, ConfigError, Mode, Output, native_name};
+use super::AgentBuilder;
+use crate::settings::{Config, ConfigError, Mode, Output, native_name};
 use crate::signature::Signature;
 use crate::template::Template;
 use crate::tool::{Expose, NativeResult, ToolSpec};
@@ -56,7 +57,7 @@ pub(super) fn config(builder: AgentBuilder) -> Result<Config, ConfigError> {
     config.prompt = template(&config, &prompt, literal)?;
     refuse(self_tools && config.signature.is_none(), "agents with :self tools must have a signature")?;
     if grep {
-        tools.extend(crate::nested::grep_tools());
+        tools.extend(crate::tool::grep_tools());
     }
     if llm_query {
         tools.push(("llm-query".into(), crate::nested::llm_query()));
@@ -133,23 +134,23 @@ fn checked_tools(
         if config.exposure(&tool).native()
             && let Some(other) = natives.insert(native_name(&name), name.clone())
         {
-            return Err(ConfigError(format!(
+            return Err(ConfigError::new(format!(
                 "tool \"{name}\": providers would see the same name as for tool \"{other}\" — rename one"
             )));
         }
         if checked.insert(name.clone(), tool).is_some() {
-            return Err(ConfigError(format!("tool \"{name}\" is given twice — rename one")));
+            return Err(ConfigError::new(format!("tool \"{name}\" is given twice — rename one")));
         }
     }
     Ok(checked)
 }
 
 fn check_tool(name: &str, tool: &ToolSpec) -> Result<(), ConfigError> {
-    let refuse = |text: String| Err(ConfigError(text));
+    let refuse = |text: String| Err(ConfigError::new(text));
     if name.is_empty() {
         return refuse("tool name must be a non-empty string".into());
     }
-    if native_name(name) == crate::run::LISP_EVAL {
+    if native_name(name) == crate::tool::LISP_EVAL {
         return refuse(format!("tool name \"{name}\" is reserved by PtcRunner — choose a different name"));
     }
     let Some(preview) = &tool.native_result else { return Ok(()) };

@@ -3,9 +3,9 @@
 //! By default only the messages go on from turn to turn. A [`ChatState`] carries definitions, `*1 *2 *3` and shared
 //! results too, if it is given to each turn.
 
-use crate::agent::{Agent, Mode};
 use crate::llm::Message;
 use crate::run::{ChatState, RunOptions, Step};
+use crate::settings::{Agent, Mode};
 use crate::template::Template;
 use serde_json::Value as Json;
 use std::sync::Arc;

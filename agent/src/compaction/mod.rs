@@ -1,7 +1,7 @@
 //! Long conversations cut short (agent.md 14): the first user message, then the last turns.
 
-use crate::agent::Compaction;
 use crate::llm::Message;
+use crate::settings::Compaction;
 
 /// What a compaction did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

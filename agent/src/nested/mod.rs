@@ -1,15 +1,11 @@
-//! Tools that are more than a handler (agent.md 15): agents within agents, questions to the run's model, `grep`.
+//! Tools that are more than a handler (agent.md 15): agents within agents, questions to the run's model.
 
-mod grep;
-
-pub(crate) use grep::grep_tools;
-
-use crate::agent::{Agent, Output};
-use crate::run::RunOptions;
+use crate::run::{RunOptions, Shared};
+use crate::settings::{Agent, Output};
 use crate::signature::{Field, Signature, Type};
 use crate::tool::{JsonMap, ToolContext, ToolError, ToolHandler, ToolSpec};
 use futures_util::future::BoxFuture;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 impl Agent {
     /// The agent as a tool of another one: its context is the tool's arguments, its answer the result.
@@ -39,7 +35,8 @@ impl ToolHandler for AgentTool {
         let agent = self.0.clone();
         // Boxed: an agent that calls itself would otherwise be a future within itself.
         Box::pin(async move {
-            let run = context.run.ok_or_else(|| ToolError("an agent runs only within a run".into()))?;
+            let run = context.run.and_then(|run| run.downcast::<Shared>().ok());
+            let run = run.ok_or_else(|| ToolError("an agent runs only within a run".into()))?;
             let agent = agent.unwrap_or_else(|| Agent(run.config.clone()));
             let options = RunOptions {
                 context: arguments,
@@ -99,16 +96,5 @@ impl ToolHandler for LlmQuery {
         let built = builder.build().map_err(|error| ToolError(error.to_string()));
         let made = built.map(|agent| AgentTool(Some(agent)).call(JsonMap::new(), context));
         Box::pin(async move { made?.await })
-    }
-}
-
-/// Arguments of a handler, read one by one.
-pub(super) fn text_argument(arguments: &JsonMap, key: &str) -> Result<String, ToolError> {
-    match arguments.get(key) {
-        Some(Json::String(text)) => Ok(text.clone()),
-        other => {
-            let got = other.map_or_else(|| json!(null).to_string(), Json::to_string);
-            Err(ToolError(format!("`{key}` must be text, got {}", ptc_host::text::clip(&got, 80))))
-        }
     }
 }

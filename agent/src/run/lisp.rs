@@ -2,8 +2,8 @@
 
 use super::program::{Ran, over_memory};
 use super::{Fail, Run};
-use crate::agent::{CompletionMode, Config, MemoryStrategy, Mode};
 use crate::llm::LlmResponse;
+use crate::settings::{CompletionMode, Config, MemoryStrategy, Mode};
 use serde_json::Value as Json;
 
 /// Why the last turn did not end the run.

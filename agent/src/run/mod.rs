@@ -12,7 +12,6 @@ mod floats;
 mod lisp;
 mod native;
 mod program;
-mod progress;
 mod prompt;
 mod shared;
 mod state;
@@ -23,17 +22,17 @@ mod text;
 mod tool_call;
 mod tools;
 
+pub use crate::settings::{Progress, ProgressFn};
 pub(crate) use program::quoted;
-pub use progress::{Progress, ProgressFn};
-pub(crate) use shared::{Inherited, LISP_EVAL, Shared};
+pub(crate) use shared::{Inherited, Shared};
 pub use state::{ChatState, Journal};
 pub use step::{
     BudgetFn, Fail, FeedbackFn, OnBudgetExceeded, RunOptions, Step, StepUsage, ToolCallRecord, TraceMode,
     Turn,
 };
 
-use crate::agent::{Agent, Mode};
 use crate::llm::{Message, ToolCall, ToolCallMsg, ToolDef};
+use crate::settings::{Agent, Mode};
 use crate::telemetry::Event;
 use serde_json::Value as Json;
 use std::collections::HashSet;

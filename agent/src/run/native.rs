@@ -3,9 +3,9 @@
 use super::Run;
 use super::shared::{Shared, fault};
 use super::tools::{get, report};
-use crate::agent::{Mode, native_name};
 use crate::llm::ToolCall;
 use crate::preview::{Preview, preview};
+use crate::settings::{Mode, native_name};
 use crate::tool::{JsonMap, Layer, NativeResult, ToolSpec};
 use futures_util::{StreamExt, stream};
 use serde_json::{Value as Json, json};

@@ -4,8 +4,8 @@ use super::floats::rounded;
 use super::shared::{Shared, fault};
 use super::state::Rules;
 use super::tools::ProgramTools;
-use crate::agent::Mode;
 use crate::llm::ToolCall;
+use crate::settings::Mode;
 use crate::tool::JsonMap;
 use ptc_host::engine::{
     Answer, CallRecord, Changed, EvalRequest, Failure, HostCalls, Limits, Render, SessionRules,

@@ -1,10 +1,9 @@
 //! What the model is told before its first turn (agent.md 8.1, 8.2).
 
-use super::LISP_EVAL;
-use crate::agent::{CompletionMode, Config, Mode, SystemPrompt, native_name};
 use crate::llm::ToolDef;
+use crate::settings::{CompletionMode, Config, Mode, SystemPrompt, native_name};
 use crate::signature::Type;
-use crate::tool::JsonMap;
+use crate::tool::{JsonMap, LISP_EVAL};
 use ptc_host::text::{clip, with_dots};
 use ptc_vm::print;
 use serde_json::{Value as Json, json};
@@ -271,7 +270,7 @@ fn glance(value: &Json, max_chars: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::{Agent, Output};
+    use crate::settings::{Agent, Output};
     use crate::tool::{Expose, ToolSpec};
 
     fn tool() -> ToolSpec {

@@ -2,8 +2,8 @@
 
 use super::state::Kept;
 use super::step::{Fail, RunOptions, Step};
-use crate::agent::Config;
 use crate::llm::{Llm, LlmRegistry, RetryPolicy, Retrying, ScriptedLlm};
+use crate::settings::Config;
 use crate::telemetry::Emitter;
 use crate::tool::JsonMap;
 use ptc_host::engine::HostCalls;
@@ -13,9 +13,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
-
-/// The name of the native tool that runs programs.
-pub(crate) const LISP_EVAL: &str = "lisp_eval";
 
 /// What a run takes over from the run around it.
 #[derive(Clone)]

@@ -1,13 +1,13 @@
 //! Text and combined mode: chat, native tools, `lisp_eval` beside them (agent.md 6, 8).
 
 use super::native::Answered;
-use super::shared::{LISP_EVAL, fault};
+use super::shared::fault;
 use super::{Fail, Run, answer, program, tools};
-use crate::agent::{Config, MemoryStrategy, Mode};
 use crate::llm::ToolCall;
+use crate::settings::{Config, MemoryStrategy, Mode};
 use crate::signature::Type;
 use crate::telemetry::Event;
-use crate::tool::Layer;
+use crate::tool::{LISP_EVAL, Layer};
 use ptc_host::text::with_dots;
 use serde_json::Value as Json;
 use std::time::SystemTime;
@@ -198,7 +198,10 @@ impl Run {
         self.turn.steps = ran.steps;
         self.step.prints.extend(ran.prints.iter().cloned());
         self.step.usage.memory_bytes = self.step.usage.memory_bytes.max(ran.memory_peak);
-        self.progress = self.progress().await;
+        if shared.config.tells_progress() {
+            let done = shared.kept.journal().await.summaries;
+            self.progress = shared.config.progress_text(&done, self.turn.number);
+        }
         ran
     }
 }

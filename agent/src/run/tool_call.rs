@@ -2,9 +2,9 @@
 
 use super::lisp::{Ended, Problem};
 use super::native::Answered;
-use super::shared::LISP_EVAL;
 use super::{Fail, Run, answer, extract, program};
 use crate::llm::{LlmResponse, ToolCall};
+use crate::tool::LISP_EVAL;
 use serde_json::Value as Json;
 use std::time::SystemTime;
 use tokio::time::Instant;

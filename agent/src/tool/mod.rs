@@ -1,19 +1,24 @@
 //! The tools that a host gives an agent: what runs, what models are told of it, and which side may call it.
 
+mod grep;
 mod invoke;
 mod spec;
 
-use crate::run::Shared;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value as Json};
+use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use tokio::time::Instant;
 
+pub(crate) use grep::grep_tools;
 pub use invoke::invoke;
 pub(crate) use invoke::panic_text;
 pub use spec::{Expose, NativeResult, PreviewFn, ToolSpec};
+
+/// The name of the native tool that runs programs.
+pub(crate) const LISP_EVAL: &str = "lisp_eval";
 
 /// A JSON object: the arguments of a tool.
 pub type JsonMap = Map<String, Json>;
@@ -52,8 +57,8 @@ pub struct ToolContext {
     /// When nobody waits for the answer any more: the tool's time limit, or the run's if that is sooner. The future is
     /// dropped then.
     pub deadline: Option<Instant>,
-    /// The run, for tools that are agents themselves.
-    pub(crate) run: Option<Arc<Shared>>,
+    /// The run around the call. Only tools that are agents look inside; what it is they know from the run itself.
+    pub(crate) run: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl ToolContext {

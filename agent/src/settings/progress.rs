@@ -1,7 +1,6 @@
 //! How far a plan is, as the model of a PTC-Lisp agent reads it after each program (agent.md 3, `plan`, `progress_fn`).
 
-use super::Run;
-use crate::agent::Config;
+use super::Config;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What a progress text may be made of.
@@ -20,25 +19,21 @@ pub struct Progress<'a> {
 /// Makes the text from the progress.
 pub type ProgressFn = dyn Fn(&Progress<'_>) -> String + Send + Sync;
 
-impl Run {
-    /// The text on the progress, empty where there is no plan and no function that wants to tell.
-    pub(super) async fn progress(&self) -> String {
-        let config = &self.shared.config;
-        if config.plan.is_empty() && config.progress.is_none() {
-            return String::new();
-        }
-        let done = self.shared.kept.journal().await.summaries;
-        text(config, &done, self.turn.number)
+impl Config {
+    /// Whether models are told of the progress: there is a plan, or a function that makes the text.
+    pub(crate) fn tells_progress(&self) -> bool {
+        !self.plan.is_empty() || self.progress.is_some()
     }
-}
 
-fn text(config: &Config, done: &[(String, String)], turn: u32) -> String {
-    let progress = Progress { plan: &config.plan, done, turn, max_turns: config.max_turns };
-    let Some(function) = &config.progress else { return checklist(progress) };
-    catch_unwind(AssertUnwindSafe(|| function(&progress))).unwrap_or_else(|_| {
-        tracing::warn!(target: crate::telemetry::TARGET, "progress_fn panicked and was ignored");
-        checklist(progress)
-    })
+    /// The text on the progress after the program of this turn.
+    pub(crate) fn progress_text(&self, done: &[(String, String)], turn: u32) -> String {
+        let progress = Progress { plan: &self.plan, done, turn, max_turns: self.max_turns };
+        let Some(function) = &self.progress else { return checklist(progress) };
+        catch_unwind(AssertUnwindSafe(|| function(&progress))).unwrap_or_else(|_| {
+            tracing::warn!(target: crate::telemetry::TARGET, "progress_fn panicked and was ignored");
+            checklist(progress)
+        })
+    }
 }
 
 /// The plan's steps with a mark at those that are done, known by their text or their number.

@@ -1,8 +1,7 @@
 //! `grep` and `grep-n`: the lines of a text that hold another text.
 
-use super::text_argument;
+use super::{JsonMap, ToolError, ToolSpec};
 use crate::signature::{Field, Signature, Type};
-use crate::tool::{JsonMap, ToolSpec};
 use serde_json::{Value as Json, json};
 
 /// Both tools. Case does not matter.
@@ -17,9 +16,7 @@ pub(crate) fn grep_tools() -> Vec<(String, ToolSpec)> {
         (
             "grep".into(),
             ToolSpec::new(|arguments: JsonMap| async move {
-                Ok::<_, crate::tool::ToolError>(
-                    matches(&arguments)?.map(|(_, line)| Json::from(line)).collect(),
-                )
+                Ok::<_, ToolError>(matches(&arguments)?.map(|(_, line)| Json::from(line)).collect())
             })
             .signature(signature(Type::String))
             .description("The lines of text that contain pattern, whatever the case."),
@@ -28,9 +25,7 @@ pub(crate) fn grep_tools() -> Vec<(String, ToolSpec)> {
             "grep-n".into(),
             ToolSpec::new(|arguments: JsonMap| async move {
                 let found = matches(&arguments)?;
-                Ok::<_, crate::tool::ToolError>(
-                    found.map(|(at, line)| json!({"line": at, "text": line})).collect(),
-                )
+                Ok::<_, ToolError>(found.map(|(at, line)| json!({"line": at, "text": line})).collect())
             })
             .signature(signature(numbered))
             .description("As grep, with the number of each line, from 1."),
@@ -39,11 +34,22 @@ pub(crate) fn grep_tools() -> Vec<(String, ToolSpec)> {
 }
 
 /// Number and text of the lines that match.
-fn matches(arguments: &JsonMap) -> Result<impl Iterator<Item = (usize, String)>, crate::tool::ToolError> {
+fn matches(arguments: &JsonMap) -> Result<impl Iterator<Item = (usize, String)>, ToolError> {
     let (pattern, text) = (text_argument(arguments, "pattern")?, text_argument(arguments, "text")?);
     let pattern = pattern.to_lowercase();
     let lines = text.lines().enumerate().filter(|(_, line)| line.to_lowercase().contains(&pattern));
     Ok(lines.map(|(at, line)| (at + 1, line.to_owned())).collect::<Vec<_>>().into_iter())
+}
+
+/// A text among the arguments.
+fn text_argument(arguments: &JsonMap, key: &str) -> Result<String, ToolError> {
+    match arguments.get(key) {
+        Some(Json::String(text)) => Ok(text.clone()),
+        other => {
+            let got = other.map_or_else(|| json!(null).to_string(), Json::to_string);
+            Err(ToolError(format!("`{key}` must be text, got {}", ptc_host::text::clip(&got, 80))))
+        }
+    }
 }
 
 #[cfg(test)]

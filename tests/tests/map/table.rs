@@ -18,7 +18,7 @@ pub(crate) struct Floor {
     pub(crate) name: String,
     /// Whether its folders may use each other in circles.
     pub(crate) recursive: bool,
-    /// Folders and files under `src`, without `.rs`.
+    /// Folders and files under `src`, without `.rs`; one empty name where the table says "all".
     pub(crate) rooms: Vec<String>,
 }
 
@@ -43,7 +43,8 @@ pub(crate) fn read(page: &str) -> Result<Vec<House>, String> {
         if !floor.is_empty() {
             let recursive = floor.ends_with(RECURSIVE);
             let name = floor.trim_end_matches(RECURSIVE).trim().to_owned();
-            house.floors.push(Floor { name, recursive, rooms: quoted(rooms) });
+            let rooms = if rooms == "all" { vec![String::new()] } else { quoted(rooms) };
+            house.floors.push(Floor { name, recursive, rooms });
         }
     }
     if houses.is_empty() { Err("the section \"Floors\" has no table".to_owned()) } else { Ok(houses) }
@@ -81,5 +82,5 @@ impl House {
 
 /// Whether a room is a file or holds it. Both come without `.rs`.
 pub(crate) fn holds(room: &str, stem: &str) -> bool {
-    stem.strip_prefix(room).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    room.is_empty() || stem.strip_prefix(room).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -1,7 +1,7 @@
 //! Attempts to call a tool, and the records that tell of them (upstreams.md 11.1).
 
-use super::Aggregator;
 use super::overview::overview;
+use super::runtime::Aggregator;
 use crate::config::UpstreamConfig;
 use crate::credentials::Redactor;
 use crate::engine::{CallAuth, CallRecord, CallStatus, RunContext, whole_millis};

@@ -1,8 +1,9 @@
 //! `tool/call`: checks, cap, start, call (upstreams.md 8 to 11).
 
 use super::attempt::Attempt;
+use super::program_fault::raise;
+use super::runtime::Aggregator;
 use super::usage::{Usage, take_call};
-use super::{Aggregator, raise};
 use crate::catalog::check_call;
 use crate::engine::RunContext;
 use crate::memory::ReplyCharge;

@@ -1,7 +1,8 @@
 //! Discovery forms over upstreams: budget, loading, answer (upstreams.md 13).
 
+use super::program_fault::raise;
+use super::runtime::Aggregator;
 use super::usage::Usage;
-use super::{Aggregator, raise};
 use crate::catalog::{DiscoveryFault, Needs, Query};
 use crate::engine::RunContext;
 use futures_util::future::join_all;

@@ -129,30 +129,7 @@ impl UpstreamConfig {
         }
         let Value::Object(map) = value else { return Err(ConfigError::upstream(name, "must be an object")) };
         let fields = &Fields::new(name, map);
-        let LoadOptions { env, base_dir, own_exe } = *context.options;
-        let transport = match fields.get("transport") {
-            None => return Err(fields.error("requires explicit transport")),
-            Some(Value::String(word)) => match word.as_str() {
-                "mcp_stdio" => {
-                    let entry = StdioConfig::parse(fields, env, &context.withheld, resolved)?;
-                    if let Some(own) = own_exe {
-                        refuse_own_executable(name, &entry, own)?;
-                    }
-                    Transport::Stdio(entry)
-                }
-                "mcp_http" => Transport::Http(HttpConfig::parse(fields, context.store)?),
-                "openapi" => {
-                    Transport::OpenApi(OpenApiConfig::parse(fields, context.store, base_dir, warnings)?)
-                }
-                "stdio" | "http" => {
-                    return Err(
-                        fields.error(format_args!("uses old transport {word:?}; use mcp_stdio or mcp_http"))
-                    );
-                }
-                _ => return Err(fields.error(format_args!("has unsupported transport {word:?}"))),
-            },
-            Some(other) => return Err(fields.error(format_args!("has unsupported transport {other}"))),
-        };
+        let transport = transport(fields, context, resolved, warnings)?;
         let backoff = Backoff {
             initial: fields.millis("backoff_initial_ms")?.unwrap_or(BACKOFF_INITIAL),
             max: fields.millis("backoff_max_ms")?.unwrap_or(BACKOFF_MAX),
@@ -185,6 +162,37 @@ impl UpstreamConfig {
             ));
         }
         Ok(upstream)
+    }
+}
+
+/// How the upstream is reached.
+fn transport(
+    fields: &Fields<'_>,
+    context: &EntryContext<'_>,
+    resolved: &mut Vec<Secret>,
+    warnings: &mut Vec<ConfigWarning>,
+) -> Result<Transport, ConfigError> {
+    let LoadOptions { env, base_dir, own_exe } = *context.options;
+    match fields.get("transport") {
+        None => Err(fields.error("requires explicit transport")),
+        Some(Value::String(word)) => match word.as_str() {
+            "mcp_stdio" => {
+                let entry = StdioConfig::parse(fields, env, &context.withheld, resolved)?;
+                if let Some(own) = own_exe {
+                    refuse_own_executable(fields.upstream, &entry, own)?;
+                }
+                Ok(Transport::Stdio(entry))
+            }
+            "mcp_http" => Ok(Transport::Http(HttpConfig::parse(fields, context.store)?)),
+            "openapi" => {
+                Ok(Transport::OpenApi(OpenApiConfig::parse(fields, context.store, base_dir, warnings)?))
+            }
+            "stdio" | "http" => {
+                Err(fields.error(format_args!("uses old transport {word:?}; use mcp_stdio or mcp_http")))
+            }
+            _ => Err(fields.error(format_args!("has unsupported transport {word:?}"))),
+        },
+        Some(other) => Err(fields.error(format_args!("has unsupported transport {other}"))),
     }
 }
 

@@ -1,7 +1,6 @@
 //! The body of an answer, as it arrives.
 
 use std::future::poll_fn;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -9,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use hyper::body::{Body as _, Incoming};
 
 use super::HttpError;
-use super::exchange::{Rest, Timer};
+use super::exchange::{Rest, Timer, poll_data};
 use super::pool::Pool;
 use crate::memory::Arrivals;
 
@@ -183,34 +182,5 @@ impl Body {
     fn close(&mut self) {
         self.incoming = None;
         self.rest = None;
-    }
-}
-
-/// The next data of a body whose connection `drive` lets work; trailers are skipped.
-pub(super) fn poll_data(
-    incoming: &mut Incoming,
-    mut drive: Option<impl FnMut(&mut Context<'_>) -> bool>,
-    cx: &mut Context<'_>,
-) -> Poll<Option<Result<Bytes, HttpError>>> {
-    let mut alive = true;
-    let mut driven = false;
-    loop {
-        match Pin::new(&mut *incoming).poll_frame(cx) {
-            Poll::Ready(Some(Ok(frame))) => {
-                if let Ok(data) = frame.into_data() {
-                    return Poll::Ready(Some(Ok(data)));
-                }
-            }
-            Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(HttpError::of_hyper(&error)))),
-            Poll::Ready(None) => return Poll::Ready(None),
-            Poll::Pending if !alive => return Poll::Ready(Some(Err(HttpError::Closed))),
-            Poll::Pending => match &mut drive {
-                Some(drive) if !driven => {
-                    driven = true;
-                    alive = drive(cx);
-                }
-                _ => return Poll::Pending,
-            },
-        }
     }
 }

@@ -8,19 +8,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HOST};
-use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
 use http_body_util::Full;
 use tokio::time::{Instant, timeout_at};
 
 use super::connect::connect;
 use super::exchange::{Connection, SendError, Timer};
 use super::pool::{Pool, Version};
-use super::target::Origin;
+use super::target::{IDENTITY, Origin};
 use super::tls::Trust;
 use super::{Body, HttpError, Target, TlsRootsError};
-
-/// What we ask bodies to be encoded in: nothing.
-pub(super) const IDENTITY: HeaderValue = HeaderValue::from_static("identity");
 
 /// A client with its connections. Clones share them.
 ///

@@ -12,7 +12,7 @@ use std::thread::ThreadId;
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::{http1, http2};
 use hyper::{Request, Response};
 use hyper_rustls::MaybeHttpsStream;
@@ -236,6 +236,35 @@ impl Connection {
                 Ok((response, Rest::H1(h1)))
             }
             Self::H2(mut h2) => Ok((h2.send(request).await?, Rest::H2)),
+        }
+    }
+}
+
+/// The next data of a body whose connection `drive` lets work; trailers are skipped.
+pub(super) fn poll_data(
+    incoming: &mut Incoming,
+    mut drive: Option<impl FnMut(&mut Context<'_>) -> bool>,
+    cx: &mut Context<'_>,
+) -> Poll<Option<Result<Bytes, HttpError>>> {
+    let mut alive = true;
+    let mut driven = false;
+    loop {
+        match Pin::new(&mut *incoming).poll_frame(cx) {
+            Poll::Ready(Some(Ok(frame))) => {
+                if let Ok(data) = frame.into_data() {
+                    return Poll::Ready(Some(Ok(data)));
+                }
+            }
+            Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(HttpError::of_hyper(&error)))),
+            Poll::Ready(None) => return Poll::Ready(None),
+            Poll::Pending if !alive => return Poll::Ready(Some(Err(HttpError::Closed))),
+            Poll::Pending => match &mut drive {
+                Some(drive) if !driven => {
+                    driven = true;
+                    alive = drive(cx);
+                }
+                _ => return Poll::Pending,
+            },
         }
     }
 }

@@ -8,8 +8,7 @@ use std::time::Duration;
 use hyper::body::Incoming;
 use tokio::time::Instant;
 
-use super::body::poll_data;
-use super::exchange::{Connection, H1, H2};
+use super::exchange::{Connection, H1, H2, poll_data};
 
 /// Connections that wait at most, unless calls may be more at once.
 const MAX_IDLE: usize = 64;

@@ -8,7 +8,9 @@ use http::{HeaderMap, HeaderValue, Uri};
 use url::{Host, Url};
 
 use super::HttpError;
-use super::client::IDENTITY;
+
+/// What we ask bodies to be encoded in: nothing.
+pub(super) const IDENTITY: HeaderValue = HeaderValue::from_static("identity");
 
 /// Scheme, host and port: what connections are shared by.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -118,7 +118,8 @@ impl<'d> Source<'d> {
         refuse(self.id, what)
     }
 
-    fn compile(&self, document: &'d Document, config: &OpenApiConfig) -> Result<Operation, CallFault> {
+    /// Refuses what no tool can be made of.
+    fn check_supported(&self, config: &OpenApiConfig) -> Result<(), CallFault> {
         if self.method != "get" {
             let method = self.method.to_uppercase();
             return Err(self.refuse(format_args!("uses unsupported method {method}; v1 supports GET only")));
@@ -132,7 +133,11 @@ impl<'d> Source<'d> {
         if !self.servers_keep_origin(&config.base_url) {
             return Err(self.refuse("has cross-origin servers; v1 requires base_url origin"));
         }
-        let parameters = self.parameters(document)?;
+        Ok(())
+    }
+
+    /// The path as a template whose parameters are all declared.
+    fn template(&self, parameters: &[Parameter<'_>]) -> Result<PathTemplate, CallFault> {
         let template = PathTemplate::parse(self.path)
             .ok_or_else(|| self.refuse(format_args!("has an unusable path {:?}", self.path)))?;
         let declared = |name: &str| parameters.iter().any(|p| p.place == Place::Path && p.name == name);
@@ -143,6 +148,13 @@ impl<'d> Source<'d> {
                 undeclared.join(", ")
             )));
         }
+        Ok(template)
+    }
+
+    fn compile(&self, document: &'d Document, config: &OpenApiConfig) -> Result<Operation, CallFault> {
+        self.check_supported(config)?;
+        let parameters = self.parameters(document)?;
+        let template = self.template(&parameters)?;
         let mut budget = InlineBudget::default();
         let output = self.output_schema(document, &mut budget)?;
 

@@ -1,0 +1,81 @@
+//! How an aggregator works.
+
+use crate::credentials::Redactor;
+use crate::http::Client;
+use crate::memory::MemoryBudget;
+use std::time::Duration;
+use tokio::runtime::Handle;
+
+/// When upstreams are started and listed (upstreams.md 6.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SnapshotMode {
+    /// All at the start; the advertised catalog stays as it was then.
+    Frozen,
+    /// Each at its first use; the catalog follows what the upstreams say.
+    Live,
+}
+
+/// What one program may ask of upstreams.
+#[derive(Clone, Copy, Debug)]
+pub struct AggregatorLimits {
+    /// Longest wait for one answer, from the first byte written.
+    pub call_timeout: Duration,
+    /// Largest answer in bytes, before it is decoded.
+    pub max_response_bytes: usize,
+    /// `tool/call`s of one program.
+    pub max_calls: u32,
+    /// Discovery operations of one program.
+    pub max_discoveries: u32,
+    /// Largest result of one discovery operation, in bytes of JSON.
+    pub max_discovery_bytes: usize,
+}
+
+impl Default for AggregatorLimits {
+    /// The defaults of upstreams.md 16.
+    fn default() -> AggregatorLimits {
+        AggregatorLimits {
+            call_timeout: Duration::from_millis(5000),
+            max_response_bytes: 2_097_152,
+            max_calls: 50,
+            max_discoveries: 25,
+            max_discovery_bytes: 262_144,
+        }
+    }
+}
+
+/// How an aggregator works.
+#[derive(Clone, Debug)]
+pub struct AggregatorOptions {
+    /// When upstreams are started and listed.
+    pub mode: SnapshotMode,
+    /// What one program may ask.
+    pub limits: AggregatorLimits,
+    /// Learns the configuration's secrets, and scrubs what leaves through the catalog and the records.
+    pub redactor: Redactor,
+    /// Connections of the HTTP transports; knows which certificates to trust.
+    pub http: Client,
+    /// Whether call records carry an overview of the value, which takes a second look at each answer.
+    pub overviews: bool,
+    /// Runs the tasks of the transports.
+    pub owner: Handle,
+    /// What the process may take in all, replies on their way from children included.
+    pub memory: Option<MemoryBudget>,
+}
+
+impl AggregatorOptions {
+    /// The defaults of upstreams.md on the current runtime, with system certificates and without overviews.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn new(mode: SnapshotMode) -> AggregatorOptions {
+        AggregatorOptions {
+            mode,
+            limits: AggregatorLimits::default(),
+            redactor: Redactor::new(),
+            http: Client::new(),
+            overviews: false,
+            owner: Handle::current(),
+            memory: None,
+        }
+    }
+}

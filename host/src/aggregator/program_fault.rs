@@ -1,0 +1,9 @@
+//! Faults of the program itself, which end it (upstreams.md 8.3).
+
+use ptc_vm::machine::Reply;
+use ptc_vm::{Error, Reason};
+
+/// Ends the program with this text.
+pub(super) fn raise(text: &str) -> Reply {
+    Reply::Raise(Error::verbatim(Reason::RuntimeError, format!("runtime_error: {text}")))
+}

@@ -1,0 +1,26 @@
+//! What programs ask of the aggregator, by kind.
+
+use super::runtime::Aggregator;
+use super::{call, discovery};
+use crate::engine::{HostCalls, RunContext};
+use futures_util::future::LocalBoxFuture;
+use ptc_vm::machine::{HostRequest, Reply};
+use ptc_vm::{Error, Reason};
+use std::rc::Rc;
+use std::sync::Arc;
+
+impl HostCalls for Arc<Aggregator> {
+    fn answer(&self, run: Rc<RunContext>, request: HostRequest) -> LocalBoxFuture<'static, Reply> {
+        let aggregator = self.clone();
+        match request {
+            HostRequest::Upstream(call) => Box::pin(call::answer(aggregator, run, call)),
+            HostRequest::Discovery { form, arguments, shown } => {
+                Box::pin(discovery::answer(aggregator, run, form, arguments, shown))
+            }
+            HostRequest::Tool { name, .. } => Box::pin(std::future::ready(Reply::Raise(Error::verbatim(
+                Reason::UnknownTool,
+                format!("Unknown tool: {name}. Available tools: call"),
+            )))),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! From a checked configuration to running upstreams.
+
+use super::options::{AggregatorOptions, SnapshotMode};
+use super::runtime::{Aggregator, Member};
+use super::upkeep::{follow, retry};
+use crate::catalog::{Catalog, ServerEntry};
+use crate::config::{Transport, UpstreamConfig, UpstreamsConfig};
+use crate::credentials::CredentialStore;
+use crate::mcp::{HttpUpstream, StdioUpstream};
+use crate::openapi::OpenApiUpstream;
+use crate::upstream::{CallFault, Upstream};
+use futures_util::future::join_all;
+use std::collections::BTreeMap;
+use std::sync::{Arc, RwLock};
+use tokio::runtime::Handle;
+
+/// Why the upstreams did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// A required upstream could not be started or listed.
+    #[error("upstream {name} cannot be started: {fault}. Mend it, or set \"required\": false in its entry")]
+    Upstream {
+        /// Its name.
+        name: String,
+        /// What happened, scrubbed.
+        fault: CallFault,
+    },
+    /// The entry itself is at fault, which `"required": false` does not forgive.
+    #[error("upstream {name} is configured wrongly: {}", fault.message)]
+    Configuration {
+        /// Its name.
+        name: String,
+        /// What is wrong, scrubbed.
+        fault: CallFault,
+    },
+}
+
+impl Aggregator {
+    /// Starts what the configuration names.
+    ///
+    /// # Errors
+    /// In frozen mode the first required upstream, in order of names, that cannot be started or listed.
+    pub async fn start(
+        config: UpstreamsConfig,
+        options: AggregatorOptions,
+    ) -> Result<Arc<Aggregator>, StartError> {
+        config.register_secrets(&options.redactor);
+        let catalog = RwLock::new(Catalog::new(config.upstreams.iter().map(ServerEntry::unloaded)));
+        let members = members(config, &options)?;
+        let AggregatorOptions { mode, limits, redactor, overviews, owner, .. } = options;
+        let advertised = Catalog::default();
+        let mut aggregator = Aggregator { members, catalog, advertised, mode, redactor, limits, overviews };
+        let unloaded = aggregator.load_at_start().await?;
+        aggregator.advertised = aggregator.catalog();
+        let aggregator = Arc::new(aggregator);
+        keep_up(&aggregator, unloaded, &owner);
+        Ok(aggregator)
+    }
+
+    /// Loads what has to be there from the start. The result names those that are not required and could not be loaded.
+    async fn load_at_start(&self) -> Result<Vec<String>, StartError> {
+        let mut unloaded = Vec::new();
+        // OpenAPI documents are loaded at the start in both modes: their operations are compiled before anything
+        // is offered.
+        let at_start = |member: &&Member| {
+            self.mode == SnapshotMode::Frozen || matches!(member.config.transport, Transport::OpenApi(_))
+        };
+        let members: Vec<&Member> = self.members.values().filter(at_start).collect();
+        let loads = join_all(members.iter().map(|member| self.load(&member.config.name))).await;
+        for (member, result) in members.into_iter().zip(loads) {
+            let Err(fault) = result else { continue };
+            let name = member.config.name.clone();
+            if member.config.required {
+                let fault = CallFault { message: self.redactor.scrub_string(fault.message), ..fault };
+                self.shutdown().await;
+                return Err(StartError::Upstream { name, fault });
+            }
+            tracing::warn!(event = "upstream_not_loaded", upstream = %name, reason = %fault.reason,
+                error = %self.redactor.scrub(&fault.message));
+            unloaded.push(name);
+        }
+        Ok(unloaded)
+    }
+}
+
+/// The configured upstreams by name, not started yet.
+fn members(
+    config: UpstreamsConfig,
+    options: &AggregatorOptions,
+) -> Result<BTreeMap<String, Member>, StartError> {
+    let credentials = Arc::new(config.credentials);
+    let member = |config: UpstreamConfig| {
+        let name = config.name.clone();
+        match connect(&config, &credentials, options) {
+            Ok(handle) => Ok((name, Member { config, handle })),
+            Err(fault) => {
+                let fault = CallFault { message: options.redactor.scrub_string(fault.message), ..fault };
+                Err(StartError::Configuration { name, fault })
+            }
+        }
+    };
+    config.upstreams.into_iter().map(member).collect()
+}
+
+/// The transport of one upstream, not started yet.
+///
+/// # Errors
+/// The entry cannot work: no URL that can be requested, an OpenAPI document that cannot be compiled.
+fn connect(
+    upstream: &UpstreamConfig,
+    credentials: &Arc<CredentialStore>,
+    options: &AggregatorOptions,
+) -> Result<Arc<dyn Upstream>, CallFault> {
+    let AggregatorOptions { http, owner, memory, .. } = options;
+    Ok(match &upstream.transport {
+        Transport::Stdio(entry) => {
+            Arc::new(StdioUpstream::new(upstream, entry, owner.clone()).within(memory.clone()))
+        }
+        Transport::Http(entry) => {
+            let made = HttpUpstream::new(upstream, entry, credentials.clone(), http.clone(), owner.clone());
+            Arc::new(made.map_err(CallFault::from)?)
+        }
+        Transport::OpenApi(entry) => {
+            Arc::new(OpenApiUpstream::new(upstream, entry, credentials.clone(), http.clone(), owner.clone())?)
+        }
+    })
+}
+
+/// Starts the tasks that try again what could not be loaded, and that follow what the upstreams of a live catalog say.
+fn keep_up(aggregator: &Arc<Aggregator>, unloaded: Vec<String>, owner: &Handle) {
+    for name in unloaded {
+        owner.spawn(retry(Arc::downgrade(aggregator), name));
+    }
+    if aggregator.mode == SnapshotMode::Live {
+        for Member { config, handle } in aggregator.members.values() {
+            owner.spawn(follow(Arc::downgrade(aggregator), config.name.clone(), handle.events()));
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Tasks that keep the catalog up to date while the process lives.
+
+use super::runtime::Aggregator;
+use crate::upstream::{FaultReason, UpstreamEvent};
+use std::sync::Weak;
+use std::time::Duration;
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+
+/// Tries an upstream that is not required until it loads (ruling 22).
+pub(super) async fn retry(aggregator: Weak<Aggregator>, name: String) {
+    let mut pause = Duration::from_secs(1);
+    loop {
+        tokio::time::sleep(pause).await;
+        let Some(aggregator) = aggregator.upgrade() else { return };
+        match aggregator.load(&name).await {
+            Ok(()) => {
+                tracing::info!(event = "upstream_loaded", upstream = %name);
+                return;
+            }
+            // A refused credential does not get better by asking again.
+            Err(fault) if fault.reason == FaultReason::AuthFailed => return,
+            Err(_) => pause = (pause * 2).min(Duration::from_secs(60)),
+        }
+    }
+}
+
+/// Keeps a live catalog as the upstream says it is.
+pub(super) async fn follow(
+    aggregator: Weak<Aggregator>,
+    name: String,
+    mut events: broadcast::Receiver<UpstreamEvent>,
+) {
+    loop {
+        let event = match events.recv().await {
+            Ok(event) => event,
+            Err(RecvError::Lagged(_)) => UpstreamEvent::ToolsChanged,
+            Err(RecvError::Closed) => return,
+        };
+        let Some(aggregator) = aggregator.upgrade() else { return };
+        let Some(member) = aggregator.members.get(&name) else { return };
+        let listed = match event {
+            UpstreamEvent::Started => member.handle.list_tools().await,
+            UpstreamEvent::ToolsChanged => member.handle.refresh_tools().await,
+            UpstreamEvent::Ended { .. } => continue,
+        };
+        match listed {
+            Ok(tools) => aggregator.take_tools(member, &tools),
+            Err(fault) => {
+                tracing::warn!(event = "upstream_list_failed", upstream = %name, reason = %fault.reason)
+            }
+        }
+    }
+}

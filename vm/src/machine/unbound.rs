@@ -132,7 +132,7 @@ fn similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a s
         if other.len() > LONGEST || candidate == name {
             continue;
         }
-        let similarity = jaro(&letters, &other);
+        let similarity = strsim::generic_jaro(&letters, &other);
         let mut other_sorted = other.clone();
         other_sorted.sort_unstable();
         let same_letters = if sorted == other_sorted { 0.3 } else { 0.0 };
@@ -143,31 +143,6 @@ fn similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a s
         }
     }
     best.map(|(_, candidate)| candidate)
-}
-
-/// Jaro similarity: 1 for equal texts, 0 for texts without a letter in common.
-fn jaro(a: &[char], b: &[char]) -> f64 {
-    if a.is_empty() || b.is_empty() {
-        return 0.0;
-    }
-    let window = (a.len().max(b.len()) / 2).saturating_sub(1);
-    let mut taken = vec![false; b.len()];
-    let mut matched = Vec::with_capacity(a.len());
-    for (i, letter) in a.iter().enumerate() {
-        let from = i.saturating_sub(window);
-        let to = (i + window + 1).min(b.len());
-        if let Some(j) = (from..to).find(|&j| !taken[j] && b[j] == *letter) {
-            taken[j] = true;
-            matched.push(*letter);
-        }
-    }
-    if matched.is_empty() {
-        return 0.0;
-    }
-    let in_b = b.iter().zip(&taken).filter(|(_, taken)| **taken).map(|(letter, _)| letter);
-    let out_of_order = matched.iter().zip(in_b).filter(|(x, y)| x != y).count() / 2;
-    let m = matched.len() as f64;
-    (m / a.len() as f64 + m / b.len() as f64 + (m - out_of_order as f64) / m) / 3.0
 }
 
 #[cfg(test)]
@@ -223,7 +198,7 @@ mod tests {
 
     #[test]
     fn similarity_is_that_of_jaro() {
-        let of = |a: &str, b: &str| jaro(&a.chars().collect::<Vec<_>>(), &b.chars().collect::<Vec<_>>());
+        let of = strsim::jaro;
         assert!((of("martha", "marhta") - 0.944).abs() < 0.001);
         assert!((of("dixon", "dicksonx") - 0.767).abs() < 0.001);
         assert_eq!(of("abc", "xyz"), 0.0);

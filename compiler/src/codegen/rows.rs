@@ -64,6 +64,7 @@ impl Row {
             keys.push(name);
             sorted.push((keyword(name), source));
         }
+        // The order of a shape's keys, which `sources` follow.
         sorted.sort_by(|a, b| key_compare(&a.0, &b.0));
         let sources = sorted.iter().map(|&(_, source)| source).collect();
         let shape = Shape::of(sorted.into_iter().map(|(key, _)| key).collect())?;

@@ -1,7 +1,7 @@
 //! The keys of a small map, shared by all maps that have the same ones.
 
 use crate::meter;
-use crate::value::order::{compare_to_name, compare_to_underscored, key_compare};
+use crate::value::order::{compare_to_name, compare_to_underscored, is_dear, key_compare, sort_by_key};
 use crate::value::{Value, drop_deferred};
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -65,6 +65,12 @@ impl Shape {
 
     /// `keys`, which are in ascending order of [`key_compare`] and all different.
     pub(super) fn new(keys: Vec<Value>) -> Rc<Shape> {
+        debug_assert!(keys.len() <= Shape::MOST_KEYS, "{} keys are too many for a shape", keys.len());
+        // Comparing dear keys is charged, which an assertion must not be, and is cut short once the steps are used up.
+        debug_assert!(
+            keys.iter().any(is_dear) || is_ascending(&keys),
+            "the keys of a shape ascend and are all different"
+        );
         let mut kinds = Kinds::default();
         keys.iter().for_each(|key| kinds.add(key));
         Rc::new(Shape::charged(keys, kinds))
@@ -72,11 +78,12 @@ impl Shape {
 
     /// The shape of these keys, in any order; `None` if two are identical or there are more than 32.
     pub fn of(mut keys: Vec<Value>) -> Option<Rc<Shape>> {
-        if keys.len() > super::SMALL_MAX {
+        if keys.len() > Shape::MOST_KEYS {
             return None;
         }
-        keys.sort_by(key_compare);
-        keys.is_sorted_by(|a, b| key_compare(a, b) == Ordering::Less).then(|| Shape::new(keys))
+        // An order that is cut short contradicts itself, which the standard library's sort answers with a panic.
+        sort_by_key(&mut keys, |key| key);
+        is_ascending(&keys).then(|| Shape::new(keys))
     }
 
     fn charged(keys: Vec<Value>, kinds: Kinds) -> Shape {
@@ -235,6 +242,10 @@ impl Shape {
         }
         *shape = new;
     }
+}
+
+fn is_ascending(keys: &[Value]) -> bool {
+    keys.is_sorted_by(|a, b| key_compare(a, b) == Ordering::Less)
 }
 
 fn has_short_name(key: &Value) -> bool {

@@ -220,6 +220,24 @@ fn shapes_refuse_what_is_no_list_of_keys() {
 }
 
 #[test]
+#[cfg(debug_assertions)]
+#[should_panic(expected = "ascend")]
+fn a_shape_relies_on_the_order_of_its_keys() {
+    Shape::new(vec![Value::str("b"), Value::str("a")]);
+}
+
+#[test]
+fn a_shape_of_keys_whose_order_is_cut_short_does_not_panic() {
+    let mut account = Account::new(u64::MAX >> 1);
+    let _installed = account.install();
+    crate::meter::set_work_limit(0);
+    let keys = (0..32).map(|i| Value::vector([Value::Int(i * 7 % 32)])).collect();
+    let shape = Shape::of(keys);
+    assert!(shape.is_none_or(|shape| shape.len() == 32));
+    crate::meter::take_work();
+}
+
+#[test]
 fn unshared_maps_change_in_place() {
     let mut account = Account::new(u64::MAX >> 1);
     let installed = account.install();

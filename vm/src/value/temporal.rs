@@ -122,6 +122,9 @@ fn instant_iso(micros: i64, digits: u8) -> String {
 }
 
 /// A day of the proleptic Gregorian calendar, year 0 being 1 BC.
+///
+/// The arithmetic is our own because that of jiff ends with the year 9999, while a date here may lie a million years from
+/// 1970 and an instant 292 000. Within the years that jiff knows, a test holds one against the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Day {
     /// Astronomical year.
@@ -265,5 +268,35 @@ mod tests {
         assert!(Temporal::instant(9, 0) < Temporal::duration(0));
         assert!(Temporal::date(1) < Temporal::date(2));
         assert_eq!(Temporal::instant(5, 0), Temporal::instant(5, 3));
+    }
+
+    #[test]
+    fn the_calendar_is_that_of_jiff_within_its_years() {
+        use jiff::{ToSpan, civil};
+        let parts = |day: civil::Date| (i64::from(day.year()), day.month() as u8, day.day() as u8);
+        let epoch = civil::date(1970, 1, 1);
+        let (first, last) = (day(-9999, 1, 1).to_epoch(), day(9999, 12, 31).to_epoch());
+        // A prime, so that all days of the month and of the week come up.
+        for days in (first..=last).step_by(41).chain([last]) {
+            let (ours, theirs) = (Day::from_epoch(days), epoch + days.days());
+            assert_eq!((ours.year, ours.month, ours.day), parts(theirs), "{days}");
+            assert_eq!(Day::new(ours.year, ours.month, ours.day).map(Day::to_epoch), Some(days));
+            assert_eq!(day_of_week(days), i64::from(theirs.weekday().to_monday_one_offset()));
+            assert_eq!(ours.of_year(), i64::from(theirs.day_of_year()));
+            for months in [-1201, -13, -1, 1, 2, 11, 12, 25, 4800] {
+                let moved = ours.plus_months(months).expect("far from overflow");
+                match theirs.checked_add(months.months()) {
+                    Ok(theirs) => assert_eq!((moved.year, moved.month, moved.day), parts(theirs)),
+                    Err(_) => assert!(moved.year.abs() > 9999, "{moved:?}"),
+                }
+            }
+        }
+        for (year, month, day) in (-9999..=9999)
+            .step_by(7)
+            .flat_map(|year| (0..=13u8).flat_map(move |month| (0..=32u8).map(move |day| (year, month, day))))
+        {
+            let theirs = civil::Date::new(year, month as i8, day as i8);
+            assert_eq!(Day::new(year.into(), month, day).is_some(), theirs.is_ok(), "{year}-{month}-{day}");
+        }
     }
 }

@@ -1,4 +1,8 @@
 //! Reading dates, instants and durations from text.
+//!
+//! The readers are our own because jiff's are laxer here and stricter there. Those take `20240101`, `…t10:30:00z`, a second
+//! 60, an offset of 25 hours and `P1W`, which the language refuses. They refuse `-0044-03-15`, a fraction of ten digits and
+//! `P-3D`, which the language takes. A test holds the values of what both take against each other.
 
 use crate::value::Day;
 
@@ -273,5 +277,76 @@ mod tests {
         {
             assert_eq!(duration(text), None, "{text}");
         }
+    }
+
+    fn jiff_date(text: &str) -> Option<i64> {
+        let epoch = jiff::civil::date(1970, 1, 1);
+        text.parse::<jiff::civil::Date>().ok().map(|day| i64::from((day - epoch).get_days()))
+    }
+
+    /// Without an offset a time is one of UTC.
+    fn jiff_micros(text: &str) -> Option<i64> {
+        let local =
+            || text.parse::<jiff::civil::DateTime>().and_then(|time| time.to_zoned(jiff::tz::TimeZone::UTC));
+        let time = text.parse().or_else(|_| local().map(|zoned| zoned.timestamp())).ok()?;
+        i64::try_from(jiff::Timestamp::as_nanosecond(time).div_euclid(1000)).ok()
+    }
+
+    fn jiff_millis(text: &str) -> Option<i64> {
+        let span = text.parse::<jiff::Span>().ok()?;
+        let unit = (jiff::Unit::Millisecond, jiff::SpanRelativeTo::days_are_24_hours());
+        span.total(unit).ok().map(|millis| millis as i64)
+    }
+
+    fn micros(text: &str) -> Option<i64> {
+        date_time(text, false).map(|moment| moment.micros)
+    }
+
+    #[test]
+    fn what_jiff_reads_too_has_the_same_value() {
+        use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+        let day = "[0-9]{4}-(0[1-9]|1[0-2])-[0-3][0-9]";
+        let time = "T[0-2][0-9](:[0-5][0-9]){2}([.,][0-9]{1,9})?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?";
+        let span = "[+-]?P([0-9]{1,3}D)?(T[0-9]{1,2}H([0-9]{1,2}M)?([0-9]{1,2}([.,][0-9]{1,3})?S)?)?";
+        let texts = proptest::string::string_regex(&format!("{day}({time})?|{span}")).expect("a pattern");
+        let read_by_both = std::cell::Cell::new(0);
+        let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+        TestRunner::new_with_rng(Config::with_cases(10_000), rng)
+            .run(&texts, |text| {
+                let values = match text.contains('P') {
+                    true => (duration(&text), jiff_millis(&text)),
+                    false if text.contains('T') => (micros(&text), jiff_micros(&text)),
+                    false => (date(&text), jiff_date(&text)),
+                };
+                if let (Some(ours), Some(theirs)) = values {
+                    assert_eq!(ours, theirs, "{text}");
+                    read_by_both.set(read_by_both.get() + 1);
+                }
+                Ok(())
+            })
+            .expect("equal values");
+        assert!(read_by_both.get() > 5_000, "{} texts are read by both", read_by_both.get());
+    }
+
+    #[test]
+    fn jiff_reads_other_texts_than_the_language() {
+        for text in ["20240101", "2024-01-05T10:30"] {
+            assert_eq!(date(text), None);
+            assert!(jiff_date(text).is_some(), "{text}");
+        }
+        for text in [
+            "2024-01-05t10:30:00z",
+            "2024-01-05 10:30:00Z",
+            "2024-01-05T10:30:60Z",
+            "2024-01-05T10:30:00+25:00",
+        ] {
+            assert_eq!(micros(text), None);
+            assert!(jiff_micros(text).is_some(), "{text}");
+        }
+        assert_eq!((duration("P1W"), jiff_millis("P1W").is_some()), (None, true));
+        assert_eq!((date("-0044-03-15").is_some(), jiff_date("-0044-03-15")), (true, None));
+        let long = "2024-01-05T10:30:00.1234567891Z";
+        assert_eq!((micros(long).is_some(), jiff_micros(long)), (true, None));
+        assert_eq!((duration("P-3D").is_some(), jiff_millis("P-3D")), (true, None));
     }
 }

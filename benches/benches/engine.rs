@@ -3,6 +3,7 @@
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
 use ptc_benches::{PIPELINE, TINY, WORKLOADS, compile, json_records, parse_json, run};
+use ptc_vm::builtins::library;
 use ptc_vm::machine::{Limits, Payload, Reply, Setup};
 use ptc_vm::{Machine, Step};
 use std::hint::black_box;
@@ -67,7 +68,7 @@ fn suspending(group: &mut BenchmarkGroup<'_, WallTime>) {
         b.iter(|| {
             let limits = Limits { memory_bytes: 1 << 30, steps: 1 << 40 };
             let mut machine =
-                Machine::new(program.clone(), Setup { limits, upstreams: true, ..Setup::default() });
+                Machine::new(program.clone(), Setup { limits, upstreams: true, ..Setup::new(library()) });
             while let Step::Wait = machine.resume(u64::MAX) {
                 for call in machine.take_calls() {
                     machine.complete(call.id, Reply::Success { payload: Payload::None, raw: None });

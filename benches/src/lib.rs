@@ -7,6 +7,7 @@
 //! | `host` | `tool/call` over HTTP and over a pipe, each beside a bare client; `pmap` over slow calls |
 
 use ptc_compiler::CompileOptions;
+use ptc_vm::builtins::library;
 use ptc_vm::machine::{Limits, Setup};
 use ptc_vm::{Machine, Program, Step, Value, json};
 use std::rc::Rc;
@@ -104,7 +105,7 @@ pub const WORKLOADS: &[Workload] = &[
 /// # Panics
 /// When it does not compile: the programs here are right.
 pub fn compile(source: &str) -> Rc<Program> {
-    match ptc_compiler::compile(source, &CompileOptions::default()) {
+    match ptc_compiler::compile(source, library(), &CompileOptions::default()) {
         Ok(program) => Rc::new(program),
         Err(error) => panic!("{source}: {error}"),
     }
@@ -116,7 +117,7 @@ pub fn compile(source: &str) -> Rc<Program> {
 /// When it fails.
 pub fn run(program: &Rc<Program>, slice: u64) -> String {
     let limits = Limits { memory_bytes: 1 << 30, steps: 1 << 40 };
-    let mut machine = Machine::new(program.clone(), Setup { limits, ..Setup::default() });
+    let mut machine = Machine::new(program.clone(), Setup { limits, ..Setup::new(library()) });
     while !matches!(machine.resume(slice), Step::Done) {}
     let outcome = machine.finish(true);
     match outcome.result {

@@ -35,6 +35,7 @@ pub use error::CompileError;
 pub use source::{Position, Span};
 
 use error::Result;
+use ptc_vm::machine::Library;
 use ptc_vm::{Program, Reason};
 use scratch::Scratch;
 
@@ -54,20 +55,20 @@ impl Default for CompileOptions {
     }
 }
 
-/// Compiles a program.
+/// Compiles a program that calls the functions of `library`.
 ///
 /// # Errors
 /// The reasons of phases 1 to 4, with the texts of the language specification and the place in the source.
-pub fn compile(source: &str, options: &CompileOptions) -> Result<Program> {
+pub fn compile(source: &str, library: &'static Library, options: &CompileOptions) -> Result<Program> {
     check_size(source, options)?;
-    compile_checked(source, options).map_err(|error| error.locate(source))
+    compile_checked(source, library, options).map_err(|error| error.locate(source))
 }
 
-fn compile_checked(source: &str, options: &CompileOptions) -> Result<Program> {
+fn compile_checked(source: &str, library: &'static Library, options: &CompileOptions) -> Result<Program> {
     let Scratch { stacks, forms, analysis, mut codegen } = scratch::take();
     let (mut forms, stacks) = reader::read_into(source, forms, stacks)?;
-    check_names(&forms, options)?;
-    let mut analysis = analyze::analyze(source, &mut forms, analysis)?;
+    check_names(&forms, library, options)?;
+    let mut analysis = analyze::analyze(source, library, &mut forms, analysis)?;
     liveness::mark_last_uses(&mut analysis.ast);
     let program = codegen::generate(source, &forms, &analysis, &mut codegen)?;
     scratch::keep(Scratch { stacks, forms: forms.into_tables(), analysis: analysis.into_tables(), codegen });
@@ -84,12 +85,13 @@ fn check_size(source: &str, options: &CompileOptions) -> Result<()> {
     Ok(())
 }
 
-fn check_names(forms: &form::Forms<'_>, options: &CompileOptions) -> Result<()> {
+fn check_names(forms: &form::Forms<'_>, library: &Library, options: &CompileOptions) -> Result<()> {
     let limit = options.max_names;
     if forms.names.len() <= limit {
         return Ok(());
     }
-    let count = forms.counted_names().filter(|name| vocabulary::is_counted(forms.names.text(*name))).count();
+    let count =
+        forms.counted_names().filter(|name| vocabulary::is_counted(forms.names.text(*name), library)).count();
     if count <= limit {
         return Ok(());
     }

@@ -110,11 +110,7 @@ fn bytes(source: &str, span: Span) -> &[u8] {
 }
 
 impl<'s> Names<'s> {
-    /// An empty table for the names of `source`.
-    pub(crate) fn new(source: &'s str) -> Self {
-        Self::with_tables(source, Tables::default())
-    }
-
+    /// The names of `source`, in empty tables that may have served before.
     pub(crate) fn with_tables(source: &'s str, tables: Tables) -> Self {
         Self { source, tables, secrets: SECRETS.1 }
     }
@@ -140,14 +136,6 @@ impl<'s> Names<'s> {
                 Name(count - 1)
             }
         }
-    }
-
-    /// The name of this text, if it is there.
-    pub(crate) fn find(&self, text: &str) -> Option<Name> {
-        if self.is_empty() {
-            return None;
-        }
-        self.probe(text.as_bytes(), Key::of(text.as_bytes())).ok()
     }
 
     /// The name of this text, or the slot where it belongs. There are slots.
@@ -206,11 +194,6 @@ impl<'s> Names<'s> {
         self.tables.entries.len()
     }
 
-    /// Whether there are none.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.tables.entries.is_empty()
-    }
-
     /// All names, in order of first appearance.
     pub(crate) fn all(&self) -> impl Iterator<Item = Name> + use<> {
         (0..self.len() as u32).map(Name)
@@ -223,7 +206,7 @@ mod tests {
 
     #[test]
     fn equal_texts_are_one_name() {
-        let mut names = Names::new("a b a");
+        let mut names = Names::with_tables("a b a", Tables::default());
         let a = names.intern(Span::new(0, 1));
         let b = names.intern(Span::new(2, 3));
         assert_eq!(names.intern(Span::new(4, 5)), a);
@@ -241,7 +224,7 @@ mod tests {
             for other in others.iter().chain([&"a".repeat(length + 1), &"\0".repeat(length)]) {
                 text.push_str(other);
             }
-            let mut names = Names::new(&text);
+            let mut names = Names::with_tables(&text, Tables::default());
             let mut start = 0;
             for word in 0..=length {
                 let span = Span::new(start, start + length);

@@ -1,6 +1,7 @@
 //! A deadline is met in the middle of a builtin's work, which may be long on little memory: values are shared.
 
 use ptc_compiler::CompileOptions;
+use ptc_vm::builtins::library;
 use ptc_vm::machine::{Limits, Setup};
 use ptc_vm::meter::Deadline;
 use ptc_vm::{Machine, Reason, Step};
@@ -24,11 +25,11 @@ fn clock() -> u64 {
 /// The program, run to its end with the deadline at `at`.
 fn ended(source: &str, memory_bytes: u64, at: u64) -> Machine {
     LOOKED.set(0);
-    let program = ptc_compiler::compile(source, &CompileOptions::default()).expect("compiles");
+    let program = ptc_compiler::compile(source, library(), &CompileOptions::default()).expect("compiles");
     let setup = Setup {
         limits: Limits { memory_bytes, steps: STEPS },
         deadline: Some(Deadline { clock, at, allowed_ms: 7 }),
-        ..Setup::default()
+        ..Setup::new(library())
     };
     let mut machine = Machine::new(Rc::new(program), setup);
     assert!(matches!(machine.resume(STEPS), Step::Done));

@@ -5,6 +5,7 @@ mod support;
 use proptest::prelude::*;
 use ptc_compiler::verify::verify;
 use ptc_compiler::{CompileOptions, compile};
+use ptc_vm::builtins::library;
 use ptc_vm::code::Op;
 use std::rc::Rc;
 use support::run_program;
@@ -284,7 +285,7 @@ proptest! {
     fn moving_values_changes_nothing(decisions in proptest::collection::vec(any::<u8>(), 1..400)) {
         let source = write(&decisions);
         let options = CompileOptions::default();
-        let program = match compile(&source, &options) {
+        let program = match compile(&source, library(), &options) {
             Ok(program) => program,
             Err(error) => {
                 // A name may hide what a loop needs; nothing else is refused.
@@ -295,7 +296,7 @@ proptest! {
         if let Err(why) = verify(&program) {
             prop_assert!(false, "{source}\n{why}");
         }
-        let mut copying = compile(&source, &options).expect("compiled before");
+        let mut copying = compile(&source, library(), &options).expect("compiled before");
         for function in &mut copying.functions {
             for arity in &mut Rc::get_mut(function).expect("nothing runs yet").arities {
                 for op in &mut Rc::get_mut(arity).expect("nothing runs yet").code {
@@ -317,7 +318,7 @@ fn the_writer_uses_loops_and_moves() {
         assert!(sources.iter().any(|source| source.contains(needle)), "{needle} is never written");
     }
     let moves = |source: &String| {
-        let program = compile(source, &CompileOptions::default()).expect("compiles");
+        let program = compile(source, library(), &CompileOptions::default()).expect("compiles");
         program
             .functions
             .iter()

@@ -3,6 +3,7 @@
 mod support;
 
 use ptc_compiler::{CompileOptions, compile};
+use ptc_vm::builtins::library;
 use support::{check, run};
 
 #[test]
@@ -399,22 +400,22 @@ fn calls() {
 #[test]
 fn limits_of_the_text() {
     let options = CompileOptions { max_source_bytes: 10, max_names: 2 };
-    let error = compile("(+ 1 2 3 4 5)", &options).expect_err("too long");
+    let error = compile("(+ 1 2 3 4 5)", library(), &options).expect_err("too long");
     assert_eq!(
         (error.reason().as_str(), error.message()),
         ("program_too_large", "program size 13 bytes exceeds limit of 10")
     );
-    let error = compile("[:a :b :c]", &options).expect_err("too many names");
+    let error = compile("[:a :b :c]", library(), &options).expect_err("too many names");
     assert_eq!(error.reason().as_str(), "symbol_limit_exceeded");
     assert_eq!(error.message(), "program contains 3 unique symbols/keywords, exceeds limit of 2");
-    assert!(compile("[:a 'x 'y]", &options).is_ok(), "quoted symbols do not count");
-    assert!(compile("(or :a :b)", &options).is_ok(), "the usual forms do not count");
+    assert!(compile("[:a 'x 'y]", library(), &options).is_ok(), "quoted symbols do not count");
+    assert!(compile("(or :a :b)", library(), &options).is_ok(), "the usual forms do not count");
 }
 
 #[test]
 fn errors_say_where() {
     let at = |source: &str| {
-        let error = compile(source, &CompileOptions::default()).expect_err("refused");
+        let error = compile(source, library(), &CompileOptions::default()).expect_err("refused");
         let position = error.position();
         (position.line, position.column, position.end_line, position.end_column)
     };

@@ -1,6 +1,7 @@
 //! What walks over a text with a pattern are charged: exact numbers of steps, no times.
 
 use ptc_compiler::{CompileOptions, compile};
+use ptc_vm::builtins::library;
 use ptc_vm::machine::{Limits, Setup};
 use ptc_vm::{Machine, Step};
 use std::rc::Rc;
@@ -10,8 +11,8 @@ fn steps(walk: &str, unit: &str, times: usize) -> u64 {
     let run = |program: &str| {
         let source = format!("(let [text (apply str (repeat {times} {unit:?}))] {program})");
         let limits = Limits { memory_bytes: 1 << 30, steps: 1 << 40 };
-        let program = compile(&source, &CompileOptions::default()).expect("a program");
-        let mut machine = Machine::new(Rc::new(program), Setup { limits, ..Setup::default() });
+        let program = compile(&source, library(), &CompileOptions::default()).expect("a program");
+        let mut machine = Machine::new(Rc::new(program), Setup { limits, ..Setup::new(library()) });
         while let Step::Slice = machine.resume(20_000) {}
         let outcome = machine.finish(true);
         outcome.result.unwrap_or_else(|error| panic!("{source}: {error}"));

@@ -3,6 +3,7 @@
 mod support;
 
 use ptc_compiler::CompileOptions;
+use ptc_vm::builtins::library;
 use ptc_vm::machine::Setup;
 use ptc_vm::{Machine, Step, Value};
 use std::rc::Rc;
@@ -265,9 +266,10 @@ fn evaluation_goes_from_left_to_right() {
 fn a_program_that_runs_again_takes_the_same_steps() {
     let key = "k".repeat(80);
     let text = format!("(def m {{\"{key}a\" 1 \"{key}b\" 2}}) [(:{key}b m) (map :{key}b [m m])]");
-    let program = Rc::new(ptc_compiler::compile(&text, &CompileOptions::default()).expect("it compiles"));
+    let program =
+        Rc::new(ptc_compiler::compile(&text, library(), &CompileOptions::default()).expect("it compiles"));
     let steps = || {
-        let mut machine = Machine::new(program.clone(), Setup::default());
+        let mut machine = Machine::new(program.clone(), Setup::new(library()));
         assert!(matches!(machine.resume(u64::MAX), Step::Done));
         let outcome = machine.finish(true);
         assert!(matches!(outcome.result, Ok(Value::Vector(_))));

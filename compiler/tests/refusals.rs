@@ -38,7 +38,7 @@ struct Ended {
 }
 
 fn run(program: &Rc<Program>, namespace: Namespace, limits: Limits) -> Ended {
-    let setup = Setup { namespace, limits, tools: vec![Rc::from("echo")], ..Setup::default() };
+    let setup = Setup { namespace, limits, tools: vec![Rc::from("echo")], ..Setup::new(library()) };
     let mut machine = Machine::new(program.clone(), setup);
     loop {
         match machine.resume(u64::MAX) {
@@ -63,8 +63,8 @@ fn run(program: &Rc<Program>, namespace: Namespace, limits: Limits) -> Ended {
 }
 
 fn before() -> Namespace {
-    let program = compile(BEFORE, &CompileOptions::default()).expect("a program");
-    run(&Rc::new(program), Namespace::new(), Limits::default()).namespace
+    let program = compile(BEFORE, library(), &CompileOptions::default()).expect("a program");
+    run(&Rc::new(program), Namespace::new(library()), Limits::default()).namespace
 }
 
 /// Every name of the namespace with its printed value.
@@ -90,7 +90,9 @@ fn refuse(refusal: Reason, each: impl Fn(&Ended) -> Vec<Limits>) {
     let undone = definitions(&before());
     let (mut refusals, mut tried) = (0, 0);
     for source in programs() {
-        let Ok(program) = compile(&source, &CompileOptions::default()) else { continue };
+        let Ok(program) = compile(&source, library(), &CompileOptions::default()) else {
+            continue;
+        };
         let program = Rc::new(program);
         let free = run(&program, before(), Limits::default());
         tried += 1;

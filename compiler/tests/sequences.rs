@@ -3,6 +3,7 @@
 mod support;
 
 use ptc_compiler::{CompileOptions, compile};
+use ptc_vm::builtins::library;
 use ptc_vm::machine::{Limits, Setup};
 use ptc_vm::{Machine, Step, print};
 use std::rc::Rc;
@@ -10,8 +11,8 @@ use support::check;
 
 /// What a program gives, its steps and its memory peak, when it is run in slices of `fuel`.
 fn sliced(source: &str, fuel: u64, limits: Limits) -> (String, u64, u64) {
-    let program = compile(source, &CompileOptions::default()).expect("a program");
-    let mut machine = Machine::new(Rc::new(program), Setup { limits, ..Setup::default() });
+    let program = compile(source, library(), &CompileOptions::default()).expect("a program");
+    let mut machine = Machine::new(Rc::new(program), Setup { limits, ..Setup::new(library()) });
     while let Step::Slice = machine.resume(fuel) {}
     let outcome = machine.finish(true);
     let shown = match outcome.result {
@@ -373,9 +374,9 @@ fn long_sorts_are_right_and_stable_and_give_way() {
                        (and (or (before? m n) (and (= m n) (< j k))) (recur (inc i)))))))
              [(ordered? < sorted) (ordered? > reversed)]"
         );
-        let program = Rc::new(compile(&source, &CompileOptions::default()).expect("a program"));
+        let program = Rc::new(compile(&source, library(), &CompileOptions::default()).expect("a program"));
         let run = |fuel| {
-            let mut machine = Machine::new(program.clone(), Setup { limits, ..Setup::default() });
+            let mut machine = Machine::new(program.clone(), Setup { limits, ..Setup::new(library()) });
             let mut longest = 0;
             loop {
                 let before = machine.steps_used();

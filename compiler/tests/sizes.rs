@@ -6,6 +6,7 @@ use std::fmt::Write;
 
 use ptc_compiler::verify::verify;
 use ptc_compiler::{CompileOptions, compile};
+use ptc_vm::builtins::library;
 use ptc_vm::machine::{Limits, Setup};
 use ptc_vm::{Machine, Step};
 use std::rc::Rc;
@@ -37,10 +38,11 @@ fn stacks_are_asked_for_before_they_grow() {
         "((fn f [n] (map f [n])) 1)",
         "(apply (fn [& xs] (count xs)) (range 100000))",
     ] {
-        let program = Rc::new(compile(source, &CompileOptions::default()).expect("a right program"));
+        let program =
+            Rc::new(compile(source, library(), &CompileOptions::default()).expect("a right program"));
         for limit in [3 << 20, 4 << 20, 5 << 20] {
             let limits = Limits { memory_bytes: limit, steps: 10_000_000 };
-            let mut machine = Machine::new(program.clone(), Setup { limits, ..Setup::default() });
+            let mut machine = Machine::new(program.clone(), Setup { limits, ..Setup::new(library()) });
             while !matches!(machine.resume(u64::MAX), Step::Done) {}
             let peak = machine.finish(false).memory_peak;
             assert!(peak <= limit + (1 << 20), "{source}: {peak} bytes at the peak, of {limit}");
@@ -83,7 +85,7 @@ fn every_form_may_be_nested_as_deep_as_the_text_may_be() {
         on_small_stack(move || {
             for times in [times / 2, times - 2, times, 65] {
                 let source = nested(open, middle, close, times);
-                if let Ok(program) = compile(&source, &CompileOptions::default()) {
+                if let Ok(program) = compile(&source, library(), &CompileOptions::default()) {
                     verify(&program).unwrap_or_else(|why| panic!("{source}\n{why}"));
                 }
             }
@@ -95,7 +97,7 @@ fn every_form_may_be_nested_as_deep_as_the_text_may_be() {
 fn the_depth_limit_is_found_at_once() {
     on_small_stack(|| {
         for source in ["(".repeat(100_000), nested("(", "", ")", 100_000), nested("#(", "%", ")", 100_000)] {
-            let error = compile(&source, &CompileOptions::default()).expect_err("too deep");
+            let error = compile(&source, library(), &CompileOptions::default()).expect_err("too deep");
             assert_eq!(error.reason().as_str(), "parse_error");
         }
     });
@@ -150,6 +152,7 @@ fn special_forms_in_a_thread_nest_and_have_a_limit() {
 fn frames_too_large_for_an_instruction_are_refused() {
     let bindings: String = (0..70_000).map(|n| format!("a{n} 1 ")).collect();
     let options = CompileOptions { max_names: 100_000, ..CompileOptions::default() };
-    let error = compile(&format!("(let [{bindings}] (case 1 1 2))"), &options).expect_err("too large");
+    let error =
+        compile(&format!("(let [{bindings}] (case 1 1 2))"), library(), &options).expect_err("too large");
     assert_eq!(error.reason().as_str(), "compile_memory_exceeded");
 }

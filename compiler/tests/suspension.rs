@@ -155,9 +155,9 @@ enum Order {
 /// What a run shows: value or error, prints, steps.
 fn run(definition: &str, program: &str, order: Order, slice: u64) -> (String, Vec<String>, u64) {
     let source = format!("{definition} {program}");
-    let compiled =
-        compile(&source, &CompileOptions::default()).unwrap_or_else(|error| panic!("{source}: {error:?}"));
-    let setup = Setup { tools: vec![Rc::from("echo")], ..Setup::default() };
+    let compiled = compile(&source, library(), &CompileOptions::default())
+        .unwrap_or_else(|error| panic!("{source}: {error:?}"));
+    let setup = Setup { tools: vec![Rc::from("echo")], ..Setup::new(library()) };
     let mut machine = Machine::new(Rc::new(compiled), setup);
     let mut open: Vec<PendingCall> = Vec::new();
     let mut seed = match order {

@@ -3,17 +3,18 @@
 mod support;
 
 use ptc_compiler::{CompileOptions, compile};
+use ptc_vm::builtins::library;
 use ptc_vm::machine::{BadArguments, HostRequest, Payload, Reply, Setup, UpstreamCall};
 use ptc_vm::{Machine, Step, print};
 use std::rc::Rc;
 
 fn setup(tools: &[&str], upstreams: bool) -> Setup {
-    Setup { tools: tools.iter().map(|name| Rc::from(*name)).collect(), upstreams, ..Setup::default() }
+    Setup { tools: tools.iter().map(|name| Rc::from(*name)).collect(), upstreams, ..Setup::new(library()) }
 }
 
 /// Runs a program, answering each request of its host.
 fn run(source: &str, setup: Setup, mut host: impl FnMut(HostRequest) -> Reply) -> String {
-    let program = compile(source, &CompileOptions::default()).expect("a program");
+    let program = compile(source, library(), &CompileOptions::default()).expect("a program");
     let mut machine = Machine::new(Rc::new(program), setup);
     loop {
         match machine.resume(100_000) {

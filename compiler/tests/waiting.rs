@@ -2,6 +2,7 @@
 //! for all threads.
 
 use ptc_compiler::{CompileOptions, compile};
+use ptc_vm::builtins::library;
 use ptc_vm::machine::{HostRequest, Setup};
 use ptc_vm::{Machine, Step};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
@@ -24,9 +25,10 @@ const PROGRAMS: &[&str] = &[
 #[test]
 fn a_waiting_machine_is_small() {
     for source in PROGRAMS {
-        let program = Rc::new(compile(source, &CompileOptions::default()).expect("compiles"));
+        let program = Rc::new(compile(source, library(), &CompileOptions::default()).expect("compiles"));
         let start = || {
-            let mut machine = Machine::new(program.clone(), Setup { upstreams: true, ..Setup::default() });
+            let mut machine =
+                Machine::new(program.clone(), Setup { upstreams: true, ..Setup::new(library()) });
             assert!(matches!(machine.resume(u64::MAX), Step::Wait));
             let calls = machine.take_calls();
             assert!(matches!(calls[..], [ref call] if matches!(call.request, HostRequest::Upstream(_))));

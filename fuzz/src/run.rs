@@ -2,6 +2,7 @@
 
 use ptc_compiler::CompileOptions;
 use ptc_compiler::verify::verify;
+use ptc_vm::builtins::library;
 use ptc_vm::machine::{HostRequest, Limits, Payload, PendingCall, Reply, Setup};
 use ptc_vm::{Error, Machine, Program, Reason, Step, print};
 use std::rc::Rc;
@@ -14,7 +15,7 @@ pub const MEMORY_SLACK: u64 = 1 << 20;
 
 /// The compiled program, or `None` after checking that the error names a place in the text.
 pub fn compiled(text: &str) -> Option<Rc<Program>> {
-    match ptc_compiler::compile(text, &CompileOptions::default()) {
+    match ptc_compiler::compile(text, library(), &CompileOptions::default()) {
         Ok(program) => {
             if let Err(why) = verify(&program) {
                 panic!("{text}\ncompiles to code that does not hold together: {why}");
@@ -79,7 +80,7 @@ pub const PLAIN_HOST: Host = Host { order: Order::First, noisy: false, eager: fa
 
 /// A machine with everything that a program can reach.
 pub fn machine(program: &Rc<Program>, limits: Limits) -> Machine {
-    let setup = Setup { limits, tools: vec![Rc::from("echo")], upstreams: true, ..Setup::default() };
+    let setup = Setup { limits, tools: vec![Rc::from("echo")], upstreams: true, ..Setup::new(library()) };
     Machine::new(program.clone(), setup)
 }
 

@@ -4,6 +4,7 @@
 use ptc_compiler::{CompileOptions, compile};
 use ptc_tests::conformance::json_lines;
 use ptc_tests::with_room;
+use ptc_vm::builtins::library;
 use ptc_vm::machine::{Limits, Reply, Setup};
 use ptc_vm::{Machine, Program, Step, Value, json, print};
 use std::fmt::Write;
@@ -37,7 +38,7 @@ fn run(program: &Rc<Program>, context: Option<&serde_json::Value>, slice: u64) -
         .unwrap_or(Value::Nil);
     // Few enough steps that endless loops of the data end soon when each step is a slice.
     let limits = Limits { steps: 50_000, ..Limits::default() };
-    let mut machine = Machine::new(program.clone(), Setup { context, limits, ..Setup::default() });
+    let mut machine = Machine::new(program.clone(), Setup { context, limits, ..Setup::new(library()) });
     loop {
         match machine.resume(slice) {
             Step::Done => break,
@@ -72,7 +73,9 @@ fn run_in_slices() {
     let mut wrong = String::new();
     let mut tried = 0;
     for (source, context) in programs() {
-        let Ok(program) = compile(&source, &CompileOptions::default()) else { continue };
+        let Ok(program) = compile(&source, library(), &CompileOptions::default()) else {
+            continue;
+        };
         let program = Rc::new(program);
         let (whole, _) = run(&program, context.as_ref(), u64::MAX);
         for slice in [1, 17] {
@@ -119,10 +122,12 @@ fn read_back() {
     let mut wrong = String::new();
     let mut tried = 0;
     for (source, context) in programs() {
-        let Ok(program) = compile(&source, &CompileOptions::default()) else { continue };
+        let Ok(program) = compile(&source, library(), &CompileOptions::default()) else {
+            continue;
+        };
         let (shown, value) = run(&Rc::new(program), context.as_ref(), u64::MAX);
         let Some(value) = value.filter(is_data) else { continue };
-        let again = match compile(&shown.result, &CompileOptions::default()) {
+        let again = match compile(&shown.result, library(), &CompileOptions::default()) {
             Ok(program) => run(&Rc::new(program), None, u64::MAX).0.result,
             Err(error) => format!("!{} {}", error.reason(), error.message()),
         };

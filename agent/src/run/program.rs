@@ -146,7 +146,9 @@ fn short_print(mut print: String, max: usize, cut: &mut bool) -> String {
 
 /// The first tool that a program names, wherever it does.
 fn first_tool(program: &str) -> Option<String> {
-    let compiled = ptc_compiler::compile(program, &ptc_compiler::CompileOptions::default()).ok()?;
+    let compiled =
+        ptc_compiler::compile(program, ptc_vm::builtins::library(), &ptc_compiler::CompileOptions::default())
+            .ok()?;
     compiled.tools.first().map(|tool| tool.name.to_string())
 }
 

@@ -10,6 +10,7 @@
 mod workloads;
 
 use ptc_compiler::CompileOptions;
+use ptc_vm::builtins::library;
 use ptc_vm::machine::{Limits, Setup};
 use ptc_vm::value::Map;
 use ptc_vm::{Machine, Program, Step, Value};
@@ -35,7 +36,7 @@ const ROUNDS: usize = 31;
 const ROUND: Duration = Duration::from_millis(4);
 
 fn compile(source: &str) -> Rc<Program> {
-    match ptc_compiler::compile(source, &CompileOptions::default()) {
+    match ptc_compiler::compile(source, library(), &CompileOptions::default()) {
         Ok(program) => Rc::new(program),
         Err(error) => panic!("{source}: {error}"),
     }
@@ -44,7 +45,7 @@ fn compile(source: &str) -> Rc<Program> {
 fn run_ptc(program: &Rc<Program>, context: &Value) -> String {
     // The meters are on, as always; only the limits are out of the way.
     let limits = Limits { memory_bytes: 1 << 30, steps: 1 << 40 };
-    let setup = Setup { limits, context: context.clone(), ..Setup::default() };
+    let setup = Setup { limits, context: context.clone(), ..Setup::new(library()) };
     let mut machine = Machine::new(program.clone(), setup);
     while !matches!(machine.resume(20_000), Step::Done) {}
     match machine.finish(true).result {

@@ -6,6 +6,7 @@
 //! the caches that a size leaves.
 
 use ptc_benches::compile;
+use ptc_vm::builtins::library;
 use ptc_vm::machine::{Limits, Setup};
 use ptc_vm::value::{Map, Vector};
 use ptc_vm::{Machine, Program, Step, Value};
@@ -121,7 +122,7 @@ fn cost(program: &Rc<Program>, context: &Value, n: usize) -> Result<(u64, Durati
     let mut best = (0, Duration::MAX);
     for _ in 0..runs {
         let limits = Limits { memory_bytes: 8 << 30, steps: 1 << 44 };
-        let setup = Setup { limits, context: context.clone(), ..Setup::default() };
+        let setup = Setup { limits, context: context.clone(), ..Setup::new(library()) };
         let start = Instant::now();
         let mut machine = Machine::new(program.clone(), setup);
         while !matches!(machine.resume(u64::MAX), Step::Done) {}
@@ -195,7 +196,8 @@ fn waiting() {
         let mut machines = Vec::with_capacity(count);
         let (before, region) = (resident(), Region::new(ALLOCATOR));
         for _ in 0..count {
-            let mut machine = Machine::new(program.clone(), Setup { upstreams: true, ..Setup::default() });
+            let mut machine =
+                Machine::new(program.clone(), Setup { upstreams: true, ..Setup::new(library()) });
             assert!(matches!(machine.resume(u64::MAX), Step::Wait), "it calls its upstream");
             drop(machine.take_calls());
             machines.push(machine);

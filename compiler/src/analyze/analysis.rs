@@ -4,7 +4,7 @@ use super::scope::{NameState, Scope};
 use crate::ast::Ast;
 use crate::names::Name;
 use crate::source::Span;
-use crate::vocabulary::{self, Known};
+use ptc_vm::machine::{Known, Library};
 
 /// A name that the program uses but does not certainly define before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,6 @@ pub(crate) struct FreeName {
 }
 
 /// What analysis makes of a program.
-#[derive(Debug, Default)]
 pub(crate) struct Analysis {
     /// The core forms. Boxed, because a tree has many tables and changes hands from phase to phase.
     pub ast: Box<Ast>,
@@ -30,6 +29,8 @@ pub(crate) struct Analysis {
     pub local_names: Vec<Name>,
     /// Whether a definition takes the name of a builtin.
     pub shadows_builtin: bool,
+    /// Where names are looked up.
+    pub library: &'static Library,
     pub(super) names: Vec<NameState>,
     pub(super) scope: Scope,
 }
@@ -45,7 +46,7 @@ pub(crate) struct Tables {
 impl Analysis {
     /// What a name that is called means before any program says otherwise.
     pub(crate) fn known(&self, name: Name, text: &str) -> Known {
-        self.names[name.index()].known.unwrap_or_else(|| vocabulary::known(text))
+        self.names[name.index()].known.unwrap_or_else(|| self.library.known(text))
     }
 
     /// The tables, emptied.

@@ -7,8 +7,8 @@ use crate::error::{CompileError, Reason, Result};
 use crate::form::{Form, FormKind, Forms, Items};
 use crate::names::Name;
 use crate::source::{Span, excerpt};
-use crate::vocabulary::{self, Known};
 use ptc_vm::SpecialForm;
+use ptc_vm::machine::{Known, Library};
 use ptc_vm::special_forms::Shadowing;
 use smallvec::SmallVec;
 
@@ -37,6 +37,7 @@ pub(super) enum Place {
 
 pub(super) struct Analyzer<'a, 's> {
     pub(super) source: &'s str,
+    pub(super) library: &'static Library,
     pub(super) forms: &'a mut Forms<'s>,
     pub(super) ast: Box<Ast>,
     pub(super) names: Vec<NameState>,
@@ -55,12 +56,18 @@ pub(super) struct Analyzer<'a, 's> {
 pub(super) type Nodes = SmallVec<[NodeId; 8]>;
 
 impl<'a, 's> Analyzer<'a, 's> {
-    pub(super) fn new(source: &'s str, forms: &'a mut Forms<'s>, tables: Tables) -> Self {
+    pub(super) fn new(
+        source: &'s str,
+        library: &'static Library,
+        forms: &'a mut Forms<'s>,
+        tables: Tables,
+    ) -> Self {
         let Tables { mut ast, mut names, scope } = tables;
         names.resize(forms.names.len(), NameState::default());
         ast.reserve(forms.len() + 2);
         Self {
             source,
+            library,
             forms,
             ast,
             names,
@@ -108,6 +115,7 @@ impl<'a, 's> Analyzer<'a, 's> {
             tools,
             local_names,
             shadows_builtin: self.shadows_builtin,
+            library: self.library,
             names: self.names,
             scope: self.scope,
         }
@@ -298,7 +306,7 @@ impl<'a, 's> Analyzer<'a, 's> {
 
     pub(super) fn known(&mut self, name: Name) -> Known {
         let text = self.forms.names.text(name);
-        *self.names[name.index()].known.get_or_insert_with(|| vocabulary::known(text))
+        *self.names[name.index()].known.get_or_insert_with(|| self.library.known(text))
     }
 
     pub(super) fn text(&self, name: Name) -> &'s str {

@@ -8,7 +8,8 @@ use crate::error::{CompileError, Result};
 use crate::form::{Form, FormKind, Items};
 use crate::names::Name;
 use crate::source::Span;
-use ptc_vm::builtins::{BuiltinId, Native, library};
+use ptc_vm::machine::{Library, Native};
+use ptc_vm::value::BuiltinId;
 
 /// What a qualified name means.
 enum Qualified {
@@ -72,7 +73,7 @@ impl Analyzer<'_, '_> {
             }
             _ => {}
         }
-        match namespaces::member(prefix, member) {
+        match namespaces::member(prefix, member, self.library) {
             Some(id) => Ok(Qualified::Builtin(id)),
             None => Err(CompileError::form(span, namespaces::not_available(prefix, member))),
         }
@@ -99,7 +100,7 @@ impl Analyzer<'_, '_> {
             },
             FormKind::Qualified { namespace, name } => {
                 let callee = self.qualified_callee(namespace, name, head.span, arguments)?;
-                if arguments.is_empty() && is_constant(callee) {
+                if arguments.is_empty() && is_constant(callee, self.library) {
                     // `(Double/NaN)` and `(budget/remaining)` are what they are without parentheses.
                     return Ok(self.ast.add(callee, span));
                 }
@@ -154,17 +155,17 @@ impl Analyzer<'_, '_> {
 
     /// A builtin as a value that no definition can replace.
     pub(super) fn builtin(&mut self, name: &str, span: Span) -> Result<NodeId> {
-        match library().id(name) {
+        match self.library.id(name) {
             Some(id) => Ok(self.ast.add(Node::Builtin(id), span)),
             None => Err(CompileError::form(span, format!("{name} is not available"))),
         }
     }
 }
 
-fn is_constant(node: Node) -> bool {
+fn is_constant(node: Node, library: &Library) -> bool {
     match node {
         Node::Budget => true,
-        Node::Builtin(id) => matches!(library().get(id).native, Native::Constant(_)),
+        Node::Builtin(id) => matches!(library.get(id).native, Native::Constant(_)),
         _ => false,
     }
 }

@@ -31,14 +31,20 @@ pub(crate) use analysis::{Analysis, FreeName};
 use crate::error::Result;
 use crate::form::Forms;
 use analyzer::Analyzer;
+use ptc_vm::machine::Library;
 
 /// Analyses a program (phase 4), and finds its free names (for phases 5 and 6). The tables are empty and may have served before.
 ///
 /// # Errors
 /// The first fault in source order; `cond`, `case` and `condp` look at their last clause first.
-pub(crate) fn analyze<'s>(source: &'s str, forms: &mut Forms<'s>, tables: Tables) -> Result<Analysis> {
+pub(crate) fn analyze<'s>(
+    source: &'s str,
+    library: &'static Library,
+    forms: &mut Forms<'s>,
+    tables: Tables,
+) -> Result<Analysis> {
     let program = forms.program();
-    let mut analyzer = Analyzer::new(source, forms, tables);
+    let mut analyzer = Analyzer::new(source, library, forms, tables);
     analyzer.program(program)?;
     Ok(analyzer.finish())
 }

@@ -1,6 +1,7 @@
 //! Qualified names: which prefixes there are, and what they hold.
 
-use ptc_vm::builtins::{BuiltinId, library};
+use ptc_vm::machine::Library;
+use ptc_vm::value::BuiltinId;
 
 /// A namespace as its error text shows it.
 struct Namespace {
@@ -94,9 +95,9 @@ const JAVA_NAMES: &[(&str, &str)] = &[
 ];
 
 /// The builtin that `prefix/name` means: a spelling that the registry knows, or a member of the tables.
-pub(super) fn member(prefix: &str, name: &str) -> Option<BuiltinId> {
+pub(super) fn member(prefix: &str, name: &str, library: &Library) -> Option<BuiltinId> {
     let qualified = format!("{prefix}/{name}");
-    if let Some(id) = library().id(&qualified) {
+    if let Some(id) = library.id(&qualified) {
         return Some(id);
     }
     let namespace = find(prefix)?;
@@ -104,9 +105,9 @@ pub(super) fn member(prefix: &str, name: &str) -> Option<BuiltinId> {
         return None;
     }
     if let Some((_, builtin)) = JAVA_NAMES.iter().find(|(java, _)| *java == qualified) {
-        return library().id(builtin);
+        return library.id(builtin);
     }
-    library().id(name)
+    library.id(name)
 }
 
 fn find(prefix: &str) -> Option<&'static Namespace> {

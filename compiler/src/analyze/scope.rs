@@ -7,7 +7,7 @@ use ahash::AHashMap;
 
 use crate::ast::{FnId, LocalId};
 use crate::names::Name;
-use crate::vocabulary::Known;
+use ptc_vm::machine::Known;
 
 /// What a lexical name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

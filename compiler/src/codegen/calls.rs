@@ -1,7 +1,7 @@
 //! Calls.
 
-use ptc_vm::builtins::BuiltinId;
 use ptc_vm::code::Op;
+use ptc_vm::value::BuiltinId;
 
 use super::body::Body;
 use super::generator::Generator;

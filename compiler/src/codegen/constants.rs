@@ -3,7 +3,6 @@
 use std::rc::Rc;
 
 use ptc_vm::Value;
-use ptc_vm::builtins::{Native, library};
 use ptc_vm::code::Op;
 use ptc_vm::value::{Map, Set, Str};
 use smallvec::SmallVec;
@@ -63,13 +62,7 @@ impl Generator<'_> {
             Node::Keyword(name) => self.keyword(name),
             Node::Symbol(name) => Value::Symbol(Str::new(self.text(name))),
             Node::Tool(name) => Value::Tool(Str::new(self.text(name))),
-            Node::Builtin(id) => {
-                let builtin = library().get(id);
-                match builtin.native {
-                    Native::Constant(value) => value(),
-                    _ => Value::Builtin(builtin),
-                }
-            }
+            Node::Builtin(id) => self.analysis.library.value(id),
             Node::Literal { kind: Collection::Vector, items } => self.literal_vector(items)?,
             Node::Literal { kind: Collection::Map, items } => self.literal_map(items)?,
             Node::Literal { kind: Collection::Set, items } => self.literal_set(items)?,

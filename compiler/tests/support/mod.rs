@@ -6,12 +6,13 @@ use std::rc::Rc;
 
 use ptc_compiler::verify::verify;
 use ptc_compiler::{CompileOptions, compile};
+use ptc_vm::builtins::library;
 use ptc_vm::machine::Setup;
 use ptc_vm::{Machine, Program, Step, print};
 
 /// The value as `pr-str` prints it, or `!reason message`.
 pub(crate) fn run(source: &str) -> String {
-    match compile(source, &CompileOptions::default()) {
+    match compile(source, library(), &CompileOptions::default()) {
         Ok(program) => {
             if let Err(why) = verify(&program) {
                 panic!("{source}\n{why}");
@@ -24,7 +25,7 @@ pub(crate) fn run(source: &str) -> String {
 
 /// The outcome of a compiled program.
 pub(crate) fn run_program(program: Program) -> String {
-    let mut machine = Machine::new(Rc::new(program), Setup::default());
+    let mut machine = Machine::new(Rc::new(program), Setup::new(library()));
     while let Step::Slice = machine.resume(100_000) {}
     match machine.finish(true).result {
         Ok(value) => print::readable(&value).unwrap_or_else(|error| format!("!{}", error.message())),

@@ -8,6 +8,7 @@ use super::run::{Run, SLICE_STEPS, show_progress};
 use super::session::{Lease, SessionKey};
 use super::worker::Worker;
 use crate::memory::{Loan, MemoryBudget, ReplyMemory};
+use ptc_vm::builtins::library;
 use ptc_vm::machine::{Limits as VmLimits, Namespace, Setup};
 use ptc_vm::meter::{Account, Deadline, Lender};
 use ptc_vm::{Machine, Program, Reason, Step, Value, json, meter};
@@ -109,7 +110,7 @@ fn setup(worker: &Worker, request: &EvalRequest, context: Value) -> Setup {
     let tools = request.tools.as_deref();
     // All members are named: a default would make an empty map of its own for each program.
     Setup {
-        namespace: Namespace::new(),
+        namespace: Namespace::new(library()),
         context,
         strict_data: request.strict_data,
         upstreams: request.upstreams.is_some(),

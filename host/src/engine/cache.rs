@@ -4,6 +4,7 @@
 
 use ahash::AHashMap;
 use ptc_compiler::CompileOptions;
+use ptc_vm::builtins::library;
 use ptc_vm::{Program, Result};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -43,5 +44,5 @@ impl ProgramCache {
 /// Compiles a program. Its size has been checked against the eval's own limit.
 fn compile(source: &str) -> Result<Program> {
     let options = CompileOptions { max_source_bytes: usize::MAX, ..CompileOptions::default() };
-    Ok(ptc_compiler::compile(source, &options)?)
+    Ok(ptc_compiler::compile(source, library(), &options)?)
 }

@@ -42,8 +42,9 @@ pub mod trees;
 pub mod types;
 
 pub use crate::machine::{
-    Arities, Builtin, BuiltinId, Example, Examples, FrameFn, Library, Native, PlainFn, Section,
+    Arities, Builtin, Example, Examples, FrameFn, Library, LibraryParts, Native, PlainFn, Section,
 };
+pub use crate::value::BuiltinId;
 
 use std::sync::LazyLock;
 
@@ -82,8 +83,22 @@ static FAMILIES: &[&[Builtin]] = &[
     types::BUILTINS,
 ];
 
+/// Functions that only other functions make values of.
+static UNNAMED: &[&Builtin] =
+    &[&combinators::COMPARING, &transducers::COMPLETING, &discovery::UPSTREAM_APROPOS];
+
 /// The library, built at first use.
 pub fn library() -> &'static Library {
-    static LIBRARY: LazyLock<Library> = LazyLock::new(|| Library::new(FAMILIES, display_names::display_name));
+    static LIBRARY: LazyLock<Library> = LazyLock::new(|| {
+        Library::new(LibraryParts {
+            families: FAMILIES,
+            unnamed: UNNAMED,
+            display_name: display_names::display_name,
+            call_combinator_now: combinators::direct::call_now,
+            call_combinator: combinators::call,
+            call_tool: tools::call,
+            result: support::endless::result,
+        })
+    });
     &LIBRARY
 }

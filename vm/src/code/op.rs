@@ -4,7 +4,7 @@
 //! that names a builtin's meaning ([`Op::Add`], [`Op::Native`] …) is only right while the user namespace does
 //! not define that name: the machine checks that once a builtin has been shadowed (language.md 4.2).
 
-use crate::builtins::BuiltinId;
+use crate::value::BuiltinId;
 
 /// One instruction, at most 8 bytes. Each costs one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

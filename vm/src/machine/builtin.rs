@@ -5,9 +5,6 @@ use crate::error::Result;
 use crate::value::Value;
 use std::borrow::Cow;
 
-/// Index of a builtin in the library.
-pub type BuiltinId = u16;
-
 /// A function that needs no call back into the program: the arguments are the slice, which it may take apart.
 pub type PlainFn = fn(&mut Ctx<'_>, &mut [Value]) -> Result<Value>;
 

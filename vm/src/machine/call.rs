@@ -1,8 +1,8 @@
 //! Calls that need no frame, and what callees other than functions mean (language.md 4.1).
 
 use super::Ctx;
+use super::builtin::Native;
 use super::frame::Args;
-use crate::builtins::{Native, combinators};
 use crate::error::{Error, Reason, Result};
 use crate::print;
 use crate::value::{Keyword, Map, Set, Value};
@@ -19,17 +19,17 @@ pub enum CallNow {
 #[inline]
 pub(super) fn call_now(ctx: &mut Ctx<'_>, callee: &Value, mut args: Args) -> Result<CallNow> {
     match callee {
-        Value::Builtin(builtin) => match builtin.native {
-            Native::Plain(run) => {
-                crate::builtins::library().check_arity(builtin, args.len())?;
-                run(ctx, &mut args).map(CallNow::Done)
-            }
-            _ => Ok(CallNow::NeedsFrame(args)),
-        },
+        Value::Builtin(handle) => {
+            let library = ctx.library();
+            let builtin = library.of(handle);
+            let Native::Plain(run) = builtin.native else { return Ok(CallNow::NeedsFrame(args)) };
+            library.check_arity(builtin, args.len())?;
+            run(ctx, &mut args).map(CallNow::Done)
+        }
         Value::Keyword(keyword) => call_keyword(callee, keyword, &args).map(CallNow::Done),
         Value::Map(map) => call_map(map, &args).map(CallNow::Done),
         Value::Set(set) => call_set(set, &args).map(CallNow::Done),
-        Value::Combinator(combinator) => combinators::direct::call_now(ctx, combinator, args),
+        Value::Combinator(combinator) => (ctx.library().parts.call_combinator_now)(ctx, combinator, args),
         _ => Ok(CallNow::NeedsFrame(args)),
     }
 }

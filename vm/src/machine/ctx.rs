@@ -3,6 +3,7 @@
 use super::call::{self, CallNow};
 use super::env::Env;
 use super::frame::Args;
+use super::library::Library;
 use super::namespace::Namespace;
 use crate::error::Result;
 use crate::meter;
@@ -25,6 +26,12 @@ impl Ctx<'_> {
     /// Milliseconds since 1970-01-01T00:00:00Z, from the host.
     pub fn now_millis(&self) -> i64 {
         (self.env.clock)()
+    }
+
+    /// The library that the program runs with.
+    #[inline]
+    pub fn library(&self) -> &'static Library {
+        self.env.namespace.library()
     }
 
     /// The user namespace, for the discovery forms.

@@ -2,17 +2,17 @@
 //!
 //! They work on the state in memory: the value stack, and the frame, whose `pc` is behind the running instruction.
 
+use super::builtin::Native;
 use super::fiber::{CodeFrame, Fiber, Next, Overlay};
 use super::fuel::Fuel;
 use super::interpreter::Stop;
 use super::operations::{self, Binary, Operands};
 use super::stack::Stack;
 use super::{Args, Ctx, Machine, call, unbound};
-use crate::builtins::{BuiltinId, Native, library};
 use crate::code::{Capture, DefInfo, Op};
 use crate::error::{Error, Result};
 use crate::meter;
-use crate::value::{Captures, Closure, Set, Str, Value, Vector};
+use crate::value::{BuiltinId, Captures, Closure, Set, Str, Value, Vector};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -46,7 +46,8 @@ impl Machine {
         id: BuiltinId,
         argc: u16,
     ) -> Done {
-        let builtin = library().get(id);
+        let library = self.env.namespace.library();
+        let builtin = library.get(id);
         let argc = usize::from(argc);
         let at = stack.height() - argc;
         if self.may_shadow(fiber.overlay.as_deref())
@@ -54,9 +55,9 @@ impl Machine {
         {
             return hand_over(fiber, callee, stack.take_from(at));
         }
-        library().check_arity(builtin, argc)?;
+        library.check_arity(builtin, argc)?;
         let Native::Plain(run) = builtin.native else {
-            return hand_over(fiber, Value::Builtin(builtin), stack.take_from(at));
+            return hand_over(fiber, library.function(id), stack.take_from(at));
         };
         let mut ctx = Ctx { env: &mut self.env, prints: &mut fiber.prints, slice: fuel.left() };
         let result = metered!(fuel, run(&mut ctx, stack.values_from(at)))?;
@@ -143,8 +144,8 @@ impl Machine {
                     Some(value) => stack.push(value.clone()),
                     None => {
                         let name = &closure.module.program.globals[n as usize];
-                        match library().find(name) {
-                            Some(builtin) => stack.push(operations::builtin_value(builtin)),
+                        match self.env.namespace.library().id(name) {
+                            Some(id) => stack.push(self.env.namespace.library().value(id)),
                             None if matches!(op, Op::GlobalOrNil(_)) => stack.push(Value::Nil),
                             None => return Err(unbound::runtime_error(name, &self.env.namespace)),
                         }

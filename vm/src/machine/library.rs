@@ -1,31 +1,65 @@
 //! The library: the table of all functions that programs find.
 
-use super::{Arities, Builtin, BuiltinId};
+use super::{Args, Arities, Builtin, CallNow, Ctx, Flow, Native};
 use crate::error::{Error, Reason, Result};
+use crate::special_forms::SpecialForm;
+use crate::value::{BuiltinHandle, BuiltinId, Combinator, Str, Value};
 use ahash::AHashMap;
+use std::rc::Rc;
 
 /// The functions that programs find, by id and by name.
 ///
 /// Neither the machine nor the compiler knows any function by itself: both are handed the library, and get from it what
 /// a name means, how a function is called, and what the functions that [combinators](crate::value::Combinator) make do.
 pub struct Library {
+    /// The named ones first.
     all: Vec<&'static Builtin>,
-    by_name: AHashMap<&'static str, BuiltinId>,
+    named: usize,
+    handles: Vec<BuiltinHandle>,
+    /// Bare names, and those of the special forms: a name of a program costs one probe.
+    by_name: AHashMap<&'static str, Known>,
+    by_alias: AHashMap<&'static str, BuiltinId>,
     /// The qualified spellings and aliases of all builtins, in the order of their ids.
     aliases: Vec<&'static str>,
     /// Where in `aliases` those of a builtin end.
     ends: Vec<usize>,
-    display_name: fn(&Builtin) -> &'static str,
+    pub(super) parts: LibraryParts,
+}
+
+/// What a name means before any program says otherwise: a special form, a builtin, both or neither.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// The special form of that name.
+    pub special: Option<SpecialForm>,
+    /// The builtin of that name.
+    pub builtin: Option<BuiltinId>,
+}
+
+/// What a library consists of.
+pub struct LibraryParts {
+    /// The functions that have names; their order fixes the ids.
+    pub families: &'static [&'static [Builtin]],
+    /// Functions that no name reaches: only other functions make values of them.
+    pub unnamed: &'static [&'static Builtin],
+    /// A builtin's name in the message about a wrong number of arguments.
+    pub display_name: fn(&Builtin) -> &'static str,
+    /// Calls the function that a combinator made, if that needs no frame.
+    pub call_combinator_now: fn(&mut Ctx<'_>, &Combinator, Args) -> Result<CallNow>,
+    /// Calls the function that a combinator made.
+    pub call_combinator: fn(&mut Ctx<'_>, &Rc<Combinator>, Args) -> Result<Flow>,
+    /// Calls the tool of this name.
+    pub call_tool: fn(&mut Ctx<'_>, &Str, &[Value]) -> Result<Flow>,
+    /// What the last value of a program is to the outside.
+    pub result: fn(Value) -> Result<Value>,
 }
 
 impl Library {
-    /// The library of these families; their order fixes the ids. `display_name` gives the spelling of a
-    /// builtin's name in the message about a wrong number of arguments.
+    /// The library of these parts.
     ///
     /// # Panics
     /// If a name is registered twice.
-    pub fn new(families: &[&'static [Builtin]], display_name: fn(&Builtin) -> &'static str) -> Library {
-        let all: Vec<&'static Builtin> = families.iter().flat_map(|family| family.iter()).collect();
+    pub fn new(parts: LibraryParts) -> Library {
+        let mut all: Vec<&'static Builtin> = parts.families.iter().flat_map(|family| family.iter()).collect();
         // One text holds the qualified spellings, so that a thousand names are one allocation.
         let mut spellings = String::new();
         for (qualifier, member) in all.iter().flat_map(|builtin| builtin.qualified()) {
@@ -34,7 +68,8 @@ impl Library {
         }
         let mut spellings: &'static str = spellings.leak();
         let (mut aliases, mut ends) = (Vec::new(), Vec::with_capacity(all.len()));
-        let mut by_name = AHashMap::with_capacity(all.len() * 3);
+        let mut by_name: AHashMap<&str, Known> = AHashMap::with_capacity(all.len() + SpecialForm::ALL.len());
+        let mut by_alias = AHashMap::with_capacity(all.len() * 2);
         for (id, builtin) in all.iter().enumerate() {
             let before = aliases.len();
             for (qualifier, member) in builtin.qualified() {
@@ -45,12 +80,23 @@ impl Library {
             aliases.extend(builtin.aliases);
             ends.push(aliases.len());
             let id = BuiltinId::try_from(id).expect("fewer than 65 536 builtins");
-            for name in std::iter::once(&builtin.name).chain(&aliases[before..]) {
-                let before = by_name.insert(*name, id);
-                assert!(before.is_none(), "builtin name {name} is registered twice");
+            let twice = by_name.entry(builtin.name).or_default().builtin.replace(id).is_some();
+            assert!(!twice, "builtin name {} is registered twice", builtin.name);
+            for name in &aliases[before..] {
+                let twice = by_alias.insert(*name, id).is_some();
+                assert!(!twice, "builtin name {name} is registered twice");
             }
         }
-        Library { all, by_name, aliases, ends, display_name }
+        for name in by_alias.keys() {
+            assert!(!by_name.contains_key(name), "builtin name {name} is registered twice");
+        }
+        for form in SpecialForm::ALL {
+            by_name.entry(form.name()).or_default().special = Some(*form);
+        }
+        let named = all.len();
+        all.extend(parts.unnamed);
+        let handles = (0..).zip(&all).map(|(id, builtin)| BuiltinHandle { id, name: builtin.name }).collect();
+        Library { all, named, handles, by_name, by_alias, aliases, ends, parts }
     }
 
     /// The builtin with this id.
@@ -59,9 +105,15 @@ impl Library {
         self.all[usize::from(id)]
     }
 
+    /// What a bare name means before any program says otherwise.
+    pub fn known(&self, name: &str) -> Known {
+        self.by_name.get(name).copied().unwrap_or_default()
+    }
+
     /// The id of a bare name or a qualified spelling.
     pub fn id(&self, name: &str) -> Option<BuiltinId> {
-        self.by_name.get(name).copied()
+        let builtin = self.known(name).builtin;
+        builtin.or_else(|| self.by_alias.get(name).copied())
     }
 
     /// The builtin of a bare name or a qualified spelling.
@@ -76,9 +128,44 @@ impl Library {
         &self.aliases[start..self.ends[id]]
     }
 
-    /// All builtins in the order of their ids.
+    /// All builtins that have names, in the order of their ids.
     pub fn all(&self) -> &[&'static Builtin] {
-        &self.all
+        &self.all[..self.named]
+    }
+
+    /// The builtin that a value stands for.
+    #[inline]
+    pub fn of(&self, handle: &BuiltinHandle) -> &'static Builtin {
+        self.get(handle.id)
+    }
+
+    /// A builtin as a value: a function, or the value of a constant.
+    pub fn value(&'static self, id: BuiltinId) -> Value {
+        match self.get(id).native {
+            Native::Constant(value) => value(),
+            _ => self.function(id),
+        }
+    }
+
+    /// A builtin as a function.
+    #[inline]
+    pub fn function(&'static self, id: BuiltinId) -> Value {
+        Value::Builtin(&self.handles[usize::from(id)])
+    }
+
+    /// The builtin of a bare name or a qualified spelling as a function.
+    pub fn function_named(&'static self, name: &str) -> Option<Value> {
+        self.id(name).map(|id| self.function(id))
+    }
+
+    /// One of the functions that no name reaches.
+    ///
+    /// # Panics
+    /// If it is none of them.
+    pub fn unnamed(&'static self, builtin: &'static Builtin) -> Value {
+        let index = self.parts.unnamed.iter().position(|known| std::ptr::eq(*known, builtin));
+        let index = self.named + index.expect("a function of the library");
+        Value::Builtin(&self.handles[index])
     }
 
     /// Refuses a wrong number of arguments with the text of functions.md 0.5.
@@ -93,7 +180,7 @@ impl Library {
 
     #[cold]
     fn wrong_arity(&self, builtin: &Builtin, argc: usize) -> Error {
-        let name = (self.display_name)(builtin);
+        let name = (self.parts.display_name)(builtin);
         let text = match builtin.arities {
             Arities::AtLeast(n) => {
                 format!("{name} requires at least {n} argument{}, got {argc}", if n == 1 { "" } else { "s" })

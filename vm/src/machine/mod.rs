@@ -26,17 +26,16 @@ mod stack;
 mod unbound;
 
 pub use crate::json::ToolArguments;
-pub use builtin::{Arities, Builtin, BuiltinId, Example, Examples, FrameFn, Native, PlainFn, Section};
+pub use builtin::{Arities, Builtin, Example, Examples, FrameFn, Native, PlainFn, Section};
 pub use call::CallNow;
 pub use ctx::Ctx;
 pub use fork::ForkNote;
 pub use frame::{Again, Args, Flow, ForkKind, Input, NativeFrame};
 pub use host_call::{BadArguments, CallId, HostRequest, Payload, PendingCall, Reply, UpstreamCall};
-pub use library::Library;
+pub use library::{Known, Library, LibraryParts};
 pub use namespace::{Binding, Namespace};
 pub use stack::Stack;
 
-use crate::builtins::support::endless;
 use crate::code::Program;
 use crate::error::{Error, Reason, Result};
 use crate::meter::{self, Account, Deadline, Lender};
@@ -67,7 +66,7 @@ impl Default for Limits {
 
 /// What a program finds when it starts.
 pub struct Setup {
-    /// Definitions of earlier programs. The machine gives it back in its [`Outcome`].
+    /// The library, and definitions of earlier programs over it. The machine gives it back in its [`Outcome`].
     pub namespace: Namespace,
     /// The granted context: a map, or `nil`.
     pub context: Value,
@@ -95,10 +94,11 @@ pub struct Setup {
     pub clock: fn() -> i64,
 }
 
-impl Default for Setup {
-    fn default() -> Setup {
+impl Setup {
+    /// The usual, with the functions of `library` and nothing defined.
+    pub fn new(library: &'static Library) -> Setup {
         Setup {
-            namespace: Namespace::new(),
+            namespace: Namespace::new(library),
             context: Value::Nil,
             strict_data: false,
             history: Default::default(),
@@ -330,7 +330,7 @@ impl Machine {
         self.waiting.clear();
         self.outgoing.clear();
         self.steps_used = self.steps_used.min(self.limits.steps);
-        self.ended = Some(result.and_then(endless::result));
+        self.ended = Some(result.and_then(self.env.namespace.library().parts.result));
         Step::Done
     }
 

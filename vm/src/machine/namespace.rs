@@ -1,14 +1,14 @@
 //! The user namespace: what `def` stores, kept from program to program of a session.
 
-use crate::builtins::library;
+use super::library::Library;
 use crate::code::DefInfo;
 use crate::value::Value;
 use ahash::AHashMap;
 use std::rc::Rc;
 
-/// Names that programs define, each in a slot that linked code refers to.
-#[derive(Default)]
+/// Names that programs define over those of a library, each in a slot that linked code refers to.
 pub struct Namespace {
+    library: &'static Library,
     slots: AHashMap<Rc<str>, u32>,
     entries: Vec<Entry>,
     /// How many builtins' names have a value here.
@@ -18,6 +18,8 @@ pub struct Namespace {
 struct Entry {
     name: Rc<str>,
     binding: Option<Binding>,
+    /// Whether the library has a builtin of this name.
+    shadows: bool,
 }
 
 /// What a name stands for.
@@ -30,15 +32,22 @@ pub struct Binding {
 }
 
 impl Namespace {
-    /// An empty namespace.
-    pub fn new() -> Namespace {
-        Namespace::default()
+    /// An empty namespace over `library`.
+    pub fn new(library: &'static Library) -> Namespace {
+        Namespace { library, slots: AHashMap::new(), entries: Vec::new(), shadowing: 0 }
+    }
+
+    /// The library under it.
+    #[inline]
+    pub fn library(&self) -> &'static Library {
+        self.library
     }
 
     /// The slot of `name`, made if there is none; it has no value yet then.
     pub fn slot(&mut self, name: &Rc<str>) -> u32 {
         *self.slots.entry(name.clone()).or_insert_with(|| {
-            self.entries.push(Entry { name: name.clone(), binding: None });
+            let shadows = self.library.id(name).is_some();
+            self.entries.push(Entry { name: name.clone(), binding: None, shadows });
             self.entries.len() as u32 - 1
         })
     }
@@ -81,7 +90,7 @@ impl Namespace {
         let entry = &mut self.entries[slot as usize];
         let before = std::mem::replace(&mut entry.binding, binding);
         let (was, is) = (before.is_some(), entry.binding.is_some());
-        if was != is && library().id(&entry.name).is_some() {
+        if was != is && entry.shadows {
             if is { self.shadowing += 1 } else { self.shadowing -= 1 }
         }
         before

@@ -1,5 +1,6 @@
 //! Calls that the instruction loop hands over: builtins with frames, combinators, host calls, forks.
 
+use super::builtin::Native;
 use super::call::{self, CallNow};
 use super::fiber::{CodeFrame, Fiber, FiberId, NativeCall, Next};
 use super::frame::{Args, Flow, Input};
@@ -7,7 +8,6 @@ use super::frames::Frame;
 use super::fuel::Fuel;
 use super::interpreter::Stop;
 use super::{Ctx, Machine, PendingCall};
-use crate::builtins::{Native, combinators, tools};
 use crate::error::Result;
 use crate::meter;
 use crate::value::Value;
@@ -137,17 +137,19 @@ fn start(ctx: &mut Ctx<'_>, callee: Value, args: Args) -> Result<Flow> {
         CallNow::Done(value) => return Ok(Flow::Return(value)),
         CallNow::NeedsFrame(args) => args,
     };
+    let library = ctx.library();
     match callee {
-        Value::Builtin(builtin) => {
-            crate::builtins::library().check_arity(builtin, args.len())?;
+        Value::Builtin(handle) => {
+            let builtin = library.of(handle);
+            library.check_arity(builtin, args.len())?;
             match builtin.native {
                 Native::Frame(run) => run(ctx, &mut args),
                 Native::Plain(run) => run(ctx, &mut args).map(Flow::Return),
                 Native::Constant(value) => Err(call::not_callable(&value())),
             }
         }
-        Value::Combinator(combinator) => combinators::call(ctx, &combinator, args),
-        Value::Tool(name) => tools::call(ctx, &name, &args),
+        Value::Combinator(combinator) => (library.parts.call_combinator)(ctx, &combinator, args),
+        Value::Tool(name) => (library.parts.call_tool)(ctx, &name, &args),
         other => Err(call::not_callable(&other)),
     }
 }

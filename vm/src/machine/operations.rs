@@ -1,7 +1,6 @@
 //! What single instructions do beyond their fast paths.
 
 use super::env::Env;
-use crate::builtins::{Builtin, Native};
 use crate::code::{Function, Op};
 use crate::error::{Error, Reason, Result};
 use crate::number;
@@ -9,14 +8,6 @@ use crate::print;
 use crate::value::{Map, Value, compare};
 use std::cell::Cell;
 use std::cmp::Ordering;
-
-/// The value that a builtin's name stands for.
-pub(super) fn builtin_value(builtin: &'static Builtin) -> Value {
-    match builtin.native {
-        Native::Constant(value) => value(),
-        _ => Value::Builtin(builtin),
-    }
-}
 
 /// `(inc a)`, `(dec a)`
 pub(super) fn increment(a: &Value, by: i64) -> Result<Value> {

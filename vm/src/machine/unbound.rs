@@ -1,7 +1,6 @@
 //! What to say of a name that means nothing (language.md 3.14).
 
 use super::Namespace;
-use crate::builtins::library;
 use crate::error::{Error, Reason};
 use crate::special_forms::SpecialForm;
 use std::rc::Rc;
@@ -103,7 +102,7 @@ fn hint(name: &str, local: &[Rc<str>], namespace: &Namespace) -> String {
     if let Some(existing) = listed(GUESSED) {
         return format!(". Did you mean: {existing}");
     }
-    let builtins = library().all().iter().map(|builtin| builtin.name);
+    let builtins = namespace.library().all().iter().map(|builtin| builtin.name);
     let defined = namespace.bindings();
     let known = builtins
         .chain(SpecialForm::ALL.iter().map(|form| form.name()))
@@ -148,10 +147,11 @@ fn similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a s
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::builtins::library;
 
     fn text(name: &str, local: &[&str]) -> String {
         let local: Vec<Rc<str>> = local.iter().map(|name| Rc::from(*name)).collect();
-        let error = static_error(&[name], &local, &Namespace::new());
+        let error = static_error(&[name], &local, &Namespace::new(library()));
         format!("{}{}", error.message(), error.hint().unwrap_or_default())
     }
 
@@ -172,13 +172,13 @@ mod tests {
         ] {
             assert_eq!(text(name, &["users", "y"]), format!("Undefined variable: {name}{hint}"));
         }
-        let several = static_error(&["a", "if"], &[], &Namespace::new());
+        let several = static_error(&["a", "if"], &[], &Namespace::new(library()));
         assert_eq!(several.message(), "Undefined variables: a, if");
     }
 
     #[test]
     fn names_of_the_session_are_candidates() {
-        let mut namespace = Namespace::new();
+        let mut namespace = Namespace::new(library());
         let slot = namespace.slot(&Rc::from("total-sales"));
         let binding = super::super::Binding { value: crate::Value::Nil, info: None };
         namespace.set(slot, Some(binding));
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn unknown_methods_have_their_own_text() {
-        let error = runtime_error(".foo", &Namespace::new());
+        let error = runtime_error(".foo", &Namespace::new(library()));
         assert_eq!(error.reason(), Reason::UnsupportedMethod);
         assert!(
             error.message().starts_with("Unsupported method '.foo'. Supported interop methods: .getTime, ")

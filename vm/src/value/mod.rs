@@ -6,6 +6,7 @@
 //! path that changes otherwise. Everything that holds memory charges it to the [`meter`] when it
 //! is built and credits it when it is dropped.
 
+mod builtin;
 mod closure;
 mod deferred_drop;
 mod float;
@@ -18,6 +19,7 @@ mod string;
 mod temporal;
 mod vector;
 
+pub use builtin::{BuiltinHandle, BuiltinId};
 pub use closure::{Captures, Closure, Combinator, CombinatorKind};
 pub use deferred_drop::drop_deferred;
 pub use float::Float;
@@ -30,7 +32,6 @@ pub use string::Str;
 pub use temporal::{Day, Temporal, day_of_week};
 pub use vector::{Vector, VectorIter};
 
-use crate::builtins::Builtin;
 use crate::meter;
 use num_bigint::BigInt;
 use std::cell::RefCell;
@@ -51,7 +52,7 @@ pub enum Value {
     /// A double, special ones included.
     Float(Float),
     /// A function of the library.
-    Builtin(&'static Builtin),
+    Builtin(&'static BuiltinHandle),
     /// A keyword.
     Keyword(Keyword),
     /// A string.

@@ -6,6 +6,7 @@ use super::size::{measure, measure_binding, total};
 use super::state::{Committed, SessionState, history_with};
 use crate::engine::outcome::{CallRecord, Changed, Exceeded, Failure, HistoryNotice, SessionReport};
 use crate::memory::{Loan, MemoryBudget};
+use ptc_vm::builtins::library;
 use ptc_vm::machine::Namespace;
 use ptc_vm::print::{Budget, Preview, preview, render_capped};
 use ptc_vm::value::{Map, Str};
@@ -209,7 +210,7 @@ impl Lease {
 
     /// The namespace as it was before the program.
     fn restored(&self) -> Namespace {
-        let mut namespace = Namespace::new();
+        let mut namespace = Namespace::new(library());
         for (name, binding) in self.committed.iter().flat_map(|committed| &committed.bindings) {
             let slot = namespace.slot(name);
             namespace.set(slot, Some(binding.clone()));

@@ -3,12 +3,12 @@
 use super::size;
 use crate::memory::Loan;
 use ptc_vm::Value;
+use ptc_vm::builtins::library;
 use ptc_vm::machine::{Binding, Namespace};
 use ptc_vm::value::{Map, Str};
 use std::rc::Rc;
 
 /// What a session's programs share.
-#[derive(Default)]
 pub struct SessionState {
     /// Definitions.
     pub namespace: Namespace,
@@ -31,6 +31,22 @@ pub struct SessionState {
     pub(super) loan: Option<Loan>,
 }
 
+impl Default for SessionState {
+    fn default() -> SessionState {
+        SessionState {
+            namespace: Namespace::new(library()),
+            history: Default::default(),
+            turn: 0,
+            journal: Map::default(),
+            summaries: Vec::new(),
+            sizes: Vec::new(),
+            history_sizes: [0; 3],
+            journal_bytes: 0,
+            loan: None,
+        }
+    }
+}
+
 impl SessionState {
     /// Puts a result of `bytes` in front of the history.
     pub(super) fn remember(&mut self, value: Value, bytes: u64) {
@@ -51,7 +67,7 @@ impl SessionState {
 
     /// Removes all definitions.
     pub fn forget_all(&mut self) {
-        self.namespace = Namespace::new();
+        self.namespace = Namespace::new(library());
         self.sizes = Vec::new();
         self.release_surplus();
     }

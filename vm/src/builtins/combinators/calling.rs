@@ -12,7 +12,7 @@ use std::mem::take;
 use std::rc::Rc;
 
 /// Calls the function that a combinator made.
-pub fn call(ctx: &mut Ctx<'_>, combinator: &Rc<Combinator>, mut args: Args) -> Result<Flow> {
+pub(crate) fn call(ctx: &mut Ctx<'_>, combinator: &Rc<Combinator>, mut args: Args) -> Result<Flow> {
     let parts = &combinator.parts;
     let state = match combinator.kind {
         CombinatorKind::Constantly => return Ok(Flow::Return(parts[0].clone())),
@@ -195,7 +195,7 @@ pub(super) fn trampoline(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 }
 
 /// What the result of `comparator` calls: `(p a b)`.
-pub(super) static COMPARING: Builtin = frame("comparator", EXTENSION, "predicate a b", |_, args| {
+pub(crate) static COMPARING: Builtin = frame("comparator", EXTENSION, "predicate a b", |_, args| {
     let [predicate, a, b] = args else { unreachable!("three arguments have been checked") };
     let (predicate, a, b) = (take(predicate), take(a), take(b));
     Ok(Flow::Push(Box::new(Comparing { predicate, a, b, turned: false })))

@@ -1,7 +1,7 @@
 //! Combinators over functions that need no frame: called at once.
 
-use crate::builtins::Native;
 use crate::builtins::support::callee;
+use crate::builtins::{Library, Native};
 use crate::error::Result;
 use crate::machine::{Args, CallNow, Ctx};
 use crate::value::{Combinator, CombinatorKind, Value, Vector};
@@ -11,24 +11,24 @@ const LEVELS: u32 = 3;
 /// Functions of one combinator that are looked at before each call.
 const PARTS: usize = 8;
 
-fn is_direct(function: &Value, levels: u32) -> bool {
+fn is_direct(library: &Library, function: &Value, levels: u32) -> bool {
     match function {
-        Value::Builtin(builtin) => matches!(builtin.native, Native::Plain(_)),
+        Value::Builtin(handle) => matches!(library.of(handle).native, Native::Plain(_)),
         Value::Keyword(_) | Value::Map(_) | Value::Set(_) => true,
-        Value::Combinator(inner) => levels > 0 && parts_are_direct(inner, levels - 1),
+        Value::Combinator(inner) => levels > 0 && parts_are_direct(library, inner, levels - 1),
         _ => false,
     }
 }
 
-fn parts_are_direct(combinator: &Combinator, levels: u32) -> bool {
+fn parts_are_direct(library: &Library, combinator: &Combinator, levels: u32) -> bool {
     let parts = &combinator.parts;
     match combinator.kind {
         CombinatorKind::Constantly => true,
         CombinatorKind::Partial | CombinatorKind::Fnil | CombinatorKind::Complement => {
-            is_direct(&parts[0], levels)
+            is_direct(library, &parts[0], levels)
         }
         CombinatorKind::Comp | CombinatorKind::EveryPred | CombinatorKind::Juxt | CombinatorKind::SomeFn => {
-            parts.len() <= PARTS && parts.iter().all(|part| is_direct(part, levels))
+            parts.len() <= PARTS && parts.iter().all(|part| is_direct(library, part, levels))
         }
         CombinatorKind::Endless | CombinatorKind::Reduced | CombinatorKind::Transducer => false,
     }
@@ -36,7 +36,7 @@ fn parts_are_direct(combinator: &Combinator, levels: u32) -> bool {
 
 /// Calls a combinator if none of its functions needs a frame; gives the arguments back otherwise.
 pub(crate) fn call_now(ctx: &mut Ctx<'_>, combinator: &Combinator, args: Args) -> Result<CallNow> {
-    if parts_are_direct(combinator, LEVELS) {
+    if parts_are_direct(ctx.library(), combinator, LEVELS) {
         call(ctx, combinator, args).map(CallNow::Done)
     } else {
         Ok(CallNow::NeedsFrame(args))

@@ -1,5 +1,6 @@
 //! The functions that make functions.
 
+use crate::builtins::library;
 use crate::builtins::support::check;
 use crate::error::{Error, Reason, Result};
 use crate::machine::Ctx;
@@ -80,6 +81,6 @@ pub(super) fn memoize(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 /// `(comparator p)`
 pub(super) fn comparator(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     check::callable("comparator", 1, "callable", &args[0])?;
-    let parts = vec![Value::Builtin(&super::calling::COMPARING), take(&mut args[0])];
+    let parts = vec![library().unnamed(&super::calling::COMPARING), take(&mut args[0])];
     Ok(Value::Combinator(Combinator::new(CombinatorKind::Partial, parts)))
 }

@@ -12,7 +12,7 @@ use super::Builtin;
 use super::namespaces::{CORE, EXTENSION};
 use super::row::{frame, fun, section};
 
-pub use calling::call;
+pub(crate) use calling::{COMPARING, call};
 
 /// The family's functions.
 pub static BUILTINS: &[Builtin] = &section("comb", "Combinators").of([

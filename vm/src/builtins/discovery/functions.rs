@@ -225,13 +225,13 @@ struct Apropos {
 }
 
 /// The upstream half, as a call whose result comes back to the frame.
-static UPSTREAM_APROPOS: Builtin =
+pub(crate) static UPSTREAM_APROPOS: Builtin =
     frame("apropos", EXTENSION, "query | query options", |_, args| Ok(Flow::Host(request("apropos", args)?)));
 
 impl NativeFrame for Apropos {
     fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
         let Input::Value(reply) = input else {
-            return Ok(Flow::Call(Value::Builtin(&UPSTREAM_APROPOS), std::mem::take(&mut self.args)));
+            return Ok(Flow::Call(ctx.library().unnamed(&UPSTREAM_APROPOS), std::mem::take(&mut self.args)));
         };
         // A spent budget or an upstream that is down gives nothing: the local matches stand alone.
         let mut lines = match reply {

@@ -10,7 +10,7 @@ mod functions;
 mod references;
 mod search;
 
-pub(crate) use functions::no_backend;
+pub(crate) use functions::{UPSTREAM_APROPOS, no_backend};
 
 use super::Builtin;
 use super::namespaces::{EXTENSION, UNQUALIFIED_CORE};

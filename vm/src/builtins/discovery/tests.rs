@@ -16,7 +16,7 @@ fn symbol(text: &str) -> Value {
 }
 
 fn names(space: &str) -> Vec<String> {
-    let namespace = Namespace::new();
+    let namespace = Namespace::new(library());
     let space = canonical(space, true).expect("a namespace or class");
     members(space, &namespace).iter().map(|entry| entry.name.to_owned()).collect()
 }
@@ -26,14 +26,14 @@ fn every_function_and_form_is_described() {
     for entry in built_in() {
         assert!(!entry.doc.is_empty(), "{} has no description", entry.reference);
         assert!(!entry.doc.contains('\n'), "{} has more than one line", entry.reference);
-        let namespace = Namespace::new();
+        let namespace = Namespace::new(library());
         assert!(find(entry.reference, &namespace).is_some(), "{} is not found", entry.reference);
     }
 }
 
 #[test]
 fn every_special_form_is_described() {
-    let namespace = Namespace::new();
+    let namespace = Namespace::new(library());
     for form in SpecialForm::ALL.iter().filter(|form| **form != SpecialForm::Dot) {
         assert!(find(form.name(), &namespace).is_some(), "{}", form.name());
     }
@@ -77,14 +77,14 @@ fn docs_are_lines_with_labels() {
 
 #[test]
 fn definitions_of_the_program_are_members_of_user() {
-    let mut namespace = Namespace::new();
+    let mut namespace = Namespace::new(library());
     let slot = namespace.slot(&Rc::from("twice"));
     let info = DefInfo {
         doc: Some("Doubles".into()),
         parameters: vec!["[x]".into(), "[x & more]".into()],
         source: "(defn twice …)".into(),
     };
-    let value = Value::Builtin(library().get(0));
+    let value = library().function(0);
     namespace.set(slot, Some(Binding { value, info: Some(Rc::new(info)) }));
     let entry = |reference| find(reference, &namespace).map(|entry: Entry<'_>| entry.text());
     let text =

@@ -3,7 +3,7 @@
 use super::path::{Levels, steps};
 use super::write::{put, writable_index};
 use crate::builtins::support::{call_then, check};
-use crate::builtins::{Arities, Native};
+use crate::builtins::{Arities, library};
 use crate::error::{Error, Reason, Result};
 use crate::machine::{Args, Ctx, Flow};
 use crate::value::{Map, Value};
@@ -30,7 +30,7 @@ fn check_fits(name: &str, function: &Value, argc: usize) -> Result<()> {
             }
             _ => return Ok(()),
         },
-        Value::Builtin(builtin) if !matches!(builtin.native, Native::Constant(_)) => match builtin.arities {
+        Value::Builtin(handle) => match library().of(handle).arities {
             Arities::OneOf([only]) if usize::from(*only) != argc => usize::from(*only),
             _ => return Ok(()),
         },

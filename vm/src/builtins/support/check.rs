@@ -26,9 +26,10 @@ pub fn takes(ctx: &mut Ctx<'_>, function: &Value, argc: usize) -> Result<bool> {
         ctx.charge(1)?;
         let combinator = match function {
             Value::Closure(closure) => return Ok(closure.code().body_for(argc).is_some()),
-            Value::Builtin(builtin) => {
+            Value::Builtin(handle) => {
+                let builtin = ctx.library().of(handle);
                 let is_function = !matches!(builtin.native, Native::Constant(_));
-                return Ok(is_function && crate::builtins::library().check_arity(builtin, argc).is_ok());
+                return Ok(is_function && ctx.library().check_arity(builtin, argc).is_ok());
             }
             Value::Keyword(_) | Value::Map(_) => return Ok(argc == 1 || argc == 2),
             Value::Set(_) => return Ok(argc == 1),

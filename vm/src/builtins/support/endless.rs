@@ -31,7 +31,7 @@ pub enum Endless<'a> {
 
 /// The endless sequence that `(name args…)` means.
 pub fn make(name: &str, args: impl IntoIterator<Item = Value>) -> Value {
-    let mut parts = vec![Value::Builtin(library().find(name).expect("the function itself"))];
+    let mut parts = vec![library().function_named(name).expect("the function itself")];
     parts.extend(args);
     Value::Combinator(Combinator::new(CombinatorKind::Endless, parts))
 }

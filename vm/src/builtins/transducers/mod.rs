@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::machine::Flow;
 use crate::value::Value;
 
-pub(crate) use running::{called, into};
+pub(crate) use running::{COMPLETING, called, into};
 
 /// The transducer of the function `name` over its arguments so far, as the result of the call without collection.
 pub(crate) fn transducer(name: &str, args: &mut [Value]) -> Result<Flow> {

@@ -2,11 +2,11 @@
 
 use super::pipeline::{Output, Pipeline};
 use super::stage::stages;
-use crate::builtins::Builtin;
 use crate::builtins::combine::adding::is_target;
 use crate::builtins::namespaces::EXTENSION;
 use crate::builtins::row::frame;
 use crate::builtins::support::{Builder, check, elements};
+use crate::builtins::{Builtin, library};
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
 use crate::value::{Combinator, CombinatorKind, Value};
@@ -92,16 +92,17 @@ pub(super) fn completing(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     }
     let function = take(&mut args[0]);
     let finish = args.get_mut(1).map(take).unwrap_or_default();
-    let parts = vec![Value::Builtin(&COMPLETING), function, finish];
+    let parts = vec![library().unnamed(&COMPLETING), function, finish];
     Ok(Value::Combinator(Combinator::new(CombinatorKind::Partial, parts)))
 }
 
 /// What the result of `completing` calls: `(f cf)`, `(f cf acc)`, `(f cf acc x)`.
-static COMPLETING: Builtin = frame("completing", EXTENSION, "f cf | f cf acc | f cf acc x", |_, args| {
-    let function = take(&mut args[0]);
-    Ok(match args.len() {
-        3 if args[1].is_nil() => Flow::Return(take(&mut args[2])),
-        3 => Flow::TailCall(take(&mut args[1]), args[2..].iter_mut().map(take).collect()),
-        _ => Flow::TailCall(function, args[2..].iter_mut().map(take).collect()),
-    })
-});
+pub(crate) static COMPLETING: Builtin =
+    frame("completing", EXTENSION, "f cf | f cf acc | f cf acc x", |_, args| {
+        let function = take(&mut args[0]);
+        Ok(match args.len() {
+            3 if args[1].is_nil() => Flow::Return(take(&mut args[2])),
+            3 => Flow::TailCall(take(&mut args[1]), args[2..].iter_mut().map(take).collect()),
+            _ => Flow::TailCall(function, args[2..].iter_mut().map(take).collect()),
+        })
+    });

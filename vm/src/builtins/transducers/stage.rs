@@ -122,9 +122,9 @@ pub(super) fn stages(ctx: &mut Ctx<'_>, name: &str, n: usize, transducer: &Value
 
 /// The transducer of the function `name` over its arguments so far.
 pub(super) fn transducer(name: &str, args: &mut [Value]) -> Value {
-    let builtin = crate::builtins::library().find(name).expect("the function itself");
+    let function = crate::builtins::library().function_named(name).expect("the function itself");
     let mut parts = Vec::with_capacity(args.len() + 1);
-    parts.push(Value::Builtin(builtin));
+    parts.push(function);
     parts.extend(args.iter_mut().map(std::mem::take));
     Value::Combinator(Combinator::new(CombinatorKind::Transducer, parts))
 }

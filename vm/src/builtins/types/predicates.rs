@@ -81,7 +81,7 @@ mod tests {
             Value::vector([]),
             Value::Map(Map::new()),
             Value::Set(Set::new()),
-            Value::Builtin(crate::builtins::library().find("type").unwrap()),
+            crate::builtins::library().function_named("type").unwrap(),
             Value::Tool(Str::new("search")),
         ];
         for (name, holds) in [

@@ -50,13 +50,13 @@ pub fn outcome(name: &str, args: impl Into<Vec<Value>>, limits: Limits) -> Outco
         Native::Constant(value) => {
             let result = Ok(value());
             let machine =
-                Machine::new(Rc::new(program(vec![Op::Nil, Op::Return], Vec::new())), Setup::default());
+                Machine::new(Rc::new(program(vec![Op::Nil, Op::Return], Vec::new())), Setup::new(library()));
             return Outcome { result, ..machine.finish(true) };
         }
         _ => code.push(Op::Native { id, argc: constants.len() as u16 }),
     }
     code.push(Op::Return);
-    let setup = Setup { limits, ..Setup::default() };
+    let setup = Setup { limits, ..Setup::new(library()) };
     let mut machine = Machine::new(Rc::new(program(code, constants)), setup);
     loop {
         match machine.resume(1_000_000) {

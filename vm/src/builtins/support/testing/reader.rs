@@ -97,5 +97,5 @@ fn atom(token: &str) -> Value {
     {
         return Value::float(x);
     }
-    Value::Builtin(library().find(token).unwrap_or_else(|| panic!("{token} is no builtin")))
+    library().function_named(token).unwrap_or_else(|| panic!("{token} is no builtin"))
 }

@@ -1,10 +1,11 @@
 //! Collects an agent's options.
 
 use super::check;
+use crate::compaction::Compaction;
 use crate::llm::{LlmRef, LlmRegistry, RetryPolicy};
 use crate::settings::{
-    Agent, Compaction, CompletionMode, Config, ConfigError, FormatOptions, MemoryStrategy, Mode, Output,
-    Progress, PtcReference, SystemPrompt, Transport,
+    Agent, CompletionMode, Config, ConfigError, FormatOptions, MemoryStrategy, Mode, Output, Progress,
+    PtcReference, SystemPrompt, Transport,
 };
 use crate::template::Template;
 use crate::tool::ToolSpec;

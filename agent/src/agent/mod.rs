@@ -3,8 +3,9 @@
 mod builder;
 mod check;
 
+pub use crate::compaction::{Compaction, TokenCounter};
 pub use crate::settings::{
-    Agent, Compaction, CompletionMode, ConfigError, FormatOptions, MemoryStrategy, Mode, Output,
-    PtcReference, SystemPrompt, TokenCounter, Transport,
+    Agent, CompletionMode, ConfigError, FormatOptions, MemoryStrategy, Mode, Output, PtcReference,
+    SystemPrompt, Transport,
 };
 pub use builder::AgentBuilder;

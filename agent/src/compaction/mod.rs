@@ -1,7 +1,50 @@
 //! Long conversations cut short (agent.md 14): the first user message, then the last turns.
 
 use crate::llm::Message;
-use crate::settings::Compaction;
+use std::fmt;
+use std::sync::Arc;
+
+/// Estimates the tokens of a text.
+pub type TokenCounter = Arc<dyn Fn(&str) -> usize + Send + Sync>;
+
+/// When and how the conversation of a PTC-Lisp agent is shortened (agent.md 14). Assistant messages with tool calls stay
+/// together with their results.
+#[derive(Clone)]
+pub struct Compaction {
+    /// More turns than this trigger it; 8 by default.
+    pub trigger_turns: Option<u32>,
+    /// More tokens than this trigger it; not set by default.
+    pub trigger_tokens: Option<usize>,
+    /// Last turns that are kept; 3 by default.
+    pub keep_recent_turns: u32,
+    /// Whether the first user message is kept; yes by default.
+    pub keep_initial_user: bool,
+    /// How tokens are counted; a quarter of the characters by default.
+    pub token_counter: TokenCounter,
+}
+
+impl Default for Compaction {
+    fn default() -> Compaction {
+        Compaction {
+            trigger_turns: Some(8),
+            trigger_tokens: None,
+            keep_recent_turns: 3,
+            keep_initial_user: true,
+            token_counter: Arc::new(|text| text.chars().count().div_ceil(4)),
+        }
+    }
+}
+
+impl fmt::Debug for Compaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Compaction")
+            .field("trigger_turns", &self.trigger_turns)
+            .field("trigger_tokens", &self.trigger_tokens)
+            .field("keep_recent_turns", &self.keep_recent_turns)
+            .field("keep_initial_user", &self.keep_initial_user)
+            .finish_non_exhaustive()
+    }
+}
 
 /// What a compaction did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! One request to the model: what must hold before it, and what is noted of it.
 
 use super::{Fail, OnBudgetExceeded, Run, Turn};
-use crate::llm::{LlmError, LlmErrorKind, LlmRequest, LlmResponse, text_sink};
+use crate::llm::{EventSink, LlmError, LlmErrorKind, LlmRequest, LlmResponse, Usage, text_sink};
 use crate::telemetry::{Event, OpenSpan};
 use futures_util::FutureExt;
 use serde_json::Value as Json;
@@ -25,27 +25,53 @@ impl Run {
         retry: bool,
         schema: Option<Json>,
     ) -> Result<(OpenTurn, LlmResponse), Fail> {
+        self.may_ask(number)?;
+        self.compact();
+        let mut turn = self.begin_turn(number, retry);
+        self.note_schema(schema.as_ref());
+        let request = self.request(number, schema);
+        match self.request_in_span(request).await {
+            Ok(response) => {
+                turn.tokens = self.note_response(number, &response);
+                Ok((turn, response))
+            }
+            Err(fail) => {
+                self.end_turn(&turn);
+                Err(fail)
+            }
+        }
+    }
+
+    /// Whether the run's budgets and its deadline allow another request. Takes it from the budget of turns.
+    fn may_ask(&self, number: u32) -> Result<(), Fail> {
         if number > 1 {
             self.check_budget()?;
         }
         if !self.shared.take_turn() {
             return Err(Fail::new("turn_budget_exhausted", "Turn budget exhausted"));
         }
-        let overdue = || Fail::new("mission_timeout", "Mission timeout exceeded");
         if self.shared.left().is_zero() {
             return Err(overdue());
         }
-        self.compact();
+        Ok(())
+    }
+
+    fn begin_turn(&mut self, number: u32, retry: bool) -> OpenTurn {
         let kind = if retry { "retry" } else { "work" };
         self.turn = Turn { number, retry, ..Turn::default() };
-        let shared = self.shared.clone();
-        let emitter = &shared.emitter;
-        let span = emitter.begin_turn(number, &Event::TurnStart { kind, tools_count: self.tools.len() });
-        if let Some(schema) = &schema {
+        let started = Event::TurnStart { kind, tools_count: self.tools.len() };
+        OpenTurn { span: self.shared.emitter.begin_turn(number, &started), kind, tokens: (0, 0) }
+    }
+
+    fn note_schema(&mut self, schema: Option<&Json>) {
+        if let Some(schema) = schema {
             self.step.usage.schema_used = true;
             self.step.usage.schema_bytes = schema.to_string().len();
         }
-        let request = LlmRequest {
+    }
+
+    fn request(&self, number: u32, schema: Option<Json>) -> LlmRequest {
+        LlmRequest {
             system: self.system.clone(),
             messages: self.step.messages.clone(),
             tools: self.tools.clone(),
@@ -54,51 +80,70 @@ impl Run {
             cache: self.options.cache,
             max_tokens: self.options.max_tokens,
             temperature: self.options.temperature,
-            deadline: shared.deadline,
+            deadline: self.shared.deadline,
             ..LlmRequest::default()
-        };
+        }
+    }
+
+    /// Sends a request, and tells telemetry when it begins and ends.
+    async fn request_in_span(&mut self, request: LlmRequest) -> Result<LlmResponse, Fail> {
         self.step.usage.llm_requests += 1;
-        let model = shared.llm.model().unwrap_or_default();
-        let asking = emitter.begin(&Event::LlmStart { model, messages: request.messages.len() });
-        // Text that nothing is left to check of may be shown as it comes.
-        let plain = shared.config.streams_text();
-        let sink = match (&self.options.on_event, &self.options.on_chunk) {
-            (Some(sink), _) => Some(sink.clone()),
-            (None, Some(sink)) if plain => Some(text_sink(sink.clone())),
-            _ => None,
+        let emitter = &self.shared.emitter;
+        let model = self.shared.llm.model().unwrap_or_default();
+        let span = emitter.begin(&Event::LlmStart { model, messages: request.messages.len() });
+        let response = self.response(request).await;
+        let duration = span.elapsed();
+        match &response {
+            Ok(response) => {
+                let called = !response.tool_calls.is_empty();
+                let text =
+                    if called { "tool_calls" } else { response.content.as_deref().unwrap_or_default() };
+                let Usage { input: input_tokens, output: output_tokens, .. } =
+                    response.usage.unwrap_or_default();
+                emitter.end(
+                    &span,
+                    &Event::LlmStop { model, response: text, input_tokens, output_tokens, duration },
+                );
+            }
+            Err(fail) => {
+                let message = fail.message.as_str();
+                emitter.end(&span, &Event::LlmException { model, message, duration });
+            }
+        }
+        response
+    }
+
+    /// The model's response within the run's deadline. A client's panic is a failure of the request.
+    async fn response(&self, request: LlmRequest) -> Result<LlmResponse, Fail> {
+        let asked = match self.sink() {
+            Some(sink) => self.shared.asked.stream(request, sink),
+            None => self.shared.asked.complete(request),
         };
-        let answer = match sink {
-            Some(sink) => shared.asked.stream(request, sink),
-            None => shared.asked.complete(request),
-        };
-        let asked = AssertUnwindSafe(answer).catch_unwind();
-        let response = match tokio::time::timeout(shared.left(), asked).await {
+        let asked = AssertUnwindSafe(asked).catch_unwind();
+        match tokio::time::timeout(self.shared.left(), asked).await {
             Err(_) => Err(overdue()),
             Ok(Err(_)) => Err(LlmError::new(LlmErrorKind::Malformed, "the client panicked").into()),
             Ok(Ok(response)) => response.map_err(Fail::from),
-        };
-        let duration = asking.elapsed();
-        let response = match response {
-            Ok(response) => response,
-            Err(fail) => {
-                let message = fail.message.as_str();
-                emitter.end(&asking, &Event::LlmException { model, message, duration });
-                let turn = OpenTurn { span, kind, tokens: (0, 0) };
-                self.end_turn(&turn);
-                return Err(fail);
-            }
-        };
-        self.step.usage.tokens_reported &= response.usage.is_some();
+        }
+    }
+
+    /// Where the response goes while it comes. Text that nothing is left to check of may be displayed at once.
+    fn sink(&self) -> Option<EventSink> {
+        match (&self.options.on_event, &self.options.on_chunk) {
+            (Some(sink), _) => Some(sink.clone()),
+            (None, Some(sink)) if self.shared.config.streams_text() => Some(text_sink(sink.clone())),
+            _ => None,
+        }
+    }
+
+    /// Keeps what a response used and said; gives its tokens.
+    fn note_response(&mut self, number: u32, response: &LlmResponse) -> (u64, u64) {
         let usage = response.usage.unwrap_or_default();
+        self.step.usage.tokens_reported &= response.usage.is_some();
         self.step.usage.tokens += usage;
         self.step.usage.turns = number;
-        let calls = !response.tool_calls.is_empty();
-        let shown = if calls { "tool_calls" } else { response.content.as_deref().unwrap_or_default() };
-        let (input_tokens, output_tokens) = (usage.input, usage.output);
-        emitter
-            .end(&asking, &Event::LlmStop { model, response: shown, input_tokens, output_tokens, duration });
         self.turn.raw_response = response.content.clone().unwrap_or_default();
-        Ok((OpenTurn { span, kind, tokens: (usage.input, usage.output) }, response))
+        (usage.input, usage.output)
     }
 
     /// Ends the turn: tells of it and keeps its record.
@@ -160,6 +205,11 @@ impl Run {
             reason: done.reason,
         });
     }
+}
+
+/// The failure of a run whose time is up.
+fn overdue() -> Fail {
+    Fail::new("mission_timeout", "Mission timeout exceeded")
 }
 
 impl From<LlmError> for Fail {

@@ -1,7 +1,7 @@
 //! PTC-Lisp in the model's text: one program a turn, its result as the next user message (agent.md 9).
 
+use super::feedback::quoted;
 use super::lisp::{Ended, Problem};
-use super::program::quoted;
 use super::{Run, extract};
 use crate::llm::LlmResponse;
 
@@ -42,8 +42,9 @@ impl Run {
         let ended = self.judge(&ran);
         let feedback = match &ended {
             Ended::On(Problem::InvalidReturn(fail)) => {
-                let shown = quoted(&[("error", &fail.message), ("result", &ran.shown().unwrap_or_default())]);
-                format!("{shown}\n\nThe returned value is not the answer that is wanted.{}", self.wanted())
+                let report =
+                    quoted(&[("error", &fail.message), ("result", &ran.display().unwrap_or_default())]);
+                format!("{report}\n\nThe returned value is not the answer that is wanted.{}", self.wanted())
             }
             _ => ran.report(),
         };

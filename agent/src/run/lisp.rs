@@ -1,6 +1,7 @@
 //! What both PTC-Lisp transports share: which turn may follow, and what a program's end means (agent.md 9, 10).
 
-use super::program::{Ran, over_memory};
+use super::feedback::over_memory;
+use super::program::Ran;
 use super::{Fail, Run};
 use crate::llm::LlmResponse;
 use crate::settings::{CompletionMode, Config, MemoryStrategy, Mode};

@@ -8,6 +8,7 @@ mod answer;
 mod ask;
 mod content;
 mod extract;
+mod feedback;
 mod floats;
 mod lisp;
 mod native;
@@ -23,7 +24,7 @@ mod tool_call;
 mod tools;
 
 pub use crate::settings::{Progress, ProgressFn};
-pub(crate) use program::quoted;
+pub(crate) use feedback::quoted;
 pub(crate) use shared::{Inherited, Shared};
 pub use state::{ChatState, Journal};
 pub use step::{

@@ -2,11 +2,10 @@
 
 use super::native::Answered;
 use super::shared::fault;
-use super::{Fail, Run, answer, program, tools};
+use super::{Fail, Run, answer, feedback, program, tools};
 use crate::llm::ToolCall;
 use crate::settings::{Config, MemoryStrategy, Mode};
 use crate::signature::Type;
-use crate::telemetry::Event;
 use crate::tool::{LISP_EVAL, Layer};
 use ptc_host::text::with_dots;
 use serde_json::Value as Json;
@@ -142,13 +141,13 @@ impl Run {
         let (began, started) = (SystemTime::now(), Instant::now());
         let mut end = None;
         let (body, ok) = match program::program(call) {
-            Err(text) => (program::error("args_error", &text), false),
+            Err(text) => (feedback::error("args_error", &text), false),
             Ok(source) => {
                 let ran = self.evaluate(source, true, false).await;
                 if let Some(over) = ran.over_memory
                     && self.shared.config.memory_strategy == MemoryStrategy::Strict
                 {
-                    end = Some(Fail::new("memory_limit_exceeded", program::over_memory(over)));
+                    end = Some(Fail::new("memory_limit_exceeded", feedback::over_memory(over)));
                 }
                 ran.tool_result(None)
             }
@@ -168,40 +167,5 @@ impl Run {
         };
         let cut = body["truncated"] == Json::Bool(true);
         tools::report(&self.shared, LISP_EVAL, Layer::Native, started, ok.then_some(&got), cut);
-    }
-
-    /// Runs a program and notes what became of it.
-    pub(super) async fn evaluate(&mut self, source: &str, tools: bool, json: bool) -> program::Ran {
-        let shared = self.shared.clone();
-        let (tool_name, exposure_layer) = (LISP_EVAL, Layer::Native.as_str());
-        let span = shared.emitter.begin(&Event::ToolStart { tool_name, exposure_layer, args: source });
-        let ran = program::evaluate(&shared, source, tools, json).await;
-        let duration = span.elapsed();
-        match &ran.result {
-            Ok(answer) => {
-                let result = crate::telemetry::summary(&answer.text);
-                shared.emitter.end(&span, &Event::ToolStop { tool_name, exposure_layer, result, duration });
-            }
-            Err(failure) => {
-                let message = failure.message.as_str();
-                let event = Event::ToolException { tool_name, exposure_layer, message, duration };
-                shared.emitter.end(&span, &event);
-            }
-        }
-        self.turn.program = Some(source.to_owned());
-        self.turn.result = ran.result.as_ref().ok().map(|answer| answer.text.clone());
-        self.turn.error = ran.result.as_ref().err().map(program::Ran::message);
-        self.turn.reason = ran.result.as_ref().err().map(|failure| failure.reason.as_str());
-        self.turn.prints.clone_from(&ran.prints);
-        self.turn.memory = ran.changed.iter().map(|it| (it.name.clone(), it.preview.clone())).collect();
-        self.turn.upstream_calls.clone_from(&ran.upstream_calls);
-        self.turn.steps = ran.steps;
-        self.step.prints.extend(ran.prints.iter().cloned());
-        self.step.usage.memory_bytes = self.step.usage.memory_bytes.max(ran.memory_peak);
-        if shared.config.tells_progress() {
-            let done = shared.kept.journal().await.summaries;
-            self.progress = shared.config.progress_text(&done, self.turn.number);
-        }
-        ran
     }
 }

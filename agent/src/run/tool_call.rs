@@ -2,7 +2,7 @@
 
 use super::lisp::{Ended, Problem};
 use super::native::Answered;
-use super::{Fail, Run, answer, extract, program};
+use super::{Fail, Run, answer, extract, feedback, program};
 use crate::llm::{LlmResponse, ToolCall};
 use crate::tool::LISP_EVAL;
 use serde_json::Value as Json;
@@ -76,7 +76,7 @@ impl Run {
                 _ => ("multiple_tool_calls", "exactly one lisp_eval call per assistant turn".to_owned()),
             };
             self.turn.error = Some(message.clone());
-            self.refuse_all(calls, &program::error(reason, &message));
+            self.refuse_all(calls, &feedback::error(reason, &message));
             self.user(format!("Error: {message}"));
             return Ended::On(Problem::NoProgram);
         }
@@ -102,7 +102,7 @@ impl Run {
             Ok(source) => source,
             Err(text) => {
                 self.turn.error = Some(text.clone());
-                return (Ended::On(Problem::NoProgram), program::error("args_error", &text), false);
+                return (Ended::On(Problem::NoProgram), feedback::error("args_error", &text), false);
             }
         };
         let ran = self.evaluate(source, tools, true).await;
@@ -114,7 +114,7 @@ impl Run {
         let note = (!note.is_empty()).then(|| note.join("\n\n"));
         if let Ended::On(Problem::InvalidReturn(fail)) = &ended {
             let message = format!("{}.{}", fail.message, self.wanted());
-            let mut body = program::error("runtime_error", &message);
+            let mut body = feedback::error("runtime_error", &message);
             if let Some(note) = note {
                 body["feedback"] = format!("{message}\n\n{note}").into();
             }

@@ -1,13 +1,16 @@
 //! What an agent is: its prompt, its tools and its limits (agent.md 3).
 
+mod format;
 mod options;
 mod progress;
-mod settings;
+mod system_prompt;
 
+pub use format::FormatOptions;
 pub use options::{CompletionMode, MemoryStrategy, Mode, Output, PtcReference, Transport};
 pub use progress::{Progress, ProgressFn};
-pub use settings::{Compaction, FormatOptions, SystemPrompt, TokenCounter};
+pub use system_prompt::SystemPrompt;
 
+use crate::compaction::Compaction;
 use crate::llm::{LlmRef, LlmRegistry, RetryPolicy};
 use crate::signature::Signature;
 use crate::template::Template;

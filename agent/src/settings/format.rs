@@ -1,47 +1,6 @@
-//! Options that are more than a number or a word.
+//! How much of results a model reads back.
 
 use super::Mode;
-use std::fmt;
-use std::sync::Arc;
-
-/// What is done with the agent's own system prompt. What the mode needs (the reference card and the inventories) follows
-/// in any case.
-#[derive(Clone)]
-pub enum SystemPrompt {
-    /// This text takes its place.
-    Replace(String),
-    /// Texts before and after it.
-    Wrap {
-        /// Before.
-        prefix: String,
-        /// After.
-        suffix: String,
-    },
-    /// As [`Wrap`](SystemPrompt::Wrap), and other texts for two parts of a PTC-Lisp agent's prompt.
-    WrapLisp {
-        /// Before.
-        prefix: String,
-        /// After.
-        suffix: String,
-        /// Instead of the card of the language.
-        language_spec: Option<String>,
-        /// Instead of how a program shall be written down.
-        output_format: Option<String>,
-    },
-    /// What a function makes of the whole of it.
-    Map(Arc<dyn Fn(String) -> String + Send + Sync>),
-}
-
-impl fmt::Debug for SystemPrompt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            SystemPrompt::Replace(_) => "Replace",
-            SystemPrompt::Wrap { .. } => "Wrap",
-            SystemPrompt::WrapLisp { .. } => "WrapLisp",
-            SystemPrompt::Map(_) => "Map",
-        })
-    }
-}
 
 /// How much of results a model reads back (agent.md 3, `format_options`).
 ///
@@ -110,47 +69,5 @@ impl Default for FormatOptions {
             history_max_bytes: None,
             preview_max_chars: 250,
         }
-    }
-}
-
-/// Estimates the tokens of a text.
-pub type TokenCounter = Arc<dyn Fn(&str) -> usize + Send + Sync>;
-
-/// When and how the conversation of a PTC-Lisp agent is shortened (agent.md 14). Assistant messages with tool calls stay
-/// together with their results.
-#[derive(Clone)]
-pub struct Compaction {
-    /// More turns than this trigger it; 8 by default.
-    pub trigger_turns: Option<u32>,
-    /// More tokens than this trigger it; not set by default.
-    pub trigger_tokens: Option<usize>,
-    /// Last turns that are kept; 3 by default.
-    pub keep_recent_turns: u32,
-    /// Whether the first user message is kept; yes by default.
-    pub keep_initial_user: bool,
-    /// How tokens are counted; a quarter of the characters by default.
-    pub token_counter: TokenCounter,
-}
-
-impl Default for Compaction {
-    fn default() -> Compaction {
-        Compaction {
-            trigger_turns: Some(8),
-            trigger_tokens: None,
-            keep_recent_turns: 3,
-            keep_initial_user: true,
-            token_counter: Arc::new(|text| text.chars().count().div_ceil(4)),
-        }
-    }
-}
-
-impl fmt::Debug for Compaction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Compaction")
-            .field("trigger_turns", &self.trigger_turns)
-            .field("trigger_tokens", &self.trigger_tokens)
-            .field("keep_recent_turns", &self.keep_recent_turns)
-            .field("keep_initial_user", &self.keep_initial_user)
-            .finish_non_exhaustive()
     }
 }

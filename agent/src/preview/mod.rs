@@ -4,7 +4,7 @@ mod hint;
 mod shape;
 
 use crate::tool::{JsonMap, NativeResult, panic_text};
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub(crate) use hint::hint;
@@ -53,11 +53,6 @@ fn custom(function: &crate::tool::PreviewFn, value: &Json) -> Result<JsonMap, (&
         Ok(Err(detail)) => Err(("raised", detail)),
         Err(panic) => Err(("raised", panic_text(&*panic))),
     }
-}
-
-/// A bare JSON Schema of a value's type.
-fn type_schema(value: &Json) -> Json {
-    json!({"type": shape::type_name(value)})
 }
 
 #[cfg(test)]

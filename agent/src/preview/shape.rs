@@ -1,6 +1,5 @@
 //! The shape of a value: names and types, nothing of its content.
 
-use super::type_schema;
 use crate::signature::is_integer;
 use crate::tool::JsonMap;
 use serde_json::{Value as Json, json};
@@ -94,7 +93,7 @@ fn object(map: &JsonMap) -> (Json, bool) {
 }
 
 /// The JSON Schema word for a value's type.
-pub(super) fn type_name(value: &Json) -> &'static str {
+fn type_name(value: &Json) -> &'static str {
     match value {
         Json::Null => "null",
         Json::Bool(_) => "boolean",
@@ -104,4 +103,9 @@ pub(super) fn type_name(value: &Json) -> &'static str {
         Json::Array(_) => "array",
         Json::Object(_) => "object",
     }
+}
+
+/// A bare JSON Schema of a value's type.
+fn type_schema(value: &Json) -> Json {
+    json!({"type": type_name(value)})
 }

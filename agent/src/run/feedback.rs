@@ -1,14 +1,12 @@
 //! What a model reads of a program that ran (agent.md 8.6, 8.7).
 
-use super::program::Ran;
+use super::program::{MAX_MESSAGE, Ran};
 use super::shared::fault;
 use crate::tool::JsonMap;
 use ptc_host::engine::{Changed, Failure};
 use ptc_host::text::with_dots;
 use serde_json::{Value as Json, json};
 
-/// Most bytes of an error's message or a `(fail v)`'s value.
-pub(super) const MAX_MESSAGE: usize = 16 << 10;
 /// Most definitions that are listed.
 const MAX_NAMES: usize = 200;
 

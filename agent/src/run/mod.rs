@@ -70,7 +70,7 @@ impl Agent {
             system: prompt::system(config, false),
             user: prompt::user(config, context, &config.context_descriptions),
             tools: prompt::tools(config),
-            schema: text::schema(config),
+            schema: prompt::schema(config),
         }
     }
 }
@@ -276,7 +276,7 @@ impl Run {
     }
 
     /// Appends the tool message of a call and its record.
-    fn answered(&mut self, call: ToolCall, answer: native::Answered) {
+    fn answered(&mut self, call: ToolCall, answer: tools::Answered) {
         let content = answer.body.to_string();
         let record = ToolCallRecord {
             name: call.name,

@@ -2,7 +2,7 @@
 
 use super::Run;
 use super::shared::{Shared, fault};
-use super::tools::{get, report};
+use super::tools::{Answered, get, report};
 use crate::llm::ToolCall;
 use crate::preview::{Preview, preview};
 use crate::settings::{Mode, native_name};
@@ -10,20 +10,11 @@ use crate::tool::{JsonMap, Layer, NativeResult, ToolSpec};
 use futures_util::{StreamExt, stream};
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 use tokio::time::Instant;
 
 /// Bytes of arguments that an error repeats.
 const MAX_SHOWN_ARGUMENTS: usize = 2000;
-
-/// What a call came to.
-pub(super) struct Answered {
-    /// The content of its tool message.
-    pub(super) body: Json,
-    pub(super) ok: bool,
-    pub(super) began: SystemTime,
-    pub(super) took: Duration,
-}
 
 impl Run {
     /// Answers app-tool calls: as many at a time as the agent allows, in the response's order.

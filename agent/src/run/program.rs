@@ -1,7 +1,6 @@
 //! One program: how it is run, and what is kept of it (agent.md 8.6, 8.7).
 
 use super::Run;
-use super::feedback::MAX_MESSAGE;
 use super::floats::rounded;
 use super::shared::Shared;
 use super::state::Rules;
@@ -18,6 +17,8 @@ use ptc_host::text::with_dots;
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
 
+/// Most bytes of an error's message or a `(fail v)`'s value.
+pub(super) const MAX_MESSAGE: usize = 16 << 10;
 /// Characters of a print that the language keeps (language.md 6.2).
 const LANGUAGE_PRINT: usize = 2000;
 

@@ -184,6 +184,13 @@ pub(super) fn tools(config: &Config) -> Vec<ToolDef> {
     tools
 }
 
+/// The schema that a provider may hold the answer to: only where no tools are in the way.
+pub(super) fn schema(config: &Config) -> Option<Json> {
+    let returns = config.signature.as_ref().map(|signature| &signature.returns)?;
+    let plain = config.mode == Mode::Text && config.tools.is_empty() && returns.is_structured();
+    plain.then(|| returns.response_schema())
+}
+
 /// The first user message.
 pub(super) fn user(config: &Config, context: &JsonMap, descriptions: &BTreeMap<String, String>) -> String {
     let mission = config.prompt.expand(context);

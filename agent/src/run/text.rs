@@ -1,10 +1,11 @@
 //! Text and combined mode: chat, native tools, `lisp_eval` beside them (agent.md 6, 8).
 
-use super::native::Answered;
+use super::prompt::schema;
 use super::shared::fault;
+use super::tools::Answered;
 use super::{Fail, Run, answer, feedback, program, tools};
 use crate::llm::ToolCall;
-use crate::settings::{Config, MemoryStrategy, Mode};
+use crate::settings::{MemoryStrategy, Mode};
 use crate::signature::Type;
 use crate::tool::{LISP_EVAL, Layer};
 use ptc_host::text::with_dots;
@@ -14,13 +15,6 @@ use tokio::time::Instant;
 
 /// Bytes of a rejected answer that the model reads again.
 const MAX_SHOWN_ANSWER: usize = 2000;
-
-/// The schema that a provider may hold the answer to: only where no tools are in the way.
-pub(super) fn schema(config: &Config) -> Option<Json> {
-    let returns = config.signature.as_ref().map(|signature| &signature.returns)?;
-    let plain = config.mode == Mode::Text && config.tools.is_empty() && returns.is_structured();
-    plain.then(|| returns.response_schema())
-}
 
 impl Run {
     pub(super) async fn text(&mut self) -> Result<Json, Fail> {

@@ -1,7 +1,7 @@
 //! PTC-Lisp by `lisp_eval`, the only native tool (agent.md 10).
 
 use super::lisp::{Ended, Problem};
-use super::native::Answered;
+use super::tools::Answered;
 use super::{Fail, Run, answer, extract, feedback, program};
 use crate::llm::{LlmResponse, ToolCall};
 use crate::tool::LISP_EVAL;

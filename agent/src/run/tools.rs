@@ -14,7 +14,17 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
+
+/// What a call from the model came to.
+pub(super) struct Answered {
+    /// The content of its tool message.
+    pub(super) body: Json,
+    pub(super) ok: bool,
+    pub(super) began: SystemTime,
+    pub(super) took: Duration,
+}
 
 /// A result on its way to the model or a program.
 pub(super) struct Got {

@@ -1,0 +1,144 @@
+//! An agent and what it was built of.
+
+use super::{CompletionMode, FormatOptions, MemoryStrategy, Mode, ProgressFn, SystemPrompt};
+use crate::compaction::Compaction;
+use crate::llm::{LlmRef, LlmRegistry, RetryPolicy};
+use crate::signature::Signature;
+use crate::template::Template;
+use crate::tool::{Expose, NativeResult, ToolSpec};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// An agent: unchangeable, cheap to clone, for any number of runs at a time.
+#[derive(Clone)]
+pub struct Agent(pub(crate) Arc<Config>);
+
+impl fmt::Debug for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Agent")
+            .field("name", &self.0.name)
+            .field("mode", &self.0.mode)
+            .field("signature", &self.0.signature.as_ref().map(ToString::to_string))
+            .field("tools", &self.0.tools)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What an agent was built of.
+#[derive(Clone)]
+pub(crate) struct Config {
+    pub(crate) prompt: Template,
+    pub(crate) name: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) mode: Mode,
+    pub(crate) signature: Option<Signature>,
+    pub(crate) tools: BTreeMap<String, ToolSpec>,
+    pub(crate) llm: Option<LlmRef>,
+    pub(crate) llm_registry: LlmRegistry,
+    pub(crate) llm_retry: Option<RetryPolicy>,
+    pub(crate) system_prompt: Option<SystemPrompt>,
+    pub(crate) prompt_limit: Option<usize>,
+    pub(crate) max_turns: u32,
+    pub(crate) retry_turns: u32,
+    pub(crate) turn_budget: u32,
+    pub(crate) max_depth: u32,
+    pub(crate) max_tool_calls: Option<u32>,
+    pub(crate) parallel_tool_calls: usize,
+    pub(crate) timeout: Duration,
+    pub(crate) tool_timeout: Duration,
+    pub(crate) mission_timeout: Option<Duration>,
+    pub(crate) max_heap: u64,
+    pub(crate) max_steps: Option<u64>,
+    pub(crate) max_program_bytes: usize,
+    pub(crate) memory_limit: Option<u64>,
+    pub(crate) memory_strategy: MemoryStrategy,
+    pub(crate) max_result_bytes: usize,
+    pub(crate) max_tool_bytes: usize,
+    pub(crate) tool_cache_limit: Option<usize>,
+    pub(crate) completion: CompletionMode,
+    pub(crate) journaling: bool,
+    pub(crate) plan: Vec<String>,
+    pub(crate) progress: Option<Arc<ProgressFn>>,
+    pub(crate) thinking: bool,
+    pub(crate) compaction: Option<Compaction>,
+    pub(crate) format: FormatOptions,
+    pub(crate) float_precision: Option<u32>,
+    pub(crate) context_descriptions: BTreeMap<String, String>,
+    pub(crate) field_descriptions: BTreeMap<String, String>,
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config").field("name", &self.name).field("mode", &self.mode).finish_non_exhaustive()
+    }
+}
+
+impl Agent {
+    /// Its name, if it has one.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.0.name.as_deref()
+    }
+
+    /// How it works.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.0.mode
+    }
+
+    /// What it takes and answers, if that was said.
+    #[must_use]
+    pub fn signature(&self) -> Option<&Signature> {
+        self.0.signature.as_ref()
+    }
+}
+
+impl Config {
+    /// Who may call a tool. Pure text mode offers every tool natively; with `lisp_eval` as the only native tool none.
+    pub(crate) fn exposure(&self, tool: &ToolSpec) -> Expose {
+        match self.mode {
+            Mode::Text => Expose::Native,
+            Mode::Combined => tool.expose.unwrap_or(Expose::Native),
+            // There is no native side but `lisp_eval`: an explicit `native` keeps a tool out of programs.
+            Mode::Lisp | Mode::LispTool => tool.expose.unwrap_or(Expose::PtcLisp),
+        }
+    }
+
+    /// The tools that the provider is told of, besides `lisp_eval`.
+    pub(crate) fn native_tools(&self) -> impl Iterator<Item = (&String, &ToolSpec)> {
+        let offered = matches!(self.mode, Mode::Text | Mode::Combined);
+        self.tools.iter().filter(move |(_, tool)| offered && self.exposure(tool).native())
+    }
+
+    /// The tools that programs may call.
+    pub(crate) fn program_tools(&self) -> impl Iterator<Item = (&String, &ToolSpec)> {
+        self.tools.iter().filter(|(_, tool)| self.mode != Mode::Text && self.exposure(tool).programs())
+    }
+
+    /// The preview of a tool whose results both sides share; `None` for other tools.
+    pub(crate) fn shared(&self, tool: &ToolSpec) -> Option<NativeResult> {
+        let shared = self.mode == Mode::Combined && self.exposure(tool) == Expose::Both && tool.cache;
+        shared.then(|| tool.native_result.clone().unwrap_or_default())
+    }
+
+    /// Whether the model's text is the answer whatever it is, so that it may be shown as it comes: there is nothing to
+    /// check and no tool in between.
+    pub(crate) fn streams_text(&self) -> bool {
+        let text = self.signature.as_ref().is_none_or(|signature| signature.returns.is_text());
+        self.mode == Mode::Text && self.tools.is_empty() && text
+    }
+
+    /// Whether an agent of one turn that only computes: its last value is its answer.
+    pub(crate) fn single_shot(&self) -> bool {
+        self.completion == CompletionMode::Implicit
+            && self.max_turns == 1
+            && self.program_tools().next().is_none()
+    }
+}
+
+/// A tool's name as providers accept it.
+pub(crate) fn native_name(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect()
+}

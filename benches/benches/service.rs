@@ -14,7 +14,7 @@ use ptc_benches::{PIPELINE, TINY};
 use ptc_host::config::ProcessEnv;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, EvalRequest, MemoryBudget};
-use ptc_server::boot;
+use ptc_server::boot::{self, Assembly};
 use ptc_server::options::{command::arguments, flags::ALL};
 use ptc_server::settings::Settings;
 use ptc_server::transport::http::{HttpServer, Listening};
@@ -107,10 +107,11 @@ async fn ptc() -> SocketAddr {
     let settings = Settings::resolve(&matches, ProcessEnv::default()).expect("right options");
     let memory = MemoryBudget::new(settings.limits.max_total_memory_bytes);
     let engine = Engine::start(EngineOptions { threads: 2, memory: Some(memory.clone()) }).expect("threads");
-    let service = Arc::new(boot::service(&settings, &engine, None, &Redactor::new()).expect("a service"));
+    let Assembly { service, telemetry } =
+        boot::assemble(&settings, &engine, None, &Redactor::new()).expect("a server");
     let mut settings = settings.http.expect("--http");
     settings.port = 0;
-    let listening = Listening { call_budget: Duration::from_secs(30), memory };
+    let listening = Listening { call_budget: Duration::from_secs(30), memory, telemetry };
     let server = HttpServer::bind(&settings, listening, service, engine).expect("a free port");
     let address = SocketAddr::from(([127, 0, 0, 1], server.address().expect("bound").port()));
     std::thread::spawn(move || self::runtime().block_on(server.run(std::future::pending)));

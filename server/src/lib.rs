@@ -6,10 +6,8 @@
 pub mod boot;
 pub mod cli;
 pub mod concurrency_limiter;
-mod descriptors;
 mod digest;
 pub mod identity;
-pub mod insight;
 pub mod observers;
 pub mod options;
 pub mod principal;

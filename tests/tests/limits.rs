@@ -206,7 +206,7 @@ const ELSEWHERE: [(&str, &str, &str); 62] = [
         "a_frame_too_long_does_not_take_the_next_one_with_it",
     ),
     ("--max-concurrent-calls", "server/tests/wire/floods.rs", "more_calls_than_there_are_permits"),
-    ("--max-total-memory-bytes", "server/src/boot.rs", "all_programs_share_the_memory_of_the_process"),
+    ("--max-total-memory-bytes", "server/src/boot/tests.rs", "all_programs_share_the_memory_of_the_process"),
     ("--max-catalog-result-bytes", "host/src/catalog/discovery.rs", "over_large_documents_are_a_world_fault"),
     (
         "--catalog-inline-max-chars",

@@ -80,6 +80,7 @@ fn server() -> Tools {
         reports: false,
     };
     let context = CallContext {
+        origin: None,
         owner: Owner::of(Principal::process()),
         request_id: RequestId::from_raw(Raw::parse("1").expect("JSON")).expect("an id"),
         revision: Revision::LATEST_HANDSHAKE,

@@ -8,7 +8,7 @@ mod support;
 use ptc_host::credentials::Redactor;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
-use support::{Pipe, fake_upstream, service, settings};
+use support::{Pipe, assembly, fake_upstream, service, settings};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -113,12 +113,11 @@ async fn the_trace_of_a_task_is_the_one_that_its_answer_names() {
         let flags: Vec<&str> = flags.into_iter().chain(["--trace-payloads", payloads]).collect();
         let redactor = Redactor::new();
         let upstream = fake_upstream(&redactor).await;
-        let (service, _engine) = service(&settings(&flags), Some(&upstream), &redactor);
-        let insight = service.insight.clone().expect("traces");
-        let mut client = Pipe::open(service);
+        let (server, _engine) = assembly(&settings(&flags), Some(&upstream), &redactor);
+        let mut client = Pipe::open(server.service);
         let result = client.call(1, "lisp_task", json!({"task": "Count to five."})).await;
         let trace_id = result["structuredContent"]["trace_id"].as_str().expect("an id").to_owned();
-        insight.flush(std::time::Duration::from_secs(10));
+        server.telemetry.flush(std::time::Duration::from_secs(10));
         let file = std::fs::read_dir(path).expect("the folder").next().expect("a trace").expect("a file");
         let text = std::fs::read_to_string(file.path()).expect("readable");
         let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();

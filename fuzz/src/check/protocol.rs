@@ -14,7 +14,7 @@ use ptc_server::options::command::arguments;
 use ptc_server::options::flags::ALL;
 use ptc_server::principal::{Owner, Principal};
 use ptc_server::protocol::message::{self, Incoming, Message};
-use ptc_server::protocol::{Connection, Handled, Service};
+use ptc_server::protocol::{Connection, Handled, MessageContext, Service};
 use serde_json::{Value, json};
 
 /// The server of this thread. It lives as long as the process, sessions and all, as a real one does.
@@ -43,9 +43,9 @@ impl Server {
         let memory = MemoryBudget::new(64 << 20);
         let engine = Engine::start(EngineOptions { threads: 1, memory: Some(memory) }).expect("a thread");
         let service =
-            boot::service(&settings, &engine, None, &Redactor::new()).expect("no file is asked for");
+            boot::assemble(&settings, &engine, None, &Redactor::new()).expect("no file is asked for").service;
         drop(inside);
-        Server { service: Arc::new(service), runtime }
+        Server { service, runtime }
     }
 }
 
@@ -97,7 +97,7 @@ fn handle(server: &Server, connection: &Arc<Connection>, message: &Message<'_>, 
     let service = &server.service;
     let handled = {
         let _inside = server.runtime.enter();
-        service.handle(connection, message, Service::era_of(message))
+        service.handle(MessageContext::new(connection, Service::era_of(message)), message)
     };
     let id = plain.and_then(|plain| plain.get("id"));
     let asks = plain.is_some_and(|plain| plain.get("method").is_some_and(Value::is_string));

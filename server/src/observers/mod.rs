@@ -6,4 +6,7 @@ pub mod metrics;
 pub mod recent;
 pub mod recording;
 pub mod sources;
+mod telemetry;
 pub mod trace;
+
+pub use telemetry::Telemetry;

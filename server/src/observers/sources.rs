@@ -8,13 +8,22 @@ use ptc_host::upstream::Phase;
 
 use crate::identity;
 use crate::observers::metrics::{Exposition, Kind};
-use crate::tools::sessions::Directory;
+use crate::principal::Principal;
+
+/// Sessions, as operators see them.
+pub trait SessionSource: Send + Sync {
+    /// JSON of the sessions of a principal, the latest used one first.
+    fn summaries_of(&self, principal: &Principal) -> Vec<String>;
+
+    /// Writes the families of sessions.
+    fn write_metrics(&self, to: &mut Exposition);
+}
 
 /// Handles to the state of the server.
 #[derive(Default)]
 pub struct Sources {
     /// Sessions, where they are offered.
-    pub sessions: Option<Arc<Directory>>,
+    pub sessions: Option<Arc<dyn SessionSource>>,
     /// Upstreams, where some are configured.
     pub upstreams: Option<Arc<Aggregator>>,
     /// What programs, sessions and messages may take together.
@@ -23,7 +32,7 @@ pub struct Sources {
 
 impl Sources {
     /// Writes the families of sessions and upstreams.
-    pub(crate) fn write_metrics(&self, to: &mut Exposition) {
+    pub(super) fn write_metrics(&self, to: &mut Exposition) {
         let labels = [("version", identity::VERSION), ("commit", identity::GIT_COMMIT)];
         to.family("ptc_build_info", "The version that runs.", Kind::Gauge).sample(&labels, 1);
         if let Some(memory) = &self.memory {

@@ -15,14 +15,13 @@ use tracing::{error, info};
 use super::connection::{Cancellation, Ticket};
 use super::error::RpcError;
 use super::message::RequestId;
-use super::methods::listen;
-use super::methods::tools_call::write_reply;
+use super::observer::CallSpan;
 use super::progress::Progress;
 use super::reply::{self, Answers};
+use super::results;
 use super::service::{Era, Service};
+use super::tool::ToolReply;
 use crate::concurrency_limiter::Permit;
-use crate::insight::Observation;
-use crate::protocol::tool::ToolReply;
 
 /// A tool call that has its permit and waits to be run. Dropping it cancels it.
 pub struct Call {
@@ -39,7 +38,7 @@ pub struct Call {
     /// `None` for work that needs none.
     pub(super) permit: Option<Permit>,
     /// Sees how the call ends: as cancelled, if it is dropped.
-    pub(super) observation: Option<Observation>,
+    pub(super) span: Option<CallSpan>,
 }
 
 /// What a call does.
@@ -120,12 +119,12 @@ impl Call {
         let mut call = self;
         let Call { service, id, work, cancelled, progress, ticket, .. } = &mut call;
         let Work::Tool { running, .. } = work else {
-            notify(listen::acknowledgement(id));
-            let farewell = listen::farewell(service, id);
+            notify(results::subscription_acknowledged(id));
+            let last = results::subscription_ended(service, id);
             return tokio::select! {
-                () = cancelled => Finished::Cancelled(farewell),
-                () = ticket.connection().drained() => Finished::Reply(farewell),
-                () = service.drained() => Finished::Reply(farewell),
+                () = cancelled => Finished::Cancelled(last),
+                () = ticket.connection().drained() => Finished::Reply(last),
+                () = service.drained() => Finished::Reply(last),
             };
         };
         let mut end = pin!(end);
@@ -152,9 +151,9 @@ impl Call {
     /// Gives everything back, tells everybody, and makes the response: of a call that came to `outcome`, or that was
     /// cancelled.
     fn ended(self, outcome: Option<std::thread::Result<ToolReply>>) -> Finished {
-        let Call { service, id, era, work, started, ticket, permit, observation, .. } = self;
+        let Call { service, id, era, work, started, ticket, permit, span, .. } = self;
         let Work::Tool { name: tool, eval_id, running } = work else {
-            return Finished::Cancelled(listen::farewell(&service, &id));
+            return Finished::Cancelled(results::subscription_ended(&service, &id));
         };
         drop(running);
         // The permit is given back before the answer can be seen, so that a client that waits for an answer and then
@@ -163,13 +162,13 @@ impl Call {
         let duration_ms = || started.elapsed().as_millis() as u64;
         match outcome {
             Some(Ok(mut tool_reply)) => {
-                if let Some(observation) = observation {
-                    observation.answered(&mut tool_reply);
+                if let Some(span) = span {
+                    span.answered(&mut tool_reply);
                 }
                 let is_error = tool_reply.is_error;
                 let eval_id = tool_reply.eval_id.map(display);
                 info!(event = "tools_call_stop", request_id = %id, tool, is_error, duration_ms = duration_ms(), eval_id);
-                Finished::Reply(write_reply(&service, era, &id, &tool_reply))
+                Finished::Reply(results::tool_call(&service, era, &id, &tool_reply))
             }
             Some(Err(panic)) => {
                 let message = panic
@@ -177,8 +176,8 @@ impl Call {
                     .map(|text| (*text).to_owned())
                     .or_else(|| panic.downcast_ref::<String>().cloned())
                     .unwrap_or_default();
-                if let Some(observation) = observation {
-                    observation.crashed(&message);
+                if let Some(span) = span {
+                    span.crashed(&message);
                 }
                 error!(event = "worker_raise", request_id = %id, tool, kind = "panic", message, eval_id = %eval_id);
                 Finished::Reply(reply::error(Answers::Request(&id), &RpcError::internal()))
@@ -191,7 +190,7 @@ impl Call {
                     duration_ms = duration_ms(),
                     eval_id = %eval_id
                 );
-                Finished::Cancelled(write_reply(&service, era, &id, &ToolReply::cancelled()))
+                Finished::Cancelled(results::tool_call(&service, era, &id, &ToolReply::cancelled()))
             }
         }
     }

@@ -14,7 +14,7 @@ const TIME_OF_DAY: [(&str, &str); 11] = [
     ("agent/src/run/tool_call.rs", "the same"),
     ("host/src/engine/run.rs", "what a program is told when it asks for the time"),
     ("server/src/observers/console/state.rs", "what the page shows as now"),
-    ("server/src/insight/observation.rs", "when a call began and ended, in records and traces"),
+    ("server/src/protocol/observer.rs", "when a call began and ended, in records and traces"),
     ("server/src/observers/log/clock.rs", "the time of a line"),
     ("server/src/observers/metrics/process.rs", "when the process started, as Prometheus wants it"),
     ("server/src/tools/lisp_debug/mod.rs", "which records `since` shows"),

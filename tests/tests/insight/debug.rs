@@ -3,7 +3,7 @@
 use ptc_host::credentials::{Redactor, Secret};
 use ptc_server::principal::{Owner, Principal};
 use ptc_server::protocol::message::{self, Incoming};
-use ptc_server::protocol::{Connection, Era, Handled, Service};
+use ptc_server::protocol::{Connection, Era, Handled, MessageContext, Service};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -281,7 +281,7 @@ async fn ask(service: &Arc<Service>, principal: &str, tool: &str, arguments: Val
     let text = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
         .to_string();
     let Ok(Incoming::Single(message)) = message::read(text.as_bytes()) else { panic!("a message") };
-    let body = match service.handle(&connection, &message, Era::Handshake) {
+    let body = match service.handle(MessageContext::new(&connection, Era::Handshake), &message) {
         Handled::Reply(reply) => reply.body,
         Handled::Call(call) => call.run(|_| {}).await.into_reply(),
         _ => panic!("an answer"),

@@ -10,12 +10,12 @@ use ptc_server::observers::metrics::{Exposition, Format};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{Listener, Pipe, assert_has, fake_upstream, service, settings};
+use crate::support::{Listener, Pipe, assembly, assert_has, fake_upstream, settings};
 
 /// A server that writes traces into a folder, and the folder.
 struct Traced {
     pipe: Pipe,
-    service: std::sync::Arc<ptc_server::protocol::Service>,
+    telemetry: std::sync::Arc<ptc_server::observers::Telemetry>,
     _engine: ptc_host::engine::Engine,
     folder: TempDir,
 }
@@ -26,8 +26,8 @@ impl Traced {
         let path = folder.path().join("deep/traces");
         let mut all = vec!["--trace-dir", path.to_str().unwrap()];
         all.extend(flags);
-        let (service, engine) = service(&settings(&all), None, redactor);
-        Traced { pipe: Pipe::open(service.clone()), service, _engine: engine, folder }
+        let (server, engine) = assembly(&settings(&all), None, redactor);
+        Traced { pipe: Pipe::open(server.service), telemetry: server.telemetry, _engine: engine, folder }
     }
 
     fn path(&self) -> std::path::PathBuf {
@@ -36,7 +36,7 @@ impl Traced {
 
     /// The names of the files that are there once everything is written.
     fn files(&self) -> Vec<String> {
-        self.service.insight.as_ref().unwrap().flush(Duration::from_secs(30));
+        self.telemetry.flush(Duration::from_secs(30));
         names(&self.path())
     }
 
@@ -139,17 +139,16 @@ async fn a_cancelled_call_is_closed_properly() {
     let redactor = Redactor::new();
     let aggregator = fake_upstream(&redactor).await;
     let folder = tempfile::tempdir().unwrap();
-    let (service, _engine) =
-        service(&settings(&["--trace-dir", folder.path().to_str().unwrap()]), Some(&aggregator), &redactor);
-    let mut pipe = Pipe::open(service.clone());
-    let insight = service.insight.clone().unwrap();
+    let (server, _engine) =
+        assembly(&settings(&["--trace-dir", folder.path().to_str().unwrap()]), Some(&aggregator), &redactor);
+    let mut pipe = Pipe::open(server.service);
     let hang = json!({"name": "lisp_eval", "arguments": {"program": "(tool/call {:server \"fake\" :tool \"hang\"})"}});
     pipe.send(&json!({"jsonrpc": "2.0", "id": "h", "method": "tools/call", "params": hang})).await;
     let (_, handle) = aggregator.upstreams().next().unwrap();
     while handle.health().in_flight == 0 {
         tokio::task::yield_now().await;
     }
-    insight.flush(Duration::from_secs(30));
+    server.telemetry.flush(Duration::from_secs(30));
     assert!(names(folder.path())[0].ends_with("-pending.jsonl"));
     pipe.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "h"}}))
         .await;
@@ -158,7 +157,7 @@ async fn a_cancelled_call_is_closed_properly() {
     }
     // The answer to this call comes behind the end of the other one.
     pipe.eval("next", "1").await;
-    insight.flush(Duration::from_secs(30));
+    server.telemetry.flush(Duration::from_secs(30));
     let files = names(folder.path());
     let cancelled = files.iter().find(|file| file.ends_with("-cancelled.jsonl")).expect("closed");
     let text = fs::read_to_string(folder.path().join(cancelled)).unwrap();
@@ -216,12 +215,12 @@ async fn trimming_touches_only_files_of_ours_and_follows_no_link() {
     fs::write(path.join("notes.jsonl"), "mine").unwrap();
     symlink(&outside, path.join(link)).unwrap();
     let flags = ["--trace-dir", path.to_str().unwrap(), "--trace-max-files", "3"];
-    let (service, _engine) = service(&settings(&flags), None, &Redactor::new());
-    let mut pipe = Pipe::open(service.clone());
+    let (server, _engine) = assembly(&settings(&flags), None, &Redactor::new());
+    let mut pipe = Pipe::open(server.service);
     for id in 0..6 {
         pipe.eval(id, "1").await;
     }
-    service.insight.as_ref().unwrap().flush(Duration::from_secs(30));
+    server.telemetry.flush(Duration::from_secs(30));
     let files = names(&path);
     assert!(files.contains(&"notes.jsonl".to_owned()) && files.contains(&link.to_owned()), "{files:?}");
     assert!(!files.contains(&old.to_owned()), "the oldest of ours went first");
@@ -234,16 +233,16 @@ async fn a_folder_that_cannot_be_used_costs_traces_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "not a folder").unwrap();
-    let (service, _engine) =
-        service(&settings(&["--trace-dir", file.to_str().unwrap(), "--debug-tool"]), None, &Redactor::new());
-    let mut pipe = Pipe::open(service.clone());
+    let (server, _engine) =
+        assembly(&settings(&["--trace-dir", file.to_str().unwrap(), "--debug-tool"]), None, &Redactor::new());
+    let mut pipe = Pipe::open(server.service);
     for id in 0..3 {
         assert_eq!(pipe.eval(id, "(+ 1 2)").await["structuredContent"]["result"], "user=> 3");
     }
     let get = pipe.debug(json!({"op": "get", "request_id": "1"})).await;
     assert_has(&get, &json!({"found": true, "source": "ring_buffer"}));
     let mut figures = Exposition::new(Format::Text);
-    service.insight.as_ref().unwrap().write_metrics(&mut figures);
+    server.telemetry.write_metrics(&mut figures);
     assert!(figures.finish().contains("ptc_traces_total{outcome=\"failed\"} 3\n"));
 }
 

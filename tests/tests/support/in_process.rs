@@ -8,7 +8,7 @@ use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, MemoryBudget};
-use ptc_server::boot;
+use ptc_server::boot::{self, Assembly};
 use ptc_server::options::command::arguments;
 use ptc_server::options::flags::ALL;
 use ptc_server::protocol::Service;
@@ -38,15 +38,25 @@ pub(crate) async fn fake_upstream(redactor: &Redactor) -> Arc<Aggregator> {
     Aggregator::start(config, options).await.expect("the fake starts")
 }
 
+/// A server of these settings.
+pub(crate) fn assembly(
+    settings: &Settings,
+    upstreams: Option<&Arc<Aggregator>>,
+    redactor: &Redactor,
+) -> (Assembly, Engine) {
+    let memory = MemoryBudget::new(settings.limits.max_total_memory_bytes);
+    let engine = Engine::start(EngineOptions { threads: 2, memory: Some(memory) }).expect("threads");
+    (boot::assemble(settings, &engine, upstreams, redactor).unwrap(), engine)
+}
+
 /// The service of these settings.
 pub(crate) fn service(
     settings: &Settings,
     upstreams: Option<&Arc<Aggregator>>,
     redactor: &Redactor,
 ) -> (Arc<Service>, Engine) {
-    let memory = MemoryBudget::new(settings.limits.max_total_memory_bytes);
-    let engine = Engine::start(EngineOptions { threads: 2, memory: Some(memory) }).expect("threads");
-    (Arc::new(boot::service(settings, &engine, upstreams, redactor).unwrap()), engine)
+    let (assembly, engine) = assembly(settings, upstreams, redactor);
+    (assembly.service, engine)
 }
 
 /// A conversation on a pipe.
@@ -136,11 +146,11 @@ impl Listener {
         redactor: &Redactor,
     ) -> Listener {
         let settings = settings(flags);
-        let (service, engine) = service(&settings, upstreams, redactor);
+        let (Assembly { service, telemetry }, engine) = assembly(&settings, upstreams, redactor);
         let mut http = settings.http.expect("--http");
         http.port = 0;
         let memory = engine.memory().expect("a budget").clone();
-        let listening = Listening { call_budget: Duration::from_secs(30), memory };
+        let listening = Listening { call_budget: Duration::from_secs(30), memory, telemetry };
         let server = HttpServer::bind(&http, listening, service, engine).expect("a free port");
         let port = server.address().expect("bound").port();
         let stop = Arc::new(tokio::sync::Notify::new());

@@ -1,5 +1,6 @@
 //! Calls that run now.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -13,17 +14,17 @@ const SHOWN: usize = 100;
 
 /// A call that runs.
 #[derive(Debug)]
-pub struct LiveCall {
+pub(super) struct LiveCall {
     /// Whose it is.
-    pub principal: Principal,
+    pub(super) principal: Principal,
     /// Its JSON-RPC id as text, scrubbed.
-    pub request_id: String,
+    pub(super) request_id: String,
     /// The tool.
-    pub tool: &'static str,
+    pub(super) tool: Cow<'static, str>,
     /// The program under the payload policy, as JSON.
-    pub program: Option<String>,
+    pub(super) program: Option<String>,
     /// When it began.
-    pub started: Instant,
+    pub(super) started: Instant,
 }
 
 /// All of them, the oldest first.
@@ -47,7 +48,7 @@ impl Live {
             let json = object_text(|object| {
                 object.string("eval_id", &eval_id.to_string());
                 object.string("request_id", &call.request_id);
-                object.string("tool", call.tool);
+                object.string("tool", &call.tool);
                 object.integer("running_ms", call.started.elapsed().as_millis() as u64);
                 object.raw("program", call.program.as_deref().unwrap_or("null"));
             });

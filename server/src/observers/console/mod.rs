@@ -9,41 +9,60 @@ mod page;
 mod state;
 mod timeline;
 
-pub use live::LiveCall;
 pub use page::{Page, page};
 pub use state::{Facts, catalog, state};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use jiff::Timestamp;
-use ptc_host::engine::EvalId;
-
-use crate::principal::Principal;
-use crate::report::ptc_metrics::Metrics;
-use live::Live;
+use super::recent::record::shortened;
+use super::recording::{Recording, payloads};
+use crate::protocol::observer::{CallEnd, CallObserver, CallOutcome, ObservedCall};
+use crate::report::Payload;
+use live::{Live, LiveCall};
 use timeline::Timelines;
 
 /// What the page shows besides the memory of recent calls.
-#[derive(Default)]
 pub struct Console {
+    recording: Recording,
     live: Mutex<Live>,
     timelines: Mutex<Timelines>,
 }
 
 impl Console {
-    /// A call runs from now on.
-    pub fn began(&self, eval_id: EvalId, call: LiveCall) {
-        lock(&self.live).insert(eval_id, call);
+    /// A page that shows programs as far as `recording` allows.
+    pub fn new(recording: Recording) -> Console {
+        Console { recording, live: Mutex::default(), timelines: Mutex::default() }
+    }
+}
+
+impl CallObserver for Console {
+    fn reads_programs(&self) -> bool {
+        true
     }
 
-    /// A call does not run any more.
-    pub fn over(&self, eval_id: EvalId) {
-        lock(&self.live).remove(eval_id);
+    fn runs(&self, call: &ObservedCall) -> bool {
+        let live = LiveCall {
+            principal: call.owner.principal.clone(),
+            request_id: shortened(&self.recording.redactor.scrub(&call.request_id.to_string())),
+            tool: call.tool.clone(),
+            program: call.program.as_deref().map(|program| payloads::program(&self.recording, program)),
+            started: call.started,
+        };
+        lock(&self.live).insert(call.eval_id, live);
+        true
     }
 
-    /// A call was answered.
-    pub fn answered(&self, principal: &Principal, at: Timestamp, is_error: bool, metrics: Option<&Metrics>) {
-        lock(&self.timelines).add(principal, at, is_error, metrics);
+    fn ended(&self, call: &ObservedCall, end: &CallEnd) {
+        if let CallOutcome::Answered(answered) = &end.outcome {
+            let payload = answered.report.as_ref().map(|report| &report.payload);
+            let metrics =
+                payload.filter(|payload| !payload.upstream_calls.is_empty()).map(Payload::ptc_metrics);
+            let principal = &call.owner.principal;
+            lock(&self.timelines).add(principal, end.at, answered.is_error, metrics.as_ref());
+        }
+        if call.running {
+            lock(&self.live).remove(call.eval_id);
+        }
     }
 }
 

@@ -64,9 +64,11 @@ pub fn state(
         lock(&console.timelines).write(object, principal, now);
         match &sources.sessions {
             None => object.raw("sessions", "null"),
-            Some(sessions) => write_array(object.key("sessions"), sessions.of(principal), |out, summary| {
-                out.extend_from_slice(summary.as_bytes());
-            }),
+            Some(sessions) => {
+                write_array(object.key("sessions"), sessions.summaries_of(principal), |out, summary| {
+                    out.extend_from_slice(summary.as_bytes());
+                })
+            }
         }
         match &sources.upstreams {
             None => object.raw("upstreams", "null"),
@@ -89,7 +91,7 @@ fn call(record: &Record) -> String {
             None => object.raw("eval_id", "null"),
         }
         object.string("ts", &instant(record.at));
-        object.string("tool", record.tool);
+        object.string("tool", &record.tool);
         object.string("status", if record.is_error { "error" } else { "ok" });
         match &record.reason {
             Some(reason) => object.string("reason", reason),

@@ -20,6 +20,7 @@ use ptc_host::upstream::FaultReason;
 pub use exposition::{Exposition, Family, Format, Kind};
 pub use process::write_process;
 
+use crate::protocol::observer::{Answered, CallEnd, CallObserver, CallOutcome, ObservedCall};
 use crate::report::CallReport;
 use crate::report::ErrorReason;
 use histogram::{BYTES, Histogram, SECONDS, STEPS};
@@ -135,18 +136,8 @@ impl Metrics {
         }
     }
 
-    /// A call has begun.
-    pub fn began(&self) {
-        self.in_flight.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// A call that had begun is over, whatever came of it.
-    pub fn over(&self) {
-        self.in_flight.fetch_sub(1, Ordering::Relaxed);
-    }
-
     /// A call ended with this outcome: `ok`, or a reason.
-    pub fn ended(&self, tool: &str, outcome: &str, eval_id: EvalId, report: Option<&CallReport>) {
+    fn count(&self, tool: &str, outcome: &str, eval_id: EvalId, report: Option<&CallReport>) {
         if let Some(tool) = self.tools.iter().find(|known| known.name == tool) {
             add(&tool.outcomes[outcome_index(outcome)], 1);
         }
@@ -223,6 +214,26 @@ impl Metrics {
         for (server, upstream) in named() {
             family.sample(&[("server", server)], get(&upstream.fetched_bytes));
         }
+    }
+}
+
+impl CallObserver for Metrics {
+    fn announced(&self, _call: &ObservedCall) {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn ended(&self, call: &ObservedCall, end: &CallEnd) {
+        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+        let (outcome, report) = match &end.outcome {
+            CallOutcome::Answered(Answered { is_error: false, report, .. }) => ("ok", report.as_deref()),
+            CallOutcome::Answered(Answered { reason, report, .. }) => {
+                (reason.as_deref().unwrap_or(OTHER), report.as_deref())
+            }
+            CallOutcome::Crashed(_) => ("internal_error", None),
+            CallOutcome::Cancelled => ("cancelled", None),
+            CallOutcome::Discarded => return,
+        };
+        self.count(&call.tool, outcome, call.eval_id, report);
     }
 }
 

@@ -58,9 +58,9 @@ fn both_formats_are_written_as_their_readers_expect() {
 fn labels_are_a_closed_set() {
     let metrics = Metrics::new(["lisp_eval"], ["fs".to_owned()]);
     let id = EvalId::from_number(1);
-    metrics.ended("lisp_eval", "ok", id, None);
-    metrics.ended("lisp_eval", "a reason nobody knows", id, None);
-    metrics.ended("not a tool", "ok", id, None);
+    metrics.count("lisp_eval", "ok", id, None);
+    metrics.count("lisp_eval", "a reason nobody knows", id, None);
+    metrics.count("not a tool", "ok", id, None);
     let mut out = Exposition::new(Format::Text);
     metrics.write(&mut out);
     let text = out.finish();

@@ -3,5 +3,31 @@
 pub mod record;
 mod ring;
 
+use std::sync::Arc;
+
 pub use record::Record;
 pub use ring::Ring;
+
+use super::recording::Recording;
+use crate::protocol::observer::{CallEnd, CallObserver, CallOutcome, ObservedCall};
+
+/// Remembers calls that were answered.
+pub struct Recorder {
+    ring: Arc<Ring>,
+    recording: Recording,
+}
+
+impl Recorder {
+    /// Remembers calls in `ring`, as far as `recording` allows.
+    pub fn new(ring: Arc<Ring>, recording: Recording) -> Recorder {
+        Recorder { ring, recording }
+    }
+}
+
+impl CallObserver for Recorder {
+    fn ended(&self, call: &ObservedCall, end: &CallEnd) {
+        if let CallOutcome::Answered(answered) = &end.outcome {
+            self.ring.push(Record::new(call, end, answered, &self.recording));
+        }
+    }
+}

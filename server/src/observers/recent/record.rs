@@ -1,14 +1,16 @@
 //! What is remembered of a finished call: plain data, already redacted.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use ptc_host::engine::{CallRecord, CallStatus, EvalId};
 use ptc_mcp::Revision;
 use ptc_mcp::json::{Object, object_text, write_array};
 
-use crate::insight::{Call, Ended};
 use crate::observers::recording::Recording;
 use crate::observers::recording::payloads::{self, write_optional};
 use crate::principal::Principal;
+use crate::protocol::observer::{Answered, CallEnd, ObservedCall};
 use crate::report::Ending;
 use crate::report::ptc_metrics::Metrics;
 use crate::report::{PlannerReport, Usage};
@@ -30,7 +32,7 @@ pub struct Record {
     /// When it ended.
     pub at: Timestamp,
     /// The tool.
-    pub tool: &'static str,
+    pub tool: Cow<'static, str>,
     /// The revision it came under.
     pub revision: Revision,
     /// How long it took; 0 if it never ran.
@@ -111,18 +113,23 @@ impl UpstreamCall {
 }
 
 impl Record {
-    pub(crate) fn new(call: &Call, ended: &Ended, recording: &Recording) -> Self {
+    pub(super) fn new(
+        call: &ObservedCall,
+        end: &CallEnd,
+        answered: &Answered,
+        recording: &Recording,
+    ) -> Self {
         let redactor = &recording.redactor;
         let mut record = Record {
             principal: call.owner.principal.clone(),
             request_id: shortened(&redactor.scrub(&call.request_id.to_string())),
-            eval_id: ended.is_eval.then_some(call.eval_id),
-            at: ended.at,
-            tool: call.tool,
+            eval_id: answered.is_eval.then_some(call.eval_id),
+            at: end.at,
+            tool: call.tool.clone(),
             revision: call.revision,
-            duration_ms: ended.duration_ms,
-            is_error: ended.is_error,
-            reason: ended.reason.clone(),
+            duration_ms: end.duration_ms,
+            is_error: answered.is_error,
+            reason: answered.reason.clone(),
             program: None,
             context: None,
             output_schema: false,
@@ -133,7 +140,7 @@ impl Record {
             metrics: None,
             planner: None,
         };
-        let Some(report) = &ended.report else { return record };
+        let Some(report) = &answered.report else { return record };
         let payload = &report.payload;
         record.program = report.program.as_deref().map(|program| payloads::program(recording, program));
         record.context = report.context.as_deref().map(|context| payloads::context(recording, context));
@@ -193,7 +200,7 @@ impl Record {
             object.string("eval_id", &eval_id.to_string());
         }
         object.string("ts", &instant(self.at));
-        object.string("tool", self.tool);
+        object.string("tool", &self.tool);
         object.string("status", if self.is_error { "error" } else { "ok" });
         match &self.reason {
             Some(reason) => object.string("reason", reason),

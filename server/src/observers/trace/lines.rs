@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use ptc_host::engine::{CallRecord, CallStatus};
 use ptc_mcp::json::{Object, object_text, write_array};
 
+use super::events::{Begun, Ended};
 use super::writer::Status;
-use super::{Begun, Ended};
 use crate::digest::short_hash;
 use crate::observers::recent::record::instant;
 use crate::observers::recording::Recording;
@@ -44,7 +44,7 @@ impl Head {
             object.string("owner_hash", begun.owner.principal.hash());
             object.string("transport", if begun.origin.is_some() { "http" } else { "stdio" });
             if let Some(origin) = &begun.origin {
-                object.string("transport_request_id", origin.request_id.to_str().unwrap_or_default());
+                object.string("transport_request_id", &origin.request_id);
             }
             if let Some(session) = &begun.owner.http_session {
                 object.string("mcp_session_hash", &short_hash(session.as_bytes()));
@@ -96,7 +96,7 @@ impl Head {
             object.raw("data", "null");
         });
         let metadata = self.metadata(|object| {
-            object.integer("program_bytes", begun.program.as_ref().map_or(0, String::len) as u64);
+            object.integer("program_bytes", begun.program.as_ref().map_or(0, |program| program.len()) as u64);
             object.integer("context_bytes", begun.context_bytes as u64);
             object.boolean("signature_present?", false);
         });

@@ -3,10 +3,10 @@
 //! All work on files is done by one thread, in the order of the calls: no call waits for a disk, and a folder that
 //! cannot be written, or a disk that is full, costs records and one warning, never a call.
 
+mod events;
 mod folder;
 mod lines;
 mod names;
-mod origin;
 mod writer;
 
 #[cfg(test)]
@@ -18,21 +18,17 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use jiff::Timestamp;
 use ptc_host::engine::EvalId;
 use tokio::sync::oneshot;
 use tracing::error;
 
 pub use folder::Found;
-pub use origin::{Origin, current as current_origin, scoped};
-use ptc_mcp::Revision;
-pub use writer::Status;
 
 use crate::observers::metrics::{Exposition, Kind};
 use crate::observers::recording::Recording;
-use crate::principal::Owner;
 use crate::report::CallReport;
 use crate::report::TaskEvent;
+use events::{Begun, Ended};
 use writer::Writer;
 
 /// Calls that may wait for the writer; further ones are not traced.
@@ -55,44 +51,6 @@ pub struct TraceOptions {
     pub aggregator: bool,
 }
 
-/// A call that begins.
-#[derive(Debug)]
-pub struct Begun {
-    /// Whose it is.
-    pub owner: Owner,
-    /// Its JSON-RPC id as text.
-    pub request_id: String,
-    /// Its evaluation, if it is one.
-    pub eval_id: Option<EvalId>,
-    /// The tool as the client named it.
-    pub tool: String,
-    /// The revision it came under.
-    pub revision: Revision,
-    /// The HTTP request it came with.
-    pub origin: Option<Origin>,
-    /// When.
-    pub at: Timestamp,
-    /// The program, if it has one.
-    pub program: Option<String>,
-    /// Bytes of its context.
-    pub context_bytes: usize,
-}
-
-/// A call that has ended.
-#[derive(Debug)]
-pub struct Ended {
-    /// When.
-    pub at: Timestamp,
-    /// How.
-    pub status: Status,
-    /// The word for why it failed, or the text of a fault of ours.
-    pub reason: Option<String>,
-    /// How long it took.
-    pub duration_ms: u64,
-    /// Everything else there is to say.
-    pub report: Option<Box<CallReport>>,
-}
-
 /// What the writer is told.
 enum Command {
     Begin(u64, Box<Begun>),
@@ -113,10 +71,6 @@ pub fn trace_id(eval_id: EvalId) -> String {
     format!("{process:016x}{:016x}", eval_id.number())
 }
 
-/// Names a call towards the writer.
-#[derive(Debug, Clone, Copy)]
-pub struct TraceKey(u64);
-
 #[derive(Debug, Default)]
 struct Waiting {
     commands: AtomicUsize,
@@ -130,7 +84,6 @@ struct Waiting {
 pub struct Traces {
     commands: Sender<Command>,
     waiting: Arc<Waiting>,
-    next: AtomicU64,
 }
 
 impl Traces {
@@ -145,21 +98,20 @@ impl Traces {
         if let Err(failure) = spawned {
             error!(event = "trace_dir_create_failed", reason = %failure);
         }
-        Arc::new(Traces { commands, waiting, next: AtomicU64::new(0) })
+        Arc::new(Traces { commands, waiting })
     }
 
-    /// Opens the trace of a call; `None` if the writer is too far behind.
-    pub fn begin(&self, begun: Box<Begun>) -> Option<TraceKey> {
+    /// Opens the trace of a call, which has this key from now on; `false` if the writer is too far behind.
+    fn begin(&self, key: u64, begun: Box<Begun>) -> bool {
         if self.waiting.commands.load(Ordering::Relaxed) >= MAX_WAITING {
             self.waiting.dropped.fetch_add(1, Ordering::Relaxed);
-            return None;
+            return false;
         }
-        let key = self.next.fetch_add(1, Ordering::Relaxed);
-        self.send(Command::Begin(key, begun)).then_some(TraceKey(key))
+        self.send(Command::Begin(key, begun))
     }
 
     /// Closes the trace of a call.
-    pub fn end(&self, TraceKey(key): TraceKey, mut ended: Box<Ended>) {
+    fn end(&self, key: u64, mut ended: Box<Ended>) {
         let size = ended.report.as_ref().map_or(0, |report| size(report));
         let held = self.waiting.bytes.fetch_add(size, Ordering::Relaxed) + size;
         if held > MAX_WAITING_BYTES {

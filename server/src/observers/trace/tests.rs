@@ -1,5 +1,5 @@
 use super::names::{Parts, name, parts, stem};
-use super::*;
+use jiff::Timestamp;
 
 #[test]
 fn only_names_of_ours_are_ours() {

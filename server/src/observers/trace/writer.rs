@@ -7,9 +7,10 @@ use std::io::{self, Write};
 use jiff::{SignedDuration, Timestamp};
 use tracing::{error, warn};
 
+use super::events::{Begun, Ended};
 use super::folder::{Folder, Found};
 use super::lines::Head;
-use super::{Begun, Ended, TraceOptions, names, trace_id};
+use super::{TraceOptions, names, trace_id};
 use crate::digest::hex;
 
 /// Bytes of a trace within which its owner is named.
@@ -17,7 +18,7 @@ const OWNER_WITHIN: usize = 512;
 
 /// How a call ended, as its file is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
+pub(super) enum Status {
     /// With a success.
     Ok,
     /// With a failure.
@@ -30,10 +31,10 @@ pub enum Status {
 
 impl Status {
     /// All of them.
-    pub const ALL: [Status; 4] = [Status::Ok, Status::Error, Status::Cancelled, Status::Crashed];
+    pub(super) const ALL: [Status; 4] = [Status::Ok, Status::Error, Status::Cancelled, Status::Crashed];
 
     /// The word in file names.
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Status::Ok => "ok",
             Status::Error | Status::Crashed => "error",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tracing::debug;
 
 use crate::protocol::connection::Connection;
-use crate::protocol::service::Handled;
+use crate::protocol::handled::Handled;
 
 /// Drains the conversation and has the transport end it.
 pub fn answer(connection: &Arc<Connection>) -> Handled {

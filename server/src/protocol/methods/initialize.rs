@@ -7,9 +7,10 @@ use ptc_mcp::json::{Raw, write_string};
 use tracing::info;
 
 use crate::protocol::connection::Connection;
+use crate::protocol::handled::Handled;
 use crate::protocol::message::{ParamsMember, RequestId};
 use crate::protocol::reply;
-use crate::protocol::service::{Handled, Reply, Service};
+use crate::protocol::service::Service;
 
 /// The revision to speak with a client that sent these `params`.
 pub fn negotiate(params: &ParamsMember<'_>) -> Revision {
@@ -27,7 +28,7 @@ pub fn answer(
     let revision = negotiate(params);
     connection.set_revision(revision);
     info!(event = "initialize", request_id = %id, protocol_version = revision.name());
-    Handled::Reply(Reply::ok(reply::result(id, |out| {
+    Handled::answered(reply::result(id, |out| {
         out.extend_from_slice(b"{\"protocolVersion\":\"");
         out.extend_from_slice(revision.name().as_bytes());
         out.extend_from_slice(b"\",\"serverInfo\":");
@@ -38,5 +39,5 @@ pub fn answer(
             write_string(out, &service.instructions);
         }
         out.push(b'}');
-    })))
+    }))
 }

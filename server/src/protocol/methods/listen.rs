@@ -12,9 +12,10 @@ use tracing::{debug, warn};
 use crate::protocol::call::{Call, Work};
 use crate::protocol::connection::{Connection, Refused};
 use crate::protocol::error::RpcError;
+use crate::protocol::handled::{Disposition, Handled};
 use crate::protocol::message::{ParamsMember, RequestId};
 use crate::protocol::reply::{self, Answers};
-use crate::protocol::service::{Era, Handled, Reply, Service};
+use crate::protocol::service::{Era, Service};
 
 /// Makes the channel ready to be opened.
 pub fn answer(
@@ -31,7 +32,7 @@ pub fn answer(
     debug!(event = "subscriptions_listen", request_id = %id);
     let saturated = || {
         let error = RpcError::new(RpcError::REFUSED, "server saturated");
-        Handled::Reply(Reply { busy: true, ..Reply::ok(reply::error(Answers::Request(id), &error)) })
+        Handled::reply(Disposition::Busy, reply::error(Answers::Request(id), &error))
     };
     let (ticket, cancelled) = match connection.enter(id) {
         Ok(entered) => entered,
@@ -52,31 +53,6 @@ pub fn answer(
         progress: None,
         ticket,
         permit: Some(permit),
-        observation: None,
+        span: None,
     }))
-}
-
-/// The first message of the channel: which notifications will come.
-pub fn acknowledgement(id: &RequestId) -> Vec<u8> {
-    let mut out = Vec::with_capacity(192);
-    out.extend_from_slice(
-        b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\",\
-          \"params\":{\"notifications\":{},\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":",
-    );
-    out.extend_from_slice(id.json().as_bytes());
-    out.extend_from_slice(b"}}}");
-    out
-}
-
-/// The last message of the channel: it has ended as it should.
-pub fn farewell(service: &Service, id: &RequestId) -> Vec<u8> {
-    reply::result(id, |out| {
-        out.extend_from_slice(
-            b"{\"resultType\":\"complete\",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":",
-        );
-        out.extend_from_slice(service.server_info.as_bytes());
-        out.extend_from_slice(b",\"io.modelcontextprotocol/subscriptionId\":");
-        out.extend_from_slice(id.json().as_bytes());
-        out.extend_from_slice(b"}}");
-    })
 }

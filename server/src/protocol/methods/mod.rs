@@ -6,6 +6,7 @@ pub mod exit;
 pub mod initialize;
 pub mod initialized;
 pub mod listen;
+mod meta;
 pub mod ping;
 pub mod shutdown;
 pub mod tools_call;
@@ -13,75 +14,115 @@ pub mod tools_list;
 
 use std::sync::Arc;
 
+use ptc_mcp::Revision;
 use tracing::{debug, warn};
 
 use super::connection::Connection;
 use super::error::RpcError;
-use super::message::{Message, RequestId};
+use super::handled::{Disposition, Handled};
+use super::message::{IdMember, Message, RequestId};
 use super::reply::{self, Answers};
-use super::service::{Era, Handled, Reply, Service};
+use super::service::{Era, MessageContext, Service};
+use meta::check_meta;
+
+impl Service {
+    /// Answers one message.
+    pub fn handle(self: &Arc<Self>, from: MessageContext<'_>, message: &Message<'_>) -> Handled {
+        let revision = match from.era {
+            Era::Modern => Some(Revision::V2026_07_28),
+            Era::Handshake => from.connection.revision(),
+        };
+        let invalid = |id| {
+            let body = reply::error(Answers::from_id(id, revision), &RpcError::invalid_request());
+            Handled::reply(Disposition::Invalid, body)
+        };
+        if message.method.is_none() && message.is_response {
+            return Handled::Silent;
+        }
+        let id = match &message.id {
+            IdMember::Invalid => return invalid(None),
+            IdMember::Absent if !message.well_formed || message.method.is_none() => return invalid(None),
+            IdMember::Absent => None,
+            IdMember::Valid(id) => Some(id),
+        };
+        let Some(method) = message.method.as_ref().filter(|_| message.well_formed) else {
+            return invalid(id);
+        };
+        let method = method.as_deref();
+        match id {
+            None => notification(from.connection, method.unwrap_or_default(), message),
+            Some(id) => match from.era {
+                Era::Handshake => handshake_request(self, from, id, method, message),
+                Era::Modern => match check_meta(id, message) {
+                    Ok(()) => modern_request(self, from, id, method, message),
+                    Err(refusal) => refusal,
+                },
+            },
+        }
+    }
+}
 
 /// Answers a request of the handshake era. `method` is `None` where it is no string.
-pub(super) fn handshake_request(
+fn handshake_request(
     service: &Arc<Service>,
-    connection: &Arc<Connection>,
+    from: MessageContext<'_>,
     id: &RequestId,
     method: Option<&str>,
     message: &Message<'_>,
 ) -> Handled {
     match method {
-        Some("initialize") => initialize::answer(service, connection, id, &message.params),
+        Some("initialize") => initialize::answer(service, from.connection, id, &message.params),
         Some("ping") => ping::answer(id),
-        Some("tools/list") => tools_list::answer(service, Era::Handshake, id, &message.params),
-        Some("tools/call") => tools_call::answer(service, connection, Era::Handshake, id, &message.params),
-        Some("shutdown") => shutdown::answer(connection, id),
-        Some("exit") => exit::answer(connection),
+        Some("tools/list") => tools_list::answer(service, from.era, id, &message.params),
+        Some("tools/call") => tools_call::answer(service, from, id, &message.params),
+        Some("shutdown") => shutdown::answer(from.connection, id),
+        Some("exit") => exit::answer(from.connection),
         // Sent with an id they are neither notification nor request.
         Some(name) if name.starts_with("notifications/") => {
             let body = reply::error(Answers::Request(id), &RpcError::invalid_request());
-            Handled::Reply(Reply::under(400, body))
+            Handled::reply(Disposition::Invalid, body)
         }
         other => {
-            warn!(event = "method_not_found", request_id = %id, method = shown(other));
+            warn!(event = "method_not_found", request_id = %id, method = loggable(other));
             Handled::error(id, &RpcError::method_not_found())
         }
     }
 }
 
 /// Answers a request of the modern era whose `_meta` has been checked.
-pub(super) fn modern_request(
+fn modern_request(
     service: &Arc<Service>,
-    connection: &Arc<Connection>,
+    from: MessageContext<'_>,
     id: &RequestId,
     method: Option<&str>,
     message: &Message<'_>,
 ) -> Handled {
     match method {
         Some("server/discover") => discover::answer(service, id),
-        Some("tools/list") => tools_list::answer(service, Era::Modern, id, &message.params),
-        Some("tools/call") => tools_call::answer(service, connection, Era::Modern, id, &message.params),
-        Some("subscriptions/listen") => listen::answer(service, connection, id, &message.params),
+        Some("tools/list") => tools_list::answer(service, from.era, id, &message.params),
+        Some("tools/call") => tools_call::answer(service, from, id, &message.params),
+        Some("subscriptions/listen") => listen::answer(service, from.connection, id, &message.params),
         other => {
-            warn!(event = "method_not_found", request_id = %id, method = shown(other));
+            warn!(event = "method_not_found", request_id = %id, method = loggable(other));
             let body = reply::error(Answers::Request(id), &RpcError::method_not_found());
-            Handled::Reply(Reply::under(404, body))
+            Handled::reply(Disposition::UnknownMethod, body)
         }
     }
 }
 
 /// Acts on a notification; there is never an answer. A tool call without id could not be answered and is not run.
-pub(super) fn notification(connection: &Arc<Connection>, method: &str, message: &Message<'_>) -> Handled {
+fn notification(connection: &Arc<Connection>, method: &str, message: &Message<'_>) -> Handled {
     match method {
         "notifications/cancelled" => cancelled::act(connection, &message.params),
         "notifications/initialized" => initialized::act(),
         "shutdown" => connection.drain(),
         "exit" => return exit::answer(connection),
-        other => debug!(event = "notification_ignored", method = shown(Some(other))),
+        other => debug!(event = "notification_ignored", method = loggable(Some(other))),
     }
     Handled::Silent
 }
 
 /// A method name as logs show it: bounded.
-fn shown(method: Option<&str>) -> String {
+fn loggable(method: Option<&str>) -> String {
     method.unwrap_or("(not a string)").chars().take(64).collect()
 }

@@ -4,31 +4,31 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
+use futures_util::future::BoxFuture;
+use ptc_host::engine::EvalId;
 use ptc_mcp::Revision;
 use ptc_mcp::json::Raw;
 use tracing::{info, warn};
 
-use super::discover::{write_eval_id, write_server_meta};
 use crate::concurrency_limiter::Full;
-use crate::insight::{Insight, Observation};
 use crate::protocol::call::{Call, Work};
-use crate::protocol::connection::{Connection, Refused};
+use crate::protocol::connection::Refused;
 use crate::protocol::error::RpcError;
-use crate::protocol::message::{ParamsMember, RequestId};
+use crate::protocol::handled::{Disposition, Handled};
+use crate::protocol::message::{Params, ParamsMember, RequestId};
+use crate::protocol::observer::CallSpan;
 use crate::protocol::progress::Progress;
-use crate::protocol::reply;
-use crate::protocol::service::{Era, Handled, Reply, Service};
-use crate::protocol::tool::{CallContext, Prepared, ToolReply, short_name};
-use ptc_host::engine::EvalId;
+use crate::protocol::results;
+use crate::protocol::service::{Era, MessageContext, Service};
+use crate::protocol::tool::{CallContext, Origin, Prepared, Tool, ToolReply, short_name};
 
 /// Answers a call, or makes it ready to run.
 ///
-/// The order is fixed: parameters, draining, name, arguments, duplicate id, the conversation's own limit, the gate. So
-/// a malformed call never takes a permit.
+/// The order is fixed: parameters, draining, name, arguments, duplicate id, the conversation's own limit, the limit of
+/// the process. So a malformed call never takes a permit.
 pub fn answer(
     service: &Arc<Service>,
-    connection: &Arc<Connection>,
-    era: Era,
+    from: MessageContext<'_>,
     id: &RequestId,
     params: &ParamsMember<'_>,
 ) -> Handled {
@@ -36,125 +36,156 @@ pub fn answer(
         return Handled::error(id, &RpcError::invalid_params());
     };
     let name = params.name.and_then(Raw::as_str).unwrap_or(Cow::Borrowed(""));
-    let now = |reply: &ToolReply| Handled::Reply(Reply::ok(write_reply(service, era, id, reply)));
-    info!(event = "tools_call_start", request_id = %id, tool = shown(&name));
-    if service.is_draining() || connection.is_draining() {
+    info!(event = "tools_call_start", request_id = %id, tool = loggable(&name));
+    let request = Request { service, from, id, params, name: &name };
+    if service.is_draining() || from.connection.is_draining() {
         info!(event = "tools_call_rejected_shutting_down", request_id = %id);
-        return now(&ToolReply::shutting_down());
+        return request.reply(&ToolReply::shutting_down());
     }
-    let progress = Progress::asked_for(params);
-    let mut context = context(connection, era, id);
-    context.progress = progress.as_ref().map(|(_, calls)| calls.clone());
-    let Some((tool_name, tool)) = service.tools.find(&name) else {
-        if let Some((known, refusal)) = service.tools.refusal(&name) {
+    match service.tools.find(&name) {
+        Some((name, tool)) => request.prepare(name, tool),
+        None => request.without_tool(),
+    }
+}
+
+/// A call with usable parameters.
+struct Request<'a> {
+    service: &'a Arc<Service>,
+    from: MessageContext<'a>,
+    id: &'a RequestId,
+    params: &'a Params<'a>,
+    /// The tool as the client names it.
+    name: &'a str,
+}
+
+/// What a tool has made of a call, and who watches it.
+struct Ready {
+    name: &'static str,
+    eval_id: EvalId,
+    running: BoxFuture<'static, ToolReply>,
+    /// Whether it needs a permit.
+    gated: bool,
+    progress: Option<Progress>,
+    span: Option<CallSpan>,
+}
+
+impl Request<'_> {
+    /// The call with its tool's answer.
+    fn reply(&self, reply: &ToolReply) -> Handled {
+        Handled::answered(results::tool_call(self.service, self.from.era, self.id, reply))
+    }
+
+    /// What the tool is told besides the arguments.
+    fn context(&self) -> CallContext {
+        let connection = self.from.connection;
+        CallContext {
+            owner: connection.owner().clone(),
+            request_id: self.id.clone(),
+            revision: match self.from.era {
+                Era::Modern => Revision::V2026_07_28,
+                Era::Handshake => connection.revision().unwrap_or(Revision::LATEST_HANDSHAKE),
+            },
+            origin: self.from.origin.map(|request_id| Origin { request_id: request_id.into() }),
+            eval_id: EvalId::new(),
+            progress: None,
+        }
+    }
+
+    /// Answers a call of a tool that is not offered, or that nobody knows.
+    fn without_tool(&self) -> Handled {
+        let (service, name) = (self.service, self.name);
+        let context = self.context();
+        if let Some((known, refusal)) = service.tools.refusal(name) {
             let mut reply = refusal.clone();
-            if let Some(insight) = &service.insight {
-                insight.begin(&context, known, params.arguments).answered(&mut reply);
+            if let Some(observers) = &service.observers {
+                observers.announce(&context, known, self.params.arguments).answered(&mut reply);
             }
-            return now(&reply);
+            return self.reply(&reply);
         }
-        if let Some(insight) = &service.insight {
-            insight.unknown_tool(&context, &name);
+        if let Some(observers) = &service.observers {
+            observers.unknown_tool(&context, name);
         }
-        return match era {
-            Era::Handshake => now(&ToolReply::unknown_tool(&name)),
+        match self.from.era {
+            Era::Handshake => self.reply(&ToolReply::unknown_tool(name)),
             Era::Modern => Handled::error(
-                id,
-                &RpcError::new(RpcError::INVALID_PARAMS, format!("Unknown tool: {}", short_name(&name))),
+                self.id,
+                &RpcError::new(RpcError::INVALID_PARAMS, format!("Unknown tool: {}", short_name(name))),
             ),
+        }
+    }
+
+    /// Has the tool check the arguments. Many calls end there.
+    fn prepare(&self, name: &'static str, tool: &dyn Tool) -> Handled {
+        let progress = Progress::asked_for(self.params);
+        let mut context = self.context();
+        context.progress = progress.as_ref().map(|(_, calls)| calls.clone());
+        let arguments = self.params.arguments;
+        let observers = self.service.observers.as_ref().filter(|_| tool.is_observed());
+        let span = observers.map(|observers| observers.announce(&context, name, arguments));
+        let (running, gated) = match tool.prepare(arguments, &context) {
+            Prepared::Done(mut reply) => {
+                if let Some(span) = span {
+                    span.answered(&mut reply);
+                }
+                info!(event = "tools_call_stop", request_id = %self.id, tool = name, is_error = reply.is_error);
+                return self.reply(&reply);
+            }
+            Prepared::Gated(running) => (running, true),
+            Prepared::Free(running) => (running, false),
         };
-    };
-    let observe = |insight: &Arc<Insight>| insight.begin(&context, tool_name, params.arguments);
-    let mut observation = service.insight.as_ref().filter(|_| tool.is_observed()).map(observe);
-    let (work, gated) = match tool.prepare(params.arguments, &context) {
-        Prepared::Done(mut reply) => {
-            if let Some(observation) = observation {
-                observation.answered(&mut reply);
+        let progress = progress.map(|(progress, _)| progress);
+        let ready = Ready { name, eval_id: context.eval_id, running, gated, progress, span };
+        self.admit(tool, ready)
+    }
+
+    /// Lets a call in, where the conversation and the process have room for it.
+    fn admit(&self, tool: &dyn Tool, ready: Ready) -> Handled {
+        let Ready { name, eval_id, running, gated, progress, mut span } = ready;
+        let (ticket, cancelled) = match self.from.connection.enter(self.id) {
+            Ok(entered) => entered,
+            Err(Refused::Full(limit)) => return self.busy(tool, Full::Calls(limit), span),
+            Err(Refused::Duplicate) => {
+                warn!(event = "duplicate_request_id", request_id = %self.id);
+                if let Some(span) = span {
+                    span.discard();
+                }
+                return Handled::error(self.id, &RpcError::duplicate_id(self.id));
             }
-            info!(event = "tools_call_stop", request_id = %id, tool = &*name, is_error = reply.is_error);
-            return now(&reply);
+        };
+        let permit = match gated.then(|| self.service.gate.try_enter()).transpose() {
+            Ok(permit) => permit,
+            Err(full) => return self.busy(tool, full, span),
+        };
+        if let Some(span) = &mut span {
+            span.runs();
         }
-        Prepared::Gated(work) => (work, true),
-        Prepared::Free(work) => (work, false),
-    };
-    let busy = |full, observation: Option<Observation>| {
-        info!(event = "tools_call_stop", request_id = %id, tool = &*name, is_error = true, reason = "busy");
+        Handled::Call(Box::new(Call {
+            service: self.service.clone(),
+            id: self.id.clone(),
+            era: self.from.era,
+            work: Work::Tool { name, eval_id, running },
+            started: Instant::now(),
+            cancelled,
+            progress,
+            ticket,
+            permit,
+            span,
+        }))
+    }
+
+    /// Answers a call that is not let in.
+    fn busy(&self, tool: &dyn Tool, full: Full, span: Option<CallSpan>) -> Handled {
+        info!(event = "tools_call_stop", request_id = %self.id, tool = self.name, is_error = true, reason = "busy");
         let mut reply = tool.busy(full);
-        if let Some(observation) = observation {
-            observation.answered(&mut reply);
+        if let Some(span) = span {
+            span.answered(&mut reply);
         }
-        let body = write_reply(service, era, id, &reply);
-        Handled::Reply(Reply { busy: true, ..Reply::ok(body) })
-    };
-    let (ticket, cancelled) = match connection.enter(id) {
-        Ok(entered) => entered,
-        Err(Refused::Full(limit)) => return busy(Full::Calls(limit), observation),
-        Err(Refused::Duplicate) => {
-            warn!(event = "duplicate_request_id", request_id = %id);
-            if let Some(observation) = observation {
-                observation.discard();
-            }
-            return Handled::error(id, &RpcError::duplicate_id(id));
-        }
-    };
-    let permit = match gated.then(|| service.gate.try_enter()).transpose() {
-        Ok(permit) => permit,
-        Err(full) => return busy(full, observation),
-    };
-    if let Some(observation) = &mut observation {
-        observation.runs();
-    }
-    Handled::Call(Box::new(Call {
-        service: service.clone(),
-        id: id.clone(),
-        era,
-        work: Work::Tool { name: tool_name, eval_id: context.eval_id, running: work },
-        started: Instant::now(),
-        cancelled,
-        progress: progress.map(|(progress, _)| progress),
-        ticket,
-        permit,
-        observation,
-    }))
-}
-
-/// The whole response of a call.
-pub fn write_reply(service: &Service, era: Era, id: &RequestId, tool_reply: &ToolReply) -> Vec<u8> {
-    let room = service.server_info.len() + tool_reply.len_hint();
-    reply::result_of(room, id, |out| {
-        out.push(b'{');
-        tool_reply.write_members(out);
-        let eval_id = tool_reply.eval_id;
-        match (era, eval_id) {
-            (Era::Modern, _) => {
-                out.extend_from_slice(b",\"resultType\":\"complete\"");
-                write_server_meta(service, out, eval_id);
-            }
-            (Era::Handshake, Some(eval_id)) => {
-                out.extend_from_slice(b",\"_meta\":{\"eval_id\":");
-                write_eval_id(out, eval_id);
-                out.push(b'}');
-            }
-            (Era::Handshake, None) => {}
-        }
-        out.push(b'}');
-    })
-}
-
-fn context(connection: &Connection, era: Era, id: &RequestId) -> CallContext {
-    CallContext {
-        owner: connection.owner().clone(),
-        eval_id: EvalId::new(),
-        progress: None,
-        request_id: id.clone(),
-        revision: match era {
-            Era::Modern => Revision::V2026_07_28,
-            Era::Handshake => connection.revision().unwrap_or(Revision::LATEST_HANDSHAKE),
-        },
+        let body = results::tool_call(self.service, self.from.era, self.id, &reply);
+        Handled::reply(Disposition::Busy, body)
     }
 }
 
-/// A tool name as logs show it: bounded.
-fn shown(name: &str) -> String {
+/// A tool's name as logs show it: bounded.
+fn loggable(name: &str) -> String {
     name.chars().take(128).collect()
 }

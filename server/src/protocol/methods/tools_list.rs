@@ -5,14 +5,12 @@ use std::sync::Arc;
 use ptc_mcp::json::Kind;
 use tracing::debug;
 
-use super::discover::write_server_meta;
 use crate::protocol::error::RpcError;
+use crate::protocol::handled::Handled;
 use crate::protocol::message::{ParamsMember, RequestId};
 use crate::protocol::reply;
-use crate::protocol::service::{Era, Handled, Reply, Service};
-
-/// How long a client may keep the answer, in milliseconds.
-const TTL_MS: u32 = 60_000;
+use crate::protocol::results::{write_cache_hints, write_server_meta};
+use crate::protocol::service::{Era, Service};
 
 /// Lists the tools. We give no cursors, so any cursor is one we did not give.
 pub fn answer(service: &Arc<Service>, era: Era, id: &RequestId, params: &ParamsMember<'_>) -> Handled {
@@ -24,7 +22,7 @@ pub fn answer(service: &Arc<Service>, era: Era, id: &RequestId, params: &ParamsM
             &RpcError::new(RpcError::INVALID_PARAMS, "Invalid params: unknown cursor"),
         );
     }
-    Handled::Reply(Reply::ok(reply::result(id, |out| {
+    Handled::answered(reply::result(id, |out| {
         out.reserve(service.tools.listing().len() + 256);
         out.extend_from_slice(b"{\"tools\":");
         out.extend_from_slice(service.tools.listing());
@@ -34,12 +32,5 @@ pub fn answer(service: &Arc<Service>, era: Era, id: &RequestId, params: &ParamsM
             write_server_meta(service, out, None);
         }
         out.push(b'}');
-    })))
-}
-
-/// Writes `ttlMs` and `cacheScope`.
-pub fn write_cache_hints(service: &Service, out: &mut Vec<u8>) {
-    out.extend_from_slice(
-        format!(",\"ttlMs\":{TTL_MS},\"cacheScope\":\"{}\"", service.cache_scope).as_bytes(),
-    );
+    }))
 }

@@ -3,36 +3,20 @@
 //! A tool is asked twice. [`Tool::prepare`] checks the arguments at once, on the reader's thread; most failures end
 //! there. What remains is a future that needs a permit of the gate and is dropped when the call is cancelled.
 
+mod context;
 mod registry;
 pub mod reply;
 
 use futures_util::future::BoxFuture;
-use ptc_host::engine::{CallsSoFar, EvalId};
-use tokio::sync::watch;
 
-use ptc_mcp::Revision;
-use ptc_mcp::json::Raw;
+pub use context::{CallContext, Origin};
 pub use registry::Registry;
 pub use reply::{ReplyText, ToolReply, short_name};
 
-use super::message::RequestId;
+use ptc_mcp::json::Raw;
+
 use crate::concurrency_limiter::Full;
 use crate::principal::Owner;
-
-/// What a tool is told about the call besides its arguments.
-#[derive(Debug, Clone)]
-pub struct CallContext {
-    /// Whose call it is.
-    pub owner: Owner,
-    /// Its JSON-RPC id.
-    pub request_id: RequestId,
-    /// The revision it came under.
-    pub revision: Revision,
-    /// The id of the evaluation that the call may become: it joins answer, log, trace, metrics and debug record.
-    pub eval_id: EvalId,
-    /// Told how far the upstream calls of a program have come, where the client wants to know.
-    pub progress: Option<watch::Sender<CallsSoFar>>,
-}
 
 /// What [`Tool::prepare`] makes of a call.
 pub enum Prepared {

@@ -1,6 +1,7 @@
 //! The result of a tool call, before it is written for one revision of the protocol.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use ptc_host::engine::EvalId;
 use ptc_mcp::json::{Raw, string_len, write_string};
@@ -38,7 +39,7 @@ pub struct ToolReply {
     /// Our own id of the evaluation, where one ran.
     pub eval_id: Option<EvalId>,
     /// What observers are told besides; only where there are any.
-    pub report: Option<Box<CallReport>>,
+    pub report: Option<Arc<CallReport>>,
 }
 
 impl ToolReply {
@@ -64,7 +65,7 @@ impl ToolReply {
     /// With what observers are told.
     #[must_use]
     pub fn reporting(self, report: Option<CallReport>) -> Self {
-        ToolReply { report: report.map(Box::new), ..self }
+        ToolReply { report: report.map(Arc::new), ..self }
     }
 
     /// The word for why the call failed, where the reply tells it.

@@ -77,7 +77,7 @@ impl<'r> Parts<'r> {
     fn write_tools(&self, object: &mut Object<'_>) {
         let mut tools: BTreeMap<&str, Vec<&Record>> = BTreeMap::new();
         for record in self.window {
-            tools.entry(record.tool).or_default().push(record);
+            tools.entry(&record.tool).or_default().push(record);
         }
         let mut by_tool = Object::new(object.key("by_tool"));
         for (tool, calls) in tools {
@@ -224,7 +224,7 @@ fn write_top(block: &mut Object<'_>, measured: Vec<(&Record, Metrics)>) {
         let entry = object_text(|object| {
             object.string("request_id", &record.request_id);
             object.string("ts", &instant(record.at));
-            object.string("tool", record.tool);
+            object.string("tool", &record.tool);
             object.integer("final_result_bytes", metrics.final_result_bytes);
             object.integer("upstream_result_bytes", metrics.result_bytes);
             object.raw("ratio", &metrics.ratio_json());

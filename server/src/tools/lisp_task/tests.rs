@@ -118,6 +118,7 @@ async fn call(options: TaskOptions, arguments: Value) -> (Value, ToolReply) {
     let schema: Value = serde_json::from_str(&tool.definition().output_schema.unwrap()).unwrap();
     let text = arguments.to_string();
     let context = CallContext {
+        origin: None,
         owner: crate::principal::Owner::of(Principal::process()),
         request_id: RequestId::from_raw(Raw::parse("1").unwrap()).unwrap(),
         revision: Revision::LATEST_HANDSHAKE,
@@ -194,7 +195,8 @@ async fn a_traced_task_names_its_trace_and_keeps_prompts_only_where_they_are_wan
         let options = TaskOptions { traced: true, trace_prompts: prompts, ..options(Ok(llm)) };
         let (body, reply) = call(options, json!({"task": "Count hunter2-hunter2."})).await;
         assert_eq!(body["trace_id"].as_str().map(str::len), Some(32));
-        let events = reply.report.unwrap().events;
+        let report = reply.report.unwrap();
+        let events = &report.events;
         let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
         assert_eq!(
             names,

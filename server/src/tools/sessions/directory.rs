@@ -16,6 +16,7 @@ use tracing::{debug, info};
 
 use super::record::Record;
 use crate::observers::metrics::{Exposition, Kind};
+use crate::observers::sources::SessionSource;
 use crate::principal::{Owner, Principal};
 use crate::protocol::tool::ToolReply;
 use crate::settings::Sessions;
@@ -143,26 +144,6 @@ impl Directory {
         self.len() == 0
     }
 
-    /// Writes the families of sessions.
-    pub fn write_metrics(&self, to: &mut Exposition) {
-        let (open, running, bytes) = {
-            let inner = self.lock();
-            let running = inner.open.values().filter(|record| record.running.is_some()).count();
-            (inner.open.len(), running, inner.open.values().map(|record| record.memory_bytes).sum::<u64>())
-        };
-        to.family("ptc_sessions_open", "Open sessions.", Kind::Gauge).sample(&[], open);
-        to.family("ptc_sessions_running", "Sessions on which a program runs.", Kind::Gauge)
-            .sample(&[], running);
-        to.family("ptc_session_memory_bytes", "Size of the definitions of all sessions.", Kind::Gauge)
-            .sample(&[], bytes);
-        to.family("ptc_sessions_started", "Sessions opened.", Kind::Counter)
-            .sample(&[], self.started.load(Ordering::Relaxed));
-        let mut family = to.family("ptc_sessions_ended", "Sessions ended, by reason.", Kind::Counter);
-        for (reason, count) in ENDS.iter().zip(&self.ended) {
-            family.sample(&[("reason", reason)], count.load(Ordering::Relaxed));
-        }
-    }
-
     /// Removes all sessions whose time is up.
     pub fn sweep(&self) {
         let now = (self.clock)();
@@ -234,20 +215,6 @@ impl Directory {
         }
         found.sort_by_key(|(updated, _)| std::cmp::Reverse(*updated));
         found.into_iter().map(|(_, summary)| summary).collect()
-    }
-
-    /// Summaries of all sessions of a principal, whichever conversations they belong to, the latest used one first.
-    pub fn of(&self, principal: &Principal) -> Vec<String> {
-        let now = (self.clock)();
-        let inner = self.lock();
-        let mut found: Vec<_> = inner
-            .open
-            .iter()
-            .filter(|(_, record)| record.owner.principal == *principal && self.is_over(record, now).is_none())
-            .map(|(id, record)| (record.updated, record.summary(id, &self.redactor)))
-            .collect();
-        found.sort_by_key(|(updated, _)| std::cmp::Reverse(*updated));
-        found.into_iter().map(|(_, summary)| summary).take(MOST_SHOWN).collect()
     }
 
     /// Looks at a session, or changes it.
@@ -372,6 +339,40 @@ impl Directory {
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SessionSource for Directory {
+    fn summaries_of(&self, principal: &Principal) -> Vec<String> {
+        let now = (self.clock)();
+        let inner = self.lock();
+        let mut found: Vec<_> = inner
+            .open
+            .iter()
+            .filter(|(_, record)| record.owner.principal == *principal && self.is_over(record, now).is_none())
+            .map(|(id, record)| (record.updated, record.summary(id, &self.redactor)))
+            .collect();
+        found.sort_by_key(|(updated, _)| std::cmp::Reverse(*updated));
+        found.into_iter().map(|(_, summary)| summary).take(MOST_SHOWN).collect()
+    }
+
+    fn write_metrics(&self, to: &mut Exposition) {
+        let (open, running, bytes) = {
+            let inner = self.lock();
+            let running = inner.open.values().filter(|record| record.running.is_some()).count();
+            (inner.open.len(), running, inner.open.values().map(|record| record.memory_bytes).sum::<u64>())
+        };
+        to.family("ptc_sessions_open", "Open sessions.", Kind::Gauge).sample(&[], open);
+        to.family("ptc_sessions_running", "Sessions on which a program runs.", Kind::Gauge)
+            .sample(&[], running);
+        to.family("ptc_session_memory_bytes", "Size of the definitions of all sessions.", Kind::Gauge)
+            .sample(&[], bytes);
+        to.family("ptc_sessions_started", "Sessions opened.", Kind::Counter)
+            .sample(&[], self.started.load(Ordering::Relaxed));
+        let mut family = to.family("ptc_sessions_ended", "Sessions ended, by reason.", Kind::Counter);
+        for (reason, count) in ENDS.iter().zip(&self.ended) {
+            family.sample(&[("reason", reason)], count.load(Ordering::Relaxed));
+        }
     }
 }
 

@@ -73,6 +73,7 @@ impl Bench {
     fn prepare(&self, owner: &Owner, tool: &str, arguments: &Value) -> Prepared {
         let tool = self.tools.iter().find(|known| known.definition().name == tool).unwrap();
         let context = CallContext {
+            origin: None,
             owner: owner.clone(),
             request_id: RequestId::from_raw(Raw::parse("1").unwrap()).unwrap(),
             revision: Revision::LATEST_HANDSHAKE,

@@ -8,7 +8,7 @@ use http::{Response, StatusCode};
 
 use super::auth::Unauthenticated;
 use super::body::Body;
-use crate::protocol::Reply;
+use crate::protocol::{Disposition, Reply};
 
 /// A response on its way out.
 pub(super) type Answer = Response<Body>;
@@ -40,9 +40,14 @@ pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> Answer {
     answer
 }
 
-/// A JSON-RPC reply under its own status.
+/// A JSON-RPC reply under the status that its disposition stands for.
 pub(super) fn reply(reply: Reply) -> Answer {
-    json(StatusCode::from_u16(reply.status).unwrap_or(StatusCode::OK), reply.body)
+    let status = match reply.disposition {
+        Disposition::Answered | Disposition::Busy => StatusCode::OK,
+        Disposition::Invalid => StatusCode::BAD_REQUEST,
+        Disposition::UnknownMethod => StatusCode::NOT_FOUND,
+    };
+    json(status, reply.body)
 }
 
 /// A stream of server-sent events.

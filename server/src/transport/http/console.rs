@@ -24,8 +24,7 @@ pub(super) fn answer(
     headers: &Headers<'_>,
     seen: &mut Seen,
 ) -> Option<Answer> {
-    let insight = endpoint.service.insight.as_ref().filter(|_| endpoint.console)?;
-    if !matches!(path, PAGE | STATE | CATALOG) {
+    if !endpoint.console || !matches!(path, PAGE | STATE | CATALOG) {
         return None;
     }
     if path == PAGE {
@@ -40,7 +39,7 @@ pub(super) fn answer(
         return Some(answer::method_not_allowed("GET, HEAD"));
     }
     let json = if path == CATALOG {
-        insight.console_catalog()
+        endpoint.telemetry.console_catalog()
     } else {
         let gate = &endpoint.service.gate;
         let facts = Facts {
@@ -51,7 +50,7 @@ pub(super) fn answer(
             http_sessions: endpoint.sessions.len(),
             uptime: endpoint.started.elapsed(),
         };
-        insight.console_state(&facts, &caller.principal)?
+        endpoint.telemetry.console_state(&facts, &caller.principal)?
     };
     let mut answer = answer::json(StatusCode::OK, json);
     answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

@@ -22,6 +22,7 @@ use super::origin::OriginRule;
 use super::router::{Active, Endpoint};
 use super::sessions::{SessionLimits, Sessions};
 use super::tls;
+use crate::observers::Telemetry;
 use crate::protocol::{Drain, Service};
 use crate::settings::BootError;
 use crate::settings::Http;
@@ -54,12 +55,14 @@ pub struct HttpServer {
 }
 
 /// What a listener depends on besides its own settings.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Listening {
     /// Longest run of one call, the program's time and what comes before and after it.
     pub call_budget: Duration,
     /// Memory for everything; at most a quarter of it is for request bodies.
     pub memory: MemoryBudget,
+    /// What there is to show to operators.
+    pub telemetry: Arc<Telemetry>,
 }
 
 impl HttpServer {
@@ -113,6 +116,7 @@ impl HttpServer {
             started: Instant::now(),
             metrics_path: settings.metrics.then(|| settings.metrics_path.clone()),
             service,
+            telemetry: listening.telemetry,
         });
         Ok(HttpServer {
             endpoint,

@@ -32,9 +32,7 @@ pub(super) fn answer(
     let accept = headers.all.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let format = Format::negotiate(accept);
     let mut to = Exposition::new(format);
-    if let Some(insight) = &endpoint.service.insight {
-        insight.write_metrics(&mut to);
-    }
+    endpoint.telemetry.write_metrics(&mut to);
     let gate = &endpoint.service.gate;
     to.family("ptc_gate_permits", "Calls that may run at the same time.", Kind::Gauge)
         .sample(&[], gate.limit());

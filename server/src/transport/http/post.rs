@@ -18,12 +18,11 @@ use super::body::{Body, Notes, Received, Reception, Unread};
 use super::headers::{self, Headers};
 use super::router::{Endpoint, Seen, Step};
 use super::sessions::{NoSession, Session};
-use crate::observers::trace::{Origin, scoped};
 use crate::protocol::error::RpcError;
 use crate::protocol::message::{self, IdMember, Incoming, Message};
 use crate::protocol::methods::initialize::negotiate;
 use crate::protocol::reply::{self, Answers};
-use crate::protocol::{Call, Era, Finished, Handled};
+use crate::protocol::{Call, Connection, Disposition, Era, Finished, Handled, MessageContext};
 
 /// Seconds after which a client of a busy or draining server may come back.
 const COME_BACK: u64 = 1;
@@ -163,12 +162,7 @@ impl Post<'_> {
                 let body = self.endpoint.service.unparsable(Some(self.assumed_revision()), malformed);
                 Outcome::Answer(answer::json(StatusCode::BAD_REQUEST, body))
             }
-            // Only observers ask where a message came from.
-            Ok(incoming) if self.endpoint.service.insight.is_none() => self.dispatch(&incoming, seen),
-            Ok(incoming) => {
-                let origin = Origin { request_id: seen.request_id.clone() };
-                scoped(origin, || self.dispatch(&incoming, seen))
-            }
+            Ok(incoming) => self.dispatch(&incoming, seen),
         }
     }
 
@@ -183,11 +177,20 @@ impl Post<'_> {
 
     fn dispatch(&self, incoming: &Incoming<'_>, seen: &mut Seen) -> Outcome {
         match incoming {
-            Incoming::Single(message) if self.said_modern || message.is_modern() => self.modern(message),
+            Incoming::Single(message) if self.said_modern || message.is_modern() => {
+                self.modern(message, seen)
+            }
             Incoming::Single(message) => self.handshake(message, seen),
             Incoming::Batch(messages) if !self.said_modern => self.batch(messages, seen),
             Incoming::Batch(_) | Incoming::BatchRefused | Incoming::NotAMessage => self.invalid(None),
         }
+    }
+
+    /// Gives a message to the service. Only observers ask which request brought it.
+    fn handle(&self, connection: &Arc<Connection>, message: &Message<'_>, era: Era, seen: &Seen) -> Handled {
+        let service = &self.endpoint.service;
+        let origin = service.observers.is_some().then(|| seen.request_id.to_str().unwrap_or_default());
+        service.handle(MessageContext { connection, era, origin }, message)
     }
 
     fn invalid(&self, message: Option<&Message<'_>>) -> Outcome {
@@ -213,7 +216,7 @@ impl Post<'_> {
     }
 
     /// A message that says for itself which revision it speaks: no session, no state.
-    fn modern(&self, message: &Message<'_>) -> Outcome {
+    fn modern(&self, message: &Message<'_>, seen: &Seen) -> Outcome {
         if let Some(refusal) = self.draining(message) {
             return refusal;
         }
@@ -227,8 +230,8 @@ impl Post<'_> {
         if let Err(error) = headers::check(self.headers, message) {
             return Outcome::Answer(self.refused(StatusCode::BAD_REQUEST, message, &error));
         }
-        match self.endpoint.service.handle(&self.caller.modern, message, Era::Modern) {
-            Handled::Reply(reply) if reply.busy => {
+        match self.handle(&self.caller.modern, message, Era::Modern, seen) {
+            Handled::Reply(reply) if reply.disposition == Disposition::Busy => {
                 self.endpoint.counts.limit_rejected(&self.endpoint.instance, "global_concurrency");
                 let error = RpcError::new(RpcError::REFUSED, "server saturated");
                 let answer = self.refused(StatusCode::SERVICE_UNAVAILABLE, message, &error);
@@ -256,12 +259,12 @@ impl Post<'_> {
             Ok(session) => session,
             Err(answer) => return Outcome::Answer(*answer),
         };
-        match self.endpoint.service.handle(&session.connection, message, Era::Handshake) {
+        match self.handle(&session.connection, message, Era::Handshake, seen) {
             Handled::Reply(_) if message.id == IdMember::Absent && message.well_formed => {
                 Outcome::Answer(answer::empty(StatusCode::ACCEPTED))
             }
             Handled::Reply(reply) => {
-                if reply.busy {
+                if reply.disposition == Disposition::Busy {
                     let full = session.connection.running() >= self.endpoint.max_in_flight;
                     let limit = if full { "in_flight" } else { "global_concurrency" };
                     self.endpoint.counts.limit_rejected(&self.endpoint.instance, limit);
@@ -302,7 +305,7 @@ impl Post<'_> {
             }
         };
         seen.session = Some(session.clone());
-        match self.endpoint.service.handle(&session.connection, message, Era::Handshake) {
+        match self.handle(&session.connection, message, Era::Handshake, seen) {
             Handled::Reply(reply) => {
                 let mut answer = answer::reply(reply);
                 if let Ok(id) = HeaderValue::from_str(&session.id) {
@@ -352,7 +355,7 @@ impl Post<'_> {
                 replies.push(reply::error(answers, &RpcError::invalid_request()));
                 continue;
             };
-            match self.endpoint.service.handle(&session.connection, message, Era::Handshake) {
+            match self.handle(&session.connection, message, Era::Handshake, seen) {
                 Handled::Silent => {}
                 Handled::Reply(reply) => replies.push(reply.body),
                 Handled::Call(call) => calls.push(*call),

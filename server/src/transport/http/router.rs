@@ -28,6 +28,7 @@ use super::origin::{OriginRule, is_loopback_authority};
 use super::post::{self, Waiting};
 use super::sessions::{Session, Sessions};
 use super::{console, ids, metrics};
+use crate::observers::Telemetry;
 use crate::principal::Principal;
 use crate::protocol::{Drain, Service};
 use crate::sharded_counter::Tally;
@@ -41,6 +42,8 @@ const MAX_SHOWN_PATH: usize = 256;
 /// What all connections of a listener share.
 pub(super) struct Endpoint {
     pub(super) service: Arc<Service>,
+    /// What there is to show to operators.
+    pub(super) telemetry: Arc<Telemetry>,
     pub(super) path: String,
     pub(super) instance: String,
     pub(super) loopback_bind: bool,

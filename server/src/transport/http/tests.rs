@@ -59,8 +59,11 @@ impl Server {
     fn start(settings: &Http, max_concurrent_calls: usize) -> Server {
         let (service, strings) = puppet_service(max_concurrent_calls);
         let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
-        let listening =
-            Listening { call_budget: Duration::from_secs(30), memory: MemoryBudget::new(1 << 30) };
+        let listening = Listening {
+            call_budget: Duration::from_secs(30),
+            memory: MemoryBudget::new(1 << 30),
+            telemetry: Arc::default(),
+        };
         let server = HttpServer::bind(settings, listening, Arc::new(service), engine).unwrap();
         let address = server.address().unwrap();
         let stop = Arc::new(Notify::new());
@@ -712,7 +715,11 @@ async fn https_with_both_protocols() {
 async fn tls_files_that_cannot_be_used_are_named() {
     let (service, _) = puppet_service(1);
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
-    let listening = Listening { call_budget: Duration::from_secs(30), memory: MemoryBudget::new(1 << 30) };
+    let listening = Listening {
+        call_budget: Duration::from_secs(30),
+        memory: MemoryBudget::new(1 << 30),
+        telemetry: Arc::default(),
+    };
     let tls = Some(("/nowhere/cert.pem".into(), "/nowhere/key.pem".into()));
     let Err(error) = HttpServer::bind(&Http { tls, ..settings() }, listening, Arc::new(service), engine)
     else {
@@ -797,7 +804,11 @@ async fn a_burst_of_connections_waits_to_be_taken_on() {
     let most = most.and_then(|text| text.trim().parse::<usize>().ok()).unwrap_or(128).min(1000);
     let (service, _strings) = puppet_service(1);
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
-    let listening = Listening { call_budget: Duration::from_secs(30), memory: MemoryBudget::new(1 << 30) };
+    let listening = Listening {
+        call_budget: Duration::from_secs(30),
+        memory: MemoryBudget::new(1 << 30),
+        telemetry: Arc::default(),
+    };
     let server = HttpServer::bind(&settings(), listening, Arc::new(service), engine).unwrap();
     let address = server.address().unwrap();
     // Nobody accepts; one beyond the places would wait for longer than this test.

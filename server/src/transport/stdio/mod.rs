@@ -28,7 +28,7 @@ use crate::principal::{Owner, Principal};
 use crate::protocol::error::RpcError;
 use crate::protocol::message::{self, Incoming, Message};
 use crate::protocol::reply::{self, Answers};
-use crate::protocol::{Call, Connection, Era, Finished, Handled, Service};
+use crate::protocol::{Call, Connection, Era, Finished, Handled, MessageContext, Service};
 
 /// How long running calls may go on after `exit` or a signal.
 const EXIT_GRACE: Duration = Duration::from_millis(2000);
@@ -205,7 +205,7 @@ impl Pipe {
     fn handle(&mut self, message: &Message<'_>) -> Handled {
         let era = Service::era_of(message);
         self.seen_modern |= era == Era::Modern;
-        self.service.handle(&self.connection, message, era)
+        self.service.handle(MessageContext::new(&self.connection, era), message)
     }
 
     fn allows_batches(&self) -> bool {
@@ -226,7 +226,7 @@ impl Pipe {
             let handled = match message {
                 // A modern message and a handshake have no place in a batch.
                 Some(message) if !message.is_modern() && !is_initialize(message) => {
-                    self.service.handle(&self.connection, message, Era::Handshake)
+                    self.service.handle(MessageContext::new(&self.connection, Era::Handshake), message)
                 }
                 _ => {
                     let id = message.as_ref().and_then(Message::answer_id);

@@ -7,7 +7,7 @@ use tracing::warn;
 const OTHERS: u64 = 256;
 
 /// Raises the limit to what the system allows, and warns where that is too little for so many connections.
-pub(crate) fn make_room_for(connections: usize) {
+pub(super) fn make_room_for(connections: usize) {
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return };
     let limit =
         if soft < hard && setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok() { hard } else { soft };

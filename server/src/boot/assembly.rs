@@ -1,0 +1,176 @@
+//! Puts the parts of a server together: tools, observers, and the service over them.
+
+use std::sync::Arc;
+
+use ptc_host::aggregator::Aggregator;
+use ptc_host::catalog::{InlineLimits, describe};
+use ptc_host::credentials::Redactor;
+use ptc_host::engine::{Engine, HostCalls, Limits};
+use tracing::info;
+
+use super::task::task;
+use crate::concurrency_limiter::Gate;
+use crate::observers::Telemetry;
+use crate::observers::console::Console;
+use crate::observers::metrics::Metrics;
+use crate::observers::recent::Ring;
+use crate::observers::recording::Recording;
+use crate::observers::sources::Sources;
+use crate::observers::trace::{TraceOptions, Traces};
+use crate::protocol::Service;
+use crate::protocol::tool::{Registry, Tool};
+use crate::settings::{BootError, Settings};
+use crate::tools::lisp_debug::LispDebug;
+use crate::tools::lisp_eval::{ArgumentCaps, EvalOptions, LispEval};
+use crate::tools::sessions::{Directory, system_clock};
+use crate::tools::shaping::Shaper;
+use crate::tools::{cards, sessions};
+
+/// A server without its transport.
+pub struct Assembly {
+    /// Answers messages.
+    pub service: Arc<Service>,
+    /// What there is to show to operators.
+    pub telemetry: Arc<Telemetry>,
+}
+
+/// Puts a server together under these settings.
+///
+/// # Errors
+/// A file of the operator's that cannot be used.
+pub fn assemble(
+    settings: &Settings,
+    engine: &Engine,
+    upstreams: Option<&Arc<Aggregator>>,
+    redactor: &Redactor,
+) -> Result<Assembly, BootError> {
+    let options = eval_options(settings, upstreams, redactor);
+    let recording = Recording { policy: settings.diagnostics.payloads, redactor: redactor.clone() };
+    let mut telemetry = telemetry(settings, engine, upstreams, &recording);
+    let mut tools: Vec<Box<dyn Tool>> =
+        vec![Box::new(LispEval::new(Arc::new(engine.clone()), options.clone()))];
+    if let Some(upstreams) = upstreams.filter(|_| settings.planner.enabled) {
+        tools.push(Box::new(task(settings, engine, upstreams, &options)?));
+    }
+    tools.extend(debug_tool(settings, &telemetry, &recording));
+    if settings.sessions.enabled {
+        let directory =
+            Directory::new(engine.clone(), settings.sessions.clone(), redactor.clone(), system_clock());
+        directory.keep_swept();
+        telemetry.sources.sessions = Some(directory.clone());
+        tools.extend(sessions::tools(&directory, options));
+    }
+    telemetry.metrics = metrics(settings, &tools, upstreams);
+    let mut service = service(settings, engine, registry(settings, tools), upstreams.is_some());
+    service.observers = telemetry.observers(&recording);
+    Ok(Assembly { service: Arc::new(service), telemetry: Arc::new(telemetry) })
+}
+
+/// Bounds of catalogs that stand in descriptions.
+pub(super) fn inline_limits(settings: &Settings) -> InlineLimits {
+    InlineLimits {
+        max_tools: settings.aggregator.inline_max_tools,
+        max_chars: settings.aggregator.inline_max_chars,
+    }
+}
+
+fn eval_options(
+    settings: &Settings,
+    upstreams: Option<&Arc<Aggregator>>,
+    redactor: &Redactor,
+) -> EvalOptions {
+    let limits = &settings.limits;
+    let describe = |upstreams: &Arc<Aggregator>| {
+        describe(&upstreams.advertised(), settings.aggregator.catalog_mode, inline_limits(settings))
+    };
+    EvalOptions {
+        limits: Limits {
+            timeout: limits.program_timeout,
+            memory_bytes: limits.program_memory_bytes,
+            steps: limits.program_steps,
+            program_bytes: limits.max_program_bytes,
+        },
+        caps: ArgumentCaps {
+            max_program_bytes: limits.max_program_bytes,
+            max_context_bytes: limits.max_context_bytes,
+        },
+        shaper: Shaper { profile: settings.profile, max_result_bytes: limits.max_result_bytes },
+        upstreams: upstreams.map(|upstreams| Arc::new(upstreams.clone()) as Arc<dyn HostCalls>),
+        catalog: upstreams.map(describe),
+        read_only: settings.aggregator.read_only,
+        redactor: redactor.clone(),
+        reports: settings.diagnostics.debug_tool
+            || settings.diagnostics.trace_dir.is_some()
+            || settings.http.as_ref().is_some_and(|http| http.metrics || http.console),
+    }
+}
+
+/// The observers that the settings ask for. Metrics come when the tools are known, sessions when they are offered.
+fn telemetry(
+    settings: &Settings,
+    engine: &Engine,
+    upstreams: Option<&Arc<Aggregator>>,
+    recording: &Recording,
+) -> Telemetry {
+    let diagnostics = &settings.diagnostics;
+    let traces = diagnostics.trace_dir.as_ref().map(|folder| {
+        Traces::start(TraceOptions {
+            folder: folder.clone(),
+            max_files: diagnostics.trace_max_files,
+            recording: recording.clone(),
+            aggregator: upstreams.is_some(),
+        })
+    });
+    let console = settings.http.as_ref().is_some_and(|http| http.console);
+    Telemetry {
+        metrics: None,
+        recent: (diagnostics.debug_tool || console).then(|| Ring::new(diagnostics.ring_size)),
+        console: console.then(|| Arc::new(Console::new(recording.clone()))),
+        traces,
+        sources: Sources { sessions: None, upstreams: upstreams.cloned(), memory: engine.memory().cloned() },
+    }
+}
+
+/// `lisp_debug`, where it is offered.
+fn debug_tool(settings: &Settings, telemetry: &Telemetry, recording: &Recording) -> Option<Box<dyn Tool>> {
+    let diagnostics = &settings.diagnostics;
+    let ring = telemetry.recent.as_ref().filter(|_| diagnostics.debug_tool)?;
+    let (size, max_bytes) = (diagnostics.ring_size, diagnostics.max_response_bytes);
+    info!(event = "debug_config", ring_size = size, max_response_bytes = max_bytes);
+    let traces = telemetry.traces.clone();
+    Some(Box::new(LispDebug::new(ring.clone(), recording.clone(), max_bytes, traces)))
+}
+
+/// Figures of these tools and upstreams, where they are served.
+fn metrics(
+    settings: &Settings,
+    tools: &[Box<dyn Tool>],
+    upstreams: Option<&Arc<Aggregator>>,
+) -> Option<Arc<Metrics>> {
+    settings.http.as_ref().filter(|http| http.metrics)?;
+    let observed = tools.iter().filter(|tool| tool.is_observed()).map(|tool| tool.definition().name);
+    let servers = upstreams.into_iter().flat_map(|upstreams| upstreams.upstreams());
+    Some(Arc::new(Metrics::new(observed, servers.map(|(config, _)| config.name.clone()))))
+}
+
+/// The tools. Those of sessions are known even where sessions are off.
+fn registry(settings: &Settings, tools: Vec<Box<dyn Tool>>) -> Registry {
+    let registry = Registry::new(tools);
+    if settings.sessions.enabled {
+        return registry;
+    }
+    registry.refusing(&sessions::NAMES, &sessions::disabled())
+}
+
+fn service(settings: &Settings, engine: &Engine, tools: Registry, has_upstreams: bool) -> Service {
+    let max_calls = settings.limits.max_concurrent_calls;
+    let mut service = Service::new(tools, max_calls);
+    if let Some(memory) = engine.memory() {
+        service.gate = Gate::within(max_calls, memory.clone());
+    }
+    service.instructions = cards::instructions(has_upstreams, settings.sessions.enabled);
+    if settings.http.as_ref().is_some_and(|http| !http.tokens.is_empty()) {
+        service.cache_scope = "private";
+    }
+    service
+}

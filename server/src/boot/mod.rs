@@ -1,0 +1,101 @@
+//! Puts a server together from its settings, and runs it.
+
+mod assembly;
+mod descriptors;
+mod process;
+mod task;
+mod upstreams;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use ptc_host::credentials::Redactor;
+use ptc_host::engine::{Engine, EngineOptions, MemoryBudget};
+
+use crate::observers::Telemetry;
+use crate::protocol::Service;
+use crate::settings::{BootError, Http, Settings};
+use crate::transport::http::{HttpServer, Listening};
+use crate::transport::stdio::{StdioOptions, run_stdio, standard_streams};
+use process::{stop_signal, survive_file_limits};
+use upstreams::start_upstreams;
+
+pub use assembly::{Assembly, assemble};
+
+/// Time of a call besides its program's own: compiling it, and a second for everything else.
+const CALL_OVERHEAD: Duration = Duration::from_secs(6);
+
+/// How long the last traces may take to be written.
+const FLUSH_GRACE: Duration = Duration::from_secs(2);
+
+/// Serves on the transport that the settings name, until it ends.
+///
+/// # Errors
+/// If the server cannot be started.
+pub fn serve(settings: Settings, redactor: Redactor) -> Result<(), BootError> {
+    let memory = MemoryBudget::new(settings.limits.max_total_memory_bytes);
+    let engine = Engine::start(EngineOptions { threads: 0, memory: Some(memory) })
+        .map_err(|error| BootError::new(error.to_string()))?;
+    let (done, ended) = mpsc::channel();
+    // On a driver's thread, so that a short program starts and ends without a change of threads.
+    let on_driver = engine.clone();
+    engine.spawn_on(0, move || async move {
+        let outcome = run(&settings, &redactor, &on_driver).await;
+        // The receiver waits for exactly this.
+        let _ = done.send(outcome);
+    });
+    ended.recv().unwrap_or_else(|_| Err(BootError::new("the server's thread ended unexpectedly")))
+}
+
+/// Starts the upstreams, serves, and stops the upstreams again.
+async fn run(settings: &Settings, redactor: &Redactor, engine: &Engine) -> Result<(), BootError> {
+    survive_file_limits();
+    let http = settings.http.as_ref();
+    redactor.register(http.into_iter().flat_map(|http| &http.tokens).map(|token| &token.token));
+    let upstreams = start_upstreams(settings, redactor, engine.memory()).await?;
+    let Assembly { service, telemetry } = assemble(settings, engine, upstreams.as_ref(), redactor)?;
+    let served = match http {
+        Some(http) => serve_http(http, settings, service, telemetry.clone(), engine).await,
+        None => {
+            let options = StdioOptions { max_frame_bytes: settings.limits.max_frame_bytes };
+            let (reader, writer) = standard_streams();
+            run_stdio(service, options, reader, writer, stop_signal()).await;
+            Ok(())
+        }
+    };
+    if let Some(upstreams) = upstreams {
+        upstreams.shutdown().await;
+    }
+    telemetry.flush(FLUSH_GRACE);
+    served
+}
+
+async fn serve_http(
+    http: &Http,
+    settings: &Settings,
+    service: Arc<Service>,
+    telemetry: Arc<Telemetry>,
+    engine: &Engine,
+) -> Result<(), BootError> {
+    let listening = Listening {
+        call_budget: longest_call(settings) + CALL_OVERHEAD,
+        memory: engine
+            .memory()
+            .cloned()
+            .unwrap_or_else(|| MemoryBudget::new(settings.limits.max_total_memory_bytes)),
+        telemetry,
+    };
+    descriptors::make_room_for(http.max_connections);
+    let server = HttpServer::bind(http, listening, service, engine.clone())?;
+    server.run(stop_signal).await.map_err(|error| BootError::new(format!("cannot serve HTTP: {error}")))
+}
+
+/// The longest time that a call's own work may take.
+fn longest_call(settings: &Settings) -> Duration {
+    let program = settings.limits.program_timeout;
+    if settings.planner.enabled { program.max(settings.planner.task_timeout) } else { program }
+}

@@ -1,0 +1,78 @@
+//! `lisp_task` of a server: the model, the prompt's texts, the limits.
+
+use std::sync::Arc;
+
+use ptc_agent::llm::{Connect, Llm, ModelError, ModelRef};
+use ptc_host::aggregator::Aggregator;
+use ptc_host::catalog::snapshot;
+use ptc_host::config::ProcessEnv;
+use ptc_host::engine::Engine;
+use tracing::warn;
+
+use super::assembly::inline_limits;
+use super::upstreams;
+use crate::settings::{BootError, PayloadPolicy, Settings};
+use crate::tools::lisp_eval::EvalOptions;
+use crate::tools::lisp_task::{LispTask, PlannerConfig, TaskOptions, capability_summary};
+
+/// `lisp_task` over these upstreams.
+///
+/// # Errors
+/// A file of the operator's that cannot be used. A model that cannot be used is told to callers instead: everything
+/// else works without it.
+pub(super) fn task(
+    settings: &Settings,
+    engine: &Engine,
+    aggregator: &Arc<Aggregator>,
+    options: &EvalOptions,
+) -> Result<LispTask, BootError> {
+    let planner = &settings.planner;
+    let mode = settings.aggregator.catalog_mode;
+    let reference = ModelRef::parse(&planner.model, None, &settings.env);
+    let model_name = reference.as_ref().map_or_else(|_| planner.model.clone(), ToString::to_string);
+    let (http, redactor) = (upstreams::client(settings)?, options.redactor.clone());
+    let model = model(reference, &settings.env, &Connect { http, redactor, ..Connect::default() });
+    if let Err(why) = &model {
+        warn!(event = "agentic_config_error", model = %model_name, "{why}");
+    }
+    let catalog = aggregator.advertised();
+    let summary = capability_summary(planner, &catalog, mode)?;
+    Ok(LispTask::new(TaskOptions {
+        engine: engine.clone(),
+        model,
+        model_name,
+        upstreams: Arc::new(aggregator.clone()),
+        snapshot: snapshot(&catalog, mode, inline_limits(settings)),
+        planner: PlannerConfig::load(planner, &summary)?,
+        summary,
+        catalog,
+        limits: options.limits,
+        caps: options.caps,
+        task_timeout: planner.task_timeout,
+        planner_timeout: planner.planner_timeout,
+        max_output_tokens: u32::try_from(planner.max_output_tokens).unwrap_or(u32::MAX),
+        max_result_bytes: planner.max_result_bytes,
+        include_program: planner.include_program,
+        read_only: settings.aggregator.read_only,
+        allow_writes: planner.allow_writes,
+        profile: settings.profile,
+        redactor: options.redactor.clone(),
+        reports: options.reports,
+        traced: settings.diagnostics.trace_dir.is_some(),
+        trace_prompts: planner.trace_prompts && settings.diagnostics.payloads == PayloadPolicy::Full,
+    }))
+}
+
+/// The planner's model, or why there is none.
+fn model(
+    reference: Result<ModelRef, ModelError>,
+    env: &ProcessEnv,
+    connect: &Connect,
+) -> Result<Arc<dyn Llm>, String> {
+    reference.and_then(|model| model.connect(env, connect)).map_err(|error| match error {
+        ModelError::NoKey { provider } => {
+            format!("{} is required for {} planner models", provider.keys().join(" or "), provider.title())
+        }
+        other => other.to_string(),
+    })
+}

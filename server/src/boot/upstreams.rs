@@ -1,0 +1,59 @@
+//! The upstreams of a server, and the HTTP client that everything outgoing shares its trust with.
+
+use std::sync::Arc;
+
+use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode};
+use ptc_host::config::{LoadOptions, UpstreamsConfig};
+use ptc_host::credentials::Redactor;
+use ptc_host::engine::MemoryBudget;
+use ptc_host::http::Client;
+use tracing::warn;
+
+use crate::settings::{BootError, Profile, Settings};
+
+/// An HTTP client that trusts what the operator trusts.
+///
+/// # Errors
+/// If the operator's file of certificate authorities cannot be used.
+pub(super) fn client(settings: &Settings) -> Result<Client, BootError> {
+    match &settings.aggregator.ca_file {
+        None => Ok(Client::new()),
+        Some(path) => {
+            Client::with_ca_file(path).map_err(|error| BootError::new(format!("--ca-file: {error}")))
+        }
+    }
+}
+
+/// Reads the upstreams file and starts what it names; `None` without such a file.
+pub(super) async fn start_upstreams(
+    settings: &Settings,
+    redactor: &Redactor,
+    memory: Option<&MemoryBudget>,
+) -> Result<Option<Arc<Aggregator>>, BootError> {
+    let Some(location) = &settings.aggregator.config else { return Ok(None) };
+    let own_exe = std::env::current_exe().ok();
+    let options =
+        LoadOptions { env: &settings.env, base_dir: location.path.parent(), own_exe: own_exe.as_deref() };
+    let Some(config) = UpstreamsConfig::load(location, &options)? else { return Ok(None) };
+    for warning in &config.warnings {
+        warn!(event = warning.event, upstream = warning.upstream, "{}", warning.message);
+    }
+    let bounded = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+    let limits = AggregatorLimits {
+        call_timeout: settings.aggregator.call_timeout,
+        max_response_bytes: settings.aggregator.max_response_bytes,
+        max_calls: bounded(settings.aggregator.max_calls),
+        max_discoveries: bounded(settings.aggregator.max_catalog_ops),
+        max_discovery_bytes: settings.aggregator.max_catalog_result_bytes,
+    };
+    let options = AggregatorOptions {
+        limits,
+        redactor: redactor.clone(),
+        http: client(settings)?,
+        // The planner reads what its calls brought when it mends a program.
+        overviews: settings.profile == Profile::Debug || settings.planner.enabled,
+        memory: memory.cloned(),
+        ..AggregatorOptions::new(SnapshotMode::Frozen)
+    };
+    Aggregator::start(config, options).await.map(Some).map_err(|error| BootError::new(error.to_string()))
+}

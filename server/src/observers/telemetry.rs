@@ -1,0 +1,78 @@
+//! Everything that operators can look at, for the transports that show it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::console::{self, Console, Facts};
+use super::metrics::{Exposition, Metrics, write_process};
+use super::recent::{Recorder, Ring};
+use super::recording::Recording;
+use super::sources::Sources;
+use super::trace::Traces;
+use crate::principal::Principal;
+use crate::protocol::observer::{CallObserver, Observers};
+
+/// The observers of a process, as far as it has them, and what else there is to tell of.
+#[derive(Default)]
+pub struct Telemetry {
+    /// Counts calls.
+    pub metrics: Option<Arc<Metrics>>,
+    /// Remembers the latest calls.
+    pub recent: Option<Arc<Ring>>,
+    /// Feeds the operators' page, which shows the latest calls as well.
+    pub console: Option<Arc<Console>>,
+    /// Writes a file for each call.
+    pub traces: Option<Arc<Traces>>,
+    /// The state of the server besides its calls.
+    pub sources: Sources,
+}
+
+impl Telemetry {
+    /// Those who are to be told of calls; `None` if nobody is.
+    pub fn observers(&self, recording: &Recording) -> Option<Arc<Observers>> {
+        let mut all: Vec<Arc<dyn CallObserver>> = Vec::new();
+        if let Some(metrics) = &self.metrics {
+            all.push(metrics.clone());
+        }
+        if let Some(ring) = &self.recent {
+            all.push(Arc::new(Recorder::new(ring.clone(), recording.clone())));
+        }
+        if let Some(console) = &self.console {
+            all.push(console.clone());
+        }
+        if let Some(traces) = &self.traces {
+            all.push(traces.clone());
+        }
+        Observers::new(all)
+    }
+
+    /// What the operators' page shows `principal`; `None` where there is no page.
+    pub fn console_state(&self, facts: &Facts<'_>, principal: &Principal) -> Option<String> {
+        let (console, ring) = (self.console.as_ref()?, self.recent.as_ref()?);
+        Some(console::state(console, ring, &self.sources, facts, principal))
+    }
+
+    /// The tools of all upstreams, for the operators' page.
+    pub fn console_catalog(&self) -> String {
+        console::catalog(&self.sources)
+    }
+
+    /// Waits until what is on its way to files is there, but no longer than `limit`.
+    pub fn flush(&self, limit: Duration) {
+        if let Some(traces) = &self.traces {
+            traces.flush(limit);
+        }
+    }
+
+    /// Writes the families of calls, sessions, upstreams and the process.
+    pub fn write_metrics(&self, to: &mut Exposition) {
+        if let Some(metrics) = &self.metrics {
+            metrics.write(to);
+        }
+        if let Some(traces) = &self.traces {
+            traces.write_metrics(to);
+        }
+        self.sources.write_metrics(to);
+        write_process(to);
+    }
+}

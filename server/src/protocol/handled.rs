@@ -1,0 +1,70 @@
+//! What becomes of a message, as a transport sees it.
+
+use super::call::Call;
+use super::error::RpcError;
+use super::message::RequestId;
+use super::reply::{self, Answers};
+
+/// What became of a message.
+pub enum Handled {
+    /// Nothing is to be sent.
+    Silent,
+    /// The answer.
+    Reply(Reply),
+    /// A tool call to run.
+    Call(Box<Call>),
+    /// The client wants the conversation to end.
+    Exit,
+}
+
+/// A finished answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// The JSON-RPC response.
+    pub body: Vec<u8>,
+    /// What kind of answer it is.
+    pub disposition: Disposition,
+}
+
+/// What kind of answer a reply is. A transport that has words of its own for that, as HTTP has status codes, chooses
+/// them by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Disposition {
+    /// The message was understood and answered, if only with an error.
+    Answered,
+    /// The message is no valid request.
+    Invalid,
+    /// The message names a method that does not exist in its era.
+    UnknownMethod,
+    /// The server has no room for what the message asks for.
+    Busy,
+}
+
+impl Reply {
+    /// An answer of this kind.
+    pub fn new(disposition: Disposition, body: Vec<u8>) -> Self {
+        Reply { body, disposition }
+    }
+
+    /// An answer to a message that was understood.
+    pub fn answered(body: Vec<u8>) -> Self {
+        Self::new(Disposition::Answered, body)
+    }
+}
+
+impl Handled {
+    /// An answer to a message that was understood.
+    pub fn answered(body: Vec<u8>) -> Handled {
+        Handled::Reply(Reply::answered(body))
+    }
+
+    /// An answer of this kind.
+    pub fn reply(disposition: Disposition, body: Vec<u8>) -> Handled {
+        Handled::Reply(Reply::new(disposition, body))
+    }
+
+    /// An error that answers `id`.
+    pub fn error(id: &RequestId, error: &RpcError) -> Handled {
+        Handled::answered(reply::error(Answers::Request(id), error))
+    }
+}

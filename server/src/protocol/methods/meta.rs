@@ -1,0 +1,56 @@
+//! `_meta` of modern requests: each says for itself what a handshake settles once.
+
+use ptc_mcp::Revision;
+use ptc_mcp::json;
+
+use crate::protocol::error::RpcError;
+use crate::protocol::handled::{Disposition, Handled};
+use crate::protocol::message::{META_CAPABILITIES, META_LOG_LEVEL, META_VERSION, Message, RequestId};
+use crate::protocol::reply::{self, Answers};
+
+/// Severities of log messages, which a client may ask for. This server sends none.
+const LOG_LEVELS: [&str; 8] =
+    ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+/// What every modern request must carry in `_meta`.
+pub(super) fn check_meta(id: &RequestId, message: &Message<'_>) -> Result<(), Handled> {
+    let refuse =
+        |error| Err(Handled::reply(Disposition::Invalid, reply::error(Answers::Request(id), &error)));
+    let missing = |what: &str| RpcError::new(RpcError::INVALID_PARAMS, format!("Invalid params: {what}"));
+    let Some(params) = message.params.object() else {
+        return refuse(missing("params with _meta is required"));
+    };
+    if !params.has_meta {
+        return refuse(missing("_meta is required"));
+    }
+    let Some(version) = params.meta.version.and_then(json::Raw::as_str) else {
+        return refuse(missing(&format!("_meta[\"{META_VERSION}\"] must be a string")));
+    };
+    if !Revision::MODERN.iter().any(|revision| revision.name() == version) {
+        return refuse(unsupported_version(&version));
+    }
+    if params.meta.capabilities.is_none_or(|raw| raw.kind() != json::Kind::Object) {
+        return refuse(missing(&format!("_meta[\"{META_CAPABILITIES}\"] must be an object")));
+    }
+    let level = params.meta.log_level.map(json::Raw::as_str);
+    if level.is_some_and(|level| !level.is_some_and(|level| LOG_LEVELS.contains(&&*level))) {
+        return refuse(missing(&format!(
+            "_meta[\"{META_LOG_LEVEL}\"] must be one of {}",
+            LOG_LEVELS.join(", ")
+        )));
+    }
+    Ok(())
+}
+
+/// The error for a modern request in a revision that is not spoken here.
+fn unsupported_version(requested: &str) -> RpcError {
+    let supported: Vec<_> = Revision::MODERN.iter().map(|revision| format!("\"{revision}\"")).collect();
+    let mut data = format!("{{\"supported\":[{}],\"requested\":", supported.join(",")).into_bytes();
+    json::write_string(&mut data, requested);
+    data.push(b'}');
+    RpcError {
+        code: RpcError::UNSUPPORTED_VERSION,
+        message: "Unsupported protocol version".into(),
+        data: String::from_utf8(data).ok(),
+    }
+}

@@ -1,0 +1,85 @@
+//! Results that more than one method writes, and what all results of an era share.
+
+use ptc_host::engine::EvalId;
+
+use super::message::RequestId;
+use super::reply;
+use super::service::{Era, Service};
+use super::tool::ToolReply;
+
+/// How long a client may keep a list, in milliseconds.
+const TTL_MS: u32 = 60_000;
+
+/// The whole response of a tool call.
+pub(super) fn tool_call(service: &Service, era: Era, id: &RequestId, tool_reply: &ToolReply) -> Vec<u8> {
+    let room = service.server_info.len() + tool_reply.len_hint();
+    reply::result_of(room, id, |out| {
+        out.push(b'{');
+        tool_reply.write_members(out);
+        let eval_id = tool_reply.eval_id;
+        match (era, eval_id) {
+            (Era::Modern, _) => {
+                out.extend_from_slice(b",\"resultType\":\"complete\"");
+                write_server_meta(service, out, eval_id);
+            }
+            (Era::Handshake, Some(eval_id)) => {
+                out.extend_from_slice(b",\"_meta\":{\"eval_id\":");
+                write_eval_id(out, eval_id);
+                out.push(b'}');
+            }
+            (Era::Handshake, None) => {}
+        }
+        out.push(b'}');
+    })
+}
+
+/// The first message of a channel for news: which notifications will come.
+pub(super) fn subscription_acknowledged(id: &RequestId) -> Vec<u8> {
+    let mut out = Vec::with_capacity(192);
+    out.extend_from_slice(
+        b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\",\
+          \"params\":{\"notifications\":{},\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":",
+    );
+    out.extend_from_slice(id.json().as_bytes());
+    out.extend_from_slice(b"}}}");
+    out
+}
+
+/// The last message of a channel for news: it has ended as it should.
+pub(super) fn subscription_ended(service: &Service, id: &RequestId) -> Vec<u8> {
+    reply::result(id, |out| {
+        out.extend_from_slice(
+            b"{\"resultType\":\"complete\",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":",
+        );
+        out.extend_from_slice(service.server_info.as_bytes());
+        out.extend_from_slice(b",\"io.modelcontextprotocol/subscriptionId\":");
+        out.extend_from_slice(id.json().as_bytes());
+        out.extend_from_slice(b"}}");
+    })
+}
+
+/// Writes `ttlMs` and `cacheScope`.
+pub(super) fn write_cache_hints(service: &Service, out: &mut Vec<u8>) {
+    out.extend_from_slice(
+        format!(",\"ttlMs\":{TTL_MS},\"cacheScope\":\"{}\"", service.cache_scope).as_bytes(),
+    );
+}
+
+/// Writes `_meta` of a modern result: who answers, and which evaluation it was.
+pub(super) fn write_server_meta(service: &Service, out: &mut Vec<u8>, eval_id: Option<EvalId>) {
+    out.extend_from_slice(b",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":");
+    out.extend_from_slice(service.server_info.as_bytes());
+    if let Some(eval_id) = eval_id {
+        out.extend_from_slice(b",\"eval_id\":");
+        write_eval_id(out, eval_id);
+    }
+    out.push(b'}');
+}
+
+/// Writes the id of an evaluation as a JSON string.
+fn write_eval_id(out: &mut Vec<u8>, eval_id: EvalId) {
+    // Neither its letters nor its digits need an escape.
+    out.push(b'"');
+    eval_id.write(out);
+    out.push(b'"');
+}

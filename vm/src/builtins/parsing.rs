@@ -92,7 +92,7 @@ fn java_boolean(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         Value::Nil => Ok(Value::False),
         other => Err(Error::type_error(format!(
             "Boolean/parseBoolean: expected string, got {}",
-            super::java_strings::type_name(other)
+            super::support::errors::java_type_name(other)
         ))),
     }
 }

@@ -1,49 +1,14 @@
 //! Adding elements: `conj`, `cons`, `into`, `concat`.
 
+use crate::builtins::support::adding::{conj_one, insert_all, is_target, pour};
 use crate::builtins::support::{cursor, elements};
 use crate::builtins::transducers;
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
-use crate::print;
-use crate::value::{Map, Value, Vector};
+use crate::value::{Value, Vector};
 use std::mem::take;
 
 const SLOT: usize = size_of::<Value>();
-
-/// Adds one element to a collection of any kind; `None` when it is none, or when the element is no map entry.
-/// Charges a step.
-#[inline]
-pub(crate) fn conj_one(ctx: &mut Ctx<'_>, target: &mut Value, item: Value) -> Result<Option<()>> {
-    ctx.charge(1)?;
-    match target {
-        Value::Vector(vector) => vector.push(item),
-        Value::Set(set) => set.insert(item),
-        Value::Map(map) => match item {
-            Value::Vector(pair) if pair.len() == 2 => {
-                map.insert(pair.get(0).unwrap_or_default(), pair.get(1).unwrap_or_default());
-            }
-            Value::Map(more) => insert_all(ctx, map, &more)?,
-            Value::Nil => {}
-            _ => return Ok(None),
-        },
-        Value::Nil => *target = Value::vector([item]),
-        _ => return Ok(None),
-    }
-    Ok(Some(()))
-}
-
-fn insert_all(ctx: &mut Ctx<'_>, map: &mut Map, more: &Map) -> Result<()> {
-    if map.is_empty() {
-        *map = more.clone();
-        return Ok(());
-    }
-    for (key, value) in more.iter() {
-        ctx.charge(1)?;
-        ctx.reserve(0)?;
-        map.insert(key.clone(), value.clone());
-    }
-    Ok(())
-}
 
 /// `(conj)`, `(conj c & xs)`
 pub(super) fn conj(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
@@ -99,29 +64,6 @@ pub(super) fn concat(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         append(ctx, &mut all, &more)?;
     }
     Ok(Value::Vector(all))
-}
-
-/// `into: invalid map entry: V. …`; the doubled prefix is the text of the specification.
-#[cold]
-fn invalid_entry(item: &Value) -> Error {
-    Error::type_error(format!(
-        "type_error: into: invalid map entry: {}. Expected [key, value] vector.",
-        print::readable_lossy(item)
-    ))
-}
-
-/// Adds one element as `into` does.
-pub(crate) fn pour(ctx: &mut Ctx<'_>, target: &mut Value, item: Value) -> Result<()> {
-    let entry = if matches!(target, Value::Map(_)) { item.clone() } else { Value::Nil };
-    match conj_one(ctx, target, item)? {
-        Some(()) => Ok(()),
-        None => Err(invalid_entry(&entry)),
-    }
-}
-
-/// Whether `into` can add to this.
-pub(crate) fn is_target(value: &Value) -> bool {
-    matches!(value, Value::Vector(_) | Value::Set(_) | Value::Map(_))
 }
 
 /// `(into)`, `(into to)`, `(into to from)`, `(into to xf from)`

@@ -1,7 +1,6 @@
 //! Several collections at a time: `interleave`, `interpose`, `zip`, `zipmap`, `combinations`.
 
-use crate::builtins::subset::counting;
-use crate::builtins::support::{Builder, elements, endless, errors, sequence};
+use crate::builtins::support::{Builder, check, elements, endless, errors, sequence};
 use crate::builtins::transducers::transducer;
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
@@ -106,7 +105,7 @@ pub(super) fn combinations(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Valu
     let all = elements(ctx, take(&mut args[0]))?.unwrap_or_default();
     let n = match &args[1] {
         Value::Int(n) if *n < 0 => None,
-        n => counting::count(n),
+        n => check::count(n),
     };
     let Some(n) = n.filter(|n| *n <= all.len()) else { return Ok(Value::vector([])) };
     if n == 0 {

@@ -1,6 +1,6 @@
 //! Combining collections (functions.md 5).
 
-pub(crate) mod adding;
+mod adding;
 mod mixing;
 
 use super::Builtin;

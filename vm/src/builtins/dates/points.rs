@@ -1,7 +1,7 @@
 //! Dates and instants: making, reading, moving, comparing.
 
 use super::text::{self, Moment};
-use crate::builtins::java_strings::type_name;
+use crate::builtins::support::errors::java_type_name;
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::print;
@@ -25,7 +25,7 @@ fn days(method: &str, value: &Value) -> Result<i64> {
     {
         return Ok(days);
     }
-    Err(Error::type_error(format!("{method}: expected LocalDate, got {}", type_name(value))))
+    Err(Error::type_error(format!("{method}: expected LocalDate, got {}", java_type_name(value))))
 }
 
 /// The microseconds of an instant, and the digits it was given with.
@@ -44,9 +44,10 @@ fn integer(method: &str, what: &str, value: &Value) -> Result<i64> {
     match value {
         Value::Int(n) => Ok(*n),
         Value::BigInt(_) => Err(out_of_range(method)),
-        other => {
-            Err(Error::type_error(format!("{method}: expected integer {what}, got {}", type_name(other))))
-        }
+        other => Err(Error::type_error(format!(
+            "{method}: expected integer {what}, got {}",
+            java_type_name(other)
+        ))),
     }
 }
 
@@ -324,7 +325,7 @@ pub(super) fn minus_millis(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Val
 
 /// Both arguments of a comparison, of one kind.
 fn comparable<'v>(method: &str, args: &'v [Value]) -> Result<(&'v Temporal, &'v Temporal)> {
-    let (receiver, other) = (type_name(&args[0]), type_name(&args[1]));
+    let (receiver, other) = (java_type_name(&args[0]), java_type_name(&args[1]));
     let fault = match (receiver, other) {
         ("LocalDate", "LocalDate") | ("DateTime", "DateTime") => match args {
             [Value::Temporal(a), Value::Temporal(b)] => return Ok((a, b)),
@@ -368,7 +369,7 @@ pub(super) fn compare_to(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value
 
 /// `(inst? x)`
 pub(super) fn is_inst(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    Ok(Value::bool(type_name(&args[0]) == "DateTime"))
+    Ok(Value::bool(java_type_name(&args[0]) == "DateTime"))
 }
 
 /// `(.between unit a b)`, with `unit` such as `ChronoUnit/DAYS`: whole units from a to b.
@@ -399,7 +400,7 @@ pub(super) fn between(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
             if unit == "years" { months / 12 } else { months }
         }
         _ => {
-            let kind = type_name(&args[1]);
+            let kind = java_type_name(&args[1]);
             return Err(Error::type_error(format!(".between: the unit :{unit} does not apply to {kind}")));
         }
     };

@@ -2,7 +2,7 @@
 
 use super::points::{out_of_range, shorten};
 use super::text;
-use crate::builtins::java_strings::type_name;
+use crate::builtins::support::errors::java_type_name;
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::value::{Temporal, Value};
@@ -17,7 +17,7 @@ fn millis(method: &str, value: &Value) -> Result<i64> {
     {
         return Ok(millis);
     }
-    Err(Error::type_error(format!("{method}: expected Duration, got {}", type_name(value))))
+    Err(Error::type_error(format!("{method}: expected Duration, got {}", java_type_name(value))))
 }
 
 /// `(Duration/between a b)`
@@ -28,7 +28,7 @@ pub(super) fn between(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         {
             return Ok(micros);
         }
-        let kind = type_name(value);
+        let kind = java_type_name(value);
         Err(Error::type_error(format!("Duration/between: expected DateTime {which} argument, got {kind}")))
     };
     let (a, b) = (micros("start", &args[0])?, micros("end", &args[1])?);
@@ -39,7 +39,7 @@ pub(super) fn between(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 /// `(Duration/parse s)`
 pub(super) fn parse(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let Value::Str(text) = &args[0] else {
-        let kind = type_name(&args[0]);
+        let kind = java_type_name(&args[0]);
         return Err(Error::type_error(format!("Duration/parse: expected string, got {kind}")));
     };
     text::duration(text.as_str()).map(duration).ok_or_else(|| {
@@ -54,7 +54,7 @@ fn of(method: &str, args: &[Value], scale: i64) -> Result<Value> {
     match &args[0] {
         Value::Int(n) => n.checked_mul(scale).map(duration).ok_or_else(|| out_of_range(method)),
         Value::BigInt(_) => Err(out_of_range(method)),
-        other => Err(Error::type_error(format!("{method}: expected integer, got {}", type_name(other)))),
+        other => Err(Error::type_error(format!("{method}: expected integer, got {}", java_type_name(other)))),
     }
 }
 

@@ -1,7 +1,6 @@
 //! `range` and `repeat`: O(1) in memory where the elements allow it.
 
-use crate::builtins::subset::counting;
-use crate::builtins::support::{Builder, endless};
+use crate::builtins::support::{Builder, check, endless};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::number;
@@ -92,7 +91,7 @@ pub(super) fn repeat(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     ctx.charge(1)?;
     match args {
         [x] => Ok(endless::make("repeat", [take(x)])),
-        [n, x] => match counting::count(n) {
+        [n, x] => match check::count(n) {
             Some(count) => Ok(Value::Vector(Vector::repeat(take(x), count))),
             None => Err(Error::argument("repeat", 1, "integer", n)),
         },

@@ -1,6 +1,5 @@
 //! `iterate`, `repeatedly`, `cycle`, and the beginning of what never ends.
 
-use crate::builtins::subset::counting;
 use crate::builtins::support::endless::{self, Endless};
 use crate::builtins::support::{Builder, Feed, callee, check, each, elements, pulse};
 use crate::builtins::transform::mapping::Collect;
@@ -32,7 +31,7 @@ pub(super) fn repeatedly(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     if function == 0 {
         return Ok(Flow::Return(endless::make("repeatedly", [take(&mut args[0])])));
     }
-    match counting::count(&args[0]) {
+    match check::count(&args[0]) {
         Some(count) => times(count, take(&mut args[1])),
         None => Err(Error::argument("repeatedly", 1, "integer", &args[0])),
     }

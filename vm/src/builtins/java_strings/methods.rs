@@ -1,8 +1,8 @@
 //! The string methods.
 
-use super::type_name;
 use crate::builtins::regex;
 use crate::builtins::strings;
+use crate::builtins::support::errors::java_type_name;
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
 use crate::print::{grow_string, write_plain};
@@ -12,7 +12,7 @@ use crate::value::{Str, Value, equal};
 fn receiver(method: &str, args: &[Value]) -> Result<Str> {
     match &args[0] {
         Value::Str(text) => Ok(text.clone()),
-        other => Err(Error::type_error(format!("{method}: expected string, got {}", type_name(other)))),
+        other => Err(Error::type_error(format!("{method}: expected string, got {}", java_type_name(other)))),
     }
 }
 
@@ -20,9 +20,10 @@ fn receiver(method: &str, args: &[Value]) -> Result<Str> {
 fn text_argument(method: &str, args: &[Value], i: usize) -> Result<Str> {
     match &args[i] {
         Value::Str(text) => Ok(text.clone()),
-        other => {
-            Err(Error::type_error(format!("{method}: expected string argument, got {}", type_name(other))))
-        }
+        other => Err(Error::type_error(format!(
+            "{method}: expected string argument, got {}",
+            java_type_name(other)
+        ))),
     }
 }
 
@@ -32,9 +33,10 @@ fn position(method: &str, what: &str, value: &Value) -> Result<i64> {
         Value::Int(n) => Ok(*n),
         Value::BigInt(n) => Ok(if n.get().sign() == num_bigint::Sign::Minus { i64::MIN } else { i64::MAX }),
         Value::Float(x) if x.is_finite() => Ok(x.get() as i64),
-        other => {
-            Err(Error::type_error(format!("{method}: expected numeric {what}, got {}", type_name(other))))
-        }
+        other => Err(Error::type_error(format!(
+            "{method}: expected numeric {what}, got {}",
+            java_type_name(other)
+        ))),
     }
 }
 
@@ -64,7 +66,7 @@ pub(super) fn index_of(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         Some(other) => {
             return Err(Error::type_error(format!(
                 ".indexOf: expected integer from, got {}",
-                type_name(other)
+                java_type_name(other)
             )));
         }
     };
@@ -83,7 +85,7 @@ pub(super) fn last_index_of(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Val
         Some(other) => {
             return Err(Error::type_error(format!(
                 ".lastIndexOf: expected integer from, got {}",
-                type_name(other)
+                java_type_name(other)
             )));
         }
     };
@@ -194,7 +196,7 @@ pub(super) fn split(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
         Some(other) => {
             return Err(Error::type_error(format!(
                 ".split: expected integer limit, got {}",
-                type_name(other)
+                java_type_name(other)
             )));
         }
     };

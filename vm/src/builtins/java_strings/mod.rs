@@ -7,86 +7,69 @@ mod methods;
 use super::Builtin;
 use super::namespaces::{BOOLEAN, DOUBLE, JAVA_STRING, OBJECT};
 use super::row::{constant, frame, fun, section};
-use crate::value::{Temporal, Value};
-use methods::*;
-
-/// The word for a value's kind in messages of Java methods (functions.md 27).
-pub(super) fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Nil => "nil",
-        Value::Vector(_) => "list",
-        Value::Map(_) => "map",
-        Value::Int(_) | Value::BigInt(_) => "integer",
-        Value::Float(_) => "float",
-        Value::Str(_) => "string",
-        Value::Temporal(temporal) => match **temporal {
-            Temporal::Date(_) => "LocalDate",
-            Temporal::Instant { .. } => "DateTime",
-            Temporal::Duration(_) => "Duration",
-        },
-        _ => "non-string",
-    }
-}
+use crate::value::Value;
 
 /// The family's functions.
 pub static BUILTINS: &[Builtin] = &section("jstr", "Java strings and constants").of([
-    fun(".contains", JAVA_STRING, "s part", contains)
+    fun(".contains", JAVA_STRING, "s part", methods::contains)
         .doc("True when the string contains the substring")
         .example(r#"(.contains "hello" "ell")"#, "true"),
-    fun(".indexOf", JAVA_STRING, "s part | s part from", index_of)
+    fun(".indexOf", JAVA_STRING, "s part | s part from", methods::index_of)
         .doc("Position of the first occurrence, -1 when absent")
         .example(r#"(.indexOf "hello" "l")"#, "2")
         .example(r#"(.indexOf "hello" "z")"#, "-1"),
-    fun(".lastIndexOf", JAVA_STRING, "s part | s part from", last_index_of)
+    fun(".lastIndexOf", JAVA_STRING, "s part | s part from", methods::last_index_of)
         .doc("Position of the last occurrence, -1 when absent")
         .example(r#"(.lastIndexOf "hello" "l")"#, "3"),
-    fun(".length", JAVA_STRING, "s", length).doc("Number of graphemes").example(r#"(.length "a😀")"#, "2"),
-    fun(".substring", JAVA_STRING, "s start | s start end", substring)
+    fun(".length", JAVA_STRING, "s", methods::length)
+        .doc("Number of graphemes")
+        .example(r#"(.length "a😀")"#, "2"),
+    fun(".substring", JAVA_STRING, "s start | s start end", methods::substring)
         .doc("Substring, raising out of range")
         .example(r#"(.substring "hello" 1 3)"#, r#""el""#)
         .example(r#"(.substring "abcd" 1.9)"#, r#""bcd""#),
-    fun(".toUpperCase", JAVA_STRING, "s", to_upper_case)
+    fun(".toUpperCase", JAVA_STRING, "s", methods::to_upper_case)
         .doc("Upper-case a string")
         .example(r#"(.toUpperCase "abc")"#, r#""ABC""#),
-    fun(".toLowerCase", JAVA_STRING, "s", to_lower_case)
+    fun(".toLowerCase", JAVA_STRING, "s", methods::to_lower_case)
         .doc("Lower-case a string")
         .example(r#"(.toLowerCase "ABC")"#, r#""abc""#),
-    fun(".startsWith", JAVA_STRING, "s prefix", starts_with)
+    fun(".startsWith", JAVA_STRING, "s prefix", methods::starts_with)
         .doc("True when the string begins with the prefix")
         .example(r#"(.startsWith "hello" "he")"#, "true"),
-    fun(".endsWith", JAVA_STRING, "s suffix", ends_with)
+    fun(".endsWith", JAVA_STRING, "s suffix", methods::ends_with)
         .doc("True when the string ends with the suffix")
         .example(r#"(.endsWith "hello" "lo")"#, "true"),
-    fun(".trim", JAVA_STRING, "s", trim)
+    fun(".trim", JAVA_STRING, "s", methods::trim)
         .aliases(&[".strip"])
         .doc("Remove white space at both ends")
         .example(r#"(.trim " a ")"#, r#""a""#),
-    fun(".isEmpty", JAVA_STRING, "s", is_empty)
+    fun(".isEmpty", JAVA_STRING, "s", methods::is_empty)
         .doc("True for the empty string")
         .example(r#"(.isEmpty "")"#, "true"),
-    fun(".isBlank", JAVA_STRING, "s", is_blank)
+    fun(".isBlank", JAVA_STRING, "s", methods::is_blank)
         .doc("True for a string of white space only")
         .example(r#"(.isBlank "  ")"#, "true"),
-    fun(".charAt", JAVA_STRING, "s index", char_at)
+    fun(".charAt", JAVA_STRING, "s index", methods::char_at)
         .doc("Character at a position, raising out of range")
         .example(r#"(.charAt "abc" 1)"#, r#""b""#),
-    fun(".equalsIgnoreCase", JAVA_STRING, "a b", equals_ignore_case)
+    fun(".equalsIgnoreCase", JAVA_STRING, "a b", methods::equals_ignore_case)
         .doc("Equality but for case")
         .example(r#"(.equalsIgnoreCase "Ab" "aB")"#, "true"),
-    fun(".replace", JAVA_STRING, "s old new", replace)
+    fun(".replace", JAVA_STRING, "s old new", methods::replace)
         .doc("Replace all occurrences of a text")
         .example(r#"(.replace "a.b.c" "." "-")"#, r#""a-b-c""#),
-    fun(".concat", JAVA_STRING, "a b", concat)
+    fun(".concat", JAVA_STRING, "a b", methods::concat)
         .doc("Two strings one after the other")
         .example(r#"(.concat "a" "b")"#, r#""ab""#),
-    fun(".matches", JAVA_STRING, "s pattern", matches)
+    fun(".matches", JAVA_STRING, "s pattern", methods::matches)
         .doc("True when a regex, given as text, matches the whole string")
         .example(r#"(.matches "a12" "a\\d+")"#, "true"),
-    frame(".split", JAVA_STRING, "s pattern | s pattern limit", split)
+    frame(".split", JAVA_STRING, "s pattern | s pattern limit", methods::split)
         .doc("Split at a regex given as text; trailing empty pieces are dropped")
         .example(r#"(.split "a,b,,c,," ",")"#, r#"["a" "b" "" "c"]"#),
-    fun(".equals", OBJECT, "a b", equals).doc("Equality").example(r#"(.equals "a" "a")"#, "true"),
-    fun(".toString", OBJECT, "x", to_string)
+    fun(".equals", OBJECT, "a b", methods::equals).doc("Equality").example(r#"(.equals "a" "a")"#, "true"),
+    fun(".toString", OBJECT, "x", methods::to_string)
         .aliases(&[
             "String/valueOf",
             "Integer/toString",
@@ -96,7 +79,7 @@ pub static BUILTINS: &[Builtin] = &section("jstr", "Java strings and constants")
         ])
         .doc("Text of a value, as str gives it")
         .example("(.toString 42)", r#""42""#),
-    frame("String/join", JAVA_STRING, "separator coll", join)
+    frame("String/join", JAVA_STRING, "separator coll", methods::join)
         .doc("Join elements with a separator")
         .example(r#"(String/join "," ["a" "b"])"#, r#""a,b""#),
     constant("POSITIVE_INFINITY", DOUBLE, || Value::float(f64::INFINITY))

@@ -1,21 +1,13 @@
 //! `take` and `drop` by count.
 
 use crate::builtins::generate;
+use crate::builtins::support::check::count;
 use crate::builtins::support::{elements, endless, errors};
 use crate::builtins::transducers::transducer;
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
 use crate::value::{Value, Vector};
 use std::mem::take as take_out;
-
-/// A count argument, clamped to what fits; negative counts are 0. `None` when it is no integer.
-pub(crate) fn count(value: &Value) -> Option<usize> {
-    match value {
-        Value::Int(n) => Some(usize::try_from(*n).unwrap_or(0)),
-        Value::BigInt(n) => Some(if n.get().sign() == num_bigint::Sign::Minus { 0 } else { usize::MAX }),
-        _ => None,
-    }
-}
 
 fn nil_if_empty(vector: Vector) -> Value {
     if vector.is_empty() { Value::Nil } else { Value::Vector(vector) }

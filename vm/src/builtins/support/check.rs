@@ -87,3 +87,12 @@ pub fn keyed(ctx: &mut Ctx<'_>, shown: &str, strings: bool, args: &[Value]) -> R
         _ => Err(Error::argument_types(shown, args)),
     }
 }
+
+/// A count argument, clamped to what fits; negative counts are 0. `None` when it is no integer.
+pub fn count(value: &Value) -> Option<usize> {
+    match value {
+        Value::Int(n) => Some(usize::try_from(*n).unwrap_or(0)),
+        Value::BigInt(n) => Some(if n.get().sign() == num_bigint::Sign::Minus { 0 } else { usize::MAX }),
+        _ => None,
+    }
+}

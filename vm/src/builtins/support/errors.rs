@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::print;
-use crate::value::{Value, Vector};
+use crate::value::{Temporal, Value, Vector};
 
 /// COLL, with the hint about swapped arguments when a function is found.
 #[cold]
@@ -53,4 +53,22 @@ pub fn no_maps(name: &str) -> Error {
     Error::type_error(format!(
         "{name} does not support maps (maps are unordered). Use (keys m), (vals m), or (entries m) to get a sorted list"
     ))
+}
+
+/// The word for a value's kind in messages of Java methods (functions.md 27).
+pub fn java_type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Nil => "nil",
+        Value::Vector(_) => "list",
+        Value::Map(_) => "map",
+        Value::Int(_) | Value::BigInt(_) => "integer",
+        Value::Float(_) => "float",
+        Value::Str(_) => "string",
+        Value::Temporal(temporal) => match **temporal {
+            Temporal::Date(_) => "LocalDate",
+            Temporal::Instant { .. } => "DateTime",
+            Temporal::Duration(_) => "Duration",
+        },
+        _ => "non-string",
+    }
 }

@@ -3,6 +3,7 @@
 //! | Module | What it gives |
 //! |---|---|
 //! | [`sequence`] | any seqable value as a [`Cursor`](crate::value::Cursor) or a vector, charged and reserved |
+//! | [`adding`] | adding to a collection of any kind |
 //! | [`builder`] | a vector that grows within the memory limit |
 //! | [`mod@each`] | the frame behind `map`, `filter`, `some` …: call a function for each element, do something with the results |
 //! | [`callee`] | calls by function, string key or path; the reading of paths |
@@ -16,6 +17,7 @@
 //! | [`text`] | a text that grows within the memory limit |
 //! | [`errors`] | the message templates of functions.md 0.5 that several families use |
 
+pub mod adding;
 pub mod builder;
 pub mod callee;
 pub mod check;

@@ -1,7 +1,7 @@
 //! A pipeline at work: elements go through the stages one after the other, and into the output.
 
 use super::stage::Stage;
-use crate::builtins::combine::adding::pour;
+use crate::builtins::support::adding::pour;
 use crate::builtins::support::reduced::{is_reduced, unreduced};
 use crate::builtins::support::{Builder, call, callee, check, cursor, pulse};
 use crate::builtins::transform::mapping::spliced;

@@ -2,9 +2,9 @@
 
 use super::pipeline::{Output, Pipeline};
 use super::stage::stages;
-use crate::builtins::combine::adding::is_target;
 use crate::builtins::namespaces::EXTENSION;
 use crate::builtins::row::frame;
+use crate::builtins::support::adding::is_target;
 use crate::builtins::support::{Builder, check, elements};
 use crate::builtins::{Builtin, library};
 use crate::error::{Error, Result};

@@ -1,6 +1,6 @@
 //! The stages that a transducer consists of.
 
-use crate::builtins::support::{Builder, Table};
+use crate::builtins::support::{Builder, Table, check};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::value::{Combinator, CombinatorKind, Value};
@@ -51,7 +51,7 @@ impl Stage {
     /// The stage of `(name args…)`; arguments have been checked when the transducer was made.
     fn of(name: &str, args: &[Value]) -> Option<Stage> {
         let first = || args.first().cloned().unwrap_or_default();
-        let count = || args.first().and_then(crate::builtins::subset::counting::count).unwrap_or(0);
+        let count = || args.first().and_then(check::count).unwrap_or(0);
         Some(match name {
             "map" => Stage::Map(first()),
             "map-indexed" => Stage::MapIndexed(first(), 0),

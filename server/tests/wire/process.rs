@@ -1,15 +1,18 @@
 //! The real binary, driven over its real pipes and sockets.
 
+#[path = "../../../tests/tests/support/child_process.rs"]
+mod child_process;
+
+pub(crate) use child_process::PATIENCE;
+use child_process::peak_memory;
+
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-
-/// How long an answer may take before a test gives up.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server on pipes.
 pub(crate) struct Pipes {
@@ -24,14 +27,7 @@ impl Pipes {
         let mut child =
             command(flags).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the binary starts");
         let output = child.stdout.take().expect("piped");
-        let (sender, lines) = channel();
-        std::thread::spawn(move || {
-            for line in BufReader::new(output).lines() {
-                if sender.send(line.expect("UTF-8")).is_err() {
-                    return;
-                }
-            }
-        });
+        let lines = child_process::lines(output);
         Pipes { input: child.stdin.take(), child, lines }
     }
 
@@ -243,10 +239,4 @@ fn command(flags: &[&str]) -> Command {
     // Nothing of whoever runs the tests: no variable, and no default upstreams file.
     command.env_clear().env("HOME", env!("CARGO_TARGET_TMPDIR"));
     command
-}
-
-fn peak_memory(process: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("a running process");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
-    line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
 }

@@ -1,20 +1,22 @@
 //! The server as a process, what the system says of it, and its clients.
 
+#[path = "child_process.rs"]
+mod child_process;
+
+pub(crate) use child_process::{PATIENCE, peak_memory};
+
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-
-/// How long anything may take before a test gives up.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits until `condition` holds.
 pub(crate) fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
@@ -188,14 +190,7 @@ impl Pipes {
         command.stdin(input.unwrap_or_else(Stdio::piped)).stdout(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
         let output = child.stdout.take().expect("piped");
-        let (sender, lines) = channel();
-        std::thread::spawn(move || {
-            for line in BufReader::new(output).lines() {
-                if sender.send(line.expect("UTF-8")).is_err() {
-                    return;
-                }
-            }
-        });
+        let lines = child_process::lines(output);
         Pipes { input: child.stdin.take(), server: Server { child, launch }, lines }
     }
 
@@ -382,13 +377,6 @@ pub(crate) fn family(process: u32) -> Vec<(u32, String)> {
 /// How many descriptors a process has open.
 pub(crate) fn descriptors(process: u32) -> usize {
     std::fs::read_dir(format!("/proc/{process}/fd")).expect("it is ours").count()
-}
-
-/// Most memory that a process ever had, in bytes.
-pub(crate) fn peak_memory(process: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("a running process");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
-    line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
 }
 
 /// `(tool/call …)` of the upstream `fake`.

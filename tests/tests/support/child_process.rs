@@ -1,0 +1,28 @@
+//! What the tests of every crate ask of a child process: its lines, and the memory that it took.
+
+use std::io::{BufRead, BufReader, Read};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+/// How long anything may take before a test gives up.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The lines of a child's output, read on a thread of their own so that the child never waits for the test.
+pub(crate) fn lines(output: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, lines) = channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(output).lines() {
+            if sender.send(line.expect("UTF-8")).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}
+
+/// Most memory that a process ever had, in bytes.
+pub(crate) fn peak_memory(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("a running process");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
+    line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
+}

@@ -1,10 +1,10 @@
 //! The memory that all programs of a process share (ruling 25).
 //!
-//! [`MemoryBudget`] is one counter. Nobody touches it for single values: a machine borrows in pieces that grow with
-//! what it holds ([`Loan`]), and replies of upstreams borrow what arrives ([`ReplyMemory`]).
+//! [`MemoryBudget`] is one counter. Nobody touches it for single values: a machine reserves in pieces that grow with
+//! what it holds ([`MemoryReservation`]), and replies of upstreams reserve what arrives ([`ReplyMemory`]).
 
 use ptc_vm::Error;
-use ptc_vm::meter::Lender;
+use ptc_vm::meter::Reservation;
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -60,50 +60,50 @@ impl MemoryBudget {
 
 /// What one machine, or the state of one session, has taken of the budget. It comes back when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Loan {
+pub(crate) struct MemoryReservation {
     budget: MemoryBudget,
     bytes: Cell<u64>,
 }
 
-impl Loan {
-    /// A loan of nothing yet.
-    pub(crate) fn new(budget: MemoryBudget) -> Loan {
-        Loan { budget, bytes: Cell::new(0) }
+impl MemoryReservation {
+    /// A reservation of nothing yet.
+    pub(crate) fn new(budget: MemoryBudget) -> MemoryReservation {
+        MemoryReservation { budget, bytes: Cell::new(0) }
     }
 
-    /// Bytes that are lent.
+    /// Bytes that are reserved.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.get()
     }
 
-    /// Makes it a loan of `bytes`; `false`, and no change, if the budget does not have as many.
+    /// Makes it a reservation of `bytes`; `false`, and no change, if the budget does not have as many.
     #[must_use]
     pub(crate) fn resize(&self, bytes: u64) -> bool {
         let before = self.bytes.get();
         if bytes > before {
-            return self.lend(bytes - before);
+            return self.grow(bytes - before);
         }
-        self.take_back(before - bytes);
+        self.shrink(before - bytes);
         true
     }
 }
 
-impl Lender for Loan {
-    fn lend(&self, bytes: u64) -> bool {
-        let lent = self.budget.try_take(bytes);
-        if lent {
+impl Reservation for MemoryReservation {
+    fn grow(&self, bytes: u64) -> bool {
+        let taken = self.budget.try_take(bytes);
+        if taken {
             self.bytes.set(self.bytes.get() + bytes);
         }
-        lent
+        taken
     }
 
-    fn take_back(&self, bytes: u64) {
+    fn shrink(&self, bytes: u64) {
         self.bytes.set(self.bytes.get() - bytes);
         self.budget.give_back(bytes);
     }
 }
 
-impl Drop for Loan {
+impl Drop for MemoryReservation {
     fn drop(&mut self) {
         self.budget.give_back(self.bytes.get());
     }
@@ -218,13 +218,13 @@ mod tests {
     fn what_is_lent_comes_back() {
         let budget = MemoryBudget::new(1 << 20);
         assert!(budget.has_room());
-        let loan = Loan::new(budget.clone());
-        assert!(loan.lend(1 << 19) && !loan.lend((1 << 19) + 1) && loan.lend(1 << 19));
+        let reservation = MemoryReservation::new(budget.clone());
+        assert!(reservation.grow(1 << 19) && !reservation.grow((1 << 19) + 1) && reservation.grow(1 << 19));
         assert!(!budget.has_room());
-        loan.take_back(1 << 19);
-        assert!(loan.resize(100) && !loan.resize((1 << 20) + 1));
+        reservation.shrink(1 << 19);
+        assert!(reservation.resize(100) && !reservation.resize((1 << 20) + 1));
         assert_eq!(budget.used(), 100);
-        drop(loan);
+        drop(reservation);
         assert_eq!(budget.used(), 0);
     }
 

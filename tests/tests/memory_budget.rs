@@ -33,7 +33,7 @@ fn text(outcome: &EvalOutcome) -> &str {
 
 const EXHAUSTED: &str = "the server's memory budget is exhausted";
 
-/// Waits until all that was lent has come back but for `left` bytes.
+/// Waits until all that was reserved has been released but for `left` bytes.
 async fn settles(memory: &MemoryBudget, left: u64) {
     let patience = tokio::time::Instant::now() + Duration::from_secs(30);
     while memory.used() != left {

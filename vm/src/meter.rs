@@ -14,21 +14,20 @@
 //!
 //! A builtin may work for long on little memory (values are shared), and a host sees its clock only between slices. So an
 //! account may come with a [`Deadline`], which is looked at each [`LOOK`] steps of one builtin's work, and whenever memory is
-//! borrowed; once it has passed, every charge is refused and every walk cuts itself short, as if the steps were used up.
+//! reserved; once it has passed, every charge is refused and every walk cuts itself short, as if the steps were used up.
 
 use crate::error::{Error, Result};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// Who lends memory to machines, so that all machines of a process together keep within a budget. A machine asks for
-/// more than it needs at once, so that it asks seldom.
-pub trait Lender {
-    /// Lends `bytes` more, or refuses.
-    fn lend(&self, bytes: u64) -> bool;
+/// What one machine has reserved of the memory that all machines of a process share. A machine reserves more than it
+/// needs at once, so that it asks seldom.
+pub trait Reservation {
+    /// Reserves `bytes` more; `false`, and no change, if they are not left.
+    fn grow(&self, bytes: u64) -> bool;
 
-    /// Takes back `bytes` of what it lent. What a machine still holds at its end comes back when the lender is
-    /// dropped.
-    fn take_back(&self, bytes: u64);
+    /// Releases `bytes`. What is still reserved at the end is released when the reservation is dropped.
+    fn shrink(&self, bytes: u64);
 }
 
 /// When a program has to end, by a clock of its host's.
@@ -45,12 +44,12 @@ pub struct Deadline {
 /// Steps of one builtin's work between two looks at the clock: about a millisecond's.
 const LOOK: u64 = 50_000;
 
-/// Smallest amount that a machine borrows.
-const SMALLEST_LOAN: i64 = 16 << 10;
-/// Largest amount that a machine borrows in advance: what a builtin builds between two looks at the clock.
-const LARGEST_LOAN: i64 = 512 << 10;
-/// Borrowed bytes that are not in use, beyond which a machine that stops for a while gives some back.
-const IDLE_LOAN: i64 = 1 << 20;
+/// Smallest amount that a machine reserves.
+const SMALLEST_RESERVATION: i64 = 16 << 10;
+/// Largest amount that a machine reserves in advance: what a builtin builds between two looks at the clock.
+const LARGEST_RESERVATION: i64 = 512 << 10;
+/// Reserved bytes that are not in use, beyond which a machine that stops for a while releases some.
+const IDLE_RESERVATION: i64 = 1 << 20;
 
 /// Whether anything is charged at all. `--cfg ptc_unmetered` leaves the meters out, for `benches/meters`, which measures
 /// what they cost; it is no feature, so that no dependency can ask for it. Limits do not hold in such a build.
@@ -63,7 +62,7 @@ struct Meter {
     peak: Cell<i64>,
     /// Bytes that `live` may reach without asking anybody.
     memory_limit: Cell<i64>,
-    /// Bytes that `live` may reach at all; more than `memory_limit` only while a lender is installed.
+    /// Bytes that `live` may reach at all; more than `memory_limit` only while a reservation is installed.
     ceiling: Cell<i64>,
     /// Steps charged by builtins and walks since the machine last collected them with [`take_work`].
     work: Cell<u64>,
@@ -92,12 +91,12 @@ thread_local! {
         }
     };
 
-    static LENDER: RefCell<Option<Rc<dyn Lender>>> = const { RefCell::new(None) };
+    static RESERVATION: RefCell<Option<Rc<dyn Reservation>>> = const { RefCell::new(None) };
 }
 
-/// Makes room for `wanted` live bytes by borrowing, or says why that cannot be.
+/// Makes room for `wanted` live bytes by reserving them, or says why that cannot be.
 #[cold]
-fn borrow(m: &Meter, wanted: i64) -> Result<()> {
+fn grow(m: &Meter, wanted: i64) -> Result<()> {
     let (granted, ceiling) = (m.memory_limit.get(), m.ceiling.get());
     if wanted > ceiling {
         return Err(Error::memory(ceiling as u64));
@@ -108,11 +107,13 @@ fn borrow(m: &Meter, wanted: i64) -> Result<()> {
         return Err(Error::timeout(deadline.allowed_ms));
     }
     let need = wanted - granted;
-    let ample = (granted / 4).clamp(SMALLEST_LOAN, LARGEST_LOAN).max(need).min(ceiling - granted);
-    LENDER.with_borrow(|lender| {
-        let lend =
-            |bytes: i64| lender.as_ref().is_none_or(|lender| lender.lend(bytes as u64)).then_some(bytes);
-        let bytes = lend(ample).or_else(|| lend(need)).ok_or_else(Error::memory_budget)?;
+    let ample =
+        (granted / 4).clamp(SMALLEST_RESERVATION, LARGEST_RESERVATION).max(need).min(ceiling - granted);
+    RESERVATION.with_borrow(|reservation| {
+        let take = |bytes: i64| {
+            reservation.as_ref().is_none_or(|reservation| reservation.grow(bytes as u64)).then_some(bytes)
+        };
+        let bytes = take(ample).or_else(|| take(need)).ok_or_else(Error::memory_budget)?;
         m.memory_limit.set(granted + bytes);
         Ok(())
     })
@@ -150,7 +151,7 @@ pub fn reserve(bytes: usize) -> Result<()> {
     }
     METER.with(|m| {
         let wanted = m.live.get().saturating_add(i64::try_from(bytes).unwrap_or(i64::MAX));
-        if wanted > m.memory_limit.get() { borrow(m, wanted) } else { Ok(()) }
+        if wanted > m.memory_limit.get() { grow(m, wanted) } else { Ok(()) }
     })
 }
 
@@ -207,10 +208,10 @@ pub fn check_memory() -> Result<()> {
     if !METERED {
         return Ok(());
     }
-    METER.with(|m| if m.live.get() > m.memory_limit.get() { borrow(m, m.live.get()) } else { Ok(()) })
+    METER.with(|m| if m.live.get() > m.memory_limit.get() { grow(m, m.live.get()) } else { Ok(()) })
 }
 
-/// Whether [`check_memory`] has something to do: the limit is passed, or more is to be borrowed.
+/// Whether [`check_memory`] has something to do: the limit is passed, or more is to be reserved.
 #[inline]
 pub fn is_over() -> bool {
     METER.with(|m| m.live.get() > m.memory_limit.get())
@@ -315,7 +316,7 @@ pub struct Account {
     pub peak: i64,
     /// Largest `live` allowed.
     pub limit: i64,
-    /// Largest `live` allowed without borrowing more; the limit itself where nobody lends.
+    /// Largest `live` allowed without reserving more; the limit itself where nothing is shared.
     pub granted: i64,
 }
 
@@ -326,32 +327,32 @@ impl Account {
         Account { live: 0, peak: 0, limit, granted: limit }
     }
 
-    /// An empty account that may hold `limit` bytes, all of which it has to borrow: see [`Account::install_with`]. Where nobody
-    /// lends, that is granted, and the clock is looked at on the way.
-    pub fn borrowing(limit: u64) -> Account {
+    /// An empty account that may hold `limit` bytes, all of which it has to reserve: see [`Account::install_with`]. Without a
+    /// reservation that is granted, and the clock is looked at on the way.
+    pub fn reserving(limit: u64) -> Account {
         Account { granted: 0, ..Account::new(limit) }
     }
 
-    /// As [`install`](Account::install), with somebody who lends, and a time to end.
+    /// As [`install`](Account::install), with what it reserves from, and a time to end.
     pub fn install_with(
         &mut self,
-        lender: Option<Rc<dyn Lender>>,
+        reservation: Option<Rc<dyn Reservation>>,
         deadline: Option<Deadline>,
     ) -> Installed<'_> {
-        let outer = LENDER.replace(lender);
+        let outer = RESERVATION.replace(reservation);
         let mut installed = self.install();
-        installed.lender = Some(outer);
+        installed.reservation = Some(outer);
         METER.with(|m| m.deadline.set(deadline));
         installed
     }
 
-    /// Gives back what is borrowed and far from being used.
-    pub fn give_back_surplus(&mut self, lender: &dyn Lender) {
-        let keep = self.live.max(0).saturating_add(self.live.max(0) / 4).saturating_add(SMALLEST_LOAN);
+    /// Releases what is reserved and far from being used.
+    pub fn release_surplus(&mut self, reservation: &dyn Reservation) {
+        let keep = self.live.max(0).saturating_add(self.live.max(0) / 4).saturating_add(SMALLEST_RESERVATION);
         let surplus = self.granted - keep;
-        if surplus > IDLE_LOAN {
+        if surplus > IDLE_RESERVATION {
             self.granted -= surplus;
-            lender.take_back(surplus as u64);
+            reservation.shrink(surplus as u64);
         }
     }
 
@@ -368,7 +369,7 @@ impl Account {
             deadline: m.deadline.replace(None),
             overdue: m.overdue.replace(false),
         });
-        Installed { account: self, outer, lender: None }
+        Installed { account: self, outer, reservation: None }
     }
 }
 
@@ -388,8 +389,8 @@ struct Saved {
 pub struct Installed<'a> {
     account: &'a mut Account,
     outer: Saved,
-    /// The lender of before, where this installation brought its own.
-    lender: Option<Option<Rc<dyn Lender>>>,
+    /// The reservation of before, where this installation brought its own.
+    reservation: Option<Option<Rc<dyn Reservation>>>,
 }
 
 impl Drop for Installed<'_> {
@@ -405,8 +406,8 @@ impl Drop for Installed<'_> {
             m.deadline.set(self.outer.deadline);
             m.overdue.set(self.outer.overdue);
         });
-        if let Some(outer) = self.lender.take() {
-            LENDER.set(outer);
+        if let Some(outer) = self.reservation.take() {
+            RESERVATION.set(outer);
         }
     }
 }
@@ -433,13 +434,13 @@ mod tests {
 
     struct Purse(Cell<u64>);
 
-    impl Lender for Purse {
-        fn lend(&self, bytes: u64) -> bool {
+    impl Reservation for Purse {
+        fn grow(&self, bytes: u64) -> bool {
             let left = self.0.get().checked_sub(bytes);
             left.map(|left| self.0.set(left)).is_some()
         }
 
-        fn take_back(&self, bytes: u64) {
+        fn shrink(&self, bytes: u64) {
             self.0.set(self.0.get() + bytes);
         }
     }
@@ -447,7 +448,7 @@ mod tests {
     #[test]
     fn memory_is_borrowed_in_pieces_and_refused_when_nobody_lends() {
         let purse = Rc::new(Purse(Cell::new(4 << 20)));
-        let mut account = Account::borrowing(16 << 20);
+        let mut account = Account::reserving(16 << 20);
         {
             let _installed = account.install_with(Some(purse.clone()), None);
             assert!(reserve(100).is_ok());
@@ -456,12 +457,12 @@ mod tests {
             assert!(check_memory().is_ok());
             let error = reserve(2 << 20).unwrap_err();
             assert_eq!(error.message(), "the server's memory budget is exhausted");
-            assert!(reserve((1 << 20) - 1000).is_ok(), "the last bytes are lent exactly");
+            assert!(reserve((1 << 20) - 1000).is_ok(), "the last bytes are reserved exactly");
             let error = reserve(14 << 20).unwrap_err();
             assert_eq!(error.message(), "heap limit 16777216 bytes exceeded", "its own limit comes first");
             credit_memory(3 << 20);
         }
-        account.give_back_surplus(&*purse);
+        account.release_surplus(&*purse);
         assert_eq!((account.granted, purse.0.get()), (16 << 10, (4 << 20) - (16 << 10)));
         let mut own = Account::new(10);
         let _installed = own.install();

@@ -7,10 +7,10 @@ use super::request::EvalRequest;
 use super::run::{Run, SLICE_STEPS, show_progress};
 use super::session::{Lease, SessionKey};
 use super::worker::Worker;
-use crate::memory::{Loan, MemoryBudget, ReplyMemory};
+use crate::memory::{MemoryBudget, MemoryReservation, ReplyMemory};
 use ptc_vm::builtins::library;
 use ptc_vm::machine::{Limits as VmLimits, Namespace, Setup};
-use ptc_vm::meter::{Account, Deadline, Lender};
+use ptc_vm::meter::{Account, Deadline, Reservation};
 use ptc_vm::{Machine, Program, Reason, Step, Value, json, meter};
 use std::rc::Rc;
 use std::sync::OnceLock;
@@ -52,7 +52,7 @@ pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>) -> Begun {
 struct Prepared {
     machine: Machine,
     session: Option<Lease>,
-    granted: Option<Rc<Loan>>,
+    granted: Option<Rc<MemoryReservation>>,
 }
 
 /// Checks and compiles the program, reads its context and takes its session.
@@ -82,22 +82,26 @@ fn compiled(worker: &Worker, request: &EvalRequest) -> Result<Rc<Program>, Failu
 
 /// The context as a value, and what it has taken of the memory that all programs share. It is granted data: the limit of
 /// the program's own memory does not count it (language.md 11).
-fn granted_context(text: &str, budget: Option<&MemoryBudget>) -> Result<(Value, Option<Rc<Loan>>), Failure> {
-    let loan = budget.map(|budget| Rc::new(Loan::new(budget.clone())));
-    let mut account = if loan.is_some() { Account::borrowing(u64::MAX) } else { Account::new(u64::MAX) };
+fn granted_context(
+    text: &str,
+    budget: Option<&MemoryBudget>,
+) -> Result<(Value, Option<Rc<MemoryReservation>>), Failure> {
+    let reservation = budget.map(|budget| Rc::new(MemoryReservation::new(budget.clone())));
+    let mut account =
+        if reservation.is_some() { Account::reserving(u64::MAX) } else { Account::new(u64::MAX) };
     let value = {
-        let lender = loan.clone().map(|loan| loan as Rc<dyn Lender>);
-        let _installed = account.install_with(lender, None);
+        let shared = reservation.clone().map(|reservation| reservation as Rc<dyn Reservation>);
+        let _installed = account.install_with(shared, None);
         // What it asked for last may not have been large enough to ask first.
         json::parse(text.as_bytes()).and_then(|value| meter::check_memory().map(|()| value))
     };
     match value {
         Ok(Some(value @ Value::Map(_))) => {
             let held = u64::try_from(account.live).unwrap_or(0);
-            // It has at least as much: this gives back what was borrowed in advance.
-            let fits = loan.as_ref().is_none_or(|loan| loan.resize(held));
-            debug_assert!(fits, "a loan shrinks");
-            Ok((value, loan))
+            // It has at least as much: this releases what was reserved in advance.
+            let fits = reservation.as_ref().is_none_or(|reservation| reservation.resize(held));
+            debug_assert!(fits, "a reservation shrinks");
+            Ok((value, reservation))
         }
         Ok(_) => Err(Failure::new(Reason::InvalidConfig, "the context must be a JSON object")),
         Err(error) => Err(Failure::from(&error)),
@@ -116,7 +120,10 @@ fn setup(worker: &Worker, request: &EvalRequest, context: Value) -> Setup {
         upstreams: request.upstreams.is_some(),
         tools: tools.map(|tools| tools.names().into_iter().map(Rc::from).collect()).unwrap_or_default(),
         limits: VmLimits { memory_bytes: limits.memory_bytes, steps: limits.steps },
-        lender: worker.memory.clone().map(|budget| Rc::new(Loan::new(budget)) as Rc<dyn Lender>),
+        reservation: worker
+            .memory
+            .clone()
+            .map(|budget| Rc::new(MemoryReservation::new(budget)) as Rc<dyn Reservation>),
         deadline: Some(Deadline {
             clock: monotonic,
             at: monotonic().saturating_add(u64::try_from(limits.timeout.as_nanos()).unwrap_or(u64::MAX)),

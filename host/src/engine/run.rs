@@ -6,7 +6,7 @@ use super::context::RunContext;
 use super::outcome::EvalOutcome;
 use super::request::{CallsSoFar, EvalRequest};
 use super::session::Lease;
-use crate::memory::Loan;
+use crate::memory::MemoryReservation;
 use futures_util::future::LocalBoxFuture;
 use ptc_vm::machine::{HostRequest, Payload, Reply};
 use ptc_vm::{Error, Machine, Reason, Step};
@@ -28,7 +28,7 @@ pub(super) struct Run {
     session: Option<Lease>,
     calls: Calls,
     /// What the context's values have taken of the process's memory.
-    _granted: Option<Rc<Loan>>,
+    _granted: Option<Rc<MemoryReservation>>,
     /// Runs out at the deadline; made when there is something to wait for.
     alarm: Option<Pin<Box<Sleep>>>,
     /// How many prints went to the request's sink.
@@ -71,7 +71,7 @@ impl Run {
         request: Box<EvalRequest>,
         context: RunContext,
         session: Option<Lease>,
-        granted: Option<Rc<Loan>>,
+        granted: Option<Rc<MemoryReservation>>,
         shown: usize,
     ) -> Run {
         Run {

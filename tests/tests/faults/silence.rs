@@ -5,7 +5,8 @@ use std::net::TcpStream;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-use crate::process::{Launch, descriptors, peak_memory, wait_until};
+use crate::process::child_process::peak_memory;
+use crate::process::{Launch, descriptors, wait_until};
 
 /// Most bytes that the process may take for one connection that says nothing (debug build, everything included).
 const BYTES_EACH: u64 = 16 << 10;

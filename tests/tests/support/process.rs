@@ -1,9 +1,9 @@
 //! The server as a process, what the system says of it, and its clients.
 
 #[path = "child_process.rs"]
-mod child_process;
+pub(crate) mod child_process;
 
-pub(crate) use child_process::{PATIENCE, peak_memory};
+pub(crate) use child_process::PATIENCE;
 
 use std::fs::File;
 use std::io::{Read, Write};

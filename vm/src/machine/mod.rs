@@ -38,7 +38,7 @@ pub use stack::Stack;
 
 use crate::code::Program;
 use crate::error::{Error, Reason, Result};
-use crate::meter::{self, Account, Deadline, Lender};
+use crate::meter::{self, Account, Deadline, Reservation};
 use crate::value::{Captures, Closure, Layouts, Map, Str, Value};
 use ahash::AHashMap;
 use env::Env;
@@ -87,7 +87,7 @@ pub struct Setup {
     /// Limits.
     pub limits: Limits,
     /// Whom memory within the limit is borrowed from; nobody need be asked if there is none.
-    pub lender: Option<Rc<dyn Lender>>,
+    pub reservation: Option<Rc<dyn Reservation>>,
     /// When the program has to end even in the middle of a builtin. Between slices the host looks at its clock by itself.
     pub deadline: Option<Deadline>,
     /// Milliseconds since 1970-01-01T00:00:00Z.
@@ -108,7 +108,7 @@ impl Setup {
             upstreams: false,
             note_forks: false,
             limits: Limits::default(),
-            lender: None,
+            reservation: None,
             deadline: None,
             clock: || 0,
         }
@@ -163,7 +163,7 @@ pub struct Machine {
     /// Present if they are kept.
     fork_notes: Option<Vec<ForkNote>>,
     account: Account,
-    lender: Option<Rc<dyn Lender>>,
+    reservation: Option<Rc<dyn Reservation>>,
     deadline: Option<Deadline>,
     limits: Limits,
     steps_used: u64,
@@ -184,11 +184,11 @@ impl Machine {
     pub fn new(program: Rc<Program>, setup: Setup) -> Machine {
         let mut namespace = setup.namespace;
         let slots_before = namespace.slots();
-        let mut account = Account::borrowing(setup.limits.memory_bytes);
+        let mut account = Account::reserving(setup.limits.memory_bytes);
         let linked = linking::link(program, &mut namespace, &setup.tools);
         let (fibers, ended) = match linked {
             Ok(module) => {
-                let _installed = account.install_with(setup.lender.clone(), None);
+                let _installed = account.install_with(setup.reservation.clone(), None);
                 let main = Closure::new(module, 0, Rc::new(Captures::default()));
                 let fiber = Fiber::new(Next::Call(Value::Closure(main), Args::new()));
                 (vec![Some(Box::new(fiber))], None)
@@ -220,7 +220,7 @@ impl Machine {
             next_fork: 0,
             fork_notes: setup.note_forks.then(Vec::new),
             account,
-            lender: setup.lender,
+            reservation: setup.reservation,
             deadline: setup.deadline,
             limits: setup.limits,
             steps_used: 0,
@@ -237,11 +237,11 @@ impl Machine {
         }
         let mut account = self.account;
         let step = {
-            let _installed = account.install_with(self.lender.clone(), self.deadline);
+            let _installed = account.install_with(self.reservation.clone(), self.deadline);
             self.run_fibers(fuel)
         };
-        if let Some(lender) = &self.lender {
-            account.give_back_surplus(&**lender);
+        if let Some(reservation) = &self.reservation {
+            account.release_surplus(&**reservation);
         }
         self.account = account;
         step
@@ -353,7 +353,7 @@ impl Machine {
         let Some(id) = self.waiting.remove(&call) else { return };
         let mut account = self.account;
         {
-            let _installed = account.install_with(self.lender.clone(), self.deadline);
+            let _installed = account.install_with(self.reservation.clone(), self.deadline);
             let left = self.limits.steps.saturating_sub(self.steps_used);
             meter::set_work_limit(left);
             let value = reply.into_value();
@@ -387,7 +387,7 @@ impl Machine {
         }
         let mut account = self.account;
         {
-            let _installed = account.install_with(self.lender.clone(), self.deadline);
+            let _installed = account.install_with(self.reservation.clone(), self.deadline);
             let root = self.fibers[ROOT as usize]
                 .take()
                 .unwrap_or_else(|| Box::new(Fiber::new(Next::Value(Value::Nil))));
@@ -419,7 +419,7 @@ impl Machine {
         let steps = self.limits.steps;
         let mut account = self.account;
         let looked = {
-            let _installed = account.install_with(self.lender.clone(), self.deadline);
+            let _installed = account.install_with(self.reservation.clone(), self.deadline);
             meter::set_work_limit(steps);
             let looked = look(value);
             match (meter::overdue(), looked) {
@@ -444,7 +444,7 @@ impl Machine {
         let memory_peak = u64::try_from(account.peak).unwrap_or(0);
         let mut changed = Vec::new();
         {
-            let _installed = account.install_with(self.lender.clone(), None);
+            let _installed = account.install_with(self.reservation.clone(), None);
             let deliberate = result.as_ref().map_or_else(|error| error.payload().is_some(), |_| true);
             if commit && deliberate {
                 meter::set_work_limit(CHANGE_DETECTION_STEPS);

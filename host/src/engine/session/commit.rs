@@ -5,7 +5,7 @@ use super::rules::{SessionLimits, SessionRules};
 use super::size::{measure, measure_binding, total};
 use super::state::{Committed, SessionState, history_with};
 use crate::engine::outcome::{CallRecord, Changed, Exceeded, Failure, HistoryNotice, SessionReport};
-use crate::memory::{Loan, MemoryBudget};
+use crate::memory::{MemoryBudget, MemoryReservation};
 use ptc_vm::builtins::library;
 use ptc_vm::machine::Namespace;
 use ptc_vm::print::{Budget, Preview, preview, render_capped};
@@ -36,7 +36,7 @@ pub(in super::super) struct Lease {
     journal_refused: bool,
     rules: Option<Arc<dyn SessionRules>>,
     committed: Option<Rc<Committed>>,
-    loan: Option<Loan>,
+    reservation: Option<MemoryReservation>,
 }
 
 impl Lease {
@@ -48,7 +48,7 @@ impl Lease {
     ) -> Option<(Lease, Namespace)> {
         let state = place.borrow_mut().state.take()?;
         let SessionState { namespace, history, turn, sizes, history_sizes, .. } = state;
-        let SessionState { journal, summaries, journal_bytes, loan, .. } = state;
+        let SessionState { journal, summaries, journal_bytes, reservation, .. } = state;
         let committed = rules.is_some().then(|| {
             let bindings = namespace
                 .bindings()
@@ -58,7 +58,8 @@ impl Lease {
             Rc::new(Committed { bindings, history: history.clone(), sizes: sizes.clone() })
         });
         place.borrow_mut().committed.clone_from(&committed);
-        let loan = loan.or_else(|| memory.cloned().map(Loan::new)).filter(|_| rules.is_some());
+        let reservation =
+            reservation.or_else(|| memory.cloned().map(MemoryReservation::new)).filter(|_| rules.is_some());
         let lease = Lease {
             place,
             history,
@@ -71,7 +72,7 @@ impl Lease {
             journal_refused: false,
             rules,
             committed,
-            loan,
+            reservation,
         };
         Some((lease, namespace))
     }
@@ -90,12 +91,14 @@ impl Lease {
     /// journal stays as it was, and the program fails.
     pub(in super::super) fn note(&mut self, journal: Option<Map>, summaries: Vec<(Str, Value)>) {
         let Some(journal) = journal else { return };
-        if let (Some(loan), Some(rules)) = (&self.loan, &self.rules) {
+        if let (Some(reservation), Some(rules)) = (&self.reservation, &self.rules) {
             let cap = rules.limits().memory_bytes.saturating_mul(EXACT);
             let noted = self.summaries.iter().chain(&summaries);
             let noted = noted.map(|(id, text)| id.as_str().len() as u64 + measure(text, cap));
             let bytes = measure(&Value::Map(journal.clone()), cap) + noted.sum::<u64>();
-            if !loan.resize(loan.bytes().saturating_sub(self.journal_bytes).saturating_add(bytes)) {
+            if !reservation
+                .resize(reservation.bytes().saturating_sub(self.journal_bytes).saturating_add(bytes))
+            {
                 self.journal_refused = true;
                 return;
             }
@@ -161,7 +164,7 @@ impl Lease {
         };
         let held =
             report.memory_bytes.saturating_add(history.iter().sum()).saturating_add(self.journal_bytes);
-        if report.exceeded.is_none() && (self.journal_refused || !self.borrow(held)) {
+        if report.exceeded.is_none() && (self.journal_refused || !self.reserve(held)) {
             let before = self.restored();
             self.give_back(before, None);
             let failure = Failure::from(&ptc_vm::Error::memory_budget());
@@ -182,9 +185,9 @@ impl Lease {
         Err(Box::new((Failure::new(Reason::MemoryExceeded, text), report)))
     }
 
-    /// Takes what definitions, history and journal hold from the memory of the process, if there is as much.
-    fn borrow(&self, bytes: u64) -> bool {
-        self.loan.as_ref().is_none_or(|loan| loan.resize(bytes))
+    /// Reserves what definitions, history and journal hold of the process's memory, if there is as much.
+    fn reserve(&self, bytes: u64) -> bool {
+        self.reservation.as_ref().is_none_or(|reservation| reservation.resize(bytes))
     }
 
     /// Sizes after the program: known ones for names that did not change.
@@ -220,7 +223,16 @@ impl Lease {
 
     fn give_back(self, namespace: Namespace, result: Option<(Value, u64)>) {
         let Lease {
-            place, history, turn, sizes, history_sizes, journal, summaries, journal_bytes, loan, ..
+            place,
+            history,
+            turn,
+            sizes,
+            history_sizes,
+            journal,
+            summaries,
+            journal_bytes,
+            reservation,
+            ..
         } = self;
         let mut state = SessionState {
             namespace,
@@ -231,7 +243,7 @@ impl Lease {
             sizes,
             history_sizes,
             journal_bytes,
-            loan,
+            reservation,
         };
         if let Some((value, bytes)) = result {
             state.remember(value, bytes);

@@ -1,7 +1,7 @@
 //! What a session's programs share.
 
 use super::size;
-use crate::memory::Loan;
+use crate::memory::MemoryReservation;
 use ptc_vm::Value;
 use ptc_vm::builtins::library;
 use ptc_vm::machine::{Binding, Namespace};
@@ -28,7 +28,7 @@ pub struct SessionState {
     pub(super) journal_bytes: u64,
     /// What definitions, remembered results and the journal have taken of the process's memory; kept for sessions under
     /// rules within a budget.
-    pub(super) loan: Option<Loan>,
+    pub(super) reservation: Option<MemoryReservation>,
 }
 
 impl Default for SessionState {
@@ -42,7 +42,7 @@ impl Default for SessionState {
             sizes: Vec::new(),
             history_sizes: [0; 3],
             journal_bytes: 0,
-            loan: None,
+            reservation: None,
         }
     }
 }
@@ -75,8 +75,9 @@ impl SessionState {
     /// Gives back what forgotten definitions and results had taken.
     pub(super) fn release_surplus(&self) {
         let bytes = self.memory_bytes() + self.history_sizes.iter().sum::<u64>() + self.journal_bytes;
-        if let Some(loan) = self.loan.as_ref().filter(|loan| loan.bytes() > bytes) {
-            let _ = loan.resize(bytes);
+        if let Some(reservation) = self.reservation.as_ref().filter(|reservation| reservation.bytes() > bytes)
+        {
+            let _ = reservation.resize(bytes);
         }
     }
 

@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 
 use super::connection::{Answer, StdioConnection, Stop};
 use crate::child::{ChildProcess, Exit};
-use crate::memory::{Loan, MemoryBudget};
+use crate::memory::{MemoryBudget, MemoryReservation};
 use crate::upstream::lifecycle::{End, EndKind, Lifecycle, closed};
 use crate::upstream::{CallFault, UpstreamEvent};
 
@@ -51,7 +51,7 @@ async fn read(
 ) {
     let mut lines = LineBuffer::default();
     // A reply is charged to its program when it is whole; until then it counts in what the process may take.
-    let loan = memory.map(Loan::new);
+    let reservation = memory.map(MemoryReservation::new);
     let mut oversized = Oversized { settled: false, why: Refused::TooLong };
     loop {
         match stdout.read_buf(lines.space()).await {
@@ -69,10 +69,10 @@ async fn read(
                 Frame::OverflowEnd { tail, bytes } => oversized.end(&connection, &tail, bytes),
             }
         }
-        if loan.as_ref().is_some_and(|loan| !loan.resize(lines.unfinished() as u64)) {
+        if reservation.as_ref().is_some_and(|reservation| !reservation.resize(lines.unfinished() as u64)) {
             oversized.begin(&connection, &lines.give_up(), Refused::NoMemory);
-            let fits = loan.as_ref().is_none_or(|loan| loan.resize(0));
-            debug_assert!(fits, "a loan shrinks");
+            let fits = reservation.as_ref().is_none_or(|reservation| reservation.resize(0));
+            debug_assert!(fits, "a reservation shrinks");
         }
     }
 }

@@ -20,6 +20,43 @@ pub struct ArgumentCaps {
     pub max_context_bytes: usize,
 }
 
+/// How a tool words its complaints about `context`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wording {
+    /// ``argument `context` …``, with what was found and with the reason of a rule.
+    Full,
+    /// The same without the reason: a task has no program whose namespace could be shadowed.
+    Unexplained,
+    /// `context …`, without what was found in sizes and keys.
+    Short,
+}
+
+impl Wording {
+    fn complain(self, complaint: &str) -> String {
+        match self {
+            Wording::Full | Wording::Unexplained => format!("argument `context` {complaint}"),
+            Wording::Short => format!("context {complaint}"),
+        }
+    }
+
+    fn too_large(self, size: usize, max: usize) -> String {
+        let found = if self == Wording::Short { String::new() } else { format!(" ({size} > {max})") };
+        self.complain(&format!("exceeds max_context_bytes{found}"))
+    }
+
+    fn slash_in(self, key: &str) -> String {
+        let mut quoted = Vec::new();
+        write_string(&mut quoted, key);
+        let quoted = String::from_utf8_lossy(&quoted);
+        let found = match self {
+            Wording::Full => format!(" (would shadow PTC-Lisp namespace): {quoted}"),
+            Wording::Unexplained => format!(": {quoted}"),
+            Wording::Short => String::new(),
+        };
+        self.complain(&format!("keys may not contain `/`{found}"))
+    }
+}
+
 /// Checked arguments.
 #[derive(Debug, Clone)]
 pub struct Arguments {
@@ -39,7 +76,7 @@ impl Arguments {
     pub fn read(arguments: Option<Raw<'_>>, caps: &ArgumentCaps) -> Result<Arguments, String> {
         let members = Members::of(arguments)?;
         let program = program(members.program, caps.max_program_bytes)?;
-        members.check(program, caps)
+        members.check(program, caps, Wording::Full)
     }
 
     /// As [`read`](Self::read), around a program that was checked already.
@@ -50,8 +87,9 @@ impl Arguments {
         program: Arc<str>,
         arguments: Option<Raw<'_>>,
         caps: &ArgumentCaps,
+        wording: Wording,
     ) -> Result<Arguments, String> {
-        Members::of(arguments)?.check(program, caps)
+        Members::of(arguments)?.check(program, caps, wording)
     }
 }
 
@@ -83,8 +121,8 @@ impl<'a> Members<'a> {
     }
 
     /// Checks everything but the program.
-    fn check(self, program: Arc<str>, caps: &ArgumentCaps) -> Result<Arguments, String> {
-        let context = context(self.context, caps.max_context_bytes)?;
+    fn check(self, program: Arc<str>, caps: &ArgumentCaps, wording: Wording) -> Result<Arguments, String> {
+        let context = context(self.context, caps.max_context_bytes, wording)?;
         if self.signature.is_some() {
             return Err("argument `signature` is no longer supported; use `output_schema`".into());
         }
@@ -111,16 +149,20 @@ fn program(value: Option<Raw<'_>>, max: usize) -> Result<Arc<str>, String> {
 ///
 /// # Errors
 /// The `message` of the first check that fails.
-pub(in crate::tools) fn context(value: Option<Raw<'_>>, max: usize) -> Result<Option<Arc<str>>, String> {
+pub(in crate::tools) fn context(
+    value: Option<Raw<'_>>,
+    max: usize,
+    wording: Wording,
+) -> Result<Option<Arc<str>>, String> {
     let Some(value) = value.filter(|value| value.kind() != Kind::Null) else { return Ok(None) };
     let Some(mut members) = value.members() else {
-        return Err(format!("argument `context` must be a JSON object, got {}", value.kind().name()));
+        return Err(wording.complain(&format!("must be a JSON object, got {}", value.kind().name())));
     };
     // The text as sent is never shorter than its compact form.
     if value.text().len() > max {
         let size = value.compact_len();
         if size > max {
-            return Err(format!("argument `context` exceeds max_context_bytes ({size} > {max})"));
+            return Err(wording.too_large(size, max));
         }
     }
     let (mut empty, mut slashed) = (false, None);
@@ -131,22 +173,17 @@ pub(in crate::tools) fn context(value: Option<Raw<'_>>, max: usize) -> Result<Op
         }
     }
     if empty {
-        return Err("argument `context` keys must be non-empty".into());
+        return Err(wording.complain("keys must be non-empty"));
     }
     if let Some(key) = slashed {
-        let mut quoted = Vec::new();
-        write_string(&mut quoted, &key);
-        let quoted = String::from_utf8_lossy(&quoted);
-        return Err(format!(
-            "argument `context` keys may not contain `/` (would shadow PTC-Lisp namespace): {quoted}"
-        ));
+        return Err(wording.slash_in(&key));
     }
     if let Some(number) = beyond_floats(value.text()) {
         let shown: String = number.chars().take(40).collect();
-        return Err(format!("argument `context` holds a number that no float can be: {shown}"));
+        return Err(wording.complain(&format!("holds a number that no float can be: {shown}")));
     }
     if members.deepest() > MAX_CONTEXT_DEPTH {
-        return Err(format!("argument `context` is nested deeper than {MAX_CONTEXT_DEPTH} levels"));
+        return Err(wording.complain(&format!("is nested deeper than {MAX_CONTEXT_DEPTH} levels")));
     }
     Ok(Some(value.text().into()))
 }

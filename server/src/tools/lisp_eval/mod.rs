@@ -21,7 +21,7 @@ use crate::report::{CallReport, Usage};
 use crate::report::{ErrorReason, Payload};
 
 pub(super) use arguments::context;
-pub use arguments::{ArgumentCaps, Arguments};
+pub use arguments::{ArgumentCaps, Arguments, Wording};
 pub(super) use definition::annotations;
 
 /// Runs programs. An engine in the server, something predictable in tests.

@@ -140,6 +140,44 @@ async fn arguments_are_checked_in_order() {
     assert!(canned.asked.lock().unwrap().is_empty());
 }
 
+#[test]
+fn each_tool_complains_of_a_context_in_its_own_words() {
+    let complaint = |context: &str, wording| {
+        super::context(Raw::parse(context).ok(), 30, wording).expect_err("a refused context")
+    };
+    let large = format!(r#"{{"a":"{}"}}"#, "x".repeat(30));
+    for (context, [full, unexplained, short]) in [
+        (
+            r#"{"a/b":1}"#,
+            [
+                "argument `context` keys may not contain `/` (would shadow PTC-Lisp namespace): \"a/b\"",
+                "argument `context` keys may not contain `/`: \"a/b\"",
+                "context keys may not contain `/`",
+            ],
+        ),
+        (
+            &large,
+            [
+                "argument `context` exceeds max_context_bytes (38 > 30)",
+                "argument `context` exceeds max_context_bytes (38 > 30)",
+                "context exceeds max_context_bytes",
+            ],
+        ),
+        (
+            r#"{"":1}"#,
+            [
+                "argument `context` keys must be non-empty",
+                "argument `context` keys must be non-empty",
+                "context keys must be non-empty",
+            ],
+        ),
+    ] {
+        assert_eq!(complaint(context, Wording::Full), full);
+        assert_eq!(complaint(context, Wording::Unexplained), unexplained);
+        assert_eq!(complaint(context, Wording::Short), short);
+    }
+}
+
 #[tokio::test]
 async fn a_context_may_be_null_or_written_with_spaces() {
     let (tool, canned) = tool(Profile::Slim, value("1"));

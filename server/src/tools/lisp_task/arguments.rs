@@ -3,7 +3,7 @@
 use ptc_mcp::json::{Kind, Raw};
 use serde_json::{Map, Value};
 
-use super::super::lisp_eval::{ArgumentCaps, context};
+use super::super::lisp_eval::{ArgumentCaps, Wording, context};
 
 /// Checked arguments.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,9 +47,7 @@ pub(super) fn read(arguments: Option<Raw<'_>>, caps: &ArgumentCaps) -> Result<Ta
         }
     }
     let text = task(given[0])?;
-    let context = context(given[1], caps.max_context_bytes)
-        // Programs of a task have no parenthesis to explain: the text is the shorter one.
-        .map_err(|text| text.replace(" (would shadow PTC-Lisp namespace)", ""))?;
+    let context = context(given[1], caps.max_context_bytes, Wording::Unexplained)?;
     let context: Map<String, Value> = match context {
         None => Map::new(),
         Some(text) => serde_json::from_str(&text)

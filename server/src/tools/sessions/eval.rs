@@ -21,7 +21,7 @@ use crate::report::Usage;
 use crate::report::{ErrorReason, Payload};
 use crate::settings::Profile;
 use crate::tools::cards;
-use crate::tools::lisp_eval::{Arguments as EvalArguments, Asked, EvalOptions, annotations, refuse};
+use crate::tools::lisp_eval::{Arguments as EvalArguments, Asked, EvalOptions, Wording, annotations, refuse};
 use crate::tools::shaping::{guard, shape};
 
 /// The tool.
@@ -70,8 +70,7 @@ impl Eval {
         if given.get("context").is_some_and(|value| value.kind() != Kind::Object) {
             return Err("context must be an object when supplied".into());
         }
-        let checked = EvalArguments::read_around(program.as_ref().into(), arguments, caps);
-        let checked = checked.map_err(|message| own_words(&message))?;
+        let checked = EvalArguments::read_around(program.as_ref().into(), arguments, caps, Wording::Short)?;
         Ok(EvalRequest {
             context: checked.context,
             output_schema: checked.output_schema,
@@ -110,14 +109,6 @@ impl Tool for Eval {
     fn busy(&self, full: Full) -> ToolReply {
         let payload = Payload::refused(ErrorReason::Busy, busy_message(full), Some(busy_feedback(full)));
         refuse(&self.options, payload, None)
-    }
-}
-
-/// A complaint of `lisp_eval` about `context` in the shorter form that this tool uses.
-fn own_words(message: &str) -> String {
-    match message.strip_prefix("argument `context` ") {
-        Some(rest) => format!("context {}", rest.split_once(" (").map_or(rest, |(short, _)| short)),
-        None => message.to_owned(),
     }
 }
 

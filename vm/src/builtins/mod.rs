@@ -16,6 +16,7 @@ pub mod comparison;
 pub mod dates;
 pub mod discovery;
 mod display_names;
+mod frames;
 pub mod generate;
 pub mod java_strings;
 pub mod journal;

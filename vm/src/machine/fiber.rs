@@ -1,7 +1,7 @@
 //! A strand of execution: the program itself, or a branch of `pmap`/`pcalls`.
 
 use super::fork::ForkNote;
-use super::frame::{Args, Flow, ForkKind, Input, NativeFrame};
+use super::frame::{AnyFrame, Args, Flow, ForkKind, Input};
 use super::frames::Frames;
 use super::host_call::CallId;
 use super::operations;
@@ -89,11 +89,11 @@ fn choose_body(stack: &mut Stack, callee: &Closure, argc: usize) -> Result<BodyI
 
 /// The state of a builtin, charged as long as it is on the stack.
 pub(super) struct NativeCall {
-    pub(super) frame: Box<dyn NativeFrame>,
+    pub(super) frame: Box<dyn AnyFrame>,
 }
 
 impl NativeCall {
-    pub(super) fn new(frame: Box<dyn NativeFrame>) -> NativeCall {
+    pub(super) fn new(frame: Box<dyn AnyFrame>) -> NativeCall {
         meter::charge_memory(size_of_val(&*frame));
         NativeCall { frame }
     }

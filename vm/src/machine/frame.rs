@@ -1,7 +1,7 @@
 //! How a builtin calls functions, forks, and waits: frames that are resumed with the results.
 //!
 //! Nothing of a program may live on the Rust stack, so a builtin that calls functions is a state machine. Its
-//! [`FrameFn`](crate::builtins::FrameFn) answers with a [`Flow`]; [`Flow::Push`] installs a [`NativeFrame`],
+//! [`FrameFn`](super::FrameFn) answers with a [`Flow`]; [`Flow::Push`] installs a [`NativeFrame`],
 //! which the machine resumes with the result of every call that it asks for.
 //!
 //! Most calls need no frame: [`Ctx::call_now`](super::Ctx::call_now) runs plain builtins, keywords, maps and
@@ -25,7 +25,7 @@ pub enum Flow {
     /// Call this function; its result is the builtin's result.
     TailCall(Value, Args),
     /// Install this frame and resume it with [`Input::Start`].
-    Push(Box<dyn NativeFrame>),
+    Push(Box<dyn AnyFrame>),
     /// The slice is used up ([`Ctx::should_yield`]): resume with [`Input::Start`] in the next one. Only from a frame.
     Yield,
     /// Call all of these at the same time; the vector of the results is the builtin's result.
@@ -51,8 +51,17 @@ pub enum Input {
     Value(Value),
 }
 
+/// The stable name of a kind of frame.
+///
+/// The library gives it, in one table of all kinds: a frame is plain data of a type that has a name, never a closure, so
+/// that a program that waits can be written down.
+pub trait FrameKind {
+    /// The name, unique in the library.
+    const NAME: &'static str;
+}
+
 /// A builtin in the middle of its work.
-pub trait NativeFrame {
+pub trait NativeFrame: FrameKind + 'static {
     /// Goes on until the next call, or the end.
     fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow>;
 
@@ -62,6 +71,34 @@ pub trait NativeFrame {
     /// else is charged as [`resume`](NativeFrame::resume) charges it.
     fn again(&mut self, _ctx: &mut Ctx<'_>, _stack: &mut Stack, _running: &Rc<Closure>) -> Result<Again> {
         Ok(Again::No)
+    }
+}
+
+/// A frame of any kind.
+pub trait AnyFrame {
+    /// The name of its kind.
+    fn kind(&self) -> &'static str;
+
+    /// See [`NativeFrame::resume`].
+    fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow>;
+
+    /// See [`NativeFrame::again`].
+    fn again(&mut self, ctx: &mut Ctx<'_>, stack: &mut Stack, running: &Rc<Closure>) -> Result<Again>;
+}
+
+impl<F: NativeFrame> AnyFrame for F {
+    fn kind(&self) -> &'static str {
+        F::NAME
+    }
+
+    #[inline]
+    fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
+        NativeFrame::resume(self, ctx, input)
+    }
+
+    #[inline]
+    fn again(&mut self, ctx: &mut Ctx<'_>, stack: &mut Stack, running: &Rc<Closure>) -> Result<Again> {
+        NativeFrame::again(self, ctx, stack, running)
     }
 }
 

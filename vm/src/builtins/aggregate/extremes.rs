@@ -9,7 +9,7 @@ use std::mem::take;
 use std::ops::ControlFlow;
 
 /// Keeps the item with the best key so far; the first one of equals.
-struct Extreme {
+pub(crate) struct Extreme {
     better: Ordering,
     skips_nil: bool,
     best: Option<(Value, Value)>,

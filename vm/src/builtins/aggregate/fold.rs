@@ -9,7 +9,7 @@ use std::mem::take;
 use std::rc::Rc;
 
 /// A fold under way.
-struct Reduce {
+pub(crate) struct Reduce {
     function: Value,
     items: Cursor,
     acc: Value,
@@ -115,7 +115,7 @@ pub(super) fn reduce(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 }
 
 /// All accumulators of a fold under way.
-struct Reductions {
+pub(crate) struct Reductions {
     function: Value,
     items: Cursor,
     acc: Value,
@@ -157,7 +157,7 @@ impl NativeFrame for Reductions {
 }
 
 /// `((reductions f []))`: the value of `(f)` alone.
-struct Alone(Value);
+pub(crate) struct Alone(Value);
 
 impl NativeFrame for Alone {
     fn resume(&mut self, _: &mut Ctx<'_>, input: Input) -> Result<Flow> {

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 /// Collects the elements of each key in input order.
 #[derive(Default)]
-struct Groups(Table<Builder>);
+pub(crate) struct Groups(Table<Builder>);
 
 impl Sink for Groups {
     const KEEPS_ITEM: bool = true;

@@ -1,9 +1,9 @@
 //! Aggregation and grouping (functions.md 6).
 
-mod extremes;
-mod fold;
-mod grouping;
-mod sums;
+pub(super) mod extremes;
+pub(super) mod fold;
+pub(super) mod grouping;
+pub(super) mod sums;
 
 use super::Builtin;
 use super::namespaces::{CORE, EXTENSION};

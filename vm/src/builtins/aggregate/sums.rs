@@ -17,7 +17,7 @@ enum Kind {
 }
 
 /// A running total.
-struct Total {
+pub(crate) struct Total {
     kind: Kind,
     sum: Value,
     count: i64,

@@ -1,7 +1,7 @@
 //! Predicates over collections (functions.md 7).
 
 mod membership;
-mod quantifiers;
+pub(super) mod quantifiers;
 
 use super::Builtin;
 use super::namespaces::{CORE, SET};

@@ -8,7 +8,7 @@ use std::mem::take;
 use std::ops::ControlFlow;
 
 /// What ends the loop, and what it comes to.
-struct Quantifier {
+pub(crate) struct Quantifier {
     /// Whether a truthy (or a falsy) result decides.
     decisive: bool,
     /// The value then; `None`: the result itself.

@@ -75,7 +75,7 @@ pub(super) fn fill(defaults: &[Value], args: &mut Args) {
 }
 
 /// A combinator's function in the middle of its work.
-struct Call {
+pub(crate) struct Call {
     combinator: Rc<Combinator>,
     state: State,
 }
@@ -172,7 +172,7 @@ impl NativeFrame for Call {
 }
 
 /// `(trampoline f & args)`: calls the result without arguments as long as it is a function.
-struct Trampoline {
+pub(crate) struct Trampoline {
     function: Value,
     args: Args,
 }
@@ -202,7 +202,7 @@ pub(crate) static COMPARING: Builtin = frame("comparator", EXTENSION, "predicate
 });
 
 /// -1, 0 or 1, by asking the predicate about both orders.
-struct Comparing {
+pub(crate) struct Comparing {
     predicate: Value,
     a: Value,
     b: Value,

@@ -4,7 +4,7 @@
 //! is called at once (`direct`); else a frame goes through its parts, so that a tower of any height ends with a value
 //! or at a limit of the program.
 
-mod calling;
+pub(super) mod calling;
 pub(crate) mod direct;
 mod making;
 

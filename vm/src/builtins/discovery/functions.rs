@@ -218,7 +218,7 @@ pub(super) fn apropos(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 }
 
 /// A search that waits for the upstreams' matches, which come before the local ones.
-struct Apropos {
+pub(crate) struct Apropos {
     args: Args,
     local: Vector,
     limit: usize,

@@ -6,7 +6,7 @@
 
 mod catalog;
 mod describe;
-mod functions;
+pub(super) mod functions;
 mod references;
 mod search;
 

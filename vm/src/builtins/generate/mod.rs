@@ -1,7 +1,7 @@
 //! Generation (functions.md 8): ranges, repetitions, and sequences without end.
 
 mod ranges;
-mod unfolding;
+pub(super) mod unfolding;
 
 use super::Builtin;
 use super::namespaces::CORE;

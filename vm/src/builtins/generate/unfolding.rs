@@ -123,7 +123,7 @@ impl Source {
 }
 
 /// Elements of an endless sequence, up to a number of them or to the first that fails a test.
-struct Unfold {
+pub(crate) struct Unfold {
     source: Source,
     left: Option<usize>,
     predicate: Option<Value>,

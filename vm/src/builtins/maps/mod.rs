@@ -3,12 +3,12 @@
 //! Reads find keys flexibly (language.md 2.6), and so do writes by `assoc`, `update`, `dissoc`, `merge` and the like:
 //! they change the entry that a read of the key would find (ruling 12).
 
-mod path;
+pub(super) mod path;
 mod read;
 #[cfg(test)]
 mod tests;
-mod transform;
-mod update;
+pub(super) mod transform;
+pub(super) mod update;
 mod write;
 
 pub(super) use read::{entry_parts, select};

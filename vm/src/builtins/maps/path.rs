@@ -9,7 +9,7 @@ use crate::value::{Map, Value, Vector, VectorIter};
 
 /// The collections on a path, each without what lies on the path inside it, so that nobody else holds that and
 /// it can be changed in place.
-pub(super) struct Levels(Vec<(Level, Held)>);
+pub(crate) struct Levels(Vec<(Level, Held)>);
 
 enum Level {
     Map(Map, Value),

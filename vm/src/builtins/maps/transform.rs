@@ -36,7 +36,7 @@ fn column(ctx: &mut Ctx<'_>, map: &Map, show: impl Fn(&Value, &Value) -> Value) 
 }
 
 /// New values for the keys of a map.
-struct NewValues {
+pub(crate) struct NewValues {
     map: Map,
     values: Builder,
 }
@@ -55,7 +55,7 @@ impl Sink for NewValues {
 
 /// The results as a vector.
 #[derive(Default)]
-struct Collected(Builder);
+pub(crate) struct Collected(Builder);
 
 impl Sink for Collected {
     fn accept(&mut self, _: &mut Ctx<'_>, _: Value, result: Value) -> Result<ControlFlow<Value>> {
@@ -86,7 +86,7 @@ pub(super) fn update_vals(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow>
 }
 
 /// New keys for the values of a map or a vector.
-struct NewKeys {
+pub(crate) struct NewKeys {
     values: Vector,
     keys: Builder,
 }
@@ -139,7 +139,7 @@ impl Entries {
 }
 
 /// A fold over entries under way.
-struct ReduceKv {
+pub(crate) struct ReduceKv {
     function: Value,
     entries: Entries,
     acc: Value,
@@ -190,7 +190,7 @@ pub(super) fn reduce_kv(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 }
 
 /// A merge under way.
-struct MergeWith {
+pub(crate) struct MergeWith {
     function: Value,
     merged: Map,
     /// The maps to come, the next one last.

@@ -2,11 +2,11 @@
 
 use super::path::{Levels, steps};
 use super::write::{put, writable_index};
-use crate::builtins::support::{call_then, check};
+use crate::builtins::support::{Continuation, call_then, check};
 use crate::builtins::{Arities, library};
 use crate::error::{Error, Reason, Result};
 use crate::machine::{Args, Ctx, Flow};
-use crate::value::{Map, Value};
+use crate::value::{Map, Value, Vector};
 use std::mem::take;
 
 /// The error for too few arguments, which names the least number, or the kinds if only the function is missing.
@@ -67,10 +67,7 @@ pub(super) fn update(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
         let Value::Vector(mut vector) = take(&mut args[0]) else { unreachable!("it is a vector") };
         let old = vector.take(index).unwrap_or_default();
         let (function, call) = (take(&mut args[2]), call_args(old, &mut args[3..]));
-        return call_then(ctx, function, call, move |_, new| {
-            put(&mut vector, index, new);
-            Ok(Flow::Return(Value::Vector(vector)))
-        });
+        return call_then(ctx, function, call, NewElement { vector, index });
     }
     let (mut map, key) = match (take(&mut args[0]), take(&mut args[1])) {
         (Value::Map(map), key) => {
@@ -81,10 +78,39 @@ pub(super) fn update(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     };
     let old = map.take(&key).unwrap_or_default();
     let (function, call) = (take(&mut args[2]), call_args(old, &mut args[3..]));
-    call_then(ctx, function, call, move |_, new| {
-        map.insert(key, new);
-        Ok(Flow::Return(Value::Map(map)))
-    })
+    call_then(ctx, function, call, NewEntry { map, key })
+}
+
+/// A vector that waits for one of its elements.
+pub(crate) struct NewElement {
+    vector: Vector,
+    index: usize,
+}
+
+impl Continuation for NewElement {
+    fn finish(mut self, _: &mut Ctx<'_>, new: Value) -> Result<Flow> {
+        put(&mut self.vector, self.index, new);
+        Ok(Flow::Return(Value::Vector(self.vector)))
+    }
+}
+
+/// A map that waits for the value of one of its keys.
+pub(crate) struct NewEntry {
+    map: Map,
+    key: Value,
+}
+
+impl Continuation for NewEntry {
+    fn finish(mut self, _: &mut Ctx<'_>, new: Value) -> Result<Flow> {
+        self.map.insert(self.key, new);
+        Ok(Flow::Return(Value::Map(self.map)))
+    }
+}
+
+impl Continuation for Levels {
+    fn finish(self, _: &mut Ctx<'_>, new: Value) -> Result<Flow> {
+        Ok(Flow::Return(self.ascend(new)))
+    }
 }
 
 /// `(update-in m path f & args)`
@@ -98,7 +124,7 @@ pub(super) fn update_in(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     ctx.charge(args.len())?;
     let (levels, old) = Levels::descend(ctx, take(&mut args[0]), path, &types)?;
     let (function, call) = (take(&mut args[2]), call_args(old, &mut args[3..]));
-    call_then(ctx, function, call, move |_, new| Ok(Flow::Return(levels.ascend(new))))
+    call_then(ctx, function, call, levels)
 }
 
 /// `(assoc-in m path v)`

@@ -4,7 +4,7 @@ mod comparator;
 mod merge;
 mod natural;
 mod sequences;
-mod sort;
+pub(super) mod sort;
 
 use super::Builtin;
 use super::namespaces::CORE;

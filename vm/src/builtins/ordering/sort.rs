@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 use std::mem::take;
 
 /// A sort under way.
-struct Sorting {
+pub(crate) struct Sorting {
     name: &'static str,
     comparator: Comparator,
     keys: Vec<Value>,
@@ -174,7 +174,7 @@ pub(super) fn sort(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 }
 
 /// Collects the keys of the items, then sorts.
-struct Keys {
+pub(crate) struct Keys {
     function: Value,
     comparator: Option<Comparator>,
     items: Cursor,

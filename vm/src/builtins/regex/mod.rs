@@ -1,7 +1,7 @@
 //! The `re-…` functions over the [engines](crate::regex).
 
 mod functions;
-mod scan;
+pub(super) mod scan;
 
 pub(crate) use functions::{matches_whole, split_as_java};
 pub(crate) use scan::{Replacement, Scan, TemplatePart};

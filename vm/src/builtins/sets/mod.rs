@@ -1,7 +1,7 @@
 //! Sets (functions.md 10) and relations, the rest of `clojure.set`.
 
 mod algebra;
-mod relational;
+pub(super) mod relational;
 #[cfg(test)]
 mod tests;
 

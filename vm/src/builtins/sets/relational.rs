@@ -58,7 +58,7 @@ pub(super) fn map_invert(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value>
 
 /// Keeps the rows for which a predicate holds.
 #[derive(Default)]
-struct Kept(Builder);
+pub(crate) struct Kept(Builder);
 
 impl Sink for Kept {
     const KEEPS_ITEM: bool = true;

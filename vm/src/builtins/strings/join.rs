@@ -106,7 +106,7 @@ fn concatenated(args: &[Value], bytes: usize) -> Result<Value> {
 }
 
 /// A join under way.
-struct Join {
+pub(crate) struct Join {
     separator: Option<Str>,
     items: Cursor,
     started: bool,

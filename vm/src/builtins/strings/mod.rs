@@ -2,7 +2,7 @@
 
 mod args;
 mod format;
-mod join;
+pub(super) mod join;
 mod names;
 mod replace;
 mod search;

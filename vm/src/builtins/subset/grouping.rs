@@ -117,7 +117,7 @@ pub(super) fn partitionv_all(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Va
 }
 
 /// Collects runs of elements whose keys are identical.
-struct Runs {
+pub(crate) struct Runs {
     key: Option<Value>,
     run: Builder,
     out: Builder,

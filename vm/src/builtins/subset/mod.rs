@@ -2,7 +2,7 @@
 
 pub(crate) mod counting;
 pub(crate) mod grouping;
-mod while_true;
+pub(super) mod while_true;
 
 use super::Builtin;
 use super::namespaces::CORE;

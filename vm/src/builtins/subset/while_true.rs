@@ -30,7 +30,7 @@ impl Part {
 }
 
 /// Counts truthy results up to the first falsy one.
-struct Prefix {
+pub(crate) struct Prefix {
     part: Part,
     all: Vector,
     length: usize,

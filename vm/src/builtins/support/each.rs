@@ -2,7 +2,7 @@
 
 use super::{call, callee, pulse};
 use crate::error::Result;
-use crate::machine::{Again, Args, CallNow, Ctx, Flow, Input, NativeFrame, Stack};
+use crate::machine::{Again, Args, CallNow, Ctx, Flow, FrameKind, Input, NativeFrame, Stack};
 use crate::value::{Closure, Cursor, Value};
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -83,11 +83,17 @@ pub struct Each<S> {
 }
 
 /// Calls `function` for everything that `feed` gives and hands the results to `sink`, whose value is the builtin's.
-pub fn each<S: Sink>(function: Value, feed: Feed, sink: S) -> Flow {
+pub fn each<S: Sink>(function: Value, feed: Feed, sink: S) -> Flow
+where
+    Each<S>: FrameKind,
+{
     Flow::Push(Box::new(Each { function, feed, item: Value::Nil, guess: Cell::new(0), sink }))
 }
 
-impl<S: Sink> NativeFrame for Each<S> {
+impl<S: Sink> NativeFrame for Each<S>
+where
+    Each<S>: FrameKind,
+{
     fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
         if let Input::Value(result) = input {
             let item = std::mem::take(&mut self.item);

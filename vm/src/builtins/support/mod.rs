@@ -40,7 +40,7 @@ pub use each::{Each, Feed, Sink, each};
 pub use sequence::{cursor, elements};
 pub use table::Table;
 pub use text::TextBuilder;
-pub use then::call_then;
+pub use then::{Continuation, Then, call_then};
 
 use crate::error::Result;
 use crate::machine::Ctx;

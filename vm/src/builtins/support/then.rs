@@ -1,32 +1,37 @@
 //! One call of a function, and what becomes of its result.
 
 use crate::error::Result;
-use crate::machine::{Args, CallNow, Ctx, Flow, Input, NativeFrame};
+use crate::machine::{Args, CallNow, Ctx, Flow, FrameKind, Input, NativeFrame};
 use crate::value::Value;
 
-/// The frame of [`call_then`]: `call` is what to ask for first, `finish` what to do with the answer.
-struct Then<F> {
-    call: Option<(Value, Args)>,
-    finish: Option<F>,
+/// What becomes of the result of a call.
+pub trait Continuation: 'static {
+    /// Takes the result, and may go on with any flow.
+    fn finish(self, ctx: &mut Ctx<'_>, result: Value) -> Result<Flow>;
 }
 
-/// Calls `function` and hands the result to `finish`, which may go on with any flow; in a frame only if the
-/// function needs one.
-pub fn call_then<F>(ctx: &mut Ctx<'_>, function: Value, args: Args, finish: F) -> Result<Flow>
+/// The frame of [`call_then`]: `call` is what to ask for first, `finish` what to do with the answer.
+pub struct Then<C> {
+    call: Option<(Value, Args)>,
+    finish: Option<C>,
+}
+
+/// Calls `function` and hands the result to `finish`; in a frame only if the function needs one.
+pub fn call_then<C: Continuation>(ctx: &mut Ctx<'_>, function: Value, args: Args, finish: C) -> Result<Flow>
 where
-    F: FnOnce(&mut Ctx<'_>, Value) -> Result<Flow> + 'static,
+    Then<C>: FrameKind,
 {
     match ctx.call_now(&function, args)? {
-        CallNow::Done(result) => finish(ctx, result),
+        CallNow::Done(result) => finish.finish(ctx, result),
         CallNow::NeedsFrame(args) => {
             Ok(Flow::Push(Box::new(Then { call: Some((function, args)), finish: Some(finish) })))
         }
     }
 }
 
-impl<F> NativeFrame for Then<F>
+impl<C: Continuation> NativeFrame for Then<C>
 where
-    F: FnOnce(&mut Ctx<'_>, Value) -> Result<Flow> + 'static,
+    Then<C>: FrameKind,
 {
     fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
         if let Some((function, args)) = self.call.take() {
@@ -37,7 +42,7 @@ where
             Input::Start => Value::Nil,
         };
         match self.finish.take() {
-            Some(finish) => finish(ctx, result),
+            Some(finish) => finish.finish(ctx, result),
             None => Ok(Flow::Return(result)),
         }
     }

@@ -22,7 +22,7 @@ pub(super) enum Output {
 }
 
 /// A run of a pipeline.
-pub(super) struct Pipeline {
+pub(crate) struct Pipeline {
     stages: Vec<Stage>,
     /// What is still to come: elements that enter at a stage, innermost last.
     sources: Vec<(usize, Cursor)>,

@@ -9,7 +9,7 @@ use std::mem::take;
 use std::ops::ControlFlow;
 
 /// Collects the elements for which the result is truthy (or is not).
-struct Select {
+pub(crate) struct Select {
     truthy: bool,
     out: Builder,
 }
@@ -67,7 +67,7 @@ pub(super) fn remove(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 }
 
 /// Collects the first element of each key.
-struct Distinct {
+pub(crate) struct Distinct {
     seen: Table<()>,
     out: Builder,
 }

@@ -30,7 +30,7 @@ impl Sink for Collect {
 }
 
 /// Collects the results that are not `nil`.
-struct Present(Builder);
+pub(crate) struct Present(Builder);
 
 impl Sink for Present {
     fn accept(&mut self, _: &mut Ctx<'_>, _: Value, result: Value) -> Result<ControlFlow<Value>> {
@@ -46,7 +46,7 @@ impl Sink for Present {
 }
 
 /// Collects the elements of the results.
-struct Splice {
+pub(crate) struct Splice {
     out: Builder,
     /// The function is a keyword: what is no vector counts as one element.
     by_keyword: bool,
@@ -173,7 +173,7 @@ pub(super) fn keep_indexed(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow
 }
 
 /// Drops every result.
-struct Ignore;
+pub(crate) struct Ignore;
 
 impl Sink for Ignore {
     fn accept(&mut self, _: &mut Ctx<'_>, _: Value, _: Value) -> Result<ControlFlow<Value>> {

@@ -1,7 +1,6 @@
 //! The functions over [`walk`](super::walk).
 
-use super::walk::{Action, When, check_functions, once, walk};
-use crate::builtins::strings::is_keyword_name;
+use super::walk::{Action, Keys, When, check_functions, once, walk};
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
 use crate::value::{Map, Value};
@@ -32,7 +31,7 @@ fn replacement(name: &str, args: &mut [Value]) -> Result<Action> {
         Value::Nil => Map::new(),
         other => return Err(Error::argument(name, 1, "map", &other)),
     };
-    Ok(Action::Native(Box::new(move |_, node| Ok(replacements.get(&node).cloned().unwrap_or(node)))))
+    Ok(Action::Replace(replacements))
 }
 
 /// `(prewalk-replace replacements form)`
@@ -47,34 +46,12 @@ pub(super) fn postwalk_replace(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Fl
     Ok(walk(action, When::After, take(&mut args[1])))
 }
 
-/// Replaces the keys of every map in `form`.
-fn rename_all(form: Value, rename: fn(&Value) -> Option<Value>) -> Flow {
-    let act = move |ctx: &mut Ctx<'_>, node: Value| {
-        let Value::Map(map) = &node else { return Ok(node) };
-        ctx.charge(map.len())?;
-        if !map.iter().any(|(key, _)| rename(key).is_some()) {
-            return Ok(node);
-        }
-        ctx.reserve(map.len().saturating_mul(3 * Map::ENTRY_BYTES))?;
-        let renamed =
-            |(key, value): (&Value, &Value)| (rename(key).unwrap_or_else(|| key.clone()), value.clone());
-        Ok(Value::Map(map.iter().map(renamed).collect()))
-    };
-    walk(Action::Native(Box::new(act)), When::After, form)
-}
-
 /// `(keywordize-keys form)`
 pub(super) fn keywordize_keys(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    Ok(rename_all(take(&mut args[0]), |key| match key {
-        Value::Str(text) if is_keyword_name(text.as_str()) => Some(Value::keyword(text.as_str())),
-        _ => None,
-    }))
+    Ok(walk(Action::Rename(Keys::Keywords), When::After, take(&mut args[0])))
 }
 
 /// `(stringify-keys form)`
 pub(super) fn stringify_keys(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    Ok(rename_all(take(&mut args[0]), |key| match key {
-        Value::Keyword(keyword) => Some(Value::str(keyword.name())),
-        _ => None,
-    }))
+    Ok(walk(Action::Rename(Keys::Strings), When::After, take(&mut args[0])))
 }

@@ -3,8 +3,8 @@
 mod functions;
 #[cfg(test)]
 mod tests;
-mod tree_seq;
-mod walk;
+pub(super) mod tree_seq;
+pub(super) mod walk;
 
 use super::Builtin;
 use super::namespaces::{CORE, WALK};

@@ -31,7 +31,7 @@ enum Ask {
     Children,
 }
 
-struct TreeSeq {
+pub(crate) struct TreeSeq {
     branch: Value,
     children: Value,
     /// Ready-made TYPES error for children that are no collection.

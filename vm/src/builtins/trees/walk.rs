@@ -4,6 +4,7 @@
 //! collections that are open at a time are a stack on the heap.
 
 use crate::builtins::maps::entry_parts;
+use crate::builtins::strings::is_keyword_name;
 use crate::builtins::support::{Builder, Held, callee, cursor, pulse, sequence};
 use crate::error::{Error, Result};
 use crate::machine::{CallNow, Ctx, Flow, Input, NativeFrame};
@@ -81,15 +82,48 @@ impl Level {
     }
 }
 
-/// A function of ours over nodes.
-type Native = dyn Fn(&mut Ctx<'_>, Value) -> Result<Value>;
-
 /// What is done to every node.
 pub(super) enum Action {
     /// A call of a function of the program.
     Call(Value),
-    /// One of ours.
-    Native(Box<Native>),
+    /// The value of exactly this key takes the place of the node.
+    Replace(Map),
+    /// Every map gets keys of another kind.
+    Rename(Keys),
+}
+
+/// What the keys of maps become.
+#[derive(Clone, Copy)]
+pub(super) enum Keys {
+    /// Strings that can be keywords become keywords.
+    Keywords,
+    /// Keywords become strings.
+    Strings,
+}
+
+impl Keys {
+    fn rename(self, key: &Value) -> Option<Value> {
+        match (self, key) {
+            (Keys::Keywords, Value::Str(text)) if is_keyword_name(text.as_str()) => {
+                Some(Value::keyword(text.as_str()))
+            }
+            (Keys::Strings, Value::Keyword(keyword)) => Some(Value::str(keyword.name())),
+            _ => None,
+        }
+    }
+
+    /// Replaces the keys of `node`, if it is a map.
+    fn rename_all(self, ctx: &mut Ctx<'_>, node: Value) -> Result<Value> {
+        let Value::Map(map) = &node else { return Ok(node) };
+        ctx.charge(map.len())?;
+        if !map.iter().any(|(key, _)| self.rename(key).is_some()) {
+            return Ok(node);
+        }
+        ctx.reserve(map.len().saturating_mul(3 * Map::ENTRY_BYTES))?;
+        let renamed =
+            |(key, value): (&Value, &Value)| (self.rename(key).unwrap_or_else(|| key.clone()), value.clone());
+        Ok(Value::Map(map.iter().map(renamed).collect()))
+    }
 }
 
 /// When it is done: before the children, which are then those of the result, or after.
@@ -113,7 +147,7 @@ enum At {
     Call,
 }
 
-struct Walk {
+pub(crate) struct Walk {
     action: Action,
     when: When,
     levels: Vec<Level>,
@@ -129,7 +163,8 @@ impl Walk {
     /// Does the action; `None` if a call has to be waited for, which is the flow then.
     fn act(&self, ctx: &mut Ctx<'_>, node: Value) -> Result<Result<Value, Flow>> {
         match &self.action {
-            Action::Native(act) => act(ctx, node).map(Ok),
+            Action::Replace(replacements) => Ok(Ok(replacements.get(&node).cloned().unwrap_or(node))),
+            Action::Rename(keys) => keys.rename_all(ctx, node).map(Ok),
             Action::Call(function) => match ctx.call_now(function, callee::one(node))? {
                 CallNow::Done(value) => Ok(Ok(value)),
                 CallNow::NeedsFrame(args) => Ok(Err(Flow::Call(function.clone(), args))),
@@ -196,7 +231,7 @@ impl NativeFrame for Walk {
 }
 
 /// One level under way, for `walk`.
-struct Once {
+pub(crate) struct Once {
     inner: Value,
     outer: Value,
     level: Option<Level>,

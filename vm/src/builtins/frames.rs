@@ -1,0 +1,94 @@
+//! The kinds of frames, in one table.
+//!
+//! A builtin in the middle of its work is a frame, and whoever writes a waiting program down has to name its frames. So
+//! every frame is a type of plain data with a row here; a frame without one does not compile.
+
+use super::aggregate::{extremes, fold, grouping, sums};
+use super::collection_predicates::quantifiers;
+use super::combinators::calling;
+use super::discovery::functions as discovery;
+use super::generate::unfolding;
+use super::maps::{path, transform as maps, update};
+use super::ordering::sort;
+use super::regex::scan;
+use super::sets::relational;
+use super::strings::join;
+use super::subset::{grouping as runs, while_true};
+use super::support::{Each, Then};
+use super::transducers::pipeline;
+use super::transform::{filtering, mapping};
+use super::trees::{tree_seq, walk};
+use crate::machine::FrameKind;
+
+/// Gives each type its name, and makes the list of names.
+macro_rules! frame_kinds {
+    ($($name:literal $kind:ty;)*) => {
+        $(impl FrameKind for $kind {
+            const NAME: &'static str = $name;
+        })*
+
+        #[cfg(test)]
+        const NAMES: &[&str] = &[$($name),*];
+    };
+}
+
+frame_kinds! {
+    "apropos" discovery::Apropos;
+    "call of a combinator" calling::Call;
+    "comparator" calling::Comparing;
+    "distinct-by" Each<filtering::Distinct>;
+    "extreme by key" Each<extremes::Extreme>;
+    "filter" Each<filtering::Select>;
+    "group-by" Each<grouping::Groups>;
+    "join" join::Join;
+    "keep" Each<mapping::Present>;
+    "map" Each<mapping::Collect>;
+    "mapcat" Each<mapping::Splice>;
+    "merge-with" maps::MergeWith;
+    "partition-by" Each<runs::Runs>;
+    "quantifier" Each<quantifiers::Quantifier>;
+    "reduce" fold::Reduce;
+    "reduce-kv" maps::ReduceKv;
+    "reductions" fold::Reductions;
+    "reductions of nothing" fold::Alone;
+    "regex scan" scan::Scan;
+    "run!" Each<mapping::Ignore>;
+    "select" Each<relational::Kept>;
+    "sort" sort::Sorting;
+    "sort keys" sort::Keys;
+    "total by key" Each<sums::Total>;
+    "trampoline" calling::Trampoline;
+    "transducers" pipeline::Pipeline;
+    "tree-seq" tree_seq::TreeSeq;
+    "unfold" unfolding::Unfold;
+    "update" Then<update::NewEntry>;
+    "update of an element" Then<update::NewElement>;
+    "update-in" Then<path::Levels>;
+    "update-keys" Each<maps::NewKeys>;
+    "update-vals" Each<maps::NewValues>;
+    "update-vals of a vector" Each<maps::Collected>;
+    "walk" walk::Once;
+    "walk of all nodes" walk::Walk;
+    "while" Each<while_true::Prefix>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builtins::support::{Feed, each};
+    use crate::machine::Flow;
+    use crate::value::Value;
+
+    #[test]
+    fn every_kind_of_frame_has_a_name_of_its_own() {
+        assert!(NAMES.is_sorted_by(|a, b| a < b));
+    }
+
+    #[test]
+    fn a_frame_that_waits_says_its_kind() {
+        let function = Value::str("name");
+        let flow = each(function, Feed::Times(1), mapping::Ignore);
+        let Flow::Push(frame) = flow else { panic!("a loop of calls is a frame") };
+        assert_eq!(frame.kind(), "run!");
+    }
+}

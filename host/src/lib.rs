@@ -19,6 +19,7 @@ pub mod credentials;
 pub mod engine;
 mod environment;
 pub mod http;
+pub mod json;
 mod json_schema;
 pub mod mcp;
 mod memory;

@@ -1,8 +1,12 @@
-//! JSON without trees: a scanner for what comes in, of which a few members are wanted and the rest only has to be right,
-//! and a writer for what goes out.
+//! JSON without trees where only a few members are wanted: a scanner for what comes in, a writer for what goes out. And
+//! a tree for the rest, which keeps the order of members and the digits of numbers.
 
 mod scan;
+mod value;
 mod write;
 
+#[doc(inline)]
+pub use crate::json_value as json;
 pub use scan::{Kind, MAX_DEPTH, Malformed, Members, Raw, Scanner, string_len};
+pub use value::{Index, MAX_NESTING, Map, Number, Value, from_slice, from_str, parse_within, to_value};
 pub use write::{Object, object_text, write_array, write_integer, write_string, write_strings};

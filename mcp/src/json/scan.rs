@@ -223,6 +223,11 @@ impl<'a> Scanner<'a> {
         self.enter(b'[')
     }
 
+    /// Steps over the opening bracket at the cursor, of a descent whose depth the caller bounds by itself.
+    pub(super) fn open(&mut self) {
+        self.pos += 1;
+    }
+
     fn enter(&mut self, open: u8) -> Result<(), Malformed> {
         if self.peek() != Some(open) {
             return Err(self.syntax());

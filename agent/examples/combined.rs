@@ -10,7 +10,7 @@ use ptc_agent::run::RunOptions;
 use ptc_agent::signature::Signature;
 use ptc_agent::tool::{Expose, JsonMap, ToolSpec};
 use ptc_host::engine::{Engine, EngineOptions};
-use serde_json::{Value as Json, json};
+use ptc_host::json::{Value as Json, json};
 use std::error::Error;
 
 /// Asks for a typed answer and gives it.

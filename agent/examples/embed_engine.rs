@@ -5,9 +5,9 @@
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use ptc_host::engine::{AppTools, Engine, EngineOptions, EvalRequest, Limits, Render};
+use ptc_host::json::{Value as Json, json};
 use ptc_vm::machine::{Payload, Reply};
 use ptc_vm::{Error as ProgramError, Reason};
-use serde_json::{Value as Json, json};
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;

@@ -13,7 +13,7 @@ use ptc_agent::signature::Signature;
 use ptc_agent::telemetry::{Event, Scope};
 use ptc_agent::tool::{Expose, JsonMap, NativeResult, ToolSpec};
 use ptc_host::engine::{Engine, EngineOptions};
-use serde_json::{Value as Json, json};
+use ptc_host::json::{Value as Json, json};
 use std::error::Error;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};

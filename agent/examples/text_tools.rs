@@ -10,7 +10,7 @@ use ptc_agent::run::RunOptions;
 use ptc_agent::signature::Signature;
 use ptc_agent::tool::{JsonMap, ToolSpec};
 use ptc_host::engine::{Engine, EngineOptions};
-use serde_json::json;
+use ptc_host::json::json;
 use std::error::Error;
 
 /// Asks for the way to dress and gives the model's answer.

@@ -9,7 +9,7 @@ use ptc_agent::llm::LlmResponse;
 use ptc_agent::run::RunOptions;
 use ptc_agent::tool::JsonMap;
 use ptc_host::engine::{Engine, EngineOptions};
-use serde_json::{Value as Json, json};
+use ptc_host::json::{Value as Json, json};
 use std::error::Error;
 
 /// Gives the answer: an object of exactly the declared fields' types.

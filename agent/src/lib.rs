@@ -12,7 +12,7 @@
 //! use std::sync::Arc;
 //!
 //! # tokio::runtime::Runtime::new()?.block_on(async {
-//! let dice = ToolSpec::new(|_: JsonMap| async { Ok::<_, String>(serde_json::json!(4)) }).description("Rolls a die.");
+//! let dice = ToolSpec::new(|_: JsonMap| async { Ok::<_, String>(ptc_host::json::json!(4)) }).description("Rolls a die.");
 //! let agent = Agent::builder("Roll the die and tell me the number.").output(Output::Text).tool("dice", dice).build()?;
 //! // A model that reads its answers from a list; `llm::ModelRef` connects to real ones.
 //! let model = Arc::new(ScriptedLlm::new([

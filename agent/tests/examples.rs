@@ -17,7 +17,7 @@ mod text_tools;
 #[expect(dead_code, reason = "its `main` is for `cargo run --example`")]
 mod typed_answer;
 
-use serde_json::json;
+use ptc_host::json::json;
 
 #[tokio::test]
 async fn text_tools_answers_in_a_sentence() {

@@ -7,7 +7,7 @@ use ptc_agent::llm::{LlmResponse, Message, ScriptedLlm, ToolCall};
 use ptc_agent::run::RunOptions;
 use ptc_agent::tool::{Expose, JsonMap, ToolSpec};
 use ptc_host::engine::{Engine, EngineOptions};
-use serde_json::{Value as Json, json};
+use ptc_host::json::{Value as Json, json};
 use std::sync::Arc;
 
 const MB: usize = 1_000_000;

@@ -13,7 +13,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::engine::{Engine, EngineOptions, EvalRequest, HostCalls, Limits};
-use serde_json::{Value, json};
+use ptc_mcp::json::{Value, json};
 use std::convert::Infallible;
 use std::future::Future;
 use std::io::{BufRead as _, Write as _};

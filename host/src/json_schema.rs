@@ -3,7 +3,7 @@
 //! Schemas come from upstreams and are hostile until shown otherwise: every walk here is bounded in depth and in the
 //! number of schemas it looks at. Only references inside the document are followed.
 
-use serde_json::{Map, Value};
+use ptc_mcp::json::{Map, Value};
 
 /// How deep combinations and references are followed.
 const MAX_DEPTH: usize = 16;
@@ -34,13 +34,8 @@ fn pointer(reference: &str) -> Option<String> {
 
 /// The object schemas that together describe a value: the schema itself and, through references, the members of its
 /// `allOf`, `anyOf` and `oneOf`. In document order.
-pub(crate) fn views<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Map<String, Value>> {
-    fn collect<'s>(
-        root: &'s Value,
-        schema: &'s Value,
-        depth: usize,
-        found: &mut Vec<&'s Map<String, Value>>,
-    ) {
+pub(crate) fn views<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Map> {
+    fn collect<'s>(root: &'s Value, schema: &'s Value, depth: usize, found: &mut Vec<&'s Map>) {
         let Some(Value::Object(map)) = resolve(root, schema) else { return };
         if depth == MAX_DEPTH || found.len() == MAX_VIEWS {
             return;
@@ -58,7 +53,7 @@ pub(crate) fn views<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Map<Strin
 }
 
 /// The properties of an object schema by name.
-pub(crate) fn properties(schema: &Value) -> Option<&Map<String, Value>> {
+pub(crate) fn properties(schema: &Value) -> Option<&Map> {
     schema.get("properties").and_then(Value::as_object)
 }
 
@@ -107,7 +102,7 @@ pub(crate) fn admits_null(root: &Value, schema: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use ptc_mcp::json::json;
 
     #[test]
     fn references_stay_inside_the_document() {

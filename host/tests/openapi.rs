@@ -8,7 +8,7 @@ use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode, StartErr
 use ptc_host::catalog::{tool_doc, tool_meta};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::upstream::{Call, CallFault, CallLimits, CallReply, FaultReason, Payload};
-use serde_json::{Value, json};
+use ptc_mcp::json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant;

@@ -66,7 +66,7 @@ fn file(folder: &tempfile::TempDir, name: &str, content: &str) -> PathBuf {
 fn upstreams(folder: &tempfile::TempDir) -> PathBuf {
     let server = folder.path().join("file-server");
     std::fs::copy(PTC, &server).expect("copied");
-    let config = serde_json::json!({"upstreams": {"fs": {
+    let config = ptc_mcp::json::json!({"upstreams": {"fs": {
         "transport": "mcp_stdio", "command": server, "args": ["demo-upstream", "fs"],
         "description": "Files", "env": {"PHRASE": "${TEST_PHRASE}"},
     }}});
@@ -208,10 +208,10 @@ fn tools_are_listed_and_searched() {
     assert_eq!(tools(&[]), "fs/read_text_file  Read the contents of a UTF-8 text file\n");
     assert_eq!(tools(&["text", "file"]), tools(&[]));
     assert_eq!(tools(&["spaceship"]), "no tools found\n");
-    let listed: serde_json::Value = serde_json::from_str(&tools(&["--json"])).expect("JSON");
+    let listed: ptc_mcp::json::Value = serde_json::from_str(&tools(&["--json"])).expect("JSON");
     assert_eq!(listed[0]["server"], "fs");
     assert_eq!(listed[0]["tool"], "read_text_file");
-    assert_eq!(listed[0]["inputSchema"]["required"], serde_json::json!(["path"]));
+    assert_eq!(listed[0]["inputSchema"]["required"], ptc_mcp::json::json!(["path"]));
     assert_eq!(tools(&["--json", "spaceship"]), "[]\n");
 }
 

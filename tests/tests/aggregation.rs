@@ -3,7 +3,7 @@
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::engine::{CallStatus, Engine, EngineOptions, EvalOutcome, EvalRequest, HostCalls, Limits};
-use serde_json::json;
+use ptc_mcp::json::json;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -4,9 +4,9 @@
 //! unlisted difference fails, and so does a listed case that is right.
 
 use ptc_host::engine::{Engine, EngineOptions, EvalRequest};
+use ptc_mcp::json::{Value, json};
 use ptc_tests::conformance::{Case, Rules, Verdict, check_case, folder, json_lines};
 use ptc_tests::with_room;
-use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 use std::sync::Arc;

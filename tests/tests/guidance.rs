@@ -6,7 +6,7 @@
 mod support;
 
 use ptc_host::credentials::Redactor;
-use serde_json::{Value, json};
+use ptc_mcp::json::{Value, json};
 use support::{Listener, Pipe, fake_upstream, service, settings};
 
 const TOKEN: &str = "a-token-that-is-long-enough-to-be-accepted-0001";

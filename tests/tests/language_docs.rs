@@ -17,12 +17,12 @@ impl HostCalls for Store {
             return Box::pin(std::future::ready(Reply::Value(Payload::Json(b"[]".as_slice().into()))));
         };
         let arguments = call.arguments.expect("a map with JSON values");
-        let arguments: serde_json::Value = serde_json::from_slice(&arguments.json).expect("JSON");
+        let arguments: ptc_mcp::json::Value = serde_json::from_slice(&arguments.json).expect("JSON");
         let id = arguments["id"].as_i64().expect("an id");
         Box::pin(std::future::ready(if id < 0 {
             Reply::Fault { reason: "tool_error".into(), message: format!("no item {id}"), raw: None }
         } else {
-            let item = serde_json::json!({"id": id, "name": format!("item {id}"), "price": id * 10});
+            let item = ptc_mcp::json::json!({"id": id, "name": format!("item {id}"), "price": id * 10});
             Reply::Success { payload: Payload::Json(item.to_string().into()), raw: None }
         }))
     }

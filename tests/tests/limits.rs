@@ -11,8 +11,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use process::Launch;
+use ptc_mcp::json::{Value, json};
 use ptc_server::options::flags::{ALL, Kind};
-use serde_json::{Value, json};
 
 /// Options that set a number which bounds nothing.
 const NO_LIMITS: [&str; 1] = ["http-port"];
@@ -357,7 +357,7 @@ const ELSEWHERE: [(&str, &str, &str); 62] = [
         "compiler/tests/refusals.rs",
         "the_memory_meter_refuses_at_every_size",
     ),
-    ("nesting of a message", "host/src/json/scan.rs", "bounds_nesting"),
+    ("nesting of a message", "mcp/src/json/scan.rs", "bounds_nesting"),
     ("messages of a batch", "server/src/protocol/message.rs", "batches_are_bounded"),
     ("header fields", "server/tests/wire/floods.rs", "bodies_and_heads_without_end"),
     (
@@ -382,7 +382,7 @@ const ELSEWHERE: [(&str, &str, &str); 62] = [
         "hostile_schemas_and_depth_cost_little",
     ),
     ("pages and tools of a listing", "host/src/mcp/tools.rs", "lists_end_however_hostile"),
-    ("a line of a child", "host/src/jsonrpc/lines.rs", "a_line_at_the_cap_passes_and_one_byte_more_does_not"),
+    ("a line of a child", "mcp/src/lines.rs", "a_line_at_the_cap_passes_and_one_byte_more_does_not"),
     ("a body of an upstream", "host/tests/upstreams/http.rs", "bodies_are_capped"),
     ("an OpenAPI document", "host/src/openapi/document.rs", "files_have_a_cap"),
     (

@@ -6,7 +6,7 @@ use ptc_host::engine::{
     Engine, EngineOptions, EvalOutcome, EvalRequest, HostCalls, Limits, MemoryBudget, SessionLimits,
     SessionReport, SessionRules,
 };
-use serde_json::json;
+use ptc_mcp::json::json;
 use std::sync::Arc;
 use std::time::Duration;
 

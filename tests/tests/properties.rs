@@ -11,7 +11,7 @@ use std::fmt::Write;
 use std::rc::Rc;
 
 /// Programs of the data with their contexts. Those with several steps come step by step, each on its own.
-fn programs() -> Vec<(String, Option<serde_json::Value>)> {
+fn programs() -> Vec<(String, Option<ptc_mcp::json::Value>)> {
     let mut programs = Vec::new();
     for case in json_lines("given.jsonl") {
         let steps = case["steps"].as_array().cloned().unwrap_or_else(|| vec![case.clone()]);
@@ -32,7 +32,7 @@ struct Shown {
     steps: u64,
 }
 
-fn run(program: &Rc<Program>, context: Option<&serde_json::Value>, slice: u64) -> (Shown, Option<Value>) {
+fn run(program: &Rc<Program>, context: Option<&ptc_mcp::json::Value>, slice: u64) -> (Shown, Option<Value>) {
     let context = context
         .and_then(|context| json::parse(context.to_string().as_bytes()).expect("JSON within the limits"))
         .unwrap_or(Value::Nil);

@@ -55,7 +55,7 @@ async fn a_session_of_the_server_keeps_definitions() {
     assert!(out.ends_with("Goodbye.\n") && got.status.success(), "{out}");
 
     // What it left is closed: no session is there any more.
-    let list = listener.call(Some(TOKEN), "lisp_session_list", serde_json::json!({})).await;
+    let list = listener.call(Some(TOKEN), "lisp_session_list", ptc_mcp::json::json!({})).await;
     assert!(list["content"][0]["text"].as_str().expect("text").contains("\"count\":0"), "{list}");
 
     let once = ptc(&[&connect[..], &["--stateless", "-e", "(def y 1)", "-e", "y"]].concat(), "").await;

@@ -6,7 +6,7 @@
 mod support;
 
 use ptc_host::credentials::Redactor;
-use serde_json::{Value, json};
+use ptc_mcp::json::{Value, json};
 use std::sync::{Arc, Mutex};
 use support::{Pipe, assembly, fake_upstream, service, settings};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -9,7 +9,7 @@ use crate::settings::{
 };
 use crate::template::Template;
 use crate::tool::ToolSpec;
-use serde_json::Value as Json;
+use ptc_host::json::Value as Json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;

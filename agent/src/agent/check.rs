@@ -5,7 +5,7 @@ use crate::settings::{Config, ConfigError, Mode, Output, native_name};
 use crate::signature::Signature;
 use crate::template::Template;
 use crate::tool::{Expose, NativeResult, ToolSpec};
-use serde_json::Value as Json;
+use ptc_host::json::Value as Json;
 use std::collections::BTreeMap;
 
 fn refuse(wrong: bool, text: &str) -> Result<(), ConfigError> {
@@ -179,7 +179,7 @@ mod tests {
     use crate::agent::{Agent, Compaction, Transport};
     use crate::llm::RetryPolicy;
     use crate::tool::JsonMap;
-    use serde_json::json;
+    use ptc_host::json::json;
     use std::time::Duration;
 
     fn tool() -> ToolSpec {

@@ -2,7 +2,7 @@
 
 use crate::signature::{integral, is_integer};
 use crate::tool::JsonMap;
-use serde_json::Value as Json;
+use ptc_host::json::Value as Json;
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 
@@ -59,7 +59,7 @@ fn canonical(value: &Json) -> Option<Json> {
         // One number may be written in several ways (`1.50`, `15e-1`): its shortest form stands for all.
         Json::Number(number) => match (integral(number), number.as_f64()) {
             (Some(int), _) => int,
-            (None, Some(float)) => serde_json::Number::from_f64(float).map(Json::Number)?,
+            (None, Some(float)) => ptc_host::json::Number::from_f64(float).map(Json::Number)?,
             (None, None) => return None,
         },
         other => other.clone(),
@@ -70,7 +70,7 @@ fn canonical(value: &Json) -> Option<Json> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use serde_json::json;
+    use ptc_host::json::json;
 
     fn key(value: &Json) -> Option<CacheKey> {
         canonical_key("t", value.as_object().unwrap())

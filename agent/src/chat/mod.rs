@@ -7,7 +7,7 @@ use crate::llm::Message;
 use crate::run::{ChatState, RunOptions, Step};
 use crate::settings::{Agent, Mode};
 use crate::template::Template;
-use serde_json::Value as Json;
+use ptc_host::json::Value as Json;
 use std::sync::Arc;
 
 /// What a chat turn came to.

@@ -3,7 +3,7 @@ use crate::llm::{LlmResponse, Message, ScriptedLlm, ToolCall};
 use crate::run::{ChatState, RunOptions};
 use crate::tool::{Expose, JsonMap, ToolSpec};
 use ptc_host::engine::{Engine, EngineOptions};
-use serde_json::{Value as Json, json};
+use ptc_host::json::{Value as Json, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 

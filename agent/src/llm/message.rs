@@ -1,8 +1,8 @@
 //! Requests and responses, in no provider's own form.
 
 use crate::tool::JsonMap;
+use ptc_host::json::Value as Json;
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
 use tokio::time::Instant;
 
 /// One request to a model.
@@ -107,7 +107,7 @@ impl ToolCallMsg {
     pub fn as_object(&self) -> Json {
         match self.object() {
             Some(arguments) => Json::Object(arguments),
-            None => serde_json::json!({"invalid_json": self.arguments}),
+            None => ptc_host::json::json!({"invalid_json": self.arguments}),
         }
     }
 }
@@ -140,7 +140,7 @@ impl ToolCall {
     #[must_use]
     pub fn from_text(id: Option<String>, name: impl Into<String>, arguments: &str) -> ToolCall {
         let text = if arguments.trim().is_empty() { "{}" } else { arguments };
-        let (args, detail) = match serde_json::from_str(text) {
+        let (args, detail) = match ptc_host::json::from_str(text) {
             Ok(Json::Object(args)) => (args, None),
             Ok(_) => (JsonMap::new(), Some("the arguments are not a JSON object".to_owned())),
             Err(error) => (JsonMap::new(), Some(error.to_string())),

@@ -2,7 +2,7 @@
 
 use super::{EventSink, LlmEvent, LlmRequest, Message, ToolCallMsg, ToolDef};
 use proptest::prelude::*;
-use serde_json::{Value as Json, json};
+use ptc_host::json::{Value as Json, json};
 use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};

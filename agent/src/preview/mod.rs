@@ -4,7 +4,7 @@ mod hint;
 mod shape;
 
 use crate::tool::{JsonMap, NativeResult, panic_text};
-use serde_json::Value as Json;
+use ptc_host::json::Value as Json;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub(crate) use hint::hint;

@@ -2,7 +2,7 @@
 
 use crate::signature::is_integer;
 use crate::tool::JsonMap;
-use serde_json::{Value as Json, json};
+use ptc_host::json::{Value as Json, json};
 
 /// Properties that a schema shows.
 const MAX_PROPERTIES: usize = 20;

@@ -1,6 +1,6 @@
 use super::{hint, preview};
 use crate::tool::{JsonMap, NativeResult};
-use serde_json::{Value as Json, json};
+use ptc_host::json::{Value as Json, json};
 use std::sync::Arc;
 
 fn body(kind: &NativeResult, value: &Json) -> Json {

@@ -1,7 +1,7 @@
 //! The model's text as the agent's answer (agent.md 8.8).
 
 use crate::signature::{Signature, Type};
-use serde_json::Value as Json;
+use ptc_host::json::Value as Json;
 
 /// Why a text is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,7 +115,7 @@ fn underscored(value: Json) -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use ptc_host::json::json;
 
     fn read(signature: &str, text: &str) -> Result<Json, String> {
         answer(Some(&Signature::parse(signature).unwrap()), text).map_err(|rejected| rejected.message)

@@ -4,7 +4,7 @@ use super::{Fail, OnBudgetExceeded, Run, Turn};
 use crate::llm::{EventSink, LlmError, LlmErrorKind, LlmRequest, LlmResponse, Usage, text_sink};
 use crate::telemetry::{Event, OpenSpan};
 use futures_util::FutureExt;
-use serde_json::Value as Json;
+use ptc_host::json::Value as Json;
 use std::panic::AssertUnwindSafe;
 
 /// A turn that has begun.

@@ -4,8 +4,8 @@ use super::program::{MAX_MESSAGE, Ran};
 use super::shared::fault;
 use crate::tool::JsonMap;
 use ptc_host::engine::{Changed, Failure};
+use ptc_host::json::{Value as Json, json};
 use ptc_host::text::with_dots;
-use serde_json::{Value as Json, json};
 
 /// Most definitions that are listed.
 const MAX_NAMES: usize = 200;

@@ -5,7 +5,7 @@ use super::program::Ran;
 use super::{Fail, Run};
 use crate::llm::LlmResponse;
 use crate::settings::{CompletionMode, Config, MemoryStrategy, Mode};
-use serde_json::Value as Json;
+use ptc_host::json::Value as Json;
 
 /// Why the last turn did not end the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,7 +135,7 @@ impl Run {
             }
         };
         let value = match &answer.json {
-            Some(Ok(text)) => serde_json::from_str::<Json>(text).map_err(|error| error.to_string()),
+            Some(Ok(text)) => ptc_host::json::from_str::<Json>(text).map_err(|error| error.to_string()),
             Some(Err(error)) => Err(error.clone()),
             None => Ok(Json::Null),
         };

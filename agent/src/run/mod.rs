@@ -35,7 +35,7 @@ pub use step::{
 use crate::llm::{Message, ToolCall, ToolCallMsg, ToolDef};
 use crate::settings::{Agent, Mode};
 use crate::telemetry::Event;
-use serde_json::Value as Json;
+use ptc_host::json::Value as Json;
 use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, PoisonError};

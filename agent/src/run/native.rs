@@ -8,7 +8,7 @@ use crate::preview::{Preview, preview};
 use crate::settings::{Mode, native_name};
 use crate::tool::{JsonMap, Layer, NativeResult, ToolSpec};
 use futures_util::{StreamExt, stream};
-use serde_json::{Value as Json, json};
+use ptc_host::json::{Value as Json, json};
 use std::sync::Arc;
 use std::time::SystemTime;
 use tokio::time::Instant;
@@ -123,7 +123,7 @@ async fn answer(run: &Arc<Shared>, call: &ToolCall, planned: Planned, started: I
     if shared.is_none() && got.json.len() > max {
         return refused(too_large(got.json.len()));
     }
-    let value: Json = match serde_json::from_slice(&got.json) {
+    let value: Json = match ptc_host::json::from_slice(&got.json) {
         Ok(value) => value,
         Err(error) => {
             return refused(failed(format!("the result cannot be read as JSON again: {error}"), None));

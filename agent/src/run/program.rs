@@ -13,8 +13,8 @@ use ptc_host::engine::{
     Answer, AppTools, CallRecord, Changed, EvalOutcome, EvalRequest, Failure, HostCalls, Limits, Render,
     SessionRules,
 };
+use ptc_host::json::{Value as Json, json};
 use ptc_host::text::with_dots;
-use serde_json::{Value as Json, json};
 use std::sync::Arc;
 
 /// Most bytes of an error's message or a `(fail v)`'s value.

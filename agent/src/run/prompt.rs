@@ -4,9 +4,9 @@ use crate::llm::ToolDef;
 use crate::settings::{CompletionMode, Config, Mode, SystemPrompt, native_name};
 use crate::signature::Type;
 use crate::tool::{JsonMap, LISP_EVAL};
+use ptc_host::json::{Value as Json, json};
 use ptc_host::text::{clip, with_dots};
 use ptc_vm::print;
-use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 

@@ -7,7 +7,7 @@ use crate::settings::Config;
 use crate::telemetry::Emitter;
 use crate::tool::JsonMap;
 use ptc_host::engine::HostCalls;
-use serde_json::{Value as Json, json};
+use ptc_host::json::{Value as Json, json};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

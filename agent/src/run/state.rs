@@ -4,9 +4,9 @@ use crate::cache::ToolCache;
 use ptc_host::engine::{
     CallRecord, Engine, SessionKey, SessionLimits, SessionReport, SessionRules, SessionStore, measure,
 };
+use ptc_host::json::Value as Json;
 use ptc_vm::value::{Map, Set};
 use ptc_vm::{Value, print};
-use serde_json::Value as Json;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -5,7 +5,7 @@ use crate::llm::{ChunkSink, EventSink, LlmRef, LlmRegistry, Message, RetryPolicy
 use crate::telemetry::Observer;
 use crate::tool::JsonMap;
 use ptc_host::engine::{CallRecord, Engine, HostCalls};
-use serde_json::Value as Json;
+use ptc_host::json::Value as Json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

@@ -8,8 +8,8 @@ use crate::llm::ToolCall;
 use crate::settings::{MemoryStrategy, Mode};
 use crate::signature::Type;
 use crate::tool::{LISP_EVAL, Layer};
+use ptc_host::json::Value as Json;
 use ptc_host::text::with_dots;
-use serde_json::Value as Json;
 use std::time::SystemTime;
 use tokio::time::Instant;
 

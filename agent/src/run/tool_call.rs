@@ -5,7 +5,7 @@ use super::tools::Answered;
 use super::{Fail, Run, answer, extract, feedback, program};
 use crate::llm::{LlmResponse, ToolCall};
 use crate::tool::LISP_EVAL;
-use serde_json::Value as Json;
+use ptc_host::json::Value as Json;
 use std::time::SystemTime;
 use tokio::time::Instant;
 

@@ -7,9 +7,9 @@ use crate::tool::{JsonMap, Layer, ToolContext, ToolError, ToolSpec, invoke};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use ptc_host::engine::AppTools;
+use ptc_host::json::Value as Json;
 use ptc_vm::machine::{ForkNote, Payload, Reply};
 use ptc_vm::{Error, Reason};
-use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -282,7 +282,7 @@ impl AppTools for ProgramTools {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use ptc_host::json::json;
 
     #[test]
     fn results_are_as_long_as_they_may_be_and_no_longer() {

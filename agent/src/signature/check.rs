@@ -1,7 +1,7 @@
 //! Holds JSON against types.
 
 use super::{Field, Type};
-use serde_json::Value as Json;
+use ptc_host::json::Value as Json;
 use std::fmt;
 
 /// Mismatches that are spelled out.
@@ -39,7 +39,7 @@ impl Type {
 }
 
 /// The field that `name` means in an object: as it is written, or with `-` and `_` exchanged.
-pub(super) fn field<'a>(object: &'a serde_json::Map<String, Json>, name: &str) -> Option<&'a Json> {
+pub(super) fn field<'a>(object: &'a ptc_host::json::Map, name: &str) -> Option<&'a Json> {
     object
         .get(name)
         .or_else(|| object.get(&name.replace('-', "_")))
@@ -119,7 +119,7 @@ impl Mismatches {
 }
 
 /// Whether a number is written without fraction and exponent.
-pub(crate) fn is_integer(number: &serde_json::Number) -> bool {
+pub(crate) fn is_integer(number: &ptc_host::json::Number) -> bool {
     !number.as_str().contains(['.', 'e', 'E'])
 }
 

@@ -1,7 +1,7 @@
 //! Bends tool arguments to their types before they are checked (agent.md 5: input coercion is lenient).
 
 use super::{Field, Type, check};
-use serde_json::{Number, Value as Json};
+use ptc_host::json::{Number, Value as Json};
 
 /// A value after coercion.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,8 +26,8 @@ impl Type {
 /// [`Type::coerce`] for the fields of an object, such as the arguments of a tool.
 pub(crate) fn coerce_fields(
     fields: &[Field],
-    mut object: serde_json::Map<String, Json>,
-) -> (serde_json::Map<String, Json>, Vec<String>) {
+    mut object: ptc_host::json::Map,
+) -> (ptc_host::json::Map, Vec<String>) {
     let mut warnings = Vec::new();
     for Field { name, ty } in fields {
         let key = [name.clone(), name.replace('-', "_"), name.replace('_', "-")]

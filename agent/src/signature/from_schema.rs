@@ -1,7 +1,7 @@
 //! JSON Schema read as types (agent.md 5): the part of it that types can hold.
 
 use super::{Field, Signature, Type};
-use serde_json::{Map, Value as Json};
+use ptc_host::json::{Map, Value as Json};
 
 /// Deepest nesting that is read.
 const MAX_NESTING: usize = 64;
@@ -133,7 +133,7 @@ fn read(schema: &Json, place: &str, depth: usize) -> Result<Type, SchemaError> {
 }
 
 /// The type's name and whether `null` may stand for a value.
-fn type_name<'a>(map: &'a Map<String, Json>, place: &str) -> Result<(Option<&'a str>, bool), SchemaError> {
+fn type_name<'a>(map: &'a Map, place: &str) -> Result<(Option<&'a str>, bool), SchemaError> {
     match map.get("type") {
         None => Ok((None, false)),
         Some(Json::String(name)) => Ok((Some(name), false)),
@@ -149,7 +149,7 @@ fn type_name<'a>(map: &'a Map<String, Json>, place: &str) -> Result<(Option<&'a 
     }
 }
 
-fn object(map: &Map<String, Json>, place: &str, depth: usize) -> Result<Type, SchemaError> {
+fn object(map: &Map, place: &str, depth: usize) -> Result<Type, SchemaError> {
     allow(map, &["type", "properties", "required", "additionalProperties"], place)?;
     let closed = match map.get("additionalProperties") {
         None | Some(Json::Bool(true)) => false,
@@ -180,7 +180,7 @@ fn optional(ty: Type) -> Type {
     if matches!(ty, Type::Optional(_)) { ty } else { Type::Optional(Box::new(ty)) }
 }
 
-fn allow(map: &Map<String, Json>, known: &[&str], place: &str) -> Result<(), SchemaError> {
+fn allow(map: &Map, known: &[&str], place: &str) -> Result<(), SchemaError> {
     match map.keys().find(|key| !known.contains(&key.as_str()) && !NOTES.contains(&key.as_str())) {
         None => Ok(()),
         Some(key) => Err(error(place, format!("`{key}` is not supported and would not be checked"))),

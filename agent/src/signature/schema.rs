@@ -1,7 +1,7 @@
 //! Types as JSON Schema.
 
 use super::{Field, Signature, Type};
-use serde_json::{Map, Value as Json, json};
+use ptc_host::json::{Map, Value as Json, json};
 
 impl Type {
     /// The type as JSON Schema. A `?` shows in the `required` of the object around it.
@@ -68,9 +68,8 @@ impl Signature {
     }
 }
 
-fn object(fields: &[Field]) -> Map<String, Json> {
-    let properties: Map<String, Json> =
-        fields.iter().map(|field| (field.name.clone(), field.ty.json_schema())).collect();
+fn object(fields: &[Field]) -> Map {
+    let properties: Map = fields.iter().map(|field| (field.name.clone(), field.ty.json_schema())).collect();
     let required: Vec<&str> = fields
         .iter()
         .filter(|field| !matches!(field.ty, Type::Optional(_)))

@@ -1,5 +1,5 @@
 use super::{Signature, Type};
-use serde_json::{Value as Json, json};
+use ptc_host::json::{Value as Json, json};
 
 fn parse(text: &str) -> Signature {
     Signature::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))

@@ -1,7 +1,7 @@
 //! Events on their way to `tracing` and the observer.
 
 use super::{Event, Observer, Scope, TARGET, ToolCallEvent};
-use serde_json::{Value as Json, json};
+use ptc_host::json::{Value as Json, json};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

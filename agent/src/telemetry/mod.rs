@@ -5,8 +5,8 @@
 
 mod emit;
 
+use ptc_host::json::Value as Json;
 pub use ptc_vm::machine::ForkKind;
-use serde_json::Value as Json;
 use std::time::Duration;
 
 pub(crate) use emit::{Emitter, OpenSpan, args, summary};

@@ -2,7 +2,7 @@
 
 use super::{Part, Template, tag};
 use crate::tool::JsonMap;
-use serde_json::Value as Json;
+use ptc_host::json::Value as Json;
 
 /// Largest text that a template grows to, in bytes: lists within lists multiply.
 const MAX_BYTES: usize = 4 << 20;
@@ -74,7 +74,7 @@ fn push(value: &Json, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use ptc_host::json::json;
 
     fn filled(template: &str) -> String {
         let context = json!({"a": "{{b}}", "b": 1, "deep": {"x": [2]}, "none": [], "no": false,

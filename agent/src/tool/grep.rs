@@ -2,7 +2,7 @@
 
 use super::{JsonMap, ToolError, ToolSpec};
 use crate::signature::{Field, Signature, Type};
-use serde_json::{Value as Json, json};
+use ptc_host::json::{Value as Json, json};
 
 /// Both tools. Case does not matter.
 pub(crate) fn grep_tools() -> Vec<(String, ToolSpec)> {

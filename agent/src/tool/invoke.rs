@@ -3,7 +3,7 @@
 use super::{JsonMap, ToolContext, ToolError, ToolSpec};
 use crate::signature::Type;
 use crate::signature::coerce_fields;
-use serde_json::Value as Json;
+use ptc_host::json::Value as Json;
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;

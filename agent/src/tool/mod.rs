@@ -5,7 +5,7 @@ mod invoke;
 mod spec;
 
 use futures_util::future::BoxFuture;
-use serde_json::{Map, Value as Json};
+use ptc_host::json::{Map, Value as Json};
 use std::any::Any;
 use std::fmt;
 use std::future::Future;
@@ -21,7 +21,7 @@ pub use spec::{Expose, NativeResult, PreviewFn, ToolSpec};
 pub(crate) const LISP_EVAL: &str = "lisp_eval";
 
 /// A JSON object: the arguments of a tool.
-pub type JsonMap = Map<String, Json>;
+pub type JsonMap = Map;
 
 /// Which side a call comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

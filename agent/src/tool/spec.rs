@@ -2,7 +2,7 @@
 
 use super::ToolHandler;
 use crate::signature::Signature;
-use serde_json::Value as Json;
+use ptc_host::json::Value as Json;
 use std::fmt;
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 use super::{JsonMap, Layer, ToolContext, ToolSpec, invoke};
 use crate::signature::Signature;
-use serde_json::{Value as Json, json};
+use ptc_host::json::{Value as Json, json};
 use std::time::Duration;
 use tokio::runtime::Handle;
 

@@ -6,8 +6,8 @@ use super::usage::Usage;
 use crate::catalog::{DiscoveryFault, Needs, Query};
 use crate::engine::RunContext;
 use futures_util::future::join_all;
+use ptc_mcp::json::Value;
 use ptc_vm::machine::{Payload, Reply};
-use serde_json::Value;
 use std::rc::Rc;
 use std::sync::Arc;
 

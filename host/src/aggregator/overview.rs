@@ -168,7 +168,7 @@ fn items(text: &str) -> Option<Items<'_>> {
 }
 
 fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    ptc_mcp::json::Value::from(text).to_string()
 }
 
 /// The longest beginning of at most `max` bytes that ends between characters, and three dots if that is not all.

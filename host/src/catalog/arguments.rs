@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
+use ptc_mcp::json::Value;
 use ptc_vm::machine::ToolArguments;
-use serde_json::Value;
 
 use crate::json_schema::{admits_null, required, views};
 
@@ -89,7 +89,7 @@ pub fn spell_arguments<'a>(arguments: &'a ToolArguments, schema: &Value) -> Resu
 
 /// What the schemas of one place say about its keys and items.
 struct Known<'s> {
-    views: Vec<&'s serde_json::Map<String, Value>>,
+    views: Vec<&'s ptc_mcp::json::Map>,
 }
 
 impl<'s> Known<'s> {
@@ -97,7 +97,7 @@ impl<'s> Known<'s> {
         Self { views: schemas.iter().flat_map(|schema| views(root, schema)).take(MAX_VIEWS).collect() }
     }
 
-    fn properties(&self) -> impl Iterator<Item = &'s serde_json::Map<String, Value>> {
+    fn properties(&self) -> impl Iterator<Item = &'s ptc_mcp::json::Map> {
         self.views.iter().filter_map(|view| view.get("properties").and_then(Value::as_object))
     }
 
@@ -111,7 +111,7 @@ impl<'s> Known<'s> {
     fn respell(&self, name: &str) -> Option<&'s str> {
         let named = |wanted: &str| self.properties().find_map(|p| Some(p.get_key_value(wanted)?.0.as_str()));
         let loosely = || {
-            if self.properties().map(serde_json::Map::len).sum::<usize>() > MAX_LOOSE {
+            if self.properties().map(ptc_mcp::json::Map::len).sum::<usize>() > MAX_LOOSE {
                 return None;
             }
             let wanted = name.replace('_', "-");
@@ -137,7 +137,7 @@ impl<'s> Known<'s> {
 
     /// The schemas of the item at `index`.
     fn item(&self, index: usize) -> Vec<&'s Value> {
-        let of_view = |view: &&'s serde_json::Map<String, Value>| {
+        let of_view = |view: &&'s ptc_mcp::json::Map| {
             let prefix = view.get("prefixItems").and_then(Value::as_array);
             prefix
                 .and_then(|items| items.get(index))
@@ -355,7 +355,7 @@ impl<'a> Speller<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use ptc_mcp::json::json;
 
     /// Arguments in which the keys written `"~name"` were keywords.
     fn arguments(marked: &str) -> ToolArguments {

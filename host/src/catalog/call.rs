@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn hints_are_short() {
-        let tools = (0..20).map(|i| serde_json::json!({"name": format!("tool{i:02}")})).collect();
+        let tools = (0..20).map(|i| ptc_mcp::json::json!({"name": format!("tool{i:02}")})).collect();
         let (server, _) = fixtures::server("s", tools);
         let text = unknown_tool(&server, "zzz");
         assert_eq!(

@@ -222,7 +222,7 @@ fn push_form(text: &mut String, form: &str, items: &[String]) {
 mod tests {
     use super::*;
     use crate::catalog::fixtures;
-    use serde_json::json;
+    use ptc_mcp::json::json;
 
     fn loaded() -> Catalog {
         let all = fixtures::catalog();

@@ -4,7 +4,7 @@
 //! [`Query::needs`] says which upstreams must be listed before it can be answered, [`Query::answer`] answers it from
 //! a snapshot.
 
-use serde_json::{Map, Value, json};
+use ptc_mcp::json::{Map, Value, json};
 
 use super::call::{unknown_server, unknown_tool};
 use super::doc::{tool_doc, tool_meta};
@@ -294,7 +294,7 @@ fn capped_list(mut items: Vec<Value>, max_bytes: usize) -> Result<Value, Discove
 }
 
 /// The options map of `apropos` and `dir`.
-struct Options<'a>(Option<&'a Map<String, Value>>);
+struct Options<'a>(Option<&'a Map>);
 
 impl<'a> Options<'a> {
     fn of(value: Option<&'a Value>, shown: Option<&String>) -> Result<Self, String> {

@@ -1,6 +1,6 @@
 //! One tool in detail: the text of `doc` and the map of `meta` (upstreams.md 13.5).
 
-use serde_json::{Value, json};
+use ptc_mcp::json::{Value, json};
 
 use super::types::{arguments_type, result_type};
 use super::{ServerEntry, ToolEntry};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use ptc_mcp::json::{Map, Value};
 
 use super::search::Tokens;
 use crate::config::{Transport, UpstreamConfig};
@@ -27,7 +27,7 @@ pub struct ToolEntry {
     /// MCP annotations: hints of the upstream's that nobody has checked.
     pub annotations: Option<Value>,
     /// Our own `_ptc` data: set for OpenAPI tools (`operationId`, `method`, `path`, `defaultArgs`), else empty.
-    pub meta: Map<String, Value>,
+    pub meta: Map,
     pub(super) tokens: Tokens,
 }
 
@@ -57,7 +57,7 @@ impl ToolEntry {
         };
         let non_null = |value: Option<Value>| value.filter(|value| !value.is_null());
         let input_schema =
-            non_null(tool.remove("inputSchema")).unwrap_or_else(|| serde_json::json!({"type": "object"}));
+            non_null(tool.remove("inputSchema")).unwrap_or_else(|| ptc_mcp::json::json!({"type": "object"}));
         let annotations = non_null(tool.remove("annotations"));
         let meta = match tool.remove("_ptc") {
             Some(Value::Object(meta)) if ours => meta,
@@ -218,7 +218,7 @@ mod tests {
     use super::*;
     use crate::catalog::fixtures;
     use crate::credentials::Secret;
-    use serde_json::json;
+    use ptc_mcp::json::json;
 
     #[test]
     fn tools_keep_their_order_and_are_found_by_name() {

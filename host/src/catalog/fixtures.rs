@@ -1,6 +1,6 @@
 //! Servers for the tests of this module.
 
-use serde_json::{Value, json};
+use ptc_mcp::json::{Value, json};
 
 use super::{Catalog, ServerEntry};
 use crate::config::{LoadOptions, ProcessEnv, UpstreamConfig, UpstreamsConfig};

@@ -1,6 +1,6 @@
 //! The lexical search behind `apropos` (upstreams.md 13.4).
 
-use serde_json::Value;
+use ptc_mcp::json::Value;
 
 use super::{Catalog, ServerEntry, ToolEntry};
 use crate::text::{named, one_line, short_line};
@@ -181,7 +181,7 @@ pub(super) fn server_description(server: &ServerEntry) -> Option<String> {
 mod tests {
     use super::*;
     use crate::catalog::fixtures;
-    use serde_json::json;
+    use ptc_mcp::json::json;
 
     #[test]
     fn words_split_at_case_and_punctuation() {

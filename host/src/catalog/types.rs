@@ -1,6 +1,6 @@
 //! Schemas as one word or one line: argument types (upstreams.md 12.4) and result types (12.5).
 
-use serde_json::{Map, Value};
+use ptc_mcp::json::{Map, Value};
 
 use crate::json_schema::{properties, required, resolve};
 use crate::text::{argument_key, cut, string_literal};
@@ -48,7 +48,7 @@ fn primitive(value: &Value) -> &'static str {
     }
 }
 
-fn is_integer(number: &serde_json::Number) -> bool {
+fn is_integer(number: &ptc_mcp::json::Number) -> bool {
     !number.to_string().contains(['.', 'e', 'E'])
 }
 
@@ -129,7 +129,7 @@ impl<'a> ResultTypes<'a> {
         }
     }
 
-    fn of_type(&mut self, word: &str, map: &'a Map<String, Value>, depth: usize) -> String {
+    fn of_type(&mut self, word: &str, map: &'a Map, depth: usize) -> String {
         match word {
             "string" => "string".to_owned(),
             "integer" => "int".to_owned(),
@@ -145,7 +145,7 @@ impl<'a> ResultTypes<'a> {
         }
     }
 
-    fn of_object(&mut self, map: &'a Map<String, Value>, depth: usize) -> String {
+    fn of_object(&mut self, map: &'a Map, depth: usize) -> String {
         let Some(Value::Object(properties)) = map.get("properties").filter(|_| depth <= MAX_RESULT_DEPTH)
         else {
             return "map".to_owned();
@@ -186,7 +186,7 @@ fn literal(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use ptc_mcp::json::json;
 
     fn argument(schema: Value) -> String {
         argument_type(&schema, &schema)
@@ -280,7 +280,7 @@ mod tests {
         assert_eq!(result_type(Some(&deep)), "{:k {:k {:k {:k map?}?}?}?}");
         let cyclic = json!({"type": "array", "items": {"$ref": "#"}});
         assert_eq!(result_type(Some(&cyclic)), "[[[[[any]]]]]");
-        let wide = json!({"properties": (0..200).map(|i| (format!("property{i}"), json!({"type": "string"}))).collect::<Map<_, _>>()});
+        let wide = json!({"properties": (0..200).map(|i| (format!("property{i}"), json!({"type": "string"}))).collect::<Map>()});
         let shown = result_type(Some(&wide));
         assert_eq!(shown.chars().count(), 400);
         assert!(shown.ends_with("..."));

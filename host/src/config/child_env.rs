@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 
-use serde_json::Value;
+use ptc_mcp::json::Value;
 
 use super::fields::Fields;
 use crate::child::ChildEnv;
@@ -114,7 +114,7 @@ fn substitute(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use ptc_mcp::json::json;
 
     fn build(
         entry: Value,

@@ -4,19 +4,19 @@ use std::cell::RefCell;
 use std::fmt::Display;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
+use ptc_mcp::json::{Map, Value};
 
 use crate::config_error::ConfigError;
 
 /// The JSON object of one upstream. Remembers which keys were asked for, so that the rest can be reported.
 pub(super) struct Fields<'a> {
     pub(super) upstream: &'a str,
-    map: &'a Map<String, Value>,
+    map: &'a Map,
     known: RefCell<Vec<&'static str>>,
 }
 
 impl<'a> Fields<'a> {
-    pub(super) fn new(upstream: &'a str, map: &'a Map<String, Value>) -> Self {
+    pub(super) fn new(upstream: &'a str, map: &'a Map) -> Self {
         Self { upstream, map, known: RefCell::default() }
     }
 
@@ -101,7 +101,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    pub(super) fn object(&self, key: &'static str) -> Result<Option<&'a Map<String, Value>>, ConfigError> {
+    pub(super) fn object(&self, key: &'static str) -> Result<Option<&'a Map>, ConfigError> {
         match self.get(key) {
             None => Ok(None),
             Some(Value::Object(map)) => Ok(Some(map)),
@@ -113,7 +113,7 @@ impl<'a> Fields<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use ptc_mcp::json::json;
 
     fn with<T>(value: Value, read: impl Fn(&Fields<'_>) -> Result<T, ConfigError>) -> Result<T, String> {
         let Value::Object(map) = value else { panic!("an object") };

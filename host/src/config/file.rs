@@ -1,6 +1,6 @@
 //! Reading the file as a whole.
 
-use serde_json::{Map, Value};
+use ptc_mcp::json::{Map, Value};
 
 use super::duplicates::UniqueKeys;
 use super::locate::{ConfigLocation, NamedBy};
@@ -150,7 +150,7 @@ impl UpstreamsConfig {
 }
 
 /// The environment variables that bindings are read from.
-fn credential_variables(top: &Map<String, Value>) -> std::collections::BTreeSet<String> {
+fn credential_variables(top: &Map) -> std::collections::BTreeSet<String> {
     let bindings = top.get("credentials").and_then(Value::as_object);
     bindings
         .into_iter()

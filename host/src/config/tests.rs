@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use ptc_mcp::json::{Value, json};
 
 use super::*;
 use crate::credentials::Redactor;

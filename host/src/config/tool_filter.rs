@@ -54,7 +54,7 @@ impl ToolFilter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use ptc_mcp::json::json;
 
     fn matches(pattern: &str, name: &str) -> bool {
         ToolPattern(pattern.to_owned()).matches(name)
@@ -78,8 +78,8 @@ mod tests {
         }
     }
 
-    fn filter(entry: serde_json::Value) -> Result<ToolFilter, String> {
-        let serde_json::Value::Object(map) = entry else { panic!("an object") };
+    fn filter(entry: ptc_mcp::json::Value) -> Result<ToolFilter, String> {
+        let ptc_mcp::json::Value::Object(map) = entry else { panic!("an object") };
         ToolFilter::parse(&Fields::new("x", &map)).map_err(|e| e.to_string())
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::{Map, Value};
+use ptc_mcp::json::{Map, Value};
 use url::Url;
 
 use super::child_env::child_env;
@@ -225,7 +225,7 @@ pub struct OperationOverride {
     /// Tool description.
     pub description: Option<String>,
     /// Arguments that callers need not give, and may override.
-    pub default_args: Option<Map<String, Value>>,
+    pub default_args: Option<Map>,
 }
 
 /// An `openapi` entry.

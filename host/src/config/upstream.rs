@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde_json::Value;
+use ptc_mcp::json::Value;
 
 use super::fields::Fields;
 use super::options::{EntryContext, LoadOptions};

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str, insecure: bool) -> Result<String, String> {
-        let map = serde_json::Map::new();
+        let map = ptc_mcp::json::Map::new();
         parse_url(&Fields::new("x", &map), "url", text, insecure)
             .map(|u| u.to_string())
             .map_err(|e| e.to_string())

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde_json::{Map, Value};
+use ptc_mcp::json::{Map, Value};
 
 use super::{MIN_SECRET_BYTES, Redactor, Secret};
 use crate::config_error::{ConfigError, ConfigWarning, os_error_text};
@@ -205,7 +205,7 @@ fn from_file(name: &str, path: &str) -> Result<String, ConfigError> {
 }
 
 /// `None` if the key is there but wrong.
-fn scheme_hint(binding: &Map<String, Value>) -> Option<Option<SchemeHint>> {
+fn scheme_hint(binding: &Map) -> Option<Option<SchemeHint>> {
     match binding.get("scheme_hint") {
         None => Some(None),
         Some(Value::String(hint)) => [SchemeHint::Bearer, SchemeHint::Basic, SchemeHint::Raw]
@@ -235,7 +235,7 @@ fn readable_by_others(_path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use ptc_mcp::json::json;
 
     fn resolve(value: Value, env: &[(&str, &str)]) -> Result<(CredentialStore, Vec<ConfigWarning>), String> {
         let mut warnings = Vec::new();

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use serde_json::Value;
+use ptc_mcp::json::Value;
 use zeroize::Zeroizing;
 
 use super::headers::{custom_header_name, static_headers};
@@ -287,7 +287,7 @@ fn title_case(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use ptc_mcp::json::json;
 
     fn store(entries: &[(&str, &str, Option<SchemeHint>)]) -> CredentialStore {
         let mut store = CredentialStore::default();

@@ -1,7 +1,7 @@
 //! Which request headers an operator may set, and how (seed "Static headers" and "Auth emitters", ruling 35).
 
 use http::{HeaderName, HeaderValue};
-use serde_json::Value;
+use ptc_mcp::json::Value;
 
 use crate::config_error::ConfigError;
 
@@ -87,7 +87,7 @@ pub(super) fn static_headers(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use ptc_mcp::json::json;
 
     fn error(value: Value) -> String {
         static_headers("x", Some(&value)).unwrap_err().to_string()

@@ -8,7 +8,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use serde_json::Value;
+use ptc_mcp::json::Value;
 use zeroize::Zeroizing;
 
 use super::{REDACTED, Secret};
@@ -179,7 +179,7 @@ fn forms(secret: &str) -> Vec<Zeroizing<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use ptc_mcp::json::json;
 
     fn redactor(secrets: &[&str]) -> Redactor {
         let redactor = Redactor::new();

@@ -3,7 +3,7 @@
 //! The *handshake* era (2024-11-05 to 2025-11-25) negotiates once with `initialize`; the *modern* era (2026-07-28)
 //! carries version, identity and capabilities in `_meta` of every request.
 
-use serde_json::json;
+use ptc_mcp::json::json;
 
 use ptc_mcp::message::clip;
 
@@ -95,9 +95,9 @@ pub(crate) struct ServerHello {
 #[derive(serde::Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct HelloMembers {
-    protocol_version: serde_json::Value,
-    supported_versions: serde_json::Value,
-    capabilities: serde_json::Value,
+    protocol_version: ptc_mcp::json::Value,
+    supported_versions: ptc_mcp::json::Value,
+    capabilities: ptc_mcp::json::Value,
 }
 
 impl HelloMembers {
@@ -159,12 +159,12 @@ mod tests {
         assert_eq!(params(Era::Handshake, None), b"{}");
         assert_eq!(params(Era::Handshake, Some("a\"b")), br#"{"cursor":"a\"b"}"#);
         for cursor in [None, Some("x")] {
-            let value: serde_json::Value = serde_json::from_slice(&params(Era::Modern, cursor)).unwrap();
+            let value: ptc_mcp::json::Value = serde_json::from_slice(&params(Era::Modern, cursor)).unwrap();
             assert_eq!(value["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
             assert_eq!(value["_meta"]["io.modelcontextprotocol/clientCapabilities"], json!({}));
             assert_eq!(value.get("cursor").and_then(|c| c.as_str()), cursor);
         }
-        let listen: serde_json::Value = serde_json::from_slice(&listen_params()).unwrap();
+        let listen: ptc_mcp::json::Value = serde_json::from_slice(&listen_params()).unwrap();
         assert_eq!(listen["notifications"]["toolsListChanged"], true);
     }
 

@@ -54,7 +54,7 @@ impl<'a> ToolPages<'a> {
             #[serde(borrow)]
             tools: Vec<&'a RawValue>,
             #[serde(default, rename = "nextCursor")]
-            next: serde_json::Value,
+            next: ptc_mcp::json::Value,
         }
         self.bytes += result.len();
         if self.bytes > self.max_bytes {
@@ -70,7 +70,7 @@ impl<'a> ToolPages<'a> {
         }
         self.pages += 1;
         match page.next {
-            serde_json::Value::String(cursor) => {
+            ptc_mcp::json::Value::String(cursor) => {
                 if self.pages == MAX_PAGES || !self.cursors.insert(cursor.clone()) {
                     let upstream = self.upstream;
                     tracing::warn!(upstream, pages = self.pages, "tools_list_endless: the rest is left out");
@@ -128,7 +128,7 @@ fn needs_task(tool: &ToolInfo) -> Result<(), String> {
     #[derive(serde::Deserialize)]
     struct Tool {
         #[serde(default)]
-        execution: serde_json::Value,
+        execution: ptc_mcp::json::Value,
     }
     let execution =
         serde_json::from_str::<Tool>(tool.json.get()).map_or_else(|_| Default::default(), |t| t.execution);
@@ -146,7 +146,7 @@ pub(crate) fn admit_all(_: &ToolInfo) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use ptc_mcp::json::json;
 
     fn pages(max_bytes: usize) -> ToolPages<'static> {
         ToolPages::new("u", max_bytes, admit_all)

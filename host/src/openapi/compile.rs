@@ -3,7 +3,7 @@
 //! The adapter is narrow on purpose: GET without a body, path and query parameters, JSON answers. Whatever else an
 //! included operation asks for is refused at start by a text that names the operation, not worked around.
 
-use serde_json::{Map, Value, json};
+use ptc_mcp::json::{Map, Value, json};
 use url::Url;
 
 use super::document::{Document, InlineBudget};
@@ -26,7 +26,7 @@ pub struct Operation {
     pub(super) template: PathTemplate,
     /// Names of the query parameters.
     pub(super) query: Vec<String>,
-    pub(super) default_args: Map<String, Value>,
+    pub(super) default_args: Map,
     /// The tool object, in the shape of a `tools/list` answer, with `_ptc`.
     pub tool: Value,
 }
@@ -84,14 +84,14 @@ struct Source<'d> {
     id: &'d str,
     method: &'static str,
     path: &'d str,
-    item: &'d Map<String, Value>,
-    operation: &'d Map<String, Value>,
+    item: &'d Map,
+    operation: &'d Map,
 }
 
 fn find_operations(document: &Document) -> Vec<Source<'_>> {
     let of_item = |(path, item): (_, _)| {
         METHODS.into_iter().filter_map(move |method| {
-            let item: &Map<String, Value> = item;
+            let item: &Map = item;
             let operation = item.get(method)?.as_object()?;
             let id = operation.get("operationId")?.as_str().filter(|id| !id.is_empty())?;
             Some(Source { id, method, path, item, operation })
@@ -295,7 +295,7 @@ impl<'d> Source<'d> {
             return Err(self.refuse("has no 2xx response"));
         }
         successes.sort_by_key(|(status, _)| *status);
-        let contents: Vec<&Map<String, Value>> = successes
+        let contents: Vec<&Map> = successes
             .iter()
             .filter(|(status, _)| *status != "204")
             .filter_map(|(_, response)| document.resolve(response)?.get("content")?.as_object())

@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::path::Path;
 
-use serde_json::{Map, Value};
+use ptc_mcp::json::{Map, Value};
 
 use crate::config_error::os_error_text;
 use crate::json_schema;
@@ -60,7 +60,7 @@ impl Document {
     /// As [`read`](Self::read).
     pub fn decode(bytes: &[u8]) -> Result<Self, CallFault> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-        let document: Value = serde_json::from_slice(bytes).map_err(|e| {
+        let document: Value = ptc_mcp::json::from_slice(bytes).map_err(|e| {
             let fault = CallFault::unavailable(format!("schema JSON decode failed: {e}"));
             let yaml =
                 bytes.starts_with(b"openapi:") || bytes.starts_with(b"swagger:") || bytes.starts_with(b"---");
@@ -78,7 +78,7 @@ impl Document {
     }
 
     /// The path items by path template, in document order.
-    pub(super) fn paths(&self) -> impl Iterator<Item = (&str, &Map<String, Value>)> {
+    pub(super) fn paths(&self) -> impl Iterator<Item = (&str, &Map)> {
         let paths = self.0.get("paths").and_then(Value::as_object);
         paths.into_iter().flatten().filter(|(path, _)| !path.starts_with("x-")).filter_map(|(path, item)| {
             let item = self.resolve(item)?.as_object()?;
@@ -136,7 +136,7 @@ impl Default for InlineBudget {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use ptc_mcp::json::json;
 
     fn decode_error(text: &str) -> String {
         Document::decode(text.as_bytes()).unwrap_err().message

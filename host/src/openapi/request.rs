@@ -1,6 +1,6 @@
 //! Building the URL of a call.
 
-use serde_json::{Map, Value};
+use ptc_mcp::json::{Map, Value};
 use url::Url;
 use url::form_urlencoded::byte_serialize;
 
@@ -16,7 +16,7 @@ impl Operation {
     /// `upstream_error`: a path argument is missing, or a value cannot be put into a URL.
     pub fn url(&self, base_url: &Url, arguments: &[u8]) -> Result<Url, CallFault> {
         let mut given = self.default_args.clone();
-        let arguments: Map<String, Value> = serde_json::from_slice(arguments).map_err(|e| {
+        let arguments: Map = ptc_mcp::json::from_slice(arguments).map_err(|e| {
             CallFault::upstream_error(format!("openapi call raised: unreadable arguments: {e}"))
         })?;
         given.extend(arguments);
@@ -38,7 +38,7 @@ impl Operation {
         }
     }
 
-    fn path(&self, given: &Map<String, Value>) -> Result<String, CallFault> {
+    fn path(&self, given: &Map) -> Result<String, CallFault> {
         let mut missing = Vec::new();
         let mut values: Vec<(&str, String)> = Vec::new();
         for name in self.template.names() {
@@ -61,7 +61,7 @@ impl Operation {
     }
 
     /// `a=1&b=x+y`, sorted by name. Arguments that the operation does not know, and nulls, are left out.
-    fn query(&self, given: &Map<String, Value>) -> Result<String, CallFault> {
+    fn query(&self, given: &Map) -> Result<String, CallFault> {
         let mut pairs: Vec<(&str, String)> = Vec::new();
         for name in &self.query {
             match given.get(name) {

@@ -1,6 +1,6 @@
 //! Whole documents: what is refused, the tools that come out, and the URLs of calls.
 
-use serde_json::{Value, json};
+use ptc_mcp::json::{Value, json};
 
 use super::{Document, Operation, compile};
 use crate::config::{LoadOptions, OpenApiConfig, ProcessEnv, Transport, UpstreamsConfig};

@@ -299,7 +299,7 @@ mod tests {
     use super::*;
     use crate::config::{LoadOptions, ProcessEnv, Transport, UpstreamsConfig};
     use crate::upstream::{CallLimits, Payload, Phase};
-    use serde_json::{Value, json};
+    use ptc_mcp::json::{Value, json};
     use std::sync::Mutex;
 
     /// Answers each URL from a list and remembers what was asked.

@@ -1,8 +1,8 @@
 //! Holds values against schemas.
 
+use ptc_mcp::json::Value as Json;
 use ptc_vm::value::{Map, Temporal};
 use ptc_vm::{Value, json};
-use serde_json::Value as Json;
 
 use super::{ObjectSchema, OutputSchema, Property, spelling};
 
@@ -165,7 +165,7 @@ fn respell(schema: &OutputSchema, tree: &mut Json) {
             elements.iter_mut().for_each(|element| respell(items, element));
         }
         (OutputSchema::Object(schema), Json::Object(map)) => {
-            let mut renamed = serde_json::Map::new();
+            let mut renamed = ptc_mcp::json::Map::new();
             for (key, mut value) in std::mem::take(map) {
                 match schema.property(&key) {
                     Some(property) if value.is_null() && !property.required => {}

@@ -1,6 +1,6 @@
 //! Reads schemas.
 
-use serde_json::{Map, Value as Json};
+use ptc_mcp::json::{Map, Value as Json};
 
 use super::{ObjectSchema, OutputSchema, Property, spelling};
 
@@ -10,7 +10,7 @@ impl OutputSchema {
     /// # Errors
     /// What is outside the subset, as the text that follows `` argument `output_schema` is invalid: ``.
     pub fn parse(text: &str) -> Result<OutputSchema, String> {
-        match serde_json::from_str(text) {
+        match ptc_mcp::json::from_str(text) {
             Ok(Json::Object(schema)) => node(&schema),
             Ok(_) => Err("schema must be a JSON object".into()),
             Err(error) if error.is_syntax() && error.to_string().contains("recursion") => {
@@ -22,7 +22,7 @@ impl OutputSchema {
 }
 
 /// Recursion is bounded by the parser of the text.
-fn node(schema: &Map<String, Json>) -> Result<OutputSchema, String> {
+fn node(schema: &Map) -> Result<OutputSchema, String> {
     let Some(Json::String(kind)) = schema.get("type") else {
         return Err("schema must have a \"type\" key".into());
     };
@@ -49,7 +49,7 @@ fn node(schema: &Map<String, Json>) -> Result<OutputSchema, String> {
 }
 
 /// Refuses keys besides `type`, `description` and `allowed`.
-fn only(schema: &Map<String, Json>, allowed: &[&str]) -> Result<(), String> {
+fn only(schema: &Map, allowed: &[&str]) -> Result<(), String> {
     let mut others: Vec<_> = schema
         .keys()
         .map(String::as_str)
@@ -62,7 +62,7 @@ fn only(schema: &Map<String, Json>, allowed: &[&str]) -> Result<(), String> {
     Err(format!("unsupported JSON Schema key(s): {}", others.join(", ")))
 }
 
-fn object(schema: &Map<String, Json>) -> Result<ObjectSchema, String> {
+fn object(schema: &Map) -> Result<ObjectSchema, String> {
     let closed = match schema.get("additionalProperties") {
         None | Some(Json::Bool(true)) => false,
         Some(Json::Bool(false)) => true,
@@ -92,7 +92,7 @@ fn object(schema: &Map<String, Json>) -> Result<ObjectSchema, String> {
     Ok(ObjectSchema { properties, by_spelling, closed })
 }
 
-fn required<'a>(list: Option<&'a Json>, declared: &Map<String, Json>) -> Result<Vec<&'a str>, String> {
+fn required<'a>(list: Option<&'a Json>, declared: &Map) -> Result<Vec<&'a str>, String> {
     let entries = match list {
         None => return Ok(Vec::new()),
         Some(Json::Array(entries)) => entries,

@@ -1,6 +1,6 @@
+use ptc_mcp::json::{Value as Json, json};
 use ptc_vm::Value;
 use ptc_vm::value::{Map, Set, Temporal};
-use serde_json::{Value as Json, json};
 
 use super::OutputSchema;
 

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use ptc_mcp::json::{Value, json};
 
 /// The first argument that makes the test binary this server; the second is its mode.
 pub(crate) const ROLE: &str = "--fake-stdio-server";

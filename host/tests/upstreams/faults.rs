@@ -8,7 +8,7 @@ use libtest_mimic::Trial;
 use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::upstream::{Arrivals, Call, CallFault, CallLimits, CallReply, FaultReason, Phase, Upstream};
-use serde_json::{Value, json};
+use ptc_mcp::json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::runtime::Handle;

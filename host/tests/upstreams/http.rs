@@ -13,7 +13,7 @@ use ptc_host::credentials::CredentialStore;
 use ptc_host::http::Client;
 use ptc_host::mcp::HttpUpstream;
 use ptc_host::upstream::{CallLimits, FaultReason, Phase, Upstream, UpstreamEvent};
-use serde_json::{Value, json};
+use ptc_mcp::json::{Value, json};
 use tokio::runtime::Handle;
 use url::Url;
 

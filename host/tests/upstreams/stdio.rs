@@ -318,8 +318,8 @@ async fn waiting_in_the_queue_is_free() {
 
 async fn server_requests_are_answered() {
     let upstream = upstream("plain");
-    let answers: serde_json::Value = serde_json::from_str(&json(&upstream, "ping", "{}").await).unwrap();
-    assert_eq!(answers[0], serde_json::json!({"jsonrpc": "2.0", "id": "p1", "result": {}}));
+    let answers: ptc_mcp::json::Value = serde_json::from_str(&json(&upstream, "ping", "{}").await).unwrap();
+    assert_eq!(answers[0], ptc_mcp::json::json!({"jsonrpc": "2.0", "id": "p1", "result": {}}));
     assert_eq!((&answers[1]["id"], &answers[1]["error"]["code"]), (&2.into(), &(-32601).into()));
     upstream.shutdown().await;
 }

@@ -1,6 +1,6 @@
 use clap::Command;
 use ptc_host::config::ProcessEnv;
-use serde_json::{Value, json};
+use ptc_mcp::json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 use super::*;

@@ -114,7 +114,7 @@ fn show(payload: Payload, aggregator: &Aggregator, terminal: bool) -> Option<Str
     };
     match payload {
         Payload::Json(bytes) | Payload::JsonOrText(bytes) => {
-            let Ok(mut value) = serde_json::from_slice::<serde_json::Value>(&bytes) else {
+            let Ok(mut value) = serde_json::from_slice::<ptc_mcp::json::Value>(&bytes) else {
                 return Some(text(&bytes));
             };
             // Before it is serialised: escapes would hide a secret with quotes in it.

@@ -72,7 +72,7 @@ async fn check(args: CheckArgs) -> ExitCode {
     aggregator.shutdown().await;
     let faults = findings.iter().filter(|finding| !finding.ok).count();
     let text = if args.json {
-        serde_json::json!({"ok": faults == 0, "upstreams": findings}).to_string() + "\n"
+        ptc_mcp::json::json!({"ok": faults == 0, "upstreams": findings}).to_string() + "\n"
     } else {
         table(&findings)
     };

@@ -56,7 +56,7 @@ async fn list(args: ToolsArgs) -> ExitCode {
     let found = find(&catalog, Some(query.as_str()).filter(|query| !query.trim().is_empty()));
     let text = if args.json {
         let tools: Vec<_> = found.iter().map(|(server, tool)| json(server, tool)).collect();
-        serde_json::Value::Array(tools).to_string() + "\n"
+        ptc_mcp::json::Value::Array(tools).to_string() + "\n"
     } else {
         report::displayable(&table(&found), std::io::stdout().is_terminal()).into_owned()
     };
@@ -105,8 +105,8 @@ pub(super) fn find<'c>(catalog: &'c Catalog, query: Option<&str>) -> Vec<(&'c Se
     }
 }
 
-fn json(server: &ServerEntry, tool: &ToolEntry) -> serde_json::Value {
-    let mut json = serde_json::json!({
+fn json(server: &ServerEntry, tool: &ToolEntry) -> ptc_mcp::json::Value {
+    let mut json = ptc_mcp::json::json!({
         "server": server.name, "tool": tool.name, "description": tool.description, "inputSchema": tool.input_schema,
     });
     if let Some(schema) = &tool.output_schema {

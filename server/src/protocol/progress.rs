@@ -78,7 +78,7 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use ptc_mcp::json::Raw;
-    use serde_json::Value;
+    use ptc_mcp::json::Value;
 
     use super::super::message::Meta;
     use super::*;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use ptc_host::engine::EvalOutcome;
-use serde_json::{Map, Value};
+use ptc_mcp::json::Map;
 
 use super::Payload;
 
@@ -62,7 +62,7 @@ pub struct TaskEvent {
     /// How long that took which it ends.
     pub duration_ms: Option<u64>,
     /// Counts, flags, sizes and hashes.
-    pub metadata: Map<String, Value>,
+    pub metadata: Map,
     /// What was said, as the text of a JSON object, where that may be kept.
     pub data: Option<String>,
 }

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
-use serde_json::json;
+use ptc_mcp::json::json;
 
 use crate::process::{Answer, Listener};
 
@@ -77,7 +77,7 @@ fn traces_that_cannot_be_written_cost_nothing_but_themselves() {
         let file = std::fs::File::open(entry.unwrap().path()).unwrap();
         for line in BufReader::new(file).lines() {
             // What is there is whole.
-            serde_json::from_str::<serde_json::Value>(&line.unwrap()).unwrap();
+            serde_json::from_str::<ptc_mcp::json::Value>(&line.unwrap()).unwrap();
             lines += 1;
         }
     }

@@ -3,7 +3,7 @@
 use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;
 
-use serde_json::json;
+use ptc_mcp::json::json;
 
 use super::process::{Answer, Listener, Pipes};
 

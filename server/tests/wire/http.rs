@@ -1,6 +1,6 @@
 //! What can be wrong with an HTTP request, each with its answer.
 
-use serde_json::json;
+use ptc_mcp::json::json;
 
 use super::process::Listener;
 
@@ -115,7 +115,7 @@ fn a_session_belongs_to_its_token() {
     );
     let opened = server.post(alice, INITIALIZE);
     let session = format!("MCP-Session-Id: {}\r\n", opened.header("mcp-session-id").unwrap());
-    let call = |name: &str, arguments: serde_json::Value| {
+    let call = |name: &str, arguments: ptc_mcp::json::Value| {
         json!({"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":name,"arguments":arguments}})
             .to_string()
     };

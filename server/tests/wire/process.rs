@@ -12,7 +12,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use ptc_mcp::json::Value;
 
 /// A server on pipes.
 pub(crate) struct Pipes {

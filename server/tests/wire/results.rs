@@ -3,9 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use ptc_mcp::json::{Value, json};
 
 use super::process::Pipes;
+
+/// The value in the form that the schemas' judge takes.
+fn plain(value: &Value) -> serde_json::Value {
+    serde_json::to_value(value).expect("JSON")
+}
 
 /// A conversation in which every result is checked as it comes.
 struct Checked {
@@ -25,10 +30,10 @@ impl Checked {
         let mut outputs = BTreeMap::new();
         for tool in listed["result"]["tools"].as_array().unwrap() {
             let name = tool["name"].as_str().unwrap().to_owned();
-            assert!(jsonschema::meta::is_valid(&tool["inputSchema"]), "{name}");
+            assert!(jsonschema::meta::is_valid(&plain(&tool["inputSchema"])), "{name}");
             if let Some(schema) = tool.get("outputSchema") {
                 assert_eq!(schema["type"], "object", "{name}");
-                outputs.insert(name, jsonschema::validator_for(schema).unwrap());
+                outputs.insert(name, jsonschema::validator_for(&plain(schema)).unwrap());
             }
         }
         Checked { server, outputs, next: 1, structured: 0 }
@@ -44,7 +49,8 @@ impl Checked {
         assert_eq!(result["content"].as_array().map(Vec::len), Some(1), "{result}");
         match (self.outputs.get(tool), result.get("structuredContent")) {
             (Some(schema), Some(structured)) => {
-                let faults: Vec<_> = schema.iter_errors(structured).map(|fault| fault.to_string()).collect();
+                let faults: Vec<_> =
+                    schema.iter_errors(&plain(structured)).map(|fault| fault.to_string()).collect();
                 assert!(faults.is_empty(), "{tool} {arguments}\n{structured}\n{faults:?}");
                 self.structured += 1;
             }

@@ -1,6 +1,6 @@
 //! The error tables of the specification over pipes, row by row (2.1, 2.2, 4.4, 5.1 and the rulings on eras and ids).
 
-use serde_json::{Value, json};
+use ptc_mcp::json::{Value, json};
 
 use super::process::Pipes;
 

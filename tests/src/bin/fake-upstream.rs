@@ -12,7 +12,7 @@
 //! | `refuse` | an error that says `refused` |
 //! | `waiting` | how many calls of `hang` and `until` are neither answered nor cancelled |
 
-use serde_json::{Value, json};
+use ptc_mcp::json::{Value, json};
 use std::io::{BufRead, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use super::read::Tagged;
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
-use serde_json::Value;
+use ptc_mcp::json::Value;
 
 /// Clojure's canonical value as a tagged value. `None` when it is malformed.
 pub(super) fn canon(value: &Value) -> Option<Tagged> {

@@ -2,8 +2,8 @@
 
 use super::canon::{canon, equals_clojure, floats_agree, unordered};
 use super::read::{Tagged, parse};
+use ptc_mcp::json::Value;
 use regex::Regex;
-use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
 const LIMITS: &[&str] = &[

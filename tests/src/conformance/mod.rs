@@ -10,8 +10,7 @@ mod read;
 pub use check::{Case, Rules, Verdict, check_case};
 pub use read::{Tagged, parse};
 
-use serde::Deserialize;
-use serde_json::Value;
+use ptc_mcp::json::{Value, parse_within};
 use std::path::PathBuf;
 
 /// The folder of the conformance data.
@@ -30,9 +29,7 @@ pub fn json_lines(name: &str) -> Vec<Value> {
         .filter(|line| !line.trim().is_empty())
         .map(|line| {
             // Some cases hold Clojure's value of deeply nested data.
-            let mut reader = serde_json::Deserializer::from_str(line);
-            reader.disable_recursion_limit();
-            Value::deserialize(&mut reader).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+            parse_within(line, usize::MAX).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
         })
         .collect()
 }

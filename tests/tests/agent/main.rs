@@ -3,7 +3,7 @@
 mod model;
 
 use model::{Provider, answer, calls, says};
-use serde_json::{Value, json};
+use ptc_mcp::json::{Value, json};
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
 

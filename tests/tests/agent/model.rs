@@ -1,7 +1,7 @@
 //! A provider on a loopback socket, in its own thread: gives scripted answers and keeps what it was asked.
 
+use ptc_mcp::json::{Value, json};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
-use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};

@@ -1,7 +1,7 @@
 //! The forms that the description of `lisp_eval` shows a model are run against an upstream.
 
 use ptc_host::credentials::Redactor;
-use serde_json::json;
+use ptc_mcp::json::json;
 
 use crate::support::{Pipe, fake_upstream, service, settings};
 
@@ -36,7 +36,7 @@ async fn the_forms_of_the_description_work() {
     let (service, _engine) = service(&settings(&["--response-profile", "debug"]), Some(&upstream), &redactor);
     let mut pipe = Pipe::open(service);
     pipe.send(&json!({"jsonrpc": "2.0", "id": 0, "method": "tools/list"})).await;
-    let listed: serde_json::Value = serde_json::from_str(&pipe.line().await).unwrap();
+    let listed: ptc_mcp::json::Value = serde_json::from_str(&pipe.line().await).unwrap();
     let description = listed["result"]["tools"][0]["description"].as_str().unwrap().to_owned();
     let (discovery, _) = description.split_once("\n\n").unwrap();
     // `server`, `tool`, `calls`, `r` and `...` stand for something: here for this.
@@ -75,7 +75,7 @@ async fn the_forms_of_the_description_work() {
         let is_error = told["isError"] == true;
         assert_eq!(is_error, form.starts_with("(fail"), "{form}: {told}");
         let text = told["content"][0]["text"].as_str().unwrap();
-        let structured: serde_json::Value = serde_json::from_str(text).unwrap();
+        let structured: ptc_mcp::json::Value = serde_json::from_str(text).unwrap();
         let shown = structured["result"].as_str().or(structured["message"].as_str()).unwrap_or_default();
         assert!(shown.contains(answer), "{form} gave {told}");
     }
@@ -104,7 +104,7 @@ async fn progress_tells_of_calls_that_have_ended() {
     pipe.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})).await;
     let mut last = 0;
     loop {
-        let note: serde_json::Value = serde_json::from_str(&pipe.line().await).unwrap();
+        let note: ptc_mcp::json::Value = serde_json::from_str(&pipe.line().await).unwrap();
         assert_eq!(note["params"]["progressToken"], "p", "{note}");
         let number = note["params"]["progress"].as_u64().unwrap();
         assert!(number > last, "{note}");

@@ -3,7 +3,7 @@
 use std::fs;
 
 use ptc_host::credentials::Redactor;
-use serde_json::{Value, json};
+use ptc_mcp::json::{Value, json};
 
 use crate::support::{Listener, assert_has, fake_upstream};
 

@@ -1,10 +1,10 @@
 //! `lisp_debug`
 
 use ptc_host::credentials::{Redactor, Secret};
+use ptc_mcp::json::{Value, json};
 use ptc_server::principal::{Owner, Principal};
 use ptc_server::protocol::message::{self, Incoming};
 use ptc_server::protocol::{Connection, Era, Handled, MessageContext, Service};
-use serde_json::{Value, json};
 use std::sync::Arc;
 
 use crate::support::{Pipe, assert_has, fake_upstream, service, settings};
@@ -15,9 +15,9 @@ async fn assert_advertised(pipe: &mut Pipe, answers: &[Value]) {
     let list: Value = serde_json::from_str(&pipe.line().await).unwrap();
     let tools = list["result"]["tools"].as_array().unwrap();
     let tool = tools.iter().find(|tool| tool["name"] == "lisp_debug").unwrap();
-    let schema = jsonschema::validator_for(&tool["outputSchema"]).unwrap();
+    let schema = jsonschema::validator_for(&serde_json::to_value(&tool["outputSchema"]).unwrap()).unwrap();
     for answer in answers {
-        assert!(schema.is_valid(answer), "{answer}");
+        assert!(schema.is_valid(&serde_json::to_value(answer).unwrap()), "{answer}");
     }
 }
 

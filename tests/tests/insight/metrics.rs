@@ -1,7 +1,7 @@
 //! `/metrics`
 
 use ptc_host::credentials::Redactor;
-use serde_json::json;
+use ptc_mcp::json::json;
 
 use crate::support::{Listener, fake_upstream};
 

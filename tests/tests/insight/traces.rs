@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use ptc_host::credentials::{Redactor, Secret};
+use ptc_mcp::json::{Value, json};
 use ptc_server::observers::metrics::{Exposition, Format};
-use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::support::{Listener, Pipe, assembly, assert_has, fake_upstream, settings};

@@ -8,6 +8,7 @@ use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, MemoryBudget};
+use ptc_mcp::json::{Value, json};
 use ptc_server::boot::{self, Assembly};
 use ptc_server::options::command::arguments;
 use ptc_server::options::flags::ALL;
@@ -15,7 +16,6 @@ use ptc_server::protocol::Service;
 use ptc_server::settings::Settings;
 use ptc_server::transport::http::{HttpServer, Listening};
 use ptc_server::transport::stdio::{StdioOptions, run_stdio};
-use serde_json::{Value, json};
 use tokio::io::{
     AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
 };

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde_json::{Value, json};
+use ptc_mcp::json::{Value, json};
 use tempfile::TempDir;
 
 /// Waits until `condition` holds.

@@ -1,7 +1,7 @@
 //! The body of a request.
 
 use super::super::{LlmError, LlmErrorKind, LlmRequest, Message};
-use serde_json::{Value as Json, json};
+use ptc_host::json::{Value as Json, json};
 
 /// The longest answer, where the request does not say: the protocol demands a number.
 const MAX_TOKENS: u32 = 4096;

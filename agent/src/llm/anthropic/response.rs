@@ -2,7 +2,7 @@
 
 use super::super::endpoint::{Endpoint, kind_of_status};
 use super::super::{LlmError, LlmErrorKind, LlmResponse, StopReason, ToolCall, Usage};
-use serde_json::Value as Json;
+use ptc_host::json::Value as Json;
 
 /// The response in an answer's body. `answer_tool` is the tool with which the model gives its final answer.
 pub(super) fn read(

@@ -3,7 +3,7 @@
 use super::super::endpoint::{EventStream, Flow};
 use super::super::{EventSink, LlmError, LlmErrorKind, LlmEvent, LlmResponse, ToolCall, Usage, emit};
 use super::response::{assemble, failure, usage};
-use serde_json::Value as Json;
+use ptc_host::json::Value as Json;
 
 /// Blocks of one response: far more than a model gives.
 const MAX_BLOCKS: usize = 1024;
@@ -126,7 +126,7 @@ impl Reader {
 
 impl EventStream for Reader {
     fn event(&mut self, data: &str) -> Result<Flow, LlmError> {
-        let json: Json = serde_json::from_str(data).map_err(|error| {
+        let json: Json = ptc_host::json::from_str(data).map_err(|error| {
             LlmError::new(
                 LlmErrorKind::Malformed,
                 format!("an event of the stream is not JSON ({error}): {data}"),

@@ -6,7 +6,7 @@ use crate::llm::endpoint::{Endpoint, EventStream};
 use crate::llm::testing::{Act, Provider, answer, any_answer, events, full_request, notes, ok};
 use crate::llm::{Llm, LlmError, LlmErrorKind, LlmRequest, LlmResponse, Message, StopReason, Usage};
 use ptc_host::credentials::Secret;
-use serde_json::{Value as Json, json};
+use ptc_host::json::{Value as Json, json};
 
 const KEY: &str = "sekrit-key-123";
 

@@ -17,7 +17,7 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use ptc_host::credentials::{Redactor, Secret};
 use ptc_host::http::{Body, Client, HttpError, Limits, Request, Target};
-use serde_json::Value as Json;
+use ptc_host::json::Value as Json;
 use std::time::Duration;
 use tokio::time::Instant;
 use url::Url;
@@ -177,7 +177,7 @@ impl Answer {
         while let Some(chunk) = self.chunk().await? {
             whole.extend_from_slice(&chunk);
         }
-        serde_json::from_slice(&whole).map_err(|error| {
+        ptc_host::json::from_slice(&whole).map_err(|error| {
             let shown = endpoint.scrub(&String::from_utf8_lossy(&whole));
             LlmError::new(LlmErrorKind::Malformed, format!("the answer is not JSON ({error}): {shown}"))
         })

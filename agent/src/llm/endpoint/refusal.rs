@@ -5,7 +5,7 @@ use http::header::{DATE, RETRY_AFTER};
 use http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use ptc_host::credentials::Redactor;
-use serde_json::Value as Json;
+use ptc_host::json::Value as Json;
 use std::time::Duration;
 
 /// Characters of an endpoint's text that an error shows.

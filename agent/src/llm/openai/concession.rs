@@ -1,7 +1,7 @@
 //! What compatible endpoints do not accept, and what they get instead.
 
 use super::super::{LlmError, LlmErrorKind};
-use serde_json::Value as Json;
+use ptc_host::json::Value as Json;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// A set of concessions.

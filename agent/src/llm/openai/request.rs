@@ -4,7 +4,7 @@ use super::super::{LlmRequest, Message, ToolCallMsg};
 use super::concession::{
     Made, NEW_MAX_TOKENS, NO_FORMAT, NO_NULL_CONTENT, NO_SCHEMA, NO_STREAM_OPTIONS, VALID_ARGUMENTS,
 };
-use serde_json::{Value as Json, json};
+use ptc_host::json::{Value as Json, json};
 
 /// The body of a request, spelled so that it makes the concessions in `made`.
 pub(super) fn body(model: &str, request: &LlmRequest, made: Made, stream: bool) -> Json {

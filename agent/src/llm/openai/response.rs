@@ -2,7 +2,7 @@
 
 use super::super::endpoint::{Endpoint, kind_of_status};
 use super::super::{LlmError, LlmErrorKind, LlmResponse, StopReason, ToolCall, Usage};
-use serde_json::Value as Json;
+use ptc_host::json::Value as Json;
 
 /// The response in an answer's body.
 pub(super) fn read(json: &Json, endpoint: &Endpoint) -> Result<LlmResponse, LlmError> {

@@ -3,7 +3,7 @@
 use super::super::endpoint::{EventStream, Flow};
 use super::super::{EventSink, LlmError, LlmErrorKind, LlmEvent, LlmResponse, ToolCall, Usage, emit};
 use super::response::{arguments, assemble, failure, text, usage};
-use serde_json::Value as Json;
+use ptc_host::json::Value as Json;
 
 /// Tool calls of one response: far more than a run would answer.
 const MAX_CALLS: usize = 1024;
@@ -104,7 +104,7 @@ impl EventStream for Reader {
         if data.trim() == "[DONE]" {
             return Ok(Flow::End);
         }
-        let json: Json = serde_json::from_str(data).map_err(|error| {
+        let json: Json = ptc_host::json::from_str(data).map_err(|error| {
             LlmError::new(
                 LlmErrorKind::Malformed,
                 format!("an event of the stream is not JSON ({error}): {data}"),

@@ -1,6 +1,6 @@
 //! Where two JSON values differ first.
 
-use serde_json::Value as Json;
+use ptc_host::json::Value as Json;
 
 /// Characters of a value that a message shows.
 const MAX_SHOWN: usize = 120;
@@ -71,7 +71,7 @@ fn cut(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use ptc_host::json::json;
 
     #[test]
     fn the_first_difference_is_named() {

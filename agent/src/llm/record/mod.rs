@@ -11,8 +11,8 @@ pub use recorder::Recorder;
 pub use replayer::{ReplayError, Replayer};
 
 use super::{LlmError, LlmResponse};
+use ptc_host::json::Value as Json;
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
 
 /// One line of a recording.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -47,11 +47,11 @@ impl<L: Llm> Recorder<L> {
     /// Writes one exchange. A file that cannot be written is told of once and ends no conversation.
     fn write(&self, request: &LlmRequest, result: &Result<LlmResponse, LlmError>) {
         let exchange = Exchange {
-            request: serde_json::to_value(request).unwrap_or_default(),
+            request: ptc_host::json::to_value(request).unwrap_or_default(),
             response: result.as_ref().ok().cloned(),
             error: result.as_ref().err().cloned(),
         };
-        let mut line = serde_json::to_value(exchange).unwrap_or_default();
+        let mut line = ptc_host::json::to_value(&exchange).unwrap_or_default();
         self.redactor.scrub_json(&mut line);
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let written = file.write_all(format!("{line}\n").as_bytes());

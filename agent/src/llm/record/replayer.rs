@@ -5,7 +5,7 @@ use super::Exchange;
 use super::difference::first_difference;
 use futures_util::future::BoxFuture;
 use ptc_host::credentials::Redactor;
-use serde_json::Value as Json;
+use ptc_host::json::Value as Json;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -111,7 +111,7 @@ impl Replayer {
     }
 
     fn answer(&self, request: &LlmRequest) -> Result<LlmResponse, LlmError> {
-        let mut asked = serde_json::to_value(request).unwrap_or_default();
+        let mut asked = ptc_host::json::to_value(request).unwrap_or_default();
         self.redactor.lock().unwrap_or_else(PoisonError::into_inner).scrub_json(&mut asked);
         // As text and back, since that is how the recorded one came.
         let asked: Json = serde_json::from_str(&asked.to_string()).unwrap_or_default();

@@ -2,7 +2,7 @@ use super::{Recorder, ReplayError, Replayer};
 use crate::llm::testing::full_request;
 use crate::llm::{Llm, LlmError, LlmErrorKind, LlmRequest, LlmResponse, ScriptedLlm, ToolCall, Usage};
 use ptc_host::credentials::{Redactor, Secret};
-use serde_json::json;
+use ptc_host::json::json;
 use std::time::Duration;
 
 fn redactor() -> Redactor {

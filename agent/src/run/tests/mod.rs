@@ -9,7 +9,7 @@ use crate::agent::{Agent, AgentBuilder};
 use crate::llm::{LlmRequest, LlmResponse, Message, ScriptedLlm, ToolCall};
 use crate::tool::{JsonMap, ToolSpec};
 use ptc_host::engine::{Engine, EngineOptions};
-use serde_json::{Value as Json, json};
+use ptc_host::json::{Value as Json, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;

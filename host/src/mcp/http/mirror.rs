@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use http::{HeaderName, HeaderValue};
-use serde_json::{Map, Value};
+use ptc_mcp::json::{Map, Value};
 
 use crate::upstream::ToolInfo;
 
@@ -85,7 +85,7 @@ fn annotations(tool: &ToolInfo) -> Result<Vec<Mirror>, String> {
         #[serde(rename = "inputSchema", default)]
         schema: Value,
     }
-    let tool: Tool = serde_json::from_str(tool.json.get()).map_err(|e| e.to_string())?;
+    let tool: Tool = ptc_mcp::json::from_str(tool.json.get()).map_err(|e| e.to_string())?;
     let mut walk = Walk { found: Vec::new(), names: HashSet::new() };
     walk.schema(&tool.schema, Some(&mut Vec::new()))?;
     Ok(walk.found)
@@ -129,12 +129,7 @@ impl Walk {
         }
     }
 
-    fn annotation(
-        &mut self,
-        name: &Value,
-        schema: &Map<String, Value>,
-        path: Option<&Vec<String>>,
-    ) -> Result<(), String> {
+    fn annotation(&mut self, name: &Value, schema: &Map, path: Option<&Vec<String>>) -> Result<(), String> {
         let Some(name) = name.as_str() else { return Err(format!("{ANNOTATION} is not a string")) };
         let Some(path) = path.filter(|path| !path.is_empty()) else {
             return Err(format!("{ANNOTATION} {name:?} stands where no argument can be read"));
@@ -172,7 +167,7 @@ fn is_mirrorable(kind: Option<&Value>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use ptc_mcp::json::json;
 
     fn tool(schema: Value) -> ToolInfo {
         let json = json!({"name": "t", "inputSchema": schema}).to_string();

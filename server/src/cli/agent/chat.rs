@@ -5,8 +5,8 @@ use crate::cli::input::{Input, Line};
 use crate::cli::{report, tools};
 use ptc_agent::llm::{Message, Usage};
 use ptc_agent::run::{ChatState, Step};
+use ptc_mcp::json::Value as Json;
 use rustyline::DefaultEditor;
-use serde_json::Value as Json;
 use std::process::ExitCode;
 
 const HELP: &str = "Ask anything; the answer may take several programs and tool calls.

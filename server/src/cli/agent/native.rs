@@ -5,8 +5,8 @@ use ptc_agent::tool::{Expose, JsonMap, ToolSpec};
 use ptc_host::aggregator::Aggregator;
 use ptc_host::catalog::{Catalog, ServerEntry, ToolEntry, check_call};
 use ptc_host::upstream::{Call, CallLimits, Payload};
+use ptc_mcp::json::Value as Json;
 use ptc_vm::machine::{ToolArguments, UpstreamCall};
-use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -147,9 +147,8 @@ impl Handler {
         let call = Call { tool: &self.tool, arguments: &checked.arguments, limits, arrivals: None };
         let reply = upstream.call(call).await.map_err(|fault| fault.to_string())?;
         let mut value = match reply.payload.resolve() {
-            Payload::Json(bytes) | Payload::JsonOrText(bytes) => {
-                serde_json::from_slice(&bytes).map_err(|error| format!("the result is not JSON: {error}"))?
-            }
+            Payload::Json(bytes) | Payload::JsonOrText(bytes) => ptc_mcp::json::from_slice(&bytes)
+                .map_err(|error| format!("the result is not JSON: {error}"))?,
             Payload::Text(bytes) => Json::from(String::from_utf8_lossy(&bytes)),
             Payload::JsonNull | Payload::None => Json::Null,
         };

@@ -1,6 +1,6 @@
 //! A small MCP client over a pair of pipes: enough to be served like any other.
 
-use serde_json::{Value, json};
+use ptc_mcp::json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, Lines};
 
 /// A connection to an MCP server.

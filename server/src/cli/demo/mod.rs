@@ -23,7 +23,7 @@ use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode};
 use ptc_host::catalog::{CatalogMode, InlineLimits, describe};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::engine::{Engine, EngineOptions, HostCalls, Limits};
-use serde_json::{Value, json};
+use ptc_mcp::json::{Value, json};
 use show::Screen;
 use std::process::ExitCode;
 use std::sync::Arc;

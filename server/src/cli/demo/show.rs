@@ -2,7 +2,7 @@
 
 use super::programs::Example;
 use crate::cli::report::displayable;
-use serde_json::Value;
+use ptc_mcp::json::Value;
 use std::io::IsTerminal;
 
 /// Longest part of an answer that is shown, in characters.

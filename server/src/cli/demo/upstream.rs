@@ -2,7 +2,7 @@
 //! through the same transport as any upstream.
 
 use clap::ValueEnum;
-use serde_json::{Value, json};
+use ptc_mcp::json::{Value, json};
 use std::io::{BufRead, Write};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -116,7 +116,7 @@ async fn start(args: ReplArgs) -> ExitCode {
 
 /// `data/KEY` for every key of the context.
 fn context_names(context: &str) -> Vec<String> {
-    let keys: serde_json::Map<String, serde_json::Value> = serde_json::from_str(context).unwrap_or_default();
+    let keys: ptc_mcp::json::Map = serde_json::from_str(context).unwrap_or_default();
     keys.keys().map(|key| format!("data/{key}")).collect()
 }
 

@@ -61,8 +61,8 @@ impl Session {
             Ok(answer) => {
                 let json = answer.json.and_then(Result::ok);
                 match json.and_then(|json| serde_json::from_str(&json).ok()) {
-                    Some(serde_json::Value::String(text)) => self.say(&text),
-                    Some(serde_json::Value::Array(lines)) => {
+                    Some(ptc_mcp::json::Value::String(text)) => self.say(&text),
+                    Some(ptc_mcp::json::Value::Array(lines)) => {
                         lines.iter().for_each(|line| self.say(line.as_str().unwrap_or(&line.to_string())))
                     }
                     _ => self.say(&answer.text),

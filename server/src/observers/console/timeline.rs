@@ -95,14 +95,14 @@ mod tests {
         timelines.add(&alice, at(3), false, None);
         let points = |now: i64, who: &Principal| {
             let text = object_text(|object| timelines.write(object, who, at(now)));
-            let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+            let value: ptc_mcp::json::Value = serde_json::from_str(&text).unwrap();
             value["timeline"]["points"].as_array().unwrap().clone()
         };
         let shown = points(20, &alice);
         assert_eq!(shown.len(), 2);
         assert_eq!(
             shown[0],
-            serde_json::json!({"ago": 1, "calls": 2, "errors": 1, "fetched_bytes": 100, "returned_bytes": 4})
+            ptc_mcp::json::json!({"ago": 1, "calls": 2, "errors": 1, "fetched_bytes": 100, "returned_bytes": 4})
         );
         assert_eq!((&shown[1]["calls"], &shown[1]["ago"]), (&2.into(), &0.into()));
         assert!(points(20, &bob).is_empty());

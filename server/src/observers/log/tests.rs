@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ptc_host::credentials::{Redactor, Secret};
-use serde_json::{Value, json};
+use ptc_mcp::json::{Value, json};
 use tracing::field::Empty;
 
 use super::*;

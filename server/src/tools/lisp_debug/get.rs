@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ptc_mcp::json::object_text;
-use serde_json::{Value, json};
+use ptc_mcp::json::{Value, json};
 
 use super::size::Room;
 use super::write_head;

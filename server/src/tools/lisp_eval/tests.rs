@@ -4,9 +4,9 @@ use std::time::Duration;
 use ptc_host::credentials::Secret;
 use ptc_host::engine::{Answer, Failure};
 use ptc_mcp::Revision;
+use ptc_mcp::json::{Value, json};
 use ptc_vm::Reason;
 use ptc_vm::print::{Cut, CutUnit};
-use serde_json::{Value, json};
 
 use super::*;
 use crate::principal::{Owner, Principal};
@@ -251,7 +251,7 @@ async fn everything_structured_satisfies_the_advertised_schema() {
             let (tool, _) = tool(profile, outcome);
             let schema: Value = serde_json::from_str(&tool.definition().output_schema.unwrap()).unwrap();
             assert_eq!(schema["type"], "object");
-            let validator = jsonschema::validator_for(&schema).unwrap();
+            let validator = jsonschema::validator_for(&serde_json::to_value(&schema).unwrap()).unwrap();
             let replies = [
                 call(&tool, json!({"program": "1"})).await,
                 call(&tool, json!({})).await,
@@ -262,7 +262,10 @@ async fn everything_structured_satisfies_the_advertised_schema() {
             ];
             for reply in replies {
                 let structured: Value = serde_json::from_str(reply.structured.as_deref().unwrap()).unwrap();
-                assert!(validator.is_valid(&structured), "{profile:?}: {structured}");
+                assert!(
+                    validator.is_valid(&serde_json::to_value(&structured).unwrap()),
+                    "{profile:?}: {structured}"
+                );
             }
         }
     }
@@ -274,7 +277,8 @@ fn the_definition_is_valid_json_schema() {
     let definition = tool.definition();
     assert!(definition.output_schema.is_none());
     let input: Value = serde_json::from_str(&definition.input_schema).unwrap();
-    assert!(jsonschema::validator_for(&input).unwrap().is_valid(&json!({"program": "1", "context": {}})));
+    let validator = jsonschema::validator_for(&serde_json::to_value(&input).unwrap()).unwrap();
+    assert!(validator.is_valid(&serde_json::json!({"program": "1", "context": {}})));
     assert_eq!(input["required"], json!(["program"]));
     let meta: Value = serde_json::from_str(&definition.meta.unwrap()).unwrap();
     assert_eq!(meta["limits"]["max_program_bytes"], 20);

@@ -1,7 +1,7 @@
 //! The arguments of a task, checked in a fixed order with fixed texts.
 
 use ptc_mcp::json::{Kind, Raw};
-use serde_json::{Map, Value};
+use ptc_mcp::json::{Map, Value};
 
 use super::super::lisp_eval::{ArgumentCaps, Wording, context};
 
@@ -11,9 +11,9 @@ pub(super) struct Task {
     /// What shall be done.
     pub(super) text: String,
     /// What programs read under `data/`.
-    pub(super) context: Map<String, Value>,
+    pub(super) context: Map,
     /// The constraints as they were given.
-    pub(super) constraints: Map<String, Value>,
+    pub(super) constraints: Map,
     /// Of these, the ones that are known.
     pub(super) wishes: Wishes,
     /// Names of the ones that are not.
@@ -48,7 +48,7 @@ pub(super) fn read(arguments: Option<Raw<'_>>, caps: &ArgumentCaps) -> Result<Ta
     }
     let text = task(given[0])?;
     let context = context(given[1], caps.max_context_bytes, Wording::Unexplained)?;
-    let context: Map<String, Value> = match context {
+    let context: Map = match context {
         None => Map::new(),
         Some(text) => serde_json::from_str(&text)
             .map_err(|error| format!("argument `context` cannot be read: {error}"))?,
@@ -72,7 +72,7 @@ fn task(value: Option<Raw<'_>>) -> Result<String, String> {
     Ok(text.into_owned())
 }
 
-fn constraints(value: Option<Raw<'_>>, max: usize) -> Result<Map<String, Value>, String> {
+fn constraints(value: Option<Raw<'_>>, max: usize) -> Result<Map, String> {
     let Some(value) = value.filter(|value| value.kind() != Kind::Null) else { return Ok(Map::new()) };
     if value.kind() != Kind::Object {
         return Err(format!("argument `constraints` must be a JSON object, got {}", value.kind().name()));
@@ -86,7 +86,7 @@ fn constraints(value: Option<Raw<'_>>, max: usize) -> Result<Map<String, Value>,
 }
 
 /// The constraints that are known, and the names of the others.
-fn wishes(constraints: &Map<String, Value>) -> (Wishes, Vec<String>) {
+fn wishes(constraints: &Map) -> (Wishes, Vec<String>) {
     let (mut wishes, mut unsupported) = (Wishes::default(), Vec::new());
     for (key, value) in constraints {
         match (key.as_str(), value) {
@@ -107,7 +107,7 @@ fn wishes(constraints: &Map<String, Value>) -> (Wishes, Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use ptc_mcp::json::json;
 
     fn checked(arguments: Value) -> Result<Task, String> {
         let text = arguments.to_string();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use serde_json::{Map, Value, json};
+use ptc_mcp::json::{Map, Value, json};
 
 use crate::digest::sha256;
 use crate::settings::BootError;
@@ -68,7 +68,7 @@ impl PlannerConfig {
     }
 
     /// What was set and where, and what was not. Texts are never logged.
-    fn sources(&self, settings: &Planner, file: &Map<String, Value>) -> (Value, Value) {
+    fn sources(&self, settings: &Planner, file: &Map) -> (Value, Value) {
         let [max_turns, retry_turns] = settings.turns_from;
         let source = |given: Option<&'static str>, key: &str| match (given, file.contains_key(key)) {
             (Some(given), _) => Some(given),
@@ -97,11 +97,11 @@ impl PlannerConfig {
     }
 }
 
-fn read(path: &Path) -> Result<Map<String, Value>, String> {
+fn read(path: &Path) -> Result<Map, String> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {shown}: {error}"))?;
     let value: Value =
-        serde_json::from_str(&text).map_err(|error| format!("malformed JSON in {shown}: {error}"))?;
+        ptc_mcp::json::from_str(&text).map_err(|error| format!("malformed JSON in {shown}: {error}"))?;
     let Value::Object(file) = value else { return Err(format!("{shown} must contain a JSON object")) };
     let reserved = |key: &&String| RESERVED.contains(&key.as_str()) || key.starts_with('_');
     let join = |keys: Vec<&String>| keys.into_iter().map(String::as_str).collect::<Vec<_>>().join(", ");
@@ -157,7 +157,7 @@ fn read(path: &Path) -> Result<Map<String, Value>, String> {
 mod tests {
     use super::*;
 
-    fn loaded(text: &str) -> Result<Map<String, Value>, String> {
+    fn loaded(text: &str) -> Result<Map, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("c.json");
         std::fs::write(&path, text).unwrap();

@@ -1,6 +1,6 @@
 //! How `lisp_task` is listed.
 
-use serde_json::{Value, json};
+use ptc_mcp::json::{Value, json};
 
 use super::super::lisp_eval::annotations;
 use super::{NAME, TaskOptions};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use ptc_agent::telemetry::{Event, Scope};
 use ptc_host::credentials::Redactor;
-use serde_json::{Map, Value, json};
+use ptc_mcp::json::{Map, Value, json};
 use tracing::info;
 
 use crate::digest::sha256;

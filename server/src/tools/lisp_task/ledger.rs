@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::future::LocalBoxFuture;
 use ptc_host::catalog::Catalog;
 use ptc_host::engine::{CallRecord, CallStatus, HostCalls, RunContext};
+use ptc_mcp::json::{Value, json};
 use ptc_vm::machine::{HostRequest, Reply, UpstreamCall};
-use serde_json::{Value, json};
 
 use crate::digest::sha256;
 

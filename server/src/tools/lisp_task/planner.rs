@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use ptc_agent::llm::{Llm, LlmError, LlmErrorKind, LlmRequest, LlmResponse, Message};
 use ptc_host::credentials::Redactor;
-use serde_json::{Value, json};
+use ptc_mcp::json::{Value, json};
 use tokio::time::Instant;
 
 use super::journal::Journal;

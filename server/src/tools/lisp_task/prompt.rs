@@ -1,6 +1,6 @@
 //! The planner's prompt: fixed sections in a fixed order, the operator's texts between them (server.md 9.4).
 
-use serde_json::Value;
+use ptc_mcp::json::Value;
 
 use super::TaskOptions;
 use super::arguments::Task;

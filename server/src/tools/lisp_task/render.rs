@@ -1,7 +1,7 @@
 //! The program's value as the task's answer (server.md 9.6).
 
 use ptc_host::text::clip;
-use serde_json::{Map, Value, json};
+use ptc_mcp::json::{Map, Value, json};
 
 use super::arguments::Wishes;
 
@@ -59,9 +59,9 @@ fn narrowed(value: Value, fields: &[String]) -> Value {
             let kept = fields.iter().filter_map(|field| Some((field.clone(), map.remove(field)?)));
             Value::Object(kept.collect())
         }
-        Value::Object(map) => Value::Object(
-            map.into_iter().map(|(key, value)| (key, narrowed(value, fields))).collect::<Map<_, _>>(),
-        ),
+        Value::Object(map) => {
+            Value::Object(map.into_iter().map(|(key, value)| (key, narrowed(value, fields))).collect::<Map>())
+        }
         Value::Array(items) => items.into_iter().map(|item| narrowed(item, fields)).collect(),
         other => other,
     }

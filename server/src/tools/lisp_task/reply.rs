@@ -1,6 +1,6 @@
 //! The answer as a tool result (server.md 9.6, 9.7).
 
-use serde_json::{Map, Value, json};
+use ptc_mcp::json::{Map, Value, json};
 
 use super::TaskOptions;
 use crate::protocol::tool::ToolReply;
@@ -16,7 +16,7 @@ pub(super) fn refused(reason: &str, message: &str) -> ToolReply {
 }
 
 /// The reply of this body, within what the response profile allows for a whole result.
-pub(super) fn reply(is_error: bool, body: Map<String, Value>, options: &TaskOptions) -> ToolReply {
+pub(super) fn reply(is_error: bool, body: Map, options: &TaskOptions) -> ToolReply {
     // The answer stands there twice, in text and in structure, with escapes.
     let max_result_bytes = options.max_result_bytes.saturating_mul(2);
     let shaper = Shaper { profile: options.profile, max_result_bytes };

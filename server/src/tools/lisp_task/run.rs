@@ -7,8 +7,8 @@ use ptc_agent::agent::{Agent, CompletionMode, ConfigError, Mode, SystemPrompt};
 use ptc_agent::run::{Fail, RunOptions, Step, Turn};
 use ptc_agent::telemetry::{Event, Scope};
 use ptc_host::engine::{Answer, CallRecord, EvalId, EvalOutcome, Failure};
+use ptc_mcp::json::{Map, Value, json};
 use ptc_vm::Reason;
-use serde_json::{Map, Value, json};
 
 use super::TaskOptions;
 use super::arguments::Task;
@@ -217,7 +217,7 @@ impl Done<'_> {
     /// The parts that successes and errors share, behind what is there already.
     fn finish(
         &mut self,
-        mut body: Map<String, Value>,
+        mut body: Map,
         rendered: Option<&Rendered>,
         result: Result<Answer, Failure>,
         reason: Option<Cow<'static, str>>,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ptc_host::catalog::{Catalog, CatalogMode, ServerEntry};
-use serde_json::Value;
+use ptc_mcp::json::Value;
 
 use crate::settings::BootError;
 use crate::settings::Planner;
@@ -137,7 +137,7 @@ fn ty(schema: &Value, depth: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use ptc_mcp::json::json;
 
     #[test]
     fn types_are_short() {

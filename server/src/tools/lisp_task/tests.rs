@@ -7,8 +7,8 @@ use ptc_agent::llm::{LlmError, LlmErrorKind, LlmRequest, LlmResponse, Message, S
 use ptc_host::credentials::Secret;
 use ptc_host::engine::{CallRecord, CallStatus, EngineOptions, EvalId, ResultOverview, RunContext};
 use ptc_mcp::Revision;
+use ptc_mcp::json::{Value, json};
 use ptc_vm::machine::{HostRequest, Payload as CallPayload, Reply};
-use serde_json::{Value, json};
 
 use super::*;
 use crate::principal::Principal;
@@ -130,8 +130,8 @@ async fn call(options: TaskOptions, arguments: Value) -> (Value, ToolReply) {
         Prepared::Gated(work) | Prepared::Free(work) => work.await,
     };
     let body: Value = serde_json::from_str(reply.structured.as_deref().unwrap()).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    assert!(validator.is_valid(&body), "{body}");
+    let validator = jsonschema::validator_for(&serde_json::to_value(&schema).unwrap()).unwrap();
+    assert!(validator.is_valid(&serde_json::to_value(&body).unwrap()), "{body}");
     (body, reply)
 }
 

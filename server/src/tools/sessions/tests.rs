@@ -6,7 +6,7 @@ use ptc_host::credentials::{Redactor, Secret};
 use ptc_host::engine::{Engine, EngineOptions, Limits};
 use ptc_mcp::Revision;
 use ptc_mcp::json::Raw;
-use serde_json::{Value, json};
+use ptc_mcp::json::{Value, json};
 
 use super::*;
 use crate::principal::{Owner, Principal};

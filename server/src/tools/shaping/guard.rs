@@ -57,7 +57,7 @@ fn cut(value: Raw<'_>, most: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use ptc_mcp::json::{Value, json};
 
     use super::*;
     use crate::settings::Profile;

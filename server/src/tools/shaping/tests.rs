@@ -1,5 +1,5 @@
 use ptc_host::engine::{CallRecord, CallStatus, ResultOverview};
-use serde_json::{Value, json};
+use ptc_mcp::json::{Value, json};
 
 use super::preview::preview;
 use super::*;

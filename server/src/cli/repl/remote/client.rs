@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use ptc_host::http::{Client, Limits, Request, Target};
-use serde_json::{Value, json};
+use ptc_mcp::json::{Value, json};
 use tokio::time::Instant;
 use url::Url;
 

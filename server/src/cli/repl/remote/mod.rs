@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use client::Caller;
-use serde_json::{Value, json};
+use ptc_mcp::json::{Value, json};
 
 use super::editor::{LineEditor, Names, Prompt};
 use super::forms::{self, Typed};

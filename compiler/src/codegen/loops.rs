@@ -4,7 +4,7 @@ use ptc_vm::code::Op;
 
 use super::body::{Body, Jump, OpenLoop};
 use super::generator::Generator;
-use crate::ast::{FUNCTION_BODY, Modifier, Node, Pattern, Run};
+use crate::ast::{FUNCTION_BODY, Level, Modifier, Node, NodeId, Pattern, Run};
 use crate::error::Result;
 use crate::source::Span;
 
@@ -117,53 +117,14 @@ impl Body {
         index: u32,
         span: Span,
     ) -> Result<()> {
-        struct Open {
-            /// Where the next element is taken.
-            head: u32,
-            /// Depth with the cursor on top.
-            depth: u32,
-            exits: Vec<Jump>,
-        }
-        let ast = generator.ast;
-        let form = &ast.comprehensions[index as usize];
+        let form = &generator.ast.comprehensions[index as usize];
         let start = self.depth();
         if form.collects {
             self.push(Op::Vector(0));
         }
-        let mut open: Vec<Open> = Vec::with_capacity(form.levels.len());
+        let mut open: Vec<OpenLevel> = Vec::with_capacity(form.levels.len());
         for level in &form.levels {
-            self.node(generator, level.collection, false)?;
-            let at = ast.span(level.collection);
-            self.at(generator, at);
-            self.emit(Op::Cursor, 1, 1);
-            let (slot, head, depth) = (self.short(self.top(), at)?, self.here(), self.depth());
-            let end = self.jump_with(Op::Next { slot, exit: u32::MAX }, 1);
-            let mut exits = vec![end];
-            self.pattern(generator, level.pattern, self.top(), at)?;
-            for modifier in &level.modifiers {
-                match *modifier {
-                    Modifier::When(test) => {
-                        self.node(generator, test, false)?;
-                        let holds = self.jump(Op::JumpIfTrue, 1);
-                        let inner = self.depth();
-                        self.drop_values(inner - depth);
-                        self.emit(Op::Loop(head), 0, 0);
-                        self.set_depth(inner);
-                        self.land(holds);
-                    }
-                    Modifier::While(test) => {
-                        self.node(generator, test, false)?;
-                        let holds = self.jump(Op::JumpIfTrue, 1);
-                        let inner = self.depth();
-                        self.drop_values(inner - depth);
-                        exits.push(self.jump(Op::Jump, 0));
-                        self.set_depth(inner);
-                        self.land(holds);
-                    }
-                    Modifier::Let(bindings) => self.bindings(generator, bindings)?,
-                }
-            }
-            open.push(Open { head, depth, exits });
+            open.push(self.open_level(generator, level)?);
         }
         let inner = self.depth();
         self.node(generator, form.body, false)?;
@@ -175,17 +136,75 @@ impl Body {
             self.emit(Op::Pop, 1, 0);
         }
         while let Some(level) = open.pop() {
-            self.drop_values(self.depth() - level.depth);
-            self.emit(Op::Loop(level.head), 0, 0);
-            for exit in level.exits {
-                self.land(exit);
-            }
-            self.set_depth(level.depth);
-            self.emit(Op::Pop, 1, 0);
+            self.close_level(level);
         }
         if !form.collects {
             self.push(Op::Nil);
         }
         Ok(())
     }
+
+    /// Takes the next element, binds it, and does what stands behind the pair.
+    fn open_level(&mut self, generator: &mut Generator<'_>, level: &Level) -> Result<OpenLevel> {
+        self.node(generator, level.collection, false)?;
+        let at = generator.ast.span(level.collection);
+        self.at(generator, at);
+        self.emit(Op::Cursor, 1, 1);
+        let (slot, head, depth) = (self.short(self.top(), at)?, self.here(), self.depth());
+        let end = self.jump_with(Op::Next { slot, exit: u32::MAX }, 1);
+        let mut open = OpenLevel { head, depth, exits: vec![end] };
+        self.pattern(generator, level.pattern, self.top(), at)?;
+        for modifier in &level.modifiers {
+            match *modifier {
+                Modifier::When(test) => {
+                    self.unless(generator, test, depth, |this| this.emit(Op::Loop(head), 0, 0))?
+                }
+                Modifier::While(test) => {
+                    let exits = &mut open.exits;
+                    self.unless(generator, test, depth, |this| exits.push(this.jump(Op::Jump, 0)))?
+                }
+                Modifier::Let(bindings) => self.bindings(generator, bindings)?,
+            }
+        }
+        Ok(open)
+    }
+
+    /// Leaves the element, by `leave`, where a test does not hold.
+    fn unless(
+        &mut self,
+        generator: &mut Generator<'_>,
+        test: NodeId,
+        depth: u32,
+        leave: impl FnOnce(&mut Self),
+    ) -> Result<()> {
+        self.node(generator, test, false)?;
+        let holds = self.jump(Op::JumpIfTrue, 1);
+        let inner = self.depth();
+        self.drop_values(inner - depth);
+        leave(self);
+        self.set_depth(inner);
+        self.land(holds);
+        Ok(())
+    }
+
+    /// Goes back for the next element, and drops the cursor once there is none.
+    fn close_level(&mut self, level: OpenLevel) {
+        self.drop_values(self.depth() - level.depth);
+        self.emit(Op::Loop(level.head), 0, 0);
+        for exit in level.exits {
+            self.land(exit);
+        }
+        self.set_depth(level.depth);
+        self.emit(Op::Pop, 1, 0);
+    }
+}
+
+/// A level of a comprehension whose body is being generated.
+struct OpenLevel {
+    /// Where the next element is taken.
+    head: u32,
+    /// Depth with the cursor on top.
+    depth: u32,
+    /// What leaves the level.
+    exits: Vec<Jump>,
 }

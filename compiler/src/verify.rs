@@ -126,6 +126,73 @@ impl Walk<'_> {
     fn step(&mut self, pc: usize, mut state: State) -> Result<(), String> {
         let next = pc + 1;
         let (pops, pushes) = match self.arity.code[pc] {
+            Op::JumpIfDefined { global, target } => {
+                self.global(u32::from(global))?;
+                self.reach(target as usize, state.clone())?;
+                (0, 0)
+            }
+            Op::Jump(target) => return self.reach(target as usize, state),
+            Op::Loop(target) => {
+                if target as usize > pc {
+                    return Err("loops forward".into());
+                }
+                return self.reach(target as usize, state);
+            }
+            Op::JumpIfFalse(target) | Op::JumpIfTrue(target) | Op::JumpIfNil(target) => {
+                Self::pop(&mut state, 1)?;
+                self.reach(target as usize, state.clone())?;
+                (0, 0)
+            }
+            Op::JumpIfFalseKeep(target) | Op::JumpIfTrueKeep(target) => {
+                let kept = state.clone();
+                Self::pop(&mut state, 1)?;
+                self.reach(target as usize, kept)?;
+                (0, 0)
+            }
+            Op::JumpIfNilKeep(target) => {
+                Self::read(&state, state.depth.checked_sub(1).ok_or("nothing to test")?)?;
+                self.reach(target as usize, state.clone())?;
+                (0, 0)
+            }
+            Op::Return | Op::Halt | Op::Fail => return Self::pop(&mut state, 1),
+            Op::Recur { count, first, target } => {
+                Self::pop(&mut state, u32::from(count))?;
+                if u32::from(first) + u32::from(count) > state.depth {
+                    return Err(format!(
+                        "writes slots {first} to {} of {}",
+                        first + u16::from(count),
+                        state.depth
+                    ));
+                }
+                for slot in u32::from(first)..u32::from(first) + u32::from(count) {
+                    state.moved.remove(&slot);
+                }
+                if target as usize > pc {
+                    return Err("loops forward".into());
+                }
+                return self.reach(target as usize, state);
+            }
+            Op::Next { slot, exit } => {
+                Self::read(&state, u32::from(slot))?;
+                self.reach(exit as usize, state.clone())?;
+                (0, 1)
+            }
+            Op::TaskEnter(target) => {
+                Self::pop(&mut state, 1)?;
+                state.depth += 1;
+                self.reach(target as usize, state.clone())?;
+                (0, 0)
+            }
+            op => self.effect(op, next, &mut state)?,
+        };
+        Self::pop(&mut state, pops)?;
+        state.depth += pushes;
+        self.reach(next, state)
+    }
+
+    /// What an instruction that always goes on to the next one pops and pushes. What it names must be there.
+    fn effect(&self, op: Op, next: usize, state: &mut State) -> Result<(u32, u32), String> {
+        Ok(match op {
             Op::Nil | Op::True | Op::False | Op::Int(_) | Op::SelfFn | Op::Budget => (0, 1),
             Op::History(n) if (1..=3).contains(&n) => (0, 1),
             Op::History(n) => return Err(format!("no history {n}")),
@@ -134,16 +201,16 @@ impl Walk<'_> {
                 (0, 1)
             }
             Op::Local(slot) => {
-                Self::read(&state, slot)?;
+                Self::read(state, slot)?;
                 (0, 1)
             }
             Op::TakeLocal(slot) => {
-                Self::read(&state, slot)?;
+                Self::read(state, slot)?;
                 state.moved.insert(slot);
                 (0, 1)
             }
             Op::SetLocal(slot) => {
-                Self::pop(&mut state, 1)?;
+                Self::pop(state, 1)?;
                 if slot >= state.depth {
                     return Err(format!("writes slot {slot} of {}", state.depth));
                 }
@@ -171,85 +238,34 @@ impl Walk<'_> {
                 }
                 (1, 1)
             }
-            Op::JumpIfDefined { global, target } => {
-                self.global(u32::from(global))?;
-                self.reach(target as usize, state.clone())?;
-                (0, 0)
-            }
             Op::Pop => {
-                Self::discard(&mut state, 1)?;
+                Self::discard(state, 1)?;
                 (0, 0)
             }
             Op::Dup => {
-                Self::read(&state, state.depth.checked_sub(1).ok_or("nothing to copy")?)?;
+                Self::read(state, state.depth.checked_sub(1).ok_or("nothing to copy")?)?;
                 (0, 1)
             }
             Op::Slide(count) => {
-                Self::pop(&mut state, 1)?;
-                Self::discard(&mut state, count)?;
+                Self::pop(state, 1)?;
+                Self::discard(state, count)?;
                 (0, 1)
             }
-            Op::Jump(target) => return self.reach(target as usize, state),
-            Op::Loop(target) => {
-                if target as usize > pc {
-                    return Err("loops forward".into());
-                }
-                return self.reach(target as usize, state);
-            }
-            Op::JumpIfFalse(target) | Op::JumpIfTrue(target) | Op::JumpIfNil(target) => {
-                Self::pop(&mut state, 1)?;
-                self.reach(target as usize, state.clone())?;
-                (0, 0)
-            }
-            Op::JumpIfFalseKeep(target) | Op::JumpIfTrueKeep(target) => {
-                let kept = state.clone();
-                Self::pop(&mut state, 1)?;
-                self.reach(target as usize, kept)?;
-                (0, 0)
-            }
-            Op::JumpIfNilKeep(target) => {
-                Self::read(&state, state.depth.checked_sub(1).ok_or("nothing to test")?)?;
-                self.reach(target as usize, state.clone())?;
-                (0, 0)
-            }
             Op::EqualConst { slot, key } => {
-                Self::read(&state, u32::from(slot))?;
+                Self::read(state, u32::from(slot))?;
                 self.constant(key)?;
                 (0, 1)
             }
-            Op::Return | Op::Halt | Op::Fail => return Self::pop(&mut state, 1),
             Op::Vector(n) | Op::Set(n) => (n, 1),
             Op::Map(n) => (2 * n, 1),
-            Op::Record(index) => {
-                self.constant(index)?;
-                let Value::Map(places) = &self.arity.constants[index as usize] else {
-                    return Err(format!("constant {index} is no map"));
-                };
-                let mut left: Vec<i64> = (0..places.len() as i64).collect();
-                left.retain(|n| !places.iter().any(|(_, place)| matches!(place, Value::Int(p) if p == n)));
-                if !left.is_empty() || places.shape().is_none() {
-                    return Err(format!("constant {index} does not say where {left:?} go"));
-                }
-                (places.len() as u32, 1)
-            }
+            Op::Record(index) => (self.record(index)?, 1),
             Op::AppendTo(slot) => {
-                Self::pop(&mut state, 1)?;
-                Self::read(&state, slot)?;
+                Self::pop(state, 1)?;
+                Self::read(state, slot)?;
                 (0, 0)
             }
             Op::Closure(index) => {
-                let Some(made) = self.program.functions.get(index as usize) else {
-                    return Err(format!("no function {index}"));
-                };
-                for capture in &made.captures {
-                    match *capture {
-                        Capture::Local(slot) => Self::read(&state, slot)?,
-                        Capture::Capture(n) if n as usize >= self.function.captures.len() => {
-                            return Err(format!("captures capture {n}"));
-                        }
-                        _ => {}
-                    }
-                }
+                self.closure(index, state)?;
                 (0, 1)
             }
             Op::Sibling(index) => {
@@ -285,8 +301,8 @@ impl Walk<'_> {
             | Op::GreaterLocals { a, b }
             | Op::GreaterOrEqualLocals { a, b }
             | Op::EqualLocals { a, b } => {
-                Self::read(&state, u32::from(a))?;
-                Self::read(&state, u32::from(b))?;
+                Self::read(state, u32::from(a))?;
+                Self::read(state, u32::from(b))?;
                 (0, 1)
             }
             Op::AddLocal(b)
@@ -298,7 +314,7 @@ impl Walk<'_> {
             | Op::GreaterLocal(b)
             | Op::GreaterOrEqualLocal(b)
             | Op::EqualLocal(b) => {
-                Self::read(&state, b)?;
+                Self::read(state, b)?;
                 (1, 1)
             }
             Op::AddLocalInt { a, .. }
@@ -310,7 +326,7 @@ impl Walk<'_> {
             | Op::GreaterLocalInt { a, .. }
             | Op::GreaterOrEqualLocalInt { a, .. }
             | Op::EqualLocalInt { a, .. } => {
-                Self::read(&state, u32::from(a))?;
+                Self::read(state, u32::from(a))?;
                 (0, 1)
             }
             Op::SubtractInt(_)
@@ -322,71 +338,89 @@ impl Walk<'_> {
             | Op::GreaterOrEqualInt(_)
             | Op::EqualInt(_) => (1, 1),
             Op::IncLocal(slot) | Op::DecLocal(slot) => {
-                Self::read(&state, slot)?;
+                Self::read(state, slot)?;
                 (0, 1)
             }
             Op::LookupLocal { slot, cache, key } => {
-                Self::read(&state, u32::from(slot))?;
-                self.constant(key)?;
-                if usize::from(cache) >= self.arity.lookups.len() {
-                    return Err(format!("no lookup {cache}"));
-                }
+                Self::read(state, u32::from(slot))?;
+                self.lookup(cache.into(), key)?;
                 (0, 1)
             }
-            Op::Recur { count, first, target } => {
-                Self::pop(&mut state, u32::from(count))?;
-                if u32::from(first) + u32::from(count) > state.depth {
-                    return Err(format!(
-                        "writes slots {first} to {} of {}",
-                        first + u16::from(count),
-                        state.depth
-                    ));
-                }
-                for slot in u32::from(first)..u32::from(first) + u32::from(count) {
-                    state.moved.remove(&slot);
-                }
-                if target as usize > pc {
-                    return Err("loops forward".into());
-                }
-                return self.reach(target as usize, state);
-            }
             Op::Not | Op::IsNil | Op::AddInt(_) | Op::Inc | Op::Dec => (1, 1),
-            Op::Lookup { cache, key } | Op::LookupOr { cache, key } => {
-                self.constant(key)?;
-                if usize::from(cache) >= self.arity.lookups.len() {
-                    return Err(format!("no lookup {cache}"));
-                }
-                (if matches!(self.arity.code[pc], Op::Lookup { .. }) { 1 } else { 2 }, 1)
+            Op::Lookup { cache, key } => {
+                self.lookup(cache.into(), key)?;
+                (1, 1)
+            }
+            Op::LookupOr { cache, key } => {
+                self.lookup(cache.into(), key)?;
+                (2, 1)
             }
             Op::CheckSequential(slot) | Op::CheckMap(slot) | Op::KeywordArguments(slot) => {
-                Self::read(&state, slot)?;
+                Self::read(state, slot)?;
                 (0, 0)
             }
             Op::Element { slot, .. } | Op::ElementsFrom { slot, .. } => {
-                Self::read(&state, u32::from(slot))?;
+                Self::read(state, u32::from(slot))?;
                 (0, 1)
             }
             Op::Entry { slot, key } | Op::HasEntry { slot, key } => {
-                Self::read(&state, u32::from(slot))?;
+                Self::read(state, u32::from(slot))?;
                 self.constant(key)?;
                 (0, 1)
             }
             Op::Cursor => (1, 1),
-            Op::Next { slot, exit } => {
-                Self::read(&state, u32::from(slot))?;
-                self.reach(exit as usize, state.clone())?;
-                (0, 1)
-            }
-            Op::TaskEnter(target) => {
-                Self::pop(&mut state, 1)?;
-                state.depth += 1;
-                self.reach(target as usize, state.clone())?;
-                (0, 0)
-            }
             Op::TaskLeave => (2, 1),
+            Op::JumpIfDefined { .. }
+            | Op::Jump(_)
+            | Op::Loop(_)
+            | Op::JumpIfFalse(_)
+            | Op::JumpIfTrue(_)
+            | Op::JumpIfNil(_)
+            | Op::JumpIfFalseKeep(_)
+            | Op::JumpIfTrueKeep(_)
+            | Op::JumpIfNilKeep(_)
+            | Op::Return
+            | Op::Halt
+            | Op::Fail
+            | Op::Recur { .. }
+            | Op::Next { .. }
+            | Op::TaskEnter(_) => unreachable!("what may go elsewhere is followed by `step`"),
+        })
+    }
+
+    fn lookup(&self, cache: usize, key: u32) -> Result<(), String> {
+        self.constant(key)?;
+        if cache < self.arity.lookups.len() { Ok(()) } else { Err(format!("no lookup {cache}")) }
+    }
+
+    /// How many values a map literal takes. Its constant says where each of them goes.
+    fn record(&self, index: u32) -> Result<u32, String> {
+        self.constant(index)?;
+        let Value::Map(places) = &self.arity.constants[index as usize] else {
+            return Err(format!("constant {index} is no map"));
         };
-        Self::pop(&mut state, pops)?;
-        state.depth += pushes;
-        self.reach(next, state)
+        let mut left: Vec<i64> = (0..places.len() as i64).collect();
+        left.retain(|n| !places.iter().any(|(_, place)| matches!(place, Value::Int(p) if p == n)));
+        if !left.is_empty() || places.shape().is_none() {
+            return Err(format!("constant {index} does not say where {left:?} go"));
+        }
+        Ok(places.len() as u32)
+    }
+
+    /// What a closure captures must be there.
+    fn closure(&self, index: u32, state: &State) -> Result<(), String> {
+        let Some(made) = self.program.functions.get(index as usize) else {
+            return Err(format!("no function {index}"));
+        };
+        for capture in &made.captures {
+            match *capture {
+                Capture::Local(slot) => Self::read(state, slot)?,
+                Capture::Capture(n) if n as usize >= self.function.captures.len() => {
+                    return Err(format!("captures capture {n}"));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 }

@@ -21,6 +21,7 @@ mod environment;
 pub mod http;
 pub mod json;
 mod json_schema;
+pub mod maybe_ready;
 pub mod mcp;
 mod memory;
 pub mod openapi;

@@ -7,6 +7,7 @@ use super::request::EvalRequest;
 use super::run::{Run, SLICE_STEPS, show_progress};
 use super::session::{Lease, SessionKey};
 use super::worker::Worker;
+use crate::maybe_ready::MaybeReady;
 use crate::memory::{MemoryBudget, MemoryReservation, ReplyMemory};
 use ptc_vm::builtins::library;
 use ptc_vm::machine::{Limits as VmLimits, Namespace, Setup};
@@ -17,35 +18,23 @@ use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::time::Instant;
 
-/// How far an eval got at once.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "handed on at once; the common case should not cost an allocation"
-)]
-pub(super) enum Begun {
-    /// It is done.
-    Done(EvalOutcome),
-    /// It goes on.
-    Running(Box<Run>),
-}
-
 /// Starts an eval and runs its first slice.
-pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>) -> Begun {
+pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>) -> MaybeReady<EvalOutcome, Box<Run>> {
     let started = Instant::now();
     let Prepared { mut machine, session, granted } = match prepare(worker, &request) {
         Ok(prepared) => prepared,
-        Err(failure) => return Begun::Done(EvalOutcome::not_run(failure, started.elapsed())),
+        Err(failure) => return MaybeReady::Ready(EvalOutcome::not_run(failure, started.elapsed())),
     };
     let step = machine.resume(SLICE_STEPS);
     let mut shown = 0;
     show_progress(&request, &mut machine, &mut shown);
     if matches!(step, Step::Done) {
         // The usual short program never waits: nothing is set up for that.
-        return Begun::Done(conclude(machine, &request, session, Vec::new(), started));
+        return MaybeReady::Ready(conclude(machine, &request, session, Vec::new(), started));
     }
     let memory = ReplyMemory::new(request.limits.memory_bytes, worker.memory.clone());
     let context = RunContext::new(started, started + request.limits.timeout, memory);
-    Begun::Running(Box::new(Run::new(machine, request, context, session, granted, shown)))
+    MaybeReady::Waiting(Box::new(Run::new(machine, request, context, session, granted, shown)))
 }
 
 /// A machine before its first step, and what it needs beside it.

@@ -1,11 +1,12 @@
 //! The handle to an engine, and the worker threads behind it.
 
-use super::begin::{Begun, begin};
+use super::begin::begin;
 use super::outcome::{EvalOutcome, Failure};
 use super::request::EvalRequest;
 use super::run::Run;
 use super::session::SessionStore;
 use super::worker::Worker;
+use crate::maybe_ready::{Eager, MaybeReady, Start};
 use crate::memory::MemoryBudget;
 use futures_util::future::BoxFuture;
 use ptc_vm::Reason;
@@ -96,7 +97,7 @@ impl Engine {
 
     /// Evaluates a program. Dropping the future cancels the program and its calls.
     pub fn eval(&self, request: EvalRequest) -> EvalFuture {
-        EvalFuture(State::Fresh(self.clone(), Box::new(request)))
+        EvalFuture(Source::Engine(Eager::new(Eval(self.clone(), Box::new(request)))))
     }
 
     /// What all programs and sessions together may hold, if that is bounded.
@@ -158,65 +159,66 @@ impl Engine {
 }
 
 /// The future of an eval; see [`Engine::eval`].
-pub struct EvalFuture(State);
+pub struct EvalFuture(Source);
+
+enum Source {
+    Engine(Eager<Eval>),
+    Elsewhere(BoxFuture<'static, EvalOutcome>),
+}
 
 impl EvalFuture {
     /// An eval whose outcome comes from elsewhere than an engine.
     pub fn of(outcome: impl Future<Output = EvalOutcome> + Send + 'static) -> EvalFuture {
-        EvalFuture(State::Other(Box::pin(outcome)))
+        EvalFuture(Source::Elsewhere(Box::pin(outcome)))
     }
-}
-
-enum State {
-    Fresh(Engine, Box<EvalRequest>),
-    Other(BoxFuture<'static, EvalOutcome>),
-    Waiting(oneshot::Receiver<EvalOutcome>),
-    Finished,
 }
 
 impl Future for EvalFuture {
     type Output = EvalOutcome;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<EvalOutcome> {
-        loop {
-            match std::mem::replace(&mut self.0, State::Finished) {
-                State::Fresh(engine, request) => {
-                    let receiver = if let Some(worker) = engine.here(&request) {
-                        let run = match begin(&worker, request) {
-                            Begun::Done(outcome) => return Poll::Ready(outcome),
-                            Begun::Running(run) => run,
-                        };
-                        let (sender, receiver) = oneshot::channel();
-                        tokio::task::spawn_local(drive(run, sender));
-                        receiver
-                    } else {
-                        let worker = engine.route(&request);
-                        let (sender, receiver) = oneshot::channel();
-                        let _ = engine.shared.workers[worker].send(Command::Eval(request, sender));
-                        receiver
-                    };
-                    self.0 = State::Waiting(receiver);
-                }
-                State::Other(mut outcome) => {
-                    let polled = outcome.as_mut().poll(cx);
-                    if polled.is_pending() {
-                        self.0 = State::Other(outcome);
-                    }
-                    return polled;
-                }
-                State::Waiting(mut receiver) => {
-                    return match Pin::new(&mut receiver).poll(cx) {
-                        Poll::Ready(Ok(outcome)) => Poll::Ready(outcome),
-                        Poll::Ready(Err(_)) => Poll::Ready(lost()),
-                        Poll::Pending => {
-                            self.0 = State::Waiting(receiver);
-                            Poll::Pending
-                        }
-                    };
-                }
-                State::Finished => unreachable!("polled after its end"),
-            }
+        match &mut self.0 {
+            Source::Engine(eval) => Pin::new(eval).poll(cx),
+            Source::Elsewhere(outcome) => outcome.as_mut().poll(cx),
         }
+    }
+}
+
+/// An eval that is to begin: on this thread if its worker is here, else on its worker's.
+struct Eval(Engine, Box<EvalRequest>);
+
+impl Start for Eval {
+    type Output = EvalOutcome;
+    type Rest = Reported;
+
+    fn start(self, _: &mut Context<'_>) -> MaybeReady<EvalOutcome, Reported> {
+        let Eval(engine, request) = self;
+        let receiver = if let Some(worker) = engine.here(&request) {
+            let run = match begin(&worker, request) {
+                MaybeReady::Ready(outcome) => return MaybeReady::Ready(outcome),
+                MaybeReady::Waiting(run) => run,
+            };
+            let (sender, receiver) = oneshot::channel();
+            tokio::task::spawn_local(drive(run, sender));
+            receiver
+        } else {
+            let worker = engine.route(&request);
+            let (sender, receiver) = oneshot::channel();
+            let _ = engine.shared.workers[worker].send(Command::Eval(request, sender));
+            receiver
+        };
+        MaybeReady::Waiting(Reported(receiver))
+    }
+}
+
+/// The outcome that a worker reports.
+struct Reported(oneshot::Receiver<EvalOutcome>);
+
+impl Future for Reported {
+    type Output = EvalOutcome;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<EvalOutcome> {
+        Pin::new(&mut self.0).poll(cx).map(|outcome| outcome.unwrap_or_else(|_| lost()))
     }
 }
 
@@ -253,10 +255,10 @@ fn run_worker(
         while let Some(command) = commands.recv().await {
             match command {
                 Command::Eval(request, reply) => match begin(&worker, request) {
-                    Begun::Done(outcome) => {
+                    MaybeReady::Ready(outcome) => {
                         let _ = reply.send(outcome);
                     }
-                    Begun::Running(run) => {
+                    MaybeReady::Waiting(run) => {
                         tokio::task::spawn_local(drive(run, reply));
                     }
                 },

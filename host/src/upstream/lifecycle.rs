@@ -10,6 +10,7 @@ use tokio::time::{Duration, Instant};
 
 use super::{CallFault, Health, Phase, ToolInfo, UpstreamEvent};
 use crate::config::Backoff;
+use crate::maybe_ready::MaybeReady;
 
 /// Events that a slow listener may fall behind before it loses the oldest.
 const EVENT_BACKLOG: usize = 16;
@@ -123,8 +124,8 @@ impl<C: Connection> Lifecycle<C> {
         F: Future<Output = Result<Started<C>, CallFault>> + Send + 'static,
     {
         let (mut outcome, leads) = match self.begin(start)? {
-            Begun::Ready(connection) => return Ok(connection),
-            Begun::Wait(outcome, leads) => (outcome, leads),
+            MaybeReady::Ready(connection) => return Ok(connection),
+            MaybeReady::Waiting(Awaited(outcome, leads)) => (outcome, leads),
         };
         let wait = async {
             match outcome.wait_for(Option::is_some).await {
@@ -140,14 +141,17 @@ impl<C: Connection> Lifecycle<C> {
         }
     }
 
-    fn begin<F>(self: &Arc<Self>, start: impl FnOnce() -> F) -> Result<Begun<C>, CallFault>
+    fn begin<F>(
+        self: &Arc<Self>,
+        start: impl FnOnce() -> F,
+    ) -> Result<MaybeReady<Arc<C>, Awaited<C>>, CallFault>
     where
         F: Future<Output = Result<Started<C>, CallFault>> + Send + 'static,
     {
         let mut state = self.lock();
         match &state.link {
-            Link::Started(connection) => return Ok(Begun::Ready(connection.clone())),
-            Link::Starting(outcome) => return Ok(Begun::Wait(outcome.clone(), false)),
+            Link::Started(connection) => return Ok(MaybeReady::Ready(connection.clone())),
+            Link::Starting(outcome) => return Ok(MaybeReady::Waiting(Awaited(outcome.clone(), false))),
             Link::Closed => return Err(closed()),
             Link::Stopped => {}
         }
@@ -164,7 +168,7 @@ impl<C: Connection> Lifecycle<C> {
         let starting = Starting { lifecycle: self.clone(), sender };
         let start = start();
         self.owner.spawn(async move { starting.finish(start.await) });
-        Ok(Begun::Wait(outcome, true))
+        Ok(MaybeReady::Waiting(Awaited(outcome, true)))
     }
 
     /// To be called when `connection` has ended, after its `ended()` says so.
@@ -288,10 +292,8 @@ impl<C: Connection> Lifecycle<C> {
     }
 }
 
-enum Begun<C> {
-    Ready(Arc<C>),
-    Wait(watch::Receiver<Outcome<C>>, bool),
-}
+/// A start to be waited for, and whether the one who waits began it.
+struct Awaited<C>(watch::Receiver<Outcome<C>>, bool);
 
 /// A start under way. Dropped without a result (its runtime is gone, or it panicked), it leaves the upstream stopped.
 struct Starting<C: Connection> {

@@ -9,6 +9,7 @@ use std::time::Instant;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ptc_host::engine::EvalId;
+use ptc_host::maybe_ready::MaybeReady;
 use tracing::field::display;
 use tracing::{error, info};
 
@@ -92,16 +93,16 @@ impl Call {
 
     /// Runs the call as far as it comes without waiting, which is the whole way for a short program. Gives it back if that
     /// is not its end; then it is to go on with [`run`](Self::run) or [`run_until`](Self::run_until).
-    pub fn run_at_once(mut self: Box<Self>, context: &mut Context<'_>) -> Result<Finished, Box<Self>> {
+    pub fn run_at_once(mut self: Box<Self>, context: &mut Context<'_>) -> MaybeReady<Finished, Box<Self>> {
         // Who wants to hear of progress is told in order.
-        let Work::Tool { running, .. } = &mut self.work else { return Err(self) };
+        let Work::Tool { running, .. } = &mut self.work else { return MaybeReady::Waiting(self) };
         if self.progress.is_some() {
-            return Err(self);
+            return MaybeReady::Waiting(self);
         }
         match std::panic::catch_unwind(AssertUnwindSafe(|| running.as_mut().poll(context))) {
-            Ok(Poll::Pending) => Err(self),
-            Ok(Poll::Ready(reply)) => Ok(self.ended(Some(Ok(reply)))),
-            Err(panic) => Ok(self.ended(Some(Err(panic)))),
+            Ok(Poll::Pending) => MaybeReady::Waiting(self),
+            Ok(Poll::Ready(reply)) => MaybeReady::Ready(self.ended(Some(Ok(reply)))),
+            Err(panic) => MaybeReady::Ready(self.ended(Some(Err(panic)))),
         }
     }
 

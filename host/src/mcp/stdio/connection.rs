@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use super::outbox::{Flushed, Outbox};
 use super::tasks::Refused;
 use crate::child::StderrRing;
+use crate::maybe_ready::MaybeReady;
 use crate::upstream::lifecycle::{Connection, End};
 use crate::upstream::{CallFault, CallLimits, FaultReason, no_memory};
 
@@ -126,8 +127,8 @@ impl StdioConnection {
         let answer = std::future::poll_fn(|cx| {
             loop {
                 let written = match self.poll_answer(id, cx) {
-                    Progress::Answered(answer) => return Poll::Ready(answer),
-                    Progress::Waiting(written) => written,
+                    MaybeReady::Ready(answer) => return Poll::Ready(answer),
+                    MaybeReady::Waiting(written) => written,
                 };
                 if timer.as_mut().poll(cx).is_pending() {
                     return Poll::Pending;
@@ -181,20 +182,25 @@ impl StdioConnection {
         self.control(encode::request(id, method, params));
     }
 
-    fn poll_answer(&self, id: u64, cx: &Context<'_>) -> Progress {
+    /// The answer, or when the first byte of the request was written.
+    fn poll_answer(
+        &self,
+        id: u64,
+        cx: &Context<'_>,
+    ) -> MaybeReady<Result<Answer, CallFault>, Option<Instant>> {
         let mut state = self.lock();
         let Some(pending) = state.pending.get_mut(&id) else {
-            return Progress::Answered(Err(CallFault::unavailable("the request was lost")));
+            return MaybeReady::Ready(Err(CallFault::unavailable("the request was lost")));
         };
         if pending.answer.is_some() {
             let answer = state.pending.remove(&id).and_then(|p| p.answer);
-            return answer.map_or(Progress::Waiting(None), Progress::Answered);
+            return answer.map_or(MaybeReady::Waiting(None), MaybeReady::Ready);
         }
         match &mut pending.waker {
             Some(waker) => waker.clone_from(cx.waker()),
             none => *none = Some(cx.waker().clone()),
         }
-        Progress::Waiting(pending.written)
+        MaybeReady::Waiting(pending.written)
     }
 
     /// The longest line worth keeping right now.
@@ -318,12 +324,6 @@ impl StdioConnection {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-enum Progress {
-    Answered(Result<Answer, CallFault>),
-    /// Still waiting; when its first byte was written.
-    Waiting(Option<Instant>),
 }
 
 impl State {

@@ -3,10 +3,10 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::net::IpAddr;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Context;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -17,13 +17,14 @@ use hyper::rt::Executor;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
+use ptc_host::maybe_ready::{Eager, MaybeReady, Start};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
 use super::answer::Answer;
 use super::aside::Aside;
 use super::crowd::{Busy, Member, Over, Rest};
-use super::router::{Endpoint, Routed, route};
+use super::router::{Endpoint, route};
 
 /// Streams of one HTTP/2 connection at a time.
 const MAX_STREAMS: u32 = 256;
@@ -93,31 +94,15 @@ pub(super) struct Asked {
     pub(super) in_progress: InProgress,
 }
 
-/// The answer to a request: most often found as soon as it is asked for, without anything that would have to be kept
-/// meanwhile.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "nearly all are fresh when they are looked at, and a box would be an allocation for each"
-)]
-enum Answering {
-    Fresh(Option<Asked>),
-    Later(LocalBoxFuture<'static, Answer>),
-}
-
-impl Future for Answering {
+/// Most answers are found as soon as they are asked for, without anything that would have to be kept meanwhile.
+impl Start for Asked {
     type Output = Result<Answer, Infallible>;
+    type Rest = LocalBoxFuture<'static, Self::Output>;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Answering::Fresh(asked) = &mut *self {
-            let asked = asked.take().expect("no future is polled after its end");
-            match route(asked, context) {
-                Routed::Now(answer) => return Poll::Ready(Ok(answer)),
-                Routed::Later(answer) => *self = Answering::Later(answer),
-            }
-        }
-        match &mut *self {
-            Answering::Later(answer) => answer.as_mut().poll(context).map(Ok),
-            Answering::Fresh(_) => Poll::Pending,
+    fn start(self, context: &mut Context<'_>) -> MaybeReady<Self::Output, Self::Rest> {
+        match route(self, context) {
+            MaybeReady::Ready(answer) => MaybeReady::Ready(Ok(answer)),
+            MaybeReady::Waiting(answer) => MaybeReady::Waiting(answer),
         }
     }
 }
@@ -137,7 +122,7 @@ pub(super) async fn serve<S>(
     let server = Rc::new(Handle(endpoint));
     let service = service_fn(move |request| {
         let busy = activity.request(idle);
-        Answering::Fresh(Some(Asked { request, peer, busy, in_progress: InProgress::begin(&server) }))
+        Eager::new(Asked { request, peer, busy, in_progress: InProgress::begin(&server) })
     });
     let mut builder = auto::Builder::new(HereExecutor);
     // No bound of our own on the number of headers: hyper's, 100, is what it needs no memory for. Nor a time for them: a

@@ -10,6 +10,7 @@ use futures_util::future::{Either, select};
 use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use hyper::body::Incoming as RequestBody;
+use ptc_host::maybe_ready::MaybeReady;
 use ptc_mcp::Revision;
 
 use super::answer::{self, Answer, SESSION_ID};
@@ -34,8 +35,8 @@ const HEARTBEAT: Duration = Duration::from_secs(20);
 pub(super) enum Waiting {
     /// The rest of its body.
     Body { reception: Reception, caller: Caller, said_modern: bool },
-    /// What its calls come to.
-    Outcome(Outcome),
+    /// The end of its calls.
+    Calls(Calls),
 }
 
 impl Waiting {
@@ -46,23 +47,23 @@ impl Waiting {
         headers: &HeaderMap,
         seen: &mut Seen,
     ) -> Answer {
-        let outcome = match *self {
-            Waiting::Outcome(outcome) => outcome,
+        let calls = match *self {
+            Waiting::Calls(calls) => calls,
             Waiting::Body { reception, caller, said_modern } => match reception.rest().await {
                 Err(unread) => return not_read(unread),
                 Ok(received) => {
                     let post =
                         Post { endpoint, caller: &caller, headers: &Headers::of(headers), said_modern };
-                    post.outcome(&received, seen)
+                    match post.outcome(&received, seen) {
+                        Outcome::Ready(answer) => return answer,
+                        Outcome::Waiting(calls) => calls,
+                    }
                 }
             },
         };
-        match outcome {
-            Outcome::Answer(answer) => answer,
-            Outcome::Call { call, session } => {
-                run(endpoint, *call, session, &Headers::of(headers), seen).await
-            }
-            Outcome::Batch { replies, calls } => batch(endpoint, replies, calls).await,
+        match calls {
+            Calls::One { call, session } => run(endpoint, *call, session, &Headers::of(headers), seen).await,
+            Calls::Batch { replies, calls } => batch(endpoint, replies, calls).await,
         }
     }
 }
@@ -78,49 +79,49 @@ pub(super) fn begin(
     context: &mut Context<'_>,
 ) -> Step {
     if !is_json(headers) {
-        return Step::Answer(answer::text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported media type"));
+        return Step::Ready(answer::text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported media type"));
     }
     if !accepts(headers, "application/json") {
         let text = "not acceptable: answers are application/json";
-        return Step::Answer(answer::text(StatusCode::NOT_ACCEPTABLE, text));
+        return Step::Ready(answer::text(StatusCode::NOT_ACCEPTABLE, text));
     }
     let mut reception = match endpoint.bodies.receive(body) {
         Ok(reception) => reception,
-        Err(unread) => return Step::Answer(not_read(unread)),
+        Err(unread) => return Step::Ready(not_read(unread)),
     };
     // Usually the whole body is there, and no clock is asked.
     loop {
         match reception.poll(context) {
             Poll::Ready(Ok(false)) => {}
             Poll::Ready(Ok(true)) => break,
-            Poll::Ready(Err(unread)) => return Step::Answer(not_read(unread)),
+            Poll::Ready(Err(unread)) => return Step::Ready(not_read(unread)),
             Poll::Pending => {
                 let caller = caller.clone();
-                return Step::Wait(Box::new(Waiting::Body { reception, caller, said_modern }));
+                return Step::Waiting(Box::new(Waiting::Body { reception, caller, said_modern }));
             }
         }
     }
     let received = reception.into_received();
     let outcome = Post { endpoint, caller, headers, said_modern }.outcome(&received, seen);
     let (call, session) = match outcome {
-        Outcome::Answer(answer) => {
+        Outcome::Ready(answer) => {
             seen.held = Some(received.into_held());
-            return Step::Answer(answer);
+            return Step::Ready(answer);
         }
         // The server's end comes before anything.
-        Outcome::Call { call, session } if !endpoint.ending.has_begun() => (call, session),
-        outcome => return Step::Wait(Box::new(Waiting::Outcome(outcome))),
+        Outcome::Waiting(Calls::One { call, session }) if !endpoint.ending.has_begun() => (call, session),
+        Outcome::Waiting(calls) => return Step::Waiting(Box::new(Waiting::Calls(calls))),
     };
     match call.run_at_once(context) {
-        Ok(finished) => {
+        MaybeReady::Ready(finished) => {
             if let Some(session) = session {
                 session.touch(Instant::now());
             }
             seen.held = Some(received.into_held());
-            Step::Answer(answer::json(StatusCode::OK, finished.into_reply()))
+            Step::Ready(answer::json(StatusCode::OK, finished.into_reply()))
         }
         // Nothing of the body is needed any more: calls own what they work with.
-        Err(call) => Step::Wait(Box::new(Waiting::Outcome(Outcome::Call { call, session }))),
+        MaybeReady::Waiting(call) => Step::Waiting(Box::new(Waiting::Calls(Calls::One { call, session }))),
     }
 }
 
@@ -137,10 +138,12 @@ fn not_read(unread: Unread) -> Answer {
     }
 }
 
-/// What became of a message.
-pub(super) enum Outcome {
-    Answer(Answer),
-    Call { call: Box<Call>, session: Option<Arc<Session>> },
+/// What became of a message: its answer, or calls to run.
+type Outcome = MaybeReady<Answer, Calls>;
+
+/// Calls that a body asks for.
+pub(super) enum Calls {
+    One { call: Box<Call>, session: Option<Arc<Session>> },
     Batch { replies: Vec<Vec<u8>>, calls: Vec<Call> },
 }
 
@@ -155,12 +158,12 @@ impl Post<'_> {
     /// Reads a body and acts on it.
     fn outcome(&self, received: &Received, seen: &mut Seen) -> Outcome {
         if received.bytes().is_empty() {
-            return Outcome::Answer(answer::text(StatusCode::BAD_REQUEST, "empty body"));
+            return Outcome::Ready(answer::text(StatusCode::BAD_REQUEST, "empty body"));
         }
         match message::read(received.bytes()) {
             Err(malformed) => {
                 let body = self.endpoint.service.unparsable(Some(self.assumed_revision()), malformed);
-                Outcome::Answer(answer::json(StatusCode::BAD_REQUEST, body))
+                Outcome::Ready(answer::json(StatusCode::BAD_REQUEST, body))
             }
             Ok(incoming) => self.dispatch(&incoming, seen),
         }
@@ -197,7 +200,7 @@ impl Post<'_> {
         let id = message.and_then(Message::answer_id);
         let answers = Answers::from_id(id, Some(self.assumed_revision()));
         let body = reply::error(answers, &RpcError::invalid_request());
-        Outcome::Answer(answer::json(StatusCode::BAD_REQUEST, body))
+        Outcome::Ready(answer::json(StatusCode::BAD_REQUEST, body))
     }
 
     fn refused(&self, status: StatusCode, message: &Message<'_>, error: &RpcError) -> Answer {
@@ -210,7 +213,7 @@ impl Post<'_> {
         let refusal = || {
             let error = RpcError::new(RpcError::REFUSED, "server draining");
             let answer = self.refused(StatusCode::SERVICE_UNAVAILABLE, message, &error);
-            Outcome::Answer(answer::retry_after(answer, COME_BACK))
+            Outcome::Ready(answer::retry_after(answer, COME_BACK))
         };
         self.endpoint.service.is_draining().then(refusal)
     }
@@ -225,21 +228,21 @@ impl Post<'_> {
         }
         if message.id == IdMember::Absent {
             // No notification has a meaning here: cancellation is the end of the connection.
-            return Outcome::Answer(answer::empty(StatusCode::ACCEPTED));
+            return Outcome::Ready(answer::empty(StatusCode::ACCEPTED));
         }
         if let Err(error) = headers::check(self.headers, message) {
-            return Outcome::Answer(self.refused(StatusCode::BAD_REQUEST, message, &error));
+            return Outcome::Ready(self.refused(StatusCode::BAD_REQUEST, message, &error));
         }
         match self.handle(&self.caller.modern, message, Era::Modern, seen) {
             Handled::Reply(reply) if reply.disposition == Disposition::Busy => {
                 self.endpoint.counts.limit_rejected(&self.endpoint.instance, "global_concurrency");
                 let error = RpcError::new(RpcError::REFUSED, "server saturated");
                 let answer = self.refused(StatusCode::SERVICE_UNAVAILABLE, message, &error);
-                Outcome::Answer(answer::retry_after(answer, COME_BACK))
+                Outcome::Ready(answer::retry_after(answer, COME_BACK))
             }
-            Handled::Reply(reply) => Outcome::Answer(answer::reply(reply)),
-            Handled::Call(call) => Outcome::Call { call, session: None },
-            Handled::Silent | Handled::Exit => Outcome::Answer(answer::empty(StatusCode::ACCEPTED)),
+            Handled::Reply(reply) => Outcome::Ready(answer::reply(reply)),
+            Handled::Call(call) => Outcome::Waiting(Calls::One { call, session: None }),
+            Handled::Silent | Handled::Exit => Outcome::Ready(answer::empty(StatusCode::ACCEPTED)),
         }
     }
 
@@ -250,18 +253,18 @@ impl Post<'_> {
         }
         let method = message.method.as_ref().map(Option::as_deref);
         if method == Some(Some("initialize")) && message.id != IdMember::Absent {
-            return Outcome::Answer(self.initialize(message, seen));
+            return Outcome::Ready(self.initialize(message, seen));
         }
         if method.is_none() && !(message.is_response && message.id != IdMember::Absent) {
             return self.invalid(Some(message));
         }
         let session = match self.session(seen) {
             Ok(session) => session,
-            Err(answer) => return Outcome::Answer(*answer),
+            Err(answer) => return Outcome::Ready(*answer),
         };
         match self.handle(&session.connection, message, Era::Handshake, seen) {
             Handled::Reply(_) if message.id == IdMember::Absent && message.well_formed => {
-                Outcome::Answer(answer::empty(StatusCode::ACCEPTED))
+                Outcome::Ready(answer::empty(StatusCode::ACCEPTED))
             }
             Handled::Reply(reply) => {
                 if reply.disposition == Disposition::Busy {
@@ -269,13 +272,13 @@ impl Post<'_> {
                     let limit = if full { "in_flight" } else { "global_concurrency" };
                     self.endpoint.counts.limit_rejected(&self.endpoint.instance, limit);
                 }
-                Outcome::Answer(answer::reply(reply))
+                Outcome::Ready(answer::reply(reply))
             }
-            Handled::Silent => Outcome::Answer(answer::empty(StatusCode::ACCEPTED)),
-            Handled::Call(call) => Outcome::Call { call, session: Some(session) },
+            Handled::Silent => Outcome::Ready(answer::empty(StatusCode::ACCEPTED)),
+            Handled::Call(call) => Outcome::Waiting(Calls::One { call, session: Some(session) }),
             Handled::Exit => {
                 self.endpoint.sessions.close(&session, "exit");
-                Outcome::Answer(answer::empty(StatusCode::ACCEPTED))
+                Outcome::Ready(answer::empty(StatusCode::ACCEPTED))
             }
         }
     }
@@ -344,7 +347,7 @@ impl Post<'_> {
         let session = match self.session(seen) {
             Ok(session) if session.revision.allows_batches() => session,
             Ok(_) => return self.invalid(None),
-            Err(answer) => return Outcome::Answer(*answer),
+            Err(answer) => return Outcome::Ready(*answer),
         };
         let (mut replies, mut calls) = (Vec::new(), Vec::new());
         for message in messages {
@@ -362,7 +365,7 @@ impl Post<'_> {
                 Handled::Exit => self.endpoint.sessions.close(&session, "exit"),
             }
         }
-        Outcome::Batch { replies, calls }
+        Outcome::Waiting(Calls::Batch { replies, calls })
     }
 }
 

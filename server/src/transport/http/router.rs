@@ -1,5 +1,6 @@
 //! Routes, and the checks that come before a body is read.
 
+use std::convert::Infallible;
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use futures_util::future::LocalBoxFuture;
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
 use hyper::body::Incoming;
+use ptc_host::maybe_ready::MaybeReady;
 use ptc_host::text::clip;
 use ptc_mcp::json::object_text;
 use tokio::sync::Notify;
@@ -123,16 +125,11 @@ pub(super) struct Seen {
     pub(super) held: Option<Held>,
 }
 
-/// How far a request came at once.
-pub(super) enum Routed {
-    /// To its answer.
-    Now(Answer),
-    /// It has to wait for something.
-    Later(LocalBoxFuture<'static, Answer>),
-}
-
 /// Answers one request.
-pub(super) fn route(asked: Asked, context: &mut Context<'_>) -> Routed {
+pub(super) fn route(
+    asked: Asked,
+    context: &mut Context<'_>,
+) -> MaybeReady<Answer, LocalBoxFuture<'static, Result<Answer, Infallible>>> {
     let Asked { request, peer, busy, in_progress } = asked;
     let (parts, body) = request.into_parts();
     let headers = Headers::of(&parts.headers);
@@ -146,22 +143,17 @@ pub(super) fn route(asked: Asked, context: &mut Context<'_>) -> Routed {
     let step = step(in_progress.endpoint(), peer, &parts, &headers, body, &mut seen, context);
     let mut exchange = Exchange { in_progress, parts, started: Instant::now(), seen };
     match step {
-        Step::Answer(answer) => Routed::Now(exchange.end(answer)),
-        Step::Wait(waiting) => Routed::Later(Box::pin(async move {
+        Step::Ready(answer) => MaybeReady::Ready(exchange.end(answer)),
+        Step::Waiting(waiting) => MaybeReady::Waiting(Box::pin(async move {
             let Exchange { in_progress, parts, seen, .. } = &mut exchange;
             let answer = waiting.answer(in_progress.endpoint(), &parts.headers, seen).await;
-            exchange.end(answer)
+            Ok(exchange.end(answer))
         })),
     }
 }
 
-/// What is known after a request was looked at.
-pub(super) enum Step {
-    /// Its answer.
-    Answer(Answer),
-    /// What it waits for.
-    Wait(Box<Waiting>),
-}
+/// What is known after a request was looked at: its answer, or what it waits for.
+pub(super) type Step = MaybeReady<Answer, Box<Waiting>>;
 
 /// The checks that come before the body, and whatever else can be done at once.
 fn step(
@@ -174,7 +166,7 @@ fn step(
     context: &mut Context<'_>,
 ) -> Step {
     let authority = || parts.uri.authority().map(|authority| authority.as_str());
-    Step::Answer(match parts.uri.path() {
+    Step::Ready(match parts.uri.path() {
         path if path == endpoint.path => {
             return mcp(endpoint, peer, authority(), &parts.method, headers, body, seen, context);
         }
@@ -239,11 +231,11 @@ fn mcp(
 ) -> Step {
     let caller = match admit(endpoint, peer, authority, headers) {
         Ok(caller) => caller,
-        Err(answer) => return Step::Answer(*answer),
+        Err(answer) => return Step::Ready(*answer),
     };
     seen.principal = Some(caller.principal.clone());
     let modern = headers.say_modern();
-    Step::Answer(match *method {
+    Step::Ready(match *method {
         Method::POST => return post::begin(endpoint, caller, headers, modern, body, seen, context),
         Method::DELETE if !modern => delete(endpoint, &caller.principal, headers, seen),
         _ if modern => answer::method_not_allowed("POST"),

@@ -15,6 +15,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
+use ptc_host::maybe_ready::MaybeReady;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 use tracing::{error, info, warn};
@@ -172,8 +173,8 @@ impl Pipe {
     fn run(&mut self, call: Box<Call>) {
         // What goes on is looked at again by the conversation itself.
         match call.run_at_once(&mut Context::from_waker(Waker::noop())) {
-            Ok(finished) => self.finish(answered(finished)),
-            Err(call) => {
+            MaybeReady::Ready(finished) => self.finish(answered(finished)),
+            MaybeReady::Waiting(call) => {
                 let outbox = self.outbox.clone();
                 self.calls.push(answer(call.run(move |note| outbox.push(note))).boxed());
             }

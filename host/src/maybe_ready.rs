@@ -1,0 +1,104 @@
+//! What is done at once, or still to be waited for.
+//!
+//! Nearly every request, call and program ends in the poll that starts it. The usual type for what may have to wait is
+//! a boxed future: an allocation, an indirect call for each poll, and state that is kept for a wait that never comes.
+//! For a program of a few microseconds that is a good part of its cost.
+//!
+//! So whatever starts something says how far it came. [`MaybeReady::Ready`] holds the result itself.
+//! [`MaybeReady::Waiting`] holds what goes on: a boxed future, a channel, a machine. Only then is it made.
+//!
+//! `Poll` is no such type, because its `Pending` holds nothing: it describes a future that exists already. `Either` of
+//! a ready future and another one is near, but can only be awaited, and not everything that goes on is a future.
+//!
+//! [`Eager`] is the future over such a start. It starts when it is polled for the first time, and sets nothing up for
+//! what ends in that poll.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// How far something came at once.
+#[derive(Debug)]
+pub enum MaybeReady<T, W> {
+    /// To its result.
+    Ready(T),
+    /// It goes on.
+    Waiting(W),
+}
+
+/// Something to be started by the first poll of an [`Eager`] future.
+pub trait Start {
+    /// What comes of it.
+    type Output;
+    /// The rest of its way, if it does not end at once.
+    type Rest: Future<Output = Self::Output> + Unpin;
+
+    /// Goes as far as it can without waiting.
+    fn start(self, cx: &mut Context<'_>) -> MaybeReady<Self::Output, Self::Rest>;
+}
+
+/// The future of something that starts with the first poll.
+pub struct Eager<S: Start>(Stage<S>);
+
+enum Stage<S: Start> {
+    /// `None` after an end at once.
+    NotStarted(Option<S>),
+    Waiting(S::Rest),
+}
+
+impl<S: Start> Eager<S> {
+    /// Starts `start` when it is polled.
+    pub fn new(start: S) -> Self {
+        Eager(Stage::NotStarted(Some(start)))
+    }
+}
+
+/// What is to be started is moved, never pinned.
+impl<S: Start> Unpin for Eager<S> {}
+
+impl<S: Start> Future for Eager<S> {
+    type Output = S::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<S::Output> {
+        if let Stage::NotStarted(start) = &mut self.0 {
+            let start = start.take().expect("no future is polled after its end");
+            match start.start(cx) {
+                MaybeReady::Ready(output) => return Poll::Ready(output),
+                MaybeReady::Waiting(rest) => self.0 = Stage::Waiting(rest),
+            }
+        }
+        match &mut self.0 {
+            Stage::Waiting(rest) => Pin::new(rest).poll(cx),
+            Stage::NotStarted(_) => Poll::Pending,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    /// Ends at once unless there is something to wait for.
+    struct Number(Option<oneshot::Receiver<u8>>);
+
+    impl Start for Number {
+        type Output = Result<u8, oneshot::error::RecvError>;
+        type Rest = oneshot::Receiver<u8>;
+
+        fn start(self, _: &mut Context<'_>) -> MaybeReady<Self::Output, Self::Rest> {
+            self.0.map_or(MaybeReady::Ready(Ok(1)), MaybeReady::Waiting)
+        }
+    }
+
+    #[test]
+    fn what_ends_at_once_keeps_nothing_and_the_rest_goes_on() {
+        assert_eq!(Eager::new(Number(None)).now_or_never(), Some(Ok(1)));
+        let (tell, told) = oneshot::channel();
+        let mut waiting = Eager::new(Number(Some(told)));
+        assert_eq!((&mut waiting).now_or_never(), None);
+        tell.send(2).unwrap();
+        assert_eq!(waiting.now_or_never(), Some(Ok(2)));
+    }
+}

@@ -5,7 +5,7 @@ use super::context::RunContext;
 use super::outcome::{EvalOutcome, Failure};
 use super::request::EvalRequest;
 use super::run::{Run, SLICE_STEPS, show_progress};
-use super::session::{Lease, SessionKey};
+use super::session::{SessionKey, SessionLock};
 use super::worker::Worker;
 use crate::maybe_ready::MaybeReady;
 use crate::memory::{MemoryBudget, MemoryReservation, ReplyMemory};
@@ -40,7 +40,7 @@ pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>) -> MaybeReady<Ev
 /// A machine before its first step, and what it needs beside it.
 struct Prepared {
     machine: Machine,
-    session: Option<Lease>,
+    session: Option<SessionLock>,
     granted: Option<Rc<MemoryReservation>>,
 }
 
@@ -132,15 +132,15 @@ fn take_session(
     request: &EvalRequest,
     key: &SessionKey,
     setup: &mut Setup,
-) -> Result<Lease, Failure> {
+) -> Result<SessionLock, Failure> {
     let place = worker.sessions.open(key);
-    let taken = Lease::take(place, request.session_rules.clone(), worker.memory.as_ref());
-    let (lease, namespace) = taken
+    let taken = SessionLock::take(place, request.session_rules.clone(), worker.memory.as_ref());
+    let (lock, namespace) = taken
         .ok_or_else(|| Failure::new(Reason::InvalidConfig, "an eval is already running for this session"))?;
     setup.namespace = namespace;
-    setup.history = lease.history();
-    setup.journal = lease.journal();
-    Ok(lease)
+    setup.history = lock.history();
+    setup.journal = lock.journal();
+    Ok(lock)
 }
 
 /// Milliseconds since 1970.

@@ -2,7 +2,7 @@
 
 use super::outcome::{Answer, CallRecord, EvalOutcome, Failure};
 use super::request::EvalRequest;
-use super::session::Lease;
+use super::session::SessionLock;
 use crate::text::clip;
 use ptc_vm::{Error, Machine, Reason, Value, json, print};
 use tokio::time::Instant;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 pub(super) fn conclude(
     mut machine: Machine,
     request: &EvalRequest,
-    mut lease: Option<Lease>,
+    mut lock: Option<SessionLock>,
     upstream_calls: Vec<CallRecord>,
     started: Instant,
 ) -> EvalOutcome {
@@ -24,17 +24,17 @@ pub(super) fn conclude(
     };
     let mut answer = answer.map_err(|error| Failure::from(&error));
     let gave_up = answer.as_ref().is_err_and(|failure| failure.payload.is_some());
-    let keeps = gave_up && lease.as_ref().is_some_and(Lease::keeps_after_fail);
+    let keeps = gave_up && lock.as_ref().is_some_and(SessionLock::keeps_after_fail);
     let outcome = machine.finish(answer.is_ok() || keeps);
     let prints: Vec<String> = outcome.prints.iter().map(|print| print.as_str().to_owned()).collect();
     let mut session = None;
-    if let Some(lease) = &mut lease {
-        lease.note(outcome.journal, outcome.summaries);
+    if let Some(lock) = &mut lock {
+        lock.note(outcome.journal, outcome.summaries);
     }
-    match (lease, outcome.result) {
-        (Some(lease), result) if answer.is_ok() || keeps => {
-            let value = result.ok().filter(|_| lease.remembers(outcome.returned));
-            match lease.commit(outcome.namespace, &outcome.changed, value, &prints, &upstream_calls) {
+    match (lock, outcome.result) {
+        (Some(lock), result) if answer.is_ok() || keeps => {
+            let value = result.ok().filter(|_| lock.remembers(outcome.returned));
+            match lock.commit(outcome.namespace, &outcome.changed, value, &prints, &upstream_calls) {
                 Ok(report) => session = report,
                 Err(refused) => {
                     let (failure, report) = *refused;
@@ -43,7 +43,7 @@ pub(super) fn conclude(
                 }
             }
         }
-        (Some(lease), _) => lease.roll_back(outcome.namespace),
+        (Some(lock), _) => lock.roll_back(outcome.namespace),
         (None, _) => {}
     }
     EvalOutcome {

@@ -5,7 +5,7 @@ use super::conclude::conclude;
 use super::context::RunContext;
 use super::outcome::EvalOutcome;
 use super::request::{CallsSoFar, EvalRequest};
-use super::session::Lease;
+use super::session::SessionLock;
 use crate::memory::MemoryReservation;
 use futures_util::future::LocalBoxFuture;
 use ptc_vm::machine::{HostRequest, Payload, Reply};
@@ -25,7 +25,7 @@ pub(super) struct Run {
     machine: Option<Machine>,
     request: Box<EvalRequest>,
     context: Rc<RunContext>,
-    session: Option<Lease>,
+    session: Option<SessionLock>,
     calls: Calls,
     /// What the context's values have taken of the process's memory.
     _granted: Option<Rc<MemoryReservation>>,
@@ -38,10 +38,10 @@ pub(super) struct Run {
 impl Drop for Run {
     /// A program that is dropped before its end leaves its session as it was.
     fn drop(&mut self) {
-        if let (Some(machine), Some(mut lease)) = (self.machine.take(), self.session.take()) {
+        if let (Some(machine), Some(mut lock)) = (self.machine.take(), self.session.take()) {
             let outcome = machine.finish(false);
-            lease.note(outcome.journal, outcome.summaries);
-            lease.roll_back(outcome.namespace);
+            lock.note(outcome.journal, outcome.summaries);
+            lock.roll_back(outcome.namespace);
         }
     }
 }
@@ -70,7 +70,7 @@ impl Run {
         machine: Machine,
         request: Box<EvalRequest>,
         context: RunContext,
-        session: Option<Lease>,
+        session: Option<SessionLock>,
         granted: Option<Rc<MemoryReservation>>,
         shown: usize,
     ) -> Run {
@@ -167,8 +167,8 @@ impl Run {
         self.calls.clear();
         let machine = self.machine.take().expect("a run finishes once");
         show_prints(&self.request, &machine, &mut self.shown);
-        let lease = self.session.take();
-        conclude(machine, &self.request, lease, self.context.records.take(), self.context.started)
+        let lock = self.session.take();
+        conclude(machine, &self.request, lock, self.context.records.take(), self.context.started)
     }
 }
 

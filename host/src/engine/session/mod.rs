@@ -4,13 +4,13 @@
 //! and the place keeps what was committed last, so that others can still look at it. With [`SessionRules`] a result
 //! is stored only if it keeps within [`SessionLimits`]; otherwise the session is left as it was.
 
-mod commit;
+mod lock;
 mod place;
 mod rules;
 mod size;
 mod state;
 
-pub(super) use commit::Lease;
+pub(super) use lock::SessionLock;
 pub use place::{SessionKey, SessionPlace, SessionStore};
 pub use rules::{SessionLimits, SessionRules};
 pub use size::{measure, measure_binding, measure_history, measure_strings};

@@ -22,8 +22,8 @@ const MARKER: Preview = Preview { items: 10, characters: Some(200), counts: true
 /// How far above a limit sizes are still measured exactly.
 const EXACT: u64 = 4;
 
-/// A session whose state is with a program.
-pub(in super::super) struct Lease {
+/// A session's state while one program has it to itself.
+pub(in super::super) struct SessionLock {
     place: Rc<RefCell<SessionPlace>>,
     history: [Value; 3],
     turn: u64,
@@ -39,13 +39,13 @@ pub(in super::super) struct Lease {
     reservation: Option<MemoryReservation>,
 }
 
-impl Lease {
+impl SessionLock {
     /// Takes a session's state; `None` while another program has it.
     pub(in super::super) fn take(
         place: Rc<RefCell<SessionPlace>>,
         rules: Option<Arc<dyn SessionRules>>,
         memory: Option<&MemoryBudget>,
-    ) -> Option<(Lease, Namespace)> {
+    ) -> Option<(SessionLock, Namespace)> {
         let state = place.borrow_mut().state.take()?;
         let SessionState { namespace, history, turn, sizes, history_sizes, .. } = state;
         let SessionState { journal, summaries, journal_bytes, reservation, .. } = state;
@@ -60,7 +60,7 @@ impl Lease {
         place.borrow_mut().committed.clone_from(&committed);
         let reservation =
             reservation.or_else(|| memory.cloned().map(MemoryReservation::new)).filter(|_| rules.is_some());
-        let lease = Lease {
+        let lock = SessionLock {
             place,
             history,
             turn,
@@ -74,7 +74,7 @@ impl Lease {
             committed,
             reservation,
         };
-        Some((lease, namespace))
+        Some((lock, namespace))
     }
 
     /// The last three results, latest first.
@@ -222,7 +222,7 @@ impl Lease {
     }
 
     fn give_back(self, namespace: Namespace, result: Option<(Value, u64)>) {
-        let Lease {
+        let SessionLock {
             place,
             history,
             turn,

@@ -15,7 +15,32 @@ pub struct Limits {
     pub program_bytes: usize,
 }
 
+/// What somebody has chosen of [`Limits`]; the rest has its default.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ChosenLimits {
+    /// Wall clock.
+    pub timeout: Option<Duration>,
+    /// Bytes of live values.
+    pub memory_bytes: Option<u64>,
+    /// Steps.
+    pub steps: Option<u64>,
+    /// Bytes of program text.
+    pub program_bytes: Option<usize>,
+}
+
 impl Limits {
+    /// The limits that were chosen, with or without upstreams. Steps follow the time, unless they were chosen as well.
+    pub fn with(chosen: ChosenLimits, upstreams: bool) -> Limits {
+        let defaults = if upstreams { Limits::aggregator() } else { Limits::plain() };
+        let timeout = chosen.timeout.unwrap_or(defaults.timeout);
+        Limits {
+            timeout,
+            memory_bytes: chosen.memory_bytes.unwrap_or(defaults.memory_bytes),
+            steps: chosen.steps.unwrap_or_else(|| Limits::steps_for(timeout)),
+            program_bytes: chosen.program_bytes.unwrap_or(defaults.program_bytes),
+        }
+    }
+
     /// Steps that a program of this time limit gets by default (ruling 4), so that a runaway loop is stopped by
     /// steps, which are the same on every run, and not by the clock.
     pub fn steps_for(timeout: Duration) -> u64 {

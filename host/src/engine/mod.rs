@@ -25,8 +25,8 @@ mod worker;
 pub use crate::memory::MemoryBudget;
 pub use context::RunContext;
 pub use handle::{Engine, EngineError, EngineOptions, EvalFuture};
-pub use limits::Limits;
 pub(crate) use limits::whole_millis;
+pub use limits::{ChosenLimits, Limits};
 pub use outcome::{
     Answer, CallAuth, CallRecord, CallStatus, Changed, EvalOutcome, Exceeded, Failure, HistoryNotice,
     ResultOverview, SessionReport,

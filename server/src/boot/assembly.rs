@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ptc_host::aggregator::Aggregator;
 use ptc_host::catalog::{InlineLimits, describe};
 use ptc_host::credentials::Redactor;
-use ptc_host::engine::{Engine, HostCalls, Limits};
+use ptc_host::engine::{Engine, HostCalls};
 use tracing::info;
 
 use super::task::task;
@@ -84,14 +84,9 @@ fn eval_options(
         describe(&upstreams.advertised(), settings.aggregator.catalog_mode, inline_limits(settings))
     };
     EvalOptions {
-        limits: Limits {
-            timeout: limits.program_timeout,
-            memory_bytes: limits.program_memory_bytes,
-            steps: limits.program_steps,
-            program_bytes: limits.max_program_bytes,
-        },
+        limits: limits.program,
         caps: ArgumentCaps {
-            max_program_bytes: limits.max_program_bytes,
+            max_program_bytes: limits.program.program_bytes,
             max_context_bytes: limits.max_context_bytes,
         },
         shaper: Shaper { profile: settings.profile, max_result_bytes: limits.max_result_bytes },

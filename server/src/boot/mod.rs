@@ -96,6 +96,6 @@ async fn serve_http(
 
 /// The longest time that a call's own work may take.
 fn longest_call(settings: &Settings) -> Duration {
-    let program = settings.limits.program_timeout;
+    let program = settings.limits.program.timeout;
     if settings.planner.enabled { program.max(settings.planner.task_timeout) } else { program }
 }

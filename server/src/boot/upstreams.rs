@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode};
+use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{LoadOptions, UpstreamsConfig};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::MemoryBudget;
@@ -38,16 +38,8 @@ pub(super) async fn start_upstreams(
     for warning in &config.warnings {
         warn!(event = warning.event, upstream = warning.upstream, "{}", warning.message);
     }
-    let bounded = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
-    let limits = AggregatorLimits {
-        call_timeout: settings.aggregator.call_timeout,
-        max_response_bytes: settings.aggregator.max_response_bytes,
-        max_calls: bounded(settings.aggregator.max_calls),
-        max_discoveries: bounded(settings.aggregator.max_catalog_ops),
-        max_discovery_bytes: settings.aggregator.max_catalog_result_bytes,
-    };
     let options = AggregatorOptions {
-        limits,
+        limits: settings.aggregator.limits,
         redactor: redactor.clone(),
         http: client(settings)?,
         // The planner reads what its calls brought when it mends a program.

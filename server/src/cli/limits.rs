@@ -4,7 +4,7 @@ use super::upstreams;
 use clap::Args;
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, SnapshotMode};
 use ptc_host::config::{ConfigLocation, NamedBy, ProcessEnv, REPL_VARIABLE};
-use ptc_host::engine::{EvalRequest, HostCalls, Limits};
+use ptc_host::engine::{ChosenLimits, EvalRequest, HostCalls, Limits};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,21 +60,17 @@ impl LimitArgs {
     }
 
     fn limits(&self, upstreams: bool) -> Limits {
-        let mut limits = if upstreams { Limits::aggregator() } else { Limits::plain() };
-        if let Some(ms) = self.program_timeout_ms {
-            limits.timeout = Duration::from_millis(ms);
-            limits.steps = Limits::steps_for(limits.timeout);
-        }
-        if let Some(bytes) = self.program_memory_limit_bytes {
-            limits.memory_bytes = bytes;
-        }
-        if let Some(steps) = self.program_step_limit {
-            limits.steps = steps;
-        }
-        limits
+        let chosen = ChosenLimits {
+            timeout: self.program_timeout_ms.map(Duration::from_millis),
+            memory_bytes: self.program_memory_limit_bytes,
+            steps: self.program_step_limit,
+            program_bytes: None,
+        };
+        Limits::with(chosen, upstreams)
     }
 
-    fn aggregator_limits(&self) -> AggregatorLimits {
+    /// What programs may ask of upstreams.
+    pub(super) fn aggregator_limits(&self) -> AggregatorLimits {
         let defaults = AggregatorLimits::default();
         AggregatorLimits {
             call_timeout: self.upstream_call_timeout_ms.map_or(defaults.call_timeout, Duration::from_millis),

@@ -4,17 +4,16 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::ArgMatches;
+use ptc_host::aggregator::AggregatorLimits;
 use ptc_host::catalog::CatalogMode;
 use ptc_host::config::{ProcessEnv, SERVER_VARIABLE, locate};
+use ptc_host::engine::{self, ChosenLimits};
 
 use super::values::Values;
 use crate::settings::BootError;
 use crate::settings::{
     Aggregator, Diagnostics, Limits, LogLevel, PayloadPolicy, Planner, Profile, Sessions, Settings,
 };
-
-/// Steps a program may take for each second of its time limit (ruling 4).
-const STEPS_PER_SECOND: u64 = 25_000_000;
 
 impl Settings {
     /// Interprets the options of `matches` in the environment `env`.
@@ -64,10 +63,7 @@ fn log_level(values: &Values<'_>) -> LogLevel {
 }
 
 fn limits(values: &Values<'_>, aggregator: bool, profile: Profile) -> Result<Limits, BootError> {
-    let (default_timeout, default_memory) =
-        if aggregator { (10_000, 104_857_600) } else { (1_000, 10_485_760) };
-    let timeout_ms = values.positive_or("program-timeout-ms", default_timeout)?;
-    let default_steps = (STEPS_PER_SECOND / 1000).saturating_mul(timeout_ms);
+    let timeout = values.positive("program-timeout-ms")?.map(milliseconds);
     let default_result = match profile {
         Profile::Slim => 16 << 10,
         Profile::Structured => 32 << 10,
@@ -75,12 +71,17 @@ fn limits(values: &Values<'_>, aggregator: bool, profile: Profile) -> Result<Lim
     };
     Ok(Limits {
         max_frame_bytes: values.size_or("max-frame-bytes", 8_388_608)?,
-        max_program_bytes: values.size_or("max-program-bytes", 65_536)?,
         max_context_bytes: values.size_or("max-context-bytes", 4_194_304)?,
         max_concurrent_calls: values.size_or("max-concurrent-calls", 1024)?,
-        program_timeout: milliseconds(timeout_ms),
-        program_memory_bytes: values.positive_or("program-memory-limit-bytes", default_memory)?,
-        program_steps: values.positive_or("program-step-limit", default_steps)?,
+        program: engine::Limits::with(
+            ChosenLimits {
+                timeout,
+                memory_bytes: values.positive("program-memory-limit-bytes")?,
+                steps: values.positive("program-step-limit")?,
+                program_bytes: values.size("max-program-bytes")?,
+            },
+            aggregator,
+        ),
         max_total_memory_bytes: values
             .positive("max-total-memory-bytes")?
             .unwrap_or_else(|| super::memory::available() / 2),
@@ -111,17 +112,26 @@ fn aggregator(values: &mut Values<'_>, env: &ProcessEnv) -> Result<Aggregator, B
             CatalogMode::Auto
         }),
     };
+    let bounded = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+    let defaults = AggregatorLimits::default();
+    let limits = AggregatorLimits {
+        call_timeout: values
+            .positive("upstream-call-timeout-ms")?
+            .map_or(defaults.call_timeout, milliseconds),
+        max_response_bytes: values.size_or("max-upstream-response-bytes", defaults.max_response_bytes)?,
+        max_calls: values.positive("max-upstream-calls-per-program")?.map_or(defaults.max_calls, bounded),
+        max_discoveries: values
+            .positive("max-catalog-ops-per-program")?
+            .map_or(defaults.max_discoveries, bounded),
+        max_discovery_bytes: values.size_or("max-catalog-result-bytes", defaults.max_discovery_bytes)?,
+    };
     Ok(Aggregator {
         config,
         read_only: values.switch("aggregator-read-only", false),
-        call_timeout: milliseconds(values.positive_or("upstream-call-timeout-ms", 5_000)?),
-        max_response_bytes: values.size_or("max-upstream-response-bytes", 2_097_152)?,
-        max_calls: values.positive_or("max-upstream-calls-per-program", 50)?,
+        limits,
         catalog_mode,
         inline_max_chars: values.size_or("catalog-inline-max-chars", 800)?,
         inline_max_tools: values.size_or("catalog-inline-max-tools", 8)?,
-        max_catalog_ops: values.positive_or("max-catalog-ops-per-program", 25)?,
-        max_catalog_result_bytes: values.size_or("max-catalog-result-bytes", 262_144)?,
         ca_file: values.path("ca-file"),
     })
 }

@@ -29,9 +29,9 @@ fn defaults() {
     let settings = resolve(&[], &[]).unwrap();
     assert_eq!(settings.limits.max_frame_bytes, 8_388_608);
     assert_eq!(settings.limits.max_concurrent_calls, 1024);
-    assert_eq!(settings.limits.program_timeout.as_millis(), 1000);
-    assert_eq!(settings.limits.program_steps, 25_000_000);
-    assert_eq!(settings.limits.program_memory_bytes, 10_485_760);
+    assert_eq!(settings.limits.program.timeout.as_millis(), 1000);
+    assert_eq!(settings.limits.program.steps, 25_000_000);
+    assert_eq!(settings.limits.program.memory_bytes, 10_485_760);
     assert_eq!(settings.limits.max_result_bytes, 16_384);
     assert_eq!((settings.profile, settings.log_level), (Profile::Slim, LogLevel::Info));
     assert!(settings.http.is_none() && !settings.is_aggregator() && !settings.sessions.enabled);
@@ -56,11 +56,11 @@ fn every_option_works_as_flag_and_as_variable() {
 #[test]
 fn the_command_line_beats_the_environment_and_the_last_flag_wins() {
     let env = [("PTC_RUNNER_MCP_MAX_PROGRAM_BYTES", "10"), ("PTC_RUNNER_MCP_SESSIONS", "yes")];
-    assert_eq!(resolve(&[], &env).unwrap().limits.max_program_bytes, 10);
+    assert_eq!(resolve(&[], &env).unwrap().limits.program.program_bytes, 10);
     assert!(resolve(&[], &env).unwrap().sessions.enabled);
     let settings =
         resolve(&["--max-program-bytes", "20", "--max-program-bytes=30", "--no-sessions"], &env).unwrap();
-    assert_eq!(settings.limits.max_program_bytes, 30);
+    assert_eq!(settings.limits.program.program_bytes, 30);
     assert!(!settings.sessions.enabled);
     for on in [&["--sessions"][..], &["--sessions=on"], &["--no-sessions", "--sessions=1"]] {
         assert!(resolve(on, &[]).unwrap().sessions.enabled, "{on:?}");
@@ -112,9 +112,9 @@ fn words_out_of_a_fixed_set() {
 fn an_upstreams_file_changes_two_defaults() {
     let settings = resolve(&["--upstreams-config", "/nowhere/u.json"], &[]).unwrap();
     assert!(settings.is_aggregator());
-    assert_eq!(settings.limits.program_timeout.as_millis(), 10_000);
-    assert_eq!(settings.limits.program_steps, 250_000_000);
-    assert_eq!(settings.limits.program_memory_bytes, 104_857_600);
+    assert_eq!(settings.limits.program.timeout.as_millis(), 10_000);
+    assert_eq!(settings.limits.program.steps, 250_000_000);
+    assert_eq!(settings.limits.program.memory_bytes, 104_857_600);
     let variable = resolve(&[], &[("PTC_RUNNER_MCP_UPSTREAMS", "/nowhere/v.json")]).unwrap();
     let location = variable.aggregator.config.unwrap();
     assert_eq!(location.path.to_str(), Some("/nowhere/v.json"));

@@ -102,12 +102,21 @@ impl<'a> Values<'a> {
         Ok(self.positive(name)?.unwrap_or(default))
     }
 
+    /// [`Values::positive`] for a size in this process's memory.
+    ///
+    /// # Errors
+    /// As [`Values::positive`].
+    pub fn size(&self, name: &str) -> Result<Option<usize>, BootError> {
+        let bounded = |number| usize::try_from(number).unwrap_or(usize::MAX);
+        Ok(self.positive(name)?.map(bounded))
+    }
+
     /// [`Values::positive_or`] for a size in this process's memory.
     ///
     /// # Errors
     /// As [`Values::positive`].
     pub fn size_or(&self, name: &str, default: usize) -> Result<usize, BootError> {
-        Ok(self.positive(name)?.map_or(default, |number| usize::try_from(number).unwrap_or(usize::MAX)))
+        Ok(self.size(name)?.unwrap_or(default))
     }
 
     /// A switch. Text that is no boolean keeps the default and warns.

@@ -6,9 +6,11 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ptc_host::aggregator::AggregatorLimits;
 use ptc_host::catalog::CatalogMode;
 use ptc_host::config::{ConfigLocation, ProcessEnv};
 use ptc_host::credentials::Secret;
+use ptc_host::engine;
 
 pub use error::{BootError, BootWarning};
 
@@ -63,18 +65,12 @@ pub enum PayloadPolicy {
 pub struct Limits {
     /// Longest stdio line.
     pub max_frame_bytes: usize,
-    /// Longest program.
-    pub max_program_bytes: usize,
     /// Largest `context`.
     pub max_context_bytes: usize,
     /// Calls at the same time.
     pub max_concurrent_calls: usize,
-    /// Time of one program.
-    pub program_timeout: Duration,
-    /// Memory of one program.
-    pub program_memory_bytes: u64,
-    /// Steps of one program.
-    pub program_steps: u64,
+    /// What one program may use up.
+    pub program: engine::Limits,
     /// Memory of everything together.
     pub max_total_memory_bytes: u64,
     /// Longest result text.
@@ -88,22 +84,14 @@ pub struct Aggregator {
     pub config: Option<ConfigLocation>,
     /// The operator's claim.
     pub read_only: bool,
-    /// Time of one call.
-    pub call_timeout: Duration,
-    /// Largest reply.
-    pub max_response_bytes: usize,
-    /// Calls of one program.
-    pub max_calls: u64,
+    /// What one program may ask of upstreams.
+    pub limits: AggregatorLimits,
     /// Whether descriptions list tools.
     pub catalog_mode: CatalogMode,
     /// Characters above which `auto` is lazy.
     pub inline_max_chars: usize,
     /// Tools above which `auto` is lazy.
     pub inline_max_tools: usize,
-    /// Discovery forms of one program.
-    pub max_catalog_ops: u64,
-    /// Largest discovery result.
-    pub max_catalog_result_bytes: usize,
     /// Further certificate authorities.
     pub ca_file: Option<PathBuf>,
 }

@@ -9,7 +9,7 @@ use crate::cli::tools::load_all;
 use ptc_agent::agent::{Agent, MemoryStrategy, Mode, SystemPrompt};
 use ptc_agent::run::RunOptions;
 use ptc_agent::tool::{JsonMap, ToolSpec};
-use ptc_host::aggregator::{Aggregator, AggregatorLimits, SnapshotMode};
+use ptc_host::aggregator::{Aggregator, SnapshotMode};
 use ptc_host::catalog::{CatalogMode, InlineLimits, describe};
 use ptc_host::config::{ProcessEnv, SERVER_VARIABLE, locate};
 use ptc_host::credentials::Redactor;
@@ -117,10 +117,8 @@ impl Host {
         for (server, why) in load_all(upstreams).await {
             self.screen.note(&format!("{server} is left out: {why}"));
         }
-        let defaults = AggregatorLimits::default();
-        let timeout =
-            args.limits.upstream_call_timeout_ms.map_or(defaults.call_timeout, Duration::from_millis);
-        let max_bytes = args.limits.max_upstream_response_bytes.unwrap_or(defaults.max_response_bytes);
+        let limits = args.limits.aggregator_limits();
+        let (timeout, max_bytes) = (limits.call_timeout, limits.max_response_bytes);
         self.tools =
             native::tools(upstreams, &args.native, native::Limits { timeout, max_bytes }, &self.screen)?;
         // The handler's own limit comes first, and says more.

@@ -1,5 +1,6 @@
-//! Runs every example of `docs/guide/language.md`, and every pair of `docs/guide/divergences.md`. A `clojure` block is a session; in it, lines of program up to a `;=>` line
-//! are one example. `;=> !reason` expects an error, with its message if one follows; `;>>` lines expect prints.
+//! Runs every example of `docs/guide/language.md`, every pair of `docs/guide/divergences.md`, and the examples of the
+//! specification. A `clojure` block is a session; in it, lines of program up to a `;=>` line are one example.
+//! `;=> !reason` expects an error, with its message if one follows; `;>>` lines expect prints.
 
 use ptc_host::engine::{Engine, EngineOptions, EvalRequest, HostCalls, RunContext};
 use ptc_vm::machine::{HostRequest, Payload, Reply};
@@ -158,6 +159,49 @@ async fn every_pair_of_the_divergences_page_is_true() {
         if found != value {
             let _ =
                 writeln!(faults, "docs/guide/divergences.md:{line}: {program} gives {found}, not {value}");
+        }
+    }
+    assert!(faults.is_empty(), "\n{faults}");
+}
+
+/// The examples of a page of the specification: `` `program => value` `` in its text and tables, and the lines
+/// `program ⇒ value` of its test vectors. What needs tools or granted data is left out, unless it shall fail.
+fn spec_examples(page: &str) -> Vec<(usize, String, String)> {
+    let mut found = Vec::new();
+    for (at, line) in page.lines().enumerate() {
+        let spans = line.split('`').skip(1).step_by(2).filter_map(|code| code.split_once(" => "));
+        let vector = line.rsplit_once(" ⇒ ").filter(|_| !line.contains('`') || line.starts_with('('));
+        for (program, value) in spans.chain(vector) {
+            let [program, value] = [program, value].map(|text| text.replace("\\|", "|"));
+            let alone = !program.contains("tool/") && !program.contains("data/") || value.starts_with('!');
+            if alone && program != "expr" {
+                found.push((at + 1, program, value));
+            }
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn every_example_of_the_specification_is_true() {
+    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads");
+    let mut faults = String::new();
+    for (name, page, least) in [
+        ("language.md", include_str!("../../docs/spec/language.md"), 120),
+        ("functions.md", include_str!("../../docs/spec/functions.md"), 450),
+    ] {
+        let examples = spec_examples(page);
+        assert!(examples.len() > least, "docs/spec/{name}: only {} examples", examples.len());
+        for (line, program, value) in examples {
+            let found = match engine.eval(EvalRequest::new(program.as_str())).await.result {
+                Ok(answer) => answer.text,
+                Err(failure) if value == format!("!{}", failure.reason.as_str()) => value.clone(),
+                Err(failure) => format!("!{} {}", failure.reason.as_str(), failure.message),
+            };
+            if found != value {
+                let _ =
+                    writeln!(faults, "docs/spec/{name}:{line}: {program}\n  gives {found}\n  not   {value}");
+            }
         }
     }
     assert!(faults.is_empty(), "\n{faults}");

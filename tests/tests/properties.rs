@@ -95,7 +95,7 @@ fn run_in_slices() {
 fn is_data(value: &Value) -> bool {
     match value {
         Value::Nil | Value::True | Value::False | Value::Int(_) | Value::Keyword(_) => true,
-        // A literal has at most 100 digits (language.md 3.1).
+        // A literal has at most 100 digits (language.md 1.3).
         Value::BigInt(_) => print::readable(value).is_ok_and(|text| text.len() <= 100),
         // Backspace prints as `\b` (language.md 6.1), which literals keep as two characters (ruling 8).
         Value::Str(text) => !text.as_str().contains('\u{8}'),

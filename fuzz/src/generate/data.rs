@@ -12,7 +12,7 @@ pub enum Datum {
     Nil,
     /// `true`, `false`
     Bool(bool),
-    /// An integer of at most 100 digits, as many as a literal may have (language.md 3.1).
+    /// An integer of at most 100 digits, as many as a literal may have (language.md 1.3).
     Int(BigInt),
     /// A finite float.
     Float(f64),

@@ -1,4 +1,4 @@
-//! Unwrapping the result of `tools/call` (spec 9.2): the payload is selected by where it stands, and stays the bytes
+//! Unwrapping the result of `tools/call` (upstreams.md 9.2): the payload is selected by where it stands, and stays the bytes
 //! that the upstream wrote.
 
 use std::borrow::Cow;

@@ -1,5 +1,5 @@
 //! The life of a connection to an upstream: started once however many ask, restarted when needed, not started
-//! during the recovery window of a crash (spec 6.3).
+//! during the recovery window of a crash (upstreams.md 6.3).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -41,7 +41,7 @@ pub trait SessionRules: Send + Sync {
         None
     }
 
-    /// Whether the session keeps a journal for `task` (language.md 5.7) and what `step-done` noted.
+    /// Whether the session keeps a journal for `task` (language.md 3.11) and what `step-done` noted.
     fn keeps_journal(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! The last bound of a mirrored result: whatever a tool says, its whole result fits its profile (spec 5.7, step 3).
+//! The last bound of a mirrored result: whatever a tool says, its whole result fits its profile (server.md 5.7, step 3).
 
 use ptc_mcp::json::{Kind, Object, Raw, object_text};
 

@@ -93,8 +93,9 @@ pub(crate) async fn at_fixed_rate<F: Future<Output = Client> + Send>(
     latencies
 }
 
-/// What the server answers to the request, as text.
-pub(crate) async fn one_answer(server: &Server) -> String {
+/// What `ptc` answers to the request, as text.
+pub(crate) async fn answer_of_ptc(ptc: &str) -> String {
+    let server = Server::ptc_http(ptc, &[]).await;
     let answer = Client::connect(server.port).await.eval(PROGRAM).await;
     String::from_utf8(answer.to_vec()).expect("UTF-8")
 }

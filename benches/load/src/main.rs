@@ -53,12 +53,13 @@ async fn measure(ptc: &str, only: Option<&str>, time: Duration) {
     let wanted = |case: &str| only.is_none_or(|only| only == case);
     if wanted("http") {
         head(&format!("HTTP, `lisp_eval` of `{PROGRAM}`"));
+        let answer = http::answer_of_ptc(ptc).await;
         for connections in [1, 16, 64, 256] {
             let mut rounds: [Vec<Round>; 3] = Default::default();
             for _ in 0..ROUNDS {
                 let servers = [
                     Server::ptc_http(ptc, &[]).await,
-                    Server::bare_http(ptc).await,
+                    Server::bare_http(&answer).await,
                     Server::rmcp_http().await,
                 ];
                 for (server, rounds) in servers.iter().zip(&mut rounds) {

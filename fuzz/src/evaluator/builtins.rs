@@ -1,6 +1,5 @@
 //! Functions of the library, in the language's own terms (functions.md).
 
-use super::eval::Evaluator;
 use super::{Result, Stop, Value};
 use num_bigint::BigInt;
 use num_bigint::Sign;
@@ -8,9 +7,12 @@ use num_bigint::Sign;
 const TYPE: Stop = Stop::Fail("type_error");
 const ARITHMETIC: Stop = Stop::Fail("arithmetic_error");
 
-/// Calls a function by name. Wrong counts of arguments, and kinds of arguments that the language gives a meaning of
-/// their own, are left open.
-pub fn call(evaluator: &mut Evaluator, name: &str, arguments: Vec<Value>) -> Result {
+/// Calls a function of the program or of the library.
+pub type Apply<'a> = &'a mut dyn FnMut(&Value, Vec<Value>) -> Result;
+
+/// Calls a function by name, which may `apply` the functions among its arguments. Wrong counts of arguments, and kinds of
+/// arguments that the language gives a meaning of their own, are left open.
+pub fn call(apply: Apply<'_>, name: &str, arguments: Vec<Value>) -> Result {
     if let Some(value) = number(name, &arguments)? {
         return Ok(value);
     }
@@ -23,7 +25,7 @@ pub fn call(evaluator: &mut Evaluator, name: &str, arguments: Vec<Value>) -> Res
     if let Some(value) = sequence(name, &arguments)? {
         return Ok(value);
     }
-    calling(evaluator, name, &arguments)
+    calling(apply, name, &arguments)
 }
 
 fn integers(arguments: &[Value]) -> Option<Vec<&BigInt>> {
@@ -265,7 +267,7 @@ fn plain(value: &Value) -> Result<String> {
     }
 }
 
-fn calling(evaluator: &mut Evaluator, name: &str, arguments: &[Value]) -> Result {
+fn calling(apply: Apply<'_>, name: &str, arguments: &[Value]) -> Result {
     let callable = |f: &Value| {
         !matches!(f, Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Str(_) | Value::Vector(_))
     };
@@ -276,18 +278,18 @@ fn calling(evaluator: &mut Evaluator, name: &str, arguments: &[Value]) -> Result
     match (name, rest) {
         ("map" | "mapv", [items]) => {
             let items = items.elements().ok_or(TYPE)?;
-            let values = items.into_iter().map(|item| evaluator.call(function, vec![item]));
+            let values = items.into_iter().map(|item| apply(function, vec![item]));
             Ok(Value::Vector(values.collect::<Result<_>>()?))
         }
         ("mapv", [a, b]) => {
             let (Some(a), Some(b)) = (a.elements(), b.elements()) else { return Err(Stop::Open) };
-            let values = a.into_iter().zip(b).map(|(a, b)| evaluator.call(function, vec![a, b]));
+            let values = a.into_iter().zip(b).map(|(a, b)| apply(function, vec![a, b]));
             Ok(Value::Vector(values.collect::<Result<_>>()?))
         }
         ("filter" | "remove", [items]) => {
             let mut kept = Vec::new();
             for item in items.elements().ok_or(TYPE)? {
-                if evaluator.call(function, vec![item.clone()])?.truthy() == (name == "filter") {
+                if apply(function, vec![item.clone()])?.truthy() == (name == "filter") {
                     kept.push(item);
                 }
             }
@@ -295,13 +297,11 @@ fn calling(evaluator: &mut Evaluator, name: &str, arguments: &[Value]) -> Result
         }
         ("reduce", [first, items]) => {
             let items = items.elements().ok_or(TYPE)?;
-            items
-                .into_iter()
-                .try_fold(first.clone(), |so_far, item| evaluator.call(function, vec![so_far, item]))
+            items.into_iter().try_fold(first.clone(), |so_far, item| apply(function, vec![so_far, item]))
         }
         ("every?", [items]) => {
             for item in items.elements().ok_or(Stop::Open)? {
-                if !evaluator.call(function, vec![item])?.truthy() {
+                if !apply(function, vec![item])?.truthy() {
                     return Ok(Value::Bool(false));
                 }
             }
@@ -309,7 +309,7 @@ fn calling(evaluator: &mut Evaluator, name: &str, arguments: &[Value]) -> Result
         }
         ("some", [items]) => {
             for item in items.elements().ok_or(TYPE)? {
-                let found = evaluator.call(function, vec![item])?;
+                let found = apply(function, vec![item])?;
                 if found.truthy() {
                     return Ok(found);
                 }
@@ -317,7 +317,7 @@ fn calling(evaluator: &mut Evaluator, name: &str, arguments: &[Value]) -> Result
             Ok(Value::Nil)
         }
         ("apply", [arguments]) => match arguments {
-            Value::Vector(items) => evaluator.call(function, items.clone()),
+            Value::Vector(items) => apply(function, items.clone()),
             Value::Int(_) | Value::Nil | Value::Str(_) => Err(TYPE),
             _ => Err(Stop::Open),
         },

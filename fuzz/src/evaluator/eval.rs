@@ -192,7 +192,9 @@ impl Evaluator {
                 }
                 self.body(body, &inside)
             }
-            Value::Builtin(name) => builtins::call(self, name, arguments),
+            Value::Builtin(name) => {
+                builtins::call(&mut |function, arguments| self.call(function, arguments), name, arguments)
+            }
             Value::Keyword(_) => match arguments.as_slice() {
                 [Value::Map(map)] => Ok(Value::find(map, function)?.cloned().unwrap_or(Value::Nil)),
                 [Value::Map(map), other] => Ok(Value::find(map, function)?.cloned().unwrap_or(other.clone())),

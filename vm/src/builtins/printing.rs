@@ -4,7 +4,7 @@
 
 use super::namespaces::{CORE, STRING};
 use super::row::{fun, section};
-use super::{Builtin, Native, library};
+use super::{Builtin, Native};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::meter;
@@ -104,7 +104,7 @@ fn prn(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 
 /// `(printf fmt & xs)`
 fn printf(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let formatted = match library().find("format").map(|format| format.native) {
+    let formatted = match ctx.library().find("format").map(|format| format.native) {
         Some(Native::Plain(format)) => format(ctx, args)?,
         _ => return Err(Error::runtime("printf is not available; use (println (str …))")),
     };

@@ -1,6 +1,5 @@
 //! The functions that make functions.
 
-use crate::builtins::library;
 use crate::builtins::support::check;
 use crate::error::{Error, Reason, Result};
 use crate::machine::Ctx;
@@ -79,8 +78,8 @@ pub(super) fn memoize(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 }
 
 /// `(comparator p)`
-pub(super) fn comparator(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+pub(super) fn comparator(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     check::callable("comparator", 1, "callable", &args[0])?;
-    let parts = vec![library().unnamed(&super::calling::COMPARING), take(&mut args[0])];
+    let parts = vec![ctx.library().unnamed(&super::calling::COMPARING), take(&mut args[0])];
     Ok(Value::Combinator(Combinator::new(CombinatorKind::Partial, parts)))
 }

@@ -1,7 +1,7 @@
 //! Several collections at a time: `interleave`, `interpose`, `zip`, `zipmap`, `combinations`.
 
+use crate::builtins::support::transducer;
 use crate::builtins::support::{Builder, check, elements, endless, errors, sequence};
-use crate::builtins::transducers::transducer;
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
 use crate::value::{Cursor, Map, Value, Vector};
@@ -30,7 +30,7 @@ pub(super) fn interleave(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value>
 /// `(interpose sep c)`
 pub(super) fn interpose(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     if args.len() == 1 {
-        return transducer("interpose", args);
+        return transducer(ctx, "interpose", args);
     }
     if !args[1].is_seqable() {
         return Err(Error::argument_types("interpose", args));

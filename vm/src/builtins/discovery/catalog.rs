@@ -1,7 +1,7 @@
 //! What there is to find: functions, special forms, and the program's own definitions.
 
 use super::references::{REFERENCES, Reference};
-use crate::builtins::{Builtin, library};
+use crate::builtins::{Builtin, Library};
 use crate::machine::{Binding, Namespace};
 use crate::special_forms::SpecialForm;
 use crate::value::{Map, Value};
@@ -147,7 +147,7 @@ pub(super) fn find<'n>(reference: &'n str, user: &'n Namespace) -> Option<Entry<
     if let Some(binding) = user.get(own) {
         return Some(Entry { reference, ..of_definition(own, binding) });
     }
-    if let Some(builtin) = library().find(reference) {
+    if let Some(builtin) = user.library().find(reference) {
         let name = match reference.rsplit_once('/') {
             Some((prefix, name)) if !prefix.is_empty() && !name.is_empty() => name,
             _ => reference,
@@ -166,14 +166,15 @@ pub(super) fn members<'n>(space: &'static str, user: &'n Namespace) -> Vec<Entry
         user.bindings().into_iter().map(|(name, binding)| of_definition(name, binding)).collect()
     } else {
         let Some(space) = SPACES.iter().find(|known| known.canonical == space) else { return Vec::new() };
-        library().all().iter().filter_map(|builtin| member_of(space, builtin)).collect()
+        let library = user.library();
+        library.all().iter().filter_map(|builtin| member_of(library, space, builtin)).collect()
     };
     found.sort_by(|a, b| a.name.cmp(b.name));
     found
 }
 
 /// A builtin as a member of a space.
-fn member_of(space: &Space, builtin: &'static Builtin) -> Option<Entry<'static>> {
+fn member_of(library: &'static Library, space: &Space, builtin: &'static Builtin) -> Option<Entry<'static>> {
     // Methods and constructors have no qualified name; they belong to the class that is their namespace.
     if space.class
         && space.names.contains(&builtin.namespace)
@@ -181,7 +182,7 @@ fn member_of(space: &Space, builtin: &'static Builtin) -> Option<Entry<'static>>
     {
         return Some(of_builtin(builtin, builtin.name, builtin.name));
     }
-    let aliases = library().aliases(builtin);
+    let aliases = library.aliases(builtin);
     let spelling = std::iter::once(&builtin.name).chain(aliases).find_map(|name| {
         let (prefix, member) = name.rsplit_once('/')?;
         (prefix == space.canonical && !member.is_empty()).then_some((*name, member))
@@ -202,17 +203,17 @@ fn member_of(space: &Space, builtin: &'static Builtin) -> Option<Entry<'static>>
 /// All that a search looks at: functions by their own names, special forms, definitions of the program.
 pub(super) fn everything(user: &Namespace) -> impl Iterator<Item = Entry<'_>> {
     let own = user.bindings().into_iter().map(|(name, binding)| of_definition(name, binding));
-    built_in().chain(own)
+    built_in(user.library()).chain(own)
 }
 
 /// The part of [`everything`] that is the same for all programs.
-pub(super) fn built_in<'n>() -> impl Iterator<Item = Entry<'n>> {
-    let functions = library().all().iter().map(|builtin| {
+pub(super) fn built_in<'n>(library: &'static Library) -> impl Iterator<Item = Entry<'n>> {
+    let functions = library.all().iter().map(|builtin| {
         let name = builtin.name;
         let short = name.strip_prefix("clojure.string/").unwrap_or(name);
         of_builtin(builtin, short, name)
     });
-    functions.chain(forms().filter(|form| library().find(form.name).is_none()))
+    functions.chain(forms().filter(|form| library.find(form.name).is_none()))
 }
 
 impl Entry<'_> {

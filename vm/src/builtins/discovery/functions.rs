@@ -134,8 +134,7 @@ pub(super) fn dir(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 }
 
 fn charge_members(ctx: &mut Ctx<'_>, space: &str) -> Result<()> {
-    let count =
-        if space == USER { ctx.namespace().bindings().len() } else { crate::builtins::library().all().len() };
+    let count = if space == USER { ctx.namespace().bindings().len() } else { ctx.library().all().len() };
     ctx.charge(count * STEPS_PER_NAME)?;
     // Names, lines and short texts.
     ctx.reserve(count * 256)

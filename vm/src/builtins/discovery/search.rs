@@ -63,7 +63,7 @@ pub(super) fn local_matches(ctx: &mut Ctx<'_>, query: &str, limit: usize) -> Res
     ctx.charge(query.len() / 8)?;
     let query = tokens(query);
     let own = ctx.namespace().bindings().len();
-    let library = crate::builtins::library().all().len();
+    let library = ctx.library().all().len();
     ctx.charge((query.len() + 1).saturating_mul(own + library).saturating_mul(STEPS_PER_ENTRY))?;
     let mut found: Vec<(u32, Entry<'_>)> = everything(ctx.namespace())
         .map(|entry| (entry_score(&query, &entry), entry))

@@ -30,7 +30,7 @@ fn as_float(value: &Value) -> f64 {
 /// `(range)`, `(range end)`, `(range start end)`, `(range start end step)`
 pub(super) fn range(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let (start, end, step) = match args {
-        [] => return Ok(endless::make("range", [Value::Int(0), Value::Int(1)])),
+        [] => return Ok(endless::make(ctx, "range", [Value::Int(0), Value::Int(1)])),
         [end] => (Value::Int(0), take(end), Value::Int(1)),
         [start, end] => (take(start), take(end), Value::Int(1)),
         [start, end, step, ..] => (take(start), take(end), take(step)),
@@ -49,7 +49,7 @@ pub(super) fn range(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let before_end = match compare(&step, &Value::Int(0)) {
         Ordering::Greater => Ordering::Less,
         Ordering::Less => Ordering::Greater,
-        Ordering::Equal => return Ok(endless::make("range", [start, Value::Int(0)])),
+        Ordering::Equal => return Ok(endless::make(ctx, "range", [start, Value::Int(0)])),
     };
     by_addition(ctx, start, &end, &step, before_end).map(Value::Vector)
 }
@@ -90,7 +90,7 @@ fn by_addition(
 pub(super) fn repeat(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     ctx.charge(1)?;
     match args {
-        [x] => Ok(endless::make("repeat", [take(x)])),
+        [x] => Ok(endless::make(ctx, "repeat", [take(x)])),
         [n, x] => match check::count(n) {
             Some(count) => Ok(Value::Vector(Vector::repeat(take(x), count))),
             None => Err(Error::argument("repeat", 1, "integer", n)),

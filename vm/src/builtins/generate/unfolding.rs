@@ -10,9 +10,9 @@ use std::mem::take;
 use std::ops::ControlFlow;
 
 /// `(iterate f x)`
-pub(super) fn iterate(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+pub(super) fn iterate(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     check::callable("iterate", 1, "callable", &args[0])?;
-    Ok(endless::make("iterate", args.iter_mut().map(take)))
+    Ok(endless::make(ctx, "iterate", args.iter_mut().map(take)))
 }
 
 /// `(cycle c)`
@@ -21,15 +21,15 @@ pub(super) fn cycle(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         return Err(Error::argument("cycle", 1, "seqable", &args[0]));
     }
     let all = elements(ctx, take(&mut args[0]))?.unwrap_or_default();
-    Ok(if all.is_empty() { Value::Vector(all) } else { endless::make("cycle", [Value::Vector(all)]) })
+    Ok(if all.is_empty() { Value::Vector(all) } else { endless::make(ctx, "cycle", [Value::Vector(all)]) })
 }
 
 /// `(repeatedly n f)`, `(repeatedly f)`
-pub(super) fn repeatedly(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+pub(super) fn repeatedly(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     let function = args.len() - 1;
     check::callable("repeatedly", function + 1, "callable", &args[function])?;
     if function == 0 {
-        return Ok(Flow::Return(endless::make("repeatedly", [take(&mut args[0])])));
+        return Ok(Flow::Return(endless::make(ctx, "repeatedly", [take(&mut args[0])])));
     }
     match check::count(&args[0]) {
         Some(count) => times(count, take(&mut args[1])),

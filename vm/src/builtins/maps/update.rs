@@ -2,8 +2,8 @@
 
 use super::path::{Levels, steps};
 use super::write::{put, writable_index};
+use crate::builtins::Arities;
 use crate::builtins::support::{Continuation, call_then, check};
-use crate::builtins::{Arities, library};
 use crate::error::{Error, Reason, Result};
 use crate::machine::{Args, Ctx, Flow};
 use crate::value::{Map, Value, Vector};
@@ -22,7 +22,7 @@ fn check_count(name: &str, shown: &str, args: &[Value]) -> Result<()> {
 }
 
 /// Refuses a call of `function` with `argc` arguments that cannot fit, with a hint at what was probably meant.
-fn check_fits(name: &str, function: &Value, argc: usize) -> Result<()> {
+fn check_fits(ctx: &Ctx<'_>, name: &str, function: &Value, argc: usize) -> Result<()> {
     let expected = match function {
         Value::Closure(closure) => match closure.code().arities.as_slice() {
             [only] if !only.parameters.accepts(argc) && !only.parameters.rest => {
@@ -30,7 +30,7 @@ fn check_fits(name: &str, function: &Value, argc: usize) -> Result<()> {
             }
             _ => return Ok(()),
         },
-        Value::Builtin(handle) => match library().of(handle).arities {
+        Value::Builtin(handle) => match ctx.library().of(handle).arities {
             Arities::OneOf([only]) if usize::from(*only) != argc => usize::from(*only),
             _ => return Ok(()),
         },
@@ -60,7 +60,7 @@ pub(super) fn update(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
         return Err(Error::argument("update", 1, "map or list", &args[0]));
     }
     check::callable("update", 3, "callable", &args[2])?;
-    check_fits("update", &args[2], args.len() - 2)?;
+    check_fits(ctx, "update", &args[2], args.len() - 2)?;
     ctx.charge(args.len())?;
     if let Value::Vector(vector) = &args[0] {
         let index = writable_index(vector, &args[1], || Error::argument_types("update_variadic", args))?;
@@ -120,7 +120,7 @@ pub(super) fn update_in(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     let types = types_of(SHOWN, args);
     let path = steps("update-in", &args[1], &types)?;
     check::callable("update-in", 3, "callable", &args[2])?;
-    check_fits("update-in", &args[2], args.len() - 2)?;
+    check_fits(ctx, "update-in", &args[2], args.len() - 2)?;
     ctx.charge(args.len())?;
     let (levels, old) = Levels::descend(ctx, take(&mut args[0]), path, &types)?;
     let (function, call) = (take(&mut args[2]), call_args(old, &mut args[3..]));

@@ -2,8 +2,8 @@
 
 use crate::builtins::generate;
 use crate::builtins::support::check::count;
+use crate::builtins::support::transducer;
 use crate::builtins::support::{elements, endless, errors};
-use crate::builtins::transducers::transducer;
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
 use crate::value::{Value, Vector};
@@ -17,7 +17,7 @@ fn nil_if_empty(vector: Vector) -> Value {
 pub(super) fn take(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     let Some(n) = count(&args[0]) else { return Err(Error::argument("take", 1, "integer", &args[0])) };
     if args.len() == 1 {
-        return transducer("take", args);
+        return transducer(ctx, "take", args);
     }
     if let Some(endless) = endless::open(&args[1]) {
         return generate::beginning(ctx, &endless, n);
@@ -34,7 +34,7 @@ pub(super) fn take(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 pub(super) fn drop(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     let Some(n) = count(&args[0]) else { return Err(Error::argument("drop", 1, "integer", &args[0])) };
     if args.len() == 1 {
-        return transducer("drop", args);
+        return transducer(ctx, "drop", args);
     }
     let all = ordered(ctx, "drop", args)?;
     Ok(Flow::Return(Value::Vector(all.slice(n, all.len()))))
@@ -113,7 +113,7 @@ pub(super) fn take_nth(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
         other => return Err(super::grouping::not_positive("take-nth", "n", other)),
     };
     if args.len() == 1 {
-        return transducer("take-nth", args);
+        return transducer(ctx, "take-nth", args);
     }
     if !args[1].is_seqable() {
         return Err(errors::not_a_collection(&args[1]));

@@ -1,7 +1,7 @@
 //! `partition` and its kin: runs of neighbours.
 
+use crate::builtins::support::transducer;
 use crate::builtins::support::{Builder, Feed, Sink, check, each, elements, errors};
-use crate::builtins::transducers::transducer;
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
 use crate::print;
@@ -104,7 +104,7 @@ fn partition_as(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Val
 pub(super) fn partition_all(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     if args.len() == 1 {
         positive("partition-all", "n", &args[0])?;
-        return transducer("partition-all", args);
+        return transducer(ctx, "partition-all", args);
     }
     let (n, step, all) = arguments(ctx, "partition-all", args)?;
     groups(ctx, n, step, &all, &Tail::Keep).map(Flow::Return)
@@ -155,7 +155,7 @@ impl Sink for Runs {
 pub(super) fn partition_by(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     if args.len() == 1 {
         check::callable("partition-by", 1, "keyfn", &args[0])?;
-        return transducer("partition-by", args);
+        return transducer(ctx, "partition-by", args);
     }
     let items = check::unchecked(ctx, "partition_by", "function or key", args)?;
     let sink = Runs { key: None, run: Builder::new(), out: Builder::new() };

@@ -1,8 +1,8 @@
 //! `take-while`, `drop-while`, `split-with`: the longest prefix that satisfies a predicate.
 
 use crate::builtins::generate;
+use crate::builtins::support::transducer;
 use crate::builtins::support::{Feed, Sink, check, each, endless, sequence};
-use crate::builtins::transducers::transducer;
 use crate::error::Result;
 use crate::machine::{Ctx, Flow};
 use crate::value::{Cursor, Value, Vector};
@@ -64,7 +64,7 @@ fn prefix(ctx: &mut Ctx<'_>, shown: &str, part: Part, args: &mut [Value]) -> Res
 pub(super) fn take_while(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     if args.len() == 1 {
         check::callable("take-while", 1, "predicate", &args[0])?;
-        return transducer("take-while", args);
+        return transducer(ctx, "take-while", args);
     }
     if let (Some(endless), true) = (endless::open(&args[1]), args[0].is_callable()) {
         return generate::beginning_while(&endless, args[0].clone());
@@ -76,7 +76,7 @@ pub(super) fn take_while(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> 
 pub(super) fn drop_while(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     if args.len() == 1 {
         check::callable("drop-while", 1, "predicate", &args[0])?;
-        return transducer("drop-while", args);
+        return transducer(ctx, "drop-while", args);
     }
     prefix(ctx, "drop_while", Part::Rest, args)
 }

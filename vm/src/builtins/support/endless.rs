@@ -5,7 +5,6 @@
 //! and `take-while` make a vector of its beginning; functions that walk several collections in step take as much of
 //! it as the shortest finite one has elements. Everywhere else it is an error whose text names `take`.
 
-use crate::builtins::library;
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::number;
@@ -30,8 +29,8 @@ pub enum Endless<'a> {
 }
 
 /// The endless sequence that `(name args…)` means.
-pub fn make(name: &str, args: impl IntoIterator<Item = Value>) -> Value {
-    let mut parts = vec![library().function_named(name).expect("the function itself")];
+pub fn make(ctx: &Ctx<'_>, name: &str, args: impl IntoIterator<Item = Value>) -> Value {
+    let mut parts = vec![ctx.library().function_named(name).expect("the function itself")];
     parts.extend(args);
     Value::Combinator(Combinator::new(CombinatorKind::Endless, parts))
 }

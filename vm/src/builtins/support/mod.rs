@@ -15,6 +15,7 @@
 //! | `testing` | calling a builtin in a machine of its own, for tests |
 //! | [`then`] | one call of a function, and what becomes of its result |
 //! | [`text`] | a text that grows within the memory limit |
+//! | [`mod@transducer`] | the value that a function without its collection is |
 //! | [`errors`] | the message templates of functions.md 0.5 that several families use |
 
 pub mod adding;
@@ -32,6 +33,7 @@ pub mod table;
 pub mod testing;
 pub mod text;
 pub mod then;
+pub mod transducer;
 
 pub use crate::meter::Held;
 pub use builder::Builder;
@@ -41,6 +43,7 @@ pub use sequence::{cursor, elements};
 pub use table::Table;
 pub use text::TextBuilder;
 pub use then::{Continuation, Then, call_then};
+pub use transducer::transducer;
 
 use crate::error::Result;
 use crate::machine::Ctx;

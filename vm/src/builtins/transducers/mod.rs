@@ -12,16 +12,8 @@ mod stopping;
 use super::Builtin;
 use super::namespaces::CORE;
 use super::row::{frame, fun, section};
-use crate::error::Result;
-use crate::machine::Flow;
-use crate::value::Value;
 
 pub(crate) use running::{COMPLETING, called, into};
-
-/// The transducer of the function `name` over its arguments so far, as the result of the call without collection.
-pub(crate) fn transducer(name: &str, args: &mut [Value]) -> Result<Flow> {
-    Ok(Flow::Return(stage::transducer(name, args)))
-}
 
 /// The family's functions.
 pub static BUILTINS: &[Builtin] = &section("transducers", "Transducers").of([

@@ -2,11 +2,11 @@
 
 use super::pipeline::{Output, Pipeline};
 use super::stage::stages;
+use crate::builtins::Builtin;
 use crate::builtins::namespaces::EXTENSION;
 use crate::builtins::row::frame;
 use crate::builtins::support::adding::is_target;
-use crate::builtins::support::{Builder, check, elements};
-use crate::builtins::{Builtin, library};
+use crate::builtins::support::{Builder, check, elements, transducer};
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
 use crate::value::{Combinator, CombinatorKind, Value};
@@ -62,13 +62,13 @@ pub(super) fn eduction(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 }
 
 /// `(halt-when p)`, `(halt-when p result)`
-pub(super) fn halt_when(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+pub(super) fn halt_when(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     for (i, function) in args.iter().enumerate() {
         if !(i == 1 && function.is_nil()) {
             check::callable("halt-when", i + 1, "callable", function)?;
         }
     }
-    super::transducer("halt-when", args)
+    transducer(ctx, "halt-when", args)
 }
 
 /// The error of a transducer that is called like a function.
@@ -86,13 +86,13 @@ pub(super) fn cat(_: &mut Ctx<'_>, _: &mut [Value]) -> Result<Value> {
 }
 
 /// `(completing f)`, `(completing f cf)`
-pub(super) fn completing(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+pub(super) fn completing(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     for (i, function) in args.iter().enumerate() {
         check::callable("completing", i + 1, "callable", function)?;
     }
     let function = take(&mut args[0]);
     let finish = args.get_mut(1).map(take).unwrap_or_default();
-    let parts = vec![library().unnamed(&COMPLETING), function, finish];
+    let parts = vec![ctx.library().unnamed(&COMPLETING), function, finish];
     Ok(Value::Combinator(Combinator::new(CombinatorKind::Partial, parts)))
 }
 

@@ -3,7 +3,7 @@
 use crate::builtins::support::{Builder, Table, check};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
-use crate::value::{Combinator, CombinatorKind, Value};
+use crate::value::{CombinatorKind, Value};
 
 /// One step of a pipeline, with what it remembers from element to element.
 pub(super) enum Stage {
@@ -118,13 +118,4 @@ pub(super) fn stages(ctx: &mut Ctx<'_>, name: &str, n: usize, transducer: &Value
         }
     }
     Ok(stages)
-}
-
-/// The transducer of the function `name` over its arguments so far.
-pub(super) fn transducer(name: &str, args: &mut [Value]) -> Value {
-    let function = crate::builtins::library().function_named(name).expect("the function itself");
-    let mut parts = Vec::with_capacity(args.len() + 1);
-    parts.push(function);
-    parts.extend(args.iter_mut().map(std::mem::take));
-    Value::Combinator(Combinator::new(CombinatorKind::Transducer, parts))
 }

@@ -1,7 +1,7 @@
 //! `filter` and its kin: the elements themselves, all or some of them.
 
+use crate::builtins::support::transducer;
 use crate::builtins::support::{Builder, Feed, Sink, Table, check, cursor, each, elements, errors};
-use crate::builtins::transducers::transducer;
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
 use crate::value::{Value, Vector, VectorIter, identical};
@@ -44,7 +44,7 @@ pub(super) fn filter(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     }
     check::callable("filter", 1, "predicate", &args[0])?;
     if args.len() == 1 {
-        return transducer("filter", args);
+        return transducer(ctx, "filter", args);
     }
     let items = check::seqable(ctx, "filter", 2, &args[1])?;
     Ok(select(args, items, true))
@@ -60,7 +60,7 @@ pub(super) fn filterv(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 pub(super) fn remove(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     check::callable("remove", 1, "predicate", &args[0])?;
     if args.len() == 1 {
-        return transducer("remove", args);
+        return transducer(ctx, "remove", args);
     }
     let items = check::seqable(ctx, "remove", 2, &args[1])?;
     Ok(select(args, items, false))
@@ -96,7 +96,7 @@ pub(super) fn distinct_by(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow>
 
 /// `(distinct c)`
 pub(super) fn distinct(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    let Some(collection) = args.first_mut() else { return transducer("distinct", args) };
+    let Some(collection) = args.first_mut() else { return transducer(ctx, "distinct", args) };
     match collection {
         Value::Vector(_) | Value::Str(_) | Value::Nil => {}
         Value::Set(_) => return Err(errors::no_sets("distinct")),
@@ -116,7 +116,7 @@ pub(super) fn distinct(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 
 /// `(dedupe c)`
 pub(super) fn dedupe(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    let Some(collection) = args.first_mut() else { return transducer("dedupe", args) };
+    let Some(collection) = args.first_mut() else { return transducer(ctx, "dedupe", args) };
     let Some(mut items) = cursor(ctx, collection)? else { return Err(errors::not_a_collection(collection)) };
     ctx.charge(items.remaining())?;
     let mut out = Builder::new();

@@ -1,7 +1,7 @@
 //! `map` and its kin: the results of calls, all or some of them.
 
+use crate::builtins::support::transducer;
 use crate::builtins::support::{Builder, Feed, Sink, check, cursor, each, elements, errors, sequence};
-use crate::builtins::transducers::transducer;
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
 use crate::value::{Cursor, Value};
@@ -111,7 +111,7 @@ fn map_as(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Flow> {
 pub(super) fn map(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     if args.len() == 1 {
         check::callable("map", 1, "keyfn", &args[0])?;
-        return transducer("map", args);
+        return transducer(ctx, "map", args);
     }
     map_as(ctx, "map", args)
 }
@@ -125,7 +125,7 @@ pub(super) fn mapv(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 pub(super) fn mapcat(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     check::callable("mapcat", 1, "callable", &args[0])?;
     if args.len() == 1 {
-        return transducer("mapcat", args);
+        return transducer(ctx, "mapcat", args);
     }
     let feed = feed(ctx, "mapcat", args)?;
     let by_keyword = matches!(args[0], Value::Keyword(_));
@@ -145,7 +145,7 @@ fn indexed(ctx: &mut Ctx<'_>, shown: &str, args: &[Value]) -> Result<Feed> {
 pub(super) fn map_indexed(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     if args.len() == 1 {
         check::callable("map-indexed", 1, "callable", &args[0])?;
-        return transducer("map-indexed", args);
+        return transducer(ctx, "map-indexed", args);
     }
     let feed = indexed(ctx, "map_indexed", args)?;
     let sink = Collect::all(&feed)?;
@@ -156,7 +156,7 @@ pub(super) fn map_indexed(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow>
 pub(super) fn keep(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     check::callable("keep", 1, "keyfn", &args[0])?;
     if args.len() == 1 {
-        return transducer("keep", args);
+        return transducer(ctx, "keep", args);
     }
     let items = check::seqable(ctx, "keep", 2, &args[1])?;
     Ok(each(std::mem::take(&mut args[0]), Feed::One(items), Present(Builder::new())))
@@ -166,7 +166,7 @@ pub(super) fn keep(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 pub(super) fn keep_indexed(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     if args.len() == 1 {
         check::callable("keep-indexed", 1, "callable", &args[0])?;
-        return transducer("keep-indexed", args);
+        return transducer(ctx, "keep-indexed", args);
     }
     let feed = indexed(ctx, "keep_indexed", args)?;
     Ok(each(std::mem::take(&mut args[0]), feed, Present(Builder::new())))

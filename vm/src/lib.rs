@@ -15,7 +15,7 @@
 //! | [`meter`] | steps and memory of the running machine |
 //! | `number` | arithmetic |
 //! | [`mod@print`], [`json`] | values as text |
-//! | [`regex`] | the engines behind regular expressions |
+//! | `regex` | the engines behind regular expressions |
 //! | [`error`] | what a failed program says |
 
 pub mod builtins;
@@ -26,7 +26,7 @@ pub mod machine;
 pub mod meter;
 mod number;
 pub mod print;
-pub mod regex;
+mod regex;
 pub mod special_forms;
 pub mod value;
 

@@ -114,7 +114,7 @@ impl Generator<'_> {
     }
 
     fn regex(&mut self, pattern: u32, span: Span) -> Result<Value> {
-        ptc_vm::regex::compile(self.forms.string(pattern))
+        ptc_vm::value::Regex::literal(self.forms.string(pattern))
             .map_err(|error| CompileError::new(error.reason(), span, error.message()))
     }
 

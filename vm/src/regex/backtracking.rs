@@ -6,9 +6,8 @@
 //! purpose engine of this kind counts only its returns and may scan the whole text between two of them.
 
 use super::linear::Groups;
+use super::meter::{Meter, Searched, Stop};
 use super::program::{Inst, Program};
-use crate::error::{Error, Result};
-use crate::meter;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Most steps from one starting place (ruling 7).
@@ -29,13 +28,8 @@ enum Entry {
     Restore { register: u32, value: u32 },
 }
 
-/// The error of a pattern that takes too many steps.
-#[cold]
-fn too_complex() -> Error {
-    Error::type_error("Regex complexity limit exceeded (ReDoS protection)")
-}
-
-struct Search<'a> {
+struct Search<'a, M> {
+    meter: &'a M,
     program: &'a Program,
     text: &'a str,
     from: usize,
@@ -52,8 +46,8 @@ const UNSET: u32 = u32::MAX;
 
 impl Program {
     /// The first match at or after `from`.
-    pub(super) fn find(&self, text: &str, from: usize) -> Result<Option<Groups>> {
-        let mut search = self.search(text, from)?;
+    pub(super) fn find<M: Meter>(&self, meter: &M, text: &str, from: usize) -> Searched<Option<Groups>, M> {
+        let mut search = self.search(meter, text, from)?;
         let mut at = from;
         loop {
             if let Some(groups) = search.attempt(at, false)? {
@@ -65,16 +59,22 @@ impl Program {
     }
 
     /// The match of the whole text.
-    pub(super) fn matches(&self, text: &str) -> Result<Option<Groups>> {
-        self.search(text, 0)?.attempt(0, true)
+    pub(super) fn matches<M: Meter>(&self, meter: &M, text: &str) -> Searched<Option<Groups>, M> {
+        self.search(meter, text, 0)?.attempt(0, true)
     }
 
-    fn search<'a>(&'a self, text: &'a str, from: usize) -> Result<Search<'a>> {
+    fn search<'a, M: Meter>(
+        &'a self,
+        meter: &'a M,
+        text: &'a str,
+        from: usize,
+    ) -> Searched<Search<'a, M>, M> {
         // Places are kept in 32 bits.
         if u32::try_from(text.len()).is_err() {
-            return Err(too_complex());
+            return Err(Stop::TooComplex);
         }
         Ok(Search {
+            meter,
             program: self,
             text,
             from,
@@ -86,9 +86,9 @@ impl Program {
     }
 }
 
-impl Search<'_> {
+impl<M: Meter> Search<'_, M> {
     /// Tries to match at `start`.
-    fn attempt(&mut self, start: usize, whole: bool) -> Result<Option<Groups>> {
+    fn attempt(&mut self, start: usize, whole: bool) -> Searched<Option<Groups>, M> {
         self.registers.fill(UNSET);
         self.stack.clear();
         let mut steps = 0;
@@ -98,12 +98,12 @@ impl Search<'_> {
             steps += 1;
             self.uncharged += 1;
             if self.uncharged >= CHUNK {
-                meter::charge_steps(u64::from(self.uncharged))?;
+                self.meter.charge(u64::from(self.uncharged))?;
                 self.left = self.left.saturating_sub(u64::from(self.uncharged));
                 self.uncharged = 0;
             }
             if steps > START_LIMIT || self.left == 0 {
-                return Err(too_complex());
+                return Err(Stop::TooComplex);
             }
             let next = match self.step(inst, at)? {
                 Next::At(next, place) => Some((next, place)),
@@ -142,19 +142,19 @@ impl Search<'_> {
         None
     }
 
-    fn push(&mut self, entry: Entry) -> Result<()> {
+    fn push(&mut self, entry: Entry) -> Searched<(), M> {
         if self.stack.len() == self.stack.capacity() {
-            meter::reserve((self.stack.capacity() + 16) * 3 * size_of::<Entry>())?;
+            self.meter.reserve((self.stack.capacity() + 16) * 3 * size_of::<Entry>())?;
         }
         self.stack.push(entry);
         Ok(())
     }
 
-    fn branch(&mut self, inst: usize, at: usize) -> Result<()> {
+    fn branch(&mut self, inst: usize, at: usize) -> Searched<(), M> {
         self.push(Entry::Branch { inst: inst as u32, at: at as u32 })
     }
 
-    fn set(&mut self, register: usize, value: u32) -> Result<()> {
+    fn set(&mut self, register: usize, value: u32) -> Searched<(), M> {
         let old = std::mem::replace(&mut self.registers[register], value);
         self.push(Entry::Restore { register: register as u32, value: old })
     }
@@ -180,7 +180,7 @@ impl Search<'_> {
         self.text[..at].chars().next_back()
     }
 
-    fn step(&mut self, inst: usize, at: usize) -> Result<Next> {
+    fn step(&mut self, inst: usize, at: usize) -> Searched<Next, M> {
         let program = self.program;
         let go = |holds: bool| if holds { Next::At(inst + 1, at) } else { Next::Fail };
         Ok(match &program.insts[inst] {

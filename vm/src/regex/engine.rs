@@ -1,29 +1,23 @@
 //! A compiled pattern, and the cache of those that a thread has used.
 
 use super::linear::{Found, Groups, Linear, Plan, Variant};
+use super::meter::{Meter, Searched, Stop};
 use super::parser::{PatternError, parse};
 use super::program::Program;
 use super::sequence::Walk;
 use super::syntax::Pattern;
-use crate::error::{Error, Result};
-use crate::meter;
-use crate::value::{Regex, Str, Value};
 use ahash::AHashMap;
 use regex_automata::hybrid::dfa::Cache as LookerCache;
 use regex_automata::meta::Cache;
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
-/// Most bytes of a pattern's text (functions.md 22).
-const MAX_PATTERN_BYTES: usize = 256;
 /// Patterns that a thread keeps compiled.
 const KEPT_PATTERNS: usize = 128;
 /// Bytes that they may take together.
 const KEPT_BYTES: usize = 4 << 20;
 /// Automata whose scratch memory a thread keeps.
 const KEPT_SCRATCH: usize = 16;
-/// Bytes of a compiled pattern that are built in one step.
-const BYTES_PER_STEP: usize = 32;
 /// Bytes that are built before automata are given up as too large.
 const GIVEN_UP: usize = 2 << 20;
 /// Bytes of a compiled pattern that make each byte of text one step dearer to search.
@@ -32,7 +26,7 @@ const BYTES_PER_WEIGHT: usize = 8 << 10;
 const COVERED: usize = 64;
 
 /// A compiled pattern.
-pub struct Engine(Rc<Compiled>);
+pub(crate) struct Engine(Rc<Compiled>);
 
 struct Compiled {
     /// Key of its scratch memory.
@@ -42,7 +36,7 @@ struct Compiled {
     linear: Option<Linear>,
     /// The backtracking engine, built when it is needed.
     backtracking: OnceCell<Option<Program>>,
-    /// Bytes charged to every value that holds this pattern.
+    /// Bytes that it takes, about.
     size: usize,
     /// Most bytes that a search looks at beyond its match, if the pattern bounds them.
     overrun: Option<usize>,
@@ -54,27 +48,23 @@ impl std::fmt::Debug for Engine {
     }
 }
 
-impl Drop for Engine {
-    fn drop(&mut self) {
-        meter::credit_memory(self.0.size);
-    }
-}
-
 /// Why there is no engine for a pattern.
-enum Refusal {
+pub(crate) enum Refusal {
     Unreadable(PatternError),
     TooLarge,
 }
 
 impl Refusal {
-    fn position(&self) -> usize {
+    /// Where in the pattern it was noticed.
+    pub(crate) fn position(&self) -> usize {
         match self {
             Refusal::Unreadable(error) => error.position,
             Refusal::TooLarge => 0,
         }
     }
 
-    fn text(&self) -> &str {
+    /// What is wrong.
+    pub(crate) fn text(&self) -> &str {
         match self {
             Refusal::Unreadable(error) => &error.text,
             Refusal::TooLarge => "regular expression is too large",
@@ -149,56 +139,30 @@ fn compiled(source: &str) -> Result<Rc<Compiled>, Refusal> {
     }))
 }
 
-fn value(source: &str, compiled: Rc<Compiled>) -> Value {
-    meter::charge_memory(compiled.size);
-    Value::Regex(Rc::new(Regex { source: Str::new(source), engine: Engine(compiled) }))
-}
-
-fn check_length(source: &str) -> Result<()> {
-    if source.len() > MAX_PATTERN_BYTES {
-        return Err(Error::runtime(format!(
-            "Regex pattern exceeds maximum length of {MAX_PATTERN_BYTES} bytes"
-        )));
-    }
-    Ok(())
-}
-
-/// The value of the literal `#"source"`, for the compiler. The error is the one of language.md 7.2.
-pub fn compile(source: &str) -> Result<Value> {
-    check_length(source)?;
-    let compiled = compiled(source).map_err(|refusal| {
-        let text = format!(
-            "invalid regex literal #\"{source}\": {} at position {}",
-            refusal.text(),
-            refusal.position()
-        );
-        Error::new(crate::error::Reason::InvalidForm, text)
-    })?;
-    Ok(value(source, compiled))
-}
-
-/// The value of `(re-pattern source)`. Charges the work of compiling, also when the pattern is in the cache.
-pub(crate) fn pattern(source: &str) -> Result<Value> {
-    check_length(source)?;
-    meter::charge_steps(200 + 4 * source.len() as u64)?;
-    let compiled = compiled(source).map_err(|refusal| {
-        Error::runtime(format!("Invalid regex at position {}: {}", refusal.position(), refusal.text()))
-    })?;
-    let built =
-        if compiled.linear.is_none() && compiled.pattern.node.is_linear() { GIVEN_UP } else { compiled.size };
-    meter::charge_steps((built / BYTES_PER_STEP) as u64)?;
-    meter::reserve(compiled.size)?;
-    Ok(value(source, compiled))
-}
-
 impl Engine {
+    /// The engine of a pattern, from the cache if the thread has used it before.
+    pub(crate) fn new(source: &str) -> Result<Engine, Refusal> {
+        compiled(source).map(Engine)
+    }
+
+    /// Bytes that it takes, about.
+    pub(crate) fn size(&self) -> usize {
+        self.0.size
+    }
+
+    /// Bytes that building it has taken, about: more than it takes where automata were given up as too large.
+    pub(crate) fn built(&self) -> usize {
+        let gave_up = self.0.linear.is_none() && self.0.pattern.node.is_linear();
+        if gave_up { GIVEN_UP } else { self.0.size }
+    }
+
     /// How many groups it reports besides the whole match.
-    pub fn groups(&self) -> usize {
+    pub(crate) fn groups(&self) -> usize {
         self.0.pattern.groups
     }
 
     /// The number of the group of this name.
-    pub fn group_named(&self, name: &str) -> Option<usize> {
+    pub(crate) fn group_named(&self, name: &str) -> Option<usize> {
         self.0.pattern.names.iter().find(|(known, _)| known == name).map(|(_, group)| *group)
     }
 
@@ -208,43 +172,63 @@ impl Engine {
     }
 
     /// Charges a search that will look at `bytes` bytes up to the end of its match.
-    pub(crate) fn charge(&self, bytes: usize) -> Result<()> {
-        meter::charge_steps(4 + (bytes as u64 / 8).saturating_mul(self.weight()))
+    pub(crate) fn charge<M: Meter>(&self, meter: &M, bytes: usize) -> Result<(), M::Refusal> {
+        meter.charge(4 + (bytes as u64 / 8).saturating_mul(self.weight()))
     }
 
     /// How to search `text`, to be asked once for all searches in it.
-    pub(crate) fn plan(&self, text: &str) -> Result<Plan> {
+    pub(crate) fn plan<M: Meter>(&self, meter: &M, text: &str) -> Result<Plan<String>, M::Refusal> {
         let Some(linear) = &self.0.linear else { return Ok(Plan::Backtracking) };
-        meter::reserve(text.len())?;
+        meter.reserve(text.len())?;
         Ok(linear.plan(text))
     }
 
     /// The first match at or after byte `from`, by the [plan](Engine::plan) for `text`. The caller
     /// [charges](Engine::charge) it.
-    pub(crate) fn find(&self, text: &str, from: usize, plan: &Plan) -> Result<Option<Groups>> {
-        Ok(self.search(text, from, plan)?.map(|(groups, _)| groups))
+    pub(crate) fn find<M: Meter>(
+        &self,
+        meter: &M,
+        text: &str,
+        from: usize,
+        plan: &Plan<impl AsRef<str>>,
+    ) -> Searched<Option<Groups>, M> {
+        Ok(self.search(meter, text, from, plan)?.map(|(groups, _)| groups))
     }
 
     /// As [`find`](Engine::find), on a walk from match to match: charges what the search has looked at beyond its match, since
     /// what is charged for the text covers no more than one look at each place.
-    pub(crate) fn find_next(&self, text: &str, from: usize, plan: &Plan) -> Result<Option<Groups>> {
-        let Some((groups, looked)) = self.search(text, from, plan)? else { return Ok(None) };
+    pub(crate) fn find_next<M: Meter>(
+        &self,
+        meter: &M,
+        text: &str,
+        from: usize,
+        plan: &Plan<impl AsRef<str>>,
+    ) -> Searched<Option<Groups>, M> {
+        let Some((groups, looked)) = self.search(meter, text, from, plan)? else { return Ok(None) };
         // The first search has been paid for with the text.
         if from > 0
             && let Some((_, end)) = groups[0]
         {
-            self.charge_beyond(text, (from, end.max(from)), plan, looked)?;
+            self.charge_beyond(meter, text, (from, end.max(from)), plan, looked)?;
         }
         Ok(Some(groups))
     }
 
     /// The first match, and the end of what was looked at if that is known.
-    fn search(&self, text: &str, mut from: usize, plan: &Plan) -> Result<Option<(Groups, Option<usize>)>> {
+    fn search<M: Meter>(
+        &self,
+        meter: &M,
+        text: &str,
+        mut from: usize,
+        plan: &Plan<impl AsRef<str>>,
+    ) -> Searched<Option<(Groups, Option<usize>)>, M> {
         let automata = |groups: Groups| (groups, None);
         let (variant, searched) = match plan {
             Plan::Plain => (Variant::Find, text),
-            Plan::Marked(marked) => (Variant::Marked, marked.as_str()),
-            Plan::Backtracking => return Ok(self.backtracking()?.find(text, from)?.map(automata)),
+            Plan::Marked(marked) => (Variant::Marked, marked.as_ref()),
+            Plan::Backtracking => {
+                return Ok(self.backtracking::<M>()?.find(meter, text, from)?.map(automata));
+            }
         };
         if let Some(linear) = &self.0.linear {
             if variant == Variant::Find
@@ -262,27 +246,28 @@ impl Engine {
                 return Ok(found.map(automata));
             }
         }
-        Ok(self.backtracking()?.find(text, from)?.map(automata))
+        Ok(self.backtracking::<M>()?.find(meter, text, from)?.map(automata))
     }
 
-    fn charge_beyond(
+    fn charge_beyond<M: Meter>(
         &self,
+        meter: &M,
         text: &str,
         (from, end): (usize, usize),
-        plan: &Plan,
+        plan: &Plan<impl AsRef<str>>,
         looked: Option<usize>,
-    ) -> Result<()> {
+    ) -> Result<(), M::Refusal> {
         let most = looked.unwrap_or(text.len()).saturating_sub(end);
         let weight = self.weight();
         let covered = |bytes: usize| (bytes as u64).saturating_mul(weight) <= COVERED as u64;
         if covered(most) || self.0.overrun.is_some_and(covered) {
             return Ok(());
         }
-        let charge = |bytes: usize| meter::charge_steps((bytes as u64 / 8).saturating_mul(weight));
+        let charge = |bytes: usize| meter.charge((bytes as u64 / 8).saturating_mul(weight));
         let (variant, searched) = match plan {
             _ if looked.is_some() => return charge(most),
             Plan::Plain => (Variant::Find, text),
-            Plan::Marked(marked) => (Variant::Marked, marked.as_str()),
+            Plan::Marked(marked) => (Variant::Marked, marked.as_ref()),
             // Each step of that engine is counted.
             Plan::Backtracking => return Ok(()),
         };
@@ -298,7 +283,7 @@ impl Engine {
     }
 
     /// The match of the whole text. The caller [charges](Engine::charge) it.
-    pub(crate) fn matches(&self, text: &str) -> Result<Option<Groups>> {
+    pub(crate) fn matches<M: Meter>(&self, meter: &M, text: &str) -> Searched<Option<Groups>, M> {
         if let Some(sequence) = self.0.linear.as_ref().and_then(Linear::sequence) {
             return Ok(sequence.matches(text));
         }
@@ -308,7 +293,7 @@ impl Engine {
         {
             return Ok(found);
         }
-        self.backtracking()?.matches(text)
+        self.backtracking::<M>()?.matches(meter, text)
     }
 
     /// Runs one of the automata with its scratch memory. `None` when the other engine must decide.
@@ -331,10 +316,7 @@ impl Engine {
         }
     }
 
-    fn backtracking(&self) -> Result<&Program> {
-        let program = self.0.backtracking.get_or_init(|| Program::new(&self.0.pattern));
-        program
-            .as_ref()
-            .ok_or_else(|| Error::type_error("Regex complexity limit exceeded (ReDoS protection)"))
+    fn backtracking<M: Meter>(&self) -> Searched<&Program, M> {
+        self.0.backtracking.get_or_init(|| Program::new(&self.0.pattern)).as_ref().ok_or(Stop::TooComplex)
     }
 }

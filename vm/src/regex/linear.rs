@@ -9,7 +9,6 @@ use super::looking::Looker;
 use super::program::CharClass;
 use super::sequence::Sequence;
 use super::syntax::{Assertion, Greed, Node};
-use crate::value::Str;
 use regex_automata::meta::{BuildError, Cache, Config, Regex};
 use regex_automata::util::primitives::NonMaxUsize;
 use regex_automata::util::syntax;
@@ -65,11 +64,11 @@ pub(super) enum Variant {
 }
 
 /// How a text is to be searched.
-pub(crate) enum Plan {
+pub(crate) enum Plan<T> {
     /// By the plain automaton.
     Plain,
     /// By the automaton for marks, in this copy of the text.
-    Marked(Str),
+    Marked(T),
     /// By the other engine.
     Backtracking,
 }
@@ -98,7 +97,7 @@ impl Linear {
     }
 
     /// How to search `text`. Copies it if there is need; the caller charges for its bytes.
-    pub(super) fn plan(&self, text: &str) -> Plan {
+    pub(super) fn plan(&self, text: &str) -> Plan<String> {
         match text.strip_suffix('\n') {
             Some(_) if !self.end_of_text => Plan::Plain,
             None => Plan::Plain,
@@ -107,7 +106,7 @@ impl Linear {
                 let mut marked = String::with_capacity(text.len());
                 marked.push_str(rest);
                 marked.push(MARK);
-                Plan::Marked(Str::from_string(marked))
+                Plan::Marked(marked)
             }
         }
     }

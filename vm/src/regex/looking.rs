@@ -6,7 +6,6 @@
 //! without captures, and notices where it dies.
 
 use super::linear::{CACHE_LIMIT, SIZE_LIMIT, line_end};
-use crate::error::Result;
 use regex_automata::Input;
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson::{self, WhichCaptures};
@@ -54,13 +53,13 @@ impl Looker {
 
     /// Follows the search from `from` on, whose match ends at `end`, to where it stops. `charge` is given the bytes behind
     /// the match, not all at once, so that it can stop a program that has no steps left.
-    pub(super) fn follow(
+    pub(super) fn follow<R>(
         &self,
         cache: &mut Cache,
         text: &str,
         (from, end): (usize, usize),
-        mut charge: impl FnMut(usize) -> Result<()>,
-    ) -> Result<()> {
+        mut charge: impl FnMut(usize) -> Result<(), R>,
+    ) -> Result<(), R> {
         let Ok(mut state) = self.dfa.start_state_forward(cache, &Input::new(text).range(from..)) else {
             return charge(self.most(text, end));
         };

@@ -6,20 +6,23 @@
 //! backreferences, atomic groups and the like go to an engine of our own that backtracks, counts every step as a
 //! step of the program and stops at a cap. Where the automata cannot tell (`$` before a final line feed), the
 //! second engine decides as well.
+//!
+//! The engines know texts and a [`Meter`], and nothing of values or machines.
 
 mod backtracking;
 mod classes;
 mod engine;
 mod linear;
 mod looking;
+mod meter;
 mod parser;
 mod program;
 mod sequence;
 mod syntax;
 
-pub(crate) use engine::pattern;
-pub use engine::{Engine, compile};
+pub(crate) use engine::Engine;
 pub(crate) use linear::{Groups, Plan};
+pub(crate) use meter::{Meter, Stop};
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use super::syntax::{Assertion, Greed, Node, Pattern};
 
 /// Why a pattern cannot be read, and at which character.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PatternError {
+pub(crate) struct PatternError {
     /// Characters before the place.
     pub(super) position: usize,
     /// What is wrong there.

@@ -1,8 +1,7 @@
-use super::engine::{Engine, compile, pattern};
 use super::linear::{Found, Groups, Linear, Variant};
 use super::parser::parse;
 use crate::meter::{self, Account};
-use crate::value::Value;
+use crate::value::{Regex, Value};
 
 fn engine_of(value: Value) -> std::rc::Rc<crate::value::Regex> {
     match value {
@@ -12,12 +11,12 @@ fn engine_of(value: Value) -> std::rc::Rc<crate::value::Regex> {
 }
 
 /// The first match at or after `from`.
-fn find(engine: &Engine, text: &str, from: usize) -> crate::Result<Option<Groups>> {
-    engine.find(text, from, &engine.plan(text)?)
+fn find(regex: &Regex, text: &str, from: usize) -> crate::Result<Option<Groups>> {
+    regex.find(text, from, &regex.plan(text)?)
 }
 
 fn compiled(source: &str) -> std::rc::Rc<crate::value::Regex> {
-    engine_of(compile(source).unwrap_or_else(|error| panic!("{source}: {error}")))
+    engine_of(Regex::literal(source).unwrap_or_else(|error| panic!("{source}: {error}")))
 }
 
 fn texts(text: &str, groups: Option<Groups>) -> Option<Vec<Option<&str>>> {
@@ -25,10 +24,10 @@ fn texts(text: &str, groups: Option<Groups>) -> Option<Vec<Option<&str>>> {
 }
 
 /// All matches, as the functions that go through a text find them.
-fn all<'t>(engine: &Engine, text: &'t str) -> Vec<&'t str> {
+fn all<'t>(regex: &Regex, text: &'t str) -> Vec<&'t str> {
     let (mut found, mut from) = (Vec::new(), Some(0));
     while let Some(at) = from {
-        let Some((start, end)) = find(engine, text, at).expect("within limits").and_then(|groups| groups[0])
+        let Some((start, end)) = find(regex, text, at).expect("within limits").and_then(|groups| groups[0])
         else {
             break;
         };
@@ -40,7 +39,7 @@ fn all<'t>(engine: &Engine, text: &'t str) -> Vec<&'t str> {
 
 fn first(source: &str, text: &str) -> Option<String> {
     let regex = compiled(source);
-    let groups = find(&regex.engine, text, 0).expect("within limits");
+    let groups = find(&regex, text, 0).expect("within limits");
     texts(text, groups).and_then(|groups| groups[0].map(str::to_owned))
 }
 
@@ -120,27 +119,26 @@ fn perl_syntax_is_understood() {
 fn groups_that_take_no_part_are_absent() {
     for source in ["(a)?(b)?(c)?", "(a)?(b)?(c)?(?=)"] {
         let regex = compiled(source);
-        let found = texts("b", find(&regex.engine, "b", 0).expect("within limits"));
+        let found = texts("b", find(&regex, "b", 0).expect("within limits"));
         assert_eq!(found, Some(vec![Some("b"), None, Some("b"), None]), "{source}");
     }
     let regex = compiled("(?:(a)|b)*");
-    let found = texts("ab", find(&regex.engine, "ab", 0).expect("within limits"));
+    let found = texts("ab", find(&regex, "ab", 0).expect("within limits"));
     assert_eq!(found, Some(vec![Some("ab"), Some("a")]));
 }
 
 #[test]
 fn empty_matches_move_on_by_one_character() {
-    assert_eq!(all(&compiled("").engine, "日b"), ["", "", ""]);
-    assert_eq!(all(&compiled("a|").engine, "aba"), ["a", "", "a", ""]);
-    assert_eq!(all(&compiled("(?=b)").engine, "ab"), [""]);
-    assert_eq!(all(&compiled("(?m)^.*$").engine, "a\nb\n"), ["a", "b"]);
-    assert_eq!(all(&compiled(r"\G\d").engine, "12a3"), ["1", "2"]);
+    assert_eq!(all(&compiled(""), "日b"), ["", "", ""]);
+    assert_eq!(all(&compiled("a|"), "aba"), ["a", "", "a", ""]);
+    assert_eq!(all(&compiled("(?=b)"), "ab"), [""]);
+    assert_eq!(all(&compiled("(?m)^.*$"), "a\nb\n"), ["a", "b"]);
+    assert_eq!(all(&compiled(r"\G\d"), "12a3"), ["1", "2"]);
 }
 
 #[test]
 fn whole_matches_cover_the_whole_text() {
-    let whole =
-        |source: &str, text: &str| compiled(source).engine.matches(text).expect("within limits").is_some();
+    let whole = |source: &str, text: &str| compiled(source).matches(text).expect("within limits").is_some();
     assert!(whole("a|ab", "ab"));
     assert!(whole("(?=a)a|ab", "ab"));
     assert!(!whole(r"\d+", "12a"));
@@ -197,8 +195,8 @@ fn both_engines_agree() {
         // An empty lookahead changes nothing but the engine.
         let backtracking = compiled(&format!("{source}(?=)"));
         for text in texts {
-            assert_eq!(all(&linear.engine, text), all(&backtracking.engine, text), "{source} on {text:?}");
-            let (a, b) = (find(&linear.engine, text, 0), find(&backtracking.engine, text, 0));
+            assert_eq!(all(&linear, text), all(&backtracking, text), "{source} on {text:?}");
+            let (a, b) = (find(&linear, text, 0), find(&backtracking, text, 0));
             assert_eq!(a.expect("within limits"), b.expect("within limits"), "{source} on {text:?}");
         }
     }
@@ -260,19 +258,19 @@ fn sequences_and_automata_agree() {
         assert!(linear.sequence().is_some(), "{source}");
         let mut by_automaton = by_automaton(source);
         let mut whole_by_automaton = self::by_automaton(&format!("^(?:{source})\\z"));
-        let engine = &compiled(source).engine;
+        let regex = &compiled(source);
         for text in &texts {
             let places = text.char_indices().map(|(at, _)| at).chain([text.len()]);
             for from in places.filter(|at| *at < 8 || at % 61 == 0) {
                 let wanted = by_automaton(text, from);
                 assert_eq!(
-                    find(engine, text, from).expect("within limits"),
+                    find(regex, text, from).expect("within limits"),
                     wanted,
                     "{source} on {text:?} from {from}"
                 );
             }
             let whole = whole_by_automaton(text, 0);
-            assert_eq!(engine.matches(text).expect("within limits"), whole, "{source} is {text:?}");
+            assert_eq!(regex.matches(text).expect("within limits"), whole, "{source} is {text:?}");
         }
     }
 }
@@ -323,18 +321,18 @@ fn bad_patterns_name_the_place_and_the_fault() {
         ("(?<n>a)(?<n>b)", "two named subpatterns have the same name at position 12"),
         ("(?R)", "recursion into groups is not supported at position 0"),
     ] {
-        let error = compile(source).expect_err(source);
+        let error = Regex::literal(source).expect_err(source);
         assert_eq!(error.message(), format!("invalid_form: invalid regex literal #\"{source}\": {text}"));
     }
     let mut account = Account::new(10 << 20);
     let _installed = account.install();
     assert_eq!(
-        pattern("日(").expect_err("unclosed").message(),
+        Regex::pattern("日(").expect_err("unclosed").message(),
         "Runtime error: Invalid regex at position 2: missing )"
     );
     let long = "a".repeat(257);
     assert_eq!(
-        pattern(&long).expect_err("too long").message(),
+        Regex::pattern(&long).expect_err("too long").message(),
         "Runtime error: Regex pattern exceeds maximum length of 256 bytes"
     );
 }
@@ -352,13 +350,13 @@ fn no_pattern_runs_away() {
     meter::set_work_limit(25_000_000);
     let text = format!("{}b", "a".repeat(40));
     assert_eq!(first("(a+)+$", &text), None);
-    let complex = find(&compiled("(?=a)(a+)+$").engine, &text, 0).expect_err("too complex");
+    let complex = find(&compiled("(?=a)(a+)+$"), &text, 0).expect_err("too complex");
     assert_eq!(complex.message(), "type_error: Regex complexity limit exceeded (ReDoS protection)");
     // A long text alone is not complex.
     let long = "a".repeat(200_000);
     assert_eq!(first("(?<=a)b", &long), None);
     // Many starting places, each of them cheap enough, are.
-    let quadratic = find(&compiled("(?=a)a*b").engine, &long, 0).expect_err("too complex");
+    let quadratic = find(&compiled("(?=a)a*b"), &long, 0).expect_err("too complex");
     assert_eq!(quadratic.message(), "type_error: Regex complexity limit exceeded (ReDoS protection)");
 }
 
@@ -367,10 +365,9 @@ fn backtracking_steps_are_steps_of_the_program() {
     let mut account = Account::new(10 << 20);
     let _installed = account.install();
     meter::set_work_limit(10_000);
-    let error = find(&compiled("(?=a)(a+)+$").engine, &"a".repeat(40).replace("aa", "ab"), 0);
+    let error = find(&compiled("(?=a)(a+)+$"), &"a".repeat(40).replace("aa", "ab"), 0);
     assert!(error.is_ok_and(|found| found.is_none()));
-    let error =
-        find(&compiled("(?=a)(a+)+$").engine, &format!("{}b", "a".repeat(40)), 0).expect_err("out of steps");
+    let error = find(&compiled("(?=a)(a+)+$"), &format!("{}b", "a".repeat(40)), 0).expect_err("out of steps");
     assert_eq!(error.reason(), crate::Reason::StepLimitExceeded);
 }
 
@@ -380,7 +377,7 @@ fn the_price_of_a_pattern_does_not_depend_on_the_cache() {
     let _installed = account.install();
     let price = || {
         meter::take_work();
-        let regex = pattern(r"price-\w+").expect("a pattern");
+        let regex = Regex::pattern(r"price-\w+").expect("a pattern");
         drop(regex);
         meter::take_work()
     };
@@ -430,8 +427,7 @@ fn a_search_is_followed_to_where_it_stops() {
     ];
     for (source, text, from, bytes) in cases {
         let regex = compiled(source);
-        let (_, end) =
-            find(&regex.engine, text, from).expect("within limits").expect("a match")[0].expect("whole");
+        let (_, end) = find(&regex, text, from).expect("within limits").expect("a match")[0].expect("whole");
         let node = parse(source).expect("a pattern").node;
         let linear = Linear::new(&node).expect("small");
         let looker = linear.looker(Variant::Find).expect("small");
@@ -439,7 +435,7 @@ fn a_search_is_followed_to_where_it_stops() {
         let charge = |bytes: usize| {
             looked += bytes;
             most = most.max(bytes);
-            Ok(())
+            Ok::<(), std::convert::Infallible>(())
         };
         looker.follow(&mut looker.create_cache(), text, (from, end), charge).expect("charged");
         assert_eq!(looked, bytes, "{source} on {text:?}");

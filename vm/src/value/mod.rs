@@ -14,6 +14,7 @@ mod keyword;
 mod map;
 mod order;
 mod ordered;
+mod regex;
 mod set;
 mod string;
 mod temporal;
@@ -27,6 +28,8 @@ pub use keyword::Keyword;
 pub use map::{Map, MapIter};
 pub use order::{compare, equal, hash, identical, key_compare, sort_by, sort_by_key};
 pub use ordered::{Layouts, Shape};
+pub(crate) use regex::Plan;
+pub use regex::Regex;
 pub use set::{Set, SetIter};
 pub use string::Str;
 pub use temporal::{Day, Temporal, day_of_week};
@@ -104,15 +107,6 @@ impl Drop for Big {
     fn drop(&mut self) {
         meter::credit_memory(Self::bytes(&self.0));
     }
-}
-
-/// A regular expression as a value: its text and the compiled engine.
-#[derive(Debug)]
-pub struct Regex {
-    /// Pattern text as written.
-    pub source: Str,
-    /// The engine behind it.
-    pub engine: crate::regex::Engine,
 }
 
 /// The state of one level of `for`/`doseq`: what is still to come.

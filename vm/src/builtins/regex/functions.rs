@@ -4,14 +4,14 @@ use super::scan::{Scan, match_value};
 use crate::builtins::parsing;
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
-use crate::regex::{self, Groups};
+use crate::regex::Groups;
 use crate::value::{Regex, Str, Value};
 use std::rc::Rc;
 
 /// `(re-pattern s)`
 pub(super) fn re_pattern(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     match &args[0] {
-        Value::Str(source) => regex::pattern(source.as_str()),
+        Value::Str(source) => Regex::pattern(source.as_str()).map(Value::Regex),
         regex @ Value::Regex(_) => Ok(regex.clone()),
         _ => Err(Error::argument_types("re_pattern", args)),
     }
@@ -27,9 +27,9 @@ fn regex_and_text(name: &str, args: &[Value]) -> Result<(Rc<Regex>, Str)> {
 
 fn first_match(regex: &Regex, text: &Str) -> Result<Option<Groups>> {
     let text = text.as_str();
-    regex.engine.charge(text.len())?;
-    let plan = regex.engine.plan(text)?;
-    regex.engine.find(text, 0, &plan)
+    regex.charge(text.len())?;
+    let plan = regex.plan(text)?;
+    regex.find(text, 0, &plan)
 }
 
 /// `(re-find re s)`
@@ -42,8 +42,8 @@ pub(super) fn re_find(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 /// `(re-matches re s)`
 pub(super) fn re_matches(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let (regex, text) = regex_and_text("re_matches", args)?;
-    regex.engine.charge(text.as_str().len())?;
-    let found = regex.engine.matches(text.as_str())?;
+    regex.charge(text.as_str().len())?;
+    let found = regex.matches(text.as_str())?;
     Ok(found.map_or(Value::Nil, |groups| match_value(text.as_str(), &groups)))
 }
 
@@ -68,10 +68,7 @@ fn group_text(name: &str, args: &[Value]) -> Result<Value> {
     };
     let regex = match (&args[0], &args[1]) {
         (Value::Regex(regex), Value::Str(_)) => regex.clone(),
-        (Value::Str(source), Value::Str(_)) => match regex::pattern(source.as_str())? {
-            Value::Regex(regex) => regex,
-            _ => return Ok(Value::Nil),
-        },
+        (Value::Str(source), Value::Str(_)) => Regex::pattern(source.as_str())?,
         _ => return Err(Error::argument_types(name, args)),
     };
     let Value::Str(text) = &args[1] else { return Ok(Value::Nil) };
@@ -96,19 +93,12 @@ pub(super) fn extract_int(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Valu
 
 /// Whether a pattern given as text matches all of `text`.
 pub(crate) fn matches_whole(source: &str, text: &Str) -> Result<bool> {
-    match regex::pattern(source)? {
-        Value::Regex(regex) => {
-            regex.engine.charge(text.as_str().len())?;
-            Ok(regex.engine.matches(text.as_str())?.is_some())
-        }
-        _ => Ok(false),
-    }
+    let regex = Regex::pattern(source)?;
+    regex.charge(text.as_str().len())?;
+    Ok(regex.matches(text.as_str())?.is_some())
 }
 
 /// Java's `split` at a pattern given as text: groups are left out, a limit of 0 drops trailing empty pieces.
 pub(crate) fn split_as_java(source: &str, text: Str, limit: i64, ctx: &mut Ctx<'_>) -> Result<Flow> {
-    match regex::pattern(source)? {
-        Value::Regex(regex) => Scan::split_as_java(regex, text, limit, ctx),
-        other => Ok(Flow::Return(other)),
-    }
+    Scan::split_as_java(Regex::pattern(source)?, text, limit, ctx)
 }

@@ -7,8 +7,8 @@ use crate::builtins::support::{Builder, TextBuilder};
 use crate::error::{Error, Result};
 use crate::machine::{Args, CallNow, Ctx, Flow, Input, NativeFrame};
 use crate::meter;
-use crate::regex::{Groups, Plan};
-use crate::value::{Regex, Str, Value, Vector};
+use crate::regex::Groups;
+use crate::value::{Plan, Regex, Str, Value, Vector};
 use smallvec::smallvec;
 use std::rc::Rc;
 
@@ -64,8 +64,8 @@ pub(super) fn match_value(text: &str, groups: &Groups) -> Value {
 
 impl Scan {
     fn start(regex: Rc<Regex>, text: Str, sink: Sink, ctx: &mut Ctx<'_>) -> Result<Flow> {
-        regex.engine.charge(text.as_str().len())?;
-        let plan = regex.engine.plan(text.as_str())?;
+        regex.charge(text.as_str().len())?;
+        let plan = regex.plan(text.as_str())?;
         let calls = matches!(sink, Sink::Replace { with: Replacement::Function(_), .. });
         let mut scan = Scan { regex, text, plan, next: Some(0), pending: None, sink };
         if !calls && let Some(value) = scan.run(ctx)? {
@@ -121,8 +121,8 @@ impl Scan {
     fn search(&mut self) -> Result<Option<Groups>> {
         let text = self.text.as_str();
         let Some(from) = self.next else { return Ok(None) };
-        self.regex.engine.charge(0)?;
-        let found = self.regex.engine.find_next(text, from, &self.plan)?;
+        self.regex.charge(0)?;
+        let found = self.regex.find_next(text, from, &self.plan)?;
         self.next = match found.as_ref().and_then(|groups| groups[0]) {
             None => None,
             Some((start, end)) if start == end => text[end..].chars().next().map(|c| end + c.len_utf8()),

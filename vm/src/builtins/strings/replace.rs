@@ -5,8 +5,7 @@ use crate::builtins::transform::mapping::replace_elements;
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
 use crate::print::grow_string;
-use crate::regex::Engine;
-use crate::value::{Str, Value};
+use crate::value::{Regex, Str, Value};
 use unicode_segmentation::UnicodeSegmentation;
 
 /// `(replace s pat new)`, and `(replace m c)` over collections.
@@ -32,7 +31,7 @@ fn replace_text(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value], first_only: b
             let with = match with {
                 Value::Str(template) => {
                     ctx.charge(template.as_str().len() / 8)?;
-                    Replacement::Template(parse_template(template.as_str(), &regex.engine))
+                    Replacement::Template(parse_template(template.as_str(), regex))
                 }
                 with if with.is_callable() => Replacement::Function(with.clone()),
                 _ => return Err(Error::argument_types(name, args)),
@@ -85,7 +84,7 @@ pub(crate) fn literal(
 
 /// Reads a replacement text as Java does: `$1` and `${name}` are groups, a backslash takes the next character as it
 /// is. A `$` that refers to no group of the pattern is itself.
-fn parse_template(template: &str, engine: &Engine) -> Vec<TemplatePart> {
+fn parse_template(template: &str, regex: &Regex) -> Vec<TemplatePart> {
     let mut parts = Vec::new();
     let mut text = String::new();
     let mut rest = template;
@@ -98,7 +97,7 @@ fn parse_template(template: &str, engine: &Engine) -> Vec<TemplatePart> {
                     rest = &rest[next.len_utf8()..];
                 }
             }
-            '$' => match group_reference(rest, engine) {
+            '$' => match group_reference(rest, regex) {
                 Some((group, length)) => {
                     if !text.is_empty() {
                         parts.push(TemplatePart::Text(std::mem::take(&mut text)));
@@ -118,16 +117,16 @@ fn parse_template(template: &str, engine: &Engine) -> Vec<TemplatePart> {
 }
 
 /// The group that follows a `$`, and how many bytes name it: as many digits as make the number of a group.
-fn group_reference(rest: &str, engine: &Engine) -> Option<(usize, usize)> {
+fn group_reference(rest: &str, regex: &Regex) -> Option<(usize, usize)> {
     if let Some(name) = rest.strip_prefix('{') {
         let (name, _) = name.split_once('}')?;
-        return Some((engine.group_named(name)?, name.len() + 2));
+        return Some((regex.group_named(name)?, name.len() + 2));
     }
     let mut found = None;
     let mut number = 0;
     for (i, digit) in rest.bytes().enumerate().take_while(|(_, byte)| byte.is_ascii_digit()) {
         number = number * 10 + usize::from(digit - b'0');
-        if number > engine.groups() {
+        if number > regex.groups() {
             break;
         }
         found = Some((number, i + 1));
@@ -138,11 +137,10 @@ fn group_reference(rest: &str, engine: &Engine) -> Option<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::regex;
 
     fn parts(template: &str) -> Vec<TemplatePart> {
-        match regex::compile(r"(?<word>\w)(\d)") {
-            Ok(Value::Regex(regex)) => parse_template(template, &regex.engine),
+        match Regex::literal(r"(?<word>\w)(\d)") {
+            Ok(Value::Regex(regex)) => parse_template(template, &regex),
             _ => unreachable!("a pattern"),
         }
     }

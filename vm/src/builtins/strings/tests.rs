@@ -1,6 +1,6 @@
 use crate::builtins::support::testing::{outcome, shown};
 use crate::machine::Limits;
-use crate::regex;
+use crate::value::Regex;
 use crate::value::Value;
 
 fn s(text: &str) -> Value {
@@ -8,7 +8,7 @@ fn s(text: &str) -> Value {
 }
 
 fn re(source: &str) -> Value {
-    regex::compile(source).expect("a pattern")
+    Regex::literal(source).expect("a pattern")
 }
 
 #[test]

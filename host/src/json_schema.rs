@@ -101,8 +101,9 @@ pub(crate) fn admits_null(root: &Value, schema: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use ptc_mcp::json::json;
+
+    use super::*;
 
     #[test]
     fn references_stay_inside_the_document() {

@@ -5,16 +5,27 @@
 //! |---|---|
 //! | [`json`] | JSON read without building anything, and written straight into bytes |
 //! | [`message`] | one JSON-RPC message, classified without decoding its payload |
+//! | [`error`] | JSON-RPC errors, their codes and texts |
 //! | [`encode`] | requests, notifications and replies as single lines |
+//! | [`greeting`] | what a client says of itself |
+//! | [`meta`], [`headers`] | names in `_meta`, headers of Streamable HTTP |
 //! | [`lines`] | newline framing with a byte cap that never loses the frame after an oversized one |
 //! | [`sse`] | event streams, decoded as they arrive |
+//! | [`text`] | small pieces of text |
 //! | [`revision`] | the published revisions of MCP and the two eras they fall into |
 
 pub mod encode;
+pub mod error;
+pub mod greeting;
+pub mod headers;
 pub mod json;
 pub mod lines;
 pub mod message;
+pub mod meta;
 pub mod revision;
 pub mod sse;
+pub mod text;
 
-pub use revision::Revision;
+pub use error::RpcError;
+pub use greeting::ClientInfo;
+pub use revision::{Era, Revision};

@@ -2,6 +2,15 @@
 
 use std::fmt;
 
+/// Which rules a connection, or one message on it, is under.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Era {
+    /// The conversation begins with `initialize`, which agrees on a revision once (2024-11-05 to 2025-11-25).
+    Handshake,
+    /// Every message says for itself which revision it speaks (from 2026-07-28 on).
+    Modern,
+}
+
 /// A published protocol revision, oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Revision {
@@ -20,8 +29,13 @@ pub enum Revision {
 impl Revision {
     /// The newest revision that starts with `initialize`; the answer to a client that asks for an unknown one.
     pub const LATEST_HANDSHAKE: Revision = Revision::V2025_11_25;
+    /// The newest revision.
+    pub const LATEST: Revision = Revision::V2026_07_28;
     /// The revisions of the modern era, as `server/discover` lists them.
     pub const MODERN: [Revision; 1] = [Revision::V2026_07_28];
+    /// Every published revision with a handshake.
+    pub const HANDSHAKE: [Revision; 4] =
+        [Revision::V2024_11_05, Revision::V2025_03_26, Revision::V2025_06_18, Revision::V2025_11_25];
     /// What HTTP assumes of a client that names no revision (2025-06-18, transports).
     pub const HTTP_DEFAULT: Revision = Revision::V2025_03_26;
     /// The first revision without handshake: header values from here on mean the modern era.
@@ -36,7 +50,7 @@ impl Revision {
     ];
 
     /// The date that names the revision on the wire.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Revision::V2024_11_05 => "2024-11-05",
             Revision::V2025_03_26 => "2025-03-26",

@@ -358,7 +358,7 @@ const ELSEWHERE: [(&str, &str, &str); 62] = [
         "the_memory_meter_refuses_at_every_size",
     ),
     ("nesting of a message", "mcp/src/json/scan.rs", "bounds_nesting"),
-    ("messages of a batch", "server/src/protocol/message.rs", "batches_are_bounded"),
+    ("messages of a batch", "mcp/src/message/strict.rs", "batches_are_bounded"),
     ("header fields", "server/tests/wire/floods.rs", "bodies_and_heads_without_end"),
     (
         "size of an answer",

@@ -13,7 +13,8 @@ use ptc_server::settings::Settings;
 use ptc_server::options::command::arguments;
 use ptc_server::options::flags::ALL;
 use ptc_server::principal::{Owner, Principal};
-use ptc_server::protocol::message::{self, Incoming, Message};
+use ptc_mcp::message::strict::{self, Incoming, Message};
+use ptc_mcp::meta;
 use ptc_server::protocol::{Connection, Handled, MessageContext, Service};
 use serde_json::{Value, json};
 
@@ -53,9 +54,6 @@ thread_local! {
     static SERVER: RefCell<Server> = RefCell::new(Server::start());
 }
 
-const MODERN: &str = "io.modelcontextprotocol/protocolVersion";
-const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-
 /// Any message has the answers that it must have: a request one, with its id and a result or an error; a notification
 /// none; and nothing a client sends is our fault (`-32603`).
 pub fn protocol(data: &[u8]) {
@@ -79,7 +77,7 @@ pub fn protocol(data: &[u8]) {
 
 fn one(server: &Server, connection: &Arc<Connection>, bytes: &[u8]) {
     let plain: Option<Value> = serde_json::from_slice(bytes).ok();
-    match message::read(bytes) {
+    match strict::read(bytes) {
         Err(malformed) => {
             let answer = server.service.unparsable(connection.revision(), malformed);
             let answer: Value = serde_json::from_slice(&answer).expect("JSON");
@@ -156,7 +154,7 @@ fn generated(choices: &mut Choices<'_>) -> Value {
     };
     if choices.once_in(3) {
         let version = *choices.one(&["2026-07-28", "2025-11-25", "x"]);
-        params["_meta"] = json!({MODERN: version, CAPABILITIES: {}, "progressToken": value(choices, 1)});
+        params["_meta"] = json!({(meta::PROTOCOL_VERSION): version, (meta::CLIENT_CAPABILITIES): {}, "progressToken": value(choices, 1)});
     }
     let mut message = json!({"jsonrpc": "2.0", "id": id(choices), "method": method, "params": params});
     // One thing may be wrong with it, anywhere.

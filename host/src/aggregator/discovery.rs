@@ -1,12 +1,13 @@
 //! Discovery forms over upstreams: budget, loading, answer (upstreams.md 13).
 
+use ptc_mcp::json::Value;
+
 use super::program_fault::raise;
 use super::runtime::Aggregator;
 use super::usage::Usage;
 use crate::catalog::{DiscoveryFault, Needs, Query};
 use crate::engine::RunContext;
 use futures_util::future::join_all;
-use ptc_mcp::json::Value;
 use ptc_vm::machine::{Payload, Reply};
 use std::rc::Rc;
 use std::sync::Arc;

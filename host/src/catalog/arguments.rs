@@ -354,8 +354,9 @@ impl<'a> Speller<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use ptc_mcp::json::json;
+
+    use super::*;
 
     /// Arguments in which the keys written `"~name"` were keywords.
     fn arguments(marked: &str) -> ToolArguments {

@@ -220,9 +220,10 @@ fn push_form(text: &mut String, form: &str, items: &[String]) {
 
 #[cfg(test)]
 mod tests {
+    use ptc_mcp::json::json;
+
     use super::*;
     use crate::catalog::fixtures;
-    use ptc_mcp::json::json;
 
     fn loaded() -> Catalog {
         let all = fixtures::catalog();

@@ -215,10 +215,11 @@ fn readable(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ptc_mcp::json::json;
+
     use super::*;
     use crate::catalog::fixtures;
     use crate::credentials::Secret;
-    use ptc_mcp::json::json;
 
     #[test]
     fn tools_keep_their_order_and_are_found_by_name() {

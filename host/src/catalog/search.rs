@@ -179,9 +179,10 @@ pub(super) fn server_description(server: &ServerEntry) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use ptc_mcp::json::json;
+
     use super::*;
     use crate::catalog::fixtures;
-    use ptc_mcp::json::json;
 
     #[test]
     fn words_split_at_case_and_punctuation() {

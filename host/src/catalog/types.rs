@@ -185,8 +185,9 @@ fn literal(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use ptc_mcp::json::json;
+
+    use super::*;
 
     fn argument(schema: Value) -> String {
         argument_type(&schema, &schema)

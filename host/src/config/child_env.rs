@@ -113,8 +113,9 @@ fn substitute(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use ptc_mcp::json::json;
+
+    use super::*;
 
     fn build(
         entry: Value,

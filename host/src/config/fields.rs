@@ -112,8 +112,9 @@ impl<'a> Fields<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use ptc_mcp::json::json;
+
+    use super::*;
 
     fn with<T>(value: Value, read: impl Fn(&Fields<'_>) -> Result<T, ConfigError>) -> Result<T, String> {
         let Value::Object(map) = value else { panic!("an object") };

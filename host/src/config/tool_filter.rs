@@ -53,8 +53,9 @@ impl ToolFilter {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use ptc_mcp::json::json;
+
+    use super::*;
 
     fn matches(pattern: &str, name: &str) -> bool {
         ToolPattern(pattern.to_owned()).matches(name)

@@ -234,8 +234,9 @@ fn readable_by_others(_path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use ptc_mcp::json::json;
+
+    use super::*;
 
     fn resolve(value: Value, env: &[(&str, &str)]) -> Result<(CredentialStore, Vec<ConfigWarning>), String> {
         let mut warnings = Vec::new();

@@ -286,8 +286,9 @@ fn title_case(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use ptc_mcp::json::json;
+
+    use super::*;
 
     fn store(entries: &[(&str, &str, Option<SchemeHint>)]) -> CredentialStore {
         let mut store = CredentialStore::default();

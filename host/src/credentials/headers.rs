@@ -86,8 +86,9 @@ pub(super) fn static_headers(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use ptc_mcp::json::json;
+
+    use super::*;
 
     fn error(value: Value) -> String {
         static_headers("x", Some(&value)).unwrap_err().to_string()

@@ -178,8 +178,9 @@ fn forms(secret: &str) -> Vec<Zeroizing<String>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use ptc_mcp::json::json;
+
+    use super::*;
 
     fn redactor(secrets: &[&str]) -> Redactor {
         let redactor = Redactor::new();

@@ -3,58 +3,30 @@
 //! The *handshake* era (2024-11-05 to 2025-11-25) negotiates once with `initialize`; the *modern* era (2026-07-28)
 //! carries version, identity and capabilities in `_meta` of every request.
 
-use ptc_mcp::json::json;
+use ptc_mcp::encode::push_string;
+use ptc_mcp::text::clip;
+use ptc_mcp::{ClientInfo, Era, Revision};
 
-use ptc_mcp::message::clip;
-
-/// The revision that we offer in `initialize`.
-pub(crate) const HANDSHAKE_VERSION: &str = "2025-11-25";
 /// The modern revision that we speak.
-pub(crate) const MODERN_VERSION: &str = "2026-07-28";
-/// Every published revision with a handshake.
-pub(crate) const HANDSHAKE_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
-
-/// Who we say we are.
-const CLIENT_NAME: &str = "ptc_runner";
+pub(crate) const MODERN_VERSION: &str = Revision::LATEST.name();
 /// Our version.
 pub(crate) const CLIENT_VERSION: &str = env!("CARGO_PKG_VERSION");
-
-/// JSON-RPC: the method is unknown.
-pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
-/// Modern: headers and body disagree.
-pub(crate) const HEADER_MISMATCH: i64 = -32020;
-/// Modern: the request needs a capability that the client has not declared.
-pub(crate) const MISSING_CAPABILITY: i64 = -32021;
-/// Modern: the protocol version is not supported.
-pub(crate) const UNSUPPORTED_VERSION: i64 = -32022;
-
-/// The era that a connection speaks, found out once and remembered for the next connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Era {
-    Handshake,
-    Modern,
-}
+/// Who we say we are.
+const CLIENT: ClientInfo<'_> = ClientInfo { name: "ptc_runner", version: CLIENT_VERSION };
 
 /// `params` of `initialize`.
 pub(crate) fn initialize_params() -> Vec<u8> {
-    json!({
-        "protocolVersion": HANDSHAKE_VERSION,
-        "capabilities": {},
-        "clientInfo": {"name": CLIENT_NAME, "version": CLIENT_VERSION},
-    })
-    .to_string()
-    .into_bytes()
+    CLIENT.initialize_params()
 }
 
 /// `_meta` of every modern request.
 pub(crate) fn modern_meta() -> Vec<u8> {
-    json!({
-        "io.modelcontextprotocol/protocolVersion": MODERN_VERSION,
-        "io.modelcontextprotocol/clientInfo": {"name": CLIENT_NAME, "version": CLIENT_VERSION},
-        "io.modelcontextprotocol/clientCapabilities": {},
-    })
-    .to_string()
-    .into_bytes()
+    CLIENT.modern_meta()
+}
+
+/// Whether a revision of that name is published and begins with a handshake.
+pub(crate) fn has_handshake(version: &str) -> bool {
+    Revision::from_name(version).is_some_and(|revision| !revision.is_modern())
 }
 
 /// `params` with nothing but what the era demands, and the cursor of a list.
@@ -62,7 +34,7 @@ pub(crate) fn params(era: Era, cursor: Option<&str>) -> Vec<u8> {
     let mut out = vec![b'{'];
     if let Some(cursor) = cursor {
         out.extend_from_slice(b"\"cursor\":");
-        ptc_mcp::encode::push_string(&mut out, cursor);
+        push_string(&mut out, cursor);
     }
     if era == Era::Modern {
         if cursor.is_some() {
@@ -119,9 +91,9 @@ pub(crate) fn read_initialize(result: &[u8], any_version: bool) -> Result<Server
     let Some(version) = members.protocol_version.as_str() else {
         return Err(format!("initialize returned unexpected payload {}", render(result)));
     };
-    if !any_version && !HANDSHAKE_VERSIONS.contains(&version) {
-        let version = clip(version, 40);
-        return Err(format!("protocol version mismatch: server={version} client={HANDSHAKE_VERSION}"));
+    if !any_version && !has_handshake(version) {
+        let (version, ours) = (clip(version, 40), Revision::LATEST_HANDSHAKE);
+        return Err(format!("protocol version mismatch: server={version} client={ours}"));
     }
     Ok(ServerHello { version: version.into(), tools_change: members.tools_change() })
 }
@@ -152,6 +124,8 @@ pub(crate) fn render(json: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ptc_mcp::json::json;
+
     use super::*;
 
     #[test]
@@ -171,7 +145,7 @@ mod tests {
     #[test]
     fn initialize_takes_published_revisions_and_stdio_any() {
         let hello = |v: &str, any| read_initialize(json!({"protocolVersion": v}).to_string().as_bytes(), any);
-        for version in HANDSHAKE_VERSIONS {
+        for version in Revision::HANDSHAKE.map(Revision::name) {
             assert_eq!(&*hello(version, false).unwrap().version, version);
         }
         assert_eq!(

@@ -6,8 +6,9 @@ use std::fmt;
 
 use bytes::Bytes;
 use memchr::memchr;
+use ptc_mcp::json::compact_len;
 use ptc_mcp::json::{Kind, Raw, Scanner};
-use ptc_mcp::message::{clip, compact_len};
+use ptc_mcp::text::clip;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use ptc_mcp::message::clip;
+use ptc_mcp::text::clip;
 use serde_json::value::RawValue;
 
 use super::protocol::render;
@@ -145,8 +145,9 @@ pub(crate) fn admit_all(_: &ToolInfo) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use ptc_mcp::json::json;
+
+    use super::*;
 
     fn pages(max_bytes: usize) -> ToolPages<'static> {
         ToolPages::new("u", max_bytes, admit_all)

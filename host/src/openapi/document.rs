@@ -135,8 +135,9 @@ impl Default for InlineBudget {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use ptc_mcp::json::json;
+
+    use super::*;
 
     fn decode_error(text: &str) -> String {
         Document::decode(text.as_bytes()).unwrap_err().message

@@ -1,7 +1,7 @@
 //! What the answer to a call means.
 
 use bytes::Bytes;
-use ptc_mcp::message::compact_len;
+use ptc_mcp::json::compact_len;
 use serde::de::IgnoredAny;
 
 use crate::upstream::{CallFault, CallReply, FaultReason, Payload};

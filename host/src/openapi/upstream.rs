@@ -296,10 +296,11 @@ impl<H: HttpGet> Upstream for OpenApiUpstream<H> {
 
 #[cfg(test)]
 mod tests {
+    use ptc_mcp::json::{Value, json};
+
     use super::*;
     use crate::config::{LoadOptions, ProcessEnv, Transport, UpstreamsConfig};
     use crate::upstream::{CallLimits, Payload, Phase};
-    use ptc_mcp::json::{Value, json};
     use std::sync::Mutex;
 
     /// Answers each URL from a list and remembers what was asked.

@@ -2,11 +2,14 @@
 //! a tree for the rest, which keeps the order of members and the digits of numbers.
 
 mod scan;
+mod text;
 mod value;
 mod write;
 
 #[doc(inline)]
 pub use crate::json_value as json;
 pub use scan::{Kind, MAX_DEPTH, Malformed, Members, Raw, Scanner, string_len};
+pub use text::compact_len;
+pub(crate) use text::string_of;
 pub use value::{Index, MAX_NESTING, Map, Number, Value, from_slice, from_str, parse_within, to_value};
 pub use write::{Object, object_text, write_array, write_integer, write_string, write_strings};

@@ -1,10 +1,11 @@
 //! `ptc call`: calls one tool of one upstream, with the checks that a program's `tool/call` gets.
 
-use super::{json, report, tools};
-use clap::Args;
 use ptc_host::aggregator::{Aggregator, AggregatorLimits};
 use ptc_host::catalog::check_call;
 use ptc_host::upstream::{Call, CallFault, CallLimits, Payload};
+
+use super::{json, report, tools};
+use clap::Args;
 use ptc_vm::machine::{ToolArguments, UpstreamCall};
 use std::io::{IsTerminal, Write as _};
 use std::path::PathBuf;

@@ -1,9 +1,10 @@
 //! `ptc check`: reads, resolves, connects, lists; says what works and what does not. Never shows a secret.
 
-use super::{report, upstreams};
-use clap::Args;
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, SnapshotMode};
 use ptc_host::config::{ProcessEnv, SERVER_VARIABLE, locate};
+
+use super::{report, upstreams};
+use clap::Args;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::Write as _;

@@ -1,10 +1,11 @@
 //! `ptc tools`: lists or searches the tools of the configured upstreams.
 
-use super::{report, upstreams};
-use clap::Args;
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, SnapshotMode};
 use ptc_host::catalog::{Catalog, ServerEntry, ToolEntry, find_tools};
 use ptc_host::config::{ProcessEnv, SERVER_VARIABLE, locate};
+
+use super::{report, upstreams};
+use clap::Args;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _};
 use std::path::{Path, PathBuf};

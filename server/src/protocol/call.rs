@@ -14,15 +14,16 @@ use tracing::field::display;
 use tracing::{error, info};
 
 use super::connection::{Cancellation, Ticket};
-use super::error::RpcError;
-use super::message::RequestId;
 use super::observer::CallSpan;
 use super::progress::Progress;
 use super::reply::{self, Answers};
 use super::results;
-use super::service::{Era, Service};
+use super::service::Service;
 use super::tool::ToolReply;
 use crate::concurrency_limiter::Permit;
+use ptc_mcp::Era;
+use ptc_mcp::RpcError;
+use ptc_mcp::message::id::RequestId;
 
 /// A tool call that has its permit and waits to be run. Dropping it cancels it.
 pub struct Call {

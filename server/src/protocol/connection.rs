@@ -9,10 +9,10 @@ use std::task::{Context, Poll, ready};
 
 use ahash::AHashMap;
 use ptc_mcp::Revision;
+use ptc_mcp::message::id::RequestId;
 use tokio::sync::oneshot;
 
 use super::drain::Drain;
-use super::message::RequestId;
 use crate::principal::Owner;
 
 /// A conversation with one client.

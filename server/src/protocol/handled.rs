@@ -1,8 +1,9 @@
 //! What becomes of a message, as a transport sees it.
 
+use ptc_mcp::RpcError;
+use ptc_mcp::message::id::RequestId;
+
 use super::call::Call;
-use super::error::RpcError;
-use super::message::RequestId;
 use super::reply::{self, Answers};
 
 /// What became of a message.

@@ -12,9 +12,9 @@ use jiff::Timestamp;
 use ptc_host::engine::EvalId;
 use ptc_mcp::Revision;
 use ptc_mcp::json::Raw;
+use ptc_mcp::message::id::RequestId;
 use smallvec::SmallVec;
 
-use super::message::RequestId;
 use super::tool::{CallContext, Origin, ToolReply};
 use crate::principal::Owner;
 use crate::report::CallReport;

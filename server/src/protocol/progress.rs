@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use ptc_host::engine::CallsSoFar;
 use ptc_mcp::json::Kind;
+use ptc_mcp::message::params::Params;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::message::Params;
 use super::reply;
 
 /// How often a client hears of a program that waits or computes.
@@ -79,8 +79,8 @@ impl Progress {
 mod tests {
     use ptc_mcp::json::Raw;
     use ptc_mcp::json::Value;
+    use ptc_mcp::message::params::Meta;
 
-    use super::super::message::Meta;
     use super::*;
 
     fn asking(token: &str) -> Option<(Progress, watch::Sender<CallsSoFar>)> {

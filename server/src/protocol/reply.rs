@@ -3,8 +3,8 @@
 use ptc_mcp::Revision;
 use ptc_mcp::json::write_string;
 
-use super::error::RpcError;
-use super::message::RequestId;
+use ptc_mcp::RpcError;
+use ptc_mcp::message::id::RequestId;
 
 /// Which request an error answers.
 #[derive(Debug, Clone, Copy)]

@@ -1,10 +1,11 @@
 //! Results that more than one method writes, and what all results of an era share.
 
 use ptc_host::engine::EvalId;
+use ptc_mcp::Era;
+use ptc_mcp::message::id::RequestId;
 
-use super::message::RequestId;
 use super::reply;
-use super::service::{Era, Service};
+use super::service::Service;
 use super::tool::ToolReply;
 
 /// How long a client may keep a list, in milliseconds.

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use ptc_mcp::Era;
 use ptc_mcp::Revision;
+use ptc_mcp::RpcError;
 use ptc_mcp::json;
+use ptc_mcp::message::strict::Message;
 
 use super::connection::Connection;
 use super::drain::Drain;
-use super::error::RpcError;
-use super::message::Message;
 use super::observer::Observers;
 use super::reply::{self, Answers};
 use super::tool::Registry;
@@ -17,14 +18,6 @@ use crate::identity;
 
 /// Open `subscriptions/listen` channels of all clients together.
 const MAX_LISTENERS: usize = 1024;
-/// Which rules a message is under.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Era {
-    /// The conversation began, or will begin, with `initialize`.
-    Handshake,
-    /// The message says for itself which revision it speaks.
-    Modern,
-}
 
 /// What is known of a message besides its text.
 #[derive(Clone, Copy)]

@@ -1,9 +1,10 @@
 //! Clojure's value, as the data carry it in tagged JSON, and when one of ours equals it.
 
+use ptc_mcp::json::Value;
+
 use super::read::Tagged;
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
-use ptc_mcp::json::Value;
 
 /// Clojure's canonical value as a tagged value. `None` when it is malformed.
 pub(super) fn canon(value: &Value) -> Option<Tagged> {

@@ -1,8 +1,9 @@
 //! When a result counts as right: the rules at the head of `compare.py`.
 
+use ptc_mcp::json::Value;
+
 use super::canon::{canon, equals_clojure, floats_agree, unordered};
 use super::read::{Tagged, parse};
-use ptc_mcp::json::Value;
 use regex::Regex;
 use std::collections::{HashMap, HashSet};
 

@@ -1,10 +1,11 @@
 //! `lisp_debug`
 
 use ptc_host::credentials::{Redactor, Secret};
+use ptc_mcp::Era;
 use ptc_mcp::json::{Value, json};
+use ptc_mcp::message::strict::{self, Incoming};
 use ptc_server::principal::{Owner, Principal};
-use ptc_server::protocol::message::{self, Incoming};
-use ptc_server::protocol::{Connection, Era, Handled, MessageContext, Service};
+use ptc_server::protocol::{Connection, Handled, MessageContext, Service};
 use std::sync::Arc;
 
 use crate::support::{Pipe, assert_has, fake_upstream, service, settings};
@@ -280,7 +281,7 @@ async fn ask(service: &Arc<Service>, principal: &str, tool: &str, arguments: Val
     let connection = Connection::new(Owner::of(Principal::named(principal)), 8);
     let text = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
         .to_string();
-    let Ok(Incoming::Single(message)) = message::read(text.as_bytes()) else { panic!("a message") };
+    let Ok(Incoming::Single(message)) = strict::read(text.as_bytes()) else { panic!("a message") };
     let body = match service.handle(MessageContext::new(&connection, Era::Handshake), &message) {
         Handled::Reply(reply) => reply.body,
         Handled::Call(call) => call.run(|_| {}).await.into_reply(),

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
+use ptc_mcp::Era;
+use ptc_mcp::RpcError;
 use ptc_mcp::encode;
-use ptc_mcp::message::RpcError;
 use tokio::time::Instant;
 
-use super::super::protocol::{self, Era, ServerHello};
+use super::super::protocol::{self, ServerHello};
 use super::super::tools::{ToolPages, admit_all};
 use super::mirror;
 use super::post::{Answer, Endpoint, Failure, Outgoing};
@@ -121,18 +122,18 @@ async fn discover(endpoint: &Endpoint, at_most: Duration) -> Result<(HttpSession
                 protocol::render(&result)
             )))),
         },
-        Ok(Answer::Error(error, _)) if error.code == protocol::UNSUPPORTED_VERSION => {
+        Ok(Answer::Error(error, _)) if error.code == RpcError::UNSUPPORTED_VERSION => {
             let offered = protocol::supported_versions(error.data.as_deref());
             let fault = CallFault::unavailable(format!(
                 "protocol version mismatch: server={} client={}",
                 offered.join(","),
                 protocol::MODERN_VERSION
             ));
-            let handshake = offered.iter().any(|v| protocol::HANDSHAKE_VERSIONS.contains(&v.as_str()));
+            let handshake = offered.iter().any(|version| protocol::has_handshake(version));
             Err(if handshake { Refusal::OtherEra(fault) } else { Refusal::Fault(fault) })
         }
         Ok(Answer::Error(error, _))
-            if [protocol::HEADER_MISMATCH, protocol::MISSING_CAPABILITY].contains(&error.code) =>
+            if [RpcError::HEADER_MISMATCH, RpcError::MISSING_CAPABILITY].contains(&error.code) =>
         {
             Err(Refusal::Fault(failed(&error.message)))
         }

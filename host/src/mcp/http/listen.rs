@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderValue;
+use ptc_mcp::Era;
 use ptc_mcp::encode;
 use ptc_mcp::sse::SseDecoder;
 use tokio::time::Instant;
 
-use super::super::protocol::{self, Era};
+use super::super::protocol;
 use super::post::{Endpoint, Failure, Outgoing, is_event_stream};
 use super::session::HttpSession;
 use crate::http::{Body, Limits, Response};

@@ -3,9 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use http::{HeaderName, HeaderValue};
+use ptc_mcp::headers;
 use ptc_mcp::json::{Map, Value};
 
 use crate::upstream::ToolInfo;
@@ -57,13 +56,9 @@ pub(super) fn admit(tool: &ToolInfo) -> Result<(), String> {
     annotations(tool).map(drop)
 }
 
-/// A value in the form that a header may carry: as it is, or in base64 between markers where it would not survive.
+/// A value in the form that a header may carry.
 pub(super) fn header_value(text: &str) -> HeaderValue {
-    let plain = text.bytes().all(|b| matches!(b, b' '..=b'~' | b'\t'))
-        && text.trim_matches([' ', '\t']).len() == text.len()
-        && !(text.starts_with("=?base64?") && text.ends_with("?="));
-    let encoded = if plain { text.to_owned() } else { format!("=?base64?{}?=", BASE64.encode(text)) };
-    HeaderValue::try_from(encoded).unwrap_or_else(|_| HeaderValue::from_static(""))
+    HeaderValue::try_from(&*headers::encoded(text)).unwrap_or_else(|_| HeaderValue::from_static(""))
 }
 
 fn text_of(value: &Value) -> Option<String> {
@@ -140,7 +135,7 @@ impl Walk {
             ));
         }
         let header = (!name.is_empty())
-            .then(|| HeaderName::try_from(format!("mcp-param-{name}")).ok())
+            .then(|| HeaderName::try_from(format!("{}{name}", headers::PARAM_PREFIX)).ok())
             .flatten()
             .ok_or_else(|| format!("{ANNOTATION} {name:?} is no header name"))?;
         if !self.names.insert(name.to_ascii_lowercase()) {
@@ -166,8 +161,9 @@ fn is_mirrorable(kind: Option<&Value>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use ptc_mcp::json::json;
+
+    use super::*;
 
     fn tool(schema: Value) -> ToolInfo {
         let json = json!({"name": "t", "inputSchema": schema}).to_string();

@@ -6,12 +6,17 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use ptc_mcp::Era;
+use ptc_mcp::RpcError;
 use ptc_mcp::encode;
-use ptc_mcp::message::{Message, RpcError, clip, number_of_id, parse};
+use ptc_mcp::headers;
+use ptc_mcp::message::id::number_of_id;
+use ptc_mcp::message::lenient::{Message, parse};
 use ptc_mcp::sse::SseDecoder;
+use ptc_mcp::text::clip;
 use tokio::time::Instant;
 
-use super::super::protocol::{CLIENT_VERSION, Era, render};
+use super::super::protocol::{CLIENT_VERSION, render};
 use super::session::HttpSession;
 use crate::config::HttpConfig;
 use crate::credentials::CredentialStore;
@@ -33,13 +38,13 @@ static AGENT: LazyLock<HeaderValue> = LazyLock::new(|| {
         .unwrap_or(HeaderValue::from_static("ptc-runner-mcp"))
 });
 
-const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-const NAME: HeaderName = HeaderName::from_static("mcp-name");
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static(headers::PROTOCOL_VERSION);
+const SESSION_ID: HeaderName = HeaderName::from_static(headers::SESSION_ID);
+const METHOD: HeaderName = HeaderName::from_static(headers::METHOD);
+const NAME: HeaderName = HeaderName::from_static(headers::NAME);
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static(headers::LAST_EVENT_ID);
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
-const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static(headers::JSON_OR_EVENTS);
 const TOOLS_CALL: HeaderValue = HeaderValue::from_static("tools/call");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 

@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use http::{HeaderMap, HeaderValue};
+use ptc_mcp::Era;
 use tokio::sync::watch;
 
-use super::super::protocol::{Era, ServerHello};
+use super::super::protocol::ServerHello;
 use super::mirror::Mirrors;
 use crate::upstream::lifecycle::{Connection, End, EndKind};
 use crate::upstream::{CallFault, ToolInfo};

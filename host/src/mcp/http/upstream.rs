@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use ptc_mcp::Era;
+use ptc_mcp::RpcError;
 use ptc_mcp::encode;
 use tokio::runtime::Handle;
 use tokio::sync::broadcast;
 use tokio::time::Instant;
 
-use super::super::protocol::{self, Era};
+use super::super::protocol;
 use super::super::result;
 use super::handshake::{self, Remembered};
 use super::listen;
@@ -108,7 +110,7 @@ impl HttpUpstream {
         match self.exchange(&session, &call).await? {
             Answer::Result(bytes) => result::read(bytes),
             Answer::Error(error, _)
-                if error.code == protocol::HEADER_MISMATCH && session.era == Era::Modern =>
+                if error.code == RpcError::HEADER_MISMATCH && session.era == Era::Modern =>
             {
                 // The tool's annotations have changed. The server has not run it, so it may be asked once more.
                 let again = async {

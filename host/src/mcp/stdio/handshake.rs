@@ -5,11 +5,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
+use ptc_mcp::Era;
+use ptc_mcp::RpcError;
 use ptc_mcp::encode;
-use ptc_mcp::message::RpcError;
 use tokio::time::Instant;
 
-use super::super::protocol::{self, Era, ServerHello};
+use super::super::protocol::{self, ServerHello};
 use super::super::tools::{ToolPages, admit_all};
 use super::connection::{Answer, StdioConnection};
 use super::tasks;
@@ -22,15 +23,15 @@ use crate::upstream::{CallFault, CallLimits, ToolInfo};
 /// How long a child whose start failed gets for each step of its end.
 const FAILED_START_GRACE: Duration = Duration::from_millis(500);
 
-/// Errors by which a server says that it knows no `initialize`, or not without `_meta`: -32600 to -32602 and those of
-/// the modern era.
+/// Errors by which a server says that it knows no `initialize`, or not without `_meta`: invalid requests and params, unknown methods, and
+/// those of the modern era.
 const NO_HANDSHAKE: [i64; 6] = [
-    protocol::METHOD_NOT_FOUND,
-    -32600,
-    -32602,
-    protocol::HEADER_MISMATCH,
-    protocol::MISSING_CAPABILITY,
-    protocol::UNSUPPORTED_VERSION,
+    RpcError::METHOD_NOT_FOUND,
+    RpcError::INVALID_REQUEST,
+    RpcError::INVALID_PARAMS,
+    RpcError::HEADER_MISMATCH,
+    RpcError::MISSING_CAPABILITY,
+    RpcError::UNSUPPORTED_VERSION,
 ];
 
 /// Starts a child and brings its connection to where tools can be called. On failure the child is gone.

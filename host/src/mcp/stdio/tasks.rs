@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use ptc_mcp::encode;
 use ptc_mcp::lines::{Frame, LineBuffer};
-use ptc_mcp::message::{Message, id_of_head, id_of_tail, number_of_id, parse};
+use ptc_mcp::message::id::{id_of_head, id_of_tail, number_of_id};
+use ptc_mcp::message::lenient::{Message, parse};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::task::JoinHandle;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use ptc_mcp::RpcError;
 use ptc_mcp::encode;
-use ptc_mcp::message::RpcError;
 use tokio::runtime::Handle;
 use tokio::sync::broadcast;
 

@@ -1,11 +1,12 @@
 //! Asking: once, or again and again with what was said before.
 
+use ptc_mcp::json::Value as Json;
+
 use super::setup::Host;
 use crate::cli::input::{Input, Line};
 use crate::cli::{report, tools};
 use ptc_agent::llm::{Message, Usage};
 use ptc_agent::run::{ChatState, Step};
-use ptc_mcp::json::Value as Json;
 use rustyline::DefaultEditor;
 use std::process::ExitCode;
 

@@ -1,11 +1,12 @@
 //! Upstream tools that the model is offered directly.
 
-use super::screen::Screen;
-use ptc_agent::tool::{Expose, JsonMap, ToolSpec};
 use ptc_host::aggregator::Aggregator;
 use ptc_host::catalog::{Catalog, ServerEntry, ToolEntry, check_call};
 use ptc_host::upstream::{Call, CallLimits, Payload};
 use ptc_mcp::json::Value as Json;
+
+use super::screen::Screen;
+use ptc_agent::tool::{Expose, JsonMap, ToolSpec};
 use ptc_vm::machine::{ToolArguments, UpstreamCall};
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,12 +1,13 @@
 //! Looks on while the model is asked and programs call upstreams, and shows it.
 
+use ptc_host::engine::{HostCalls, RunContext};
+use ptc_mcp::json::Value as Json;
+
 use super::screen::Screen;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, LocalBoxFuture};
 use ptc_agent::llm::{EventSink, Llm, LlmError, LlmEvent, LlmRequest, LlmResponse, Message};
 use ptc_agent::telemetry::{Event, Observer, Scope};
-use ptc_host::engine::{HostCalls, RunContext};
-use ptc_mcp::json::Value as Json;
 use ptc_vm::machine::{HostRequest, Payload, Reply};
 use std::rc::Rc;
 use std::sync::Arc;

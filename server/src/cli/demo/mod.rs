@@ -9,6 +9,12 @@ mod programs;
 mod show;
 mod upstream;
 
+use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode};
+use ptc_host::catalog::{CatalogMode, InlineLimits, describe};
+use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
+use ptc_host::engine::{Engine, EngineOptions, HostCalls, Limits};
+use ptc_mcp::json::{Value, json};
+
 use super::report;
 use crate::protocol::Service;
 use crate::protocol::tool::Registry;
@@ -19,11 +25,6 @@ use crate::transport::stdio::{StdioOptions, run_stdio};
 use clap::Args;
 use client::Client;
 use programs::{EXAMPLES, Example};
-use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode};
-use ptc_host::catalog::{CatalogMode, InlineLimits, describe};
-use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
-use ptc_host::engine::{Engine, EngineOptions, HostCalls, Limits};
-use ptc_mcp::json::{Value, json};
 use show::Screen;
 use std::process::ExitCode;
 use std::sync::Arc;

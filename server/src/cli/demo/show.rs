@@ -1,8 +1,9 @@
 //! What a person sees of the demo: coloured on a terminal, plain in a pipe.
 
+use ptc_mcp::json::Value;
+
 use super::programs::Example;
 use crate::cli::report::displayable;
-use ptc_mcp::json::Value;
 use std::io::IsTerminal;
 
 /// Longest part of an answer that is shown, in characters.

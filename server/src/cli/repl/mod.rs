@@ -12,6 +12,10 @@ mod forms;
 mod remote;
 mod session;
 
+use ptc_host::aggregator::{Aggregator, SnapshotMode};
+use ptc_host::credentials::Redactor;
+use ptc_host::engine::{Engine, EngineOptions};
+
 use super::input::{Input, Line};
 use super::limits::LimitArgs;
 use super::{json, report, tools};
@@ -19,9 +23,6 @@ use clap::{Args, ValueEnum};
 use commands::Command;
 use editor::{LineEditor, Names, Prompt};
 use forms::Typed;
-use ptc_host::aggregator::{Aggregator, SnapshotMode};
-use ptc_host::credentials::Redactor;
-use ptc_host::engine::{Engine, EngineOptions};
 use session::Session;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};

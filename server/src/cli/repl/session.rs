@@ -1,8 +1,9 @@
 //! Evaluates what was typed, in one session of an engine.
 
-use crate::cli::report;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EvalId, EvalOutcome, EvalRequest, Failure};
+
+use crate::cli::report;
 use std::io::Write as _;
 use std::pin::pin;
 use std::sync::Arc;

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use ptc_mcp::message::id::RequestId;
+use ptc_mcp::message::params::ParamsMember;
 use tracing::debug;
 
 use crate::protocol::connection::Connection;
-use crate::protocol::message::{ParamsMember, RequestId};
 
 /// Cancels the running call that `requestId` names. An unknown, missing or null id is ignored: the call may have
 /// ended while the notification was on its way.

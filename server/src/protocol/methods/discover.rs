@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use ptc_mcp::Revision;
 use ptc_mcp::json::write_string;
+use ptc_mcp::message::id::RequestId;
 use tracing::debug;
 
 use crate::protocol::handled::Handled;
-use crate::protocol::message::RequestId;
 use crate::protocol::reply;
 use crate::protocol::results::{write_cache_hints, write_server_meta};
 use crate::protocol::service::Service;

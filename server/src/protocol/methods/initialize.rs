@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use ptc_mcp::Revision;
 use ptc_mcp::json::{Raw, write_string};
+use ptc_mcp::message::id::RequestId;
+use ptc_mcp::message::params::ParamsMember;
 use tracing::info;
 
 use crate::protocol::connection::Connection;
 use crate::protocol::handled::Handled;
-use crate::protocol::message::{ParamsMember, RequestId};
 use crate::protocol::reply;
 use crate::protocol::service::Service;
 

@@ -6,16 +6,18 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use ptc_mcp::Era;
+use ptc_mcp::RpcError;
 use ptc_mcp::json::Kind;
+use ptc_mcp::message::id::RequestId;
+use ptc_mcp::message::params::ParamsMember;
 use tracing::{debug, warn};
 
 use crate::protocol::call::{Call, Work};
 use crate::protocol::connection::{Connection, Refused};
-use crate::protocol::error::RpcError;
 use crate::protocol::handled::{Disposition, Handled};
-use crate::protocol::message::{ParamsMember, RequestId};
 use crate::protocol::reply::{self, Answers};
-use crate::protocol::service::{Era, Service};
+use crate::protocol::service::Service;
 
 /// Makes the channel ready to be opened.
 pub fn answer(

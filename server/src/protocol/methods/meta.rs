@@ -1,11 +1,13 @@
 //! `_meta` of modern requests: each says for itself what a handshake settles once.
 
 use ptc_mcp::Revision;
+use ptc_mcp::RpcError;
 use ptc_mcp::json;
+use ptc_mcp::message::id::RequestId;
+use ptc_mcp::message::strict::Message;
+use ptc_mcp::meta::{CLIENT_CAPABILITIES, LOG_LEVEL, PROTOCOL_VERSION};
 
-use crate::protocol::error::RpcError;
 use crate::protocol::handled::{Disposition, Handled};
-use crate::protocol::message::{META_CAPABILITIES, META_LOG_LEVEL, META_VERSION, Message, RequestId};
 use crate::protocol::reply::{self, Answers};
 
 /// Severities of log messages, which a client may ask for. This server sends none.
@@ -24,20 +26,17 @@ pub(super) fn check_meta(id: &RequestId, message: &Message<'_>) -> Result<(), Ha
         return refuse(missing("_meta is required"));
     }
     let Some(version) = params.meta.version.and_then(json::Raw::as_str) else {
-        return refuse(missing(&format!("_meta[\"{META_VERSION}\"] must be a string")));
+        return refuse(missing(&format!("_meta[\"{PROTOCOL_VERSION}\"] must be a string")));
     };
     if !Revision::MODERN.iter().any(|revision| revision.name() == version) {
         return refuse(unsupported_version(&version));
     }
     if params.meta.capabilities.is_none_or(|raw| raw.kind() != json::Kind::Object) {
-        return refuse(missing(&format!("_meta[\"{META_CAPABILITIES}\"] must be an object")));
+        return refuse(missing(&format!("_meta[\"{CLIENT_CAPABILITIES}\"] must be an object")));
     }
     let level = params.meta.log_level.map(json::Raw::as_str);
     if level.is_some_and(|level| !level.is_some_and(|level| LOG_LEVELS.contains(&&*level))) {
-        return refuse(missing(&format!(
-            "_meta[\"{META_LOG_LEVEL}\"] must be one of {}",
-            LOG_LEVELS.join(", ")
-        )));
+        return refuse(missing(&format!("_meta[\"{LOG_LEVEL}\"] must be one of {}", LOG_LEVELS.join(", "))));
     }
     Ok(())
 }
@@ -51,6 +50,6 @@ fn unsupported_version(requested: &str) -> RpcError {
     RpcError {
         code: RpcError::UNSUPPORTED_VERSION,
         message: "Unsupported protocol version".into(),
-        data: String::from_utf8(data).ok(),
+        data: String::from_utf8(data).ok().map(Into::into),
     }
 }

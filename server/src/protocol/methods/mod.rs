@@ -14,15 +14,17 @@ pub mod tools_list;
 
 use std::sync::Arc;
 
+use ptc_mcp::Era;
 use ptc_mcp::Revision;
+use ptc_mcp::RpcError;
+use ptc_mcp::message::id::{IdMember, RequestId};
+use ptc_mcp::message::strict::Message;
 use tracing::{debug, warn};
 
 use super::connection::Connection;
-use super::error::RpcError;
 use super::handled::{Disposition, Handled};
-use super::message::{IdMember, Message, RequestId};
 use super::reply::{self, Answers};
-use super::service::{Era, MessageContext, Service};
+use super::service::{MessageContext, Service};
 use meta::check_meta;
 
 impl Service {
@@ -36,7 +38,7 @@ impl Service {
             let body = reply::error(Answers::from_id(id, revision), &RpcError::invalid_request());
             Handled::reply(Disposition::Invalid, body)
         };
-        if message.method.is_none() && message.is_response {
+        if message.method.is_none() && message.is_response() {
             return Handled::Silent;
         }
         let id = match &message.id {

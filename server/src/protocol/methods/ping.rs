@@ -1,7 +1,8 @@
 //! `ping`
 
+use ptc_mcp::message::id::RequestId;
+
 use crate::protocol::handled::Handled;
-use crate::protocol::message::RequestId;
 use crate::protocol::reply;
 
 /// Answers `{}`.

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use ptc_mcp::message::id::RequestId;
 use tracing::info;
 
 use crate::protocol::connection::Connection;
 use crate::protocol::handled::Handled;
-use crate::protocol::message::RequestId;
 use crate::protocol::reply;
 
 /// Answers `null` and drains the conversation.

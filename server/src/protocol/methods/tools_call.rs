@@ -6,20 +6,22 @@ use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 use ptc_host::engine::EvalId;
+use ptc_mcp::Era;
 use ptc_mcp::Revision;
+use ptc_mcp::RpcError;
 use ptc_mcp::json::Raw;
+use ptc_mcp::message::id::RequestId;
+use ptc_mcp::message::params::{Params, ParamsMember};
 use tracing::{info, warn};
 
 use crate::concurrency_limiter::Full;
 use crate::protocol::call::{Call, Work};
 use crate::protocol::connection::Refused;
-use crate::protocol::error::RpcError;
 use crate::protocol::handled::{Disposition, Handled};
-use crate::protocol::message::{Params, ParamsMember, RequestId};
 use crate::protocol::observer::CallSpan;
 use crate::protocol::progress::Progress;
 use crate::protocol::results;
-use crate::protocol::service::{Era, MessageContext, Service};
+use crate::protocol::service::{MessageContext, Service};
 use crate::protocol::tool::{CallContext, Origin, Prepared, Tool, ToolReply, short_name};
 
 /// Answers a call, or makes it ready to run.

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
+use ptc_mcp::Era;
+use ptc_mcp::RpcError;
 use ptc_mcp::json::Kind;
+use ptc_mcp::message::id::RequestId;
+use ptc_mcp::message::params::ParamsMember;
 use tracing::debug;
 
-use crate::protocol::error::RpcError;
 use crate::protocol::handled::Handled;
-use crate::protocol::message::{ParamsMember, RequestId};
 use crate::protocol::reply;
 use crate::protocol::results::{write_cache_hints, write_server_meta};
-use crate::protocol::service::{Era, Service};
+use crate::protocol::service::Service;
 
 /// Lists the tools. We give no cursors, so any cursor is one we did not give.
 pub fn answer(service: &Arc<Service>, era: Era, id: &RequestId, params: &ParamsMember<'_>) -> Handled {

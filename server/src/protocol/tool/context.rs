@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use ptc_host::engine::{CallsSoFar, EvalId};
 use ptc_mcp::Revision;
+use ptc_mcp::message::id::RequestId;
 use tokio::sync::watch;
 
 use crate::principal::Owner;
-use crate::protocol::message::RequestId;
 
 /// The facts of a call.
 #[derive(Debug, Clone)]

@@ -5,12 +5,12 @@ use ptc_host::credentials::Secret;
 use ptc_host::engine::{Answer, Failure};
 use ptc_mcp::Revision;
 use ptc_mcp::json::{Value, json};
+use ptc_mcp::message::id::RequestId;
 use ptc_vm::Reason;
 use ptc_vm::print::{Cut, CutUnit};
 
 use super::*;
 use crate::principal::{Owner, Principal};
-use crate::protocol::message::RequestId;
 use crate::protocol::tool::ReplyText;
 use crate::settings::Profile;
 use crate::testing::assert_fits;

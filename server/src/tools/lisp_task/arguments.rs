@@ -106,8 +106,9 @@ fn wishes(constraints: &Map) -> (Wishes, Vec<String>) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use ptc_mcp::json::json;
+
+    use super::*;
 
     fn checked(arguments: Value) -> Result<Task, String> {
         let text = arguments.to_string();

@@ -136,8 +136,9 @@ fn ty(schema: &Value, depth: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use ptc_mcp::json::json;
+
+    use super::*;
 
     #[test]
     fn types_are_short() {

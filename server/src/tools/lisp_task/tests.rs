@@ -8,11 +8,11 @@ use ptc_host::credentials::Secret;
 use ptc_host::engine::{CallRecord, CallStatus, EngineOptions, EvalId, ResultOverview, RunContext};
 use ptc_mcp::Revision;
 use ptc_mcp::json::{Value, json};
+use ptc_mcp::message::id::RequestId;
 use ptc_vm::machine::{HostRequest, Payload as CallPayload, Reply};
 
 use super::*;
 use crate::principal::Principal;
-use crate::protocol::message::RequestId;
 
 /// Upstreams of one server `fs`: `read` reads, `write` may do anything, `slow` never answers.
 struct Fs(Mutex<Vec<String>>);

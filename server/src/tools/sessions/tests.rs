@@ -7,10 +7,10 @@ use ptc_host::engine::{Engine, EngineOptions, Limits};
 use ptc_mcp::Revision;
 use ptc_mcp::json::Raw;
 use ptc_mcp::json::{Value, json};
+use ptc_mcp::message::id::RequestId;
 
 use super::*;
 use crate::principal::{Owner, Principal};
-use crate::protocol::message::RequestId;
 use crate::protocol::tool::{CallContext, Prepared, ReplyText};
 use crate::settings::{Profile, Sessions};
 use crate::testing::assert_fits;

@@ -2,14 +2,11 @@
 
 use std::borrow::Cow;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderValue};
 use ptc_mcp::json::Raw;
+use ptc_mcp::message::strict::Message;
 use ptc_mcp::revision::{Revision, is_modern_header};
-
-use crate::protocol::error::RpcError;
-use crate::protocol::message::Message;
+use ptc_mcp::{RpcError, headers};
 
 /// A header, and whether it is there more than once.
 #[derive(Debug, Clone, Copy, Default)]
@@ -83,10 +80,10 @@ impl<'h> Headers<'h> {
                 "authorization" => &mut headers.authorization,
                 "content-type" => &mut headers.content_type,
                 "host" => &mut headers.host,
-                "mcp-method" => &mut headers.method,
-                "mcp-name" => &mut headers.name,
-                "mcp-protocol-version" => &mut headers.protocol_version,
-                "mcp-session-id" => &mut headers.session_id,
+                headers::METHOD => &mut headers.method,
+                headers::NAME => &mut headers.name,
+                headers::PROTOCOL_VERSION => &mut headers.protocol_version,
+                headers::SESSION_ID => &mut headers.session_id,
                 "origin" => &mut headers.origin,
                 "x-request-id" => &mut headers.request_id,
                 _ => continue,
@@ -147,7 +144,7 @@ fn compare(shown: &str, header: Header<'_>, expected: Option<&str>, encodable: b
         (None, None) => Ok(()),
         (None, Some(_)) => mismatch("is missing".into()),
         (Some(given), expected) => {
-            let decoded = if encodable { decode(given) } else { Some(Cow::Borrowed(given)) };
+            let decoded = if encodable { headers::decoded(given) } else { Some(Cow::Borrowed(given)) };
             match (decoded, expected) {
                 (Some(decoded), Some(expected)) if decoded == expected => Ok(()),
                 (None, _) => mismatch("is not valid base64".into()),
@@ -157,16 +154,6 @@ fn compare(shown: &str, header: Header<'_>, expected: Option<&str>, encodable: b
                     short(expected.unwrap_or(""))
                 )),
             }
-        }
-    }
-}
-
-/// Decodes `=?base64?…?=`; other values stand for themselves.
-fn decode(value: &str) -> Option<Cow<'_, str>> {
-    match value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) {
-        None => Some(Cow::Borrowed(value)),
-        Some(encoded) => {
-            STANDARD.decode(encoded).ok().and_then(|bytes| String::from_utf8(bytes).ok()).map(Cow::Owned)
         }
     }
 }

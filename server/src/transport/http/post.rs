@@ -19,11 +19,13 @@ use super::body::{Body, Notes, Received, Reception, Unread};
 use super::headers::{self, Headers};
 use super::router::{Endpoint, Seen, Step};
 use super::sessions::{NoSession, Session};
-use crate::protocol::error::RpcError;
-use crate::protocol::message::{self, IdMember, Incoming, Message};
 use crate::protocol::methods::initialize::negotiate;
 use crate::protocol::reply::{self, Answers};
-use crate::protocol::{Call, Connection, Disposition, Era, Finished, Handled, MessageContext};
+use crate::protocol::{Call, Connection, Disposition, Finished, Handled, MessageContext};
+use ptc_mcp::Era;
+use ptc_mcp::RpcError;
+use ptc_mcp::message::id::IdMember;
+use ptc_mcp::message::strict::{self, Incoming, Message};
 
 /// Seconds after which a client of a busy or draining server may come back.
 const COME_BACK: u64 = 1;
@@ -160,7 +162,7 @@ impl Post<'_> {
         if received.bytes().is_empty() {
             return Outcome::Ready(answer::text(StatusCode::BAD_REQUEST, "empty body"));
         }
-        match message::read(received.bytes()) {
+        match strict::read(received.bytes()) {
             Err(malformed) => {
                 let body = self.endpoint.service.unparsable(Some(self.assumed_revision()), malformed);
                 Outcome::Ready(answer::json(StatusCode::BAD_REQUEST, body))
@@ -255,7 +257,7 @@ impl Post<'_> {
         if method == Some(Some("initialize")) && message.id != IdMember::Absent {
             return Outcome::Ready(self.initialize(message, seen));
         }
-        if method.is_none() && !(message.is_response && message.id != IdMember::Absent) {
+        if method.is_none() && !(message.is_response() && message.id != IdMember::Absent) {
             return self.invalid(Some(message));
         }
         let session = match self.session(seen) {

@@ -238,9 +238,9 @@ mod tests {
 
     use futures_util::FutureExt;
     use ptc_mcp::json::Raw;
+    use ptc_mcp::message::id::RequestId;
 
     use super::*;
-    use crate::protocol::message::RequestId;
 
     fn sessions(gone: Arc<AtomicUsize>) -> Sessions {
         let limits = SessionLimits {

@@ -23,13 +23,14 @@ use tracing::{error, info, warn};
 use frames::{Frame, FrameReader};
 use outbox::Outbox;
 pub use pipes::standard_streams;
+use ptc_mcp::Era;
 use ptc_mcp::Revision;
+use ptc_mcp::RpcError;
+use ptc_mcp::message::strict::{self, Incoming, Message};
 
 use crate::principal::{Owner, Principal};
-use crate::protocol::error::RpcError;
-use crate::protocol::message::{self, Incoming, Message};
 use crate::protocol::reply::{self, Answers};
-use crate::protocol::{Call, Connection, Era, Finished, Handled, MessageContext, Service};
+use crate::protocol::{Call, Connection, Finished, Handled, MessageContext, Service};
 
 /// How long running calls may go on after `exit` or a signal.
 const EXIT_GRACE: Duration = Duration::from_millis(2000);
@@ -186,7 +187,7 @@ impl Pipe {
         if line.iter().all(u8::is_ascii_whitespace) {
             return std::ops::ControlFlow::Continue(());
         }
-        match message::read(line) {
+        match strict::read(line) {
             Err(malformed) => {
                 let body = self.service.unparsable(self.revision(), malformed);
                 self.outbox.push(body);

@@ -1,13 +1,14 @@
-//! Reading one incoming message: classified by its members, payloads left as raw JSON.
+//! What a client makes of what a server sends, as MCP servers really write: in one fast pass where the text is as usual,
+//! and else by a reader that takes whatever can be made sense of.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use memchr::{memchr, memchr2};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::json::Scanner;
+use super::{Envelope, Name, read_envelope};
+use crate::json::{Scanner, string_of};
 
 /// One JSON-RPC message with its payloads as raw JSON, borrowed from the bytes it was read from.
 ///
@@ -49,15 +50,9 @@ pub fn parse(bytes: &[u8], max_batch: usize) -> Result<Messages<'_>, serde_json:
 /// very deep, what is not JSON.
 fn scan(bytes: &[u8]) -> Option<Message<'_>> {
     let mut scanner = Scanner::new(std::str::from_utf8(bytes).ok()?);
-    scanner.enter_object().ok()?;
-    let (mut message, mut first) = (Message::default(), true);
-    while scanner.next_member(&mut first).ok()? {
-        let member = Member::of(&scanner.key().ok()?);
-        let value = scanner.value().ok()?;
-        message.take(member, value.text());
-    }
+    let envelope = read_envelope(&mut scanner).ok()?;
     scanner.end().ok()?;
-    Some(message)
+    Some(Message::from(envelope))
 }
 
 /// One message or a batch; the one message costs no allocation.
@@ -92,11 +87,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for Message<'a> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut message = Message::default();
-                while let Some(member) = map.next_key::<Member>()? {
-                    if let Member::Other = member {
+                while let Some(name) = map.next_key::<Name>()? {
+                    if matches!(name, Name::Jsonrpc | Name::Other) {
                         map.next_value::<IgnoredAny>()?;
                     } else {
-                        message.take(member, map.next_value::<&RawValue>()?.get());
+                        message.take(name, map.next_value::<&RawValue>()?.get());
                     }
                 }
                 Ok(message)
@@ -107,223 +102,60 @@ impl<'de: 'a, 'a> Deserialize<'de> for Message<'a> {
     }
 }
 
+impl<'a> From<Envelope<'a, Option<&'a str>, Option<&'a str>>> for Message<'a> {
+    fn from(envelope: Envelope<'a, Option<&'a str>, Option<&'a str>>) -> Self {
+        Message {
+            id: envelope.id,
+            method: envelope.method.flatten(),
+            params: envelope.params,
+            result: envelope.result,
+            error: envelope.error.filter(|error| *error != "null"),
+        }
+    }
+}
+
 impl<'a> Message<'a> {
     /// Takes over a member.
-    fn take(&mut self, member: Member, value: &'a str) {
-        match member {
-            Member::Id => self.id = Some(value),
-            Member::Method => self.method = string_of(value),
-            Member::Params => self.params = Some(value),
-            Member::Result => self.result = Some(value),
-            Member::Error => self.error = (value != "null").then_some(value),
-            Member::Other => {}
-        }
-    }
-}
-
-enum Member {
-    Id,
-    Method,
-    Params,
-    Result,
-    Error,
-    Other,
-}
-
-impl Member {
-    fn of(name: &str) -> Member {
+    fn take(&mut self, name: Name, value: &'a str) {
         match name {
-            "id" => Member::Id,
-            "method" => Member::Method,
-            "params" => Member::Params,
-            "result" => Member::Result,
-            "error" => Member::Error,
-            _ => Member::Other,
+            Name::Id => self.id = Some(value),
+            Name::Method => self.method = string_of(value),
+            Name::Params => self.params = Some(value),
+            Name::Result => self.result = Some(value),
+            Name::Error => self.error = (value != "null").then_some(value),
+            Name::Jsonrpc | Name::Other => {}
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Member {
+impl<'de> Deserialize<'de> for Name {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MemberVisitor;
+        struct NameVisitor;
 
-        impl Visitor<'_> for MemberVisitor {
-            type Value = Member;
+        impl Visitor<'_> for NameVisitor {
+            type Value = Name;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a member name")
             }
 
-            fn visit_str<E>(self, name: &str) -> Result<Member, E> {
-                Ok(Member::of(name))
+            fn visit_str<E>(self, name: &str) -> Result<Name, E> {
+                Ok(Name::of(name))
             }
         }
 
-        deserializer.deserialize_identifier(MemberVisitor)
-    }
-}
-
-/// The string that the JSON `text` is, borrowed when it has no escapes; `None` for any other value.
-#[must_use]
-fn string_of(text: &str) -> Option<Cow<'_, str>> {
-    let inner = text.strip_prefix('"')?.strip_suffix('"')?;
-    if memchr(b'\\', inner.as_bytes()).is_none() {
-        return Some(Cow::Borrowed(inner));
-    }
-    serde_json::from_str::<String>(text).ok().map(Cow::Owned)
-}
-
-/// The integer that an id stands for. Besides `7` it reads `"7"` and `7.0`: there are servers that
-/// echo an id in another type, and no id of ours is ambiguous between them.
-#[must_use]
-pub fn number_of_id(text: &str) -> Option<u64> {
-    let text = text.strip_prefix('"').and_then(|t| t.strip_suffix('"')).unwrap_or(text);
-    let text = text.strip_suffix(".0").unwrap_or(text);
-    if text.is_empty() || text.len() > 20 || !text.bytes().all(|b| b.is_ascii_digit()) {
-        return None;
-    }
-    text.parse().ok()
-}
-
-/// The id of a message of which only the beginning is at hand, if `id` comes early enough in it.
-#[must_use]
-pub fn id_of_head(head: &[u8]) -> Option<u64> {
-    struct HeadVisitor<'a>(&'a mut Option<u64>);
-
-    impl<'de> Visitor<'de> for HeadVisitor<'_> {
-        type Value = ();
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a JSON-RPC message object")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-            while let Some(member) = map.next_key::<Member>()? {
-                if matches!(member, Member::Id) {
-                    let raw: &RawValue = map.next_value()?;
-                    *self.0 = number_of_id(raw.get());
-                } else {
-                    map.next_value::<IgnoredAny>()?;
-                }
-            }
-            Ok(())
-        }
-    }
-
-    let mut found = None;
-    let mut reader = serde_json::Deserializer::from_slice(head);
-    // The head is cut off, so this ends in an error; what was found before it counts.
-    let _ = reader.deserialize_map(HeadVisitor(&mut found));
-    found
-}
-
-/// The id of a message of which only the end is at hand: servers that write `result` first write
-/// `…,"id":7}` last. The closing brace is the message's own, so the member before it is a top-level
-/// one; a text inside a string would end in a quote.
-#[must_use]
-pub fn id_of_tail(tail: &[u8]) -> Option<u64> {
-    let tail = std::str::from_utf8(skip_partial_char(tail)).ok()?;
-    let body = tail.trim_end().strip_suffix('}')?.trim_end();
-    let digits = body.bytes().rev().take_while(u8::is_ascii_digit).count();
-    let (before, number) = body.split_at(body.len() - digits);
-    let before = before.trim_end().strip_suffix(':')?.trim_end();
-    let before = before.strip_suffix("\"id\"")?.trim_end();
-    before.ends_with([',', '{']).then(|| number_of_id(number)).flatten()
-}
-
-/// `bytes` without the rest of a character that was cut off in front.
-fn skip_partial_char(bytes: &[u8]) -> &[u8] {
-    let cut = bytes.iter().take(3).take_while(|b| (0x80..0xC0).contains(*b)).count();
-    &bytes[cut..]
-}
-
-/// A JSON-RPC error object, read leniently.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RpcError {
-    /// `code`, or 0 if there is none.
-    pub code: i64,
-    /// `message` if it is a string, else a short rendering of the whole error.
-    pub message: String,
-    /// `data` as written.
-    pub data: Option<Box<str>>,
-}
-
-impl RpcError {
-    /// As [`RpcError::read`], of an `error` member cut out of a message.
-    #[must_use]
-    pub fn of_bytes(json: &[u8]) -> Self {
-        match serde_json::from_slice::<&RawValue>(json) {
-            Ok(raw) => Self::read(raw.get()),
-            Err(_) => Self { code: 0, message: clip(&String::from_utf8_lossy(json), 200), data: None },
-        }
-    }
-
-    /// Reads an `error` member. Whatever is in it, something sayable comes out.
-    #[must_use]
-    pub fn read(json: &str) -> Self {
-        #[derive(serde::Deserialize)]
-        struct Members<'a> {
-            #[serde(borrow, default)]
-            code: Option<&'a RawValue>,
-            #[serde(borrow, default)]
-            message: Option<&'a RawValue>,
-            #[serde(borrow, default)]
-            data: Option<&'a RawValue>,
-        }
-        let members = serde_json::from_str::<Members<'_>>(json).ok();
-        let (code, message, data) = members.map_or((None, None, None), |m| {
-            (
-                m.code.and_then(|c| c.get().parse().ok()),
-                m.message.map(RawValue::get).and_then(string_of),
-                m.data,
-            )
-        });
-        Self {
-            code: code.unwrap_or(0),
-            message: message.map_or_else(|| clip(json, 200), Cow::into_owned),
-            data: data.map(|d| d.get().into()),
-        }
-    }
-}
-
-/// At most `max` characters of `text`, with `…` where something was cut.
-#[must_use]
-pub fn clip(text: &str, max: usize) -> String {
-    match text.char_indices().nth(max) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
-    }
-}
-
-/// The length of valid JSON text without the white space between its tokens.
-#[must_use]
-pub fn compact_len(json: &[u8]) -> u64 {
-    let mut length = 0;
-    let mut rest = json;
-    loop {
-        let quote = memchr(b'"', rest);
-        let outside = &rest[..quote.unwrap_or(rest.len())];
-        length += outside.iter().filter(|b| !matches!(b, b' ' | b'\n' | b'\r' | b'\t')).count();
-        let Some(quote) = quote else { return length as u64 };
-        let string = &rest[quote..];
-        let mut end = 1;
-        while let Some(at) = memchr2(b'"', b'\\', &string[end.min(string.len())..]) {
-            let escape = string[end + at] == b'\\';
-            end += at + 1 + usize::from(escape);
-            if !escape {
-                break;
-            }
-        }
-        let end = end.min(string.len());
-        length += end;
-        rest = &string[end..];
+        deserializer.deserialize_identifier(NameVisitor)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::super::id::{id_of_head, id_of_tail, number_of_id};
+    use super::*;
+    use crate::RpcError;
+    use crate::json::compact_len;
 
     fn one(text: &str) -> Message<'_> {
         match parse(text.as_bytes(), 64).unwrap() {

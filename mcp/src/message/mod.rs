@@ -1,0 +1,129 @@
+//! One JSON-RPC message, read in one pass over its text: classified by its members, payloads left as text.
+//!
+//! Both sides read by [`Envelope`]. What they make of it differs: a server is [`strict`], since a message that could be
+//! read in two ways may be read in the other one by a proxy in front; a client is [`lenient`], since it has to live with
+//! the servers that there are.
+//!
+//! * [`params`] — the members of `params` that the protocol reads.
+//! * [`id`] — ids of requests, to be echoed by a server and recognised by a client.
+
+pub mod id;
+pub mod lenient;
+pub mod params;
+pub mod strict;
+
+use std::borrow::Cow;
+
+use crate::json::{Malformed, Raw, Scanner};
+
+/// A message, its members in the form that one side wants them in.
+#[derive(Debug, Default)]
+pub struct Envelope<'a, Id, Params> {
+    /// `id`
+    pub id: Id,
+    /// Whether `jsonrpc` is `"2.0"` and no member of the envelope appears twice.
+    pub well_formed: bool,
+    /// `method`; an inner `None` if it is no string.
+    pub method: Option<Option<Cow<'a, str>>>,
+    /// `params`
+    pub params: Params,
+    /// `result` as written.
+    pub result: Option<&'a str>,
+    /// `error` as written.
+    pub error: Option<&'a str>,
+}
+
+impl<Id, Params> Envelope<'_, Id, Params> {
+    /// `method`, if it is there and a string: then the message is a request (with id) or a notification.
+    pub fn method_name(&self) -> Option<&str> {
+        self.method.as_ref()?.as_deref()
+    }
+
+    /// Whether it carries `result` or `error`: the response to a request.
+    pub fn is_response(&self) -> bool {
+        self.result.is_some() || self.error.is_some()
+    }
+}
+
+/// A member in the form that one side wants it in. Its default is that it is not there.
+pub trait Member<'a>: Default {
+    /// Reads the value at the cursor.
+    ///
+    /// # Errors
+    /// The text is not acceptable JSON.
+    fn read(scanner: &mut Scanner<'a>) -> Result<Self, Malformed>;
+}
+
+/// As written.
+impl<'a> Member<'a> for Option<&'a str> {
+    fn read(scanner: &mut Scanner<'a>) -> Result<Self, Malformed> {
+        Ok(Some(scanner.value()?.text()))
+    }
+}
+
+/// The members of an envelope.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Name {
+    Jsonrpc,
+    Id,
+    Method,
+    Params,
+    Result,
+    Error,
+    Other,
+}
+
+impl Name {
+    fn of(name: &str) -> Name {
+        match name {
+            "jsonrpc" => Name::Jsonrpc,
+            "id" => Name::Id,
+            "method" => Name::Method,
+            "params" => Name::Params,
+            "result" => Name::Result,
+            "error" => Name::Error,
+            _ => Name::Other,
+        }
+    }
+}
+
+/// Reads the message at the cursor. Members that the protocol does not know are skipped; of one that appears twice the
+/// last counts.
+fn read_envelope<'a, Id, Params>(scanner: &mut Scanner<'a>) -> Result<Envelope<'a, Id, Params>, Malformed>
+where
+    Id: Member<'a>,
+    Params: Member<'a>,
+{
+    let (mut jsonrpc, mut id, mut method, mut params) = (None, None, None, None);
+    let (mut result, mut error) = (None, None);
+    let mut twice = false;
+    scanner.enter_object()?;
+    let mut first = true;
+    while scanner.next_member(&mut first)? {
+        match Name::of(&scanner.key()?) {
+            Name::Jsonrpc => set(&mut jsonrpc, scanner.value()?, &mut twice),
+            Name::Id => set(&mut id, Id::read(scanner)?, &mut twice),
+            Name::Method => set(&mut method, scanner.value()?, &mut twice),
+            Name::Params => set(&mut params, Params::read(scanner)?, &mut twice),
+            Name::Result => result = Some(scanner.value()?.text()),
+            Name::Error => error = Some(scanner.value()?.text()),
+            Name::Other => {
+                scanner.value()?;
+            }
+        }
+    }
+    Ok(Envelope {
+        id: id.unwrap_or_default(),
+        well_formed: !twice && jsonrpc.and_then(Raw::as_str).as_deref() == Some("2.0"),
+        method: method.map(Raw::as_str),
+        params: params.unwrap_or_default(),
+        result,
+        error,
+    })
+}
+
+/// Sets a member; notes in `twice` if it was there already.
+fn set<T>(slot: &mut Option<T>, value: T, twice: &mut bool) {
+    *twice |= slot.is_some();
+    *slot = Some(value);
+}

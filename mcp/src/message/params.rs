@@ -1,0 +1,130 @@
+//! `params` and its `_meta`, as far as the protocol reads them.
+
+use super::{Member, set};
+use crate::json::{Malformed, Raw, Scanner};
+use crate::meta;
+
+/// The members of `_meta` that the protocol reads.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Meta<'a> {
+    /// The revision of a modern request.
+    pub version: Option<Raw<'a>>,
+    /// The client's capabilities of a modern request.
+    pub capabilities: Option<Raw<'a>>,
+    /// The token under which the client wants progress.
+    pub progress_token: Option<Raw<'a>>,
+    /// The least severity of log messages that the client wants.
+    pub log_level: Option<Raw<'a>>,
+}
+
+/// The members of `params` that the protocol reads.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Params<'a> {
+    /// `name` of `tools/call`.
+    pub name: Option<Raw<'a>>,
+    /// `arguments` of `tools/call`.
+    pub arguments: Option<Raw<'a>>,
+    /// `protocolVersion` of `initialize`.
+    pub protocol_version: Option<Raw<'a>>,
+    /// `requestId` of `notifications/cancelled`.
+    pub request_id: Option<Raw<'a>>,
+    /// `cursor` of a list.
+    pub cursor: Option<Raw<'a>>,
+    /// `uri` of `resources/read`, mirrored in `Mcp-Name`.
+    pub uri: Option<Raw<'a>>,
+    /// What a `subscriptions/listen` wants to hear of.
+    pub notifications: Option<Raw<'a>>,
+    /// Whether `_meta` is there and an object.
+    pub has_meta: bool,
+    /// `_meta`
+    pub meta: Meta<'a>,
+}
+
+/// What `params` is.
+#[derive(Debug, Clone, Copy, Default)]
+pub enum ParamsMember<'a> {
+    /// Not there.
+    #[default]
+    Absent,
+    /// An object.
+    Object(Params<'a>),
+    /// Anything else, or an object that names a member twice.
+    Invalid,
+}
+
+impl<'a> ParamsMember<'a> {
+    /// The members, if `params` is an object.
+    pub fn object(&self) -> Option<&Params<'a>> {
+        match self {
+            ParamsMember::Object(params) => Some(params),
+            _ => None,
+        }
+    }
+}
+
+impl<'a> Member<'a> for ParamsMember<'a> {
+    fn read(scanner: &mut Scanner<'a>) -> Result<Self, Malformed> {
+        read_params(scanner)
+    }
+}
+
+fn read_params<'a>(scanner: &mut Scanner<'a>) -> Result<ParamsMember<'a>, Malformed> {
+    if scanner.peek() != Some(b'{') {
+        scanner.value()?;
+        return Ok(ParamsMember::Invalid);
+    }
+    let mut params = Params::default();
+    let mut meta = None;
+    let mut ambiguous = false;
+    scanner.enter_object()?;
+    let mut first = true;
+    while scanner.next_member(&mut first)? {
+        let key = scanner.key()?;
+        let slot = match &*key {
+            "name" => &mut params.name,
+            "arguments" => &mut params.arguments,
+            "protocolVersion" => &mut params.protocol_version,
+            "requestId" => &mut params.request_id,
+            "cursor" => &mut params.cursor,
+            "uri" => &mut params.uri,
+            "notifications" => &mut params.notifications,
+            "_meta" => {
+                let read = read_meta(scanner, &mut ambiguous)?;
+                set(&mut meta, read, &mut ambiguous);
+                continue;
+            }
+            _ => {
+                scanner.value()?;
+                continue;
+            }
+        };
+        set(slot, scanner.value()?, &mut ambiguous);
+    }
+    if let Some(Some(meta)) = meta {
+        params.has_meta = true;
+        params.meta = meta;
+    }
+    Ok(if ambiguous { ParamsMember::Invalid } else { ParamsMember::Object(params) })
+}
+
+fn read_meta<'a>(scanner: &mut Scanner<'a>, ambiguous: &mut bool) -> Result<Option<Meta<'a>>, Malformed> {
+    if scanner.peek() != Some(b'{') {
+        scanner.value()?;
+        return Ok(None);
+    }
+    let mut meta = Meta::default();
+    scanner.enter_object()?;
+    let mut first = true;
+    while scanner.next_member(&mut first)? {
+        let key = scanner.key()?;
+        let value = scanner.value()?;
+        match &*key {
+            meta::PROTOCOL_VERSION => set(&mut meta.version, value, ambiguous),
+            meta::CLIENT_CAPABILITIES => set(&mut meta.capabilities, value, ambiguous),
+            meta::LOG_LEVEL => set(&mut meta.log_level, value, ambiguous),
+            meta::PROGRESS_TOKEN => set(&mut meta.progress_token, value, ambiguous),
+            _ => {}
+        }
+    }
+    Ok(Some(meta))
+}

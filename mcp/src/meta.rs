@@ -1,0 +1,16 @@
+//! Names in `_meta`.
+
+/// The revision of a modern request: what makes it one.
+pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// The client's capabilities, which every modern request must carry besides [`PROTOCOL_VERSION`].
+pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// Who the client of a modern request is.
+pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+/// Who the server of a modern result is.
+pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+/// Which subscription a notification belongs to.
+pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+/// The least severity of the log messages that a modern request asks for.
+pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+/// The token under which a client wants progress.
+pub const PROGRESS_TOKEN: &str = "progressToken";

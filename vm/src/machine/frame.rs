@@ -69,8 +69,8 @@ pub trait NativeFrame: FrameKind + 'static {
     /// the same closure, `running`: what frames that call one closure for each element do most of the time. The result
     /// lies on top of `stack`, in the place of the callee. The steps of the call are the machine's to count; everything
     /// else is charged as [`resume`](NativeFrame::resume) charges it.
-    fn again(&mut self, _ctx: &mut Ctx<'_>, _stack: &mut Stack, _running: &Rc<Closure>) -> Result<Again> {
-        Ok(Again::No)
+    fn reenter(&mut self, _ctx: &mut Ctx<'_>, _stack: &mut Stack, _running: &Rc<Closure>) -> Result<Reentry> {
+        Ok(Reentry::No)
     }
 }
 
@@ -82,8 +82,8 @@ pub trait AnyFrame {
     /// See [`NativeFrame::resume`].
     fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow>;
 
-    /// See [`NativeFrame::again`].
-    fn again(&mut self, ctx: &mut Ctx<'_>, stack: &mut Stack, running: &Rc<Closure>) -> Result<Again>;
+    /// See [`NativeFrame::reenter`].
+    fn reenter(&mut self, ctx: &mut Ctx<'_>, stack: &mut Stack, running: &Rc<Closure>) -> Result<Reentry>;
 }
 
 impl<F: NativeFrame> AnyFrame for F {
@@ -97,14 +97,14 @@ impl<F: NativeFrame> AnyFrame for F {
     }
 
     #[inline]
-    fn again(&mut self, ctx: &mut Ctx<'_>, stack: &mut Stack, running: &Rc<Closure>) -> Result<Again> {
-        NativeFrame::again(self, ctx, stack, running)
+    fn reenter(&mut self, ctx: &mut Ctx<'_>, stack: &mut Stack, running: &Rc<Closure>) -> Result<Reentry> {
+        NativeFrame::reenter(self, ctx, stack, running)
     }
 }
 
-/// What a frame has done in [`NativeFrame::again`].
+/// What a frame has done in [`NativeFrame::reenter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Again {
+pub enum Reentry {
     /// Nothing: it is to be resumed.
     No,
     /// So many arguments lie on the stack, over the place of the callee.

@@ -7,7 +7,7 @@
 use super::Ctx;
 use super::Machine;
 use super::fiber::{CodeFrame, Fiber, FiberId, Next};
-use super::frame::{Again, Flow};
+use super::frame::{Flow, Reentry};
 use super::frames::Frame;
 use super::fuel::Fuel;
 use super::native::Settled;
@@ -22,7 +22,7 @@ use std::ops::ControlFlow;
 
 /// Steps of the next call of a builtin that calls one closure for each element: for resuming it, for its decision to call,
 /// and for the call.
-const CALL_AGAIN: i64 = if meter::METERED { 3 } else { 0 };
+const REENTRY_STEPS: i64 = if meter::METERED { 3 } else { 0 };
 
 /// Why a fiber stopped, unless it failed.
 pub(super) enum Stop {
@@ -607,20 +607,20 @@ impl Machine {
                     }
                     Some(Frame::Native(native)) => {
                         fuel.left = left;
-                        let again = if left > CALL_AGAIN {
+                        let reentry = if left > REENTRY_STEPS {
                             fuel.open();
                             let slice = fuel.left();
                             let mut ctx = Ctx { env: &mut self.env, prints: &mut fiber.prints, slice };
-                            let again = native.frame.again(&mut ctx, stack, &frame.closure)?;
+                            let reentry = native.frame.reenter(&mut ctx, stack, &frame.closure)?;
                             fuel.close();
-                            again
+                            reentry
                         } else {
-                            Again::No
+                            Reentry::No
                         };
-                        match again {
-                            Again::Call(argc) => {
+                        match reentry {
+                            Reentry::Call(argc) => {
                                 // The same closure once more, and mostly the same body.
-                                fuel.left -= CALL_AGAIN;
+                                fuel.left -= REENTRY_STEPS;
                                 left = fuel.left;
                                 fiber.settle_with(stack.capacity())?;
                                 frame.pc = 0;
@@ -629,11 +629,11 @@ impl Machine {
                                 }
                                 continue 'frame;
                             }
-                            Again::Return => {
+                            Reentry::Return => {
                                 fuel.left -= i64::from(meter::METERED);
                                 fiber.next = Some(Next::Flow(Flow::Return(stack.pop())));
                             }
-                            Again::No => fiber.next = Some(Next::Value(stack.pop())),
+                            Reentry::No => fiber.next = Some(Next::Value(stack.pop())),
                         }
                         return Ok(None);
                     }

@@ -30,7 +30,7 @@ pub use builtin::{Arities, Builtin, Example, Examples, FrameFn, Native, PlainFn,
 pub use call::CallNow;
 pub use ctx::Ctx;
 pub use fork::ForkNote;
-pub use frame::{Again, AnyFrame, Args, Flow, ForkKind, FrameKind, Input, NativeFrame};
+pub use frame::{AnyFrame, Args, Flow, ForkKind, FrameKind, Input, NativeFrame, Reentry};
 pub use host_call::{BadArguments, CallId, HostRequest, Payload, PendingCall, Reply, UpstreamCall};
 pub use library::{Known, Library, LibraryParts};
 pub use namespace::{Binding, Namespace};

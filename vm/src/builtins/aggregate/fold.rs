@@ -3,7 +3,7 @@
 use crate::builtins::support::reduced::{is_reduced, unreduced};
 use crate::builtins::support::{Builder, callee, check, pulse};
 use crate::error::Result;
-use crate::machine::{Again, CallNow, Ctx, Flow, Input, NativeFrame, Stack};
+use crate::machine::{CallNow, Ctx, Flow, Input, NativeFrame, Reentry, Stack};
 use crate::value::{Closure, Cursor, Value};
 use std::mem::take;
 use std::rc::Rc;
@@ -69,16 +69,16 @@ impl NativeFrame for Reduce {
         }
     }
 
-    fn again(&mut self, _: &mut Ctx<'_>, stack: &mut Stack, running: &Rc<Closure>) -> Result<Again> {
-        let Value::Closure(function) = &self.function else { return Ok(Again::No) };
+    fn reenter(&mut self, _: &mut Ctx<'_>, stack: &mut Stack, running: &Rc<Closure>) -> Result<Reentry> {
+        let Value::Closure(function) = &self.function else { return Ok(Reentry::No) };
         if !Rc::ptr_eq(function, running) || is_reduced(stack.top()) {
-            return Ok(Again::No);
+            return Ok(Reentry::No);
         }
-        let Some(item) = self.items.advance() else { return Ok(Again::No) };
+        let Some(item) = self.items.advance() else { return Ok(Reentry::No) };
         let result = stack.take_top();
         stack.push(result);
         stack.push(item);
-        Ok(Again::Call(2))
+        Ok(Reentry::Call(2))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{call, callee, pulse};
 use crate::error::Result;
-use crate::machine::{Again, Args, CallNow, Ctx, Flow, FrameKind, Input, NativeFrame, Stack};
+use crate::machine::{Args, CallNow, Ctx, Flow, FrameKind, Input, NativeFrame, Reentry, Stack};
 use crate::value::{Closure, Cursor, Value};
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -146,20 +146,20 @@ where
         }
     }
 
-    fn again(&mut self, ctx: &mut Ctx<'_>, stack: &mut Stack, running: &Rc<Closure>) -> Result<Again> {
+    fn reenter(&mut self, ctx: &mut Ctx<'_>, stack: &mut Stack, running: &Rc<Closure>) -> Result<Reentry> {
         let (Value::Closure(function), Feed::One(cursor)) = (&self.function, &mut self.feed) else {
-            return Ok(Again::No);
+            return Ok(Reentry::No);
         };
         if !Rc::ptr_eq(function, running) {
-            return Ok(Again::No);
+            return Ok(Reentry::No);
         }
-        let Some(next) = cursor.advance() else { return Ok(Again::No) };
+        let Some(next) = cursor.advance() else { return Ok(Reentry::No) };
         let item = if S::KEEPS_ITEM { std::mem::replace(&mut self.item, next.clone()) } else { Value::Nil };
         if let ControlFlow::Break(value) = self.sink.accept(ctx, item, stack.take_top())? {
             stack.put_top(value);
-            return Ok(Again::Return);
+            return Ok(Reentry::Return);
         }
         stack.push(next);
-        Ok(Again::Call(1))
+        Ok(Reentry::Call(1))
     }
 }

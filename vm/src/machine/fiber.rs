@@ -1,8 +1,8 @@
 //! A strand of execution: the program itself, or a branch of `pmap`/`pcalls`.
 
+use super::call_stack::CallStack;
 use super::fork::ForkNote;
 use super::frame::{AnyFrame, Args, Flow, ForkKind, Input};
-use super::frames::Frames;
 use super::host_call::CallId;
 use super::operations;
 use super::stack::Stack;
@@ -159,7 +159,7 @@ pub(super) enum Branch {
 /// A strand of execution.
 pub(super) struct Fiber {
     pub(super) stack: Stack,
-    pub(super) frames: Frames,
+    pub(super) frames: CallStack,
     pub(super) next: Option<Next>,
     pub(super) prints: Vec<Str>,
     /// For a branch: who forked it, and which branch it is.
@@ -181,7 +181,7 @@ impl Fiber {
         meter::charge_memory(Self::BYTES);
         Fiber {
             stack: Stack::default(),
-            frames: Frames::default(),
+            frames: CallStack::default(),
             next: Some(next),
             prints: Vec::new(),
             parent: None,

@@ -6,9 +6,9 @@
 
 use super::Ctx;
 use super::Machine;
+use super::call_stack::Frame;
 use super::fiber::{CodeFrame, Fiber, FiberId, Next};
 use super::frame::{Flow, Reentry};
-use super::frames::Frame;
 use super::fuel::Fuel;
 use super::native::Settled;
 use super::operations;

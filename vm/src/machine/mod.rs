@@ -7,12 +7,12 @@
 
 mod builtin;
 mod call;
+mod call_stack;
 mod ctx;
 mod env;
 mod fiber;
 mod fork;
 mod frame;
-mod frames;
 mod fuel;
 mod host_call;
 mod instructions;

@@ -2,9 +2,9 @@
 
 use super::builtin::Native;
 use super::call::{self, CallNow};
+use super::call_stack::Frame;
 use super::fiber::{CodeFrame, Fiber, FiberId, NativeCall, Next};
 use super::frame::{Args, Flow, Input};
-use super::frames::Frame;
 use super::fuel::Fuel;
 use super::interpreter::Stop;
 use super::{Ctx, Machine, PendingCall};

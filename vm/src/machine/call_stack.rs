@@ -65,12 +65,12 @@ impl Frame {
 /// A stack of frames. As the [value stack](super::Stack) it is kept longer than it is high, so that a call writes its
 /// frame into a place that is there and a return takes it from there.
 #[derive(Default)]
-pub(super) struct Frames {
+pub(super) struct CallStack {
     places: Vec<Frame>,
     height: usize,
 }
 
-impl Frames {
+impl CallStack {
     /// Whether the next push needs no allocation.
     #[inline(always)]
     pub(super) fn has_room(&self) -> bool {
@@ -126,7 +126,7 @@ impl Frames {
         self.places.get_mut(self.height.wrapping_sub(1))
     }
 
-    /// As [`push`](Frames::push) of a frame of code.
+    /// As [`push`](CallStack::push) of a frame of code.
     #[inline]
     pub(super) fn push_code(&mut self, frame: CodeFrame) {
         self.push(Frame::Code(Suspended::new(frame)));
@@ -144,13 +144,13 @@ impl Frames {
         Some(frame)
     }
 
-    /// The place above the top, if there is [room](Frames::has_room); [`raise`](Frames::raise) makes it the top.
+    /// The place above the top, if there is [room](CallStack::has_room); [`raise`](CallStack::raise) makes it the top.
     #[inline(always)]
     pub(super) fn free(&mut self) -> Option<&mut Frame> {
         self.places.get_mut(self.height)
     }
 
-    /// Makes the frame that has been put into the [free](Frames::free) place the top.
+    /// Makes the frame that has been put into the [free](CallStack::free) place the top.
     #[inline(always)]
     pub(super) fn raise(&mut self) {
         self.height += 1;

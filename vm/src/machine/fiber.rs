@@ -207,7 +207,7 @@ impl Fiber {
         }
         let called = CodeFrame::enter(stack, callee, argc)?;
         self.frames.push_code(std::mem::replace(frame, called));
-        if grows { self.settle_with(stack.capacity()) } else { Ok(()) }
+        if grows { self.charge_stacks_with(stack.capacity()) } else { Ok(()) }
     }
 
     /// Makes `stack`, which the loop has, at least `len` long, if the limit has room for that.
@@ -216,7 +216,7 @@ impl Fiber {
     pub(super) fn grow(&mut self, stack: &mut Stack, len: usize) -> Result<()> {
         meter::reserve(stack.growth_for(len - stack.height()))?;
         stack.grow(len);
-        self.settle_with(stack.capacity())
+        self.charge_stacks_with(stack.capacity())
     }
 
     /// Refuses when the limit has no room for one more frame and `count` more values. The stacks double, so that asking
@@ -231,13 +231,13 @@ impl Fiber {
 
     /// Charges growth of the stacks since the last time. Refuses when the memory limit is passed.
     #[inline]
-    pub(super) fn settle_memory(&mut self) -> Result<()> {
-        self.settle_with(self.stack.capacity())
+    pub(super) fn charge_stacks(&mut self) -> Result<()> {
+        self.charge_stacks_with(self.stack.capacity())
     }
 
-    /// As [`settle_memory`](Fiber::settle_memory) while the loop has the value stack, whose capacity is `values`.
+    /// As [`charge_stacks`](Fiber::charge_stacks) while the loop has the value stack, whose capacity is `values`.
     #[inline]
-    pub(super) fn settle_with(&mut self, values: usize) -> Result<()> {
+    pub(super) fn charge_stacks_with(&mut self, values: usize) -> Result<()> {
         let bytes = values * size_of::<Value>() + self.frames.bytes();
         if bytes != self.charged {
             self.charge(bytes);

@@ -475,7 +475,7 @@ fn overlaid(overlay: Option<&Overlay>, slot: u32) -> Option<&Value> {
     overlay.and_then(|overlay| overlay.get(&slot))
 }
 
-/// Leaves the loop for a call that [`settle`](Machine::settle) sets up.
+/// Leaves the loop for a call that the [trampoline](Machine::trampoline) sets up.
 #[inline]
 fn hand_over(fiber: &mut Fiber, callee: Value, args: Args) -> Done {
     fiber.next = Some(Next::Call(callee, args));

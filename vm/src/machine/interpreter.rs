@@ -10,7 +10,7 @@ use super::call_stack::Frame;
 use super::fiber::{CodeFrame, Fiber, FiberId, Next};
 use super::frame::{Flow, Reentry};
 use super::fuel::Fuel;
-use super::native::Settled;
+use super::native::Landing;
 use super::operations;
 use super::stack::{Stack, clear, copy, fill, take};
 use crate::code::Op;
@@ -60,9 +60,9 @@ impl Machine {
     fn run_frames(&mut self, id: FiberId, fiber: &mut Fiber, fuel: &mut Fuel) -> Result<Stop> {
         loop {
             if let Some(next) = fiber.next.take() {
-                match self.settle(id, fiber, fuel, next)? {
-                    Settled::Code => {}
-                    Settled::Stop(stop) => return Ok(stop),
+                match self.trampoline(id, fiber, fuel, next)? {
+                    Landing::Code => {}
+                    Landing::Stop(stop) => return Ok(stop),
                 }
             }
             let stop = if self.env.namespace.shadows_builtins() || fiber.overlay.is_some() {
@@ -77,7 +77,7 @@ impl Machine {
         }
     }
 
-    /// Executes code frames. `None` asks the caller to settle `fiber.next`, or to come back because
+    /// Executes code frames. `None` asks the caller to work off `fiber.next` on the trampoline, or to come back because
     /// builtins have been shadowed.
     ///
     /// `CHECKED` is set once a definition may hide a builtin or a global: then every instruction that stands
@@ -103,7 +103,7 @@ impl Machine {
         fuel: &mut Fuel,
     ) -> Result<Option<Stop>> {
         let Some(mut frame) = fiber.frames.pop_code() else {
-            unreachable!("settle leaves a code frame on top")
+            unreachable!("the trampoline leaves a code frame on top")
         };
         // Counted here, and written back wherever anybody else counts or the loop is left.
         let mut left = fuel.left;
@@ -622,7 +622,7 @@ impl Machine {
                                 // The same closure once more, and mostly the same body.
                                 fuel.left -= REENTRY_STEPS;
                                 left = fuel.left;
-                                fiber.settle_with(stack.capacity())?;
+                                fiber.charge_stacks_with(stack.capacity())?;
                                 frame.pc = 0;
                                 if !frame.body().parameters.is_exactly(argc) {
                                     frame = CodeFrame::enter(stack, frame.closure.clone(), argc)?;

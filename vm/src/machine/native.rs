@@ -13,7 +13,7 @@ use crate::meter;
 use crate::value::Value;
 
 /// How to go on after a call has been set up or finished.
-pub(super) enum Settled {
+pub(super) enum Landing {
     /// A code frame is on top; run it.
     Code,
     /// The fiber stops.
@@ -23,22 +23,22 @@ pub(super) enum Settled {
 impl Machine {
     /// Works `next` off until code can run or the fiber must stop. Every round costs one step, so that a
     /// chain of builtins that call builtins is metered and can be interrupted.
-    pub(super) fn settle(
+    pub(super) fn trampoline(
         &mut self,
         id: FiberId,
         fiber: &mut Fiber,
         fuel: &mut Fuel,
         mut next: Next,
-    ) -> Result<Settled> {
+    ) -> Result<Landing> {
         loop {
             if fuel.is_empty() && !matches!(next, Next::Raise(_)) {
                 fiber.next = Some(next);
-                return Ok(Settled::Stop(Stop::Slice));
+                return Ok(Landing::Stop(Stop::Slice));
             }
             if let Next::Flow(flow) = next {
                 match self.follow(id, fiber, flow, true)? {
                     Ok(then) => next = then,
-                    Err(stop) => return Ok(Settled::Stop(stop)),
+                    Err(stop) => return Ok(Landing::Stop(stop)),
                 }
                 continue;
             }
@@ -58,9 +58,9 @@ impl Machine {
                         fiber.stack.push(value);
                         fuel.close();
                         meter::check_memory()?;
-                        return Ok(Settled::Code);
+                        return Ok(Landing::Code);
                     }
-                    None => return Ok(Settled::Stop(Stop::Done(value))),
+                    None => return Ok(Landing::Stop(Stop::Done(value))),
                 },
                 Next::Native(input) => match fiber.frames.last_mut() {
                     Some(Frame::Native(call)) => (call.frame.resume(&mut ctx, input)?, true),
@@ -75,11 +75,11 @@ impl Machine {
                         fiber.stack.push(arg);
                     }
                     // What they lie on counts before surplus ones are packed.
-                    fiber.settle_memory()?;
+                    fiber.charge_stacks()?;
                     let frame = CodeFrame::enter(&mut fiber.stack, callee, argc)?;
                     fiber.frames.push_code(frame);
-                    fiber.settle_memory()?;
-                    return Ok(Settled::Code);
+                    fiber.charge_stacks()?;
+                    return Ok(Landing::Code);
                 }
                 Next::Call(callee, args) => (start(&mut ctx, callee, args)?, false),
             };
@@ -87,7 +87,7 @@ impl Machine {
             meter::check_memory()?;
             match self.follow(id, fiber, flow, from_frame)? {
                 Ok(then) => next = then,
-                Err(stop) => return Ok(Settled::Stop(stop)),
+                Err(stop) => return Ok(Landing::Stop(stop)),
             }
         }
     }
@@ -111,7 +111,7 @@ impl Machine {
             Flow::Push(frame) => {
                 fiber.reserve(0)?;
                 fiber.frames.push(Frame::Native(NativeCall::new(frame)));
-                fiber.settle_memory()?;
+                fiber.charge_stacks()?;
                 Next::Native(Input::Start)
             }
             Flow::Yield => Next::Native(Input::Start),

@@ -38,7 +38,7 @@ impl TextBuilder {
         let room = (self.text.len() + more).max(2 * self.text.capacity()).max(64);
         meter::reserve(room - self.charged.min(room))?;
         self.text.reserve_exact(room - self.text.len());
-        self.settle();
+        self.charge_growth();
         Ok(())
     }
 
@@ -48,14 +48,14 @@ impl TextBuilder {
             Value::Str(text) => self.push_str(text.as_str()),
             value => {
                 print::write_plain(value, &mut self.text)?;
-                self.settle();
+                self.charge_growth();
                 Ok(())
             }
         }
     }
 
     /// Charges what the text has grown by.
-    fn settle(&mut self) {
+    fn charge_growth(&mut self) {
         let capacity = self.text.capacity();
         if capacity > self.charged {
             meter::charge_memory(capacity - self.charged);

@@ -4,7 +4,7 @@ use super::linear::{Found, Groups, Linear, Plan, Variant};
 use super::meter::{Meter, Searched, Stop};
 use super::parser::{PatternError, parse};
 use super::program::Program;
-use super::sequence::Walk;
+use super::sequence::SequenceMatch;
 use super::syntax::Pattern;
 use ahash::AHashMap;
 use regex_automata::hybrid::dfa::Cache as LookerCache;
@@ -235,9 +235,9 @@ impl Engine {
                 && let Some(sequence) = linear.sequence()
             {
                 match sequence.find(text, from) {
-                    Walk::No => return Ok(None),
-                    Walk::Match(groups, looked) => return Ok(Some((groups, Some(looked)))),
-                    Walk::Elsewhere(place) => from = place,
+                    SequenceMatch::No => return Ok(None),
+                    SequenceMatch::Match(groups, looked) => return Ok(Some((groups, Some(looked)))),
+                    SequenceMatch::Elsewhere(place) => from = place,
                 }
             }
             if let Some(found) =

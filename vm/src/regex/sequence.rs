@@ -3,7 +3,7 @@
 //! Such a pattern is a sequence of texts and of repeated classes, and what may follow a repetition cannot begin with a
 //! character that it takes. So each repetition takes all it can, nothing is ever reconsidered, and the groups are known
 //! with the match: one pass where the automata make three. They are still better at long searches, which are
-//! [left](Walk::Elsewhere) to them: no more than [`NEAR`] bytes are looked at in vain here, so that no search is quadratic.
+//! [left](SequenceMatch::Elsewhere) to them: no more than [`NEAR`] bytes are looked at in vain here, so that no search is quadratic.
 
 use super::linear::{Groups, character_class};
 use super::program::CharClass;
@@ -20,7 +20,7 @@ const FAILED: usize = 8;
 const MOST_CLASSES: usize = 8;
 
 /// What the search came to.
-pub(super) enum Walk {
+pub(super) enum SequenceMatch {
     /// There is no match.
     No,
     /// The match, and the end of what was looked at.
@@ -243,11 +243,11 @@ impl Sequence {
     }
 
     /// The first match at or after `from`.
-    pub(super) fn find(&self, text: &str, from: usize) -> Walk {
+    pub(super) fn find(&self, text: &str, from: usize) -> SequenceMatch {
         let mut groups = SmallVec::from_elem(Some((0, 0)), self.groups + 1);
         if self.anchored {
             let matched = from == 0 && self.attempt(text, 0, &mut groups).is_ok();
-            return if matched { Walk::Match(groups, from) } else { Walk::No };
+            return if matched { SequenceMatch::Match(groups, from) } else { SequenceMatch::No };
         }
         let (mut at, mut vain, mut looked) = (from, 0, from);
         loop {
@@ -256,14 +256,14 @@ impl Sequence {
                 Start::Anywhere => 0,
                 Start::Text(finder) => match finder.find(rest, Span::from(0..rest.len())) {
                     Some(found) => found.start,
-                    None => return Walk::No,
+                    None => return SequenceMatch::No,
                 },
                 Start::Byte(starts) => {
                     let near = &rest[..rest.len().min(NEAR)];
                     let skipped = near.iter().position(|byte| starts[usize::from(*byte)]);
                     let skipped = match skipped {
                         Some(skipped) => skipped,
-                        None if near.len() == rest.len() => return Walk::No,
+                        None if near.len() == rest.len() => return SequenceMatch::No,
                         None => {
                             (near.len()..).find(|skipped| text.is_char_boundary(at + skipped)).unwrap_or(0)
                         }
@@ -274,10 +274,10 @@ impl Sequence {
             };
             at += skipped;
             if vain >= NEAR {
-                return Walk::Elsewhere(at);
+                return SequenceMatch::Elsewhere(at);
             }
             let first = match self.attempt(text, at, &mut groups) {
-                Ok(_) => return Walk::Match(groups, looked),
+                Ok(_) => return SequenceMatch::Match(groups, looked),
                 Err(failure) => {
                     looked = looked.max(failure.at);
                     vain += FAILED + failure.at - at;
@@ -289,7 +289,7 @@ impl Sequence {
                 Some(end) if end > at => end,
                 _ => match text[at..].chars().next() {
                     Some(c) => at + c.len_utf8(),
-                    None => return Walk::No,
+                    None => return SequenceMatch::No,
                 },
             };
         }

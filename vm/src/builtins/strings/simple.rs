@@ -8,7 +8,7 @@ use crate::value::{Str, Value};
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Charges a walk over the text.
-fn walk(ctx: &mut Ctx<'_>, text: &Str) -> Result<()> {
+fn charge_traversal(ctx: &mut Ctx<'_>, text: &Str) -> Result<()> {
     ctx.charge(text.as_str().len() / 16)
 }
 
@@ -45,28 +45,28 @@ pub(super) fn subs(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 /// `(trim s)`
 pub(crate) fn trim(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let text = text("trim", args)?;
-    walk(ctx, &text)?;
+    charge_traversal(ctx, &text)?;
     part(ctx, &text, text.as_str().trim())
 }
 
 /// `(triml s)`
 pub(super) fn triml(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let text = text("triml", args)?;
-    walk(ctx, &text)?;
+    charge_traversal(ctx, &text)?;
     part(ctx, &text, text.as_str().trim_start())
 }
 
 /// `(trimr s)`
 pub(super) fn trimr(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let text = text("trimr", args)?;
-    walk(ctx, &text)?;
+    charge_traversal(ctx, &text)?;
     part(ctx, &text, text.as_str().trim_end())
 }
 
 /// `(trim-newline s)`
 pub(super) fn trim_newline(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let text = text("trim_newline", args)?;
-    walk(ctx, &text)?;
+    charge_traversal(ctx, &text)?;
     part(ctx, &text, text.as_str().trim_end_matches(['\n', '\r']))
 }
 
@@ -76,7 +76,7 @@ pub(super) fn blank(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     match &args[0] {
         Value::Nil => Ok(Value::True),
         Value::Str(text) => {
-            walk(ctx, text)?;
+            charge_traversal(ctx, text)?;
             Ok(Value::bool(text.as_str().chars().all(is_space)))
         }
         _ => Err(Error::argument_types("blank?", args)),
@@ -151,20 +151,20 @@ pub(super) fn escape(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 /// `(starts-with? s p)`
 pub(super) fn starts_with(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let (text, prefix) = two_texts("starts_with?", args)?;
-    walk(ctx, &prefix)?;
+    charge_traversal(ctx, &prefix)?;
     Ok(Value::bool(text.as_str().starts_with(prefix.as_str())))
 }
 
 /// `(ends-with? s p)`
 pub(super) fn ends_with(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let (text, suffix) = two_texts("ends_with?", args)?;
-    walk(ctx, &suffix)?;
+    charge_traversal(ctx, &suffix)?;
     Ok(Value::bool(text.as_str().ends_with(suffix.as_str())))
 }
 
 /// `(includes? s p)`
 pub(super) fn includes(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let (text, wanted) = two_texts("includes?", args)?;
-    walk(ctx, &text)?;
+    charge_traversal(ctx, &text)?;
     Ok(Value::bool(text.as_str().contains(wanted.as_str())))
 }

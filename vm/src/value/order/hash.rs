@@ -1,6 +1,6 @@
 //! A hash that agrees with identity.
 
-use super::{Rank, rank, walk::temporal_key};
+use super::{Rank, rank, traversal::temporal_key};
 use crate::meter;
 use crate::value::{Cursor, MapIter, Value};
 use ahash::RandomState;

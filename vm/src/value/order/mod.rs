@@ -19,7 +19,7 @@ mod numbers;
 mod sort;
 #[cfg(test)]
 mod tests;
-mod walk;
+mod traversal;
 
 pub use hash::hash;
 pub use sort::{sort_by, sort_by_key};
@@ -27,7 +27,7 @@ pub use sort::{sort_by, sort_by_key};
 use super::{Str, Value};
 use crate::meter;
 use std::cmp::Ordering;
-use walk::Mode;
+use traversal::Mode;
 
 /// The order that programs see in `compare` and `sort`: an integer ties with an equal float. NaN comes after
 /// `##Inf` and ties with itself.
@@ -39,7 +39,7 @@ pub fn compare(a: &Value, b: &Value) -> Ordering {
         (Value::Float(x), Value::Float(y)) => numbers::floats(x.get(), y.get()),
         (Value::Keyword(x), Value::Keyword(y)) if x.same_allocation(y) => Ordering::Equal,
         (Value::Keyword(x), Value::Keyword(y)) => compare_text(x.name(), y.name()),
-        _ => walk::order(a, b, Mode::LOOSE),
+        _ => traversal::order(a, b, Mode::LOOSE),
     }
 }
 
@@ -52,7 +52,7 @@ pub fn key_compare(a: &Value, b: &Value) -> Ordering {
         (Value::Keyword(x), Value::Keyword(y)) => compare_text(x.name(), y.name()),
         (Value::Str(x), Value::Str(y)) => compare_strings(x, y),
         (Value::Int(x), Value::Int(y)) => x.cmp(y),
-        _ => walk::order(a, b, Mode::STRICT),
+        _ => traversal::order(a, b, Mode::STRICT),
     }
 }
 
@@ -66,7 +66,7 @@ pub fn equal(a: &Value, b: &Value) -> bool {
         (Value::Float(x), Value::Float(y)) => x == y,
         (Value::Nil, Value::Nil) => true,
         (Value::True, Value::True) | (Value::False, Value::False) => true,
-        _ => walk::order(a, b, Mode::EQUAL) == Ordering::Equal,
+        _ => traversal::order(a, b, Mode::EQUAL) == Ordering::Equal,
     }
 }
 
@@ -77,7 +77,7 @@ pub fn identical(a: &Value, b: &Value) -> bool {
         (Value::Int(x), Value::Int(y)) => x == y,
         (Value::Keyword(x), Value::Keyword(y)) => x == y,
         (Value::Str(x), Value::Str(y)) => equal_strings(x, y),
-        _ => walk::order(a, b, Mode::IDENTICAL) == Ordering::Equal,
+        _ => traversal::order(a, b, Mode::IDENTICAL) == Ordering::Equal,
     }
 }
 

@@ -10,12 +10,12 @@ use std::rc::Rc;
 pub struct Namespace {
     library: &'static Library,
     slots: AHashMap<Rc<str>, u32>,
-    entries: Vec<Entry>,
+    entries: Vec<NamespaceSlot>,
     /// How many builtins' names have a value here.
     shadowing: u32,
 }
 
-struct Entry {
+struct NamespaceSlot {
     name: Rc<str>,
     binding: Option<Binding>,
     /// Whether the library has a builtin of this name.
@@ -47,7 +47,7 @@ impl Namespace {
     pub fn slot(&mut self, name: &Rc<str>) -> u32 {
         *self.slots.entry(name.clone()).or_insert_with(|| {
             let shadows = self.library.id(name).is_some();
-            self.entries.push(Entry { name: name.clone(), binding: None, shadows });
+            self.entries.push(NamespaceSlot { name: name.clone(), binding: None, shadows });
             self.entries.len() as u32 - 1
         })
     }

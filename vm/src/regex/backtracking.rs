@@ -21,7 +21,7 @@ const CHUNK: u32 = 64;
 
 /// Something to undo, or another way to try.
 #[derive(Clone, Copy)]
-enum Entry {
+enum Backtrack {
     /// Go on at this instruction and place.
     Branch { inst: u32, at: u32 },
     /// Put a register back.
@@ -34,7 +34,7 @@ struct Search<'a, M> {
     text: &'a str,
     from: usize,
     registers: Vec<u32>,
-    stack: Vec<Entry>,
+    stack: Vec<Backtrack>,
     /// Steps left of the whole search.
     left: u64,
     /// Steps taken and not charged yet.
@@ -135,35 +135,35 @@ impl<M: Meter> Search<'_, M> {
     fn back(&mut self) -> Option<(usize, usize)> {
         while let Some(entry) = self.stack.pop() {
             match entry {
-                Entry::Branch { inst, at } => return Some((inst as usize, at as usize)),
-                Entry::Restore { register, value } => self.registers[register as usize] = value,
+                Backtrack::Branch { inst, at } => return Some((inst as usize, at as usize)),
+                Backtrack::Restore { register, value } => self.registers[register as usize] = value,
             }
         }
         None
     }
 
-    fn push(&mut self, entry: Entry) -> Searched<(), M> {
+    fn push(&mut self, entry: Backtrack) -> Searched<(), M> {
         if self.stack.len() == self.stack.capacity() {
-            self.meter.reserve((self.stack.capacity() + 16) * 3 * size_of::<Entry>())?;
+            self.meter.reserve((self.stack.capacity() + 16) * 3 * size_of::<Backtrack>())?;
         }
         self.stack.push(entry);
         Ok(())
     }
 
     fn branch(&mut self, inst: usize, at: usize) -> Searched<(), M> {
-        self.push(Entry::Branch { inst: inst as u32, at: at as u32 })
+        self.push(Backtrack::Branch { inst: inst as u32, at: at as u32 })
     }
 
     fn set(&mut self, register: usize, value: u32) -> Searched<(), M> {
         let old = std::mem::replace(&mut self.registers[register], value);
-        self.push(Entry::Restore { register: register as u32, value: old })
+        self.push(Backtrack::Restore { register: register as u32, value: old })
     }
 
     /// Forgets the ways that have opened above `height`, but not what is to be undone.
     fn commit(&mut self, height: usize) {
         let mut kept = height;
         for i in height..self.stack.len() {
-            if let entry @ Entry::Restore { .. } = self.stack[i] {
+            if let entry @ Backtrack::Restore { .. } = self.stack[i] {
                 self.stack[kept] = entry;
                 kept += 1;
             }
@@ -271,7 +271,7 @@ impl<M: Meter> Search<'_, M> {
             Inst::Refuse { height } => {
                 let top = self.registers[*height] as usize;
                 while self.stack.len() > top {
-                    if let Some(Entry::Restore { register, value }) = self.stack.pop() {
+                    if let Some(Backtrack::Restore { register, value }) = self.stack.pop() {
                         self.registers[register as usize] = value;
                     }
                 }

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 pub(super) const USER: &str = "user";
 
 /// A named thing, as the discovery forms describe it.
-pub(super) struct Entry<'n> {
+pub(super) struct Listing<'n> {
     /// Name within its namespace.
     pub(super) name: &'n str,
     /// How a program refers to it.
@@ -75,9 +75,9 @@ pub(super) fn canonical(name: &str, classes: bool) -> Option<&'static str> {
     Some(space.canonical)
 }
 
-fn of_builtin<'n>(builtin: &'static Builtin, name: &'n str, reference: &'n str) -> Entry<'n> {
+fn of_builtin<'n>(builtin: &'static Builtin, name: &'n str, reference: &'n str) -> Listing<'n> {
     let java = builtin.namespace.starts_with("java.");
-    Entry {
+    Listing {
         name,
         reference,
         namespace: builtin.namespace,
@@ -88,7 +88,7 @@ fn of_builtin<'n>(builtin: &'static Builtin, name: &'n str, reference: &'n str) 
     }
 }
 
-fn of_form<'n>(form: SpecialForm) -> Entry<'n> {
+fn of_form<'n>(form: SpecialForm) -> Listing<'n> {
     of_reference(&Reference {
         name: form.name(),
         namespace: "clojure.core",
@@ -97,8 +97,8 @@ fn of_form<'n>(form: SpecialForm) -> Entry<'n> {
     })
 }
 
-fn of_reference<'n>(reference: &Reference) -> Entry<'n> {
-    Entry {
+fn of_reference<'n>(reference: &Reference) -> Listing<'n> {
+    Listing {
         name: reference.name,
         reference: reference.name,
         namespace: reference.namespace,
@@ -110,11 +110,11 @@ fn of_reference<'n>(reference: &Reference) -> Entry<'n> {
 }
 
 /// Special forms, and names with a meaning of their own.
-fn forms<'n>() -> impl Iterator<Item = Entry<'n>> {
+fn forms<'n>() -> impl Iterator<Item = Listing<'n>> {
     SpecialForm::described().map(of_form).chain(REFERENCES.iter().map(of_reference))
 }
 
-fn of_definition<'n>(name: &'n str, binding: &'n Binding) -> Entry<'n> {
+fn of_definition<'n>(name: &'n str, binding: &'n Binding) -> Listing<'n> {
     let function = binding.value.is_function();
     let info = binding.info.as_deref();
     let call = |parameters: &str| {
@@ -130,7 +130,7 @@ fn of_definition<'n>(name: &'n str, binding: &'n Binding) -> Entry<'n> {
         }
         _ => Vec::new(),
     };
-    Entry {
+    Listing {
         name,
         reference: name,
         namespace: USER,
@@ -142,10 +142,10 @@ fn of_definition<'n>(name: &'n str, binding: &'n Binding) -> Entry<'n> {
 }
 
 /// What a reference names: a definition of the program, a function, a special form.
-pub(super) fn find<'n>(reference: &'n str, user: &'n Namespace) -> Option<Entry<'n>> {
+pub(super) fn find<'n>(reference: &'n str, user: &'n Namespace) -> Option<Listing<'n>> {
     let own = reference.strip_prefix("user/").unwrap_or(reference);
     if let Some(binding) = user.get(own) {
-        return Some(Entry { reference, ..of_definition(own, binding) });
+        return Some(Listing { reference, ..of_definition(own, binding) });
     }
     if let Some(builtin) = user.library().find(reference) {
         let name = match reference.rsplit_once('/') {
@@ -157,12 +157,12 @@ pub(super) fn find<'n>(reference: &'n str, user: &'n Namespace) -> Option<Entry<
     let core = reference.strip_prefix("clojure.core/").or_else(|| reference.strip_prefix("core/"));
     let name = core.unwrap_or(reference);
     let form = forms().find(|form| form.name == name)?;
-    Some(Entry { reference, ..form })
+    Some(Listing { reference, ..form })
 }
 
 /// The members of a namespace or class by its canonical name, sorted by name.
-pub(super) fn members<'n>(space: &'static str, user: &'n Namespace) -> Vec<Entry<'n>> {
-    let mut found: Vec<Entry<'n>> = if space == USER {
+pub(super) fn members<'n>(space: &'static str, user: &'n Namespace) -> Vec<Listing<'n>> {
+    let mut found: Vec<Listing<'n>> = if space == USER {
         user.bindings().into_iter().map(|(name, binding)| of_definition(name, binding)).collect()
     } else {
         let Some(space) = SPACES.iter().find(|known| known.canonical == space) else { return Vec::new() };
@@ -174,7 +174,11 @@ pub(super) fn members<'n>(space: &'static str, user: &'n Namespace) -> Vec<Entry
 }
 
 /// A builtin as a member of a space.
-fn member_of(library: &'static Library, space: &Space, builtin: &'static Builtin) -> Option<Entry<'static>> {
+fn member_of(
+    library: &'static Library,
+    space: &Space,
+    builtin: &'static Builtin,
+) -> Option<Listing<'static>> {
     // Methods and constructors have no qualified name; they belong to the class that is their namespace.
     if space.class
         && space.names.contains(&builtin.namespace)
@@ -201,13 +205,13 @@ fn member_of(library: &'static Library, space: &Space, builtin: &'static Builtin
 }
 
 /// All that a search looks at: functions by their own names, special forms, definitions of the program.
-pub(super) fn everything(user: &Namespace) -> impl Iterator<Item = Entry<'_>> {
+pub(super) fn everything(user: &Namespace) -> impl Iterator<Item = Listing<'_>> {
     let own = user.bindings().into_iter().map(|(name, binding)| of_definition(name, binding));
     built_in(user.library()).chain(own)
 }
 
 /// The part of [`everything`] that is the same for all programs.
-pub(super) fn built_in<'n>(library: &'static Library) -> impl Iterator<Item = Entry<'n>> {
+pub(super) fn built_in<'n>(library: &'static Library) -> impl Iterator<Item = Listing<'n>> {
     let functions = library.all().iter().map(|builtin| {
         let name = builtin.name;
         let short = name.strip_prefix("clojure.string/").unwrap_or(name);
@@ -216,7 +220,7 @@ pub(super) fn built_in<'n>(library: &'static Library) -> impl Iterator<Item = En
     functions.chain(forms().filter(|form| library.find(form.name).is_none()))
 }
 
-impl Entry<'_> {
+impl Listing<'_> {
     /// The text of `doc`.
     pub(super) fn text(&self) -> String {
         let mut text = self.reference.to_owned();

@@ -1,6 +1,6 @@
 //! The ranked search of `apropos` over local names (upstreams.md 13.4).
 
-use super::catalog::{Entry, everything};
+use super::catalog::{Listing, everything};
 use crate::error::Result;
 use crate::machine::Ctx;
 
@@ -46,7 +46,7 @@ fn score(query: &[String], words: &[String], boost: u32) -> u32 {
         .sum()
 }
 
-fn entry_score(query: &[String], entry: &Entry<'_>) -> u32 {
+fn entry_score(query: &[String], entry: &Listing<'_>) -> u32 {
     let mut names = tokens(entry.name);
     names.extend(tokens(entry.reference));
     let mut others = tokens(entry.doc);
@@ -65,7 +65,7 @@ pub(super) fn local_matches(ctx: &mut Ctx<'_>, query: &str, limit: usize) -> Res
     let own = ctx.namespace().bindings().len();
     let library = ctx.library().all().len();
     ctx.charge((query.len() + 1).saturating_mul(own + library).saturating_mul(STEPS_PER_ENTRY))?;
-    let mut found: Vec<(u32, Entry<'_>)> = everything(ctx.namespace())
+    let mut found: Vec<(u32, Listing<'_>)> = everything(ctx.namespace())
         .map(|entry| (entry_score(&query, &entry), entry))
         .filter(|(score, _)| *score > 0)
         .collect();
@@ -76,7 +76,7 @@ pub(super) fn local_matches(ctx: &mut Ctx<'_>, query: &str, limit: usize) -> Res
     Ok(found.iter().map(|(_, entry)| line(entry)).collect())
 }
 
-fn line(entry: &Entry<'_>) -> String {
+fn line(entry: &Listing<'_>) -> String {
     if entry.doc.is_empty() {
         format!("local: {}", entry.reference)
     } else {

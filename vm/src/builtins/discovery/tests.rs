@@ -1,4 +1,4 @@
-use super::catalog::{Entry, built_in, canonical, find, members};
+use super::catalog::{Listing, built_in, canonical, find, members};
 use crate::builtins::library;
 use crate::builtins::support::testing::shown;
 use crate::code::DefInfo;
@@ -86,7 +86,7 @@ fn definitions_of_the_program_are_members_of_user() {
     };
     let value = library().function(0);
     namespace.set(slot, Some(Binding { value, info: Some(Rc::new(info)) }));
-    let entry = |reference| find(reference, &namespace).map(|entry: Entry<'_>| entry.text());
+    let entry = |reference| find(reference, &namespace).map(|entry: Listing<'_>| entry.text());
     let text =
         "Description: Doubles\nKind: user-function\nNamespace: user\nSignatures: (twice x), (twice x & more)";
     assert_eq!(entry("twice").as_deref(), Some(&*format!("twice\n{text}")));

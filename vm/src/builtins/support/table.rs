@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::meter;
 use crate::value::{Map, Value, hash, identical};
 
-struct Entry<T> {
+struct TableEntry<T> {
     hash: u64,
     key: Value,
     value: T,
@@ -15,7 +15,7 @@ struct Entry<T> {
 /// Keys are compared only when their full hashes agree, so that the work, which counts as steps, does not depend
 /// on where they lie in memory. Room is reserved before it is taken and charged while the table lives.
 pub struct Table<T> {
-    entries: Vec<Entry<T>>,
+    entries: Vec<TableEntry<T>>,
     /// The index of each entry, at the place that its hash names or behind it. A power of two of places, at least half of
     /// them [`FREE`].
     places: Vec<u32>,
@@ -35,7 +35,7 @@ impl<T> Default for Table<T> {
 
 impl<T> Table<T> {
     /// Bytes for each entry: itself with the slack of a growing vector, and its places with theirs.
-    const ENTRY: usize = 2 * size_of::<Entry<T>>() + 32;
+    const ENTRY: usize = 2 * size_of::<TableEntry<T>>() + 32;
 
     /// The value of `key`, made by `make` when the key is new; and whether it was.
     #[inline]
@@ -85,7 +85,7 @@ impl<T> Table<T> {
             self.grow()?;
         }
         let index = self.entries.len();
-        self.entries.push(Entry { hash, key, value });
+        self.entries.push(TableEntry { hash, key, value });
         if self.places.len() < 2 * self.entries.len() {
             self.places = vec![FREE; (2 * self.places.len()).max(FIRST_PLACES)];
             for index in 0..index {

@@ -11,20 +11,20 @@ use std::ops::ControlFlow;
 
 /// Whether the total or the mean is asked for.
 #[derive(Clone, Copy)]
-enum Kind {
+enum Aggregate {
     Sum,
     Mean,
 }
 
 /// A running total.
 pub(crate) struct Total {
-    kind: Kind,
+    kind: Aggregate,
     sum: Value,
     count: i64,
 }
 
 impl Total {
-    fn new(kind: Kind) -> Total {
+    fn new(kind: Aggregate) -> Total {
         Total { kind, sum: Value::Int(0), count: 0 }
     }
 
@@ -50,9 +50,9 @@ impl Total {
 
     fn value(&mut self) -> Result<Value> {
         match self.kind {
-            Kind::Sum => Ok(take(&mut self.sum)),
-            Kind::Mean if self.count == 0 => Ok(Value::Nil),
-            Kind::Mean => {
+            Aggregate::Sum => Ok(take(&mut self.sum)),
+            Aggregate::Mean if self.count == 0 => Ok(Value::Nil),
+            Aggregate::Mean => {
                 let sum = match &self.sum {
                     Value::Int(n) => *n as f64,
                     Value::Float(x) => x.get(),
@@ -77,7 +77,7 @@ impl Sink for Total {
     }
 }
 
-fn total(ctx: &mut Ctx<'_>, name: &str, kind: Kind, args: &mut [Value]) -> Result<Value> {
+fn total(ctx: &mut Ctx<'_>, name: &str, kind: Aggregate, args: &mut [Value]) -> Result<Value> {
     let mut total = Total::new(kind);
     match &args[0] {
         Value::Nil => {}
@@ -94,22 +94,22 @@ fn total(ctx: &mut Ctx<'_>, name: &str, kind: Kind, args: &mut [Value]) -> Resul
 
 /// `(sum v)`
 pub(super) fn sum(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    total(ctx, "sum", Kind::Sum, args)
+    total(ctx, "sum", Aggregate::Sum, args)
 }
 
 /// `(avg v)`
 pub(super) fn avg(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    total(ctx, "avg", Kind::Mean, args)
+    total(ctx, "avg", Aggregate::Mean, args)
 }
 
 /// `(sum-by k c)`
 pub(super) fn sum_by(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     let items = check::keyed(ctx, "sum_by", false, args)?;
-    Ok(each(take(&mut args[0]), Feed::One(items), Total::new(Kind::Sum)))
+    Ok(each(take(&mut args[0]), Feed::One(items), Total::new(Aggregate::Sum)))
 }
 
 /// `(avg-by k c)`
 pub(super) fn avg_by(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     let items = check::keyed(ctx, "avg_by", false, args)?;
-    Ok(each(take(&mut args[0]), Feed::One(items), Total::new(Kind::Mean)))
+    Ok(each(take(&mut args[0]), Feed::One(items), Total::new(Aggregate::Mean)))
 }

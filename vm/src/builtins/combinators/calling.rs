@@ -30,15 +30,15 @@ pub(crate) fn call(ctx: &mut Ctx<'_>, combinator: &Rc<Combinator>, mut args: Arg
             return Err(Error::new(Reason::NotCallable, format!("not callable: {shown}")));
         }
         CombinatorKind::Comp if parts.is_empty() => return identity(&mut args).map(Flow::Return),
-        CombinatorKind::Comp => State::Comp { left: parts.len(), args },
-        CombinatorKind::Complement => State::Complement { args },
-        CombinatorKind::Juxt => State::Juxt { args, out: Builder::with_capacity(parts.len())? },
+        CombinatorKind::Comp => Progress::Comp { left: parts.len(), args },
+        CombinatorKind::Complement => Progress::Complement { args },
+        CombinatorKind::Juxt => Progress::Juxt { args, out: Builder::with_capacity(parts.len())? },
         CombinatorKind::EveryPred | CombinatorKind::SomeFn if args.is_empty() => {
             let nothing = if combinator.kind == CombinatorKind::EveryPred { Value::True } else { Value::Nil };
             return Ok(Flow::Return(nothing));
         }
-        CombinatorKind::EveryPred => State::Quantify { some: false, at: 0, args },
-        CombinatorKind::SomeFn => State::Quantify { some: true, at: 0, args },
+        CombinatorKind::EveryPred => Progress::Quantify { some: false, at: 0, args },
+        CombinatorKind::SomeFn => Progress::Quantify { some: true, at: 0, args },
     };
     Ok(Flow::Push(Box::new(Call { combinator: combinator.clone(), state })))
 }
@@ -77,10 +77,10 @@ pub(super) fn fill(defaults: &[Value], args: &mut Args) {
 /// A combinator's function in the middle of its work.
 pub(crate) struct Call {
     combinator: Rc<Combinator>,
-    state: State,
+    state: Progress,
 }
 
-enum State {
+enum Progress {
     /// So many functions are left, and the next one, which is the last of them, gets these arguments.
     Comp { left: usize, args: Args },
     /// The function has not been called yet.
@@ -103,19 +103,19 @@ impl Call {
     fn next(&mut self, ctx: &mut Ctx<'_>) -> Result<Next> {
         let count = self.combinator.parts.len();
         Ok(match &mut self.state {
-            State::Comp { left: 1, args } => Next::TailCall(0, take(args)),
-            State::Comp { left, args } => {
+            Progress::Comp { left: 1, args } => Next::TailCall(0, take(args)),
+            Progress::Comp { left, args } => {
                 *left -= 1;
                 Next::Call(*left, take(args))
             }
-            State::Complement { args } => Next::Call(0, take(args)),
-            State::Juxt { args, out } if out.len() + 1 < count => {
+            Progress::Complement { args } => Next::Call(0, take(args)),
+            Progress::Juxt { args, out } if out.len() + 1 < count => {
                 ctx.charge(args.len())?;
                 Next::Call(out.len(), args.clone())
             }
-            State::Juxt { args, out } if out.len() < count => Next::Call(out.len(), take(args)),
-            State::Juxt { out, .. } => Next::Return(out.take()),
-            State::Quantify { at, args, .. } => {
+            Progress::Juxt { args, out } if out.len() < count => Next::Call(out.len(), take(args)),
+            Progress::Juxt { out, .. } => Next::Return(out.take()),
+            Progress::Quantify { at, args, .. } => {
                 let (function, arg) = (*at / args.len(), *at % args.len());
                 *at += 1;
                 Next::Call(function, callee::one(args[arg].clone()))
@@ -126,10 +126,10 @@ impl Call {
     /// Takes the result of a call; the value if that ends the work.
     fn accept(&mut self, result: Value) -> Result<Option<Value>> {
         match &mut self.state {
-            State::Comp { args, .. } => *args = callee::one(result),
-            State::Complement { .. } => return Ok(Some(Value::bool(!result.is_truthy()))),
-            State::Juxt { out, .. } => out.push(result)?,
-            State::Quantify { some, at, args } => {
+            Progress::Comp { args, .. } => *args = callee::one(result),
+            Progress::Complement { .. } => return Ok(Some(Value::bool(!result.is_truthy()))),
+            Progress::Juxt { out, .. } => out.push(result)?,
+            Progress::Quantify { some, at, args } => {
                 let ends = *at == self.combinator.parts.len() * args.len();
                 if ends || result.is_truthy() == *some {
                     return Ok(Some(if *some { result } else { Value::bool(result.is_truthy()) }));

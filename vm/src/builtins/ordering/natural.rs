@@ -17,7 +17,7 @@ const RUN_OF_TEXTS: usize = 4_096;
 
 /// What all keys are.
 #[derive(Clone, Copy)]
-enum Kind {
+enum KeyType {
     Int,
     /// None of them NaN.
     Float,
@@ -25,13 +25,13 @@ enum Kind {
     Keyword,
 }
 
-impl Kind {
-    fn of(key: &Value) -> Option<Kind> {
+impl KeyType {
+    fn of(key: &Value) -> Option<KeyType> {
         match key {
-            Value::Int(_) => Some(Kind::Int),
-            Value::Float(x) if !x.is_nan() => Some(Kind::Float),
-            Value::Str(_) => Some(Kind::Text),
-            Value::Keyword(_) => Some(Kind::Keyword),
+            Value::Int(_) => Some(KeyType::Int),
+            Value::Float(x) if !x.is_nan() => Some(KeyType::Float),
+            Value::Str(_) => Some(KeyType::Text),
+            Value::Keyword(_) => Some(KeyType::Keyword),
             _ => None,
         }
     }
@@ -39,10 +39,10 @@ impl Kind {
     /// Whether `key` is of this kind.
     fn has(self, key: &Value) -> bool {
         match (self, key) {
-            (Kind::Int, Value::Int(_)) | (Kind::Text, Value::Str(_)) | (Kind::Keyword, Value::Keyword(_)) => {
-                true
-            }
-            (Kind::Float, Value::Float(x)) => !x.is_nan(),
+            (KeyType::Int, Value::Int(_))
+            | (KeyType::Text, Value::Str(_))
+            | (KeyType::Keyword, Value::Keyword(_)) => true,
+            (KeyType::Float, Value::Float(x)) => !x.is_nan(),
             _ => false,
         }
     }
@@ -84,7 +84,7 @@ enum Order {
     /// Integers that are their own keys. Equal ones cannot be told apart, so that no order among them need be kept.
     Integers(Merge<i64>),
     /// The indices of keys of this kind.
-    Indices(Kind, Merge<u32>),
+    Indices(KeyType, Merge<u32>),
 }
 
 /// What has been put in order.
@@ -104,9 +104,9 @@ impl Natural {
         alone: bool,
         descending: bool,
     ) -> Result<Option<Natural>> {
-        let Some(kind) = keys.first().as_ref().and_then(Kind::of) else { return Ok(None) };
+        let Some(kind) = keys.first().as_ref().and_then(KeyType::of) else { return Ok(None) };
         ctx.charge(keys.len())?;
-        if alone && let Kind::Int = kind {
+        if alone && let KeyType::Int = kind {
             return Natural::of_integers(keys, descending);
         }
         let mut longest = 0;
@@ -118,8 +118,8 @@ impl Natural {
             return Ok(None);
         }
         let run = match kind {
-            Kind::Int | Kind::Float => RUN,
-            Kind::Text | Kind::Keyword => RUN_OF_TEXTS,
+            KeyType::Int | KeyType::Float => RUN,
+            KeyType::Text | KeyType::Keyword => RUN_OF_TEXTS,
         };
         let count = keys.len();
         let at_once = count.min(run).saturating_mul(2 * size_of::<(&str, u32)>());
@@ -170,11 +170,13 @@ impl Natural {
             }
             Order::Indices(kind, merge) => {
                 let done = match kind {
-                    Kind::Int => by_keys(merge, keys, descending, int, i64::cmp),
-                    Kind::Float => by_keys(merge, keys, descending, float, |a, b| {
+                    KeyType::Int => by_keys(merge, keys, descending, int, i64::cmp),
+                    KeyType::Float => by_keys(merge, keys, descending, float, |a, b| {
                         a.partial_cmp(b).unwrap_or(Ordering::Equal)
                     }),
-                    Kind::Text | Kind::Keyword => by_keys(merge, keys, descending, text, |a, b| a.cmp(b)),
+                    KeyType::Text | KeyType::Keyword => {
+                        by_keys(merge, keys, descending, text, |a, b| a.cmp(b))
+                    }
                 };
                 done.then(|| Sorted::Indices(merge.sorted()))
             }

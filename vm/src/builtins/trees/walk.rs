@@ -13,14 +13,14 @@ use crate::value::{Cursor, Map, Set, Value, Vector};
 
 /// A collection that is being rebuilt from what became of its children.
 pub(super) struct Level {
-    kind: Kind,
+    kind: Collection,
     children: Cursor,
     done: Builder,
     _room: Held,
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum Collection {
     Vector,
     Set,
     Map,
@@ -30,9 +30,9 @@ impl Level {
     /// Opens a collection; gives back what has no children.
     pub(super) fn open(ctx: &mut Ctx<'_>, form: Value) -> Result<Result<Level, Value>> {
         let kind = match &form {
-            Value::Vector(items) if !items.is_empty() => Kind::Vector,
-            Value::Set(items) if !items.is_empty() => Kind::Set,
-            Value::Map(entries) if !entries.is_empty() => Kind::Map,
+            Value::Vector(items) if !items.is_empty() => Collection::Vector,
+            Value::Set(items) if !items.is_empty() => Collection::Set,
+            Value::Map(entries) if !entries.is_empty() => Collection::Map,
             _ => return Ok(Err(form)),
         };
         match cursor(ctx, &form)? {
@@ -51,7 +51,7 @@ impl Level {
 
     /// Takes what became of a child. For a map that is an entry, or `nil` for none.
     pub(super) fn accept(&mut self, child: Value) -> Result<()> {
-        if matches!(self.kind, Kind::Map) {
+        if matches!(self.kind, Collection::Map) {
             if child.is_nil() {
                 return Ok(());
             }
@@ -69,12 +69,12 @@ impl Level {
     pub(super) fn close(mut self, ctx: &mut Ctx<'_>) -> Result<Value> {
         let items = self.done.take_vector();
         match self.kind {
-            Kind::Vector => Ok(Value::Vector(items)),
-            Kind::Set => {
+            Collection::Vector => Ok(Value::Vector(items)),
+            Collection::Set => {
                 ctx.reserve(items.len().saturating_mul(2 * Set::ELEMENT_BYTES))?;
                 Ok(Value::Set(items.into_iter().collect()))
             }
-            Kind::Map => {
+            Collection::Map => {
                 ctx.reserve(items.len().saturating_mul(2 * Map::ENTRY_BYTES + sequence::PAIR))?;
                 Ok(Value::Map(items.iter().filter_map(|item| entry_parts(&item)).collect()))
             }

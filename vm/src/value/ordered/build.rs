@@ -1,14 +1,14 @@
 //! Building from entries in any order.
 
 use super::tree::Tree;
-use super::{Ordered, Payload, Repr, SMALL_MAX, Shape};
+use super::{EntryValue, Ordered, Repr, SMALL_MAX, Shape};
 use crate::meter;
 use crate::value::Value;
 use crate::value::order::{key_compare, sort_by_key};
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-impl<V: Payload> Ordered<V> {
+impl<V: EntryValue> Ordered<V> {
     /// Entries in ascending order of their keys, which are all different.
     pub(super) fn from_sorted(entries: Vec<(Value, V)>) -> Ordered<V> {
         if entries.len() <= SMALL_MAX {

@@ -1,12 +1,12 @@
 //! Iteration in key order, from both ends.
 
 use super::node::Leaf;
-use super::{Ordered, Payload, Repr};
+use super::{EntryValue, Ordered, Repr};
 use crate::value::Value;
 use std::rc::Rc;
 
 /// Iterates borrowed entries.
-pub(in crate::value) struct Iter<'a, V: Payload> {
+pub(in crate::value) struct Iter<'a, V: EntryValue> {
     ordered: &'a Ordered<V>,
     next: usize,
     end: usize,
@@ -16,7 +16,7 @@ pub(in crate::value) struct Iter<'a, V: Payload> {
     back: Option<(&'a Leaf<V>, usize)>,
 }
 
-impl<'a, V: Payload> Iter<'a, V> {
+impl<'a, V: EntryValue> Iter<'a, V> {
     #[inline]
     pub(super) fn new(ordered: &'a Ordered<V>) -> Iter<'a, V> {
         Iter { ordered, next: 0, end: ordered.len(), front: None, back: None }
@@ -25,7 +25,7 @@ impl<'a, V: Payload> Iter<'a, V> {
 
 /// The entry at `index`, which exists, with the help of the leaf that was read last.
 #[inline]
-fn entry<'a, V: Payload>(
+fn entry<'a, V: EntryValue>(
     ordered: &'a Ordered<V>,
     cached: &mut Option<(&'a Leaf<V>, usize)>,
     index: usize,
@@ -46,7 +46,7 @@ fn entry<'a, V: Payload>(
     }
 }
 
-impl<'a, V: Payload> Iterator for Iter<'a, V> {
+impl<'a, V: EntryValue> Iterator for Iter<'a, V> {
     type Item = (&'a Value, &'a V);
 
     #[inline]
@@ -64,7 +64,7 @@ impl<'a, V: Payload> Iterator for Iter<'a, V> {
     }
 }
 
-impl<V: Payload> DoubleEndedIterator for Iter<'_, V> {
+impl<V: EntryValue> DoubleEndedIterator for Iter<'_, V> {
     #[inline]
     fn next_back(&mut self) -> Option<Self::Item> {
         if self.next >= self.end {
@@ -75,11 +75,11 @@ impl<V: Payload> DoubleEndedIterator for Iter<'_, V> {
     }
 }
 
-impl<V: Payload> ExactSizeIterator for Iter<'_, V> {}
+impl<V: EntryValue> ExactSizeIterator for Iter<'_, V> {}
 
 /// Iterates cloned entries of what it holds.
 #[derive(Clone)]
-pub(in crate::value) struct Held<V: Payload> {
+pub(in crate::value) struct Held<V: EntryValue> {
     ordered: Ordered<V>,
     next: usize,
     end: usize,
@@ -87,7 +87,7 @@ pub(in crate::value) struct Held<V: Payload> {
     leaf: Option<(Rc<Leaf<V>>, usize)>,
 }
 
-impl<V: Payload> Held<V> {
+impl<V: EntryValue> Held<V> {
     #[inline]
     pub(super) fn new(ordered: Ordered<V>) -> Held<V> {
         let end = ordered.len();
@@ -100,7 +100,7 @@ impl<V: Payload> Held<V> {
     }
 }
 
-impl<V: Payload> Iterator for Held<V> {
+impl<V: EntryValue> Iterator for Held<V> {
     type Item = (Value, V);
 
     #[inline]
@@ -142,7 +142,7 @@ impl<V: Payload> Iterator for Held<V> {
     }
 }
 
-impl<V: Payload> DoubleEndedIterator for Held<V> {
+impl<V: EntryValue> DoubleEndedIterator for Held<V> {
     fn next_back(&mut self) -> Option<(Value, V)> {
         if self.next >= self.end {
             return None;
@@ -152,4 +152,4 @@ impl<V: Payload> DoubleEndedIterator for Held<V> {
     }
 }
 
-impl<V: Payload> ExactSizeIterator for Held<V> {}
+impl<V: EntryValue> ExactSizeIterator for Held<V> {}

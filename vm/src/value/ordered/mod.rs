@@ -28,28 +28,28 @@ use tree::Tree;
 pub(super) const SMALL_MAX: usize = 32;
 
 /// What is kept with each key: a value in maps, nothing in sets.
-pub(super) trait Payload: Clone + Default {
+pub(super) trait EntryValue: Clone + Default {
     /// Drops without native recursion.
     fn discard(self);
 }
 
-impl Payload for Value {
+impl EntryValue for Value {
     #[inline]
     fn discard(self) {
         drop_deferred(self);
     }
 }
 
-impl Payload for () {
+impl EntryValue for () {
     #[inline]
     fn discard(self) {}
 }
 
 /// Keys in ascending order with their payloads: the one machine word behind maps and sets.
 #[derive(Clone)]
-pub(super) struct Ordered<V: Payload>(Rc<Repr<V>>);
+pub(super) struct Ordered<V: EntryValue>(Rc<Repr<V>>);
 
-enum Repr<V: Payload> {
+enum Repr<V: EntryValue> {
     Small(Small<V>),
     Tree(Tree<V>),
 }
@@ -60,7 +60,7 @@ struct Small<V> {
     payloads: Vec<V>,
 }
 
-impl<V: Payload> Repr<V> {
+impl<V: EntryValue> Repr<V> {
     const BYTES: usize = size_of::<Repr<V>>() + 16;
 
     fn small(shape: Rc<Shape>, payloads: Vec<V>) -> Repr<V> {
@@ -75,7 +75,7 @@ impl<V: Payload> Repr<V> {
     }
 }
 
-impl<V: Payload> Clone for Repr<V> {
+impl<V: EntryValue> Clone for Repr<V> {
     fn clone(&self) -> Repr<V> {
         match self {
             Repr::Small(small) => Repr::small(small.shape.clone(), small.payloads.clone()),
@@ -84,7 +84,7 @@ impl<V: Payload> Clone for Repr<V> {
     }
 }
 
-impl<V: Payload> Drop for Repr<V> {
+impl<V: EntryValue> Drop for Repr<V> {
     fn drop(&mut self) {
         let mut bytes = Repr::<V>::BYTES;
         if let Repr::Small(small) = self {
@@ -97,7 +97,7 @@ impl<V: Payload> Drop for Repr<V> {
     }
 }
 
-impl<V: Payload> Small<V> {
+impl<V: EntryValue> Small<V> {
     fn insert(&mut self, index: usize, key: Value, payload: V) {
         let before = self.payloads.capacity();
         if before == self.payloads.len() {
@@ -109,13 +109,13 @@ impl<V: Payload> Small<V> {
     }
 }
 
-impl<V: Payload> Default for Ordered<V> {
+impl<V: EntryValue> Default for Ordered<V> {
     fn default() -> Ordered<V> {
         Ordered::from_shape(Shape::new(Vec::new()), Vec::new())
     }
 }
 
-impl<V: Payload> Ordered<V> {
+impl<V: EntryValue> Ordered<V> {
     /// `payloads` for the keys of `shape`, in their order.
     ///
     /// # Panics

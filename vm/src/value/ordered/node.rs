@@ -1,6 +1,6 @@
 //! Nodes of the B+ tree.
 
-use super::Payload;
+use super::EntryValue;
 use crate::meter;
 use crate::value::{Value, drop_deferred};
 use std::rc::Rc;
@@ -12,19 +12,19 @@ pub(super) const WIDTH: usize = 32;
 pub(super) const SPARSE: usize = WIDTH / 3;
 
 #[derive(Clone)]
-pub(super) enum Node<V: Payload> {
+pub(super) enum Node<V: EntryValue> {
     Leaf(Rc<Leaf<V>>),
     Branch(Rc<Branch<V>>),
 }
 
 /// Keys with their payloads, at least one.
-pub(in crate::value) struct Leaf<V: Payload> {
+pub(in crate::value) struct Leaf<V: EntryValue> {
     pub(super) keys: Vec<Value>,
     pub(super) payloads: Vec<V>,
 }
 
 /// Children of the same height, at least one.
-pub(super) struct Branch<V: Payload> {
+pub(super) struct Branch<V: EntryValue> {
     /// The first key of each child.
     pub(super) firsts: Vec<Value>,
     /// How many keys each child has.
@@ -32,7 +32,7 @@ pub(super) struct Branch<V: Payload> {
     pub(super) children: Vec<Node<V>>,
 }
 
-impl<V: Payload> Leaf<V> {
+impl<V: EntryValue> Leaf<V> {
     /// Leaves have room for [`WIDTH`] keys from the beginning.
     const BYTES: usize = size_of::<Leaf<V>>() + 16 + WIDTH * (size_of::<Value>() + size_of::<V>());
 
@@ -56,7 +56,7 @@ impl<V: Payload> Leaf<V> {
     }
 }
 
-impl<V: Payload> Clone for Leaf<V> {
+impl<V: EntryValue> Clone for Leaf<V> {
     fn clone(&self) -> Leaf<V> {
         let mut leaf = Leaf::new();
         leaf.keys.extend_from_slice(&self.keys);
@@ -65,7 +65,7 @@ impl<V: Payload> Clone for Leaf<V> {
     }
 }
 
-impl<V: Payload> Drop for Leaf<V> {
+impl<V: EntryValue> Drop for Leaf<V> {
     fn drop(&mut self) {
         meter::credit_memory(Leaf::<V>::BYTES);
         self.keys.drain(..).for_each(drop_deferred);
@@ -73,7 +73,7 @@ impl<V: Payload> Drop for Leaf<V> {
     }
 }
 
-impl<V: Payload> Branch<V> {
+impl<V: EntryValue> Branch<V> {
     const BYTES: usize = size_of::<Branch<V>>()
         + 16
         + WIDTH * (size_of::<Value>() + size_of::<usize>() + size_of::<Node<V>>());
@@ -119,7 +119,7 @@ impl<V: Payload> Branch<V> {
     }
 }
 
-impl<V: Payload> Clone for Branch<V> {
+impl<V: EntryValue> Clone for Branch<V> {
     fn clone(&self) -> Branch<V> {
         let mut branch = Branch::new();
         branch.firsts.extend_from_slice(&self.firsts);
@@ -129,14 +129,14 @@ impl<V: Payload> Clone for Branch<V> {
     }
 }
 
-impl<V: Payload> Drop for Branch<V> {
+impl<V: EntryValue> Drop for Branch<V> {
     fn drop(&mut self) {
         meter::credit_memory(Branch::<V>::BYTES);
         self.firsts.drain(..).for_each(drop_deferred);
     }
 }
 
-impl<V: Payload> Node<V> {
+impl<V: EntryValue> Node<V> {
     /// How many keys it holds, itself or below.
     pub(super) fn len(&self) -> usize {
         match self {

@@ -1,6 +1,6 @@
 //! A persistent B+ tree.
 
-use super::Payload;
+use super::EntryValue;
 use super::node::{Branch, Leaf, Node, SPARSE, WIDTH};
 use crate::value::Value;
 use crate::value::order::key_compare;
@@ -9,12 +9,12 @@ use std::rc::Rc;
 
 /// At least one key.
 #[derive(Clone)]
-pub(super) struct Tree<V: Payload> {
+pub(super) struct Tree<V: EntryValue> {
     root: Node<V>,
     len: usize,
 }
 
-impl<V: Payload> Tree<V> {
+impl<V: EntryValue> Tree<V> {
     /// The tree of these entries, in ascending order, at least one.
     pub(super) fn from_sorted(entries: impl IntoIterator<Item = (Value, V)>) -> Tree<V> {
         let mut level: Vec<Node<V>> = Vec::new();
@@ -123,14 +123,14 @@ impl<V: Payload> Tree<V> {
 
 /// The child that holds what `compare` looks for, if any does.
 #[inline]
-fn child_for<V: Payload>(branch: &Branch<V>, compare: &mut impl FnMut(&Value) -> Ordering) -> usize {
+fn child_for<V: EntryValue>(branch: &Branch<V>, compare: &mut impl FnMut(&Value) -> Ordering) -> usize {
     // The first child is right for everything below the second one, so its own first key does not count.
     branch.firsts[1..].partition_point(|first| compare(first) != Ordering::Greater)
 }
 
 /// Sets a key below `node`: whether it is new, and the right half of `node` if it had to be split. Recurses as
 /// deep as the tree is high, which is less than 14.
-fn insert<V: Payload>(node: &mut Node<V>, key: Value, payload: V) -> (bool, Option<Node<V>>) {
+fn insert<V: EntryValue>(node: &mut Node<V>, key: Value, payload: V) -> (bool, Option<Node<V>>) {
     match node {
         Node::Leaf(leaf) => {
             let leaf = Rc::make_mut(leaf);
@@ -190,7 +190,7 @@ fn split_point(index: usize) -> usize {
 }
 
 /// Removes a key below `node`. Never leaves an empty node, unless it is the root.
-fn remove<V: Payload>(node: &mut Node<V>, key: &Value) -> Option<V> {
+fn remove<V: EntryValue>(node: &mut Node<V>, key: &Value) -> Option<V> {
     match node {
         Node::Leaf(leaf) => {
             let index = leaf.keys.binary_search_by(|other| key_compare(other, key)).ok()?;

@@ -178,7 +178,7 @@ pub static BUILTINS: &[Builtin] = &section("bits", "Bitwise").of([
 #[cfg(test)]
 mod tests {
     use crate::Reason;
-    use crate::builtins::support::testing::{call, shown};
+    use crate::builtins::support::testing::{call, display};
     use crate::value::Value;
     use num_bigint::BigInt;
 
@@ -213,7 +213,7 @@ mod tests {
             ("bit-test", vec![int(-5), huge()], "true"),
             ("bit-test", vec![int(5), int(i64::MAX)], "false"),
         ] {
-            assert_eq!(shown(name, args.clone()), text, "{name} {args:?}");
+            assert_eq!(display(name, args.clone()), text, "{name} {args:?}");
         }
     }
 
@@ -234,7 +234,7 @@ mod tests {
                 "bit-flip: shift amount must be a non-negative integer, got -2",
             ),
         ] {
-            assert_eq!(shown(name, args), format!("! type_error: {text}"));
+            assert_eq!(display(name, args), format!("! type_error: {text}"));
         }
     }
 

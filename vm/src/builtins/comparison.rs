@@ -98,19 +98,19 @@ pub static BUILTINS: &[Builtin] = &section("compare", "Comparison").of([
 
 #[cfg(test)]
 mod tests {
-    use crate::builtins::support::testing::shown;
+    use crate::builtins::support::testing::display;
     use crate::value::Value;
 
     #[test]
     fn nan_equals_and_orders_nothing() {
         let nan = || Value::float(f64::NAN);
         for name in ["=", "==", "<", "<=", ">", ">="] {
-            assert_eq!(shown(name, [nan(), nan()]), "false", "{name}");
-            assert_eq!(shown(name, [nan()]), "true", "{name}");
+            assert_eq!(display(name, [nan(), nan()]), "false", "{name}");
+            assert_eq!(display(name, [nan()]), "true", "{name}");
         }
-        assert_eq!(shown("not=", [nan(), nan()]), "true");
+        assert_eq!(display("not=", [nan(), nan()]), "true");
         let text = "! type_error: type_error: compare: unordered comparison with NaN";
-        assert_eq!(shown("compare", [Value::Int(1), nan()]), text);
+        assert_eq!(display("compare", [Value::Int(1), nan()]), text);
     }
 
     #[test]
@@ -128,10 +128,10 @@ mod tests {
             (">=", &[3, 3, 1], "true"),
             ("compare", &[1, 2], "-1"),
         ] {
-            assert_eq!(shown(name, ints(ns)), text, "{name} {ns:?}");
+            assert_eq!(display(name, ints(ns)), text, "{name} {ns:?}");
         }
-        assert_eq!(shown("compare", [Value::Nil, Value::Int(1)]), "1");
-        assert_eq!(shown("compare", [Value::Int(1), Value::float(1.0)]), "0");
-        assert_eq!(shown("<", []), "! arity error: < requires at least 1 argument, got 0");
+        assert_eq!(display("compare", [Value::Nil, Value::Int(1)]), "1");
+        assert_eq!(display("compare", [Value::Int(1), Value::float(1.0)]), "0");
+        assert_eq!(display("<", []), "! arity error: < requires at least 1 argument, got 0");
     }
 }

@@ -49,21 +49,21 @@ pub static BUILTINS: &[Builtin] = &section("json", "JSON").of([
 
 #[cfg(test)]
 mod tests {
-    use crate::builtins::support::testing::shown;
+    use crate::builtins::support::testing::display;
     use crate::value::Value;
 
     #[test]
     fn what_cannot_be_read_or_written_is_nil() {
-        assert_eq!(shown("json/parse-string", [Value::str("[1, 2.0")]), "nil");
-        assert_eq!(shown("json/parse-string", [Value::Int(5)]), "nil");
-        assert_eq!(shown("json/parse-lines", [Value::Nil]), "nil");
-        assert_eq!(shown("json/generate-string", [Value::vector([Value::Var("x".into())])]), "nil");
+        assert_eq!(display("json/parse-string", [Value::str("[1, 2.0")]), "nil");
+        assert_eq!(display("json/parse-string", [Value::Int(5)]), "nil");
+        assert_eq!(display("json/parse-lines", [Value::Nil]), "nil");
+        assert_eq!(display("json/generate-string", [Value::vector([Value::Var("x".into())])]), "nil");
     }
 
     #[test]
     fn text_goes_both_ways() {
         let text = r#"{"a":[1,2.5,null,"é\n"]}"#;
         let value = crate::builtins::support::testing::call("json/decode", [Value::str(text)]).unwrap();
-        assert_eq!(shown("json/encode", [value]), format!("{text:?}"));
+        assert_eq!(display("json/encode", [value]), format!("{text:?}"));
     }
 }

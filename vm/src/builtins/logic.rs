@@ -36,7 +36,7 @@ pub static BUILTINS: &[Builtin] = &section("logic", "Logic").of([
 
 #[cfg(test)]
 mod tests {
-    use crate::builtins::support::testing::shown;
+    use crate::builtins::support::testing::display;
     use crate::value::Value;
 
     #[test]
@@ -48,8 +48,8 @@ mod tests {
             (Value::str(""), true),
             (Value::float(f64::NAN), true),
         ] {
-            assert_eq!(shown("boolean", [value.clone()]), truth.to_string());
-            assert_eq!(shown("not", [value]), (!truth).to_string());
+            assert_eq!(display("boolean", [value.clone()]), truth.to_string());
+            assert_eq!(display("not", [value]), (!truth).to_string());
         }
     }
 }

@@ -91,7 +91,7 @@ pub static BUILTINS: &[Builtin] = &section("numpreds", "Numeric predicates").of(
 
 #[cfg(test)]
 mod tests {
-    use crate::builtins::support::testing::shown;
+    use crate::builtins::support::testing::display;
     use crate::value::Value;
     use num_bigint::BigInt;
 
@@ -123,14 +123,14 @@ mod tests {
             ("Double/isNaN", vec![Value::float(f64::NAN)], vec![Value::float(0.0)]),
         ] {
             for value in yes {
-                assert_eq!(shown(name, [value.clone()]), "true", "{name} {value:?}");
+                assert_eq!(display(name, [value.clone()]), "true", "{name} {value:?}");
             }
             for value in no.into_iter().chain([Value::Nil, Value::str("0"), Value::True, Value::vector([])]) {
-                assert_eq!(shown(name, [value.clone()]), "false", "{name} {value:?}");
+                assert_eq!(display(name, [value.clone()]), "false", "{name} {value:?}");
             }
         }
         for name in ["zero?", "pos?", "neg?", "even?", "odd?"] {
-            assert_eq!(shown(name, [Value::float(f64::NAN)]), "false", "{name}");
+            assert_eq!(display(name, [Value::float(f64::NAN)]), "false", "{name}");
         }
     }
 }

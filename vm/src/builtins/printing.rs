@@ -174,7 +174,7 @@ pub static BUILTINS: &[Builtin] = &section("print", "Printing").of([
 
 #[cfg(test)]
 mod tests {
-    use crate::builtins::support::testing::{outcome, shown};
+    use crate::builtins::support::testing::{display, outcome};
     use crate::machine::Limits;
     use crate::value::Value;
 
@@ -221,9 +221,9 @@ mod tests {
     #[test]
     fn texts_are_readable_or_plain() {
         let args = [Value::str("a\"b"), Value::Nil, Value::keyword("k")];
-        assert_eq!(shown("pr-str", args.clone()), format!("{:?}", "\"a\\\"b\" nil :k"));
-        assert_eq!(shown("print-str", args.clone()), format!("{:?}", "a\"b nil :k"));
-        assert_eq!(shown("prn-str", args), format!("{:?}", "\"a\\\"b\" nil :k\n"));
-        assert_eq!(shown("pr-str", []), "\"\"");
+        assert_eq!(display("pr-str", args.clone()), format!("{:?}", "\"a\\\"b\" nil :k"));
+        assert_eq!(display("print-str", args.clone()), format!("{:?}", "a\"b nil :k"));
+        assert_eq!(display("prn-str", args), format!("{:?}", "\"a\\\"b\" nil :k\n"));
+        assert_eq!(display("pr-str", []), "\"\"");
     }
 }

@@ -1,5 +1,5 @@
 use crate::Reason;
-use crate::builtins::support::testing::{call, outcome, shown};
+use crate::builtins::support::testing::{call, display, outcome};
 use crate::machine::Limits;
 use crate::value::Value;
 use num_bigint::BigInt;
@@ -56,7 +56,7 @@ fn sums_and_products_promote_and_mix() {
         ("max", vec![int(5), Value::Nil], "nil"),
         ("min", vec![Value::str("b"), Value::str("a")], "\"a\""),
     ] {
-        assert_eq!(shown(name, args.clone()), text, "{name} {args:?}");
+        assert_eq!(display(name, args.clone()), text, "{name} {args:?}");
     }
 }
 
@@ -81,7 +81,7 @@ fn division_gives_floats() {
         (vec![power_of_ten(400), int(3)], "! arithmetic_error: bad argument in arithmetic expression"),
         (vec![Value::str("4"), int(2)], "! type_error: divide: invalid argument types: string, number"),
     ] {
-        assert_eq!(shown("/", args.clone()), text, "{args:?}");
+        assert_eq!(display("/", args.clone()), text, "{args:?}");
     }
 }
 
@@ -112,7 +112,7 @@ fn integer_division_rounds_as_named() {
         ("quot", float(1e308), float(1e-10), "! arithmetic_error: bad argument in arithmetic expression"),
         ("rem", Value::Nil, int(1), "! arithmetic_error: bad argument in arithmetic expression"),
     ] {
-        assert_eq!(shown(name, [a.clone(), b.clone()]), text, "{name} {a:?} {b:?}");
+        assert_eq!(display(name, [a.clone(), b.clone()]), text, "{name} {a:?} {b:?}");
     }
 }
 
@@ -142,7 +142,7 @@ fn what_is_no_number_is_named() {
             "! arithmetic_error: bad argument in arithmetic expression",
         ),
     ] {
-        assert_eq!(shown(name, args.clone()), text, "{name} {args:?}");
+        assert_eq!(display(name, args.clone()), text, "{name} {args:?}");
     }
 }
 

@@ -1,4 +1,4 @@
-use crate::builtins::support::testing::shown;
+use crate::builtins::support::testing::display;
 use crate::value::{Temporal, Value};
 
 fn s(text: &str) -> Value {
@@ -27,7 +27,7 @@ fn timestamps_are_seconds_or_milliseconds() {
         (253_402_300_800, "! type_error: java.util.Date: invalid timestamp 253402300800"),
         (i64::MAX, "! type_error: java.util.Date: invalid timestamp 9223372036854775807"),
     ] {
-        assert_eq!(shown("java.util.Date.", [Value::Int(n)]), want);
+        assert_eq!(display("java.util.Date.", [Value::Int(n)]), want);
     }
 }
 
@@ -39,17 +39,17 @@ fn java_dates_read_many_texts() {
         ("2026-01-08", "2026-01-08T00:00:00Z"),
         ("Thu, 8 Jan 2026 14:30:00 +0500", "2026-01-08T14:30:00Z"),
     ] {
-        assert_eq!(shown("java.util.Date.", [s(text)]), format!("\"{want}\""));
+        assert_eq!(display("java.util.Date.", [s(text)]), format!("\"{want}\""));
     }
     assert_eq!(
-        shown("java.util.Date.", [s("garbage")]),
+        display("java.util.Date.", [s("garbage")]),
         "! type_error: java.util.Date: cannot parse 'garbage'. Expected ISO-8601, RFC 2822, or timestamp."
     );
-    assert_eq!(shown("java.util.Date.", [date("2024-01-15")]), "\"2024-01-15T00:00:00Z\"");
+    assert_eq!(display("java.util.Date.", [date("2024-01-15")]), "\"2024-01-15T00:00:00Z\"");
     for (value, shown_value) in [(Value::Nil, "nil"), (Value::float(1.5), "1.5"), (Value::keyword("a"), ":a")]
     {
         let want = format!("! type_error: java.util.Date: cannot construct from {shown_value}");
-        assert_eq!(shown("java.util.Date.", [value]), want);
+        assert_eq!(display("java.util.Date.", [value]), want);
     }
 }
 
@@ -62,7 +62,7 @@ fn parse_decides_by_the_text() {
         (Value::Nil, "cannot parse nil"),
         (Value::Int(20_240_101), "expected string, got 20240101"),
     ] {
-        assert_eq!(shown("parse", [value]), format!("! type_error: parse: {want}"));
+        assert_eq!(display("parse", [value]), format!("! type_error: parse: {want}"));
     }
 }
 
@@ -108,7 +108,7 @@ fn kinds_are_named_in_messages() {
             ".between: the unit :hours does not apply to LocalDate",
         ),
     ] {
-        assert_eq!(shown(name, args), format!("! type_error: {want}"));
+        assert_eq!(display(name, args), format!("! type_error: {want}"));
     }
 }
 
@@ -124,13 +124,14 @@ fn nothing_overflows() {
         ("Instant/ofEpochSecond", vec![Value::Int(i64::MIN)]),
         ("LocalDate/ofEpochDay", vec![Value::Int(i64::MIN + 1)]),
     ] {
-        assert_eq!(shown(name, args), format!("! type_error: {name}: the result is out of range"));
+        assert_eq!(display(name, args), format!("! type_error: {name}: the result is out of range"));
     }
 }
 
 #[test]
 fn units_between_days_are_whole_and_toward_zero() {
-    let between = |unit: &str, a: &str, b: &str| shown(".between", [Value::keyword(unit), date(a), date(b)]);
+    let between =
+        |unit: &str, a: &str, b: &str| display(".between", [Value::keyword(unit), date(a), date(b)]);
     assert_eq!(between("days", "2024-03-01", "2024-02-28"), "-2");
     assert_eq!(between("weeks", "2024-01-01", "2024-01-14"), "1");
     assert_eq!(between("months", "2024-03-30", "2024-01-31"), "-1");

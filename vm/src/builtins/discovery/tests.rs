@@ -1,6 +1,6 @@
 use super::catalog::{Listing, built_in, canonical, find, members};
 use crate::builtins::library;
-use crate::builtins::support::testing::shown;
+use crate::builtins::support::testing::display;
 use crate::code::DefInfo;
 use crate::machine::{Binding, Namespace};
 use crate::special_forms::SpecialForm;
@@ -61,18 +61,18 @@ fn namespaces_list_their_members_under_every_name() {
 #[test]
 fn docs_are_lines_with_labels() {
     assert_eq!(
-        shown("doc", [s("str/trim")]),
+        display("doc", [s("str/trim")]),
         r#""str/trim\nDescription: Remove white space at both ends\nKind: ptc-builtin\nNamespace: clojure.string\nSignatures: (trim s)""#
     );
     assert_eq!(
-        shown("doc", [symbol("if")]),
+        display("doc", [symbol("if")]),
         r#""if\nDescription: Conditional\nKind: ptc-builtin\nNamespace: clojure.core\nSignatures: (if test then), (if test then else)""#
     );
-    let meta = shown("meta", [Value::keyword("str/trim")]);
+    let meta = display("meta", [Value::keyword("str/trim")]);
     for part in [":name \"trim\"", ":ref \"str/trim\"", ":source \"local\"", ":section \"Strings\""] {
         assert!(meta.contains(part), "{part} in {meta}");
     }
-    assert!(shown("meta", [s(".plusDays")]).contains(":kind \"java-interop\""));
+    assert!(display("meta", [s(".plusDays")]).contains(":kind \"java-interop\""));
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn faults_are_worded_as_specified() {
             "REPL discovery forms are only available when a discovery backend is configured",
         ),
     ] {
-        assert_eq!(shown(name, args), format!("! runtime_error: {want}"));
+        assert_eq!(display(name, args), format!("! runtime_error: {want}"));
     }
     let with = |key: &str, value: Value| {
         let mut options = crate::value::Map::new();
@@ -123,17 +123,17 @@ fn faults_are_worded_as_specified() {
         ("dir", "offset", Value::Int(-1), "dir :offset must be a non-negative integer, got -1"),
         ("describe", "depth", Value::Int(6), "describe :depth must be an integer 1..5, got 6"),
     ] {
-        assert_eq!(shown(name, [s("str"), with(key, value)]), format!("! runtime_error: {want}"));
+        assert_eq!(display(name, [s("str"), with(key, value)]), format!("! runtime_error: {want}"));
     }
 }
 
 #[test]
 fn the_name_itself_is_the_best_match() {
     for name in ["group-by", "frequencies", "json/parse-string", ".plusDays", "for", "tool/call"] {
-        let found = shown("apropos", [s(name)]);
+        let found = display("apropos", [s(name)]);
         assert!(found.starts_with(&format!("[\"local: {name} - ")), "{name}: {found}");
     }
-    assert_eq!(shown("apropos", [s("zzzz")]), "[]");
+    assert_eq!(display("apropos", [s("zzzz")]), "[]");
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn large_data_has_a_small_description() {
         Value::Map(row)
     };
     let rows = Value::vector((0..2000).map(row).collect::<Vec<Value>>());
-    let shown = shown("describe", [rows]);
+    let shown = display("describe", [rows]);
     assert!(shown.len() < 1_500, "{shown}");
     assert!(
         shown.contains(r#""tag" {:count 1000 :distinct 2 :examples ["even" "odd"] :type :string}"#),

@@ -1,4 +1,4 @@
-use crate::builtins::support::testing::shown;
+use crate::builtins::support::testing::display;
 use crate::value::Value;
 
 fn s(text: &str) -> Value {
@@ -23,10 +23,10 @@ fn methods_raise_where_java_raises() {
         (vec![s("hello"), Value::Int(1), Value::Nil], "expected numeric stop, got nil"),
         (vec![Value::Int(5), Value::Int(1)], "expected string, got integer"),
     ] {
-        assert_eq!(shown(".substring", args), format!("! type_error: .substring: {want}"));
+        assert_eq!(display(".substring", args), format!("! type_error: .substring: {want}"));
     }
     assert_eq!(
-        shown(".charAt", [s("abc"), Value::Int(3)]),
+        display(".charAt", [s("abc"), Value::Int(3)]),
         "! type_error: .charAt: index 3 out of range for string of length 3"
     );
 }
@@ -41,11 +41,11 @@ fn kinds_are_named_as_for_dates() {
         (Value::Map(crate::value::Map::new()), "map"),
     ] {
         assert_eq!(
-            shown(".length", [value.clone()]),
+            display(".length", [value.clone()]),
             format!("! type_error: .length: expected string, got {kind}")
         );
         assert_eq!(
-            shown(".contains", [s("ab"), value]),
+            display(".contains", [s("ab"), value]),
             format!("! type_error: .contains: expected string argument, got {kind}")
         );
     }
@@ -53,19 +53,19 @@ fn kinds_are_named_as_for_dates() {
 
 #[test]
 fn positions_are_graphemes_and_minus_one_says_absent() {
-    assert_eq!(shown(".indexOf", [s("é日😀"), s("😀")]), "2");
-    assert_eq!(shown(".indexOf", [s("hello"), s("l"), Value::Int(99)]), "-1");
-    assert_eq!(shown(".indexOf", [s("hello"), s("l"), Value::Int(-5)]), "2");
-    assert_eq!(shown(".lastIndexOf", [s("hello"), s("l"), Value::Int(2)]), "2");
-    assert_eq!(shown(".lastIndexOf", [s("hello"), s("h"), Value::Int(-1)]), "-1");
-    assert_eq!(shown(".substring", [s("é日😀"), Value::Int(1), Value::Int(3)]), "\"日😀\"");
+    assert_eq!(display(".indexOf", [s("é日😀"), s("😀")]), "2");
+    assert_eq!(display(".indexOf", [s("hello"), s("l"), Value::Int(99)]), "-1");
+    assert_eq!(display(".indexOf", [s("hello"), s("l"), Value::Int(-5)]), "2");
+    assert_eq!(display(".lastIndexOf", [s("hello"), s("l"), Value::Int(2)]), "2");
+    assert_eq!(display(".lastIndexOf", [s("hello"), s("h"), Value::Int(-1)]), "-1");
+    assert_eq!(display(".substring", [s("é日😀"), Value::Int(1), Value::Int(3)]), "\"日😀\"");
 }
 
 #[test]
 fn split_drops_what_java_drops() {
-    assert_eq!(shown(".split", [s(",a,,b,,"), s(",")]), r#"["" "a" "" "b"]"#);
-    assert_eq!(shown(".split", [s("a,b,,"), s(","), Value::Int(-1)]), r#"["a" "b" "" ""]"#);
-    assert_eq!(shown(".split", [s("a1b2c"), s("(\\d)"), Value::Int(2)]), r#"["a" "b2c"]"#);
-    assert_eq!(shown(".split", [s(""), s(",")]), r#"[""]"#);
-    assert_eq!(shown(".split", [s(","), s(",")]), "[]");
+    assert_eq!(display(".split", [s(",a,,b,,"), s(",")]), r#"["" "a" "" "b"]"#);
+    assert_eq!(display(".split", [s("a,b,,"), s(","), Value::Int(-1)]), r#"["a" "b" "" ""]"#);
+    assert_eq!(display(".split", [s("a1b2c"), s("(\\d)"), Value::Int(2)]), r#"["a" "b2c"]"#);
+    assert_eq!(display(".split", [s(""), s(",")]), r#"[""]"#);
+    assert_eq!(display(".split", [s(","), s(",")]), "[]");
 }

@@ -1,4 +1,4 @@
-use crate::builtins::support::testing::{call, check, outcome, read, shown};
+use crate::builtins::support::testing::{call, check, display, outcome, read};
 use crate::error::Reason;
 use crate::machine::Limits;
 use crate::value::{Combinator, CombinatorKind, Value, Vector};
@@ -218,11 +218,14 @@ fn functions_that_need_a_frame_give_the_same() {
         ("update-vals", vec![read("{:a 1 :b 2}"), inc.clone()], "{:a 2 :b 3}"),
         ("update-keys", vec![read("{1 1 2 2}"), inc], "{2 1 3 2}"),
     ] {
-        assert_eq!(shown(name, args), expected, "{name}");
+        assert_eq!(display(name, args), expected, "{name}");
     }
     let plus = Value::Combinator(Combinator::new(CombinatorKind::Partial, vec![read("+")]));
-    assert_eq!(shown("merge-with", [plus.clone(), read("{:a 1 :b 1}"), read("{:a 2 :b 3}")]), "{:a 3 :b 4}");
-    assert_eq!(shown("reduce-kv", [plus, read("0"), read("[5 6]")]), "12");
+    assert_eq!(
+        display("merge-with", [plus.clone(), read("{:a 1 :b 1}"), read("{:a 2 :b 3}")]),
+        "{:a 3 :b 4}"
+    );
+    assert_eq!(display("reduce-kv", [plus, read("0"), read("[5 6]")]), "12");
 }
 
 #[test]
@@ -237,7 +240,7 @@ fn a_long_path_takes_no_native_stack_and_is_charged() {
         Limits { memory_bytes: 1 << 30, steps: 1 << 30 },
     );
     assert!(run.steps >= 100_000);
-    assert_eq!(shown("get-in", [run.result.expect("enough memory"), path()]), "1");
+    assert_eq!(display("get-in", [run.result.expect("enough memory"), path()]), "1");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use crate::builtins::support::testing::shown;
+use crate::builtins::support::testing::display;
 use crate::value::Value;
 use num_bigint::BigInt;
 
@@ -35,7 +35,7 @@ fn rounding_gives_integers_of_any_size() {
         ("round", Value::Nil, "! type_error: round: invalid argument types: nil"),
         ("abs", Value::str("a"), "! type_error: abs: invalid argument types: string"),
     ] {
-        assert_eq!(shown(name, [x.clone()]), text, "{name} {x:?}");
+        assert_eq!(display(name, [x.clone()]), text, "{name} {x:?}");
     }
 }
 
@@ -59,7 +59,7 @@ fn conversions_truncate() {
         ("num", float(1.5), "1.5"),
         ("byte", int(1_000), "1000"),
     ] {
-        assert_eq!(shown(name, [x.clone()]), text, "{name} {x:?}");
+        assert_eq!(display(name, [x.clone()]), text, "{name} {x:?}");
     }
 }
 
@@ -91,6 +91,6 @@ fn real_functions_follow_ieee() {
         ("Math/floorMod", vec![int(-7), int(3)], "2"),
         ("pow", vec![Value::Nil, int(1)], "! type_error: pow: invalid argument types: nil, number"),
     ] {
-        assert_eq!(shown(name, args.clone()), text, "{name} {args:?}");
+        assert_eq!(display(name, args.clone()), text, "{name} {args:?}");
     }
 }

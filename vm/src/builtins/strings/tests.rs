@@ -1,4 +1,4 @@
-use crate::builtins::support::testing::{outcome, shown};
+use crate::builtins::support::testing::{display, outcome};
 use crate::machine::Limits;
 use crate::value::Regex;
 use crate::value::Value;
@@ -14,17 +14,17 @@ fn re(source: &str) -> Value {
 #[test]
 fn positions_count_graphemes() {
     let family = "a👨‍👩‍👧e\u{301}z";
-    assert_eq!(shown("subs", [s(family), Value::Int(1), Value::Int(3)]), "\"👨‍👩‍👧e\u{301}\"");
-    assert_eq!(shown("index-of", [s(family), s("z")]), "3");
+    assert_eq!(display("subs", [s(family), Value::Int(1), Value::Int(3)]), "\"👨‍👩‍👧e\u{301}\"");
+    assert_eq!(display("index-of", [s(family), s("z")]), "3");
     // Inside a cluster: the cluster counts.
-    assert_eq!(shown("index-of", [s(family), s("\u{301}")]), "2");
-    assert_eq!(shown("index-of", [s(family), s("z"), Value::Int(4)]), "nil");
-    assert_eq!(shown("last-index-of", [s("xéxéx"), s("é"), Value::Int(2)]), "1");
-    assert_eq!(shown("last-index-of", [s("aaa"), s("aa"), Value::Int(1)]), "1");
-    assert_eq!(shown("last-index-of", [s("hello"), s("l"), Value::Int(-1)]), "nil");
-    assert_eq!(shown("last-index-of", [s("日本"), s("")]), "2");
-    assert_eq!(shown("index-of", [s("abab"), s(""), Value::Int(9)]), "4");
-    assert_eq!(shown("clojure.string/reverse", [s(family)]), "\"ze\u{301}👨‍👩‍👧a\"");
+    assert_eq!(display("index-of", [s(family), s("\u{301}")]), "2");
+    assert_eq!(display("index-of", [s(family), s("z"), Value::Int(4)]), "nil");
+    assert_eq!(display("last-index-of", [s("xéxéx"), s("é"), Value::Int(2)]), "1");
+    assert_eq!(display("last-index-of", [s("aaa"), s("aa"), Value::Int(1)]), "1");
+    assert_eq!(display("last-index-of", [s("hello"), s("l"), Value::Int(-1)]), "nil");
+    assert_eq!(display("last-index-of", [s("日本"), s("")]), "2");
+    assert_eq!(display("index-of", [s("abab"), s(""), Value::Int(9)]), "4");
+    assert_eq!(display("clojure.string/reverse", [s(family)]), "\"ze\u{301}👨‍👩‍👧a\"");
 }
 
 #[test]
@@ -42,29 +42,29 @@ fn subs_never_fails_for_integers() {
         (Value::float(1.0), None, "! type_error: subs: invalid argument types: string, number"),
     ] {
         let args: Vec<Value> = [s("hello"), start].into_iter().chain(end).collect();
-        assert_eq!(shown("subs", args), want);
+        assert_eq!(display("subs", args), want);
     }
 }
 
 #[test]
 fn case_follows_unicode() {
-    assert_eq!(shown("upper-case", [s("straße ﬁ")]), "\"STRASSE FI\"");
-    assert_eq!(shown("lower-case", [s("ΑΣ İ")]), "\"ας i\u{307}\"");
-    assert_eq!(shown("capitalize", [s("ßTOP")]), "\"SStop\"");
-    assert_eq!(shown("capitalize", [s("")]), "\"\"");
+    assert_eq!(display("upper-case", [s("straße ﬁ")]), "\"STRASSE FI\"");
+    assert_eq!(display("lower-case", [s("ΑΣ İ")]), "\"ας i\u{307}\"");
+    assert_eq!(display("capitalize", [s("ßTOP")]), "\"SStop\"");
+    assert_eq!(display("capitalize", [s("")]), "\"\"");
     assert_eq!(
-        shown("lower-case", [Value::keyword("kw")]),
+        display("lower-case", [Value::keyword("kw")]),
         "! type_error: downcase: invalid argument types: keyword"
     );
 }
 
 #[test]
 fn white_space_is_that_of_unicode() {
-    assert_eq!(shown("trim", [s("\u{a0}\u{2003} a b\u{2028}\u{85}\n")]), "\"a b\"");
-    assert_eq!(shown("triml", [s("\u{200b} a")]), "\"\u{200b} a\"");
-    assert_eq!(shown("blank?", [s(" \u{2003}\n")]), "true");
-    assert_eq!(shown("blank?", [s("\u{a0}")]), "false");
-    assert_eq!(shown("trim-newline", [s("a \r\n\n\r")]), "\"a \"");
+    assert_eq!(display("trim", [s("\u{a0}\u{2003} a b\u{2028}\u{85}\n")]), "\"a b\"");
+    assert_eq!(display("triml", [s("\u{200b} a")]), "\"\u{200b} a\"");
+    assert_eq!(display("blank?", [s(" \u{2003}\n")]), "true");
+    assert_eq!(display("blank?", [s("\u{a0}")]), "false");
+    assert_eq!(display("trim-newline", [s("a \r\n\n\r")]), "\"a \"");
 }
 
 #[test]
@@ -77,10 +77,10 @@ fn splitting_keeps_empty_pieces() {
         ("日本", "", r#"["日" "本"]"#),
         ("a👍b", "👍", r#"["a" "b"]"#),
     ] {
-        assert_eq!(shown("split", [s(text), s(separator)]), want, "{text:?} {separator:?}");
+        assert_eq!(display("split", [s(text), s(separator)]), want, "{text:?} {separator:?}");
     }
     assert_eq!(
-        shown("split", [s("a"), s(", ")]),
+        display("split", [s("a"), s(", ")]),
         "! type_error: type_error: split: delimiter must be a regex pattern, got plain string \", \""
     );
     for (text, source, limit, want) in [
@@ -95,72 +95,72 @@ fn splitting_keeps_empty_pieces() {
         ("aXbXc", "X", Some(-1), r#"["a" "b" "c"]"#),
     ] {
         let args: Vec<Value> = [s(text), re(source)].into_iter().chain(limit.map(Value::Int)).collect();
-        assert_eq!(shown("split", args), want, "{text:?} {source}");
+        assert_eq!(display("split", args), want, "{text:?} {source}");
     }
-    assert_eq!(shown("split-lines", [s("a\nb\r\nc\n\n")]), r#"["a" "b" "c"]"#);
+    assert_eq!(display("split-lines", [s("a\nb\r\nc\n\n")]), r#"["a" "b" "c"]"#);
     for (text, want) in [("", r#"[""]"#), ("\n\r\n", "[]"), ("\na", r#"["" "a"]"#), ("a\rb\r", r#"["a\rb"]"#)]
     {
         let want = if text.ends_with('\r') { r#"["a\rb"]"# } else { want };
-        assert_eq!(shown("split-lines", [s(text)]), want, "{text:?}");
+        assert_eq!(display("split-lines", [s(text)]), want, "{text:?}");
     }
 }
 
 #[test]
 fn replacing_by_text() {
-    assert_eq!(shown("replace", [s("a.b.c"), s("."), s("")]), "\"abc\"");
-    assert_eq!(shown("replace", [s("日b"), s(""), s("-")]), "\"-日-b-\"");
-    assert_eq!(shown("replace-first", [s("ab"), s(""), s("-")]), "\"-ab\"");
-    assert_eq!(shown("replace-first", [s("aXbX"), s("X"), s("$1")]), "\"a$1bX\"");
+    assert_eq!(display("replace", [s("a.b.c"), s("."), s("")]), "\"abc\"");
+    assert_eq!(display("replace", [s("日b"), s(""), s("-")]), "\"-日-b-\"");
+    assert_eq!(display("replace-first", [s("ab"), s(""), s("-")]), "\"-ab\"");
+    assert_eq!(display("replace-first", [s("aXbX"), s("X"), s("$1")]), "\"a$1bX\"");
     assert_eq!(
-        shown("replace", [s("2024-01-02"), re(r"(\d+)-(\d+)-(\d+)"), s("$3/$2/$1")]),
+        display("replace", [s("2024-01-02"), re(r"(\d+)-(\d+)-(\d+)"), s("$3/$2/$1")]),
         "\"02/01/2024\""
     );
-    assert_eq!(shown("replace", [s("hello"), re("l"), s("$9")]), "\"he$9$9o\"");
-    assert_eq!(shown("replace", [s("abc"), re(""), s("-")]), "\"-a-b-c-\"");
-    assert_eq!(shown("replace", [s("b"), re("(a)?b"), s("<$1>")]), "\"<>\"");
-    assert_eq!(shown("replace-first", [s("a1b2"), re(r"\d"), s("#")]), "\"a#b2\"");
+    assert_eq!(display("replace", [s("hello"), re("l"), s("$9")]), "\"he$9$9o\"");
+    assert_eq!(display("replace", [s("abc"), re(""), s("-")]), "\"-a-b-c-\"");
+    assert_eq!(display("replace", [s("b"), re("(a)?b"), s("<$1>")]), "\"<>\"");
+    assert_eq!(display("replace-first", [s("a1b2"), re(r"\d"), s("#")]), "\"a#b2\"");
     assert_eq!(
-        shown("replace", [s("a"), Value::Int(5), s("b")]),
+        display("replace", [s("a"), Value::Int(5), s("b")]),
         "! type_error: replace: invalid argument types: string, number, string"
     );
 }
 
 #[test]
 fn names_of_keywords_symbols_and_strings() {
-    assert_eq!(shown("name", [Value::keyword("a-b")]), "\"a-b\"");
-    assert_eq!(shown("name", [Value::Symbol("str/join".into())]), "\"join\"");
-    assert_eq!(shown("name", [Value::Int(5)]), "! Runtime error: name not supported on: 5");
+    assert_eq!(display("name", [Value::keyword("a-b")]), "\"a-b\"");
+    assert_eq!(display("name", [Value::Symbol("str/join".into())]), "\"join\"");
+    assert_eq!(display("name", [Value::Int(5)]), "! Runtime error: name not supported on: 5");
     assert_eq!(
-        shown("name", [Value::float(f64::NAN)]),
+        display("name", [Value::float(f64::NAN)]),
         "! Runtime error: name not supported on special value: ##NaN"
     );
-    assert_eq!(shown("keyword", [s("a/b")]), "! Runtime error: invalid keyword name: \"a/b\"");
-    assert_eq!(shown("keyword", [s("1a")]), "! Runtime error: invalid keyword name: \"1a\"");
-    assert_eq!(shown("keyword", [Value::Int(5)]), "! Runtime error: cannot coerce to keyword: 5");
+    assert_eq!(display("keyword", [s("a/b")]), "! Runtime error: invalid keyword name: \"a/b\"");
+    assert_eq!(display("keyword", [s("1a")]), "! Runtime error: invalid keyword name: \"1a\"");
+    assert_eq!(display("keyword", [Value::Int(5)]), "! Runtime error: cannot coerce to keyword: 5");
     assert_eq!(
-        shown("keyword", [Value::float(f64::INFINITY)]),
+        display("keyword", [Value::float(f64::INFINITY)]),
         "! Runtime error: cannot coerce special value to keyword: ##Inf"
     );
-    assert_eq!(shown("symbol", [s("a b")]), "! Runtime error: invalid symbol name: \"a b\"");
-    assert_eq!(shown("char", [Value::Int(-1)]), "! Runtime error: char: -1 is not a code point");
+    assert_eq!(display("symbol", [s("a b")]), "! Runtime error: invalid symbol name: \"a b\"");
+    assert_eq!(display("char", [Value::Int(-1)]), "! Runtime error: char: -1 is not a code point");
 }
 
 #[test]
 fn joining_takes_any_collection() {
-    assert_eq!(shown("join", [s(","), s("abc")]), "\"a,b,c\"");
-    assert_eq!(shown("join", [s(","), Value::Nil]), "\"\"");
+    assert_eq!(display("join", [s(","), s("abc")]), "\"a,b,c\"");
+    assert_eq!(display("join", [s(","), Value::Nil]), "\"\"");
     assert_eq!(
-        shown("join", [Value::Int(42), Value::vector([s("a")])]),
+        display("join", [Value::Int(42), Value::vector([s("a")])]),
         "! type_error: join: invalid argument types: number, list"
     );
     assert_eq!(
-        shown("str", [Value::Nil, s("a"), Value::float(2.5), Value::vector([s("a")])]),
+        display("str", [Value::Nil, s("a"), Value::float(2.5), Value::vector([s("a")])]),
         "\"a2.5[\\\"a\\\"]\""
     );
     let integers = [0, 7, -7, 10, 99, -100, i64::MAX, i64::MIN];
     let args: Vec<Value> = integers.into_iter().flat_map(|n| [Value::Int(n), s(" "), Value::Nil]).collect();
     let text: String = integers.iter().map(|n| format!("{n} ")).collect();
-    assert_eq!(shown("str", args), format!("{text:?}"));
+    assert_eq!(display("str", args), format!("{text:?}"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use crate::builtins::support::testing::{call, check, outcome, read, shown};
+use crate::builtins::support::testing::{call, check, display, outcome, read};
 use crate::error::Reason;
 use crate::machine::Limits;
 use crate::value::{Value, Vector};
@@ -100,10 +100,10 @@ fn a_walk_that_never_ends_is_stopped_by_a_limit() {
 fn functions_that_need_a_frame_give_the_same() {
     let form = || read("[1 {:a #{2}} [3 []]]");
     for name in ["prewalk", "postwalk"] {
-        assert_eq!(shown(name, [framed_identity(), form()]), "[1 {:a #{2}} [3 []]]");
+        assert_eq!(display(name, [framed_identity(), form()]), "[1 {:a #{2}} [3 []]]");
     }
-    assert_eq!(shown("walk", [framed_identity(), framed_identity(), form()]), "[1 {:a #{2}} [3 []]]");
-    let nodes = shown(
+    assert_eq!(display("walk", [framed_identity(), framed_identity(), form()]), "[1 {:a #{2}} [3 []]]");
+    let nodes = display(
         "tree-seq",
         [call("comp", [read("vector?")]).expect("a function"), framed_identity(), read("[1 [2]]")],
     );

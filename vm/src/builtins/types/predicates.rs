@@ -62,7 +62,7 @@ pub(super) fn type_of(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 
 #[cfg(test)]
 mod tests {
-    use crate::builtins::support::testing::shown;
+    use crate::builtins::support::testing::display;
     use crate::value::{Map, Set, Str, Value};
 
     /// For each predicate, the values of the list that it holds for, by position.
@@ -111,15 +111,15 @@ mod tests {
             ("any?", &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]),
         ] {
             let found: Vec<usize> =
-                (0..values.len()).filter(|i| shown(name, [values[*i].clone()]) == "true").collect();
+                (0..values.len()).filter(|i| display(name, [values[*i].clone()]) == "true").collect();
             assert_eq!(found, holds, "{name}");
         }
     }
 
     #[test]
     fn types_are_keywords() {
-        assert_eq!(shown("type", [Value::Nil]), "nil");
-        assert_eq!(shown("type", [Value::float(f64::NAN)]), ":number");
-        assert_eq!(shown("type", [Value::Tool(Str::new("x"))]), ":unknown");
+        assert_eq!(display("type", [Value::Nil]), "nil");
+        assert_eq!(display("type", [Value::float(f64::NAN)]), ":number");
+        assert_eq!(display("type", [Value::Tool(Str::new("x"))]), ":unknown");
     }
 }

@@ -1,7 +1,7 @@
 use crate::builtins::support::testing;
 use crate::value::Value;
 
-fn shown(format: &str, args: &[Value]) -> String {
+fn display(format: &str, args: &[Value]) -> String {
     let mut all = vec![Value::str(format)];
     all.extend_from_slice(args);
     match testing::call("format", all) {
@@ -36,7 +36,7 @@ fn widths_and_flags_are_those_of_java() {
         ("%s", Value::Nil, "null"),
         ("%s%%%n", Value::Int(5), "5%\n"),
     ] {
-        assert_eq!(shown(format, &[value]), want, "{format}");
+        assert_eq!(display(format, &[value]), want, "{format}");
     }
 }
 
@@ -68,25 +68,25 @@ fn numbers_are_rounded_half_up_in_their_shortest_digits() {
         ("%f", f64::NAN, "NaN"),
     ] {
         let want = want.strip_suffix('.').unwrap_or(want);
-        assert_eq!(shown(format, &[Value::float(x)]), want, "{format} {x}");
+        assert_eq!(display(format, &[Value::float(x)]), want, "{format} {x}");
     }
 }
 
 #[test]
 fn integers_of_any_size_and_whole_floats_are_accepted() {
     let big = Value::integer("-123456789012345678901234567890".parse().expect("an integer"));
-    assert_eq!(shown("%,d", std::slice::from_ref(&big)), "-123,456,789,012,345,678,901,234,567,890");
-    assert_eq!(shown("%.1f", &[big]), "-123456789012345678901234567890.0");
-    assert_eq!(shown("%d", &[Value::float(3.0)]), "3");
-    assert_eq!(shown("%.2f", &[Value::Int(7)]), "7.00");
+    assert_eq!(display("%,d", std::slice::from_ref(&big)), "-123,456,789,012,345,678,901,234,567,890");
+    assert_eq!(display("%.1f", &[big]), "-123456789012345678901234567890.0");
+    assert_eq!(display("%d", &[Value::float(3.0)]), "3");
+    assert_eq!(display("%.2f", &[Value::Int(7)]), "7.00");
 }
 
 #[test]
 fn arguments_can_be_chosen() {
     let args = [Value::str("a"), Value::str("b")];
-    assert_eq!(shown("%2$s %1$s %s %<s", &args), "b a a a");
-    assert_eq!(shown("%s %s", &args), "a b");
-    assert_eq!(shown("%s", &args), "a");
+    assert_eq!(display("%2$s %1$s %s %<s", &args), "b a a a");
+    assert_eq!(display("%s %s", &args), "a b");
+    assert_eq!(display("%s", &args), "a");
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn faults_are_named() {
         ("%s %s", Value::Nil, "Runtime error: not enough arguments for format string"),
         ("%<s", Value::Nil, "Runtime error: not enough arguments for format string"),
     ] {
-        assert_eq!(shown(format, &[value]), want, "{format}");
+        assert_eq!(display(format, &[value]), want, "{format}");
     }
 }
 
@@ -110,6 +110,6 @@ fn faults_are_named() {
 fn a_huge_width_is_refused_before_it_is_built() {
     for format in ["%999999999999s", "%.99999999999f", "%0999999999999d", "%99999999999999999999999s"] {
         let value = if format.contains('f') { Value::float(1.0) } else { Value::Int(1) };
-        assert!(shown(format, &[value]).starts_with("heap limit"), "{format}");
+        assert!(display(format, &[value]).starts_with("heap limit"), "{format}");
     }
 }

@@ -17,7 +17,7 @@ pub fn call(name: &str, args: impl Into<Vec<Value>>) -> Result<Value> {
 }
 
 /// What `(NAME args…)` prints, or `! ` and the message of its error.
-pub fn shown(name: &str, args: impl Into<Vec<Value>>) -> String {
+pub fn display(name: &str, args: impl Into<Vec<Value>>) -> String {
     match call(name, args) {
         Ok(value) => crate::print::readable(&value).unwrap_or_else(|error| format!("! {}", error.message())),
         Err(error) => format!("! {}", error.message()),
@@ -33,7 +33,7 @@ pub fn shown(name: &str, args: impl Into<Vec<Value>>) -> String {
 pub fn check(calls: &[(&str, &str)]) {
     for (text, expected) in calls {
         let (name, args) = reader::read_call(text);
-        assert_eq!(shown(&name, args), *expected, "{text}");
+        assert_eq!(display(&name, args), *expected, "{text}");
     }
 }
 

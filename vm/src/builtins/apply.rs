@@ -38,7 +38,7 @@ fn apply(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 }
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] =
+pub(super) static BUILTINS: &[Builtin] =
     &section("apply", "Calling").of([frame("apply", CORE, "f c | f x & xs c", apply)
         .at_least(0)
         .doc("Call a function with a collection spread as its last arguments")

@@ -145,7 +145,7 @@ fn test(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 }
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &section("bits", "Bitwise").of([
+pub(super) static BUILTINS: &[Builtin] = &section("bits", "Bitwise").of([
     fun("bit-and", CORE, "x y & more", and).also_in(MATH).doc("Bitwise and").example("(bit-and 12 10)", "8"),
     fun("bit-or", CORE, "x y & more", or).also_in(MATH).doc("Bitwise or").example("(bit-or 12 10)", "14"),
     fun("bit-xor", CORE, "x y & more", xor)

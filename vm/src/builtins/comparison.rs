@@ -65,7 +65,7 @@ fn compare(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 }
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &section("compare", "Comparison").of([
+pub(super) static BUILTINS: &[Builtin] = &section("compare", "Comparison").of([
     fun("=", CORE, "x & xs", equal)
         .doc("Whether all arguments equal the first, an integer an equal float too")
         .example("(= 1 1.0)", "true")

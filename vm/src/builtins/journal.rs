@@ -9,7 +9,7 @@ use crate::print;
 use crate::value::Value;
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &section("Control", "Control").of([
+pub(super) static BUILTINS: &[Builtin] = &section("Control", "Control").of([
     fun("step-done", EXTENSION, "id summary", step_done)
         .doc("Records a summary of a step for the host and gives it back")
         .example(r#"(step-done "1" "read the files")"#, r#""read the files""#),

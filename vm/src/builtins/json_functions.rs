@@ -30,7 +30,7 @@ fn generate(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 }
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &section("json", "JSON").of([
+pub(super) static BUILTINS: &[Builtin] = &section("json", "JSON").of([
     fun("json/parse-string", JSON, "s", parse)
         .aliases(&["json/read-str", "json/decode"])
         .doc("Value of a JSON text; nil when it is not one")

@@ -23,7 +23,7 @@ fn identity(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 }
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &section("logic", "Logic").of([
+pub(super) static BUILTINS: &[Builtin] = &section("logic", "Logic").of([
     fun("not", CORE, "x", not)
         .doc("True for nil and false")
         .example("(not nil)", "true")

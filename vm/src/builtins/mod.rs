@@ -4,43 +4,43 @@
 //! documentation, examples and implementations: the compiler resolves names in it, the machine checks arities
 //! with it, the discovery forms and `docs/guide/functions.md` are made from it, and a test runs every example.
 
-pub mod access;
-pub mod aggregate;
-pub mod apply;
-pub mod arithmetic;
-pub mod bits;
-pub mod collection_predicates;
-pub mod combinators;
-pub mod combine;
-pub mod comparison;
-pub mod dates;
-pub mod discovery;
+mod access;
+mod aggregate;
+mod apply;
+mod arithmetic;
+mod bits;
+mod collection_predicates;
+mod combinators;
+mod combine;
+mod comparison;
+mod dates;
+mod discovery;
 mod display_names;
 mod frames;
-pub mod generate;
-pub mod java_strings;
-pub mod journal;
-pub mod json_functions;
-pub mod logic;
-pub mod maps;
-pub mod math;
+mod generate;
+mod java_strings;
+mod journal;
+mod json_functions;
+mod logic;
+mod maps;
+mod math;
 mod namespaces;
-pub mod numeric_predicates;
-pub mod ordering;
-pub mod parallel;
-pub mod parsing;
-pub mod printing;
-pub mod regex;
+mod numeric_predicates;
+mod ordering;
+mod parallel;
+mod parsing;
+mod printing;
+mod regex;
 mod row;
-pub mod sets;
-pub mod strings;
-pub mod subset;
-pub mod support;
-pub mod tools;
-pub mod transducers;
-pub mod transform;
-pub mod trees;
-pub mod types;
+mod sets;
+mod strings;
+mod subset;
+mod support;
+mod tools;
+mod transducers;
+mod transform;
+mod trees;
+mod types;
 
 pub use crate::machine::{
     Arities, Builtin, Example, Examples, FrameFn, Library, LibraryParts, Native, PlainFn, Section,

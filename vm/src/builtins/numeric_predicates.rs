@@ -58,7 +58,7 @@ predicates! {
 }
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &section("numpreds", "Numeric predicates").of([
+pub(super) static BUILTINS: &[Builtin] = &section("numpreds", "Numeric predicates").of([
     fun("zero?", CORE, "x", is_zero)
         .doc("True for zero")
         .example("(zero? 0.0)", "true")

@@ -67,7 +67,7 @@ fn fork(kind: ForkKind, branches: Vec<(Value, Args)>) -> Flow {
 }
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &section("par", "Parallel").of([
+pub(super) static BUILTINS: &[Builtin] = &section("par", "Parallel").of([
     frame("pmap", EXTENSION, "f c & cs", pmap)
         .at_least(0)
         .doc("Parallel map")

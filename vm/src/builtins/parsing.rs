@@ -109,7 +109,7 @@ fn parse_uuid(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 }
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &section("parse", "Parsing").of([
+pub(super) static BUILTINS: &[Builtin] = &section("parse", "Parsing").of([
     fun("parse-long", CORE, "s", parse_long)
         .also_in(STRING)
         .doc("Read a 64-bit integer, nil on failure")

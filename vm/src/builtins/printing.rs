@@ -138,7 +138,7 @@ fn println_str(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 }
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &section("print", "Printing").of([
+pub(super) static BUILTINS: &[Builtin] = &section("print", "Printing").of([
     fun("println", CORE, "& xs", println)
         .doc("Adds an entry to the print log: the arguments with spaces between")
         .example(r#"(println "x" 1 nil :k ["a" 2])"#, "nil"),

@@ -11,7 +11,7 @@ use crate::print;
 use crate::value::{Map, Str, Value};
 
 /// Calls the tool that a tool reference names.
-pub fn call(ctx: &mut Ctx<'_>, name: &Str, args: &[Value]) -> Result<Flow> {
+pub(super) fn call(ctx: &mut Ctx<'_>, name: &Str, args: &[Value]) -> Result<Flow> {
     let name = name.as_str();
     let registered = ctx.tools().iter().any(|tool| &**tool == name);
     if name == "servers" && !registered {

@@ -10,7 +10,7 @@ use super::row::{fun, section};
 pub(crate) use positional::reversed;
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &section("access", "Element access").of([
+pub(super) static BUILTINS: &[Builtin] = &section("access", "Element access").of([
     fun("first", CORE, "c", positional::first)
         .doc("First element of a collection or string, nil when empty")
         .example("(first [7 8])", "7")

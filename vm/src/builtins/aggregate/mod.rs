@@ -10,7 +10,7 @@ use super::namespaces::{CORE, EXTENSION};
 use super::row::{frame, fun, section};
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &section("aggregate", "Aggregation and grouping").of([
+pub(super) static BUILTINS: &[Builtin] = &section("aggregate", "Aggregation and grouping").of([
     frame("reduce", CORE, "f c | f init c", fold::reduce)
         .doc(
             "Folds the elements with f from init, or from the first element; (f) when \

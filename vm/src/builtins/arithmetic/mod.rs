@@ -94,7 +94,7 @@ fn min(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 }
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &section("arith", "Arithmetic").of([
+pub(super) static BUILTINS: &[Builtin] = &section("arith", "Arithmetic").of([
     fun("+", CORE, "& xs", sum)
         .doc("Sum; integers never overflow")
         .example("(+ 1 2 3)", "6")

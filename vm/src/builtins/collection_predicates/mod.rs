@@ -8,7 +8,7 @@ use super::namespaces::{CORE, SET};
 use super::row::{frame, fun, section};
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &section("preds", "Predicates over collections").of([
+pub(super) static BUILTINS: &[Builtin] = &section("preds", "Predicates over collections").of([
     frame("some", CORE, "p c", quantifiers::some)
         .doc("First truthy predicate value, else nil")
         .example("(some even? [1 3 4])", "true")

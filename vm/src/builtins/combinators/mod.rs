@@ -15,7 +15,7 @@ use super::row::{frame, fun, section};
 pub(crate) use calling::{COMPARING, call};
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &section("comb", "Combinators").of([
+pub(super) static BUILTINS: &[Builtin] = &section("comb", "Combinators").of([
     fun("comp", CORE, "& fs", making::comp)
         .doc("Compose functions right to left")
         .example("((comp str inc) 5)", r#""6""#)

@@ -8,7 +8,7 @@ use super::namespaces::{CORE, EXTENSION};
 use super::row::{frame, fun, section};
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &section("combine", "Combining").of([
+pub(super) static BUILTINS: &[Builtin] = &section("combine", "Combining").of([
     fun("cons", CORE, "x c", adding::cons)
         .doc("Vector with an element prepended")
         .example("(cons 0 [1 2])", "[0 1 2]")

@@ -15,7 +15,7 @@ use super::row::{constant, fun, section};
 use crate::value::Value;
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &section("dates", "Date and time").of([
+pub(super) static BUILTINS: &[Builtin] = &section("dates", "Date and time").of([
     fun("java.util.Date.", DATE, "| x", points::java_date)
         .aliases(&["Date."])
         .doc("Instant from now, a timestamp (seconds below 10^12, else milliseconds), a text or a date")

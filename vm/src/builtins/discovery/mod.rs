@@ -17,7 +17,7 @@ use super::namespaces::{EXTENSION, UNQUALIFIED_CORE};
 use super::row::{frame, fun, section};
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &section("disc", "Discovery").of([
+pub(super) static BUILTINS: &[Builtin] = &section("disc", "Discovery").of([
     frame("apropos", EXTENSION, "query | query {:limit 8 :load false}", functions::apropos)
         .doc("Search functions, special forms and tools by words")
         .example(r#"(starts-with? (first (apropos "group-by")) "local: group-by - ")"#, "true"),

@@ -10,7 +10,7 @@ use super::row::{frame, fun, section};
 pub(crate) use unfolding::{beginning, beginning_while};
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &section("gen", "Generation").of([
+pub(super) static BUILTINS: &[Builtin] = &section("gen", "Generation").of([
     fun("range", CORE, "end | start end | start end step |", ranges::range)
         .doc(
             "Numbers from start (0) up to end, which is excluded, by step (1); (range) never \

@@ -10,7 +10,7 @@ use super::row::{constant, frame, fun, section};
 use crate::value::Value;
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &section("jstr", "Java strings and constants").of([
+pub(super) static BUILTINS: &[Builtin] = &section("jstr", "Java strings and constants").of([
     fun(".contains", JAVA_STRING, "s part", methods::contains)
         .doc("True when the string contains the substring")
         .example(r#"(.contains "hello" "ell")"#, "true"),

@@ -18,7 +18,7 @@ use super::namespaces::{CORE, PTC};
 use super::row::{frame, fun, section};
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &section("maps", "Maps").of([
+pub(super) static BUILTINS: &[Builtin] = &section("maps", "Maps").of([
     fun("get", CORE, "m k | m k dflt", read::get)
         .doc("Value at a key, a path or an index, or nil / a default")
         .example(r#"(get {"a" 1} :a)"#, "1")

@@ -13,7 +13,7 @@ use super::row::{constant, fun, section};
 use crate::value::Value;
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &section("math", "Mathematics").of([
+pub(super) static BUILTINS: &[Builtin] = &section("math", "Mathematics").of([
     fun("abs", CORE, "x", rounding::abs)
         .also_in(MATH)
         .doc("Absolute value")

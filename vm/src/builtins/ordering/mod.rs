@@ -11,7 +11,7 @@ use super::namespaces::CORE;
 use super::row::{frame, fun, section};
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &section("order", "Ordering").of([
+pub(super) static BUILTINS: &[Builtin] = &section("order", "Ordering").of([
     frame("sort", CORE, "c | cmp c", sort::sort)
         .doc(
             "Ascending by the order of values, or by a comparator (a \

@@ -11,7 +11,7 @@ use super::namespaces::{CORE, REGEX, STRING};
 use super::row::{frame, fun, section};
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &section("regex", "Regular expressions").of([
+pub(super) static BUILTINS: &[Builtin] = &section("regex", "Regular expressions").of([
     fun("re-pattern", CORE, "s", functions::re_pattern)
         .also_in(REGEX)
         .doc("Compile a regex; a regex is returned as it is")

@@ -10,7 +10,7 @@ use super::namespaces::{CORE, SET};
 use super::row::{frame, fun, section};
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &section("sets", "Sets").of([
+pub(super) static BUILTINS: &[Builtin] = &section("sets", "Sets").of([
     fun("set", CORE, "c", algebra::set)
         .also_in(SET)
         .doc("Set of the elements of a collection")

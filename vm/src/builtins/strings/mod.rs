@@ -20,7 +20,7 @@ use super::namespaces::{CORE, STRING};
 use super::row::{frame, fun, section};
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &section("strings", "Strings").of([
+pub(super) static BUILTINS: &[Builtin] = &section("strings", "Strings").of([
     fun("str", CORE, "& xs", join::str)
         .also_in(STRING)
         .doc("Concatenated texts of all arguments; nil is empty")

@@ -9,7 +9,7 @@ use super::namespaces::CORE;
 use super::row::{frame, fun, section};
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &section("subset", "Taking, dropping, splitting").of([
+pub(super) static BUILTINS: &[Builtin] = &section("subset", "Taking, dropping, splitting").of([
     frame("take", CORE, "n c | n", counting::take)
         .doc("First n elements; without collection a transducer")
         .example("(take 2 [5 6 7])", "[5 6]")

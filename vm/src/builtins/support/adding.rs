@@ -8,7 +8,7 @@ use crate::value::{Map, Value};
 /// Adds one element to a collection of any kind; `None` when it is none, or when the element is no map entry.
 /// Charges a step.
 #[inline]
-pub fn conj_one(ctx: &mut Ctx<'_>, target: &mut Value, item: Value) -> Result<Option<()>> {
+pub(crate) fn conj_one(ctx: &mut Ctx<'_>, target: &mut Value, item: Value) -> Result<Option<()>> {
     ctx.charge(1)?;
     match target {
         Value::Vector(vector) => vector.push(item),
@@ -28,7 +28,7 @@ pub fn conj_one(ctx: &mut Ctx<'_>, target: &mut Value, item: Value) -> Result<Op
 }
 
 /// Adds all entries of `more`.
-pub fn insert_all(ctx: &mut Ctx<'_>, map: &mut Map, more: &Map) -> Result<()> {
+pub(crate) fn insert_all(ctx: &mut Ctx<'_>, map: &mut Map, more: &Map) -> Result<()> {
     if map.is_empty() {
         *map = more.clone();
         return Ok(());
@@ -51,7 +51,7 @@ fn invalid_entry(item: &Value) -> Error {
 }
 
 /// Adds one element as `into` does.
-pub fn pour(ctx: &mut Ctx<'_>, target: &mut Value, item: Value) -> Result<()> {
+pub(crate) fn pour(ctx: &mut Ctx<'_>, target: &mut Value, item: Value) -> Result<()> {
     let entry = if matches!(target, Value::Map(_)) { item.clone() } else { Value::Nil };
     match conj_one(ctx, target, item)? {
         Some(()) => Ok(()),
@@ -60,6 +60,6 @@ pub fn pour(ctx: &mut Ctx<'_>, target: &mut Value, item: Value) -> Result<()> {
 }
 
 /// Whether `into` can add to this.
-pub fn is_target(value: &Value) -> bool {
+pub(crate) fn is_target(value: &Value) -> bool {
     matches!(value, Value::Vector(_) | Value::Set(_) | Value::Map(_))
 }

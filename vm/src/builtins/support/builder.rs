@@ -10,7 +10,7 @@ use crate::value::{Value, Vector};
 /// Values gather in a short block that is appended to the vector when it is full: a long result is never held
 /// twice, and the vector is built leaf by leaf.
 #[derive(Default)]
-pub struct Builder {
+pub(crate) struct Builder {
     /// The full blocks so far.
     vector: Option<Vector>,
     block: Vec<Value>,
@@ -23,7 +23,7 @@ const BLOCK: usize = Vector::BLOCK;
 
 impl Builder {
     /// An empty builder for `capacity` values; fails when the memory limit does not allow that many.
-    pub fn with_capacity(capacity: usize) -> Result<Builder> {
+    pub(crate) fn with_capacity(capacity: usize) -> Result<Builder> {
         meter::reserve(capacity.saturating_mul(SLOT))?;
         let block = Vec::with_capacity(capacity.min(BLOCK));
         meter::charge_memory(block.capacity() * SLOT);
@@ -31,13 +31,13 @@ impl Builder {
     }
 
     /// An empty builder.
-    pub fn new() -> Builder {
+    pub(crate) fn new() -> Builder {
         Builder::default()
     }
 
     /// Appends a value.
     #[inline(always)]
-    pub fn push(&mut self, value: Value) -> Result<()> {
+    pub(crate) fn push(&mut self, value: Value) -> Result<()> {
         if self.block.len() == self.block.capacity() {
             return self.push_to_full(value);
         }
@@ -73,30 +73,20 @@ impl Builder {
         Ok(())
     }
 
-    /// Appends the elements of a vector; charges a step for each.
-    pub fn extend(&mut self, items: &Vector) -> Result<()> {
-        meter::charge_steps(items.len() as u64)?;
-        meter::reserve(items.len().saturating_mul(SLOT))?;
-        for item in items.iter() {
-            self.push(item)?;
-        }
-        Ok(())
-    }
-
     /// How many values there are.
     #[inline]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.vector.as_ref().map_or(0, Vector::len) + self.block.len()
     }
 
     /// Whether there are none.
     #[inline]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Takes the values out as a vector and leaves the builder empty.
-    pub fn take_vector(&mut self) -> Vector {
+    pub(crate) fn take_vector(&mut self) -> Vector {
         let mut block = std::mem::take(&mut self.block);
         meter::credit_memory(block.capacity() * SLOT);
         if block.capacity() > 2 * block.len() {
@@ -112,7 +102,7 @@ impl Builder {
     }
 
     /// As [`Builder::take_vector`], as a value.
-    pub fn take(&mut self) -> Value {
+    pub(crate) fn take(&mut self) -> Value {
         Value::Vector(self.take_vector())
     }
 }

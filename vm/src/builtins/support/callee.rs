@@ -7,7 +7,7 @@ use crate::value::Value;
 /// As [`Ctx::call_now`]; a string or a vector reads that key or path of the first argument. Families refuse
 /// strings and vectors before, where their positions do not accept them.
 #[inline]
-pub fn call(ctx: &mut Ctx<'_>, function: &Value, args: Args) -> Result<CallNow> {
+pub(crate) fn call(ctx: &mut Ctx<'_>, function: &Value, args: Args) -> Result<CallNow> {
     match function {
         Value::Str(_) | Value::Vector(_) => {
             ctx.charge(1)?;
@@ -20,7 +20,7 @@ pub fn call(ctx: &mut Ctx<'_>, function: &Value, args: Args) -> Result<CallNow> 
 
 /// One argument as call arguments.
 #[inline]
-pub fn one(value: Value) -> Args {
+pub(crate) fn one(value: Value) -> Args {
     let mut args = Args::new();
     args.push(value);
     args
@@ -28,7 +28,7 @@ pub fn one(value: Value) -> Args {
 
 /// Two arguments as call arguments.
 #[inline]
-pub fn two(a: Value, b: Value) -> Args {
+pub(crate) fn two(a: Value, b: Value) -> Args {
     let mut args = Args::new();
     args.push(a);
     args.push(b);
@@ -37,7 +37,7 @@ pub fn two(a: Value, b: Value) -> Args {
 
 /// What a read of a key finds in `item`: flexible, with a path for a vector (ruling 13). A path that starts at a
 /// vector steps by index.
-pub fn read_path(ctx: &mut Ctx<'_>, item: &Value, key: &Value) -> Result<Option<Value>> {
+pub(crate) fn read_path(ctx: &mut Ctx<'_>, item: &Value, key: &Value) -> Result<Option<Value>> {
     let (Value::Vector(start), Value::Vector(path)) = (item, key) else {
         return match key {
             Value::Vector(path) if path.is_empty() && !matches!(item, Value::Map(_)) => {

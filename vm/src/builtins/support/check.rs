@@ -7,12 +7,12 @@ use crate::machine::Ctx;
 use crate::value::{CombinatorKind, Cursor, Value};
 
 /// Refuses what cannot be called; `n` counts from 1, `expected` is the word of the template ARG.
-pub fn callable(name: &str, n: usize, expected: &str, value: &Value) -> Result<()> {
+pub(crate) fn callable(name: &str, n: usize, expected: &str, value: &Value) -> Result<()> {
     if value.is_callable() { Ok(()) } else { Err(Error::argument(name, n, expected, value)) }
 }
 
 /// The elements of argument `n`, which counts from 1; refuses what is not seqable.
-pub fn seqable(ctx: &mut Ctx<'_>, name: &str, n: usize, value: &Value) -> Result<Cursor> {
+pub(crate) fn seqable(ctx: &mut Ctx<'_>, name: &str, n: usize, value: &Value) -> Result<Cursor> {
     match cursor(ctx, value)? {
         Some(cursor) => Ok(cursor),
         None => Err(Error::argument(name, n, "seqable", value)),
@@ -20,7 +20,7 @@ pub fn seqable(ctx: &mut Ctx<'_>, name: &str, n: usize, value: &Value) -> Result
 }
 
 /// Whether a call with `argc` arguments can fit the parameters of this function.
-pub fn takes(ctx: &mut Ctx<'_>, function: &Value, argc: usize) -> Result<bool> {
+pub(crate) fn takes(ctx: &mut Ctx<'_>, function: &Value, argc: usize) -> Result<bool> {
     let (mut function, mut argc) = (function, argc);
     loop {
         ctx.charge(1)?;
@@ -57,13 +57,13 @@ pub fn takes(ctx: &mut Ctx<'_>, function: &Value, argc: usize) -> Result<bool> {
 }
 
 /// Whether a value can stand for the key of an item: anything callable, a string key, a path.
-pub fn is_key_function(value: &Value) -> bool {
+pub(crate) fn is_key_function(value: &Value) -> bool {
     value.is_callable() || matches!(value, Value::Str(_) | Value::Vector(_))
 }
 
 /// The elements of the last argument for a function whose first argument is checked only when there is something
 /// to call it with. `shown` is the name in TYPES texts, `expected` the word of VECPRED or VECKEY.
-pub fn unchecked(ctx: &mut Ctx<'_>, shown: &str, expected: &str, args: &[Value]) -> Result<Cursor> {
+pub(crate) fn unchecked(ctx: &mut Ctx<'_>, shown: &str, expected: &str, args: &[Value]) -> Result<Cursor> {
     let collection = &args[args.len() - 1];
     let Some(items) = cursor(ctx, collection)? else { return Err(errors::not_a_collection(collection)) };
     match &args[0] {
@@ -76,7 +76,7 @@ pub fn unchecked(ctx: &mut Ctx<'_>, shown: &str, expected: &str, args: &[Value])
 
 /// The elements of a vector, map or set (or `nil`) for a function whose first argument is a key of its items.
 /// The key is checked only when there are items. `strings` says whether graphemes of a string are items too.
-pub fn keyed(ctx: &mut Ctx<'_>, shown: &str, strings: bool, args: &[Value]) -> Result<Cursor> {
+pub(crate) fn keyed(ctx: &mut Ctx<'_>, shown: &str, strings: bool, args: &[Value]) -> Result<Cursor> {
     let accepted = match &args[1] {
         Value::Str(_) => strings,
         value => value.is_seqable(),
@@ -89,7 +89,7 @@ pub fn keyed(ctx: &mut Ctx<'_>, shown: &str, strings: bool, args: &[Value]) -> R
 }
 
 /// A count argument, clamped to what fits; negative counts are 0. `None` when it is no integer.
-pub fn count(value: &Value) -> Option<usize> {
+pub(crate) fn count(value: &Value) -> Option<usize> {
     match value {
         Value::Int(n) => Some(usize::try_from(*n).unwrap_or(0)),
         Value::BigInt(n) => Some(if n.get().sign() == num_bigint::Sign::Minus { 0 } else { usize::MAX }),

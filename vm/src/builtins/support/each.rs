@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 /// What becomes of the results of the calls.
-pub trait Sink: 'static {
+pub(crate) trait Sink: 'static {
     /// Whether [`accept`](Sink::accept) needs the element that the result belongs to.
     const KEEPS_ITEM: bool = false;
 
@@ -22,7 +22,7 @@ pub trait Sink: 'static {
 }
 
 /// Where the arguments of each call come from.
-pub enum Feed {
+pub(crate) enum Feed {
     /// The elements of one collection.
     One(Cursor),
     /// The index and the element.
@@ -63,7 +63,7 @@ impl Feed {
     }
 
     /// How many calls are left.
-    pub fn remaining(&self) -> usize {
+    pub(crate) fn remaining(&self) -> usize {
         match self {
             Feed::One(cursor) | Feed::Indexed(_, cursor) => cursor.remaining(),
             Feed::Several(cursors) => cursors.iter().map(Cursor::remaining).min().unwrap_or(0),
@@ -73,7 +73,7 @@ impl Feed {
 }
 
 /// A loop of calls as a frame; see [`each`].
-pub struct Each<S> {
+pub(crate) struct Each<S> {
     function: Value,
     feed: Feed,
     item: Value,
@@ -83,7 +83,7 @@ pub struct Each<S> {
 }
 
 /// Calls `function` for everything that `feed` gives and hands the results to `sink`, whose value is the builtin's.
-pub fn each<S: Sink>(function: Value, feed: Feed, sink: S) -> Flow
+pub(crate) fn each<S: Sink>(function: Value, feed: Feed, sink: S) -> Flow
 where
     Each<S>: FrameKind,
 {

@@ -15,7 +15,7 @@ use crate::value::{Combinator, CombinatorKind, Value, Vector};
 use super::{Builder, reduced};
 
 /// A sequence without end, taken apart.
-pub enum Endless<'a> {
+pub(crate) enum Endless<'a> {
     /// The same value again and again.
     Repeat(&'a Value),
     /// `start`, `start + step` …
@@ -29,14 +29,14 @@ pub enum Endless<'a> {
 }
 
 /// The endless sequence that `(name args…)` means.
-pub fn make(ctx: &Ctx<'_>, name: &str, args: impl IntoIterator<Item = Value>) -> Value {
+pub(crate) fn make(ctx: &Ctx<'_>, name: &str, args: impl IntoIterator<Item = Value>) -> Value {
     let mut parts = vec![ctx.library().function_named(name).expect("the function itself")];
     parts.extend(args);
     Value::Combinator(Combinator::new(CombinatorKind::Endless, parts))
 }
 
 /// What endless sequence this is, if it is one.
-pub fn open(value: &Value) -> Option<Endless<'_>> {
+pub(crate) fn open(value: &Value) -> Option<Endless<'_>> {
     let Value::Combinator(combinator) = value else { return None };
     if combinator.kind != CombinatorKind::Endless {
         return None;
@@ -55,7 +55,7 @@ pub fn open(value: &Value) -> Option<Endless<'_>> {
 
 /// The error of an endless sequence where a collection is needed.
 #[cold]
-pub fn error(value: &Value) -> Error {
+pub(crate) fn error(value: &Value) -> Error {
     let Value::Combinator(combinator) = value else { return super::errors::not_a_collection(value) };
     let [Value::Builtin(builtin), args @ ..] = &combinator.parts[..] else {
         return super::errors::not_a_collection(value);
@@ -75,7 +75,7 @@ pub fn error(value: &Value) -> Error {
 }
 
 /// The first `count` elements of one that calls no function; `None` for one that does.
-pub fn beginning(ctx: &mut Ctx<'_>, endless: &Endless<'_>, count: usize) -> Result<Option<Vector>> {
+pub(crate) fn beginning(ctx: &mut Ctx<'_>, endless: &Endless<'_>, count: usize) -> Result<Option<Vector>> {
     ctx.charge(1)?;
     Ok(Some(match endless {
         Endless::Repeat(x) => Vector::repeat((*x).clone(), count),
@@ -120,7 +120,7 @@ fn fits(start: i64, step: i64, count: usize) -> bool {
 }
 
 /// What a program's value is to the outside: a `reduced` value is unwrapped, and an endless sequence is refused.
-pub fn result(value: Value) -> Result<Value> {
+pub(crate) fn result(value: Value) -> Result<Value> {
     if open(&value).is_some() {
         return Err(error(&value));
     }

@@ -6,7 +6,7 @@ use crate::value::{Temporal, Value, Vector};
 
 /// COLL, with the hint about swapped arguments when a function is found.
 #[cold]
-pub fn not_a_collection(value: &Value) -> Error {
+pub(crate) fn not_a_collection(value: &Value) -> Error {
     if value.is_function() {
         return swapped();
     }
@@ -19,7 +19,7 @@ pub fn not_a_collection(value: &Value) -> Error {
 
 /// SWAP: a function lies where the collection belongs.
 #[cold]
-pub fn swapped() -> Error {
+pub(crate) fn swapped() -> Error {
     Error::type_error(
         "expected a collection, got a function — collection operations like filter/map/reduce take the collection \
          last; arguments may be swapped",
@@ -28,7 +28,7 @@ pub fn swapped() -> Error {
 
 /// VECPRED and VECKEY: a vector lies where a `predicate` (or a `function or key`) belongs.
 #[cold]
-pub fn vector_as_function(expected: &str, vector: &Vector) -> Error {
+pub(crate) fn vector_as_function(expected: &str, vector: &Vector) -> Error {
     match (vector.len(), vector.get(0)) {
         (1, Some(only)) => {
             let only = print::readable_lossy(&only);
@@ -43,20 +43,20 @@ pub fn vector_as_function(expected: &str, vector: &Vector) -> Error {
 
 /// `NAME does not support sets (sets are unordered)`
 #[cold]
-pub fn no_sets(name: &str) -> Error {
+pub(crate) fn no_sets(name: &str) -> Error {
     Error::type_error(format!("{name} does not support sets (sets are unordered)"))
 }
 
 /// `NAME does not support maps (maps are unordered). …`
 #[cold]
-pub fn no_maps(name: &str) -> Error {
+pub(crate) fn no_maps(name: &str) -> Error {
     Error::type_error(format!(
         "{name} does not support maps (maps are unordered). Use (keys m), (vals m), or (entries m) to get a sorted list"
     ))
 }
 
 /// The word for a value's kind in messages of Java methods (functions.md 27).
-pub fn java_type_name(value: &Value) -> &'static str {
+pub(crate) fn java_type_name(value: &Value) -> &'static str {
     match value {
         Value::Nil => "nil",
         Value::Vector(_) => "list",

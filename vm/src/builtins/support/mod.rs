@@ -18,32 +18,32 @@
 //! | [`mod@transducer`] | the value that a function without its collection is |
 //! | [`errors`] | the message templates of functions.md 0.5 that several families use |
 
-pub mod adding;
-pub mod builder;
-pub mod callee;
-pub mod check;
-pub mod each;
-pub mod endless;
-pub mod errors;
-pub mod order;
-pub mod reduced;
-pub mod sequence;
-pub mod table;
+pub(super) mod adding;
+pub(super) mod builder;
+pub(super) mod callee;
+pub(super) mod check;
+pub(super) mod each;
+pub(super) mod endless;
+pub(super) mod errors;
+pub(super) mod order;
+pub(super) mod reduced;
+pub(super) mod sequence;
+pub(super) mod table;
 #[cfg(test)]
-pub mod testing;
-pub mod text;
-pub mod then;
-pub mod transducer;
+pub(super) mod testing;
+pub(super) mod text;
+pub(super) mod then;
+pub(super) mod transducer;
 
-pub use crate::meter::Held;
-pub use builder::Builder;
-pub use callee::{call, read_path};
-pub use each::{Each, Feed, Sink, each};
-pub use sequence::{cursor, elements};
-pub use table::Table;
-pub use text::TextBuilder;
-pub use then::{Continuation, Then, call_then};
-pub use transducer::transducer;
+pub(super) use crate::meter::Held;
+pub(super) use builder::Builder;
+pub(super) use callee::call;
+pub(super) use each::{Each, Feed, Sink, each};
+pub(super) use sequence::{cursor, elements};
+pub(super) use table::Table;
+pub(super) use text::TextBuilder;
+pub(super) use then::{Continuation, Then, call_then};
+pub(super) use transducer::transducer;
 
 use crate::error::Result;
 use crate::machine::Ctx;
@@ -52,7 +52,7 @@ use crate::meter;
 /// For loops that run direct calls: refuses when memory is used up, and says whether to answer
 /// [`Flow::Yield`](crate::machine::Flow::Yield). To be asked *after* an element, so that each slice makes progress.
 #[inline]
-pub fn pulse(ctx: &Ctx<'_>) -> Result<bool> {
+pub(super) fn pulse(ctx: &Ctx<'_>) -> Result<bool> {
     meter::check_memory()?;
     Ok(ctx.should_yield())
 }

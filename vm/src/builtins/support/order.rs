@@ -5,13 +5,13 @@ use crate::value::{Value, compare as total};
 use std::cmp::Ordering;
 
 /// Whether this is NaN.
-pub fn is_nan(value: &Value) -> bool {
+pub(crate) fn is_nan(value: &Value) -> bool {
     matches!(value, Value::Float(x) if x.is_nan())
 }
 
 /// `compare`: the total order of values, which NaN has no place in.
 #[inline]
-pub fn compare(a: &Value, b: &Value) -> Result<Ordering> {
+pub(crate) fn compare(a: &Value, b: &Value) -> Result<Ordering> {
     if is_nan(a) || is_nan(b) {
         return Err(Error::type_error("type_error: compare: unordered comparison with NaN"));
     }

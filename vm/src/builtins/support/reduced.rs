@@ -3,18 +3,18 @@
 use crate::value::{Combinator, CombinatorKind, Value};
 
 /// Wraps a value; a wrapped value is wrapped once more.
-pub fn reduced(value: Value) -> Value {
+pub(crate) fn reduced(value: Value) -> Value {
     Value::Combinator(Combinator::new(CombinatorKind::Reduced, vec![value]))
 }
 
 /// Whether this is a wrapped value.
 #[inline]
-pub fn is_reduced(value: &Value) -> bool {
+pub(crate) fn is_reduced(value: &Value) -> bool {
     matches!(value, Value::Combinator(c) if c.kind == CombinatorKind::Reduced)
 }
 
 /// The value inside the wrapper, or the value itself.
-pub fn unreduced(value: Value) -> Value {
+pub(crate) fn unreduced(value: Value) -> Value {
     match &value {
         Value::Combinator(c) if c.kind == CombinatorKind::Reduced => c.parts[0].clone(),
         _ => value,

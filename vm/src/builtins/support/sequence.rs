@@ -13,7 +13,7 @@ pub(crate) const PAIR: usize = 48 + 2 * size_of::<Value>();
 /// The elements as a cursor, or `None` when the value is not seqable: as [`Value::cursor`], with the graphemes
 /// of a string charged and reserved before they are made. The loop over the cursor charges for its elements. A
 /// sequence without end is an error.
-pub fn cursor(ctx: &mut Ctx<'_>, value: &Value) -> Result<Option<Cursor>> {
+pub(crate) fn cursor(ctx: &mut Ctx<'_>, value: &Value) -> Result<Option<Cursor>> {
     if let Value::Str(text) = value {
         ctx.charge(text.as_str().len())?;
         ctx.reserve(text.len().saturating_mul(size_of::<Value>() + SHORT_STRING))?;
@@ -25,7 +25,7 @@ pub fn cursor(ctx: &mut Ctx<'_>, value: &Value) -> Result<Option<Cursor>> {
 }
 
 /// The elements as a vector, or `None` when the value is not seqable. A vector stands for itself at no cost.
-pub fn elements(ctx: &mut Ctx<'_>, value: Value) -> Result<Option<Vector>> {
+pub(crate) fn elements(ctx: &mut Ctx<'_>, value: Value) -> Result<Option<Vector>> {
     if let Value::Vector(vector) = value {
         return Ok(Some(vector));
     }
@@ -40,7 +40,7 @@ pub fn elements(ctx: &mut Ctx<'_>, value: Value) -> Result<Option<Vector>> {
 }
 
 /// What is left in a cursor, as a vector.
-pub fn rest_of(ctx: &mut Ctx<'_>, mut cursor: Cursor) -> Result<Vector> {
+pub(crate) fn rest_of(ctx: &mut Ctx<'_>, mut cursor: Cursor) -> Result<Vector> {
     let left = cursor.remaining();
     ctx.charge(left)?;
     let mut out = Builder::with_capacity(left)?;
@@ -51,7 +51,7 @@ pub fn rest_of(ctx: &mut Ctx<'_>, mut cursor: Cursor) -> Result<Vector> {
 }
 
 /// How many elements a seqable value has.
-pub fn count(value: &Value) -> Option<usize> {
+pub(crate) fn count(value: &Value) -> Option<usize> {
     Some(match value {
         Value::Nil => 0,
         Value::Vector(v) => v.len(),
@@ -64,7 +64,7 @@ pub fn count(value: &Value) -> Option<usize> {
 
 /// The elements of several collections that are walked in step, as far as the shortest goes: of an endless sequence
 /// as many as that needs. `refuse` makes the error of what is not seqable, from its place and itself.
-pub fn in_step(
+pub(crate) fn in_step(
     ctx: &mut Ctx<'_>,
     collections: &[Value],
     refuse: impl Fn(usize, &Value) -> Error,

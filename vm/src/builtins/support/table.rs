@@ -14,7 +14,7 @@ struct TableEntry<T> {
 ///
 /// Keys are compared only when their full hashes agree, so that the work, which counts as steps, does not depend
 /// on where they lie in memory. Room is reserved before it is taken and charged while the table lives.
-pub struct Table<T> {
+pub(crate) struct Table<T> {
     entries: Vec<TableEntry<T>>,
     /// The index of each entry, at the place that its hash names or behind it. A power of two of places, at least half of
     /// them [`FREE`].
@@ -39,7 +39,7 @@ impl<T> Table<T> {
 
     /// The value of `key`, made by `make` when the key is new; and whether it was.
     #[inline]
-    pub fn entry(&mut self, key: Value, make: impl FnOnce() -> T) -> Result<(&mut T, bool)> {
+    pub(crate) fn entry(&mut self, key: Value, make: impl FnOnce() -> T) -> Result<(&mut T, bool)> {
         match self.find(&key)? {
             Ok(index) => {
                 key.discard();
@@ -51,7 +51,7 @@ impl<T> Table<T> {
 
     /// As [`entry`](Table::entry), for a key that is cloned only when it is new.
     #[inline]
-    pub fn entry_of(&mut self, key: &Value, make: impl FnOnce() -> T) -> Result<&mut T> {
+    pub(crate) fn entry_of(&mut self, key: &Value, make: impl FnOnce() -> T) -> Result<&mut T> {
         match self.find(key)? {
             Ok(index) => Ok(&mut self.entries[index].value),
             Err(hash) => self.add(hash, key.clone(), make()),
@@ -117,7 +117,7 @@ impl<T> Table<T> {
     }
 
     /// The entries as a map, with values made by `finish`; the table is empty afterwards.
-    pub fn take_map(&mut self, mut finish: impl FnMut(T) -> Value) -> Result<Map> {
+    pub(crate) fn take_map(&mut self, mut finish: impl FnMut(T) -> Value) -> Result<Map> {
         let count = self.entries.len();
         meter::charge_steps(count as u64)?;
         meter::reserve(count * 2 * size_of::<Value>())?;

@@ -8,20 +8,20 @@ use crate::value::{Str, Value};
 /// Collects text. Room is [reserved](meter::reserve) before it is taken and charged while the builder lives, so that
 /// a frame that waits with a half-built text is accounted for.
 #[derive(Default)]
-pub struct TextBuilder {
+pub(crate) struct TextBuilder {
     text: String,
     charged: usize,
 }
 
 impl TextBuilder {
     /// An empty builder.
-    pub fn new() -> TextBuilder {
+    pub(crate) fn new() -> TextBuilder {
         TextBuilder::default()
     }
 
     /// Appends a text; charges a step for 16 bytes.
     #[inline]
-    pub fn push_str(&mut self, piece: &str) -> Result<()> {
+    pub(crate) fn push_str(&mut self, piece: &str) -> Result<()> {
         // Nearly all pieces are shorter than what costs a step.
         if piece.len() >= 16 {
             meter::charge_steps(piece.len() as u64 / 16)?;
@@ -43,7 +43,7 @@ impl TextBuilder {
     }
 
     /// Appends the plain form of a value, as `str` gives it.
-    pub fn push_plain(&mut self, value: &Value) -> Result<()> {
+    pub(crate) fn push_plain(&mut self, value: &Value) -> Result<()> {
         match value {
             Value::Str(text) => self.push_str(text.as_str()),
             value => {
@@ -64,12 +64,12 @@ impl TextBuilder {
     }
 
     /// Whether nothing has been appended.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
     /// Takes the text out as a value and leaves the builder empty.
-    pub fn take(&mut self) -> Value {
+    pub(crate) fn take(&mut self) -> Value {
         meter::credit_memory(std::mem::take(&mut self.charged));
         Value::Str(Str::from_string(std::mem::take(&mut self.text)))
     }

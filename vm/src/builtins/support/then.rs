@@ -5,19 +5,24 @@ use crate::machine::{Args, CallNow, Ctx, Flow, FrameKind, Input, NativeFrame};
 use crate::value::Value;
 
 /// What becomes of the result of a call.
-pub trait Continuation: 'static {
+pub(crate) trait Continuation: 'static {
     /// Takes the result, and may go on with any flow.
     fn finish(self, ctx: &mut Ctx<'_>, result: Value) -> Result<Flow>;
 }
 
 /// The frame of [`call_then`]: `call` is what to ask for first, `finish` what to do with the answer.
-pub struct Then<C> {
+pub(crate) struct Then<C> {
     call: Option<(Value, Args)>,
     finish: Option<C>,
 }
 
 /// Calls `function` and hands the result to `finish`; in a frame only if the function needs one.
-pub fn call_then<C: Continuation>(ctx: &mut Ctx<'_>, function: Value, args: Args, finish: C) -> Result<Flow>
+pub(crate) fn call_then<C: Continuation>(
+    ctx: &mut Ctx<'_>,
+    function: Value,
+    args: Args,
+    finish: C,
+) -> Result<Flow>
 where
     Then<C>: FrameKind,
 {

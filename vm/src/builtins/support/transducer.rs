@@ -5,7 +5,7 @@ use crate::machine::{Ctx, Flow};
 use crate::value::{Combinator, CombinatorKind, Value};
 
 /// The transducer of the function `name` over its arguments so far, as the result of the call without collection.
-pub fn transducer(ctx: &Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Flow> {
+pub(crate) fn transducer(ctx: &Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Flow> {
     let function = ctx.library().function_named(name).expect("the function itself");
     let mut parts = Vec::with_capacity(args.len() + 1);
     parts.push(function);

@@ -16,7 +16,7 @@ use super::row::{frame, fun, section};
 pub(crate) use running::{COMPLETING, called, into};
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &section("transducers", "Transducers").of([
+pub(super) static BUILTINS: &[Builtin] = &section("transducers", "Transducers").of([
     frame("transduce", CORE, "xf f c | xf f init c", running::transduce)
         .doc(
             "Folds with f what a transducer makes of the elements; f is called \

@@ -8,7 +8,7 @@ use super::namespaces::{CORE, EXTENSION};
 use super::row::{frame, fun, section};
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &section("transform", "Transforming and filtering").of([
+pub(super) static BUILTINS: &[Builtin] = &section("transform", "Transforming and filtering").of([
     frame("map", CORE, "f c | f c & cs | f", mapping::map)
         .doc(
             "Results of f for each element, or for the elements of several \

@@ -11,7 +11,7 @@ use super::namespaces::{CORE, WALK};
 use super::row::{frame, section};
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &section("walk", "Trees").of([
+pub(super) static BUILTINS: &[Builtin] = &section("walk", "Trees").of([
     frame("walk", WALK, "inner outer form", functions::walk_once)
         .doc("Apply one function to the children and another to the rebuilt form")
         .example("(walk inc (fn [v] (apply + v)) [1 2 3])", "9")

@@ -12,7 +12,7 @@ use predicates::{
 };
 
 /// The family's functions.
-pub static BUILTINS: &[Builtin] = &section("types", "Type predicates").of([
+pub(super) static BUILTINS: &[Builtin] = &section("types", "Type predicates").of([
     fun("nil?", CORE, "x", is_nil).doc("True for nil").example("(nil? nil)", "true"),
     fun("some?", CORE, "x", is_some).doc("True for anything but nil").example("(some? false)", "true"),
     fun("boolean?", CORE, "x", is_boolean).doc("True for true and false").example("(boolean? false)", "true"),

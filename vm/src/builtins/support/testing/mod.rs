@@ -2,7 +2,7 @@
 
 mod reader;
 
-pub use reader::read;
+pub(crate) use reader::read;
 
 use crate::builtins::{Native, library};
 use crate::code::{Arity, Function, Op, Parameters, Program};
@@ -12,12 +12,12 @@ use crate::value::Value;
 use std::rc::Rc;
 
 /// What `(NAME args…)` comes to.
-pub fn call(name: &str, args: impl Into<Vec<Value>>) -> Result<Value> {
+pub(crate) fn call(name: &str, args: impl Into<Vec<Value>>) -> Result<Value> {
     outcome(name, args, Limits::default()).result
 }
 
 /// What `(NAME args…)` prints, or `! ` and the message of its error.
-pub fn display(name: &str, args: impl Into<Vec<Value>>) -> String {
+pub(crate) fn display(name: &str, args: impl Into<Vec<Value>>) -> String {
     match call(name, args) {
         Ok(value) => crate::print::readable(&value).unwrap_or_else(|error| format!("! {}", error.message())),
         Err(error) => format!("! {}", error.message()),
@@ -30,7 +30,7 @@ pub fn display(name: &str, args: impl Into<Vec<Value>>) -> String {
 /// # Panics
 ///
 /// When one comes to something else.
-pub fn check(calls: &[(&str, &str)]) {
+pub(crate) fn check(calls: &[(&str, &str)]) {
     for (text, expected) in calls {
         let (name, args) = reader::read_call(text);
         assert_eq!(display(&name, args), *expected, "{text}");
@@ -42,7 +42,7 @@ pub fn check(calls: &[(&str, &str)]) {
 /// # Panics
 ///
 /// When there is no builtin of this name, or when it waits for its host.
-pub fn outcome(name: &str, args: impl Into<Vec<Value>>, limits: Limits) -> Outcome {
+pub(crate) fn outcome(name: &str, args: impl Into<Vec<Value>>, limits: Limits) -> Outcome {
     let constants: Vec<Value> = args.into();
     let id = library().id(name).unwrap_or_else(|| panic!("no builtin {name}"));
     let mut code: Vec<Op> = (0..constants.len() as u32).map(Op::Const).collect();

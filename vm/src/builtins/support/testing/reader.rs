@@ -22,7 +22,7 @@ pub(super) fn read_call(text: &str) -> (String, Vec<Value>) {
 /// # Panics
 ///
 /// When it writes none, or more than one.
-pub fn read(text: &str) -> Value {
+pub(crate) fn read(text: &str) -> Value {
     let mut reader = Reader { rest: text };
     let value = reader.value();
     assert!(reader.rest.is_empty(), "text behind the value: {}", reader.rest);

@@ -33,8 +33,7 @@ pub struct CallArgs {
     #[arg(long, value_name = "FILE")]
     upstreams_config: Option<PathBuf>,
 
-    /// PEM file of certificate authorities to trust besides the system's
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help = crate::options::flags::find("ca-file").described(), value_name = "FILE")]
     ca_file: Option<PathBuf>,
 
     /// Longest wait for the answer [default: 5000]

@@ -20,8 +20,7 @@ pub struct CheckArgs {
     #[arg(long, value_name = "FILE")]
     upstreams_config: Option<PathBuf>,
 
-    /// PEM file of certificate authorities to trust besides the system's
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help = crate::options::flags::find("ca-file").described(), value_name = "FILE")]
     ca_file: Option<PathBuf>,
 
     /// Print JSON for programs instead of a table for people

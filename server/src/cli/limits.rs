@@ -1,6 +1,8 @@
-//! Flags that every sub-command which runs programs has: limits and upstreams.
+//! Flags that every sub-command which runs programs has: limits and upstreams. What they are, and their defaults, stands in
+//! the table of options.
 
 use super::upstreams;
+use crate::options::flags::find;
 use clap::Args;
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, SnapshotMode};
 use ptc_host::config::{ConfigLocation, NamedBy, ProcessEnv, REPL_VARIABLE};
@@ -14,39 +16,31 @@ use std::time::Duration;
 pub struct LimitArgs {
     /// Upstream servers that programs can call
     #[arg(long, value_name = "FILE")]
-    pub upstreams_config: Option<PathBuf>,
+    pub(super) upstreams_config: Option<PathBuf>,
 
-    /// PEM file of certificate authorities to trust besides the system's
-    #[arg(long, value_name = "FILE")]
-    pub ca_file: Option<PathBuf>,
+    #[arg(long, help = find("ca-file").described(), value_name = "FILE")]
+    pub(super) ca_file: Option<PathBuf>,
 
-    /// Wall clock of one program [default: 1000; 10000 with upstreams]
-    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
-    pub program_timeout_ms: Option<u64>,
+    #[arg(long, help = find("program-timeout-ms").described(), value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) program_timeout_ms: Option<u64>,
 
-    /// Memory of one program [default: 10485760; 104857600 with upstreams]
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
-    pub program_memory_limit_bytes: Option<u64>,
+    #[arg(long, help = find("program-memory-limit-bytes").described(), value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) program_memory_limit_bytes: Option<u64>,
 
-    /// Steps of one program [default: 25000000 for each second of its time]
-    #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u64).range(1..))]
-    pub program_step_limit: Option<u64>,
+    #[arg(long, help = find("program-step-limit").described(), value_name = "STEPS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) program_step_limit: Option<u64>,
 
-    /// Upstream calls of one program [default: 50]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
-    pub max_tool_calls: Option<u32>,
+    #[arg(long, help = find("max-upstream-calls-per-program").described(), value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) max_tool_calls: Option<u32>,
 
-    /// Discovery operations of one program [default: 25]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
-    pub max_catalog_ops: Option<u32>,
+    #[arg(long, help = find("max-catalog-ops-per-program").described(), value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) max_catalog_ops: Option<u32>,
 
-    /// Longest wait for one answer of an upstream [default: 5000]
-    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
-    pub upstream_call_timeout_ms: Option<u64>,
+    #[arg(long, help = find("upstream-call-timeout-ms").described(), value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) upstream_call_timeout_ms: Option<u64>,
 
-    /// Largest answer of an upstream [default: 2097152]
-    #[arg(long, value_name = "BYTES")]
-    pub max_upstream_response_bytes: Option<usize>,
+    #[arg(long, help = find("max-upstream-response-bytes").described(), value_name = "BYTES")]
+    pub(super) max_upstream_response_bytes: Option<usize>,
 }
 
 impl LimitArgs {

@@ -26,8 +26,7 @@ pub struct ToolsArgs {
     #[arg(long, value_name = "FILE")]
     upstreams_config: Option<PathBuf>,
 
-    /// PEM file of certificate authorities to trust besides the system's
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help = crate::options::flags::find("ca-file").described(), value_name = "FILE")]
     ca_file: Option<PathBuf>,
 
     /// Print JSON with whole descriptions and schemas

@@ -13,11 +13,7 @@ pub fn arguments(groups: &[Group]) -> Vec<Arg> {
 }
 
 fn argument(heading: &'static str, flag: &Flag) -> Arg {
-    let mut help = flag.help.to_owned();
-    if !flag.default.is_empty() {
-        help.push_str(&format!(" [default: {}]", flag.default));
-    }
-    help.push_str(&format!(" [env: {}]", flag.variable()));
+    let help = format!("{} [env: {}]", flag.described(), flag.variable());
     // Values stay text here: what is wrong with one is reported in this program's words, not in clap's.
     let argument = Arg::new(flag.name)
         .long(flag.name)

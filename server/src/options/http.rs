@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 use std::path::Path;
-use std::time::Duration;
 
 use ptc_host::credentials::Secret;
 
@@ -21,13 +20,13 @@ pub(super) fn resolve(
     limits: &Limits,
     has_upstreams: bool,
 ) -> Result<Option<Http>, BootError> {
-    if !values.switch("http", false) {
+    if !values.switch("http") {
         return Ok(None);
     }
     let host = host(values)?;
-    let path = absolute(values.text("http-path").unwrap_or_else(|| "/mcp".into()));
-    let metrics_path = absolute(values.text("http-metrics-path").unwrap_or_else(|| "/metrics".into()));
-    let console = values.switch("console", false);
+    let path = absolute(values.word("http-path"));
+    let metrics_path = absolute(values.word("http-metrics-path"));
+    let console = values.switch("console");
     let mut paths = vec!["/health", "/ready", &path, &metrics_path];
     if console {
         paths.push("/console");
@@ -36,10 +35,10 @@ pub(super) fn resolve(
         return Err(BootError::new("HTTP paths must be distinct"));
     }
     let tokens = tokens(values)?;
-    let auth_disabled = values.switch("http-disable-auth", false);
-    let unsafe_network = values.switch("http-allow-unsafe-network", false);
+    let auth_disabled = values.switch("http-disable-auth");
+    let unsafe_network = values.switch("http-allow-unsafe-network");
     check_auth(host, &tokens, auth_disabled, unsafe_network, has_upstreams)?;
-    let port = values.positive_or("http-port", 7332)?;
+    let port = values.number("http-port")?;
     let port = u16::try_from(port).map_err(|_| {
         BootError::new(format!(
             "--http-port / PTC_RUNNER_MCP_HTTP_PORT must be a port number from 1 to 65535, got: {port}"
@@ -50,7 +49,7 @@ pub(super) fn resolve(
         (None, None) => None,
         _ => return Err(BootError::new("--http-tls-cert and --http-tls-key must be given together")),
     };
-    let max_sessions = values.size_or("http-max-sessions", 256)?;
+    let max_sessions = values.size("http-max-sessions")?;
     let max_sessions_per_owner = values.size_or("http-max-sessions-per-owner", max_sessions)?;
     if auth_disabled || tokens.is_empty() {
         let message =
@@ -63,7 +62,6 @@ pub(super) fn resolve(
         );
         values.warn("http_single_token_owner_cap_below_global", message);
     }
-    let ms = |name, default| Ok::<_, BootError>(Duration::from_millis(values.positive_or(name, default)?));
     Ok(Some(Http {
         host,
         port,
@@ -71,19 +69,19 @@ pub(super) fn resolve(
         auth_disabled,
         allowed_origins: values.list("http-allowed-origin"),
         tls,
-        request_timeout: ms("http-request-timeout-ms", 15_000)?,
-        idle_timeout: ms("http-idle-timeout-ms", 75_000)?,
-        shutdown_grace: ms("http-shutdown-grace-ms", 10_000)?,
+        request_timeout: values.time("http-request-timeout-ms")?,
+        idle_timeout: values.time("http-idle-timeout-ms")?,
+        shutdown_grace: values.time("http-shutdown-grace-ms")?,
         max_body_bytes: values.size_or("http-max-body-bytes", limits.max_frame_bytes)?,
-        max_connections: values.size_or("http-max-connections", 4096)?,
-        session_ttl: ms("http-session-ttl-ms", 3_600_000)?,
-        session_idle: ms("http-session-idle-timeout-ms", 900_000)?,
+        max_connections: values.size("http-max-connections")?,
+        session_ttl: values.time("http-session-ttl-ms")?,
+        session_idle: values.time("http-session-idle-timeout-ms")?,
         max_sessions,
         max_sessions_per_owner,
-        max_in_flight: values.size_or("http-max-in-flight-per-session", 1024)?,
+        max_in_flight: values.size("http-max-in-flight-per-session")?,
         rate_limit: rate_limit(values, !tokens.is_empty())?,
         tokens,
-        metrics: values.switch("http-metrics", false),
+        metrics: values.switch("http-metrics"),
         metrics_path,
         instance: values.text("http-instance-label").unwrap_or_else(host_name),
         console,
@@ -91,7 +89,7 @@ pub(super) fn resolve(
 }
 
 fn host(values: &Values<'_>) -> Result<IpAddr, BootError> {
-    let text = values.text("http-host").unwrap_or_else(|| "127.0.0.1".into());
+    let text = values.word("http-host");
     if text.eq_ignore_ascii_case("localhost") {
         return Ok(IpAddr::from([127, 0, 0, 1]));
     }
@@ -178,12 +176,11 @@ fn read_tokens(path: &Path) -> Result<Vec<NamedToken>, BootError> {
 
 fn rate_limit(values: &mut Values<'_>, has_tokens: bool) -> Result<Option<RateLimit>, BootError> {
     let limit = RateLimit {
-        window: Duration::from_millis(values.positive_or("http-auth-rate-limit-window-ms", 60_000)?),
-        max_failures: u32::try_from(values.positive_or("http-auth-rate-limit-max-failures", 5)?)
-            .unwrap_or(u32::MAX),
-        block: Duration::from_millis(values.positive_or("http-auth-rate-limit-block-ms", 60_000)?),
+        window: values.time("http-auth-rate-limit-window-ms")?,
+        max_failures: u32::try_from(values.number("http-auth-rate-limit-max-failures")?).unwrap_or(u32::MAX),
+        block: values.time("http-auth-rate-limit-block-ms")?,
     };
-    Ok((values.switch("http-auth-rate-limit", true) && has_tokens).then_some(limit))
+    Ok((values.switch("http-auth-rate-limit") && has_tokens).then_some(limit))
 }
 
 fn host_name() -> String {

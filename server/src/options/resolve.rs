@@ -49,10 +49,6 @@ impl Settings {
     }
 }
 
-fn milliseconds(number: u64) -> Duration {
-    Duration::from_millis(number)
-}
-
 fn log_level(values: &Values<'_>) -> LogLevel {
     match values.text("log-level").unwrap_or_default().to_ascii_lowercase().as_str() {
         "debug" => LogLevel::Debug,
@@ -63,22 +59,21 @@ fn log_level(values: &Values<'_>) -> LogLevel {
 }
 
 fn limits(values: &Values<'_>, aggregator: bool, profile: Profile) -> Result<Limits, BootError> {
-    let timeout = values.positive("program-timeout-ms")?.map(milliseconds);
     let default_result = match profile {
         Profile::Slim => 16 << 10,
         Profile::Structured => 32 << 10,
         Profile::Debug => 128 << 10,
     };
     Ok(Limits {
-        max_frame_bytes: values.size_or("max-frame-bytes", 8_388_608)?,
-        max_context_bytes: values.size_or("max-context-bytes", 4_194_304)?,
-        max_concurrent_calls: values.size_or("max-concurrent-calls", 1024)?,
+        max_frame_bytes: values.size("max-frame-bytes")?,
+        max_context_bytes: values.size("max-context-bytes")?,
+        max_concurrent_calls: values.size("max-concurrent-calls")?,
         program: engine::Limits::with(
             ChosenLimits {
-                timeout,
+                timeout: values.positive("program-timeout-ms")?.map(Duration::from_millis),
                 memory_bytes: values.positive("program-memory-limit-bytes")?,
                 steps: values.positive("program-step-limit")?,
-                program_bytes: values.size("max-program-bytes")?,
+                program_bytes: Some(values.size("max-program-bytes")?),
             },
             aggregator,
         ),
@@ -113,47 +108,42 @@ fn aggregator(values: &mut Values<'_>, env: &ProcessEnv) -> Result<Aggregator, B
         }),
     };
     let bounded = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
-    let defaults = AggregatorLimits::default();
     let limits = AggregatorLimits {
-        call_timeout: values
-            .positive("upstream-call-timeout-ms")?
-            .map_or(defaults.call_timeout, milliseconds),
-        max_response_bytes: values.size_or("max-upstream-response-bytes", defaults.max_response_bytes)?,
-        max_calls: values.positive("max-upstream-calls-per-program")?.map_or(defaults.max_calls, bounded),
-        max_discoveries: values
-            .positive("max-catalog-ops-per-program")?
-            .map_or(defaults.max_discoveries, bounded),
-        max_discovery_bytes: values.size_or("max-catalog-result-bytes", defaults.max_discovery_bytes)?,
+        call_timeout: values.time("upstream-call-timeout-ms")?,
+        max_response_bytes: values.size("max-upstream-response-bytes")?,
+        max_calls: bounded(values.number("max-upstream-calls-per-program")?),
+        max_discoveries: bounded(values.number("max-catalog-ops-per-program")?),
+        max_discovery_bytes: values.size("max-catalog-result-bytes")?,
     };
     Ok(Aggregator {
         config,
-        read_only: values.switch("aggregator-read-only", false),
+        read_only: values.switch("aggregator-read-only"),
         limits,
         catalog_mode,
-        inline_max_chars: values.size_or("catalog-inline-max-chars", 800)?,
-        inline_max_tools: values.size_or("catalog-inline-max-tools", 8)?,
+        inline_max_chars: values.size("catalog-inline-max-chars")?,
+        inline_max_tools: values.size("catalog-inline-max-tools")?,
         ca_file: values.path("ca-file"),
     })
 }
 
 fn sessions(values: &mut Values<'_>) -> Result<Sessions, BootError> {
-    let max = values.size_or("max-sessions", 64)?;
+    let max = values.size("max-sessions")?;
     Ok(Sessions {
-        enabled: values.switch("sessions", false),
+        enabled: values.switch("sessions"),
         max,
         max_per_owner: values.size_or("max-sessions-per-owner", max)?,
-        ttl: milliseconds(values.positive_or("session-ttl-ms", 1_800_000)?),
-        idle: milliseconds(values.positive_or("session-idle-timeout-ms", 900_000)?),
-        memory_bytes: values.positive_or("max-session-memory-bytes", 1_048_576)?,
-        binding_bytes: values.positive_or("max-session-binding-bytes", 262_144)?,
-        bindings: values.size_or("max-session-bindings", 200)?,
-        history_entry_bytes: values.positive_or("max-session-history-entry-bytes", 65_536)?,
-        print_entries: values.size_or("max-session-print-entries", 50)?,
-        print_bytes: values.positive_or("max-session-print-bytes", 65_536)?,
-        tool_call_entries: values.size_or("max-session-tool-call-entries", 50)?,
-        tool_call_bytes: values.positive_or("max-session-tool-call-bytes", 131_072)?,
-        upstream_call_entries: values.size_or("max-session-upstream-call-entries", 50)?,
-        upstream_call_bytes: values.positive_or("max-session-upstream-call-bytes", 131_072)?,
+        ttl: values.time("session-ttl-ms")?,
+        idle: values.time("session-idle-timeout-ms")?,
+        memory_bytes: values.number("max-session-memory-bytes")?,
+        binding_bytes: values.number("max-session-binding-bytes")?,
+        bindings: values.size("max-session-bindings")?,
+        history_entry_bytes: values.number("max-session-history-entry-bytes")?,
+        print_entries: values.size("max-session-print-entries")?,
+        print_bytes: values.number("max-session-print-bytes")?,
+        tool_call_entries: values.size("max-session-tool-call-entries")?,
+        tool_call_bytes: values.number("max-session-tool-call-bytes")?,
+        upstream_call_entries: values.size("max-session-upstream-call-entries")?,
+        upstream_call_bytes: values.number("max-session-upstream-call-bytes")?,
     })
 }
 
@@ -173,12 +163,11 @@ fn diagnostics(values: &mut Values<'_>) -> Result<Diagnostics, BootError> {
     Ok(Diagnostics {
         trace_dir: values.path("trace-dir"),
         payloads,
-        trace_max_files: values.size_or("trace-max-files", 1000)?,
-        debug_tool: values.switch("debug-tool", false),
-        ring_size: bounded(values.clamped("debug-ring-size", 500, 10, 5000, "debug_ring_size_clamped")),
+        trace_max_files: values.size("trace-max-files")?,
+        debug_tool: values.switch("debug-tool"),
+        ring_size: bounded(values.clamped("debug-ring-size", 10, 5000, "debug_ring_size_clamped")),
         max_response_bytes: bounded(values.clamped(
             "max-debug-response-bytes",
-            65_536,
             4096,
             u64::from(u32::MAX),
             "max_debug_response_bytes_clamped",
@@ -188,21 +177,21 @@ fn diagnostics(values: &mut Values<'_>) -> Result<Diagnostics, BootError> {
 
 fn planner(values: &mut Values<'_>, aggregator: &Aggregator) -> Result<Planner, BootError> {
     let planner = Planner {
-        enabled: values.switch("agentic", false),
-        model: values.text("agentic-model").unwrap_or_else(|| "gemini-flash-lite".into()),
-        task_timeout: milliseconds(values.positive_or("agentic-task-timeout-ms", 45_000)?),
-        planner_timeout: milliseconds(values.positive_or("agentic-planner-timeout-ms", 15_000)?),
-        max_output_tokens: values.positive_or("agentic-max-output-tokens", 1200)?,
-        max_result_bytes: values.size_or("agentic-max-result-bytes", 4096)?,
-        include_program: values.switch("agentic-include-program", true),
-        trace_prompts: values.switch("agentic-trace-prompts", false),
+        enabled: values.switch("agentic"),
+        model: values.word("agentic-model"),
+        task_timeout: values.time("agentic-task-timeout-ms")?,
+        planner_timeout: values.time("agentic-planner-timeout-ms")?,
+        max_output_tokens: values.number("agentic-max-output-tokens")?,
+        max_result_bytes: values.size("agentic-max-result-bytes")?,
+        include_program: values.switch("agentic-include-program"),
+        trace_prompts: values.switch("agentic-trace-prompts"),
         max_turns: values.positive("agentic-max-turns")?,
         retry_turns: values.text("agentic-retry-turns").and_then(|text| text.parse().ok()),
         turns_from: ["agentic-max-turns", "agentic-retry-turns"].map(|name| values.source(name)),
-        allow_writes: values.switch("agentic-allow-writes", false),
+        allow_writes: values.switch("agentic-allow-writes"),
         subagent_config: values.path("agentic-subagent-config"),
         capability_summary: values.path("agentic-capability-summary"),
-        capability_summary_max_bytes: values.size_or("agentic-capability-summary-max-bytes", 800)?,
+        capability_summary_max_bytes: values.size("agentic-capability-summary-max-bytes")?,
     };
     let invalid = |detail: &str| Err(BootError::new(format!("agentic configuration invalid: {detail}")));
     if planner.allow_writes && !planner.enabled {

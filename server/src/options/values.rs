@@ -1,11 +1,12 @@
 //! Reads single options: command line > environment > default.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::ArgMatches;
 use ptc_host::config::ProcessEnv;
 
-use super::flags::{self, Flag};
+use super::flags::find;
 use crate::settings::{BootError, BootWarning};
 
 /// The options of one start, not yet interpreted. Collects warnings as they are read.
@@ -33,7 +34,7 @@ impl<'a> Values<'a> {
 
     /// The option's text; `None` where it is not given, or given as an empty variable.
     pub fn text(&self, name: &str) -> Option<String> {
-        let flag = flag(name);
+        let flag = find(name);
         // An option that the sub-command does not have is looked up in the environment only.
         let given = self.matches.try_get_one::<std::ffi::OsString>(name).ok().flatten();
         let text = match given {
@@ -52,7 +53,7 @@ impl<'a> Values<'a> {
 
     /// The option as a path, byte for byte.
     pub fn path(&self, name: &str) -> Option<PathBuf> {
-        let flag = flag(name);
+        let flag = find(name);
         let given = self.matches.try_get_one::<std::ffi::OsString>(name).ok().flatten();
         let path = match given {
             Some(given) => PathBuf::from(given),
@@ -63,7 +64,7 @@ impl<'a> Values<'a> {
 
     /// All entries of a list. One on the command line replaces the variable; entries are trimmed, empty ones dropped.
     pub fn list(&self, name: &str) -> Vec<String> {
-        let flag = flag(name);
+        let flag = find(name);
         let given = self.matches.try_get_many::<std::ffi::OsString>(name).ok().flatten();
         let texts: Vec<String> = match given {
             Some(given) => given.map(|text| text.to_string_lossy().into_owned()).collect(),
@@ -88,39 +89,60 @@ impl<'a> Values<'a> {
             Ok(number) if number >= 1 => Ok(Some(u64::try_from(number).unwrap_or(u64::MAX))),
             parsed => {
                 let got = if parsed.is_ok() { text } else { format!("{text:?}") };
-                let variable = flag(name).variable();
+                let variable = find(name).variable();
                 Err(BootError::new(format!("--{name} / {variable} must be a positive integer, got: {got}")))
             }
         }
     }
 
-    /// An integer of at least 1, or `default`.
+    /// An integer of at least 1, or the table's default.
     ///
     /// # Errors
     /// As [`Values::positive`].
-    pub fn positive_or(&self, name: &str, default: u64) -> Result<u64, BootError> {
+    pub fn number(&self, name: &str) -> Result<u64, BootError> {
+        Ok(self.positive(name)?.unwrap_or_else(|| find(name).default.number()))
+    }
+
+    /// An integer of at least 1, or `default`, which other options decide.
+    ///
+    /// # Errors
+    /// As [`Values::positive`].
+    pub fn number_or(&self, name: &str, default: u64) -> Result<u64, BootError> {
         Ok(self.positive(name)?.unwrap_or(default))
     }
 
-    /// [`Values::positive`] for a size in this process's memory.
+    /// [`Values::number`] for a size in this process's memory.
     ///
     /// # Errors
     /// As [`Values::positive`].
-    pub fn size(&self, name: &str) -> Result<Option<usize>, BootError> {
-        let bounded = |number| usize::try_from(number).unwrap_or(usize::MAX);
-        Ok(self.positive(name)?.map(bounded))
+    pub fn size(&self, name: &str) -> Result<usize, BootError> {
+        Ok(size(self.number(name)?))
     }
 
-    /// [`Values::positive_or`] for a size in this process's memory.
+    /// [`Values::number_or`] for a size in this process's memory.
     ///
     /// # Errors
     /// As [`Values::positive`].
     pub fn size_or(&self, name: &str, default: usize) -> Result<usize, BootError> {
-        Ok(self.size(name)?.unwrap_or(default))
+        Ok(self.positive(name)?.map_or(default, size))
+    }
+
+    /// [`Values::number`] as a time in milliseconds.
+    ///
+    /// # Errors
+    /// As [`Values::positive`].
+    pub fn time(&self, name: &str) -> Result<Duration, BootError> {
+        Ok(Duration::from_millis(self.number(name)?))
+    }
+
+    /// The option's text, or the table's default.
+    pub fn word(&self, name: &str) -> String {
+        self.text(name).unwrap_or_else(|| find(name).default.word().to_owned())
     }
 
     /// A switch. Text that is no boolean keeps the default and warns.
-    pub fn switch(&mut self, name: &str, default: bool) -> bool {
+    pub fn switch(&mut self, name: &str) -> bool {
+        let default = find(name).default.is_on();
         let Some(text) = self.text(name) else { return default };
         match text.to_ascii_lowercase().as_str() {
             "1" | "true" | "yes" | "on" => true,
@@ -128,7 +150,7 @@ impl<'a> Values<'a> {
             _ => {
                 let message = format!(
                     "--{name} / {} is not a boolean: {text:?}; using {default}",
-                    flag(name).variable()
+                    find(name).variable()
                 );
                 self.warn("boolean_invalid", message);
                 default
@@ -137,7 +159,8 @@ impl<'a> Values<'a> {
     }
 
     /// An integer moved into `least..=most`; text that is no integer keeps the default. `event` names the warning.
-    pub fn clamped(&mut self, name: &str, default: u64, least: u64, most: u64, event: &'static str) -> u64 {
+    pub fn clamped(&mut self, name: &str, least: u64, most: u64, event: &'static str) -> u64 {
+        let default = find(name).default.number();
         let Some(text) = self.text(name) else { return default };
         let Ok(number) = text.parse::<i128>() else {
             self.warn(event, format!("--{name} is not an integer: {text:?}; using {default}"));
@@ -151,7 +174,6 @@ impl<'a> Values<'a> {
     }
 }
 
-fn flag(name: &str) -> &'static Flag {
-    // Names are literals of this crate; a test asks for every one of them.
-    flags::find(name).unwrap_or_else(|| unreachable!("no option named {name}"))
+fn size(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }

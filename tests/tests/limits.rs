@@ -318,7 +318,11 @@ const ELSEWHERE: [(&str, &str, &str); 62] = [
         "server/src/transport/http/tests.rs",
         "a_connection_that_says_nothing_is_closed",
     ),
-    ("--http-idle-timeout-ms", "server/src/transport/http/crowd.rs", "rest_is_measured_from_the_last_answer"),
+    (
+        "--http-idle-timeout-ms",
+        "server/src/transport/http/connection_registry.rs",
+        "rest_is_measured_from_the_last_answer",
+    ),
     (
         "--http-shutdown-grace-ms",
         "tests/tests/faults/signals.rs",

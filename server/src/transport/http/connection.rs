@@ -23,7 +23,7 @@ use tokio::sync::watch;
 
 use super::answer::Answer;
 use super::aside::Aside;
-use super::crowd::{Busy, Member, Over, Rest};
+use super::connection_registry::{Busy, Over, Registration, Rest};
 use super::router::{Endpoint, route};
 
 /// Streams of one HTTP/2 connection at a time.
@@ -113,12 +113,12 @@ pub(super) async fn serve<S>(
     stream: S,
     peer: IpAddr,
     idle: Duration,
-    member: &Member,
+    registration: &Registration,
     mut closing: watch::Receiver<bool>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + 'static,
 {
-    let activity = member.activity.clone();
+    let activity = registration.activity.clone();
     let server = Rc::new(Handle(endpoint));
     let service = service_fn(move |request| {
         let busy = activity.request(idle);
@@ -138,7 +138,7 @@ pub(super) async fn serve<S>(
     loop {
         let over = pin!(async {
             tokio::select! {
-                over = member.activity.over() => over,
+                over = registration.activity.over() => over,
                 _ = closing.wait_for(|closing| *closing) => Over::Closing,
             }
         });
@@ -153,7 +153,7 @@ pub(super) async fn serve<S>(
         if connection.as_mut().now_or_never().is_some() {
             return;
         }
-        match member.activity.rest() {
+        match registration.activity.rest() {
             Rest::Busy => {}
             Rest::Silent => return,
             // Its last answer may still be on the way.

@@ -15,8 +15,8 @@ use tracing::{debug, info, warn};
 use super::auth::Authenticator;
 use super::body::Bodies;
 use super::connection::{Times, serve};
+use super::connection_registry::ConnectionRegistry;
 use super::counts::Counts;
-use super::crowd::Crowd;
 use super::limiter::Limiter;
 use super::origin::OriginRule;
 use super::router::{Active, Endpoint};
@@ -37,7 +37,7 @@ const ACCEPT_LOG_INTERVAL: Duration = Duration::from_secs(60);
 /// taken has to come again, and clients do so only after a second.
 const BACKLOG: u32 = 4096;
 /// How long to wait for a closing connection's place before more are closed.
-const CROWDED_PAUSE: Duration = Duration::from_millis(50);
+const FULL_PAUSE: Duration = Duration::from_millis(50);
 /// How long connections may take to close at the end.
 const CLOSE_GRACE: Duration = Duration::from_secs(2);
 
@@ -48,7 +48,7 @@ pub struct HttpServer {
     tls: Option<TlsAcceptor>,
     engine: Engine,
     connections: Arc<Semaphore>,
-    crowd: Arc<Crowd>,
+    registry: Arc<ConnectionRegistry>,
     max_connections: usize,
     times: Times,
     shutdown_grace: Duration,
@@ -124,7 +124,7 @@ impl HttpServer {
             tls,
             engine,
             connections: Arc::new(Semaphore::new(settings.max_connections)),
-            crowd: Arc::default(),
+            registry: Arc::default(),
             max_connections: settings.max_connections,
             times: Times { first_request: settings.request_timeout, idle: settings.idle_timeout },
             shutdown_grace: settings.shutdown_grace,
@@ -190,7 +190,7 @@ impl HttpServer {
                             Errno::from_raw(error.raw_os_error().unwrap_or(0)),
                             Errno::EMFILE | Errno::ENFILE
                         );
-                        let closed = if is_full { self.crowd.make_room() } else { 0 };
+                        let closed = if is_full { self.registry.make_room() } else { 0 };
                         if told.is_none_or(|told| told.elapsed() >= ACCEPT_LOG_INTERVAL) {
                             told = Some(Instant::now());
                             warn!(event = "http_accept_failed", reason = %error, closed);
@@ -213,10 +213,10 @@ impl HttpServer {
                 Err(TryAcquireError::Closed) => return None,
                 Err(TryAcquireError::NoPermits) => {}
             }
-            let closed = self.crowd.make_room();
+            let closed = self.registry.make_room();
             debug!(event = "http_connections_full", max_connections = self.max_connections, closed);
             let freed = self.connections.clone().acquire_owned();
-            if let Ok(permit) = tokio::time::timeout(CROWDED_PAUSE, freed).await {
+            if let Ok(permit) = tokio::time::timeout(FULL_PAUSE, freed).await {
                 return permit.ok();
             }
         }
@@ -235,21 +235,21 @@ impl HttpServer {
         let _ = stream.set_nodelay(true);
         let Ok(stream) = stream.into_std() else { return };
         let (endpoint, tls, times) = (self.endpoint.clone(), self.tls.clone(), self.times);
-        let member = self.crowd.join(times.first_request);
+        let registration = self.registry.join(times.first_request);
         self.engine.spawn_on(thread, move || async move {
             let _permit = permit;
             let Ok(stream) = TcpStream::from_std(stream) else { return };
             let peer = peer.ip().to_canonical();
             match tls {
-                None => serve(endpoint, stream, peer, times.idle, &member, closing).await,
+                None => serve(endpoint, stream, peer, times.idle, &registration, closing).await,
                 Some(acceptor) => {
                     let accepted = tokio::select! {
                         accepted = acceptor.accept(stream) => accepted,
                         // A client that does not finish the handshake in time is gone.
-                        _ = member.activity.over() => return,
+                        _ = registration.activity.over() => return,
                     };
                     if let Ok(stream) = accepted {
-                        serve(endpoint, stream, peer, times.idle, &member, closing).await;
+                        serve(endpoint, stream, peer, times.idle, &registration, closing).await;
                     }
                 }
             }

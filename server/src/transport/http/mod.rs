@@ -8,9 +8,10 @@ mod aside;
 mod auth;
 mod body;
 mod connection;
+mod connection_registry;
 mod console;
 mod counts;
-mod crowd;
+
 mod headers;
 mod ids;
 mod limiter;

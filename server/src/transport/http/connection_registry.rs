@@ -19,12 +19,12 @@ const SPARED: Duration = Duration::from_millis(100);
 /// What a connection is doing.
 #[derive(Debug)]
 pub(super) struct Activity {
-    state: Mutex<State>,
+    state: Mutex<Usage>,
     unwanted: Notify,
 }
 
 #[derive(Debug)]
-struct State {
+struct Usage {
     requests: usize,
     served: bool,
     since: Instant,
@@ -56,7 +56,7 @@ pub(super) enum Rest {
 impl Activity {
     /// A new connection, which may take `limit` until its first request.
     fn new(limit: Duration) -> Arc<Self> {
-        let state = State { requests: 0, served: false, since: Instant::now(), limit };
+        let state = Usage { requests: 0, served: false, since: Instant::now(), limit };
         Arc::new(Activity { state: Mutex::new(state), unwanted: Notify::new() })
     }
 
@@ -69,9 +69,9 @@ impl Activity {
     /// What it is doing now.
     pub(super) fn rest(&self) -> Rest {
         match *self.lock() {
-            State { requests: 1.., .. } => Rest::Busy,
-            State { served: true, .. } => Rest::Served,
-            State { .. } => Rest::Silent,
+            Usage { requests: 1.., .. } => Rest::Busy,
+            Usage { served: true, .. } => Rest::Served,
+            Usage { .. } => Rest::Silent,
         }
     }
 
@@ -93,7 +93,7 @@ impl Activity {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Usage> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -117,24 +117,24 @@ impl Drop for Busy {
 
 /// The connections of a listener.
 #[derive(Debug, Default)]
-pub(super) struct Crowd {
-    members: Mutex<HashMap<u64, Arc<Activity>>>,
+pub(super) struct ConnectionRegistry {
+    registered: Mutex<HashMap<u64, Arc<Activity>>>,
     next: AtomicU64,
 }
 
-impl Crowd {
+impl ConnectionRegistry {
     /// Enters a new connection, until what is returned is dropped.
-    pub(super) fn join(self: &Arc<Self>, limit: Duration) -> Member {
+    pub(super) fn join(self: &Arc<Self>, limit: Duration) -> Registration {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let activity = Activity::new(limit);
-        self.members().insert(number, activity.clone());
-        Member { crowd: self.clone(), number, activity }
+        self.registered().insert(number, activity.clone());
+        Registration { registry: self.clone(), number, activity }
     }
 
     /// Has some connections at rest closed, and says how many.
     pub(super) fn make_room(&self) -> usize {
-        let (members, now) = (self.members(), Instant::now());
-        let mut resting: Vec<_> = members
+        let (registered, now) = (self.registered(), Instant::now());
+        let mut resting: Vec<_> = registered
             .values()
             .filter_map(|activity| {
                 let state = activity.lock();
@@ -150,23 +150,23 @@ impl Crowd {
         count
     }
 
-    fn members(&self) -> MutexGuard<'_, HashMap<u64, Arc<Activity>>> {
-        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+    fn registered(&self) -> MutexGuard<'_, HashMap<u64, Arc<Activity>>> {
+        self.registered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A connection's place in the crowd.
+/// A connection's place in the registry.
 #[derive(Debug)]
-pub(super) struct Member {
-    crowd: Arc<Crowd>,
+pub(super) struct Registration {
+    registry: Arc<ConnectionRegistry>,
     number: u64,
     /// What it is doing.
     pub(super) activity: Arc<Activity>,
 }
 
-impl Drop for Member {
+impl Drop for Registration {
     fn drop(&mut self) {
-        self.crowd.members().remove(&self.number);
+        self.registry.registered().remove(&self.number);
     }
 }
 
@@ -178,44 +178,44 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn those_that_never_asked_go_first_and_the_oldest_of_them_but_none_that_has_just_come() {
-        let crowd = Arc::new(Crowd::default());
+        let registry = Arc::new(ConnectionRegistry::default());
         let long = Duration::from_secs(1000);
-        let served: Vec<_> = (0..40).map(|_| crowd.join(long)).collect();
-        served.iter().for_each(|member| drop(member.activity.request(long)));
+        let served: Vec<_> = (0..40).map(|_| registry.join(long)).collect();
+        served.iter().for_each(|registration| drop(registration.activity.request(long)));
         let mut silent = Vec::new();
         for _ in 0..40 {
             tokio::time::advance(Duration::from_millis(1)).await;
-            silent.push(crowd.join(long));
+            silent.push(registry.join(long));
         }
-        let busy = crowd.join(long);
+        let busy = registry.join(long);
         let _request = busy.activity.request(long);
-        let over = |member: &Member| member.activity.over().now_or_never();
-        assert_eq!(crowd.make_room(), 0, "requests of those that have just come are on their way");
+        let over = |registration: &Registration| registration.activity.over().now_or_never();
+        assert_eq!(registry.make_room(), 0, "requests of those that have just come are on their way");
         tokio::time::advance(SPARED).await;
-        let young = crowd.join(long);
-        assert_eq!(crowd.make_room(), 32);
+        let young = registry.join(long);
+        assert_eq!(registry.make_room(), 32);
         assert_eq!(over(&young), None);
         drop(young);
         let gone: Vec<_> = silent.iter().map(over).collect();
         assert_eq!(gone[..32], [Some(Over::Unwanted); 32]);
         assert_eq!(gone[32..], [None; 8]);
         silent.clear();
-        assert_eq!(crowd.make_room(), 32);
+        assert_eq!(registry.make_room(), 32);
         assert_eq!(served.iter().filter_map(over).count(), 32);
         drop(served);
-        assert_eq!((crowd.make_room(), over(&busy)), (0, None));
+        assert_eq!((registry.make_room(), over(&busy)), (0, None));
     }
 
     #[tokio::test(start_paused = true)]
     async fn rest_is_measured_from_the_last_answer() {
-        let member = Arc::new(Crowd::default()).join(Duration::from_secs(5));
-        let busy = member.activity.request(Duration::from_secs(60));
+        let registration = Arc::new(ConnectionRegistry::default()).join(Duration::from_secs(5));
+        let busy = registration.activity.request(Duration::from_secs(60));
         tokio::time::advance(Duration::from_secs(1000)).await;
-        assert_eq!(member.activity.over().now_or_never(), None);
+        assert_eq!(registration.activity.over().now_or_never(), None);
         drop(busy);
         tokio::time::advance(Duration::from_secs(59)).await;
-        assert_eq!(member.activity.over().now_or_never(), None);
+        assert_eq!(registration.activity.over().now_or_never(), None);
         tokio::time::advance(Duration::from_secs(1)).await;
-        assert_eq!(member.activity.over().await, Over::Idle);
+        assert_eq!(registration.activity.over().await, Over::Idle);
     }
 }

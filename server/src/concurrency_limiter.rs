@@ -8,7 +8,7 @@ use ptc_host::engine::MemoryBudget;
 
 /// Counts running calls up to a limit.
 #[derive(Debug)]
-pub struct Gate {
+pub struct ConcurrencyLimiter {
     limit: usize,
     running: AtomicUsize,
     memory: Option<MemoryBudget>,
@@ -25,17 +25,17 @@ pub enum Full {
 
 /// The right to run one call; given back when dropped.
 #[derive(Debug)]
-pub struct Permit(Arc<Gate>);
+pub struct Permit(Arc<ConcurrencyLimiter>);
 
-impl Gate {
-    /// A gate for `limit` calls at a time.
+impl ConcurrencyLimiter {
+    /// A limiter for `limit` calls at a time.
     pub fn new(limit: usize) -> Arc<Self> {
-        Arc::new(Gate { limit, running: AtomicUsize::new(0), memory: None })
+        Arc::new(ConcurrencyLimiter { limit, running: AtomicUsize::new(0), memory: None })
     }
 
     /// The same limit, and no more calls while `memory` is exhausted.
     pub fn within(limit: usize, memory: MemoryBudget) -> Arc<Self> {
-        Arc::new(Gate { limit, running: AtomicUsize::new(0), memory: Some(memory) })
+        Arc::new(ConcurrencyLimiter { limit, running: AtomicUsize::new(0), memory: Some(memory) })
     }
 
     /// How many calls may run at a time.
@@ -77,23 +77,23 @@ mod tests {
 
     #[test]
     fn permits_come_back_when_dropped() {
-        let gate = Gate::new(2);
-        let first = gate.try_enter();
-        let second = gate.try_enter();
+        let limiter = ConcurrencyLimiter::new(2);
+        let first = limiter.try_enter();
+        let second = limiter.try_enter();
         assert!(first.is_ok() && second.is_ok());
-        assert_eq!(gate.try_enter().unwrap_err(), Full::Calls(2));
+        assert_eq!(limiter.try_enter().unwrap_err(), Full::Calls(2));
         drop(first);
-        assert_eq!(gate.running(), 1);
-        assert!(gate.try_enter().is_ok());
+        assert_eq!(limiter.running(), 1);
+        assert!(limiter.try_enter().is_ok());
     }
 
     #[test]
     fn nobody_is_let_in_while_memory_is_short() {
         let memory = MemoryBudget::new(1 << 20);
-        let gate = Gate::within(9, memory.clone());
+        let limiter = ConcurrencyLimiter::within(9, memory.clone());
         assert!(memory.try_take(1 << 20));
-        assert_eq!(gate.try_enter().unwrap_err(), Full::Memory);
+        assert_eq!(limiter.try_enter().unwrap_err(), Full::Memory);
         memory.give_back(1 << 20);
-        assert!(gate.try_enter().is_ok());
+        assert!(limiter.try_enter().is_ok());
     }
 }

@@ -9,7 +9,7 @@ use ptc_host::engine::{Engine, HostCalls};
 use tracing::info;
 
 use super::task::task;
-use crate::concurrency_limiter::Gate;
+use crate::concurrency_limiter::ConcurrencyLimiter;
 use crate::observers::Telemetry;
 use crate::observers::console::Console;
 use crate::observers::metrics::Metrics;
@@ -161,7 +161,7 @@ fn service(settings: &Settings, engine: &Engine, tools: Registry, has_upstreams:
     let max_calls = settings.limits.max_concurrent_calls;
     let mut service = Service::new(tools, max_calls);
     if let Some(memory) = engine.memory() {
-        service.gate = Gate::within(max_calls, memory.clone());
+        service.limiter = ConcurrencyLimiter::within(max_calls, memory.clone());
     }
     service.instructions = cards::instructions(has_upstreams, settings.sessions.enabled);
     if settings.http.as_ref().is_some_and(|http| !http.tokens.is_empty()) {

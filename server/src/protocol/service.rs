@@ -13,7 +13,7 @@ use super::drain::Drain;
 use super::observer::Observers;
 use super::reply::{self, Answers};
 use super::tool::Registry;
-use crate::concurrency_limiter::Gate;
+use crate::concurrency_limiter::ConcurrencyLimiter;
 use crate::identity;
 
 /// Open `subscriptions/listen` channels of all clients together.
@@ -42,9 +42,9 @@ pub struct Service {
     /// The tools.
     pub tools: Registry,
     /// The limit on calls in progress.
-    pub gate: Arc<Gate>,
+    pub limiter: Arc<ConcurrencyLimiter>,
     /// The limit on open `subscriptions/listen` channels.
-    pub listeners: Arc<Gate>,
+    pub listeners: Arc<ConcurrencyLimiter>,
     /// `serverInfo` as JSON.
     pub server_info: String,
     /// `instructions` for clients.
@@ -61,8 +61,8 @@ impl Service {
     pub fn new(tools: Registry, max_concurrent_calls: usize) -> Self {
         Service {
             tools,
-            gate: Gate::new(max_concurrent_calls),
-            listeners: Gate::new(MAX_LISTENERS),
+            limiter: ConcurrencyLimiter::new(max_concurrent_calls),
+            listeners: ConcurrencyLimiter::new(MAX_LISTENERS),
             server_info: identity::server_info_json(),
             instructions: String::new(),
             cache_scope: "public",

@@ -1,7 +1,7 @@
 //! Counts and distributions for Prometheus.
 //!
 //! Everything on the way of a call is an atomic that was made at the start: no lock, no allocation, and a set of labels
-//! that no client can enlarge. Whoever holds further figures (gate, sessions, listener, upstreams) writes its own
+//! that no client can enlarge. Whoever holds further figures (limiter, sessions, listener, upstreams) writes its own
 //! families into the same [`Exposition`] when somebody asks.
 
 mod exposition;

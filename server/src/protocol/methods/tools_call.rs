@@ -154,7 +154,7 @@ impl Request<'_> {
                 return Handled::error(self.id, &RpcError::duplicate_id(self.id));
             }
         };
-        let permit = match gated.then(|| self.service.gate.try_enter()).transpose() {
+        let permit = match gated.then(|| self.service.limiter.try_enter()).transpose() {
             Ok(permit) => permit,
             Err(full) => return self.busy(tool, full, span),
         };

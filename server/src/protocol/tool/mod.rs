@@ -1,7 +1,7 @@
 //! The port of tools: what a method may ask of a tool, and what a tool answers.
 //!
 //! A tool is asked twice. [`Tool::prepare`] checks the arguments at once, on the reader's thread; most failures end
-//! there. What remains is a future that needs a permit of the gate and is dropped when the call is cancelled.
+//! there. What remains is a future that needs a permit of the limiter and is dropped when the call is cancelled.
 
 mod context;
 mod registry;

@@ -41,12 +41,12 @@ pub(super) fn answer(
     let json = if path == CATALOG {
         endpoint.telemetry.console_catalog()
     } else {
-        let gate = &endpoint.service.gate;
+        let limiter = &endpoint.service.limiter;
         let facts = Facts {
             instance: &endpoint.instance,
             draining: endpoint.service.is_draining(),
-            permits: gate.limit(),
-            permits_in_use: gate.running(),
+            permits: limiter.limit(),
+            permits_in_use: limiter.running(),
             http_sessions: endpoint.sessions.len(),
             uptime: endpoint.started.elapsed(),
         };

@@ -33,10 +33,10 @@ pub(super) fn answer(
     let format = Format::negotiate(accept);
     let mut to = Exposition::new(format);
     endpoint.telemetry.write_metrics(&mut to);
-    let gate = &endpoint.service.gate;
+    let limiter = &endpoint.service.limiter;
     to.family("ptc_gate_permits", "Calls that may run at the same time.", Kind::Gauge)
-        .sample(&[], gate.limit());
-    to.family("ptc_gate_permits_in_use", "Permits taken.", Kind::Gauge).sample(&[], gate.running());
+        .sample(&[], limiter.limit());
+    to.family("ptc_gate_permits_in_use", "Permits taken.", Kind::Gauge).sample(&[], limiter.running());
     endpoint.counts.write_metrics(&mut to);
     endpoint.sessions.write_metrics(&mut to);
     to.family("ptc_http_requests_in_progress", "HTTP requests that are being answered.", Kind::Gauge)

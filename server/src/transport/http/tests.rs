@@ -432,7 +432,7 @@ async fn calls_at_the_same_time() {
     let duplicate = client.post(&[named], call(1, json!({}))).await;
     assert_eq!((duplicate.status, duplicate.code()), (200, json!(-32600)));
     assert!(duplicate.body.contains("id 1 is already in flight"));
-    // The gate of the whole server has one place left, for anybody.
+    // The limiter of the whole server has one place left, for anybody.
     let mut third = server.connect().await;
     let waiting = modern(9, "tools/call", json!({"name":"puppet","arguments":{"wait":true}})).to_string();
     let headers =

@@ -63,7 +63,7 @@ pub async fn run_stdio<R, W>(
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let max_in_flight = service.gate.limit();
+    let max_in_flight = service.limiter.limit();
     let mut pipe = Pipe {
         connection: Connection::new(Owner::of(Principal::process()), max_in_flight),
         service,

@@ -8,14 +8,14 @@ const PARTS: usize = 8;
 /// A count of which each thread changes a part of its own, so that threads do not take it out of each other's caches with
 /// every request. Reading adds the parts up.
 #[derive(Debug, Default)]
-pub struct Tally([Part; PARTS]);
+pub struct ShardedCounter([Part; PARTS]);
 
 /// As much as a processor's caches hand to and fro at once.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Part(AtomicI64);
 
-impl Tally {
+impl ShardedCounter {
     /// Adds `by` to this thread's part.
     pub fn add(&self, by: i64) {
         // In one order with what others watch for, where somebody waits for a sum.
@@ -48,14 +48,14 @@ mod tests {
 
     #[test]
     fn what_one_thread_adds_another_may_take_away() {
-        let tally = Tally::default();
+        let counter = ShardedCounter::default();
         std::thread::scope(|scope| {
             for _ in 0..2 * PARTS {
-                scope.spawn(|| (0..1000).for_each(|_| tally.add(3)));
+                scope.spawn(|| (0..1000).for_each(|_| counter.add(3)));
             }
         });
-        assert_eq!(tally.sum(), 2 * PARTS as i64 * 3000);
-        tally.add(-tally.sum());
-        assert_eq!(tally.count(), 0);
+        assert_eq!(counter.sum(), 2 * PARTS as i64 * 3000);
+        counter.add(-counter.sum());
+        assert_eq!(counter.count(), 0);
     }
 }

@@ -10,7 +10,7 @@ use tracing::debug;
 
 use super::auth::Unauthenticated;
 use crate::observers::metrics::{Exposition, Kind};
-use crate::sharded_counter::Tally;
+use crate::sharded_counter::ShardedCounter;
 
 /// Limits that refuse requests.
 const LIMITS: [&str; 4] = ["max_sessions", "max_sessions_per_owner", "in_flight", "global_concurrency"];
@@ -24,7 +24,7 @@ const CANCELLATIONS: [&str; 3] = ["client", "client_disconnect", "await_timeout"
 /// Counts of a listener.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
-    requests: [[Tally; CLASSES.len()]; ROUTES.len()],
+    requests: [[ShardedCounter; CLASSES.len()]; ROUTES.len()],
     auth_missing: AtomicU64,
     auth_invalid: AtomicU64,
     rate_limited: AtomicU64,

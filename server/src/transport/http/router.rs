@@ -33,7 +33,7 @@ use super::{console, ids, metrics};
 use crate::observers::Telemetry;
 use crate::principal::Principal;
 use crate::protocol::{Drain, Service};
-use crate::sharded_counter::Tally;
+use crate::sharded_counter::ShardedCounter;
 
 /// Longest `X-Request-Id` that is taken over, in bytes.
 const MAX_REQUEST_ID: usize = 128;
@@ -73,7 +73,7 @@ pub(super) struct Endpoint {
 /// Counts requests that are being answered.
 #[derive(Debug, Default)]
 pub(super) struct Active {
-    count: Tally,
+    count: ShardedCounter,
     /// Whether somebody waits for there being none.
     awaited: AtomicBool,
     ended: Notify,

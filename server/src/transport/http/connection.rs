@@ -22,8 +22,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
 use super::answer::Answer;
-use super::aside::Aside;
 use super::connection_registry::{Busy, Over, Registration, Rest};
+use super::gated::Gated;
 use super::router::{Endpoint, route};
 
 /// Streams of one HTTP/2 connection at a time.
@@ -146,7 +146,7 @@ pub(super) async fn serve<S>(
             biased;
             // A broken connection is the client's affair; its calls have been dropped with it.
             _ = connection.as_mut() => return,
-            over = Aside::new(over) => if over != Over::Unwanted { break },
+            over = Gated::new(over) => if over != Over::Unwanted { break },
         }
         // Its place is needed. A request that has come but was not looked at yet is no rest.
         tokio::task::yield_now().await;

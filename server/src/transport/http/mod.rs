@@ -4,7 +4,7 @@
 //! A request is checked in a fixed order — host, origin, credentials, method — before its body is read.
 
 mod answer;
-mod aside;
+
 mod auth;
 mod body;
 mod connection;
@@ -12,6 +12,7 @@ mod connection_registry;
 mod console;
 mod counts;
 
+mod gated;
 mod headers;
 mod ids;
 mod limiter;

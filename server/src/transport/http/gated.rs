@@ -11,52 +11,52 @@ use futures_util::task::AtomicWaker;
 /// A future that is looked at only when it has asked to be, and not each time its task does something else: a connection
 /// has timers beside it that hardly ever run out, and looking at them with each request costs more than the checks of
 /// its headers.
-pub(super) struct Aside<F> {
+pub(super) struct Gated<F> {
     future: F,
-    bell: Arc<Bell>,
+    own: Arc<GatedWaker>,
     waker: Waker,
-    /// The task that the bell wakes.
+    /// The task that the waker wakes.
     task: Option<Waker>,
 }
 
-struct Bell {
-    rung: AtomicBool,
+struct GatedWaker {
+    woken: AtomicBool,
     task: AtomicWaker,
 }
 
-impl Wake for Bell {
+impl Wake for GatedWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.rung.store(true, Ordering::Release);
+        self.woken.store(true, Ordering::Release);
         self.task.wake();
     }
 }
 
-impl<F: Future + Unpin> Aside<F> {
+impl<F: Future + Unpin> Gated<F> {
     pub(super) fn new(future: F) -> Self {
         // It has not been looked at yet.
-        let bell = Arc::new(Bell { rung: AtomicBool::new(true), task: AtomicWaker::new() });
-        Aside { future, waker: bell.clone().into(), bell, task: None }
+        let own = Arc::new(GatedWaker { woken: AtomicBool::new(true), task: AtomicWaker::new() });
+        Gated { future, waker: own.clone().into(), own, task: None }
     }
 }
 
-impl<F: Future + Unpin> Future for Aside<F> {
+impl<F: Future + Unpin> Future for Gated<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         let this = &mut *self;
         if !this.task.as_ref().is_some_and(|task| task.will_wake(context.waker())) {
-            this.bell.task.register(context.waker());
+            this.own.task.register(context.waker());
             this.task = Some(context.waker().clone());
         }
-        // The task is registered first: whoever rings from now on wakes it.
-        if !this.bell.rung.load(Ordering::Acquire) {
+        // The task is registered first: whoever wakes it from now on wakes it.
+        if !this.own.woken.load(Ordering::Acquire) {
             return Poll::Pending;
         }
-        this.bell.rung.store(false, Ordering::Release);
+        this.own.woken.store(false, Ordering::Release);
         Pin::new(&mut this.future).poll(&mut Context::from_waker(&this.waker))
     }
 }
@@ -82,7 +82,7 @@ mod tests {
     fn it_is_looked_at_when_it_asks_to_be_by_whichever_task_has_it() {
         let looks = Cell::new(0);
         let kept = Cell::new(None);
-        let mut aside = Aside::new(poll_fn(|context: &mut Context<'_>| {
+        let mut gated = Gated::new(poll_fn(|context: &mut Context<'_>| {
             looks.set(looks.get() + 1);
             kept.set(Some(context.waker().clone()));
             if looks.get() < 3 { Poll::Pending } else { Poll::Ready(()) }
@@ -90,11 +90,11 @@ mod tests {
         let tasks: [Arc<Count>; 2] = Default::default();
         let mut look = |task: &Arc<Count>| {
             let waker = Waker::from(task.clone());
-            Pin::new(&mut aside).poll(&mut Context::from_waker(&waker)).is_ready()
+            Pin::new(&mut gated).poll(&mut Context::from_waker(&waker)).is_ready()
         };
         assert!(!look(&tasks[0]) && !look(&tasks[0]));
         assert_eq!(looks.get(), 1);
-        // Moved to another task before the bell rings.
+        // Moved to another task before the wake-up.
         assert!(!look(&tasks[1]));
         kept.take().unwrap().wake();
         assert_eq!([0, 1].map(|at| tasks[at].0.load(Ordering::Relaxed)), [0, 1]);

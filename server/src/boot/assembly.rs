@@ -24,7 +24,7 @@ use crate::tools::lisp_debug::LispDebug;
 use crate::tools::lisp_eval::{ArgumentCaps, EvalOptions, LispEval};
 use crate::tools::sessions::{Directory, system_clock};
 use crate::tools::shaping::Shaper;
-use crate::tools::{cards, sessions};
+use crate::tools::{descriptions, sessions};
 
 /// A server without its transport.
 pub struct Assembly {
@@ -163,7 +163,7 @@ fn service(settings: &Settings, engine: &Engine, tools: Registry, has_upstreams:
     if let Some(memory) = engine.memory() {
         service.limiter = ConcurrencyLimiter::within(max_calls, memory.clone());
     }
-    service.instructions = cards::instructions(has_upstreams, settings.sessions.enabled);
+    service.instructions = descriptions::instructions(has_upstreams, settings.sessions.enabled);
     if settings.http.as_ref().is_some_and(|http| !http.tokens.is_empty()) {
         service.cache_scope = "private";
     }

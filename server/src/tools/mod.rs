@@ -1,6 +1,6 @@
 //! The tools that clients see, one folder each, behind the port [`Tool`](crate::protocol::tool::Tool).
 
-pub mod cards;
+pub mod descriptions;
 pub mod lisp_debug;
 pub mod lisp_eval;
 pub mod lisp_task;

@@ -5,7 +5,7 @@ use ptc_mcp::json::{Object, object_text};
 use super::EvalOptions;
 use crate::protocol::tool::{Annotations, Definition};
 use crate::settings::Profile;
-use crate::tools::cards;
+use crate::tools::descriptions;
 use crate::tools::schemas::{self, error_branch, success_branch, union};
 
 /// The definition under these options.
@@ -14,7 +14,7 @@ pub(super) fn definition(options: &EvalOptions) -> Definition {
     Definition {
         name: "lisp_eval",
         title: "PTC-Lisp eval",
-        description: cards::lisp_eval(options.shaper.profile, options.catalog.as_deref()),
+        description: descriptions::lisp_eval(options.shaper.profile, options.catalog.as_deref()),
         input_schema: input_schema(has_upstreams),
         output_schema: output_schema(options.shaper.profile, has_upstreams),
         annotations: annotations(has_upstreams, options.read_only),

@@ -20,7 +20,7 @@ use crate::report::SessionPart;
 use crate::report::Usage;
 use crate::report::{ErrorReason, Payload};
 use crate::settings::Profile;
-use crate::tools::cards;
+use crate::tools::descriptions;
 use crate::tools::lisp_eval::{Arguments as EvalArguments, Asked, EvalOptions, Wording, annotations, refuse};
 use crate::tools::shaping::{guard, shape};
 
@@ -92,7 +92,7 @@ impl Tool for Eval {
         Definition {
             name: "lisp_session_eval",
             title: "PTC-Lisp session: eval",
-            description: cards::lisp_session_eval(options.catalog.as_deref()),
+            description: descriptions::lisp_session_eval(options.catalog.as_deref()),
             input_schema: INPUT.into(),
             output_schema: (options.shaper.profile != Profile::Slim)
                 .then(|| schemas::output(&["status", "session"])),

@@ -11,18 +11,18 @@ use crate::protocol::tool::{Annotations, CallContext, Definition, Prepared, Regi
 
 /// A tool whose behaviour its arguments choose:
 /// `{"say": text}` answers at once, `{"wait": true}` answers when released, `{"panic": true}` panics.
-pub(crate) struct Puppet {
+pub(crate) struct MockTool {
     /// Each permit added releases one waiting call.
     pub(crate) release: Arc<Semaphore>,
     /// Counts calls that ended by being dropped.
     pub(crate) dropped: Arc<Semaphore>,
 }
 
-impl Tool for Puppet {
+impl Tool for MockTool {
     fn definition(&self) -> Definition {
         Definition {
-            name: "puppet",
-            title: "Puppet",
+            name: "mock_tool",
+            title: "MockTool",
             description: "A \"test\" tool.".into(),
             input_schema: r#"{"type":"object"}"#.into(),
             output_schema: None,
@@ -78,7 +78,7 @@ impl Drop for DropCount {
     }
 }
 
-/// The strings of a [`Puppet`].
+/// The strings of a [`MockTool`].
 pub(crate) struct Strings {
     pub(crate) release: Arc<Semaphore>,
     pub(crate) dropped: Arc<Semaphore>,
@@ -101,10 +101,10 @@ pub(crate) fn assert_fits(definition: &Definition, reply: &ToolReply) {
     assert!(faults.is_empty(), "{}: {structured} does not fit: {faults:?}", definition.name);
 }
 
-/// A service with a puppet as its only tool.
+/// A service with a mock_tool as its only tool.
 pub(crate) fn puppet_service(max_concurrent_calls: usize) -> (Service, Strings) {
     let (release, dropped) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
-    let puppet = Puppet { release: release.clone(), dropped: dropped.clone() };
-    let service = Service::new(Registry::new(vec![Box::new(puppet)]), max_concurrent_calls);
+    let mock_tool = MockTool { release: release.clone(), dropped: dropped.clone() };
+    let service = Service::new(Registry::new(vec![Box::new(mock_tool)]), max_concurrent_calls);
     (service, Strings { release, dropped })
 }

@@ -192,7 +192,7 @@ fn request(id: u64, method: &str) -> Value {
 }
 
 fn call(id: impl Into<Value>, arguments: Value) -> Value {
-    json!({"jsonrpc":"2.0","id":id.into(),"method":"tools/call","params":{"name":"puppet","arguments":arguments}})
+    json!({"jsonrpc":"2.0","id":id.into(),"method":"tools/call","params":{"name":"mock_tool","arguments":arguments}})
 }
 
 fn modern(id: u64, method: &str, mut params: Value) -> Value {
@@ -434,12 +434,13 @@ async fn calls_at_the_same_time() {
     assert!(duplicate.body.contains("id 1 is already in flight"));
     // The limiter of the whole server has one place left, for anybody.
     let mut third = server.connect().await;
-    let waiting = modern(9, "tools/call", json!({"name":"puppet","arguments":{"wait":true}})).to_string();
+    let waiting = modern(9, "tools/call", json!({"name":"mock_tool","arguments":{"wait":true}})).to_string();
     let headers =
-        [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", "puppet")];
+        [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", "mock_tool")];
     third.send("POST", "/mcp", &headers, &waiting).await;
     let saturated = loop {
-        let reply = client.modern(10, "tools/call", json!({"name":"puppet","arguments":{"say":"m"}})).await;
+        let reply =
+            client.modern(10, "tools/call", json!({"name":"mock_tool","arguments":{"say":"m"}})).await;
         if reply.status != 200 {
             break reply;
         }
@@ -486,12 +487,12 @@ async fn a_client_that_leaves_cancels_its_call() {
 async fn progress_makes_a_stream() {
     let server = Server::start(&settings(), 4);
     let mut client = server.connect().await;
-    let mut body = modern(1, "tools/call", json!({"name":"puppet","arguments":{"wait":true,"say":"end"}}));
+    let mut body = modern(1, "tools/call", json!({"name":"mock_tool","arguments":{"wait":true,"say":"end"}}));
     body["params"]["_meta"]["progressToken"] = json!("tok");
     let headers = [
         ("MCP-Protocol-Version", "2026-07-28"),
         ("Mcp-Method", "tools/call"),
-        ("Mcp-Name", "puppet"),
+        ("Mcp-Name", "mock_tool"),
         ("Accept", "application/json, text/event-stream"),
     ];
     client.send("POST", "/mcp", &headers, &body.to_string()).await;
@@ -551,7 +552,7 @@ async fn the_modern_era() {
     let found = client.modern(1, "server/discover", json!({})).await;
     assert_eq!((found.status, &found.json()["result"]["supportedVersions"]), (200, &json!(["2026-07-28"])));
     assert_eq!(found.header("mcp-session-id"), None);
-    let called = client.modern(2, "tools/call", json!({"name":"puppet","arguments":{"say":"m"}})).await;
+    let called = client.modern(2, "tools/call", json!({"name":"mock_tool","arguments":{"say":"m"}})).await;
     assert_eq!(called.json()["result"]["resultType"], "complete");
     for gone in ["initialize", "ping", "shutdown", "logging/setLevel", "unknown/method"] {
         let reply = client.modern(3, gone, json!({})).await;
@@ -566,7 +567,7 @@ async fn the_modern_era() {
 
     let version = ("MCP-Protocol-Version", "2026-07-28");
     let list = modern(5, "tools/list", json!({}));
-    let call = modern(5, "tools/call", json!({"name":"puppet","arguments":{"say":"x"}}));
+    let call = modern(5, "tools/call", json!({"name":"mock_tool","arguments":{"say":"x"}}));
     let list_method = ("Mcp-Method", "tools/list");
     let call_method = ("mcp-method", "tools/call");
     for (headers, body, status, code) in [
@@ -582,7 +583,7 @@ async fn the_modern_era() {
         assert_eq!((reply.status, reply.code()), (status, json!(code)), "{headers:?}");
         assert_eq!(reply.json()["id"], 5);
     }
-    for name in ["  puppet ", "=?base64?cHVwcGV0?="] {
+    for name in ["  mock_tool ", "=?base64?cHVwcGV0?="] {
         assert_eq!(
             client.post(&[version, call_method, ("MCP-NAME", name)], &call).await.status,
             200,
@@ -772,14 +773,14 @@ async fn a_client_that_does_not_read_keeps_no_permit() {
     builder.initial_stream_window_size(0);
     let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await.unwrap();
     let running = tokio::spawn(connection);
-    let mut body = modern(1, "tools/call", json!({"name":"puppet","arguments":{"say":"x"}}));
+    let mut body = modern(1, "tools/call", json!({"name":"mock_tool","arguments":{"say":"x"}}));
     body["params"]["_meta"]["progressToken"] = json!("tok");
     let request = http::Request::post(format!("http://{}/mcp", server.address))
         .header("content-type", "application/json")
         .header("accept", "application/json, text/event-stream")
         .header("mcp-protocol-version", "2026-07-28")
         .header("mcp-method", "tools/call")
-        .header("mcp-name", "puppet")
+        .header("mcp-name", "mock_tool")
         .body(body.to_string())
         .unwrap();
     let response = sender.send_request(request).await.unwrap();
@@ -787,7 +788,7 @@ async fn a_client_that_does_not_read_keeps_no_permit() {
     // The one permit there is comes back although nobody takes the answer.
     let mut other = server.connect().await;
     loop {
-        let reply = other.modern(2, "tools/call", json!({"name":"puppet","arguments":{"say":"y"}})).await;
+        let reply = other.modern(2, "tools/call", json!({"name":"mock_tool","arguments":{"say":"y"}})).await;
         if reply.status == 200 {
             assert_eq!(reply.json()["result"]["content"][0]["text"], "y");
             break;

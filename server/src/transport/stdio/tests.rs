@@ -71,7 +71,7 @@ impl Client {
 
 fn call(id: impl Into<Value>, arguments: Value) -> Value {
     json!({"jsonrpc":"2.0","id":id.into(),"method":"tools/call",
-           "params":{"name":"puppet","arguments":arguments}})
+           "params":{"name":"mock_tool","arguments":arguments}})
 }
 
 fn request(id: u64, method: &str) -> Value {
@@ -91,7 +91,7 @@ async fn a_handshake_and_a_call() {
     client.send(json!({"jsonrpc":"2.0","method":"notifications/initialized"})).await;
     assert_eq!(client.ask(request(1, "ping")).await, json!({"jsonrpc":"2.0","id":1,"result":{}}));
     let listed = client.ask(request(2, "tools/list")).await;
-    assert_eq!(listed["result"]["tools"][0]["name"], "puppet");
+    assert_eq!(listed["result"]["tools"][0]["name"], "mock_tool");
     assert_eq!(listed["result"].as_object().unwrap().len(), 1);
     assert_eq!(
         client.ask(call("x", json!({"say":"grüße\n"}))).await,
@@ -151,7 +151,7 @@ async fn what_is_no_request_is_refused_with_the_right_code() {
         client.send(line).await;
     }
     client
-        .send(json!({"jsonrpc":"2.0","method":"tools/call","params":{"name":"puppet","arguments":{}}}))
+        .send(json!({"jsonrpc":"2.0","method":"tools/call","params":{"name":"mock_tool","arguments":{}}}))
         .await;
     assert_eq!(client.ask(request(10, "ping")).await["id"], 10);
     client.close().await;
@@ -317,7 +317,8 @@ async fn both_eras_on_one_pipe() {
     assert_eq!(result["resultType"], "complete");
     assert_eq!((&result["ttlMs"], &result["cacheScope"]), (&json!(60000), &json!("public")));
     assert_eq!(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "ptc_lisp");
-    let called = client.ask(modern(2, "tools/call", json!({"name":"puppet","arguments":{"say":"m"}}))).await;
+    let called =
+        client.ask(modern(2, "tools/call", json!({"name":"mock_tool","arguments":{"say":"m"}}))).await;
     assert_eq!(called["result"]["resultType"], "complete");
     assert_eq!(called["result"]["content"][0]["text"], "m");
     let unknown = client.ask(modern(3, "tools/call", json!({"name":"nope"}))).await;

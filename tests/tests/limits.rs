@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 
 use process::Launch;
 use ptc_mcp::json::{Value, json};
-use ptc_server::options::flags::{ALL, Kind};
+use ptc_server::options::flags::{ALL, ValueKind};
 
 /// Options that set a number which bounds nothing.
 const NO_LIMITS: [&str; 1] = ["http-port"];
@@ -497,7 +497,8 @@ fn tests_that_are_named_exist_and_no_option_is_forgotten() {
         assert!(rows.insert(limit), "{limit} has two rows");
     }
     for flag in ALL.iter().flat_map(|group| group.flags) {
-        let is_number = matches!(flag.kind, Kind::Positive | Kind::HttpPositive | Kind::Clamped);
+        let is_number =
+            matches!(flag.kind, ValueKind::Positive | ValueKind::HttpPositive | ValueKind::Clamped);
         let has_row = rows.contains(format!("--{}", flag.name).as_str());
         assert!(!is_number || has_row || NO_LIMITS.contains(&flag.name), "--{} has no row", flag.name);
     }

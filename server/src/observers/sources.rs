@@ -7,7 +7,7 @@ use ptc_host::engine::MemoryBudget;
 use ptc_host::upstream::Phase;
 
 use crate::identity;
-use crate::observers::metrics::{Exposition, Kind};
+use crate::observers::metrics::{Exposition, MetricKind};
 use crate::principal::Principal;
 
 /// Sessions, as operators see them.
@@ -34,11 +34,15 @@ impl Sources {
     /// Writes the families of sessions and upstreams.
     pub(super) fn write_metrics(&self, to: &mut Exposition) {
         let labels = [("version", identity::VERSION), ("commit", identity::GIT_COMMIT)];
-        to.family("ptc_build_info", "The version that runs.", Kind::Gauge).sample(&labels, 1);
+        to.family("ptc_build_info", "The version that runs.", MetricKind::Gauge).sample(&labels, 1);
         if let Some(memory) = &self.memory {
-            to.family("ptc_memory_bytes", "Memory that programs, sessions and messages hold.", Kind::Gauge)
-                .sample(&[], memory.used());
-            to.family("ptc_memory_limit_bytes", "Memory that they may hold together.", Kind::Gauge)
+            to.family(
+                "ptc_memory_bytes",
+                "Memory that programs, sessions and messages hold.",
+                MetricKind::Gauge,
+            )
+            .sample(&[], memory.used());
+            to.family("ptc_memory_limit_bytes", "Memory that they may hold together.", MetricKind::Gauge)
                 .sample(&[], memory.limit());
         }
         if let Some(sessions) = &self.sessions {
@@ -47,21 +51,21 @@ impl Sources {
         let Some(upstreams) = &self.upstreams else { return };
         let states: Vec<_> =
             upstreams.upstreams().map(|(config, handle)| (config.name.as_str(), handle.health())).collect();
-        let mut family = to.family("ptc_upstream_up", "1 while an upstream is started.", Kind::Gauge);
+        let mut family = to.family("ptc_upstream_up", "1 while an upstream is started.", MetricKind::Gauge);
         for (server, health) in &states {
             family.sample(&[("server", server)], u8::from(health.phase == Phase::Started));
         }
         let mut family =
-            to.family("ptc_upstream_in_flight", "Calls that hold a slot of an upstream.", Kind::Gauge);
+            to.family("ptc_upstream_in_flight", "Calls that hold a slot of an upstream.", MetricKind::Gauge);
         for (server, health) in &states {
             family.sample(&[("server", server)], health.in_flight);
         }
-        let mut family = to.family("ptc_upstream_tools", "Tools that an upstream lists.", Kind::Gauge);
+        let mut family = to.family("ptc_upstream_tools", "Tools that an upstream lists.", MetricKind::Gauge);
         for (server, health) in &states {
             family.sample(&[("server", server)], health.tools);
         }
         let mut family =
-            to.family("ptc_upstream_starts", "Starts of an upstream that succeeded.", Kind::Counter);
+            to.family("ptc_upstream_starts", "Starts of an upstream that succeeded.", MetricKind::Counter);
         for (server, health) in &states {
             family.sample(&[("server", server)], health.starts);
         }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::builder::OsStringValueParser;
 use clap::{Arg, ArgAction};
 
-use super::flags::{ALL, Flag, Group, Kind};
+use super::flags::{ALL, Flag, Group, ValueKind};
 
 /// The arguments of these groups.
 pub fn arguments(groups: &[Group]) -> Vec<Arg> {
@@ -21,15 +21,15 @@ fn argument(heading: &'static str, flag: &Flag) -> Arg {
         .help_heading(heading)
         .value_parser(OsStringValueParser::new());
     match flag.kind {
-        Kind::Switch => argument
+        ValueKind::Switch => argument
             .num_args(0..=1)
             .require_equals(true)
             .default_missing_value("true")
             .value_name("BOOL")
             .action(ArgAction::Set)
             .overrides_with(flag.name),
-        Kind::List => argument.action(ArgAction::Append).value_name("TEXT"),
-        Kind::Positive | Kind::HttpPositive | Kind::Clamped => {
+        ValueKind::List => argument.action(ArgAction::Append).value_name("TEXT"),
+        ValueKind::Positive | ValueKind::HttpPositive | ValueKind::Clamped => {
             // A negative number is a wrong value, not an unknown flag.
             argument
                 .action(ArgAction::Set)
@@ -37,8 +37,8 @@ fn argument(heading: &'static str, flag: &Flag) -> Arg {
                 .value_name("N")
                 .allow_negative_numbers(true)
         }
-        Kind::Path => argument.action(ArgAction::Set).overrides_with(flag.name).value_name("PATH"),
-        Kind::Text => argument.action(ArgAction::Set).overrides_with(flag.name).value_name("TEXT"),
+        ValueKind::Path => argument.action(ArgAction::Set).overrides_with(flag.name).value_name("PATH"),
+        ValueKind::Text => argument.action(ArgAction::Set).overrides_with(flag.name).value_name("TEXT"),
     }
 }
 
@@ -60,5 +60,5 @@ pub fn spell_out_switches(arguments: impl IntoIterator<Item = OsString>) -> Vec<
 }
 
 fn is_switch(name: &str) -> bool {
-    ALL.iter().flat_map(|group| group.flags).any(|flag| flag.kind == Kind::Switch && flag.name == name)
+    ALL.iter().flat_map(|group| group.flags).any(|flag| flag.kind == ValueKind::Switch && flag.name == name)
 }

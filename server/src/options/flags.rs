@@ -2,10 +2,10 @@
 
 /// How an option's text is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// An integer of at least 1; anything else fails the start.
     Positive,
-    /// As [`Kind::Positive`]; a wrong value is ignored while HTTP is off.
+    /// As [`ValueKind::Positive`]; a wrong value is ignored while HTTP is off.
     HttpPositive,
     /// An integer, moved into a range where it lies outside.
     Clamped,
@@ -63,7 +63,7 @@ pub struct Flag {
     /// Without the leading dashes.
     pub name: &'static str,
     /// How its text is read.
-    pub kind: Kind,
+    pub kind: ValueKind,
     /// What holds where the option is not given.
     pub default: Fallback,
     /// What it is, for help.
@@ -100,12 +100,12 @@ pub struct Group {
     pub flags: &'static [Flag],
 }
 
-const fn flag(name: &'static str, kind: Kind, default: Fallback, help: &'static str) -> Flag {
+const fn flag(name: &'static str, kind: ValueKind, default: Fallback, help: &'static str) -> Flag {
     Flag { name, kind, default, help }
 }
 
 use Fallback::{Derived, Number, On, Unset, Word};
-use Kind::{Clamped, HttpPositive, List, Path, Positive, Switch, Text};
+use ValueKind::{Clamped, HttpPositive, List, Path, Positive, Switch, Text};
 
 /// Limits and output of every evaluation.
 pub const CORE: Group = Group {

@@ -7,7 +7,7 @@ use ptc_host::catalog::CatalogMode;
 use ptc_host::config::ProcessEnv;
 
 use super::command::{arguments, spell_out_switches};
-use super::flags::{ALL, Kind};
+use super::flags::{ALL, ValueKind};
 use crate::settings::BootError;
 use crate::settings::{LogLevel, PayloadPolicy, Profile, Settings};
 
@@ -42,8 +42,8 @@ fn defaults() {
 fn every_option_works_as_flag_and_as_variable() {
     for flag in ALL.iter().flat_map(|group| group.flags) {
         let value = match flag.kind {
-            Kind::Positive | Kind::HttpPositive | Kind::Clamped => "50",
-            Kind::Switch => "false",
+            ValueKind::Positive | ValueKind::HttpPositive | ValueKind::Clamped => "50",
+            ValueKind::Switch => "false",
             _ => continue,
         };
         let given = format!("--{}={value}", flag.name);

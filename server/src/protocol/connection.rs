@@ -22,12 +22,12 @@ pub struct Connection {
     /// `None` where calls are not entered: ids of different requests may be equal then, and no message cancels one.
     max_in_flight: Option<usize>,
     draining: Drain,
-    state: Mutex<State>,
+    state: Mutex<Calls>,
     generation: AtomicU64,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Calls {
     revision: Option<Revision>,
     in_flight: AHashMap<RequestId, Running>,
 }
@@ -139,7 +139,7 @@ impl Connection {
         count
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Calls> {
         // Every critical section leaves the state whole, so a poisoned lock is still good.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

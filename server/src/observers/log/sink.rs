@@ -17,14 +17,14 @@ const AMPLE: usize = CAPACITY / 4;
 pub(super) struct Sink(Arc<Shared>);
 
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<Backlog>,
     /// Signals lines to the writer.
     filled: Condvar,
     /// Signals an empty buffer to those who flush.
     emptied: Condvar,
 }
 
-struct State {
+struct Backlog {
     buffer: Vec<u8>,
     dropped: u64,
     writer: Writer,
@@ -47,7 +47,7 @@ enum Writer {
 
 impl Sink {
     pub(super) fn new(writer: impl Write + Send + 'static) -> Self {
-        let state = State {
+        let state = Backlog {
             buffer: Vec::new(),
             dropped: 0,
             writer: Writer::Waiting,
@@ -103,7 +103,7 @@ impl Sink {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Backlog> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

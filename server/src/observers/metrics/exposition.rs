@@ -44,7 +44,7 @@ impl Format {
 
 /// What a family is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricKind {
     /// Only grows. Its name is given without `_total`.
     Counter,
     /// Goes up and down.
@@ -66,7 +66,7 @@ pub struct Family<'e> {
     out: &'e mut String,
     format: Format,
     name: &'static str,
-    kind: Kind,
+    kind: MetricKind,
 }
 
 impl Exposition {
@@ -76,16 +76,16 @@ impl Exposition {
     }
 
     /// Begins a family. Help is one plain sentence.
-    pub fn family(&mut self, name: &'static str, help: &'static str, kind: Kind) -> Family<'_> {
+    pub fn family(&mut self, name: &'static str, help: &'static str, kind: MetricKind) -> Family<'_> {
         // The two formats name a counter differently in its head, and alike in its samples.
         let shown = match (kind, self.format) {
-            (Kind::Counter, Format::Text) => format!("{name}_total"),
+            (MetricKind::Counter, Format::Text) => format!("{name}_total"),
             _ => name.to_owned(),
         };
         let word = match kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Histogram => "histogram",
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
+            MetricKind::Histogram => "histogram",
         };
         self.out.push_str(&format!("# HELP {shown} {help}\n# TYPE {shown} {word}\n"));
         Family { out: &mut self.out, format: self.format, name, kind }
@@ -103,7 +103,7 @@ impl Exposition {
 impl Family<'_> {
     /// One sample of a counter or gauge.
     pub fn sample(&mut self, labels: &[(&str, &str)], value: impl Display) {
-        let suffix = if self.kind == Kind::Counter { "_total" } else { "" };
+        let suffix = if self.kind == MetricKind::Counter { "_total" } else { "" };
         self.head(suffix, labels, None);
         self.put(value);
         self.out.push('\n');

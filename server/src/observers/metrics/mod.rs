@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use ptc_host::engine::{CallRecord, CallStatus, EvalId};
 use ptc_host::upstream::FaultReason;
 
-pub use exposition::{Exposition, Family, Format, Kind};
+pub use exposition::{Exposition, Family, Format, MetricKind};
 pub use process::write_process;
 
 use crate::protocol::observer::{Answered, CallEnd, CallObserver, CallOutcome, ObservedCall};
@@ -166,27 +166,34 @@ impl Metrics {
 
     /// Writes all families of calls.
     pub fn write(&self, to: &mut Exposition) {
-        let mut family = to.family("ptc_evals", "Evaluations by tool and outcome.", Kind::Counter);
+        let mut family = to.family("ptc_evals", "Evaluations by tool and outcome.", MetricKind::Counter);
         for tool in self.tools.iter().filter(|tool| is_eval(tool.name)) {
             write_outcomes(&mut family, tool);
         }
-        let mut family =
-            to.family("ptc_session_calls", "Calls of session tools by tool and outcome.", Kind::Counter);
+        let mut family = to.family(
+            "ptc_session_calls",
+            "Calls of session tools by tool and outcome.",
+            MetricKind::Counter,
+        );
         for tool in self.tools.iter().filter(|tool| !is_eval(tool.name)) {
             write_outcomes(&mut family, tool);
         }
-        to.family("ptc_calls_in_flight", "Tool calls that run now.", Kind::Gauge)
+        to.family("ptc_calls_in_flight", "Tool calls that run now.", MetricKind::Gauge)
             .sample(&[], self.in_flight.load(Ordering::Relaxed).max(0));
         to.family(
             "ptc_eval_duration_seconds",
             "Time from a program's first step to its end, waiting included.",
-            Kind::Histogram,
+            MetricKind::Histogram,
         )
         .histogram(&[], &self.duration);
-        to.family("ptc_eval_steps", "Steps of a program.", Kind::Histogram).histogram(&[], &self.steps);
-        to.family("ptc_eval_memory_peak_bytes", "Most bytes a program held at a time.", Kind::Histogram)
-            .histogram(&[], &self.memory);
-        to.family("ptc_result_bytes", "Bytes of results given to clients.", Kind::Counter)
+        to.family("ptc_eval_steps", "Steps of a program.", MetricKind::Histogram).histogram(&[], &self.steps);
+        to.family(
+            "ptc_eval_memory_peak_bytes",
+            "Most bytes a program held at a time.",
+            MetricKind::Histogram,
+        )
+        .histogram(&[], &self.memory);
+        to.family("ptc_result_bytes", "Bytes of results given to clients.", MetricKind::Counter)
             .sample(&[], get(&self.returned_bytes));
         self.write_upstreams(to);
     }
@@ -198,19 +205,25 @@ impl Metrics {
             all.chain(used.then_some(("(not configured)", &self.other_upstream)))
         };
         let mut family =
-            to.family("ptc_upstream_calls", "Upstream calls by server and outcome.", Kind::Counter);
+            to.family("ptc_upstream_calls", "Upstream calls by server and outcome.", MetricKind::Counter);
         for (server, upstream) in named() {
             for (outcome, count) in UPSTREAM_OUTCOMES.iter().zip(&upstream.outcomes) {
                 family.sample(&[("server", server), ("outcome", outcome)], get(count));
             }
         }
-        let mut family =
-            to.family("ptc_upstream_call_duration_seconds", "Time of an upstream call.", Kind::Histogram);
+        let mut family = to.family(
+            "ptc_upstream_call_duration_seconds",
+            "Time of an upstream call.",
+            MetricKind::Histogram,
+        );
         for (server, upstream) in named() {
             family.histogram(&[("server", server)], &upstream.duration);
         }
-        let mut family =
-            to.family("ptc_upstream_fetched_bytes", "Bytes of results that upstreams gave.", Kind::Counter);
+        let mut family = to.family(
+            "ptc_upstream_fetched_bytes",
+            "Bytes of results that upstreams gave.",
+            MetricKind::Counter,
+        );
         for (server, upstream) in named() {
             family.sample(&[("server", server)], get(&upstream.fetched_bytes));
         }

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::{Exposition, Kind};
+use super::{Exposition, MetricKind};
 
 /// Clock ticks a second in `/proc`: fixed by the kernel's interface on every platform this runs on.
 const TICKS: f64 = 100.0;
@@ -10,21 +10,25 @@ const TICKS: f64 = 100.0;
 /// Writes the families of the process. What cannot be read is left out.
 pub fn write_process(to: &mut Exposition) {
     if let Some(bytes) = resident_bytes() {
-        to.family("process_resident_memory_bytes", "Resident memory.", Kind::Gauge).sample(&[], bytes);
+        to.family("process_resident_memory_bytes", "Resident memory.", MetricKind::Gauge).sample(&[], bytes);
     }
     if let Some(stat) = std::fs::read_to_string("/proc/self/stat").ok().as_deref().and_then(Stat::parse) {
-        to.family("process_cpu_seconds", "User and system time spent.", Kind::Counter)
+        to.family("process_cpu_seconds", "User and system time spent.", MetricKind::Counter)
             .sample(&[], stat.cpu_ticks as f64 / TICKS);
-        to.family("process_threads", "Threads.", Kind::Gauge).sample(&[], stat.threads);
+        to.family("process_threads", "Threads.", MetricKind::Gauge).sample(&[], stat.threads);
         if let Some(start) = stat.started_at() {
-            to.family("process_start_time_seconds", "Start of the process, seconds since 1970.", Kind::Gauge)
-                .sample(&[], start);
+            to.family(
+                "process_start_time_seconds",
+                "Start of the process, seconds since 1970.",
+                MetricKind::Gauge,
+            )
+            .sample(&[], start);
         }
     }
     if let Ok(entries) = std::fs::read_dir("/proc/self/fd") {
         // One of them is the one that lists them.
         let open = entries.count().saturating_sub(1);
-        to.family("process_open_fds", "Open file descriptors.", Kind::Gauge).sample(&[], open);
+        to.family("process_open_fds", "Open file descriptors.", MetricKind::Gauge).sample(&[], open);
     }
 }
 

@@ -36,10 +36,10 @@ fn a_histogram_is_cumulative_and_shows_its_latest_examples() {
 fn both_formats_are_written_as_their_readers_expect() {
     let write = |format| {
         let mut out = Exposition::new(format);
-        out.family("a", "Help.", Kind::Counter).sample(&[("l", "x\"\\\n")], 3);
+        out.family("a", "Help.", MetricKind::Counter).sample(&[("l", "x\"\\\n")], 3);
         let histogram = Histogram::new(&SECONDS);
         histogram.observe(250, Some(EvalId::from_number(7)));
-        out.family("b_seconds", "Help.", Kind::Histogram).histogram(&[("s", "t")], &histogram);
+        out.family("b_seconds", "Help.", MetricKind::Histogram).histogram(&[("s", "t")], &histogram);
         out.finish()
     };
     let text = write(Format::Text);

@@ -24,7 +24,7 @@ use tracing::error;
 
 pub use folder::Found;
 
-use crate::observers::metrics::{Exposition, Kind};
+use crate::observers::metrics::{Exposition, MetricKind};
 use crate::observers::recording::Recording;
 use crate::report::CallReport;
 use crate::report::TaskEvent;
@@ -138,7 +138,7 @@ impl Traces {
 
     /// Writes the families of traces.
     pub fn write_metrics(&self, to: &mut Exposition) {
-        let mut family = to.family("ptc_traces", "Calls by what became of their trace.", Kind::Counter);
+        let mut family = to.family("ptc_traces", "Calls by what became of their trace.", MetricKind::Counter);
         for (outcome, count) in [
             ("written", &self.waiting.written),
             ("failed", &self.waiting.failed),

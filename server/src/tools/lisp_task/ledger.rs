@@ -33,7 +33,7 @@ impl Effect {
 
 /// One attempted call.
 #[derive(Debug, Clone)]
-struct Entry {
+struct Attempt {
     server: String,
     tool: String,
     effect: Effect,
@@ -44,11 +44,11 @@ struct Entry {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Attempts {
     next: u64,
-    open: BTreeMap<u64, Entry>,
+    open: BTreeMap<u64, Attempt>,
     /// In order of completion.
-    done: Vec<Entry>,
+    done: Vec<Attempt>,
 }
 
 /// The upstreams with a ledger before them.
@@ -56,7 +56,7 @@ struct State {
 pub(super) struct Ledger {
     inner: Arc<dyn HostCalls>,
     catalog: Arc<Catalog>,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<Attempts>>,
     turn: Arc<AtomicU32>,
 }
 
@@ -70,7 +70,7 @@ impl Ledger {
         self.turn.store(turn, Ordering::Relaxed);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Attempts> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -88,7 +88,7 @@ impl Ledger {
     /// The calls as answers list them: in order of completion, interrupted ones last.
     pub(super) fn calls(&self) -> Vec<Value> {
         let state = self.state();
-        state.done.iter().chain(state.open.values()).map(Entry::json).collect()
+        state.done.iter().chain(state.open.values()).map(Attempt::json).collect()
     }
 
     fn effect(&self, server: &str, tool: &str) -> Effect {
@@ -106,7 +106,7 @@ impl Ledger {
         let (Ok(server), Ok(tool), Ok(arguments)) = (&call.server, &call.tool, &call.arguments) else {
             return None;
         };
-        let entry = Entry {
+        let entry = Attempt {
             server: server.clone(),
             tool: tool.clone(),
             effect: self.effect(server, tool),
@@ -126,7 +126,7 @@ impl Ledger {
         let mut state = self.state();
         let Some(entry) = state.open.remove(&number) else { return };
         if record.is_some() {
-            state.done.push(Entry { record, ..entry });
+            state.done.push(Attempt { record, ..entry });
         }
     }
 }
@@ -151,7 +151,7 @@ impl HostCalls for Ledger {
     }
 }
 
-impl Entry {
+impl Attempt {
     fn json(&self) -> Value {
         let mut call = json!({"server": self.server, "tool": self.tool});
         let Some(record) = &self.record else {

@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use tracing::{debug, info};
 
 use super::record::Record;
-use crate::observers::metrics::{Exposition, Kind};
+use crate::observers::metrics::{Exposition, MetricKind};
 use crate::observers::sources::SessionSource;
 use crate::principal::{Owner, Principal};
 use crate::protocol::tool::ToolReply;
@@ -362,14 +362,14 @@ impl SessionSource for Directory {
             let running = inner.open.values().filter(|record| record.running.is_some()).count();
             (inner.open.len(), running, inner.open.values().map(|record| record.memory_bytes).sum::<u64>())
         };
-        to.family("ptc_sessions_open", "Open sessions.", Kind::Gauge).sample(&[], open);
-        to.family("ptc_sessions_running", "Sessions on which a program runs.", Kind::Gauge)
+        to.family("ptc_sessions_open", "Open sessions.", MetricKind::Gauge).sample(&[], open);
+        to.family("ptc_sessions_running", "Sessions on which a program runs.", MetricKind::Gauge)
             .sample(&[], running);
-        to.family("ptc_session_memory_bytes", "Size of the definitions of all sessions.", Kind::Gauge)
+        to.family("ptc_session_memory_bytes", "Size of the definitions of all sessions.", MetricKind::Gauge)
             .sample(&[], bytes);
-        to.family("ptc_sessions_started", "Sessions opened.", Kind::Counter)
+        to.family("ptc_sessions_started", "Sessions opened.", MetricKind::Counter)
             .sample(&[], self.started.load(Ordering::Relaxed));
-        let mut family = to.family("ptc_sessions_ended", "Sessions ended, by reason.", Kind::Counter);
+        let mut family = to.family("ptc_sessions_ended", "Sessions ended, by reason.", MetricKind::Counter);
         for (reason, count) in ENDS.iter().zip(&self.ended) {
             family.sample(&[("reason", reason)], count.load(Ordering::Relaxed));
         }

@@ -212,14 +212,14 @@ impl Bodies {
 
 /// A response body.
 pub(super) struct Body {
-    kind: Kind,
+    source: Source,
     /// The request that it answers, which lasts as long as the body.
     request: Option<InProgress>,
     /// The account of an answer that waits for its client to take it.
     held: Option<Held>,
 }
 
-enum Kind {
+enum Source {
     Full(Option<Bytes>),
     Events(Events),
 }
@@ -282,12 +282,12 @@ impl Drop for Events {
 impl Body {
     /// Nothing.
     pub(super) fn empty() -> Self {
-        Self::of(Kind::Full(None))
+        Self::of(Source::Full(None))
     }
 
     /// These bytes.
     pub(super) fn full(bytes: Bytes) -> Self {
-        Self::of(Kind::Full((!bytes.is_empty()).then_some(bytes)))
+        Self::of(Source::Full((!bytes.is_empty()).then_some(bytes)))
     }
 
     /// The events of a call that puts its notifications into `notes`. It begins at once, on this thread.
@@ -302,11 +302,11 @@ impl Body {
             let held = bodies.hold(reply.len());
             (reply, held)
         });
-        Self::of(Kind::Events(Events { call: Some(call), notes }))
+        Self::of(Source::Events(Events { call: Some(call), notes }))
     }
 
-    fn of(kind: Kind) -> Self {
-        Body { kind, request: None, held: None }
+    fn of(source: Source) -> Self {
+        Body { source, request: None, held: None }
     }
 
     /// Keeps `request` in progress until the body is sent.
@@ -316,7 +316,7 @@ impl Body {
 
     /// Counts the body as held until it is sent: in place of what `held` counts, if that is there.
     pub(super) fn account(&mut self, bodies: &Arc<Bodies>, held: Option<Held>) {
-        if let Kind::Full(Some(bytes)) = &self.kind {
+        if let Source::Full(Some(bytes)) = &self.source {
             let mut held = held.unwrap_or_else(|| bodies.hold(0));
             held.become_of(bytes.len());
             self.held = Some(held);
@@ -332,25 +332,25 @@ impl HttpBody for Body {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        match &mut self.kind {
-            Kind::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Kind::Events(events) => {
+        match &mut self.source {
+            Source::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Source::Events(events) => {
                 events.poll(context).map(|event| event.map(|bytes| Ok(Frame::data(bytes))))
             }
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        match &self.kind {
-            Kind::Full(bytes) => bytes.is_none(),
-            Kind::Events(events) => events.call.is_none(),
+        match &self.source {
+            Source::Full(bytes) => bytes.is_none(),
+            Source::Events(events) => events.call.is_none(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.kind {
-            Kind::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
-            Kind::Events(_) => SizeHint::default(),
+        match &self.source {
+            Source::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
+            Source::Events(_) => SizeHint::default(),
         }
     }
 }

@@ -9,7 +9,7 @@ use http::StatusCode;
 use tracing::debug;
 
 use super::auth::Unauthenticated;
-use crate::observers::metrics::{Exposition, Kind};
+use crate::observers::metrics::{Exposition, MetricKind};
 use crate::sharded_counter::ShardedCounter;
 
 /// Limits that refuse requests.
@@ -93,33 +93,42 @@ impl Counts {
     /// Writes the families of the listener.
     pub(super) fn write_metrics(&self, to: &mut Exposition) {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let mut family =
-            to.family("ptc_http_requests", "HTTP requests answered, by route and status.", Kind::Counter);
+        let mut family = to.family(
+            "ptc_http_requests",
+            "HTTP requests answered, by route and status.",
+            MetricKind::Counter,
+        );
         for (route, classes) in ROUTES.iter().zip(&self.requests) {
             for (class, count) in CLASSES.iter().zip(classes) {
                 family.sample(&[("route", route), ("status", class)], count.count());
             }
         }
-        let mut family =
-            to.family("ptc_http_auth_failures", "Requests without or with wrong credentials.", Kind::Counter);
+        let mut family = to.family(
+            "ptc_http_auth_failures",
+            "Requests without or with wrong credentials.",
+            MetricKind::Counter,
+        );
         family.sample(&[("reason", "missing")], get(&self.auth_missing));
         family.sample(&[("reason", "invalid")], get(&self.auth_invalid));
-        to.family("ptc_http_auth_rate_limited", "Times that a source was blocked.", Kind::Counter)
+        to.family("ptc_http_auth_rate_limited", "Times that a source was blocked.", MetricKind::Counter)
             .sample(&[], get(&self.rate_limited));
         let mut family = to.family(
             "ptc_http_source_rejected",
             "Requests refused for their Host or Origin.",
-            Kind::Counter,
+            MetricKind::Counter,
         );
         family.sample(&[("header", "host")], get(&self.host_rejected));
         family.sample(&[("header", "origin")], get(&self.origin_rejected));
         let mut family =
-            to.family("ptc_http_limit_rejected", "Requests that a limit refused.", Kind::Counter);
+            to.family("ptc_http_limit_rejected", "Requests that a limit refused.", MetricKind::Counter);
         for (limit, count) in LIMITS.iter().zip(&self.limits) {
             family.sample(&[("limit", limit)], get(count));
         }
-        let mut family =
-            to.family("ptc_http_cancelled", "Calls that ended without their own answer.", Kind::Counter);
+        let mut family = to.family(
+            "ptc_http_cancelled",
+            "Calls that ended without their own answer.",
+            MetricKind::Counter,
+        );
         for (reason, count) in CANCELLATIONS.iter().zip(&self.cancelled) {
             family.sample(&[("reason", reason)], get(count));
         }

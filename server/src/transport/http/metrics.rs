@@ -8,7 +8,7 @@ use http::{HeaderValue, Method, StatusCode};
 use super::answer::{self, Answer};
 use super::headers::Headers;
 use super::router::{Endpoint, admit, check_source};
-use crate::observers::metrics::{Exposition, Format, Kind};
+use crate::observers::metrics::{Exposition, Format, MetricKind};
 
 /// Answers a scrape. Asks for the same credentials as the MCP path, but on a listener that only this machine reaches.
 pub(super) fn answer(
@@ -34,17 +34,18 @@ pub(super) fn answer(
     let mut to = Exposition::new(format);
     endpoint.telemetry.write_metrics(&mut to);
     let limiter = &endpoint.service.limiter;
-    to.family("ptc_gate_permits", "Calls that may run at the same time.", Kind::Gauge)
+    to.family("ptc_gate_permits", "Calls that may run at the same time.", MetricKind::Gauge)
         .sample(&[], limiter.limit());
-    to.family("ptc_gate_permits_in_use", "Permits taken.", Kind::Gauge).sample(&[], limiter.running());
+    to.family("ptc_gate_permits_in_use", "Permits taken.", MetricKind::Gauge).sample(&[], limiter.running());
     endpoint.counts.write_metrics(&mut to);
     endpoint.sessions.write_metrics(&mut to);
-    to.family("ptc_http_requests_in_progress", "HTTP requests that are being answered.", Kind::Gauge)
+    to.family("ptc_http_requests_in_progress", "HTTP requests that are being answered.", MetricKind::Gauge)
         .sample(&[], endpoint.active.count());
-    to.family("ptc_http_body_bytes", "Bytes of request bodies held now.", Kind::Gauge)
+    to.family("ptc_http_body_bytes", "Bytes of request bodies held now.", MetricKind::Gauge)
         .sample(&[], endpoint.bodies.held());
     let draining = u8::from(endpoint.service.is_draining());
-    to.family("ptc_draining", "1 while the server is about to stop.", Kind::Gauge).sample(&[], draining);
+    to.family("ptc_draining", "1 while the server is about to stop.", MetricKind::Gauge)
+        .sample(&[], draining);
     let mut answer = answer::json(StatusCode::OK, to.finish());
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
     answer

@@ -11,7 +11,7 @@ use ptc_mcp::Revision;
 use tracing::info;
 
 use crate::digest::short_hash;
-use crate::observers::metrics::{Exposition, Kind};
+use crate::observers::metrics::{Exposition, MetricKind};
 use crate::principal::{Owner, Principal};
 use crate::protocol::Connection;
 
@@ -192,12 +192,12 @@ impl Sessions {
 
     /// Writes the families of sessions.
     pub(super) fn write_metrics(&self, to: &mut Exposition) {
-        to.family("ptc_http_sessions_open", "Open HTTP sessions.", Kind::Gauge)
+        to.family("ptc_http_sessions_open", "Open HTTP sessions.", MetricKind::Gauge)
             .sample(&[], self.open().len());
-        to.family("ptc_http_sessions_created", "HTTP sessions opened.", Kind::Counter)
+        to.family("ptc_http_sessions_created", "HTTP sessions opened.", MetricKind::Counter)
             .sample(&[], self.created.load(Ordering::Relaxed));
         let mut family =
-            to.family("ptc_http_sessions_closed", "HTTP sessions ended, by reason.", Kind::Counter);
+            to.family("ptc_http_sessions_closed", "HTTP sessions ended, by reason.", MetricKind::Counter);
         for (reason, count) in ENDS.iter().zip(&self.closed) {
             family.sample(&[("reason", reason)], count.load(Ordering::Relaxed));
         }

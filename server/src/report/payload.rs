@@ -7,7 +7,7 @@ use ptc_host::engine::{CallRecord, EvalOutcome};
 use ptc_mcp::json::write_strings;
 use ptc_vm::Reason;
 
-use super::ptc_metrics::Metrics;
+use super::ptc_metrics::PtcMetrics;
 use super::session::SessionPart;
 
 /// Why a tool call failed, in the words of `reason`.
@@ -204,12 +204,12 @@ impl Payload {
     }
 
     /// How much upstream data the evaluation turned into its answer.
-    pub fn ptc_metrics(&self) -> Metrics {
+    pub fn ptc_metrics(&self) -> PtcMetrics {
         let mut prints = Vec::new();
         if !self.prints.is_empty() {
             write_strings(&mut prints, self.prints.iter().map(String::as_str));
         }
-        Metrics::of(&self.upstream_calls, self.final_result_bytes(), prints.len() as u64)
+        PtcMetrics::of(&self.upstream_calls, self.final_result_bytes(), prints.len() as u64)
     }
 
     /// The bytes of the `result` of a success as it is sent; 0 for everything else.

@@ -22,7 +22,7 @@ pub fn hundredths_json(hundredths: Option<u64>) -> String {
 
 /// The figures of one evaluation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Metrics {
+pub struct PtcMetrics {
     /// Bytes of `result` as sent.
     pub final_result_bytes: u64,
     /// Bytes of `prints` as JSON; 0 without prints.
@@ -41,10 +41,10 @@ pub struct Metrics {
     pub oversize_bytes: u64,
 }
 
-impl Metrics {
+impl PtcMetrics {
     /// Counts `calls`; each falls in exactly one of the three buckets.
     pub fn of(calls: &[CallRecord], final_result_bytes: u64, prints_bytes: u64) -> Self {
-        let mut metrics = Metrics { final_result_bytes, prints_bytes, ..Metrics::default() };
+        let mut metrics = PtcMetrics { final_result_bytes, prints_bytes, ..Metrics::default() };
         for call in calls {
             let (count, bytes) = if call.oversize {
                 (&mut metrics.oversize_count, &mut metrics.oversize_bytes)
@@ -66,8 +66,8 @@ impl Metrics {
 
     /// The figures of both.
     #[must_use]
-    pub fn plus(&self, other: &Metrics) -> Metrics {
-        Metrics {
+    pub fn plus(&self, other: &PtcMetrics) -> PtcMetrics {
+        PtcMetrics {
             final_result_bytes: self.final_result_bytes + other.final_result_bytes,
             prints_bytes: self.prints_bytes + other.prints_bytes,
             ok_count: self.ok_count + other.ok_count,

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use ptc_mcp::json::{Object, object_text, write_array};
 
 use crate::principal::Principal;
-use crate::report::ptc_metrics::Metrics;
+use crate::report::ptc_metrics::PtcMetrics;
 
 /// Seconds of one step.
 const STEP: i64 = 15;
@@ -36,7 +36,7 @@ impl Timelines {
         principal: &Principal,
         at: Timestamp,
         is_error: bool,
-        metrics: Option<&Metrics>,
+        metrics: Option<&PtcMetrics>,
     ) {
         let at = at.as_second().div_euclid(STEP);
         let steps = self.0.entry(principal.clone()).or_default();
@@ -88,7 +88,7 @@ mod tests {
         let mut timelines = Timelines::default();
         let (alice, bob) = (Principal::named("alice"), Principal::named("bob"));
         let at = |second: i64| Timestamp::from_second(1_000_000 * STEP + second).unwrap();
-        let metrics = Metrics { result_bytes: 100, final_result_bytes: 4, ..Metrics::default() };
+        let metrics = PtcMetrics { result_bytes: 100, final_result_bytes: 4, ..Metrics::default() };
         timelines.add(&alice, at(0), false, Some(&metrics));
         timelines.add(&alice, at(14), true, None);
         timelines.add(&alice, at(15), false, Some(&metrics));

@@ -12,7 +12,7 @@ use crate::observers::recording::payloads::{self, write_optional};
 use crate::principal::Principal;
 use crate::protocol::observer::{Answered, CallEnd, ObservedCall};
 use crate::report::Ending;
-use crate::report::ptc_metrics::Metrics;
+use crate::report::ptc_metrics::PtcMetrics;
 use crate::report::{PlannerReport, Usage};
 
 /// Longest request id that is kept whole, in bytes.
@@ -56,7 +56,7 @@ pub struct Record {
     /// Its upstream calls.
     pub upstream_calls: Vec<UpstreamCall>,
     /// The figures of its upstream calls, if there were any.
-    pub metrics: Option<Metrics>,
+    pub metrics: Option<PtcMetrics>,
     /// What its planner did.
     pub planner: Option<PlannerReport>,
 }

@@ -7,7 +7,7 @@ use ptc_mcp::json::{Object, object_text, write_array};
 use crate::observers::recent::Record;
 use crate::observers::recent::record::{UpstreamCall, instant};
 use crate::report::PlannerReport;
-use crate::report::ptc_metrics::{Metrics, hundredths_json};
+use crate::report::ptc_metrics::{PtcMetrics, hundredths_json};
 
 /// Entries of `top_reducers`.
 const TOP: usize = 10;
@@ -146,12 +146,12 @@ impl<'r> Parts<'r> {
     }
 
     fn write_reduction(&self, object: &mut Object<'_>) {
-        let measured: Vec<(&Record, Metrics)> =
+        let measured: Vec<(&Record, PtcMetrics)> =
             self.window.iter().filter_map(|record| Some((*record, record.metrics?))).collect();
         if measured.is_empty() {
             return;
         }
-        let total = measured.iter().fold(Metrics::default(), |sum, (_, metrics)| sum.plus(metrics));
+        let total = measured.iter().fold(PtcMetrics::default(), |sum, (_, metrics)| sum.plus(metrics));
         let mut ratios: Vec<u64> =
             measured.iter().filter_map(|(_, metrics)| metrics.ratio_hundredths()).collect();
         ratios.sort_unstable();
@@ -212,7 +212,7 @@ impl<'r> Parts<'r> {
 }
 
 /// The calls that reduced most, the newer one first among equals.
-fn write_top(block: &mut Object<'_>, measured: Vec<(&Record, Metrics)>) {
+fn write_top(block: &mut Object<'_>, measured: Vec<(&Record, PtcMetrics)>) {
     let mut top: Vec<_> = measured
         .into_iter()
         .filter_map(|(record, metrics)| Some((metrics.ratio_hundredths()?, record, metrics)))

@@ -21,7 +21,7 @@ use crate::observers::trace::trace_id;
 use crate::protocol::tool::ToolReply;
 use crate::report::CallReport;
 use crate::report::Payload;
-use crate::report::ptc_metrics::Metrics;
+use crate::report::ptc_metrics::PtcMetrics;
 use crate::report::{PlannerReport, Usage};
 use crate::tools::shaping::{call_result, feedback};
 
@@ -268,7 +268,7 @@ impl Done<'_> {
     }
 
     fn metrics(&self, records: &[CallRecord], result_bytes: u64) -> Value {
-        let metrics = Metrics::of(records, result_bytes, 0).json();
+        let metrics = PtcMetrics::of(records, result_bytes, 0).json();
         let mut metrics: Value = serde_json::from_str(&metrics).unwrap_or_default();
         metrics["server_side_llm"] = self.planner.metrics();
         metrics["efficiency_note"] = EFFICIENCY.into();

@@ -10,7 +10,7 @@ use ptc_mcp::json::{Object, object_text, write_array};
 use crate::principal::Principal;
 
 /// Calls that are shown.
-const SHOWN: usize = 100;
+const MAX_LISTED: usize = 100;
 
 /// A call that runs.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Live {
     pub(super) fn write(&self, object: &mut Object<'_>, principal: &Principal) {
         let own: Vec<_> = self.0.iter().filter(|(_, call)| call.principal == *principal).collect();
         object.integer("live_count", own.len() as u64);
-        write_array(object.key("live"), own.into_iter().take(SHOWN), |out, (eval_id, call)| {
+        write_array(object.key("live"), own.into_iter().take(MAX_LISTED), |out, (eval_id, call)| {
             let json = object_text(|object| {
                 object.string("eval_id", &eval_id.to_string());
                 object.string("request_id", &call.request_id);

@@ -95,7 +95,7 @@ impl Example {
 
 /// One bucket as it is shown.
 #[derive(Debug, PartialEq)]
-pub(super) struct Shown {
+pub(super) struct DisplayedBucket {
     /// `None` for everything.
     pub(super) bound: Option<f64>,
     /// Values up to the bound, those of smaller buckets included.
@@ -122,22 +122,22 @@ impl Histogram {
 
     /// The sum of all values.
     pub(super) fn sum(&self) -> f64 {
-        self.shown(self.sum.load(Ordering::Relaxed))
+        self.display(self.sum.load(Ordering::Relaxed))
     }
 
     /// The buckets; the count of the last is the count of all.
-    pub(super) fn buckets(&self) -> Vec<Shown> {
-        let bounds = self.scale.bounds.iter().map(|bound| Some(self.shown(*bound))).chain([None]);
+    pub(super) fn buckets(&self) -> Vec<DisplayedBucket> {
+        let bounds = self.scale.bounds.iter().map(|bound| Some(self.display(*bound))).chain([None]);
         let mut cumulative = 0;
         let show = |(bucket, bound): (&Bucket, Option<f64>)| {
             cumulative += bucket.count.load(Ordering::Relaxed);
-            let example = bucket.example.get().map(|(eval_id, value)| (eval_id, self.shown(value)));
-            Shown { bound, cumulative, example }
+            let example = bucket.example.get().map(|(eval_id, value)| (eval_id, self.display(value)));
+            DisplayedBucket { bound, cumulative, example }
         };
         self.buckets.iter().zip(bounds).map(show).collect()
     }
 
-    fn shown(&self, value: u64) -> f64 {
+    fn display(&self, value: u64) -> f64 {
         value as f64 / self.scale.base_units as f64
     }
 }

@@ -22,7 +22,7 @@ use crate::protocol::tool::ToolReply;
 use crate::settings::Sessions;
 
 /// Sessions of a principal that are shown at a time.
-const MOST_SHOWN: usize = 200;
+const MAX_LISTED: usize = 200;
 /// Closed sessions that are still told apart from unknown ones.
 const CLOSED_REMEMBERED: usize = 1024;
 /// How often sessions that nobody asks for are looked through.
@@ -353,7 +353,7 @@ impl SessionSource for Directory {
             .map(|(id, record)| (record.updated, record.summary(id, &self.redactor)))
             .collect();
         found.sort_by_key(|(updated, _)| std::cmp::Reverse(*updated));
-        found.into_iter().map(|(_, summary)| summary).take(MOST_SHOWN).collect()
+        found.into_iter().map(|(_, summary)| summary).take(MAX_LISTED).collect()
     }
 
     fn write_metrics(&self, to: &mut Exposition) {

@@ -39,7 +39,7 @@ use crate::sharded_counter::ShardedCounter;
 const MAX_REQUEST_ID: usize = 128;
 
 /// Bytes of a path that are logged.
-const MAX_SHOWN_PATH: usize = 256;
+const MAX_LOGGED_PATH: usize = 256;
 
 /// What all connections of a listener share.
 pub(super) struct Endpoint {
@@ -204,7 +204,7 @@ impl Exchange {
             request_id = seen.request_id.to_str().unwrap_or_default(),
             instance = endpoint.instance,
             method = parts.method.as_str(),
-            path = clip(path, MAX_SHOWN_PATH),
+            path = clip(path, MAX_LOGGED_PATH),
             status = status.as_u16(),
             duration_ms = started.elapsed().as_millis() as u64,
             owner_hash = seen.principal.as_ref().map(Principal::hash),

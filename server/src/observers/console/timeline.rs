@@ -88,7 +88,7 @@ mod tests {
         let mut timelines = Timelines::default();
         let (alice, bob) = (Principal::named("alice"), Principal::named("bob"));
         let at = |second: i64| Timestamp::from_second(1_000_000 * STEP + second).unwrap();
-        let metrics = PtcMetrics { result_bytes: 100, final_result_bytes: 4, ..Metrics::default() };
+        let metrics = PtcMetrics { result_bytes: 100, final_result_bytes: 4, ..PtcMetrics::default() };
         timelines.add(&alice, at(0), false, Some(&metrics));
         timelines.add(&alice, at(14), true, None);
         timelines.add(&alice, at(15), false, Some(&metrics));

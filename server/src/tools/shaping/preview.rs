@@ -1,4 +1,4 @@
-//! A bounded glance at a JSON value that is too large to be sent, in the notation of the language.
+//! A bounded preview of a JSON value that is too large to be sent, in the notation of the language.
 
 use ptc_host::text::clip;
 

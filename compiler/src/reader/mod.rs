@@ -44,26 +44,30 @@ pub fn is_unfinished(source: &str) -> bool {
 
 /// What a byte is where a token may begin.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ByteClass {
     Other,
     Space,
     Opener,
     Closer,
 }
 
-const KINDS: [Kind; 256] = {
-    let mut kinds = [Kind::Other; 256];
-    let told = [(b" \n,\t\r".as_slice(), Kind::Space), (b"([{", Kind::Opener), (b")]}", Kind::Closer)];
+const BYTE_CLASSES: [ByteClass; 256] = {
+    let mut classes = [ByteClass::Other; 256];
+    let told = [
+        (b" \n,\t\r".as_slice(), ByteClass::Space),
+        (b"([{", ByteClass::Opener),
+        (b")]}", ByteClass::Closer),
+    ];
     let mut row = 0;
     while row < told.len() {
         let mut at = 0;
         while at < told[row].0.len() {
-            kinds[told[row].0[at] as usize] = told[row].1;
+            classes[told[row].0[at] as usize] = told[row].1;
             at += 1;
         }
         row += 1;
     }
-    kinds
+    classes
 };
 
 /// What is open: a collection, or a prefix that waits for its form.
@@ -170,9 +174,9 @@ impl<'s> Reader<'s> {
         // White space and delimiters, which are half of a program, are told by their one byte; the automaton is asked for
         // everything else.
         while let Some(&byte) = bytes.get(at) {
-            match KINDS[usize::from(byte)] {
-                Kind::Space => at += 1,
-                Kind::Opener => {
+            match BYTE_CLASSES[usize::from(byte)] {
+                ByteClass::Space => at += 1,
+                ByteClass::Opener => {
                     let opening = match byte {
                         b'(' => Opening::List,
                         b'[' => Opening::Vector,
@@ -181,11 +185,11 @@ impl<'s> Reader<'s> {
                     self.open(opening, Span::new(at, at + 1))?;
                     at += 1;
                 }
-                Kind::Closer => {
+                ByteClass::Closer => {
                     self.close(byte, Span::new(at, at + 1))?;
                     at += 1;
                 }
-                Kind::Other => {
+                ByteClass::Other => {
                     lexer.bump(at - lexer.span().end);
                     let Some(token) = lexer.next() else { break };
                     let span = Span::new(lexer.span().start, lexer.span().end);

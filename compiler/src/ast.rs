@@ -262,7 +262,7 @@ pub(crate) enum Pattern {
 
 /// One key of a map pattern.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Entry {
+pub(crate) struct EntryPattern {
     /// A constant.
     pub key: NodeId,
     /// What takes its value.
@@ -498,7 +498,7 @@ pub(crate) struct Ast {
     /// Children of vector patterns.
     pub pattern_lists: Vec<PatternId>,
     /// Keys of map patterns.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<EntryPattern>,
     /// Bindings.
     pub bindings: Vec<Binding>,
     /// `case`

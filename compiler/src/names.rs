@@ -29,7 +29,7 @@ pub(crate) struct Names<'s> {
 /// What a table of names lies in, without the program: kept from one to the next.
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
-    entries: Vec<Entry>,
+    entries: Vec<Interned>,
     /// Names plus one by their hash, with linear probing; zero where there is none. At most half full, and empty or a power
     /// of two long.
     slots: Vec<u32>,
@@ -43,7 +43,7 @@ impl Tables {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct Interned {
     /// What tells the name from others of the same length.
     key: Key,
     /// Where it stands first.
@@ -130,7 +130,7 @@ impl<'s> Names<'s> {
         match self.probe(text, key) {
             Ok(name) => name,
             Err(slot) => {
-                self.tables.entries.push(Entry { key, span });
+                self.tables.entries.push(Interned { key, span });
                 let count = self.tables.entries.len() as u32;
                 self.tables.slots[slot] = count;
                 Name(count - 1)
@@ -163,7 +163,7 @@ impl<'s> Names<'s> {
         let count = (slots.len() * 2).max(SLOTS);
         slots.clear();
         slots.resize(count, 0);
-        for (name, Entry { key, span }) in entries.iter().enumerate() {
+        for (name, Interned { key, span }) in entries.iter().enumerate() {
             let mut slot = key.hash((span.end - span.start) as usize, self.secrets) & (count - 1);
             while slots[slot] != 0 {
                 slot = (slot + 1) & (count - 1);

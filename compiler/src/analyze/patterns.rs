@@ -1,14 +1,14 @@
 //! Destructuring.
 
 use super::analyzer::Analyzer;
-use crate::ast::{Entry, LocalId, Node, NodeId, Pattern, PatternId, Run};
+use crate::ast::{EntryPattern, LocalId, Node, NodeId, Pattern, PatternId, Run};
 use crate::error::{CompileError, Result};
 use crate::form::{Form, FormKind, Items};
 use crate::names::Name;
 use crate::source::Span;
 use smallvec::SmallVec;
 
-type Entries = SmallVec<[Entry; 6]>;
+type Entries = SmallVec<[EntryPattern; 6]>;
 
 impl Analyzer<'_, '_> {
     /// A pattern; its names are bound from here on.
@@ -170,7 +170,7 @@ impl Analyzer<'_, '_> {
         Ok(())
     }
 
-    fn entry(&mut self, left: Form, key: NodeId, defaults: Items) -> Result<Entry> {
+    fn entry(&mut self, left: Form, key: NodeId, defaults: Items) -> Result<EntryPattern> {
         let default = match left.kind {
             FormKind::Symbol(name) => {
                 let at =
@@ -180,7 +180,7 @@ impl Analyzer<'_, '_> {
             _ => None,
         };
         let pattern = self.pattern(left)?;
-        Ok(Entry { key, pattern, default })
+        Ok(EntryPattern { key, pattern, default })
     }
 
     /// The constant on the right of `{pattern key}`.

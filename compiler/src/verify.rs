@@ -1,6 +1,6 @@
 //! Checks of generated code, for tests and fuzzing: everything that the machine takes on trust.
 //!
-//! Every instruction of every body is walked on every path, with the depth of the stack and the set of slots whose value has
+//! Every instruction of every body is followed on every path, with the depth of the stack and the set of slots whose value has
 //! been moved away by a last use.
 
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use ptc_vm::{Program, Value};
 
 /// What is known before an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct State {
+struct StackState {
     depth: u32,
     /// Slots that hold nothing any more.
     moved: BTreeSet<u32>,
@@ -26,7 +26,7 @@ pub fn verify(program: &Program) -> Result<(), String> {
             return Err(format!("function {index} has no body"));
         }
         for arity in &function.arities {
-            Walk { program, function, arity, states: vec![None; arity.code.len()], todo: vec![0] }
+            Verifier { program, function, arity, states: vec![None; arity.code.len()], todo: vec![0] }
                 .run()
                 .map_err(|why| {
                     format!("function {index} ({}): {why}\n{:#?}", function.display, arity.code)
@@ -36,20 +36,20 @@ pub fn verify(program: &Program) -> Result<(), String> {
     Ok(())
 }
 
-struct Walk<'a> {
+struct Verifier<'a> {
     program: &'a Program,
     function: &'a Function,
     arity: &'a Arity,
-    states: Vec<Option<State>>,
+    states: Vec<Option<StackState>>,
     todo: Vec<usize>,
 }
 
-impl Walk<'_> {
+impl Verifier<'_> {
     fn run(mut self) -> Result<(), String> {
         if self.arity.code.is_empty() {
             return Err("no code".into());
         }
-        self.states[0] = Some(State { depth: self.arity.parameters.slots(), moved: BTreeSet::new() });
+        self.states[0] = Some(StackState { depth: self.arity.parameters.slots(), moved: BTreeSet::new() });
         while let Some(pc) = self.todo.pop() {
             let Some(state) = self.states[pc].clone() else { continue };
             self.step(pc, state).map_err(|why| format!("at {pc} {:?}: {why}", self.arity.code[pc]))?;
@@ -58,7 +58,7 @@ impl Walk<'_> {
     }
 
     /// Goes on at `pc` with a state.
-    fn reach(&mut self, pc: usize, state: State) -> Result<(), String> {
+    fn reach(&mut self, pc: usize, state: StackState) -> Result<(), String> {
         if pc >= self.arity.code.len() {
             return Err(format!("goes to {pc}, behind the end"));
         }
@@ -84,7 +84,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn read(state: &State, slot: u32) -> Result<(), String> {
+    fn read(state: &StackState, slot: u32) -> Result<(), String> {
         if slot >= state.depth {
             return Err(format!("reads slot {slot} of {}", state.depth));
         }
@@ -95,7 +95,7 @@ impl Walk<'_> {
     }
 
     /// Takes values off the top, which must be there.
-    fn pop(state: &mut State, count: u32) -> Result<(), String> {
+    fn pop(state: &mut StackState, count: u32) -> Result<(), String> {
         for _ in 0..count {
             let Some(top) = state.depth.checked_sub(1) else { return Err("pops an empty stack".into()) };
             Self::read(state, top)?;
@@ -105,7 +105,7 @@ impl Walk<'_> {
     }
 
     /// Drops values off the top, whatever they are.
-    fn discard(state: &mut State, count: u32) -> Result<(), String> {
+    fn discard(state: &mut StackState, count: u32) -> Result<(), String> {
         state.depth = state.depth.checked_sub(count).ok_or("drops more than there is")?;
         state.moved = state.moved.iter().copied().filter(|&slot| slot < state.depth).collect();
         Ok(())
@@ -123,7 +123,7 @@ impl Walk<'_> {
         if (index as usize) < self.program.globals.len() { Ok(()) } else { Err(format!("no global {index}")) }
     }
 
-    fn step(&mut self, pc: usize, mut state: State) -> Result<(), String> {
+    fn step(&mut self, pc: usize, mut state: StackState) -> Result<(), String> {
         let next = pc + 1;
         let (pops, pushes) = match self.arity.code[pc] {
             Op::JumpIfDefined { global, target } => {
@@ -191,7 +191,7 @@ impl Walk<'_> {
     }
 
     /// What an instruction that always goes on to the next one pops and pushes. What it names must be there.
-    fn effect(&self, op: Op, next: usize, state: &mut State) -> Result<(u32, u32), String> {
+    fn effect(&self, op: Op, next: usize, state: &mut StackState) -> Result<(u32, u32), String> {
         Ok(match op {
             Op::Nil | Op::True | Op::False | Op::Int(_) | Op::SelfFn | Op::Budget => (0, 1),
             Op::History(n) if (1..=3).contains(&n) => (0, 1),
@@ -408,7 +408,7 @@ impl Walk<'_> {
     }
 
     /// What a closure captures must be there.
-    fn closure(&self, index: u32, state: &State) -> Result<(), String> {
+    fn closure(&self, index: u32, state: &StackState) -> Result<(), String> {
         let Some(made) = self.program.functions.get(index as usize) else {
             return Err(format!("no function {index}"));
         };

@@ -29,7 +29,7 @@ pub(super) struct OpenLoop {
 pub(super) struct Body {
     pub(super) code: Vec<Op>,
     /// No jump goes behind this instruction so far.
-    pub(super) landing: usize,
+    pub(super) last_target: usize,
     constants: Vec<Value>,
     /// Constants that are keywords, to use them again.
     pub(super) keywords: Vec<(Name, u32)>,
@@ -48,7 +48,7 @@ impl Body {
     /// Begins a body with so many locals, in tables that are empty and may have served before.
     pub(super) fn begin(&mut self, locals: u32) {
         debug_assert!(self.code.is_empty() && self.constants.is_empty() && self.loops.is_empty());
-        (self.landing, self.depth, self.max_depth, self.lookups) = (0, 0, 0, 0);
+        (self.last_target, self.depth, self.max_depth, self.lookups) = (0, 0, 0, 0);
         self.slots.resize(locals as usize, 0);
     }
 
@@ -139,7 +139,7 @@ impl Body {
 
     /// The next instruction, as a place that jumps come to.
     pub(super) fn here(&mut self) -> u32 {
-        self.landing = self.code.len();
+        self.last_target = self.code.len();
         self.code.len() as u32
     }
 
@@ -161,7 +161,7 @@ impl Body {
     }
 
     /// Lets a jump come here.
-    pub(super) fn land(&mut self, jump: Jump) {
+    pub(super) fn patch(&mut self, jump: Jump) {
         let here = self.here();
         match &mut self.code[jump.0] {
             Op::Jump(target)

@@ -21,11 +21,11 @@ impl Body {
         let no = self.jump(Op::JumpIfFalse, 1);
         let falls = self.node(generator, then, tail)?;
         let end = falls.then(|| self.jump(Op::Jump, 0));
-        self.land(no);
+        self.patch(no);
         self.set_depth(depth);
         let other_falls = self.node(generator, otherwise, tail)?;
         if let Some(end) = end {
-            self.land(end);
+            self.patch(end);
         }
         self.set_depth(depth + 1);
         Ok(falls || other_falls)
@@ -56,13 +56,13 @@ impl Body {
         if ends.is_empty() {
             return Ok(falls);
         }
-        self.land_all(ends);
+        self.patch_all(ends);
         Ok(self.done(tail))
     }
 
-    fn land_all(&mut self, jumps: Vec<Jump>) {
+    fn patch_all(&mut self, jumps: Vec<Jump>) {
         for jump in jumps {
-            self.land(jump);
+            self.patch(jump);
         }
     }
 
@@ -85,7 +85,7 @@ impl Body {
             if self.node(generator, clause[1], tail)? {
                 ends.push(self.jump(Op::Jump, 0));
             }
-            self.land(next);
+            self.patch(next);
             self.set_depth(depth);
         }
         let falls = match otherwise {
@@ -93,7 +93,7 @@ impl Body {
             None => false,
         };
         let reached = falls || !ends.is_empty();
-        self.land_all(ends);
+        self.patch_all(ends);
         self.set_depth(depth + 1);
         Ok(reached)
     }
@@ -120,19 +120,19 @@ impl Body {
                     hits.push(self.jump(Op::JumpIfTrue, 1));
                 }
             }
-            self.land_all(hits);
+            self.patch_all(hits);
             let falls = self.node(generator, result, tail)?;
             if self.leave_scope(depth, falls) {
                 ends.push(self.jump(Op::Jump, 0));
             }
             self.set_depth(depth + 1);
             if let Some(miss) = miss {
-                self.land(miss);
+                self.patch(miss);
             }
         }
         let falls = self.node(generator, case.default, tail)?;
         let falls = self.leave_scope(depth, falls) || !ends.is_empty();
-        self.land_all(ends);
+        self.patch_all(ends);
         Ok(falls)
     }
 
@@ -150,7 +150,7 @@ impl Body {
             self.push(Op::Local(predicate));
             if !self.node(generator, clause.test, false)? {
                 self.set_depth(depth + 1);
-                self.land_all(ends);
+                self.patch_all(ends);
                 return Ok(true);
             }
             self.push(Op::Local(subject));
@@ -161,7 +161,7 @@ impl Body {
             if clause.applies {
                 let hit = self.jump(Op::JumpIfTrueKeep, 1);
                 next = self.jump(Op::Jump, 0);
-                self.land(hit);
+                self.patch(hit);
                 self.set_depth(subject + 2);
                 let answer = self.top();
                 self.node(generator, clause.result, false)?;
@@ -177,11 +177,11 @@ impl Body {
                 ends.push(self.jump(Op::Jump, 0));
             }
             self.set_depth(depth + 2);
-            self.land(next);
+            self.patch(next);
         }
         let falls = self.node(generator, condp.default, tail)?;
         let falls = self.leave_scope(depth, falls) || !ends.is_empty();
-        self.land_all(ends);
+        self.patch_all(ends);
         Ok(falls)
     }
 
@@ -217,12 +217,12 @@ impl Body {
         self.pattern(generator, form.pattern, self.top(), span)?;
         let falls = self.node(generator, form.then, tail)?;
         let end = self.leave_scope(depth, falls).then(|| self.jump(Op::Jump, 0));
-        self.land(no);
+        self.patch(no);
         self.set_depth(depth + 1);
         let falls = self.node(generator, form.otherwise, tail)?;
         let falls = self.leave_scope(depth, falls) || end.is_some();
         if let Some(end) = end {
-            self.land(end);
+            self.patch(end);
         }
         Ok(falls)
     }

@@ -103,7 +103,7 @@ impl Body {
 
     /// The last instruction, unless a jump goes behind it.
     fn pushed(&self) -> Option<Op> {
-        if self.code.len() > self.landing { self.code.last().copied() } else { None }
+        if self.code.len() > self.last_target { self.code.last().copied() } else { None }
     }
 
     /// The slot that the last instruction pushes, if that is what it does.

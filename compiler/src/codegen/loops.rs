@@ -183,7 +183,7 @@ impl Body {
         self.drop_values(inner - depth);
         leave(self);
         self.set_depth(inner);
-        self.land(holds);
+        self.patch(holds);
         Ok(())
     }
 
@@ -192,7 +192,7 @@ impl Body {
         self.drop_values(self.depth() - level.depth);
         self.emit(Op::Loop(level.head), 0, 0);
         for exit in level.exits {
-            self.land(exit);
+            self.patch(exit);
         }
         self.set_depth(level.depth);
         self.emit(Op::Pop, 1, 0);

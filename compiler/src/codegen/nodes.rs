@@ -133,7 +133,7 @@ impl Body {
                 let stored = self.jump_with(Op::TaskEnter(u32::MAX), 0);
                 self.node(generator, value, false)?;
                 self.emit(Op::TaskLeave, 2, 1);
-                self.land(stored);
+                self.patch(stored);
             }
             Node::Hole => {}
             other => unreachable!("{other:?} is control flow or constant"),
@@ -216,10 +216,10 @@ impl Body {
         }
         if let Some(skip) = skip {
             let end = self.jump(Op::Jump, 0);
-            self.land(skip);
+            self.patch(skip);
             self.set_depth(self.depth() - 1);
             self.push(Op::Var(global));
-            self.land(end);
+            self.patch(end);
         }
         Ok(())
     }
@@ -262,7 +262,7 @@ impl Body {
                     } else {
                         self.set_depth(slot + 1);
                     }
-                    self.land(skip);
+                    self.patch(skip);
                 }
             }
             PipeKind::Doto => {
@@ -274,7 +274,7 @@ impl Body {
             }
         }
         for end in ends {
-            self.land(end);
+            self.patch(end);
         }
         Ok(self.done(tail))
     }

@@ -96,11 +96,11 @@ impl Body {
         let depth = self.depth();
         self.push(Op::Entry { slot, key });
         let end = self.jump(Op::Jump, 0);
-        self.land(absent);
+        self.patch(absent);
         self.set_depth(depth);
         self.node(generator, default, false)?;
         self.set_depth(depth + 1);
-        self.land(end);
+        self.patch(end);
         Ok(())
     }
 }

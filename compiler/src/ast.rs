@@ -448,12 +448,12 @@ pub(crate) struct Arity {
     /// The parameter vector, as it stands in the text; empty for `#( … )`.
     pub parameters: Span,
     /// How the parameters print.
-    pub shown: Run,
+    pub display: Run,
 }
 
 /// How a parameter prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shown {
+pub(crate) enum ParameterDisplay {
     /// A name.
     Name(Name),
     /// `_`: it is taken apart.
@@ -518,7 +518,7 @@ pub(crate) struct Ast {
     /// Functions.
     pub functions: Vec<Function>,
     /// How parameters print.
-    pub shown: Vec<Shown>,
+    pub display: Vec<ParameterDisplay>,
     /// `letfn`
     pub groups: Vec<Group>,
     /// What functions capture; a `letfn` group and the bodies of one function share a list.
@@ -557,7 +557,7 @@ impl Ast {
             comprehensions,
             definitions,
             functions,
-            shown,
+            display,
             groups,
             captures,
             read_sets,
@@ -579,7 +579,7 @@ impl Ast {
         comprehensions.clear();
         definitions.clear();
         functions.clear();
-        shown.clear();
+        display.clear();
         groups.clear();
         captures.clear();
         read_sets.clear();

@@ -314,7 +314,7 @@ impl<'a, 's> Analyzer<'a, 's> {
     }
 
     /// A form as the text shows it, shortened, for messages.
-    pub(super) fn shown(&self, form: Form) -> String {
+    pub(super) fn excerpt(&self, form: Form) -> String {
         excerpt(self.source, form.span)
     }
 }

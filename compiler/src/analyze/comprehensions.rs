@@ -59,7 +59,7 @@ impl Analyzer<'_, '_> {
         if let FormKind::Keyword(_) = pattern.kind {
             let text = format!(
                 "expected a binding symbol, got keyword {}. Keywords like :when/:let/:while must follow a binding pair",
-                self.shown(pattern)
+                self.excerpt(pattern)
             );
             return Err(CompileError::form(pattern.span, text));
         }
@@ -76,8 +76,8 @@ impl Analyzer<'_, '_> {
         };
         let text = format!(
             "{word} binding '{}' expected a collection, got: {} ({kind})",
-            self.shown(pattern),
-            self.shown(*collection)
+            self.excerpt(pattern),
+            self.excerpt(*collection)
         );
         Err(CompileError::arity(collection.span, text))
     }
@@ -97,9 +97,9 @@ impl Analyzer<'_, '_> {
             _ => {
                 if !matches!(value.kind, FormKind::Vector(_)) {
                     let quote = matches!(value.kind, FormKind::Symbol(_));
-                    let shown = self.shown(value);
-                    let shown = if quote { format!("symbol '{shown}'") } else { shown };
-                    let text = format!(":let modifier requires a vector of bindings, got: {shown}");
+                    let display = self.excerpt(value);
+                    let display = if quote { format!("symbol '{display}'") } else { display };
+                    let text = format!(":let modifier requires a vector of bindings, got: {display}");
                     return Err(CompileError::form(value.span, text));
                 }
                 Ok(Modifier::Let(self.let_bindings(value)?))

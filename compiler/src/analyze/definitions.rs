@@ -83,21 +83,21 @@ impl Analyzer<'_, '_> {
                 Ok(name)
             }
             FormKind::Qualified { namespace, .. } => {
-                let shown = self.shown(form);
+                let display = self.excerpt(form);
                 let text = match self.text(namespace) {
                     protected @ ("tool" | "data" | "budget") => format!(
-                        "cannot define {shown}: {protected}/ is a protected namespace. Define unqualified names in the \
+                        "cannot define {display}: {protected}/ is a protected namespace. Define unqualified names in the \
                          user namespace instead."
                     ),
                     _ => format!(
-                        "qualified definitions are not supported: cannot define {shown}. Define unqualified names in the \
+                        "qualified definitions are not supported: cannot define {display}. Define unqualified names in the \
                          user namespace instead."
                     ),
                 };
                 Err(CompileError::form(form.span, text))
             }
             _ => {
-                let text = format!("{word} name must be a symbol, got: {}", self.shown(form));
+                let text = format!("{word} name must be a symbol, got: {}", self.excerpt(form));
                 Err(CompileError::form(form.span, text))
             }
         }

@@ -3,7 +3,7 @@
 use super::analyzer::Analyzer;
 use super::scope::{BindingKind, Target};
 use crate::ast::{
-    Arity, Binding, FUNCTION_BODY, FnId, Function, Group, LocalId, Loop, Node, NodeId, Run, Shown,
+    Arity, Binding, FUNCTION_BODY, FnId, Function, Group, LocalId, Loop, Node, NodeId, ParameterDisplay, Run,
 };
 use crate::error::{CompileError, Result};
 use crate::form::{Form, FormKind, Items};
@@ -92,7 +92,7 @@ impl Analyzer<'_, '_> {
             });
             if clash {
                 let text =
-                    format!("two bodies take the same number of arguments: {}", self.shown(parameters));
+                    format!("two bodies take the same number of arguments: {}", self.excerpt(parameters));
                 return Err(CompileError::form(parameters.span, text));
             }
             arities.push(arity);
@@ -132,16 +132,16 @@ impl Analyzer<'_, '_> {
         let count = items.len() as u32;
         self.scope.body().locals = count + u32::from(rest.is_some());
         let mut heads: SmallVec<[Binding; 4]> = SmallVec::new();
-        let mut shown: SmallVec<[Shown; 4]> = SmallVec::new();
+        let mut display: SmallVec<[ParameterDisplay; 4]> = SmallVec::new();
         for i in 0..count {
             let form = self.forms.at(items, i as usize);
-            shown.push(self.parameter(form, LocalId(i), false, &mut heads)?);
+            display.push(self.parameter(form, LocalId(i), false, &mut heads)?);
         }
         if let Some(rest) = rest {
-            shown.push(self.parameter(rest, LocalId(count), true, &mut heads)?);
+            display.push(self.parameter(rest, LocalId(count), true, &mut heads)?);
         }
         let heads = Run::append(&mut self.ast.bindings, &heads);
-        let shown = Run::append(&mut self.ast.shown, &shown);
+        let display = Run::append(&mut self.ast.display, &display);
         self.scope.body().targets.push(Target { index: FUNCTION_BODY, used: false });
         let node = self.uncertain_body(body, true, parameters.span)?;
         self.unbind(mark);
@@ -152,7 +152,7 @@ impl Analyzer<'_, '_> {
             body: Loop { variables: Run::default(), heads, body: node, reads: Run::default() },
             locals,
             parameters: parameters.span,
-            shown,
+            display,
         })
     }
 
@@ -163,17 +163,17 @@ impl Analyzer<'_, '_> {
         local: LocalId,
         is_rest: bool,
         heads: &mut SmallVec<[Binding; 4]>,
-    ) -> Result<Shown> {
+    ) -> Result<ParameterDisplay> {
         if let FormKind::Symbol(name) = form.kind {
             self.refuse_placeholder(name, form.span)?;
             self.bind_to(name, BindingKind::Local(local));
-            return Ok(Shown::Name(name));
+            return Ok(ParameterDisplay::Name(name));
         }
         let node = self.read_local(local);
         let value = self.ast.add(node, form.span);
         let pattern = if is_rest { self.rest_pattern(form)? } else { self.pattern(form)? };
         heads.push(Binding { pattern, value });
-        Ok(Shown::Pattern)
+        Ok(ParameterDisplay::Pattern)
     }
 
     /// `(letfn [(name [params] body …) …] body …)`
@@ -187,7 +187,7 @@ impl Analyzer<'_, '_> {
         for i in 0..specs.len() {
             let form = self.forms.at(specs, i);
             let FormKind::List(parts) = form.kind else {
-                let text = format!("letfn expects (name [params] body ...), got: {}", self.shown(form));
+                let text = format!("letfn expects (name [params] body ...), got: {}", self.excerpt(form));
                 return Err(CompileError::form(form.span, text));
             };
             match self.forms[parts] {
@@ -198,7 +198,7 @@ impl Analyzer<'_, '_> {
                     rests.push((parts.skip(1), form.span));
                 }
                 _ => {
-                    let text = format!("letfn expects (name [params] body ...), got: {}", self.shown(form));
+                    let text = format!("letfn expects (name [params] body ...), got: {}", self.excerpt(form));
                     return Err(CompileError::form(form.span, text));
                 }
             }

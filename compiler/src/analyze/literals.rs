@@ -81,7 +81,7 @@ impl Analyzer<'_, '_> {
         match self.duplicate(&self.forms[items], stride) {
             None => Ok(()),
             Some(key) => {
-                let text = format!("duplicate {noun} {} in {literal} literal", self.shown(key));
+                let text = format!("duplicate {noun} {} in {literal} literal", self.excerpt(key));
                 Err(CompileError::prefixed(Reason::DuplicateKey, key.span, text))
             }
         }

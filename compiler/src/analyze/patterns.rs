@@ -105,7 +105,7 @@ impl Analyzer<'_, '_> {
                 defaults = self.defaults(value)?;
             } else if self.is_keyword(key, "as") {
                 let FormKind::Symbol(name) = value.kind else {
-                    let text = format!(":as must be followed by a symbol, got: {}", self.shown(value));
+                    let text = format!(":as must be followed by a symbol, got: {}", self.excerpt(value));
                     return Err(CompileError::form(value.span, text));
                 };
                 whole = Some(self.bind_checked(name, value.span)?);
@@ -136,7 +136,7 @@ impl Analyzer<'_, '_> {
     /// The map behind `:or`.
     fn defaults(&self, form: Form) -> Result<Items> {
         let FormKind::Map(items) = form.kind else {
-            let text = format!(":or must be a map of symbols to defaults, got: {}", self.shown(form));
+            let text = format!(":or must be a map of symbols to defaults, got: {}", self.excerpt(form));
             return Err(CompileError::form(form.span, text));
         };
         match self.forms[items].iter().step_by(2).find(|key| !matches!(key.kind, FormKind::Symbol(_))) {
@@ -193,7 +193,7 @@ impl Analyzer<'_, '_> {
             | FormKind::Bool(_)
             | FormKind::Nil
             | FormKind::QuotedSymbol(_) => self.expr(form, false),
-            _ => Err(CompileError::form(form.span, format!("invalid source key: {}", self.shown(form)))),
+            _ => Err(CompileError::form(form.span, format!("invalid source key: {}", self.excerpt(form)))),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::analyzer::Analyzer;
 use super::scope::{BindingKind, Target};
-use crate::ast::{Arity, FUNCTION_BODY, FnId, Function, LocalId, Loop, Node, NodeId, Run, Shown};
+use crate::ast::{Arity, FUNCTION_BODY, FnId, Function, LocalId, Loop, Node, NodeId, ParameterDisplay, Run};
 use crate::error::{CompileError, Reason, Result};
 use crate::form::{Form, FormKind, Items};
 use crate::names::Name;
@@ -35,9 +35,10 @@ impl Analyzer<'_, '_> {
         self.forget_definitions(mark);
         let body = self.scope.leave_function();
         let used = body.short_fn.unwrap_or_default();
-        let placeholders = (1..=used.highest).map(Shown::Placeholder);
-        let shown: SmallVec<[Shown; 4]> = placeholders.chain(used.rest.then_some(Shown::Rest)).collect();
-        let shown = Run::append(&mut self.ast.shown, &shown);
+        let placeholders = (1..=used.highest).map(ParameterDisplay::Placeholder);
+        let display: SmallVec<[ParameterDisplay; 4]> =
+            placeholders.chain(used.rest.then_some(ParameterDisplay::Rest)).collect();
+        let display = Run::append(&mut self.ast.display, &display);
         let arity = Arity {
             required: u32::from(used.highest),
             rest: used.rest.then_some(REST),
@@ -49,7 +50,7 @@ impl Analyzer<'_, '_> {
             },
             locals: body.locals,
             parameters: Span::default(),
-            shown,
+            display,
         };
         self.ast.functions[id.0 as usize] = Function { name: None, arities: vec![arity], captures, span };
         Ok(self.ast.add(Node::Fn(id), span))

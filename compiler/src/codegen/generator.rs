@@ -11,7 +11,7 @@ use super::body::Body;
 use super::positions::Lines;
 use super::rows::Rows;
 use crate::analyze::{Analysis, FreeName};
-use crate::ast::{self, Ast, CaptureSource, FnId, Shown};
+use crate::ast::{self, Ast, CaptureSource, FnId, ParameterDisplay};
 use crate::error::{CompileError, Result};
 use crate::form::Forms;
 use crate::names::Name;
@@ -153,21 +153,21 @@ impl<'a> Generator<'a> {
                 text.push(' ');
             }
             text.push('[');
-            for (i, shown) in arity.shown.of(&self.ast.shown).iter().enumerate() {
+            for (i, display) in arity.display.of(&self.ast.display).iter().enumerate() {
                 if i > 0 {
                     text.push(' ');
                 }
                 if arity.rest.is_some() && i == arity.required as usize {
                     text.push_str("& ");
                 }
-                match shown {
-                    Shown::Name(name) => text.push_str(self.text(*name)),
-                    Shown::Pattern => text.push('_'),
-                    Shown::Placeholder(n) => {
+                match display {
+                    ParameterDisplay::Name(name) => text.push_str(self.text(*name)),
+                    ParameterDisplay::Pattern => text.push('_'),
+                    ParameterDisplay::Placeholder(n) => {
                         text.push('p');
                         text.push_str(&n.to_string());
                     }
-                    Shown::Rest => text.push_str("rest"),
+                    ParameterDisplay::Rest => text.push_str("rest"),
                 }
             }
             text.push(']');

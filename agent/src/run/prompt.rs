@@ -251,14 +251,14 @@ fn context_data(config: &Config, context: &JsonMap, descriptions: &BTreeMap<Stri
     for key in keys {
         let described = descriptions.get(key).map(|text| format!(": {text}")).unwrap_or_default();
         let _ =
-            writeln!(out, "- {key}{described} = {}", glance(&context[key], config.format.preview_max_chars));
+            writeln!(out, "- {key}{described} = {}", preview(&context[key], config.format.preview_max_chars));
     }
     out.push_str("</context_data>");
     out
 }
 
 /// A value as a program would write it, cut short.
-fn glance(value: &Json, max_chars: usize) -> String {
+fn preview(value: &Json, max_chars: usize) -> String {
     let mut text = match ptc_vm::json::parse(value.to_string().as_bytes()) {
         Ok(Some(value)) => {
             let limits = print::Preview { items: PREVIEW_ITEMS, characters: Some(max_chars), counts: true };

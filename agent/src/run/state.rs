@@ -50,7 +50,7 @@ impl Kept {
         self.engine.with_sessions(&self.session, look).await.flatten()
     }
 
-    /// Names of all definitions with a glance at their values, sorted.
+    /// Names of all definitions with a preview of their values, sorted.
     pub(crate) async fn definitions(&self) -> Vec<(String, String)> {
         let look = |state: &ptc_host::engine::SessionState| {
             let bindings = state.namespace.bindings();
@@ -71,7 +71,7 @@ impl Kept {
         self.look(look).await.unwrap_or_default()
     }
 
-    /// The journal's ids with a glance at their values, and the summaries of steps that are done.
+    /// The journal's ids with a preview of their values, and the summaries of steps that are done.
     pub(crate) async fn journal(&self) -> Journal {
         let look = |state: &ptc_host::engine::SessionState| Journal {
             tasks: state
@@ -138,7 +138,7 @@ impl ChatState {
         ChatState(Arc::new(Kept::new(engine.clone())))
     }
 
-    /// Names of all definitions with a glance at their values, sorted.
+    /// Names of all definitions with a preview of their values, sorted.
     pub async fn definitions(&self) -> Vec<(String, String)> {
         self.0.definitions().await
     }
@@ -203,7 +203,7 @@ fn shape(value: &Value) -> String {
         Value::Str(text) => format!("string of {}", counted(text.len(), "character")),
         Value::Vector(items) => {
             let kind = items.first().map_or("item", |first| first.kind_label());
-            // A glance at the beginning says what the rest most likely is.
+            // The first items say what the rest most likely are.
             let same = items.iter().take(100).all(|item| item.kind_label() == kind);
             format!("list of {}", counted(items.len(), if same { kind } else { "item" }))
         }

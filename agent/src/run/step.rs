@@ -185,7 +185,7 @@ pub struct Turn {
     pub upstream_calls: Vec<CallRecord>,
     /// Native calls of the response.
     pub tool_calls: Vec<ToolCallRecord>,
-    /// Names that it defined or changed, with a glance at their values.
+    /// Names that it defined or changed, with a preview of their values.
     pub memory: Vec<(String, String)>,
     /// Steps of the program.
     pub steps: u64,
@@ -245,7 +245,7 @@ pub struct Step {
     pub tool_calls: Vec<ToolCallRecord>,
     /// What programs printed, in order.
     pub prints: Vec<String>,
-    /// What programs defined, with a glance at the values, sorted by name.
+    /// What programs defined, with a preview of the values, sorted by name.
     pub memory: Vec<(String, String)>,
     /// What `task` stored and `step-done` noted.
     pub journal: Journal,

@@ -1,4 +1,4 @@
-//! A glance at what an upstream answered, for models and diagnostics (upstreams.md 11.2).
+//! The overview of what an upstream answered, for models and diagnostics (upstreams.md 11.2).
 //!
 //! Only the outermost level is looked at; everything inside it is skipped as text. Keys and strings are scrubbed
 //! before they are cut, so that no cut leaves a piece of a secret.
@@ -25,14 +25,14 @@ const LEAF: usize = 120;
 
 /// The overview of a payload; `None` where there is nothing to see.
 pub(super) fn overview(payload: &Payload, redactor: &Redactor) -> Option<ResultOverview> {
-    let glance = Glance { redactor };
+    let previewer = Previewer { redactor };
     match payload {
         Payload::None => None,
         Payload::JsonNull => Some(scalar("nil", "null")),
-        Payload::Text(bytes) => Some(glance.text(&String::from_utf8_lossy(bytes))),
+        Payload::Text(bytes) => Some(previewer.text(&String::from_utf8_lossy(bytes))),
         Payload::Json(bytes) | Payload::JsonOrText(bytes) => {
             let text = String::from_utf8_lossy(bytes);
-            Some(glance.json(&text).unwrap_or_else(|| glance.text(&text)))
+            Some(previewer.json(&text).unwrap_or_else(|| previewer.text(&text)))
         }
     }
 }
@@ -41,11 +41,11 @@ fn scalar(shape: &str, preview: &str) -> ResultOverview {
     ResultOverview { value_kind: "json", shape: shape.into(), preview: preview.into() }
 }
 
-struct Glance<'a> {
+struct Previewer<'a> {
     redactor: &'a Redactor,
 }
 
-impl Glance<'_> {
+impl Previewer<'_> {
     fn text(&self, text: &str) -> ResultOverview {
         let scrubbed = self.redactor.scrub(text);
         ResultOverview {

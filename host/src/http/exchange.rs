@@ -20,7 +20,7 @@ use hyper_util::rt::TokioIo;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::HttpError;
-use super::socket::{Glance, Socket, Watched};
+use super::socket::{Peek, Socket, Watched};
 
 /// One byte stream, encrypted or not.
 pub(super) type Stream = TokioIo<Watched<TokioIo<MaybeHttpsStream<TokioIo<Socket>>>>>;
@@ -109,11 +109,11 @@ impl H1 {
 
     /// Whether it can carry a request although it has waited since it was ready.
     pub(super) fn is_still_ready(&mut self, cx: &mut Context<'_>) -> bool {
-        match self.socket.glance() {
-            Glance::Quiet => true,
+        match self.socket.peek() {
+            Peek::Quiet => true,
             // Nothing was asked for, but TLS may have something to say.
-            Glance::Bytes => self.drive(cx) && self.sender.is_ready(),
-            Glance::End => false,
+            Peek::Bytes => self.drive(cx) && self.sender.is_ready(),
+            Peek::End => false,
         }
     }
 

@@ -34,7 +34,7 @@ struct Inner {
 
 /// What there is to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Glance {
+pub(super) enum Peek {
     /// Nothing.
     Quiet,
     /// At least one byte.
@@ -63,12 +63,12 @@ impl Socket {
 
     /// What there is to read, as far as this machine's kernel knows. It asks the kernel, not the reactor, which may not
     /// have looked yet.
-    pub(super) fn glance(&self) -> Glance {
+    pub(super) fn peek(&self) -> Peek {
         match SockRef::from(&**self.tcp()).peek(&mut [MaybeUninit::uninit()]) {
-            Ok(0) => Glance::End,
-            Ok(_) => Glance::Bytes,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Glance::Quiet,
-            Err(_) => Glance::End,
+            Ok(0) => Peek::End,
+            Ok(_) => Peek::Bytes,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Peek::Quiet,
+            Err(_) => Peek::End,
         }
     }
 
@@ -234,12 +234,12 @@ mod tests {
     #[tokio::test]
     async fn the_kernel_knows_at_once_that_the_peer_hung_up() {
         let (ours, mut theirs) = pair().await;
-        assert_eq!(ours.glance(), Glance::Quiet);
+        assert_eq!(ours.peek(), Peek::Quiet);
         theirs.write_all(b"early").unwrap();
-        assert_eq!(ours.glance(), Glance::Bytes);
+        assert_eq!(ours.peek(), Peek::Bytes);
         let (ours, theirs) = pair().await;
         drop(theirs);
-        assert_eq!(ours.glance(), Glance::End);
+        assert_eq!(ours.peek(), Peek::End);
     }
 
     #[tokio::test]

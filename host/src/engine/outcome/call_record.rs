@@ -66,7 +66,7 @@ pub struct CallAuth {
     pub binding: String,
 }
 
-/// A glance at the value of a successful call, taken from the scrubbed value (upstreams.md 11.2).
+/// A preview of the value of a successful call, taken from the scrubbed value (upstreams.md 11.2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ResultOverview {
     /// `text` for strings, else `json`.

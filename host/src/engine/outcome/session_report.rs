@@ -29,9 +29,9 @@ pub struct HistoryNotice {
 pub struct Changed {
     /// Its name.
     pub name: String,
-    /// A glance at its value: 10 items of a collection, 120 characters of a string.
+    /// A preview of its value: 10 items of a collection, 120 characters of a string.
     pub preview: String,
-    /// Whether the glance leaves something out.
+    /// Whether the preview leaves something out.
     pub cut: bool,
 }
 

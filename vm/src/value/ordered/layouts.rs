@@ -62,7 +62,7 @@ fn sorted(pairs: &mut [Value]) -> Map {
         .collect()
 }
 
-/// Whether two keys are certainly identical, at a glance.
+/// Whether two keys are certainly identical, without reading their texts.
 #[inline]
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {

@@ -1,8 +1,8 @@
 //! Core forms: the program after analysis.
 //!
-//! Macros are gone, names are resolved, shapes are checked. Nodes lie in one vector and name their children by number.
-//! Whatever a program can make long (`->` steps, `cond` clauses, `and` operands, bindings) is a list in *one* node, so the
-//! tree is never deeper than the text is nested, and passes over it may recurse.
+//! Macros are expanded, names are resolved and shapes are checked. All nodes lie in one vector and refer to their children by
+//! index. Whatever a program can make long (`->` steps, `cond` clauses, `and` operands, bindings) is a list in *one* node. The
+//! tree is therefore never deeper than the text is nested, and passes over it may recurse.
 
 use crate::form::Items;
 use crate::names::Name;

@@ -1,7 +1,7 @@
 //! Forms: what the reader makes of tokens.
 //!
-//! The forms of a program lie in one vector. A collection names the run of its children in it, so that reading allocates
-//! nothing for each form and no pass need chase pointers.
+//! The forms of a program lie in one vector, and a collection refers to the run of its children in it. Reading allocates
+//! nothing for a single form, and no pass follows pointers.
 
 use std::ops::Index;
 use std::sync::LazyLock;

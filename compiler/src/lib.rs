@@ -4,13 +4,15 @@
 //! text → token → reader (forms) → analyze (core forms) → liveness → codegen → Program
 //! ```
 //!
-//! Each phase runs over the whole program before the next begins, so that a program that cannot be compiled has no effect.
+//! Each phase uses only those to its left. [`verify`] checks the result in tests.
+//!
+//! Each phase runs over the whole program before the next begins, so a program that cannot be compiled has no effect.
 //! Names that only a session knows are left to linking ([`Machine::new`](ptc_vm::Machine::new)): a program is compiled once,
 //! whatever namespace it runs in.
 //!
 //! # Beyond the reference
 //!
-//! What Clojure accepts and the reference refuses is accepted where it costs little, with Clojure's meaning:
+//! Some of what Clojure accepts and the reference refuses is accepted here, with Clojure's meaning:
 //! `#_`, quoted collections (lists are vectors) and scalars, `()` as `[]`, `\uXXXX` in strings and characters, `+5`, `0x1F`, `36rZZ`,
 //! `12N`; several arities, `letfn`, `dotimes`, `declare`, `doto`; `if-let` and its kin with patterns and without else; `:as` in vector
 //! patterns, `:syms`, constant keys of any kind, expressions in `:or`, empty map patterns, keyword arguments wherever a map pattern

@@ -1,11 +1,11 @@
-//! Last uses: which read of a local is the last one on every path.
+//! Liveness: which read of a local is the last one on every path.
 //!
-//! A value whose last use moves it out of its slot is held once, so that the collection is changed in place instead of being
-//! copied. One backward pass over each function body, in exactly the reverse of the order in which the generated code
-//! evaluates; a read is the last one if its local is not live after it.
+//! A value whose last use moves it out of its slot is held once, so the collection is changed in place instead of being copied.
+//! One backward pass runs over each function body, in exactly the reverse of the order in which the generated code evaluates. A
+//! read is the last one if its local is not live after it.
 //!
-//! What repeats keeps what it reads from outside alive until its end: a `recur` makes all of it live, and so does the way
-//! back to the next element of a `for`. What is bound inside a round is bound anew in the next one.
+//! A loop keeps what it reads from outside alive until it ends. A `recur` makes all of it live, and so does the jump back to the
+//! next element of a `for`. A local that an iteration binds is bound anew in the next one.
 
 use smallvec::SmallVec;
 

@@ -1,4 +1,4 @@
-//! The names of one program: every symbol and keyword text once, as a small number.
+//! The interned names of one program: each symbol and keyword text once, as a small number.
 
 use std::sync::LazyLock;
 

@@ -1,7 +1,7 @@
 //! The tables of one compilation, kept for the next one on the same thread.
 //!
-//! A short program is compiled in a microsecond or two; allocating and freeing a dozen tables would be a good part of that.
-//! What an unusually large program needed is not kept, and neither is what a program that was refused left behind.
+//! A short program is compiled in a microsecond or two, and allocating a dozen tables would be a good part of that. The tables
+//! of an unusually large program are not kept. Neither are those of a program that was refused.
 
 use std::cell::Cell;
 

@@ -1,4 +1,4 @@
-//! Places in the source text.
+//! Positions in the source text.
 
 /// A half-open range of bytes of the source text. Both ends lie on character boundaries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -1,7 +1,7 @@
-//! Text to tokens.
+//! The lexer: text to tokens.
 //!
-//! One regular expression a kind of token, longest match wins; only strings, characters and the number spellings of Clojure
-//! need a look beyond their first match. A token is two bytes: its text is read from the span.
+//! Each kind of token has one regular expression, and the longest match wins. Only strings, characters and Clojure's spellings
+//! of numbers need a look beyond the first match. A token takes two bytes, because its text is read from its span.
 
 use logos::{Lexer, Logos};
 

@@ -1,7 +1,7 @@
-//! Checks of generated code, for tests and fuzzing: everything that the machine takes on trust.
+//! The bytecode verifier, for tests and fuzzing. It checks everything that the machine takes on trust.
 //!
-//! Every instruction of every body is followed on every path, with the depth of the stack and the set of slots whose value has
-//! been moved away by a last use.
+//! The verifier follows every path through every body. It tracks the depth of the stack and the slots whose value a last use has
+//! moved away.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The pass over the forms.
+//! The analyser: one pass over the forms.
 
 use super::analysis::{Analysis, FreeName, Tables};
 use super::scope::{NameState, Scope};

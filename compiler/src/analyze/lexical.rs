@@ -1,4 +1,4 @@
-//! Binding names, and finding what they are bound to.
+//! Lexical scope: binding names and resolving them.
 
 use super::analyzer::Analyzer;
 use super::scope::{Binding, BindingKind};

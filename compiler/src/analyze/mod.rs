@@ -1,10 +1,11 @@
-//! Forms to core forms: special forms are checked and expanded, names are resolved, patterns are taken apart.
+//! Analysis: forms to core forms.
 //!
-//! One pass over the forms. It recurses as deep as the text is nested (at most 65), plus one level for each special form
-//! among the steps of a `->`, which has its own limit.
+//! Special forms are checked and expanded, names are resolved, and patterns are destructured, all in one pass. The pass recurses
+//! as deep as the text is nested (at most 65 levels), plus one level for each special form among the steps of a `->`, which has
+//! its own limit.
 //!
-//! [`scope`] holds what names are bound to, [`analyzer`] the pass over the forms. Every other file adds the methods of one
-//! family of forms to it.
+//! [`scope`] holds what names are bound to, and [`analyzer`] the pass itself. Each of the other files adds the methods for one
+//! family of forms.
 
 mod analysis;
 mod analyzer;

@@ -1,4 +1,4 @@
-//! Qualified names: which prefixes there are, and what they hold.
+//! Qualified names: the prefixes that exist and what they hold.
 
 use ptc_vm::machine::Library;
 use ptc_vm::value::BuiltinId;

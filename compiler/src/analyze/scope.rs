@@ -1,6 +1,6 @@
 //! What names are bound to, and what functions capture.
 //!
-//! Each name knows its innermost binding, each binding the one it hides: entering and leaving a scope costs its names,
+//! Each name knows its innermost binding, and each binding the one it hides. Entering and leaving a scope costs its names;
 //! looking one up costs nothing.
 
 use ahash::AHashMap;

@@ -1,4 +1,4 @@
-//! Branches. Each leaves one value more on the stack than there was before the form.
+//! Branches. Each leaves the stack one value deeper than it was before the form.
 
 use ptc_vm::code::Op;
 

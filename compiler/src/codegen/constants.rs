@@ -1,4 +1,4 @@
-//! Values that are known before the program runs.
+//! Constants: values that are known before the program runs.
 
 use std::rc::Rc;
 

@@ -1,7 +1,7 @@
-//! Operations put together with the instructions that push their operands.
+//! Superinstructions: an operation fused with the instructions that push its operands.
 //!
-//! An operand that is a local or a small integer needs no place on the stack: the operation reads it where it lies. What is
-//! taken back is only ever a push without effects that stands right before the operation and that no jump goes behind.
+//! An operand that is a local or a small integer needs no place on the stack, because the operation reads it where it is. Only a
+//! push without effects is taken back, and only if it stands right before the operation and no jump goes behind it.
 
 use ptc_vm::code::Op;
 

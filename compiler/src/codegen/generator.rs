@@ -1,4 +1,4 @@
-//! What is generated once a program: functions, names, documentation.
+//! What is generated once per program: functions, global names and documentation.
 
 use std::rc::Rc;
 

@@ -1,10 +1,10 @@
-//! Core forms to bytecode.
+//! Code generation: core forms to bytecode.
 //!
-//! Locals live on the value stack: a binding is the slot where its value was computed. The generator therefore knows the
-//! depth of the stack at every instruction, and both branches of a conditional leave it one deeper.
+//! Locals live on the value stack: a binding is the slot in which its value was computed. The generator therefore knows the
+//! depth of the stack at every instruction. Both branches of a conditional leave the stack one value deeper.
 //!
-//! [`body`] emits the instructions of one function, [`generator`] holds what is made once a program. Every other file
-//! generates the code of one family of core forms.
+//! [`body`] emits the instructions of one function, and [`generator`] holds what is made once per program. Each of the other
+//! files generates the code of one family of core forms.
 
 mod body;
 mod calls;

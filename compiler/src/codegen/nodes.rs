@@ -1,4 +1,4 @@
-//! The code of core forms: which node is generated how, and what needs no file of its own.
+//! The code of core forms: the dispatch over nodes, and the small cases.
 
 use ptc_vm::Value;
 use ptc_vm::code::Op;

@@ -1,4 +1,4 @@
-//! Offsets to lines and columns, many times over one text.
+//! Line and column of many byte offsets of one text.
 
 use ptc_vm::error::Position;
 use smallvec::SmallVec;

@@ -1,4 +1,4 @@
-//! Layouts of literal maps that repeat, as the rows of a table do.
+//! Shared layouts of map literals with the same keys, such as the rows of a table.
 
 use std::rc::Rc;
 

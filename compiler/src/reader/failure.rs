@@ -1,7 +1,7 @@
 //! The message for a text that cannot be read.
 //!
-//! The reader stops at its first problem. A delimiter that is missing elsewhere is more often the cause, so the whole text is
-//! looked over once more, token by token: strings, comments and characters do not count.
+//! The reader stops at its first problem, but a missing delimiter elsewhere is more often the cause. The whole text is therefore
+//! scanned once more, token by token. Delimiters in strings, comments and characters do not count.
 
 use logos::Logos;
 

@@ -1,7 +1,7 @@
-//! Tokens to forms.
+//! The reader: tokens to forms.
 //!
-//! One loop with a stack of open collections: the depth of nesting is bounded by a count, not by the thread's stack.
-//! What went wrong is worked out in [`failure`] only after something did.
+//! The reader is one loop with a stack of open collections. A counter bounds the depth of nesting, not the thread's stack.
+//! [`failure`] works out the message only after something went wrong.
 
 mod failure;
 mod numbers;

@@ -1,4 +1,4 @@
-//! What backslashes mean in strings, regex literals and characters.
+//! Escapes in strings, regex literals and characters.
 
 use std::borrow::Cow;
 

@@ -11,7 +11,7 @@
 //! | [`special_forms`] | the names, shapes and documentation of what the compiler handles itself |
 //! | [`code`] | instructions, functions, programs: what the compiler makes |
 //! | [`machine`] | the stack machine, its fibers, frames, namespace and host calls |
-//! | [`builtins`] | the library, one file per family, and the registry that describes it |
+//! | [`builtins`] | the library, one file per family, and the table of all of them |
 //! | [`meter`] | steps and memory of the running machine |
 //! | `number` | arithmetic |
 //! | [`mod@print`], [`json`] | values as text |

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ptc_mcp::json::{Map, Value};
 
-use super::search::Tokens;
+use super::tokens::Tokens;
 use crate::config::{Transport, UpstreamConfig};
 use crate::credentials::Redactor;
 

@@ -14,6 +14,7 @@ mod entry;
 #[cfg(test)]
 mod fixtures;
 mod search;
+mod tokens;
 mod types;
 
 pub use arguments::{Spelled, spell_arguments};
@@ -22,5 +23,6 @@ pub use describe::{CatalogMode, InlineLimits, describe, snapshot};
 pub use discovery::{DiscoveryFault, Needs, Query, WorldFault};
 pub use doc::{call_example, tool_doc, tool_meta};
 pub use entry::{Catalog, ServerEntry, ToolEntry};
-pub use search::{apropos, find_tools, score, tokenize};
+pub use search::{apropos, find_tools};
+pub use tokens::{score, tokenize};
 pub use types::{argument_type, arguments_type, result_type};

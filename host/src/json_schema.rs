@@ -1,6 +1,6 @@
 //! Looking into a JSON Schema: references, combinations, properties, and whether `null` is admitted.
 //!
-//! Schemas come from upstreams and are hostile until shown otherwise: every walk here is bounded in depth and in the
+//! Schemas come from upstreams and are hostile until shown otherwise: every traversal here is bounded in depth and in the
 //! number of schemas it looks at. Only references inside the document are followed.
 
 use ptc_mcp::json::{Map, Value};

@@ -15,7 +15,7 @@ const FUNCTION: u64 = 37;
 
 /// Bytes of a value that stands alone. Counting stops soon after `cap`: the result is then above it and a lower bound.
 pub fn measure(value: &Value, cap: u64) -> u64 {
-    WHOLE + walk(std::slice::from_ref(value), cap)
+    WHOLE + traverse(std::slice::from_ref(value), cap)
 }
 
 /// Bytes of a binding: its value, and the text of its definition where that is kept.
@@ -27,7 +27,7 @@ pub fn measure_binding(binding: &Binding, cap: u64) -> u64 {
 /// Bytes of the results that a session remembers: those that are not `nil`.
 pub fn measure_history(history: &[Value; 3], cap: u64) -> u64 {
     let kept: Vec<Value> = history.iter().filter(|value| !value.is_nil()).cloned().collect();
-    WHOLE + if kept.is_empty() { 1 } else { LIST + walk(&kept, cap) }
+    WHOLE + if kept.is_empty() { 1 } else { LIST + traverse(&kept, cap) }
 }
 
 /// Bytes of a list of strings.
@@ -46,7 +46,7 @@ pub(super) fn total(sizes: &[(Rc<str>, u64)]) -> u64 {
 
 /// Bytes of all `values`. Every value counts at least one byte, so that the work is bounded by `cap`, also where a
 /// small graph stands for an enormous tree.
-fn walk(values: &[Value], cap: u64) -> u64 {
+fn traverse(values: &[Value], cap: u64) -> u64 {
     let mut bytes: u64 = 0;
     let mut open: Vec<Value> = values.to_vec();
     while let Some(value) = open.pop() {

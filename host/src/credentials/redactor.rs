@@ -29,11 +29,11 @@ pub struct Redactor(Arc<Shared>);
 struct Shared {
     /// Whether any secret is registered: spares those who have none the lock, which all threads share.
     any: AtomicBool,
-    state: RwLock<State>,
+    state: RwLock<Patterns>,
 }
 
 #[derive(Default)]
-struct State {
+struct Patterns {
     /// Sorted and without repeats.
     patterns: Vec<Zeroizing<String>>,
     automaton: Option<AhoCorasick>,

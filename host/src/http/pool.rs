@@ -23,13 +23,13 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 /// its own, and one that takes another's makes it its own.
 #[derive(Default)]
 pub(super) struct Pool {
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
     /// Held while a connection of unknown or shared version is opened, so that many first requests do not open many
     /// HTTP/2 connections.
     pub(super) opening: tokio::sync::Mutex<()>,
 }
 
-struct State {
+struct PoolState {
     /// What waits, by owner, the one used last at the end. There are as many owners as threads that ever called.
     idle: Vec<(ThreadId, Vec<Idle>)>,
     /// How many wait.
@@ -41,9 +41,9 @@ struct State {
     version: Version,
 }
 
-impl Default for State {
+impl Default for PoolState {
     fn default() -> Self {
-        State {
+        PoolState {
             idle: Vec::new(),
             waiting: 0,
             max_waiting: MAX_IDLE,
@@ -165,7 +165,7 @@ impl Pool {
         state.shared.clear();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -176,7 +176,7 @@ enum Next {
     Idle(Idle),
 }
 
-impl State {
+impl PoolState {
     fn keep(&mut self, idle: Idle) {
         let thread = idle.h1.thread;
         self.waiting += 1;

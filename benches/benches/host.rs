@@ -95,7 +95,7 @@ async fn compare<A: Future<Output = ()>, B: Future<Output = ()>>(
     println!("{name:<12} {ours:>12.0} {theirs:>12.0} {:>6.0}%", 100.0 * ours / theirs);
 }
 
-/// An engine with one driver, and the wanted servers as its upstreams.
+/// An engine with one worker, and the wanted servers as its upstreams.
 struct World {
     engine: Engine,
     aggregator: Arc<Aggregator>,
@@ -114,7 +114,7 @@ impl World {
         let options = LoadOptions { env: &env, base_dir: None, own_exe: None };
         let config = UpstreamsConfig::from_value(&config, &options).expect("a right file");
         let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("a thread");
-        // On the driver's thread, as the server does it: replies of children wake the program that waits for them
+        // On the worker's thread, as the server does it: replies of children wake the program that waits for them
         // without a change of threads.
         let (tell, told) = tokio::sync::oneshot::channel();
         engine.spawn_on(0, move || async move {

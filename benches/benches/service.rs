@@ -68,7 +68,7 @@ fn overhead(c: &mut Criterion) {
     group.finish();
 }
 
-/// The engine's handle, from a thread that is no driver.
+/// The engine's handle, from a thread that is no worker.
 fn host(c: &mut Criterion) {
     let (runtime, engine) = (runtime(), engine(2));
     let mut group = c.benchmark_group("host");

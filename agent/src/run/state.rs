@@ -40,7 +40,7 @@ impl Kept {
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
     }
 
-    /// Looks at the session on its driver; `None` if the engine is gone.
+    /// Looks at the session on its worker; `None` if the engine is gone.
     async fn look<R: Send + 'static>(
         &self,
         look: impl FnOnce(&ptc_host::engine::SessionState) -> R + Send + 'static,

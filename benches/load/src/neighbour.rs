@@ -14,7 +14,7 @@ use crate::{PROGRAM, ROUNDS};
 
 /// Runs until its limit stops it: of time or of steps, whichever comes first.
 const LONG: &str = "(loop [i 0] (recur (inc i)))";
-/// Connections with small requests: enough that each driver has some.
+/// Connections with small requests: enough that each worker has some.
 const CONNECTIONS: usize = 8;
 /// Between two requests of a connection: 2 000 a second in all.
 const PAUSE: Duration = Duration::from_millis(4);

@@ -29,7 +29,7 @@ use tokio::time::Instant;
 
 /// One configured tool server, whatever its transport.
 ///
-/// Handles are `Send + Sync`: a machine's driver may call an upstream whose transport lives on
+/// Handles are `Send + Sync`: a machine's worker may call an upstream whose transport lives on
 /// another runtime thread. Dropping a returned future cancels what it asked for: a call that was
 /// already written is cancelled at the upstream too (stdio: `notifications/cancelled`, HTTP: the
 /// exchange is closed), a start goes on in the background and is there for the next caller.

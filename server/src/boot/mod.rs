@@ -41,10 +41,10 @@ pub fn serve(settings: Settings, redactor: Redactor) -> Result<(), BootError> {
     let engine = Engine::start(EngineOptions { threads: 0, memory: Some(memory) })
         .map_err(|error| BootError::new(error.to_string()))?;
     let (done, ended) = mpsc::channel();
-    // On a driver's thread, so that a short program starts and ends without a change of threads.
-    let on_driver = engine.clone();
+    // On a worker's thread, so that a short program starts and ends without a change of threads.
+    let on_worker = engine.clone();
     engine.spawn_on(0, move || async move {
-        let outcome = run(&settings, &redactor, &on_driver).await;
+        let outcome = run(&settings, &redactor, &on_worker).await;
         // The receiver waits for exactly this.
         let _ = done.send(outcome);
     });

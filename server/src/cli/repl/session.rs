@@ -110,7 +110,7 @@ impl Session {
         outcome
     }
 
-    /// Waits until the driver has taken a cancelled program off the session.
+    /// Waits until the worker has taken a cancelled program off the session.
     async fn settle(&self) {
         loop {
             let idle = self.engine.with_sessions(KEY, |sessions| {

@@ -104,7 +104,7 @@ async fn forget(
     max_bytes: usize,
 ) -> ToolReply {
     let (key, within) = (id.clone(), directory.clone());
-    // Values and what is noted of them change together, on the driver, between two programs.
+    // Values and what is noted of them change together, on the worker, between two programs.
     let done = directory.engine.with_sessions(&id, move |store| {
         let left = match store.get(&key) {
             None => Some(nothing()),

@@ -1,6 +1,6 @@
 //! Stateful sessions: definitions and results that stay from program to program (`--sessions`).
 //!
-//! Values live on the driver of the engine that runs a session's programs. Everything else about a session – whose
+//! Values live on the worker of the engine that runs a session's programs. Everything else about a session – whose
 //! it is, when it ends, what it printed – is in the [`Directory`], which all six tools share. One file a tool.
 
 mod arguments;

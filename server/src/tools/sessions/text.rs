@@ -1,4 +1,4 @@
-//! A session's values as text, rendered on the driver that holds them.
+//! A session's values as text, rendered on the worker that holds them.
 
 use ptc_host::engine::{SessionView, measure_history};
 use ptc_mcp::json::Raw;

@@ -1,4 +1,4 @@
-//! Binds, accepts, hands connections to driver threads, and drains.
+//! Binds, accepts, hands connections to worker threads, and drains.
 
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener as StdListener};
@@ -222,7 +222,7 @@ impl HttpServer {
         }
     }
 
-    /// Moves a connection to a driver thread, each thread in its turn.
+    /// Moves a connection to a worker thread, each thread in its turn.
     fn hand_over(
         &self,
         thread: usize,

@@ -17,8 +17,8 @@ const CONNECTIONS: [usize; 5] = [1, 10, 100, 1_000, 10_000];
 /// What each session holds: five small bindings.
 const BINDINGS: &str = "(def a 1) (def b [1 2 3]) (def c {:name \\\"n\\\"}) (def d \\\"text\\\") (def e 2.5)";
 /// Connections that carry the requests.
-const CARRIERS: usize = 8;
-/// Between two requests of a carrier: 2 000 a second in all, fewer where there are not as many sessions as carriers.
+const CLIENTS: usize = 8;
+/// Between two requests of a client: 2 000 a second in all, fewer where there are not as many sessions as clients.
 const PAUSE: Duration = Duration::from_millis(4);
 
 /// Opens more and more sessions and evaluates in them.
@@ -34,17 +34,17 @@ pub(crate) async fn sessions(ptc: &str, time: Duration) {
         let ids = open(server.port, count).await;
         let opening = (cpu_seconds(server.id()) - cpu) * 1e6 / count as f64;
         let each = (resident_mib(server.id()) - rest) * 1024.0 / count as f64;
-        let (ids, carriers) = (Arc::new(ids), CARRIERS.min(count));
-        let [p50, p99, cpu] = paced(&server, carriers, time, move |client, carrier, turn| {
-            // Each carrier has sessions of its own: a session runs one program at a time.
-            let own = ids.len() / carriers;
-            let id = ids[carrier * own + turn.wrapping_mul(7919) % own].clone();
+        let (ids, clients) = (Arc::new(ids), CLIENTS.min(count));
+        let [p50, p99, cpu] = paced(&server, clients, time, move |connection, client, turn| {
+            // Each client has sessions of its own: a session runs one program at a time.
+            let own = ids.len() / clients;
+            let id = ids[client * own + turn.wrapping_mul(7919) % own].clone();
             async move {
-                let mut client = client;
+                let mut connection = connection;
                 let arguments = format!(r#"{{"session_id":"{id}","program":"(+ a (count b))"}}"#);
-                let answer = client.call("lisp_session_eval", &arguments).await;
+                let answer = connection.call("lisp_session_eval", &arguments).await;
                 assert!(contains(&answer, b"user=> 4\""), "{answer:?}");
-                client
+                connection
             }
         })
         .await;
@@ -59,7 +59,7 @@ pub(crate) async fn connections(ptc: &str, time: Duration) {
     );
     println!("|---|---|---|---|---|---|");
     for count in CONNECTIONS {
-        let most = (count + 2 * CARRIERS).to_string();
+        let most = (count + 2 * CLIENTS).to_string();
         let flags = ["--http-max-connections", &most, "--http-idle-timeout-ms", "600000"];
         let server = Server::ptc_http(ptc, &flags).await;
         let (rest, cpu) = (resident_mib(server.id()), cpu_seconds(server.id()));
@@ -71,7 +71,7 @@ pub(crate) async fn connections(ptc: &str, time: Duration) {
         }
         let opening = (cpu_seconds(server.id()) - cpu) * 1e6 / count as f64;
         let each = (resident_mib(server.id()) - rest) * 1024.0 / count as f64;
-        let [p50, p99, cpu] = paced(&server, CARRIERS, time, |client, _, _| async move {
+        let [p50, p99, cpu] = paced(&server, CLIENTS, time, |client, _, _| async move {
             let mut client = client;
             let answer = client.eval(crate::PROGRAM).await;
             assert!(contains(&answer, b"user=> 3\""), "{answer:?}");
@@ -87,7 +87,7 @@ async fn open(port: u16, count: usize) -> Vec<String> {
     let work = move |from: usize| async move {
         let mut client = Client::connect(port).await;
         let mut ids = Vec::new();
-        for _ in (from..count).step_by(CARRIERS) {
+        for _ in (from..count).step_by(CLIENTS) {
             let answer = client.call("lisp_session_start", "{}").await;
             let id = session_id(&answer);
             let arguments = format!(r#"{{"session_id":"{id}","program":"{BINDINGS}"}}"#);
@@ -97,7 +97,7 @@ async fn open(port: u16, count: usize) -> Vec<String> {
         }
         ids
     };
-    let workers: Vec<_> = (0..CARRIERS).map(|from| tokio::spawn(work(from))).collect();
+    let workers: Vec<_> = (0..CLIENTS).map(|from| tokio::spawn(work(from))).collect();
     let mut ids = Vec::with_capacity(count);
     for worker in workers {
         ids.extend(worker.await.expect("a worker that ends"));
@@ -113,10 +113,10 @@ fn session_id(answer: &[u8]) -> String {
 }
 
 /// Median and 99th percentile of latency, and CPU time of one request, all in microseconds, at the fixed rate. The task gets
-/// a connection, the number of its carrier and how many requests that has made.
+/// a connection, the number of its client and how many requests that has made.
 async fn paced<F: Future<Output = Client> + Send + 'static>(
     server: &Server,
-    carriers: usize,
+    clients: usize,
     time: Duration,
     task: impl Fn(Client, usize, usize) -> F + Send + Clone + 'static,
 ) -> [f64; 3] {
@@ -124,10 +124,10 @@ async fn paced<F: Future<Output = Client> + Send + 'static>(
     let (cpu, end) = (cpu_seconds(server.id()), Instant::now() + time);
     let work = move |at: usize| {
         let task = task.clone();
-        let start = Instant::now() + PAUSE * at as u32 / carriers as u32;
+        let start = Instant::now() + PAUSE * at as u32 / clients as u32;
         at_fixed_rate(port, start, PAUSE, end, move |client, turn| task(client, at, turn))
     };
-    let workers: Vec<_> = (0..carriers).map(|at| tokio::spawn(work.clone()(at))).collect();
+    let workers: Vec<_> = (0..clients).map(|at| tokio::spawn(work.clone()(at))).collect();
     let mut latencies = Vec::new();
     for worker in workers {
         latencies.extend(worker.await.expect("a worker that ends"));

@@ -59,7 +59,7 @@ pub(super) fn ordered_arguments(schema: &Value) -> Vec<(&str, &Value, bool)> {
     let required = required(schema);
     let mut ordered: Vec<(&str, &Value, bool)> = required
         .iter()
-        .filter_map(|name| properties.get_key_value(*name))
+        .filter_map(|name| properties.get_key_value(name))
         .map(|(n, s)| (n.as_str(), s, true))
         .collect();
     let mut optional: Vec<(&str, &Value, bool)> = properties

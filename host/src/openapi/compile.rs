@@ -319,7 +319,7 @@ impl<'d> Source<'d> {
 fn property(document: &Document, parameter: &Parameter<'_>, budget: &mut InlineBudget) -> Value {
     let schema = parameter.schema.map(|schema| document.inline(schema, budget));
     let Some(Value::Object(mut schema)) = schema else { return json!({"type": "string"}) };
-    if !["type", "allOf", "anyOf", "oneOf", "$ref"].iter().any(|key| schema.contains_key(*key)) {
+    if !["type", "allOf", "anyOf", "oneOf", "$ref"].iter().any(|key| schema.contains_key(key)) {
         schema.insert("type".to_owned(), "string".into());
     }
     Value::Object(schema)

@@ -247,7 +247,7 @@ const ELSEWHERE: [(&str, &str, &str); 62] = [
     ),
     (
         "--max-session-history-entry-bytes",
-        "host/src/engine/session/commit.rs",
+        "host/src/engine/session/lock.rs",
         "an_oversized_result_is_remembered_as_a_preview_that_fits",
     ),
     (
@@ -391,7 +391,7 @@ const ELSEWHERE: [(&str, &str, &str); 62] = [
     ("an OpenAPI document", "host/src/openapi/document.rs", "files_have_a_cap"),
     (
         "calls of an upstream at a time",
-        "host/src/mcp/slots.rs",
+        "host/src/upstream/slots.rs",
         "a_full_house_is_waited_for_until_the_deadline",
     ),
     ("turns of an agent", "agent/src/run/tests/limits.rs", "a_model_that_never_stops_is_stopped"),

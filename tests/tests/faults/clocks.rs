@@ -12,7 +12,7 @@ const TIME_OF_DAY: [(&str, &str); 11] = [
     ("agent/src/run/native.rs", "when a step began, for whoever reads the journal"),
     ("agent/src/run/text.rs", "the same"),
     ("agent/src/run/tool_call.rs", "the same"),
-    ("host/src/engine/run.rs", "what a program is told when it asks for the time"),
+    ("host/src/engine/begin.rs", "what a program is told when it asks for the time"),
     ("server/src/observers/console/state.rs", "what the page shows as now"),
     ("server/src/protocol/observer.rs", "when a call began and ended, in records and traces"),
     ("server/src/observers/log/clock.rs", "the time of a line"),

@@ -16,7 +16,7 @@ pub fn config(data: &[u8]) {
         }
         None => documents::upstreams(&mut Choices::new(data)),
     };
-    match UpstreamsConfig::from_value(&value, &options) {
+    match UpstreamsConfig::from_json(&value.to_string(), &options) {
         Ok(config) => read(config),
         Err(error) => {
             let text = error.to_string();

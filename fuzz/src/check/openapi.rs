@@ -24,7 +24,8 @@ fn entry(base_url: &str) -> OpenApiConfig {
         "allow_insecure_http": true,
     }}});
     let options = LoadOptions { env: &ProcessEnv::default(), base_dir: None, own_exe: None };
-    match UpstreamsConfig::from_value(&file, &options).expect("a good file").upstreams.remove(0).transport {
+    let config = UpstreamsConfig::from_json(&file.to_string(), &options).expect("a good file");
+    match config.upstreams.into_iter().next().expect("one entry").transport {
         Transport::OpenApi(config) => config,
         other => panic!("{other:?}"),
     }

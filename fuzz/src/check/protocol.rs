@@ -9,13 +9,13 @@ use ptc_host::config::ProcessEnv;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, MemoryBudget};
 use ptc_server::boot;
-use ptc_server::settings::Settings;
 use ptc_server::options::command::arguments;
 use ptc_server::options::flags::ALL;
 use ptc_server::principal::{Owner, Principal};
 use ptc_mcp::message::strict::{self, Incoming, Message};
 use ptc_mcp::meta;
 use ptc_server::protocol::{Connection, Handled, MessageContext, Service};
+use ptc_server::settings::Settings;
 use serde_json::{Value, json};
 
 /// The server of this thread. It lives as long as the process, sessions and all, as a real one does.

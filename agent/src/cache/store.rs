@@ -79,17 +79,17 @@ pub struct CacheLimits {
 /// are never kept.
 #[derive(Debug, Default)]
 pub struct ToolCache {
-    state: Mutex<State>,
+    state: Mutex<CacheEntries>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct CacheEntries {
     slots: HashMap<CacheKey, Arc<tokio::sync::Mutex<Option<Bytes>>>>,
     retained: usize,
 }
 
 impl ToolCache {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CacheEntries> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

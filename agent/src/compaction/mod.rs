@@ -48,7 +48,7 @@ impl fmt::Debug for Compaction {
 
 /// What a compaction did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Done {
+pub(crate) struct CompactionReport {
     /// Messages before and after.
     pub(crate) messages: (usize, usize),
     /// Estimated tokens before and after.
@@ -60,7 +60,7 @@ pub(crate) struct Done {
 /// Trims a conversation that passes a trigger; `None` if it does not, or if nothing could be left out.
 ///
 /// A turn begins with the assistant's message and ends before the next one, so that calls and their results stay together.
-pub(crate) fn compact(options: &Compaction, messages: &mut Vec<Message>) -> Option<Done> {
+pub(crate) fn compact(options: &Compaction, messages: &mut Vec<Message>) -> Option<CompactionReport> {
     let starts: Vec<usize> = messages
         .iter()
         .enumerate()
@@ -87,7 +87,11 @@ pub(crate) fn compact(options: &Compaction, messages: &mut Vec<Message>) -> Opti
     let first = first.map(|at| messages.swap_remove(at));
     *messages = first.into_iter().chain(recent).collect();
     let reason = if many_turns { "turns" } else { "tokens" };
-    Some(Done { messages: (before.0, messages.len()), tokens: (before.1, tokens(messages)), reason })
+    Some(CompactionReport {
+        messages: (before.0, messages.len()),
+        tokens: (before.1, tokens(messages)),
+        reason,
+    })
 }
 
 fn weight(options: &Compaction, message: &Message) -> usize {

@@ -8,11 +8,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Answers requests one after the other from a list, for tests without a network.
 #[derive(Debug, Default)]
 pub struct ScriptedLlm {
-    state: Mutex<State>,
+    state: Mutex<Script>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Script {
     answers: VecDeque<Result<LlmResponse, LlmError>>,
     requests: Vec<LlmRequest>,
 }
@@ -25,7 +25,7 @@ impl ScriptedLlm {
 
     /// A model that gives these responses and failures in order.
     pub fn with_results(results: impl IntoIterator<Item = Result<LlmResponse, LlmError>>) -> ScriptedLlm {
-        let state = State { answers: results.into_iter().collect(), requests: Vec::new() };
+        let state = Script { answers: results.into_iter().collect(), requests: Vec::new() };
         ScriptedLlm { state: Mutex::new(state) }
     }
 
@@ -35,7 +35,7 @@ impl ScriptedLlm {
         self.state().requests.clone()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Script> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,6 +1,6 @@
 //! Tools that are more than a handler (agent.md 15): agents within agents, questions to the run's model.
 
-use crate::run::{RunOptions, Shared};
+use crate::run::{RunOptions, RunScope};
 use crate::settings::{Agent, Output};
 use crate::signature::{Field, Signature, Type};
 use crate::tool::{JsonMap, ToolContext, ToolError, ToolHandler, ToolSpec};
@@ -35,7 +35,7 @@ impl ToolHandler for AgentTool {
         let agent = self.0.clone();
         // Boxed: an agent that calls itself would otherwise be a future within itself.
         Box::pin(async move {
-            let run = context.run.and_then(|run| run.downcast::<Shared>().ok());
+            let run = context.run.and_then(|run| run.downcast::<RunScope>().ok());
             let run = run.ok_or_else(|| ToolError("an agent runs only within a run".into()))?;
             let agent = agent.unwrap_or_else(|| Agent(run.config.clone()));
             let options = RunOptions {

@@ -1,7 +1,7 @@
 //! PTC-Lisp in the model's text: one program a turn, its result as the next user message (agent.md 9).
 
 use super::feedback::quoted;
-use super::lisp::{Ended, Problem};
+use super::lisp::{Problem, ProgramVerdict};
 use super::{Run, extract};
 use crate::llm::LlmResponse;
 
@@ -12,10 +12,10 @@ impl Run {
         response: LlmResponse,
         tools: bool,
         more: impl Fn(&Problem) -> Option<String>,
-    ) -> Ended {
+    ) -> ProgramVerdict {
         let text = response.content.unwrap_or_default();
         let (ended, feedback) = self.program_in(&text, tools).await;
-        if let Ended::On(problem) = &ended
+        if let ProgramVerdict::On(problem) = &ended
             && let Some(coming) = more(problem)
         {
             let parts: Vec<String> = std::iter::once(feedback)
@@ -28,20 +28,20 @@ impl Run {
     }
 
     /// Runs the program in a text. What the model reads of it comes second.
-    async fn program_in(&mut self, text: &str, tools: bool) -> (Ended, String) {
+    async fn program_in(&mut self, text: &str, tools: bool) -> (ProgramVerdict, String) {
         // Providers refuse an empty message in a history.
         self.assistant(if text.is_empty() { "(no answer)" } else { text });
         let source = match extract::program(text) {
             Ok(source) => source,
             Err(error) => {
                 self.turn.error = Some(error.clone());
-                return (Ended::On(Problem::NoProgram), error);
+                return (ProgramVerdict::On(Problem::NoProgram), error);
             }
         };
         let ran = self.evaluate(&source, tools, true).await;
         let ended = self.judge(&ran);
         let feedback = match &ended {
-            Ended::On(Problem::InvalidReturn(fail)) => {
+            ProgramVerdict::On(Problem::InvalidReturn(fail)) => {
                 let report =
                     quoted(&[("error", &fail.message), ("result", &ran.display().unwrap_or_default())]);
                 format!("{report}\n\nThe returned value is not the answer that is wanted.{}", self.wanted())

@@ -1,6 +1,6 @@
 //! What a model reads of a program that ran (agent.md 8.6, 8.7).
 
-use super::program::{MAX_MESSAGE, Ran};
+use super::program::{MAX_MESSAGE, ProgramOutcome};
 use super::shared::fault;
 use crate::tool::JsonMap;
 use ptc_host::engine::{Changed, Failure};
@@ -10,7 +10,7 @@ use ptc_host::text::with_dots;
 /// Most definitions that are listed.
 const MAX_NAMES: usize = 200;
 
-impl Ran {
+impl ProgramOutcome {
     /// The value that `(fail v)` gave, or the error's message, as far as the model reads it.
     pub(super) fn message(failure: &Failure) -> String {
         let text = failure.payload.clone().unwrap_or_else(|| failure.full_message());
@@ -55,7 +55,7 @@ impl Ran {
         };
         let message = match self.over_memory {
             Some(over) => format!("{} Last turn rolled back.", over_memory(over)),
-            None => Ran::message(failure),
+            None => ProgramOutcome::message(failure),
         };
         let mut body = error(reason(failure), &message);
         if note.is_some() {
@@ -98,7 +98,7 @@ impl Ran {
         };
         let message = match self.over_memory {
             Some(over) => format!("memory_limit: {} Last turn rolled back.", over_memory(over)),
-            None => format!("{}: {}", reason(failure), Ran::message(failure)),
+            None => format!("{}: {}", reason(failure), ProgramOutcome::message(failure)),
         };
         quoted(&[("error", &message), ("println", &self.prints.join("\n"))])
     }

@@ -1,7 +1,7 @@
 //! What both PTC-Lisp transports share: which turn may follow, and what a program's end means (agent.md 9, 10).
 
 use super::feedback::over_memory;
-use super::program::Ran;
+use super::program::ProgramOutcome;
 use super::{Fail, Run};
 use crate::llm::LlmResponse;
 use crate::settings::{CompletionMode, Config, MemoryStrategy, Mode};
@@ -22,7 +22,7 @@ pub(super) enum Problem {
 
 /// Which turn comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Next {
+pub(super) struct NextTurn {
     pub(super) number: u32,
     /// The number of the retry, from 1.
     pub(super) retry: Option<u32>,
@@ -31,23 +31,27 @@ pub(super) struct Next {
 }
 
 /// The turn after `done` turns of which the last ended with `problem`; `None` when they are used up.
-pub(super) fn next(config: &Config, done: u32, problem: Option<&Problem>) -> Option<Next> {
+pub(super) fn next(config: &Config, done: u32, problem: Option<&Problem>) -> Option<NextTurn> {
     let number = done + 1;
     let explicit = config.completion == CompletionMode::Explicit;
     if number <= config.max_turns {
         let answer_only = number == config.max_turns && config.max_turns > 1 && !explicit;
-        return Some(Next { number, retry: None, tools: !answer_only });
+        return Some(NextTurn { number, retry: None, tools: !answer_only });
     }
     let repairs = match problem? {
         Problem::InvalidReturn(_) => true,
         _ => explicit,
     };
     let retry = number - config.max_turns;
-    (repairs && retry <= config.retry_turns).then_some(Next { number, retry: Some(retry), tools: explicit })
+    (repairs && retry <= config.retry_turns).then_some(NextTurn {
+        number,
+        retry: Some(retry),
+        tools: explicit,
+    })
 }
 
 /// What the model is told of the turn that comes.
-pub(super) fn announce(config: &Config, next: Next) -> String {
+pub(super) fn announce(config: &Config, next: NextTurn) -> String {
     let end = "End with (return value) or (fail reason)";
     match next.retry {
         Some(retry) => format!("Retry {retry} of {}: mend this. {end}.", config.retry_turns),
@@ -61,7 +65,7 @@ pub(super) fn announce(config: &Config, next: Next) -> String {
 }
 
 /// How a program ended.
-pub(super) enum Ended {
+pub(super) enum ProgramVerdict {
     /// The run has its answer.
     Answer(Json),
     /// The run has failed.
@@ -86,19 +90,19 @@ impl Run {
             let ended = self.respond(response, turn).await;
             self.end_turn(&open);
             match ended {
-                Ended::Answer(value) => {
+                ProgramVerdict::Answer(value) => {
                     let told = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                     self.tell(&told);
                     return Ok(value);
                 }
-                Ended::Fail(fail) => return Err(fail),
-                Ended::On(found) => problem = Some(found),
+                ProgramVerdict::Fail(fail) => return Err(fail),
+                ProgramVerdict::On(found) => problem = Some(found),
             }
         }
         self.exhausted(problem)
     }
 
-    async fn respond(&mut self, response: LlmResponse, turn: Next) -> Ended {
+    async fn respond(&mut self, response: LlmResponse, turn: NextTurn) -> ProgramVerdict {
         let shared = self.shared.clone();
         let more = move |problem: &Problem| {
             next(&shared.config, turn.number, Some(problem)).map(|next| announce(&shared.config, next))
@@ -117,21 +121,25 @@ impl Run {
     }
 
     /// What a program's end means for the run.
-    pub(super) fn judge(&mut self, ran: &Ran) -> Ended {
+    pub(super) fn judge(&mut self, ran: &ProgramOutcome) -> ProgramVerdict {
         let shared = self.shared.clone();
         let config = &shared.config;
         if let Some(over) = ran.over_memory
             && config.memory_strategy == MemoryStrategy::Strict
         {
-            return Ended::Fail(Fail::new("memory_limit_exceeded", over_memory(over)));
+            return ProgramVerdict::Fail(Fail::new("memory_limit_exceeded", over_memory(over)));
         }
         let answer = match &ran.result {
             Ok(answer) => answer,
             Err(failure) => {
-                let fail = Fail::new(failure.reason.as_str(), Ran::message(failure));
+                let fail = Fail::new(failure.reason.as_str(), ProgramOutcome::message(failure));
                 // Giving up is a decision, not a mistake to repair.
                 let given_up = failure.payload.is_some();
-                return if given_up { Ended::Fail(fail) } else { Ended::On(Problem::Failed(fail)) };
+                return if given_up {
+                    ProgramVerdict::Fail(fail)
+                } else {
+                    ProgramVerdict::On(Problem::Failed(fail))
+                };
             }
         };
         let value = match &answer.json {
@@ -146,16 +154,16 @@ impl Run {
             None => Ok(value),
         });
         match checked {
-            Ok(value) if ran.returned || config.single_shot() => Ended::Answer(value),
+            Ok(value) if ran.returned || config.single_shot() => ProgramVerdict::Answer(value),
             Ok(value) => {
                 self.last_value = Some(value);
-                Ended::On(Problem::NotReturned)
+                ProgramVerdict::On(Problem::NotReturned)
             }
-            Err(_) if !ran.returned && !config.single_shot() => Ended::On(Problem::NotReturned),
+            Err(_) if !ran.returned && !config.single_shot() => ProgramVerdict::On(Problem::NotReturned),
             Err(text) => {
                 let fail = Fail::new("validation_error", format!("Return validation failed: {text}"));
                 self.turn.error = Some(fail.message.clone());
-                Ended::On(Problem::InvalidReturn(fail))
+                ProgramVerdict::On(Problem::InvalidReturn(fail))
             }
         }
     }

@@ -25,7 +25,7 @@ mod tools;
 
 pub use crate::settings::{Progress, ProgressFn};
 pub(crate) use feedback::quoted;
-pub(crate) use shared::{Inherited, Shared};
+pub(crate) use shared::{Inherited, RunScope};
 pub use state::{ChatState, Journal};
 pub use step::{
     BudgetFn, Fail, FeedbackFn, OnBudgetExceeded, RunOptions, Step, StepUsage, ToolCallRecord, TraceMode,
@@ -90,7 +90,7 @@ pub struct PromptPreview {
 
 /// A run in progress.
 struct Run {
-    shared: Arc<Shared>,
+    shared: Arc<RunScope>,
     options: RunOptions,
     step: Step,
     /// What became of the current turn so far.
@@ -118,7 +118,7 @@ impl Run {
             }
         }
         let parent_trace_id = inherited.as_ref().map(|inherited| inherited.outer.0.clone());
-        let shared = Arc::new(Shared::new(agent.0.clone(), &mut options, inherited));
+        let shared = Arc::new(RunScope::new(agent.0.clone(), &mut options, inherited));
         let config = &shared.config;
         let system = prompt::system(config, shared.upstreams.is_some());
         let tools = prompt::tools(config);
@@ -276,7 +276,7 @@ impl Run {
     }
 
     /// Appends the tool message of a call and its record.
-    fn answered(&mut self, call: ToolCall, answer: tools::Answered) {
+    fn answered(&mut self, call: ToolCall, answer: tools::ToolAnswer) {
         let content = answer.body.to_string();
         let record = ToolCallRecord {
             name: call.name,

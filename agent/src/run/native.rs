@@ -1,8 +1,8 @@
 //! The native calls of one response (agent.md 8.4, 8.5).
 
 use super::Run;
-use super::shared::{Shared, fault};
-use super::tools::{Answered, get, report};
+use super::shared::{RunScope, fault};
+use super::tools::{ToolAnswer, get, report};
 use crate::llm::ToolCall;
 use crate::preview::{Preview, preview};
 use crate::settings::{Mode, native_name};
@@ -18,10 +18,10 @@ const MAX_SHOWN_ARGUMENTS: usize = 2000;
 
 impl Run {
     /// Answers app-tool calls: as many at a time as the agent allows, in the response's order.
-    pub(super) async fn natives(&mut self, calls: &[ToolCall]) -> Vec<Answered> {
+    pub(super) async fn natives(&mut self, calls: &[ToolCall]) -> Vec<ToolAnswer> {
         let run = self.shared.clone();
         let parallel = run.config.parallel_tool_calls;
-        let planned: Vec<Result<Planned, Json>> = calls.iter().map(|call| self.plan(call)).collect();
+        let planned: Vec<Result<PlannedCall, Json>> = calls.iter().map(|call| self.plan(call)).collect();
         let answers = calls.iter().cloned().zip(planned).map(|(call, planned)| {
             let run = run.clone();
             async move {
@@ -33,14 +33,14 @@ impl Run {
                     }
                     Ok(planned) => answer(&run, &call, planned, started).await,
                 };
-                Answered { body, ok, began, took: started.elapsed() }
+                ToolAnswer { body, ok, began, took: started.elapsed() }
             }
         });
         stream::iter(answers).buffered(parallel).collect().await
     }
 
     /// The tool of a call, or why it does not run. Counts the call.
-    fn plan(&mut self, call: &ToolCall) -> Result<Planned, Json> {
+    fn plan(&mut self, call: &ToolCall) -> Result<PlannedCall, Json> {
         let config = &self.shared.config;
         self.native_calls = self.native_calls.saturating_add(1);
         if let Some(max) = config.max_tool_calls.filter(|max| self.native_calls > *max) {
@@ -63,7 +63,7 @@ impl Run {
         };
         match bad_arguments {
             Some(body) => Err(body),
-            None => Ok(Planned { name: name.clone(), tool: tool.clone() }),
+            None => Ok(PlannedCall { name: name.clone(), tool: tool.clone() }),
         }
     }
 }
@@ -87,14 +87,19 @@ fn preview_within(
 }
 
 /// A call that runs.
-struct Planned {
+struct PlannedCall {
     /// The tool's own name.
     name: String,
     tool: ToolSpec,
 }
 
-async fn answer(run: &Arc<Shared>, call: &ToolCall, planned: Planned, started: Instant) -> (Json, bool) {
-    let Planned { name, tool } = planned;
+async fn answer(
+    run: &Arc<RunScope>,
+    call: &ToolCall,
+    planned: PlannedCall,
+    started: Instant,
+) -> (Json, bool) {
+    let PlannedCall { name, tool } = planned;
     let max = run.config.max_result_bytes;
     let refused = |body: Json| {
         report(run, &name, Layer::Native, started, None, false);

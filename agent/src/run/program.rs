@@ -2,7 +2,7 @@
 
 use super::Run;
 use super::floats::rounded;
-use super::shared::Shared;
+use super::shared::RunScope;
 use super::state::Rules;
 use super::tools::ProgramTools;
 use crate::llm::ToolCall;
@@ -23,7 +23,7 @@ pub(super) const MAX_MESSAGE: usize = 16 << 10;
 const LANGUAGE_PRINT: usize = 2000;
 
 /// What a program came to.
-pub(super) struct Ran {
+pub(super) struct ProgramOutcome {
     pub(super) result: Result<Answer, Failure>,
     /// Whether `(return v)` ended it.
     pub(super) returned: bool,
@@ -42,7 +42,7 @@ pub(super) struct Ran {
 impl Run {
     /// Runs a program and notes what became of it. `tools` says whether it may call any, `json` whether its value is wanted
     /// as JSON.
-    pub(super) async fn evaluate(&mut self, source: &str, tools: bool, json: bool) -> Ran {
+    pub(super) async fn evaluate(&mut self, source: &str, tools: bool, json: bool) -> ProgramOutcome {
         let ran = evaluate_in_span(&self.shared, source, tools, json).await;
         self.note_program(source, &ran);
         let shared = self.shared.clone();
@@ -54,11 +54,11 @@ impl Run {
     }
 
     /// Keeps what a program came to in the record of the turn and of the run.
-    fn note_program(&mut self, source: &str, ran: &Ran) {
+    fn note_program(&mut self, source: &str, ran: &ProgramOutcome) {
         let turn = &mut self.turn;
         turn.program = Some(source.to_owned());
         turn.result = ran.result.as_ref().ok().map(|answer| answer.text.clone());
-        turn.error = ran.result.as_ref().err().map(Ran::message);
+        turn.error = ran.result.as_ref().err().map(ProgramOutcome::message);
         turn.reason = ran.result.as_ref().err().map(|failure| failure.reason.as_str());
         turn.prints.clone_from(&ran.prints);
         turn.memory = ran.changed.iter().map(|it| (it.name.clone(), it.preview.clone())).collect();
@@ -70,7 +70,7 @@ impl Run {
 }
 
 /// Runs a program and tells telemetry when it begins and ends.
-async fn evaluate_in_span(run: &Arc<Shared>, source: &str, tools: bool, json: bool) -> Ran {
+async fn evaluate_in_span(run: &Arc<RunScope>, source: &str, tools: bool, json: bool) -> ProgramOutcome {
     let (tool_name, exposure_layer) = (LISP_EVAL, Layer::Native.as_str());
     let span = run.emitter.begin(&Event::ToolStart { tool_name, exposure_layer, args: source });
     let ran = evaluate(run, source, tools, json).await;
@@ -88,14 +88,14 @@ async fn evaluate_in_span(run: &Arc<Shared>, source: &str, tools: bool, json: bo
     ran
 }
 
-async fn evaluate(run: &Arc<Shared>, program: &str, tools: bool, json: bool) -> Ran {
+async fn evaluate(run: &Arc<RunScope>, program: &str, tools: bool, json: bool) -> ProgramOutcome {
     let tools = Arc::new(ProgramTools::new(run.clone(), tools));
     let ran = match without_tools(program, &tools) {
-        Some(refusal) => Ran::refused(refusal),
+        Some(refusal) => ProgramOutcome::refused(refusal),
         None => {
             let outcome = run.kept.engine.eval(request(run, program, tools.clone(), json)).await;
             tools.close();
-            Ran::of(run, outcome).await
+            ProgramOutcome::of(run, outcome).await
         }
     };
     ran.remember_failure(run);
@@ -113,7 +113,7 @@ fn without_tools(program: &str, tools: &ProgramTools) -> Option<Failure> {
 }
 
 /// What the engine is asked: the run's context, limits and session.
-fn request(run: &Shared, program: &str, tools: Arc<ProgramTools>, json: bool) -> EvalRequest {
+fn request(run: &RunScope, program: &str, tools: Arc<ProgramTools>, json: bool) -> EvalRequest {
     let config = &run.config;
     let mut context = run.context.clone();
     if let Some(failure) = run.kept.failure() {
@@ -164,7 +164,7 @@ fn kept_prints(config: &Config, prints: Vec<String>) -> (Vec<String>, bool) {
 }
 
 /// In combined mode a model reads the shapes of what a program defined, not the values.
-async fn show_shapes_only(run: &Shared, changed: &mut [Changed]) {
+async fn show_shapes_only(run: &RunScope, changed: &mut [Changed]) {
     if run.config.mode != Mode::Combined || changed.is_empty() {
         return;
     }
@@ -208,9 +208,9 @@ fn first_tool(program: &str) -> Option<String> {
     compiled.tools.first().map(|tool| tool.name.to_string())
 }
 
-impl Ran {
+impl ProgramOutcome {
     /// What the engine's outcome means to an agent.
-    async fn of(run: &Shared, outcome: EvalOutcome) -> Ran {
+    async fn of(run: &RunScope, outcome: EvalOutcome) -> ProgramOutcome {
         let report = outcome.session.unwrap_or_default();
         let over_memory = report.exceeded.as_ref().map(|exceeded| (exceeded.actual, exceeded.max));
         // Nothing that passed the limit is kept.
@@ -220,7 +220,7 @@ impl Ran {
         show_shapes_only(run, &mut changed).await;
         let mut result = outcome.result;
         round_floats(&run.config, &mut result, &mut changed);
-        Ran {
+        ProgramOutcome {
             result,
             returned: outcome.returned,
             prints_cut,
@@ -235,8 +235,8 @@ impl Ran {
     }
 
     /// A program that did not run.
-    fn refused(failure: Failure) -> Ran {
-        Ran {
+    fn refused(failure: Failure) -> ProgramOutcome {
+        ProgramOutcome {
             result: Err(failure),
             returned: false,
             prints: Vec::new(),
@@ -251,7 +251,7 @@ impl Ran {
     }
 
     /// Sets `data/fail`: errors do, `(fail v)` and the memory limit do not.
-    fn remember_failure(&self, run: &Shared) {
+    fn remember_failure(&self, run: &RunScope) {
         if let Err(failure) = &self.result
             && failure.payload.is_none()
             && self.over_memory.is_none()

@@ -1,6 +1,6 @@
 //! What a run, its programs and its tools share.
 
-use super::state::Kept;
+use super::state::ProgramState;
 use super::step::{Fail, RunOptions, Step};
 use crate::llm::{Llm, LlmRegistry, RetryPolicy, Retrying, ScriptedLlm};
 use crate::settings::Config;
@@ -27,9 +27,9 @@ pub(crate) struct Inherited {
 }
 
 /// A run's things that outlive single turns.
-pub(crate) struct Shared {
+pub(crate) struct RunScope {
     pub(crate) config: Arc<Config>,
-    pub(crate) kept: Arc<Kept>,
+    pub(crate) kept: Arc<ProgramState>,
     /// The model as the host gave it, for runs within this one.
     pub(crate) llm: Arc<dyn Llm>,
     pub(crate) registry: LlmRegistry,
@@ -51,13 +51,17 @@ pub(crate) struct Shared {
     pub(crate) children: Mutex<Vec<Step>>,
 }
 
-impl Shared {
+impl RunScope {
     /// Must be called on a tokio runtime: tools run on it.
-    pub(crate) fn new(config: Arc<Config>, options: &mut RunOptions, inherited: Option<Inherited>) -> Shared {
+    pub(crate) fn new(
+        config: Arc<Config>,
+        options: &mut RunOptions,
+        inherited: Option<Inherited>,
+    ) -> RunScope {
         let started = Instant::now();
         let kept = match &options.state {
             Some(state) => state.0.clone(),
-            None => Arc::new(Kept::new(options.engine.clone())),
+            None => Arc::new(ProgramState::new(options.engine.clone())),
         };
         let own = config.mission_timeout.map(|time| started + time);
         let (depth, budget, outer, around) = match inherited {
@@ -78,7 +82,7 @@ impl Shared {
             Some(policy) => Arc::new(Retrying::new(llm.clone(), policy.clone())),
             None => llm.clone(),
         };
-        Shared {
+        RunScope {
             kept,
             llm,
             registry,

@@ -12,18 +12,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What the programs of a run, or of several turns of a chat, share. Values stay in the engine's session.
-pub(crate) struct Kept {
+pub(crate) struct ProgramState {
     pub(crate) engine: Engine,
     pub(crate) session: SessionKey,
     pub(crate) cache: ToolCache,
     failure: Mutex<Option<Json>>,
 }
 
-impl Kept {
-    pub(crate) fn new(engine: Engine) -> Kept {
+impl ProgramState {
+    pub(crate) fn new(engine: Engine) -> ProgramState {
         static RUNS: AtomicU64 = AtomicU64::new(1);
         let number = RUNS.fetch_add(1, Ordering::Relaxed);
-        Kept {
+        ProgramState {
             engine,
             session: format!("agent-run-{number}").into(),
             cache: ToolCache::default(),
@@ -103,7 +103,7 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for ProgramState {
     fn drop(&mut self) {
         let key = self.session.clone();
         // The command is on its way with the call; nobody waits for its end.
@@ -123,7 +123,7 @@ pub struct Journal {
 /// Definitions, `*1 *2 *3`, shared results, journal and last failure, to be carried from one run or chat turn to the
 /// next. Cheap to clone; all clones are the same state, which goes when the last of them does. One run at a time.
 #[derive(Clone)]
-pub struct ChatState(pub(crate) Arc<Kept>);
+pub struct ChatState(pub(crate) Arc<ProgramState>);
 
 impl fmt::Debug for ChatState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -135,7 +135,7 @@ impl ChatState {
     /// An empty state whose values live in this engine.
     #[must_use]
     pub fn new(engine: &Engine) -> ChatState {
-        ChatState(Arc::new(Kept::new(engine.clone())))
+        ChatState(Arc::new(ProgramState::new(engine.clone())))
     }
 
     /// Names of all definitions with a preview of their values, sorted.

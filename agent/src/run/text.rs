@@ -2,7 +2,7 @@
 
 use super::prompt::schema;
 use super::shared::fault;
-use super::tools::Answered;
+use super::tools::ToolAnswer;
 use super::{Fail, Run, answer, feedback, program, tools};
 use crate::llm::ToolCall;
 use crate::settings::{MemoryStrategy, Mode};
@@ -120,7 +120,7 @@ impl Run {
         for call in calls {
             let started = Instant::now();
             tools::report(&self.shared, &call.name, Layer::Native, started, None, false);
-            let answer = Answered {
+            let answer = ToolAnswer {
                 body: refusal.clone(),
                 ok: false,
                 began: SystemTime::now(),
@@ -131,7 +131,7 @@ impl Run {
     }
 
     /// Runs the program of a call, whose value is a tool result. The failure ends the run.
-    async fn lisp_eval(&mut self, call: &ToolCall) -> (Answered, Option<Fail>) {
+    async fn lisp_eval(&mut self, call: &ToolCall) -> (ToolAnswer, Option<Fail>) {
         let (began, started) = (SystemTime::now(), Instant::now());
         let mut end = None;
         let (body, ok) = match program::program(call) {
@@ -147,12 +147,12 @@ impl Run {
             }
         };
         self.report_program(started, ok, &body);
-        (Answered { body, ok, began, took: started.elapsed() }, end)
+        (ToolAnswer { body, ok, began, took: started.elapsed() }, end)
     }
 
     /// Tells telemetry of a call of `lisp_eval`.
     pub(super) fn report_program(&self, started: Instant, ok: bool, body: &Json) {
-        let got = tools::Got {
+        let got = tools::ToolResult {
             json: bytes::Bytes::new(),
             hit: false,
             refused: None,

@@ -1,7 +1,7 @@
 //! PTC-Lisp by `lisp_eval`, the only native tool (agent.md 10).
 
-use super::lisp::{Ended, Problem};
-use super::tools::Answered;
+use super::lisp::{Problem, ProgramVerdict};
+use super::tools::ToolAnswer;
 use super::{Fail, Run, answer, extract, feedback, program};
 use crate::llm::{LlmResponse, ToolCall};
 use crate::tool::LISP_EVAL;
@@ -18,15 +18,15 @@ impl Run {
         response: LlmResponse,
         tools: bool,
         more: impl Fn(&Problem) -> Option<String>,
-    ) -> Ended {
+    ) -> ProgramVerdict {
         let content = response.content.unwrap_or_default();
         let last = || more(&Problem::NoProgram).is_none();
         if !response.tool_calls.is_empty() {
             self.one_call(content, response.tool_calls, tools, more).await
         } else if content.trim().is_empty() {
             match self.nothing(last()) {
-                Some(Err(fail)) => Ended::Fail(fail),
-                _ => Ended::On(Problem::NoProgram),
+                Some(Err(fail)) => ProgramVerdict::Fail(fail),
+                _ => ProgramVerdict::On(Problem::NoProgram),
             }
         } else {
             self.direct(&content, last())
@@ -34,22 +34,22 @@ impl Run {
     }
 
     /// Text without calls: the final answer, unless it is a program in the wrong place.
-    fn direct(&mut self, text: &str, last: bool) -> Ended {
+    fn direct(&mut self, text: &str, last: bool) -> ProgramVerdict {
         self.assistant(text);
         if extract::has_fence(text) {
             self.turn.error = Some(REMINDER.into());
             self.user(REMINDER.into());
-            return Ended::On(Problem::NoProgram);
+            return ProgramVerdict::On(Problem::NoProgram);
         }
         match answer::answer(self.shared.config.signature.as_ref(), text) {
-            Ok(value) => Ended::Answer(value),
+            Ok(value) => ProgramVerdict::Answer(value),
             Err(rejected) => {
                 self.turn.error = Some(rejected.message.clone());
                 if last {
-                    return Ended::Fail(Fail::new(rejected.reason, rejected.message));
+                    return ProgramVerdict::Fail(Fail::new(rejected.reason, rejected.message));
                 }
                 self.user(rejected.feedback());
-                Ended::On(Problem::NoProgram)
+                ProgramVerdict::On(Problem::NoProgram)
             }
         }
     }
@@ -61,7 +61,7 @@ impl Run {
         mut calls: Vec<ToolCall>,
         tools: bool,
         more: impl Fn(&Problem) -> Option<String>,
-    ) -> Ended {
+    ) -> ProgramVerdict {
         self.called(content, &mut calls);
         let known = calls.len() == 1 && calls[0].name == LISP_EVAL;
         if !known {
@@ -78,15 +78,15 @@ impl Run {
             self.turn.error = Some(message.clone());
             self.refuse_all(calls, &feedback::error(reason, &message));
             self.user(format!("Error: {message}"));
-            return Ended::On(Problem::NoProgram);
+            return ProgramVerdict::On(Problem::NoProgram);
         }
-        let mut ended = Ended::On(Problem::NoProgram);
+        let mut ended = ProgramVerdict::On(Problem::NoProgram);
         for call in calls {
             let (began, started) = (SystemTime::now(), Instant::now());
             let (body, ok);
             (ended, body, ok) = self.program_of(&call, tools, &more).await;
             self.report_program(started, ok, &body);
-            self.answered(call, Answered { body, ok, began, took: started.elapsed() });
+            self.answered(call, ToolAnswer { body, ok, began, took: started.elapsed() });
         }
         ended
     }
@@ -97,22 +97,22 @@ impl Run {
         call: &ToolCall,
         tools: bool,
         more: &impl Fn(&Problem) -> Option<String>,
-    ) -> (Ended, Json, bool) {
+    ) -> (ProgramVerdict, Json, bool) {
         let source = match program::program(call) {
             Ok(source) => source,
             Err(text) => {
                 self.turn.error = Some(text.clone());
-                return (Ended::On(Problem::NoProgram), feedback::error("args_error", &text), false);
+                return (ProgramVerdict::On(Problem::NoProgram), feedback::error("args_error", &text), false);
             }
         };
         let ran = self.evaluate(source, tools, true).await;
         let ended = self.judge(&ran);
         let note = self.note(match &ended {
-            Ended::On(problem) => more(problem),
+            ProgramVerdict::On(problem) => more(problem),
             _ => None,
         });
         let note = (!note.is_empty()).then(|| note.join("\n\n"));
-        if let Ended::On(Problem::InvalidReturn(fail)) = &ended {
+        if let ProgramVerdict::On(Problem::InvalidReturn(fail)) = &ended {
             let message = format!("{}.{}", fail.message, self.wanted());
             let mut body = feedback::error("runtime_error", &message);
             if let Some(note) = note {

@@ -1,6 +1,6 @@
 //! App tools, called natively or by a program: one path to the handler and the shared results.
 
-use super::shared::Shared;
+use super::shared::RunScope;
 use crate::cache::{CacheLimits, NotKept, canonical_key};
 use crate::telemetry::{Event, OpenSpan, ToolCallEvent, args, summary};
 use crate::tool::{JsonMap, Layer, ToolContext, ToolError, ToolSpec, invoke};
@@ -18,7 +18,7 @@ use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
 /// What a call from the model came to.
-pub(super) struct Answered {
+pub(super) struct ToolAnswer {
     /// The content of its tool message.
     pub(super) body: Json,
     pub(super) ok: bool,
@@ -27,7 +27,7 @@ pub(super) struct Answered {
 }
 
 /// A result on its way to the model or a program.
-pub(super) struct Got {
+pub(super) struct ToolResult {
     pub(super) json: Bytes,
     pub(super) hit: bool,
     /// Why it is not kept; `None` if it is.
@@ -37,7 +37,7 @@ pub(super) struct Got {
     pub(super) key_hash: Option<String>,
 }
 
-impl Got {
+impl ToolResult {
     pub(super) fn kept(&self) -> bool {
         self.cacheable && self.refused.is_none()
     }
@@ -45,13 +45,13 @@ impl Got {
 
 /// Runs a tool or takes its kept result; `cached` says whether this side may reuse results.
 pub(super) async fn get(
-    run: &Arc<Shared>,
+    run: &Arc<RunScope>,
     name: &str,
     tool: &ToolSpec,
     arguments: JsonMap,
     layer: Layer,
     cached: bool,
-) -> Result<Got, ToolError> {
+) -> Result<ToolResult, ToolError> {
     let key = if cached { canonical_key(name, &arguments) } else { None };
     let limit = run.config.tool_timeout.min(run.left());
     let context = ToolContext {
@@ -84,7 +84,7 @@ pub(super) async fn get(
         made
     };
     match key {
-        None => Ok(Got {
+        None => Ok(ToolResult {
             json: call.await?,
             hit: false,
             refused: cached.then_some(NotKept::Ambiguous),
@@ -94,7 +94,7 @@ pub(super) async fn get(
         Some(key) => {
             let limits = CacheLimits { entry: tool.max_cached_bytes, total: run.config.tool_cache_limit };
             let fetched = run.kept.cache.fetch(&key, limits, call).await?;
-            Ok(Got {
+            Ok(ToolResult {
                 json: fetched.json,
                 hit: fetched.hit,
                 refused: fetched.refused,
@@ -168,11 +168,11 @@ impl io::Write for Bounded {
 
 /// Tells telemetry of one call (agent.md 8.13).
 pub(super) fn report(
-    run: &Shared,
+    run: &RunScope,
     tool_name: &str,
     layer: Layer,
     started: Instant,
-    got: Option<&Got>,
+    got: Option<&ToolResult>,
     truncated: bool,
 ) {
     run.emitter.note(&Event::ToolCall(ToolCallEvent {
@@ -182,7 +182,7 @@ pub(super) fn report(
         error: got.is_none(),
         duration: started.elapsed(),
         result_preview_truncated: truncated,
-        full_result_cached: got.is_some_and(Got::kept),
+        full_result_cached: got.is_some_and(ToolResult::kept),
         cache_key_hash: got.and_then(|got| got.key_hash.as_deref()),
         retained_bytes: got.filter(|got| got.kept()).map_or(0, |got| got.json.len()),
     }));
@@ -190,7 +190,7 @@ pub(super) fn report(
 
 /// The tools of one program.
 pub(super) struct ProgramTools {
-    run: Arc<Shared>,
+    run: Arc<RunScope>,
     /// Whether the program may call any.
     open: bool,
     calls: AtomicU32,
@@ -199,7 +199,7 @@ pub(super) struct ProgramTools {
 }
 
 impl ProgramTools {
-    pub(super) fn new(run: Arc<Shared>, open: bool) -> ProgramTools {
+    pub(super) fn new(run: Arc<RunScope>, open: bool) -> ProgramTools {
         ProgramTools { run, open, calls: AtomicU32::new(0), forks: Mutex::default() }
     }
 

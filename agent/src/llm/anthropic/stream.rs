@@ -22,12 +22,12 @@ pub(super) struct Reader {
 struct Block {
     /// The provider's own number of it.
     number: Option<u64>,
-    kind: Kind,
+    kind: BlockKind,
     /// The text, or the arguments as JSON text.
     text: String,
 }
 
-enum Kind {
+enum BlockKind {
     Text,
     Call {
         /// Which of the response's calls; `None` for the final answer.
@@ -49,9 +49,9 @@ impl Reader {
         let mut calls = Vec::new();
         for block in self.blocks {
             match block.kind {
-                Kind::Text => content.get_or_insert_default().push_str(&block.text),
-                Kind::Call { id, name, .. } => calls.push(ToolCall::from_text(id, name, &block.text)),
-                Kind::Other => {}
+                BlockKind::Text => content.get_or_insert_default().push_str(&block.text),
+                BlockKind::Call { id, name, .. } => calls.push(ToolCall::from_text(id, name, &block.text)),
+                BlockKind::Other => {}
             }
         }
         Ok(assemble(content, calls, self.stop.as_deref(), self.usage, self.answer_tool.as_deref()))
@@ -70,7 +70,7 @@ impl Reader {
                 if !text.is_empty() {
                     emit(&self.sink, LlmEvent::Text(&text));
                 }
-                Kind::Text
+                BlockKind::Text
             }
             Some("tool_use") => {
                 let name = block["name"].as_str().unwrap_or_default().to_owned();
@@ -83,9 +83,9 @@ impl Reader {
                     self.calls += 1;
                     emit(&self.sink, LlmEvent::ToolCall { index, name: &name });
                 }
-                Kind::Call { index, id: block["id"].as_str().map(str::to_owned), name }
+                BlockKind::Call { index, id: block["id"].as_str().map(str::to_owned), name }
             }
-            _ => Kind::Other,
+            _ => BlockKind::Other,
         };
         self.blocks.push(Block { number: json["index"].as_u64(), kind, text });
         Ok(())
@@ -113,11 +113,11 @@ impl Reader {
         };
         let Some(piece) = piece.filter(|piece| !piece.is_empty()) else { return Ok(()) };
         match &block.kind {
-            Kind::Text | Kind::Call { index: None, .. } => emit(&self.sink, LlmEvent::Text(piece)),
-            Kind::Call { index: Some(index), .. } => {
+            BlockKind::Text | BlockKind::Call { index: None, .. } => emit(&self.sink, LlmEvent::Text(piece)),
+            BlockKind::Call { index: Some(index), .. } => {
                 emit(&self.sink, LlmEvent::Arguments { index: *index, text: piece });
             }
-            Kind::Other => return Ok(()),
+            BlockKind::Other => return Ok(()),
         }
         block.text.push_str(piece);
         Ok(())

@@ -40,7 +40,7 @@ pub(super) struct Endpoint {
 }
 
 /// The answer to a request that was not refused.
-pub(super) struct Answer {
+pub(super) struct EndpointResponse {
     body: Body,
     idle: Duration,
     total: Duration,
@@ -119,7 +119,7 @@ impl Endpoint {
         body: &Json,
         stream: bool,
         deadline: Option<Instant>,
-    ) -> Result<Answer, LlmError> {
+    ) -> Result<EndpointResponse, LlmError> {
         let mut headers = self.headers.clone();
         if stream {
             headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
@@ -161,11 +161,17 @@ impl Endpoint {
             let body = response.body.beginning(REFUSAL_BYTES).await;
             return Err(refusal::refused(&self.redactor, response.status, &response.headers, &body));
         }
-        Ok(Answer { body: response.body, idle: limits.idle, total: limits.total, until: None, is_stream })
+        Ok(EndpointResponse {
+            body: response.body,
+            idle: limits.idle,
+            total: limits.total,
+            until: None,
+            is_stream,
+        })
     }
 }
 
-impl Answer {
+impl EndpointResponse {
     /// Whether the endpoint streams.
     pub(super) fn is_stream(&self) -> bool {
         self.is_stream

@@ -1,7 +1,7 @@
 //! Answers that come as a stream of server-sent events.
 
 use super::super::{LlmError, LlmErrorKind};
-use super::{Answer, Endpoint};
+use super::{Endpoint, EndpointResponse};
 use ptc_host::http::{Event, SseDecoder};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -31,7 +31,7 @@ pub(in crate::llm) trait EventStream {
 /// # Errors
 /// What the reader says of an event; a stream that stops, is too long, or ends before the answer is complete.
 pub(in crate::llm) async fn read_events(
-    mut answer: Answer,
+    mut answer: EndpointResponse,
     endpoint: &Endpoint,
     reader: &mut impl EventStream,
 ) -> Result<(), LlmError> {

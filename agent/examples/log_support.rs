@@ -198,7 +198,7 @@ fn think(request: &Json) -> Json {
             json!({"program": format!("(def rows {form})\n(return {{:total (count rows)}})")}),
         );
     }
-    let shown = result["result"].as_str().unwrap_or_default();
-    let total: String = shown.chars().filter(char::is_ascii_digit).collect();
+    let display = result["result"].as_str().unwrap_or_default();
+    let total: String = display.chars().filter(char::is_ascii_digit).collect();
     json!({"role": "assistant", "content": format!("There were {total} errors with code 42 in the queried window.")})
 }

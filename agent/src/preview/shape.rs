@@ -34,12 +34,12 @@ pub(super) fn metadata(value: &Json) -> (JsonMap, bool) {
 /// The first rows of a list, and their shape.
 pub(super) fn rows(value: &Json, limit: usize) -> (JsonMap, bool) {
     let Json::Array(items) = value else { return metadata(value) };
-    let shown = &items[..items.len().min(limit)];
+    let displayed = &items[..items.len().min(limit)];
     let mut body = JsonMap::new();
-    body.insert("rows".into(), json!(shown));
+    body.insert("rows".into(), json!(displayed));
     body.insert("result_count".into(), items.len().into());
-    let truncated = list(shown, &mut body);
-    (body, truncated || shown.len() < items.len())
+    let truncated = list(displayed, &mut body);
+    (body, truncated || displayed.len() < items.len())
 }
 
 /// Adds `schema` and `sample_keys` of a list; whether properties are left out.

@@ -14,7 +14,7 @@ use std::time::SystemTime;
 use tokio::time::Instant;
 
 /// Bytes of arguments that an error repeats.
-const MAX_SHOWN_ARGUMENTS: usize = 2000;
+const MAX_DISPLAYED_ARGUMENTS: usize = 2000;
 
 impl Run {
     /// Answers app-tool calls: as many at a time as the agent allows, in the response's order.
@@ -106,10 +106,13 @@ async fn answer(
         (body, false)
     };
     let failed = |text: String, hint: Option<String>| {
-        let shown = Json::Object(call.args.clone());
-        let length = shown.to_string().len();
-        let args_received =
-            if length > MAX_SHOWN_ARGUMENTS { json!(format!("({length} bytes, left out)")) } else { shown };
+        let display = Json::Object(call.args.clone());
+        let length = display.to_string().len();
+        let args_received = if length > MAX_DISPLAYED_ARGUMENTS {
+            json!(format!("({length} bytes, left out)"))
+        } else {
+            display
+        };
         json!({"error": text, "tool": call.name, "args_received": args_received, "hint": hint})
     };
     let shared = run.config.shared(&tool);

@@ -15,8 +15,8 @@ const MAX_INVENTORY: usize = 4000;
 /// Items of a context value that its preview shows.
 const PREVIEW_ITEMS: usize = 100;
 
-const CARD: &str = include_str!("cards/combined.txt");
-const LANGUAGE: &str = include_str!("cards/language.txt");
+const COMBINED: &str = include_str!("reference/combined.txt");
+const LANGUAGE: &str = include_str!("reference/language.txt");
 
 const FENCED: &str =
     "Answer with exactly one program in one ```clojure block and nothing that must be read besides it.";
@@ -44,8 +44,8 @@ pub(super) fn system(config: &Config, upstreams: bool) -> String {
     let mut parts = vec![head.trim().to_owned()];
     match config.mode {
         Mode::Text => {}
-        Mode::Combined => parts.push(CARD.trim_end().to_owned()),
-        // Who replaces the prompt of a PTC-Lisp agent replaces its card, too.
+        Mode::Combined => parts.push(COMBINED.trim_end().to_owned()),
+        // Who replaces the prompt of a PTC-Lisp agent replaces its reference, too.
         Mode::Lisp | Mode::LispTool if matches!(config.system_prompt, Some(SystemPrompt::Replace(_))) => {}
         Mode::Lisp | Mode::LispTool => {
             parts.push(language.to_owned());
@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn the_cards_are_small() {
-        assert!(CARD.trim_end().len() <= 2200, "{}", CARD.len());
+        assert!(COMBINED.trim_end().len() <= 2200, "{}", COMBINED.len());
         assert!(LANGUAGE.trim_end().len() <= 4096, "{}", LANGUAGE.len());
     }
 

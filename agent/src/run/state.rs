@@ -50,7 +50,7 @@ impl ProgramState {
         self.engine.with_sessions(&self.session, look).await.flatten()
     }
 
-    /// Names of all definitions with a preview of their values, sorted.
+    /// Names of all definitions with a preview of each value, sorted.
     pub(crate) async fn definitions(&self) -> Vec<(String, String)> {
         let look = |state: &ptc_host::engine::SessionState| {
             let bindings = state.namespace.bindings();
@@ -71,7 +71,7 @@ impl ProgramState {
         self.look(look).await.unwrap_or_default()
     }
 
-    /// The journal's ids with a preview of their values, and the summaries of steps that are done.
+    /// The journal's ids with a preview of each value, and the summaries of steps that are done.
     pub(crate) async fn journal(&self) -> Journal {
         let look = |state: &ptc_host::engine::SessionState| Journal {
             tasks: state
@@ -138,7 +138,7 @@ impl ChatState {
         ChatState(Arc::new(ProgramState::new(engine.clone())))
     }
 
-    /// Names of all definitions with a preview of their values, sorted.
+    /// Names of all definitions with a preview of each value, sorted.
     pub async fn definitions(&self) -> Vec<(String, String)> {
         self.0.definitions().await
     }
@@ -264,14 +264,14 @@ mod tests {
     #[test]
     fn long_results_keep_their_beginning() {
         let items = |n: i64| Value::vector((0..n).map(Value::Int).collect::<Vec<_>>());
-        for (value, max, shown) in [
+        for (value, max, display) in [
             (Value::str("é".repeat(100)), 21, "\"éé...\"".to_owned()),
             (items(100), 25, "[0 1 2]".to_owned()),
             (Value::Map(Map::from_entries(vec![(Value::keyword("a"), items(90))])), 40, "{}".to_owned()),
         ] {
             let short = shortened(&value, max);
-            assert_eq!(print::readable_lossy(&short), shown);
-            assert!(measure(&short, 1 << 20) <= max + 8, "{shown}");
+            assert_eq!(print::readable_lossy(&short), display);
+            assert!(measure(&short, 1 << 20) <= max + 8, "{display}");
         }
     }
 }

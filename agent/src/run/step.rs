@@ -173,7 +173,7 @@ pub struct Turn {
     pub raw_response: String,
     /// The program that ran.
     pub program: Option<String>,
-    /// The readable form of its value, as far as it was shown.
+    /// The readable form of its value, as far as the model read it.
     pub result: Option<String>,
     /// What went wrong with it: the message that the model read.
     pub error: Option<String>,
@@ -185,7 +185,7 @@ pub struct Turn {
     pub upstream_calls: Vec<CallRecord>,
     /// Native calls of the response.
     pub tool_calls: Vec<ToolCallRecord>,
-    /// Names that it defined or changed, with a preview of their values.
+    /// Names that it defined or changed, with a preview of each value.
     pub memory: Vec<(String, String)>,
     /// Steps of the program.
     pub steps: u64,
@@ -245,7 +245,7 @@ pub struct Step {
     pub tool_calls: Vec<ToolCallRecord>,
     /// What programs printed, in order.
     pub prints: Vec<String>,
-    /// What programs defined, with a preview of the values, sorted by name.
+    /// What programs defined, with a preview of each value, sorted by name.
     pub memory: Vec<(String, String)>,
     /// What `task` stored and `step-done` noted.
     pub journal: Journal,

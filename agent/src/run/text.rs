@@ -14,7 +14,7 @@ use std::time::SystemTime;
 use tokio::time::Instant;
 
 /// Bytes of a rejected answer that the model reads again.
-const MAX_SHOWN_ANSWER: usize = 2000;
+const MAX_DISPLAYED_ANSWER: usize = 2000;
 
 impl Run {
     pub(super) async fn text(&mut self) -> Result<Json, Fail> {
@@ -63,7 +63,7 @@ impl Run {
                 let mut feedback = rejected.feedback();
                 // Without tools in between the answer is all that there is to look at.
                 if let Some(schema) = schema(&self.shared.config) {
-                    let answer = with_dots(text, MAX_SHOWN_ANSWER);
+                    let answer = with_dots(text, MAX_DISPLAYED_ANSWER);
                     feedback = format!("{feedback}\n\nYour answer was:\n{answer}\n\nExpected:\n{schema:#}");
                 }
                 self.user(feedback);

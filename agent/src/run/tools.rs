@@ -63,9 +63,9 @@ pub(super) async fn get(
         run: Some(run.clone()),
     };
     let call = async {
-        let shown = args(&Json::Object(arguments.clone()));
+        let display = args(&Json::Object(arguments.clone()));
         let (tool_name, exposure_layer) = (name, layer.as_str());
-        let span = run.emitter.begin(&Event::ToolStart { tool_name, exposure_layer, args: &shown });
+        let span = run.emitter.begin(&Event::ToolStart { tool_name, exposure_layer, args: &display });
         let made = invoke(&run.runtime, tool, arguments, context, limit).await;
         let made = made.and_then(|value| bounded(&value, run.config.max_tool_bytes));
         let duration = span.elapsed();

@@ -123,7 +123,7 @@ impl Config {
         shared.then(|| tool.native_result.clone().unwrap_or_default())
     }
 
-    /// Whether the model's text is the answer whatever it is, so that it may be shown as it comes: there is nothing to
+    /// Whether the model's text is the answer whatever it is, so that it may be streamed as it comes: there is nothing to
     /// check and no tool in between.
     pub(crate) fn streams_text(&self) -> bool {
         let text = self.signature.as_ref().is_none_or(|signature| signature.returns.is_text());

@@ -4,7 +4,7 @@ use super::Mode;
 
 /// How much of results a model reads back (agent.md 3, `format_options`).
 ///
-/// The small defaults that agent.md lists for results are overturned by ruling 20: a result is shown up to 16 KiB, cut
+/// The small defaults that agent.md lists for results are overturned by ruling 20: a result has up to 16 KiB, cut
 /// between elements, with a note on what is missing. Who wants the small ones sets them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FormatOptions {

@@ -96,7 +96,7 @@ pub enum MemoryStrategy {
 /// How much of the language the system prompt of combined mode explains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PtcReference {
-    /// A card of some 270 to 450 tokens.
+    /// A reference of some 270 to 450 tokens.
     #[default]
     Compact,
 }

@@ -39,11 +39,11 @@ impl Config {
 /// The plan's steps with a mark at those that are done, known by their text or their number.
 fn checklist(progress: Progress<'_>) -> String {
     let mut lines: Vec<String> = Vec::new();
-    let mut shown = vec![false; progress.done.len()];
+    let mut listed = vec![false; progress.done.len()];
     for (at, step) in progress.plan.iter().enumerate() {
         let number = (at + 1).to_string();
         let found = progress.done.iter().rposition(|(id, _)| id == step || *id == number);
-        for (seen, (id, _)) in shown.iter_mut().zip(progress.done) {
+        for (seen, (id, _)) in listed.iter_mut().zip(progress.done) {
             *seen |= id == step || *id == number;
         }
         lines.push(match found.map(|at| &progress.done[at].1) {
@@ -51,7 +51,7 @@ fn checklist(progress: Progress<'_>) -> String {
             None => format!("{number}. [ ] {step}"),
         });
     }
-    let others = progress.done.iter().zip(shown).filter(|(_, shown)| !shown);
+    let others = progress.done.iter().zip(listed).filter(|(_, listed)| !listed);
     lines.extend(others.map(|((id, summary), _)| format!("- [x] {id}: {summary}")));
     if lines.is_empty() {
         return String::new();

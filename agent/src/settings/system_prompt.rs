@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// What is done with the agent's own system prompt. What the mode needs (the reference card and the inventories) follows
-/// in any case.
+/// What is done with the agent's own system prompt. What the mode needs (the reference of the language and the inventories)
+/// follows in any case.
 #[derive(Clone)]
 pub enum SystemPrompt {
     /// This text takes its place.
@@ -22,7 +22,7 @@ pub enum SystemPrompt {
         prefix: String,
         /// After.
         suffix: String,
-        /// Instead of the card of the language.
+        /// Instead of the reference of the language.
         language_spec: Option<String>,
         /// Instead of how a program shall be written down.
         output_format: Option<String>,

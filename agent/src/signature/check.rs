@@ -5,18 +5,18 @@ use ptc_host::json::Value as Json;
 use std::fmt;
 
 /// Mismatches that are spelled out.
-const MAX_SHOWN: usize = 20;
+const MAX_DISPLAYED: usize = 20;
 
 /// Where a value is not of its type: `path: message; path: message`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Mismatches {
-    shown: Vec<String>,
+    errors: Vec<String>,
     more: usize,
 }
 
 impl fmt::Display for Mismatches {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.shown.join("; "))?;
+        f.write_str(&self.errors.join("; "))?;
         if self.more > 0 {
             write!(f, "; and {} more", self.more)?;
         }
@@ -34,7 +34,7 @@ impl Type {
     pub fn check(&self, value: &Json) -> Result<(), Mismatches> {
         let mut found = Mismatches::default();
         check(self, value, &mut Vec::new(), &mut found);
-        if found.shown.is_empty() { Ok(()) } else { Err(found) }
+        if found.errors.is_empty() { Ok(()) } else { Err(found) }
     }
 }
 
@@ -109,12 +109,12 @@ fn check<'a>(ty: &'a Type, value: &Json, path: &mut Vec<std::borrow::Cow<'a, str
 
 impl Mismatches {
     fn add(&mut self, path: &[std::borrow::Cow<'_, str>], message: &str) {
-        if self.shown.len() == MAX_SHOWN {
+        if self.errors.len() == MAX_DISPLAYED {
             self.more += 1;
             return;
         }
         let path = if path.is_empty() { "root".to_owned() } else { path.join(".") };
-        self.shown.push(format!("{path}: {message}"));
+        self.errors.push(format!("{path}: {message}"));
     }
 }
 

@@ -15,8 +15,8 @@ pub(super) fn read(
         return Err(LlmError { message: endpoint.scrub(&error.message), ..error });
     }
     let blocks = json.get("content").and_then(Json::as_array).ok_or_else(|| {
-        let shown = endpoint.scrub(&json.to_string());
-        LlmError::new(LlmErrorKind::Malformed, format!("the answer is no message: {shown}"))
+        let display = endpoint.scrub(&json.to_string());
+        LlmError::new(LlmErrorKind::Malformed, format!("the answer is no message: {display}"))
     })?;
     let mut content = None;
     let mut tool_calls = Vec::new();

@@ -184,8 +184,8 @@ impl EndpointResponse {
             whole.extend_from_slice(&chunk);
         }
         ptc_host::json::from_slice(&whole).map_err(|error| {
-            let shown = endpoint.scrub(&String::from_utf8_lossy(&whole));
-            LlmError::new(LlmErrorKind::Malformed, format!("the answer is not JSON ({error}): {shown}"))
+            let display = endpoint.scrub(&String::from_utf8_lossy(&whole));
+            LlmError::new(LlmErrorKind::Malformed, format!("the answer is not JSON ({error}): {display}"))
         })
     }
 

@@ -9,7 +9,7 @@ use ptc_host::json::Value as Json;
 use std::time::Duration;
 
 /// Characters of an endpoint's text that an error shows.
-const MAX_SHOWN: usize = 500;
+const MAX_DISPLAYED: usize = 500;
 
 /// The kind of failure that a status means.
 pub(in crate::llm) fn kind_of_status(status: u16) -> LlmErrorKind {
@@ -28,12 +28,12 @@ pub(super) fn refused(redactor: &Redactor, status: StatusCode, headers: &HeaderM
     let text = String::from_utf8_lossy(body);
     let json: Option<Json> = serde_json::from_slice(body).ok();
     let said = json.as_ref().and_then(message).unwrap_or_else(|| text.trim().to_owned());
-    let shown = excerpt(redactor, &said);
+    let display = excerpt(redactor, &said);
     let redirect = status.is_redirection().then_some(" (redirects are not followed: correct the base URL)");
     LlmError {
         kind: kind_of_status(status.as_u16()),
         status: Some(status.as_u16()),
-        message: format!("status {}{}: {shown}", status.as_u16(), redirect.unwrap_or_default()),
+        message: format!("status {}{}: {display}", status.as_u16(), redirect.unwrap_or_default()),
         retry_after: retry_after(headers),
     }
 }
@@ -49,11 +49,11 @@ fn message(body: &Json) -> Option<String> {
 /// Text of the endpoint as an error may show it: scrubbed, then cut, so that no part of a secret is left at the edge.
 pub(in crate::llm) fn excerpt(redactor: &Redactor, text: &str) -> String {
     let clean = redactor.scrub(text);
-    let mut shown: String = clean.trim().chars().take(MAX_SHOWN).collect();
-    if shown.len() < clean.trim().len() {
-        shown.push('…');
+    let mut display: String = clean.trim().chars().take(MAX_DISPLAYED).collect();
+    if display.len() < clean.trim().len() {
+        display.push('…');
     }
-    shown
+    display
 }
 
 /// How long the endpoint asks to wait: `retry-after-ms`, or `retry-after` as seconds or as a date.
@@ -119,21 +119,21 @@ mod tests {
     fn messages_are_found_scrubbed_and_cut() {
         let redactor = Redactor::new();
         redactor.register([&Secret::new("sk-very-secret")]);
-        let shown = |status: u16, body: &str| {
+        let display = |status: u16, body: &str| {
             let status = StatusCode::from_u16(status).unwrap();
             refused(&redactor, status, &HeaderMap::new(), body.as_bytes()).message
         };
         assert_eq!(
-            shown(401, r#"{"error":{"message":"bad key sk-very-secret","type":"x"}}"#),
+            display(401, r#"{"error":{"message":"bad key sk-very-secret","type":"x"}}"#),
             "status 401: bad key [REDACTED]"
         );
-        assert_eq!(shown(404, r#"{"error":"model 'm' not found"}"#), "status 404: model 'm' not found");
-        assert_eq!(shown(422, r#"{"detail":"x"}"#), "status 422: x");
-        assert_eq!(shown(400, r#"[{"error":{"message":"in a list"}}]"#), "status 400: in a list");
-        assert_eq!(shown(502, "<html>bad gateway</html>"), "status 502: <html>bad gateway</html>");
-        let long = shown(500, &format!("{}sk-very-secret", "x".repeat(495)));
+        assert_eq!(display(404, r#"{"error":"model 'm' not found"}"#), "status 404: model 'm' not found");
+        assert_eq!(display(422, r#"{"detail":"x"}"#), "status 422: x");
+        assert_eq!(display(400, r#"[{"error":{"message":"in a list"}}]"#), "status 400: in a list");
+        assert_eq!(display(502, "<html>bad gateway</html>"), "status 502: <html>bad gateway</html>");
+        let long = display(500, &format!("{}sk-very-secret", "x".repeat(495)));
         assert!(long.ends_with("[REDA…"), "{long}");
-        assert!(shown(308, "").contains("redirects are not followed"));
+        assert!(display(308, "").contains("redirects are not followed"));
     }
 
     #[test]

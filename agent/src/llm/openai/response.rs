@@ -10,8 +10,8 @@ pub(super) fn read(json: &Json, endpoint: &Endpoint) -> Result<LlmResponse, LlmE
         return Err(LlmError { message: endpoint.scrub(&error.message), ..error });
     }
     let malformed = |what: &str| {
-        let shown = endpoint.scrub(&json.to_string());
-        LlmError::new(LlmErrorKind::Malformed, format!("the answer {what}: {shown}"))
+        let display = endpoint.scrub(&json.to_string());
+        LlmError::new(LlmErrorKind::Malformed, format!("the answer {what}: {display}"))
     };
     let choices = json.get("choices").and_then(Json::as_array);
     let choices = choices.ok_or_else(|| malformed("is no chat completion"))?;

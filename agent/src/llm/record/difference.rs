@@ -3,7 +3,7 @@
 use ptc_host::json::Value as Json;
 
 /// Characters of a value that a message shows.
-const MAX_SHOWN: usize = 120;
+const MAX_DISPLAYED: usize = 120;
 
 /// The first difference, as a sentence with its JSON pointer; `None` for equal values.
 pub(super) fn first_difference(recorded: &Json, asked: &Json) -> Option<String> {
@@ -44,9 +44,9 @@ pub(super) fn first_difference(recorded: &Json, asked: &Json) -> Option<String> 
 }
 
 fn sentence(at: &str, recorded: Option<&Json>, asked: Option<&Json>) -> String {
-    let shown =
+    let display =
         |value: Option<&Json>| value.map_or_else(|| "nothing".into(), |value| cut(&value.to_string()));
-    format!("at {} it has {} instead of {}", place(at), shown(asked), shown(recorded))
+    format!("at {} it has {} instead of {}", place(at), display(asked), display(recorded))
 }
 
 /// Two texts from shortly before they part.
@@ -62,10 +62,10 @@ fn place(pointer: &str) -> &str {
 }
 
 fn cut(text: &str) -> String {
-    if text.chars().count() <= MAX_SHOWN {
+    if text.chars().count() <= MAX_DISPLAYED {
         return text.to_owned();
     }
-    text.chars().take(MAX_SHOWN).chain(['…']).collect()
+    text.chars().take(MAX_DISPLAYED).chain(['…']).collect()
 }
 
 #[cfg(test)]

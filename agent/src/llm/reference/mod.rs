@@ -85,13 +85,13 @@ impl fmt::Display for ModelRef {
         let ModelRef { provider, model, base_url } = self;
         match (provider, base_url) {
             (Provider::OpenAiCompat, Some(base)) => {
-                let shown = url::Url::parse(base).ok().map(|mut url| {
+                let display = url::Url::parse(base).ok().map(|mut url| {
                     url.set_query(None);
                     let _ = url.set_password(None);
                     let _ = url.set_username("");
                     url.to_string()
                 });
-                write!(f, "{provider}:{}|{model}", shown.unwrap_or_default())
+                write!(f, "{provider}:{}|{model}", display.unwrap_or_default())
             }
             _ => write!(f, "{provider}:{model}"),
         }

@@ -181,9 +181,9 @@ async fn history_keeps_the_beginning_of_long_values_and_no_returned_ones() {
         ],
     )
     .await;
-    let shown = results(&step)[4].1["result"].as_str().unwrap().to_owned();
-    let count: usize = shown["user=> [".len()..].split(' ').next().unwrap().parse().unwrap();
-    assert!(count < 1100 && shown.ends_with(" 1 nil]"), "{shown}");
+    let display = results(&step)[4].1["result"].as_str().unwrap().to_owned();
+    let count: usize = display["user=> [".len()..].split(' ').next().unwrap().parse().unwrap();
+    assert!(count < 1100 && display.ends_with(" 1 nil]"), "{display}");
 }
 
 #[tokio::test]

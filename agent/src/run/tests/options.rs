@@ -244,9 +244,9 @@ async fn rows_that_are_too_large_for_the_model_become_metadata() {
     let step =
         run(agent, vec![LlmResponse::calls(vec![call("a", "rows", json!({}))]), LlmResponse::text("done")])
             .await;
-    let shown = &results(&step)[0].1;
-    assert_eq!((&shown["full_result_cached"], &shown["result_count"]), (&json!(true), &json!(1)));
-    assert!(shown.get("rows").is_none() && shown["cache_hint"].is_string(), "{shown}");
+    let display = &results(&step)[0].1;
+    assert_eq!((&display["full_result_cached"], &display["result_count"]), (&json!(true), &json!(1)));
+    assert!(display.get("rows").is_none() && display["cache_hint"].is_string(), "{display}");
 }
 
 #[tokio::test]

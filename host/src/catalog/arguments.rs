@@ -25,7 +25,7 @@ const MAX_PLAIN: usize = 16;
 
 /// Arguments ready to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spelled<'a> {
+pub(super) struct Spelled<'a> {
     /// One JSON object: the program's own text, unless something in it had to change.
     pub json: Cow<'a, [u8]>,
     /// Names that the schema requires and the program did not give, in the schema's order.
@@ -40,7 +40,10 @@ pub struct Spelled<'a> {
 ///
 /// # Errors
 /// The name that two keys would share.
-pub fn spell_arguments<'a>(arguments: &'a ToolArguments, schema: &Value) -> Result<Spelled<'a>, String> {
+pub(super) fn spell_arguments<'a>(
+    arguments: &'a ToolArguments,
+    schema: &Value,
+) -> Result<Spelled<'a>, String> {
     let unchanged =
         || Spelled { json: Cow::Borrowed(&arguments.json[..]), missing: Vec::new(), unexpected: Vec::new() };
     let mut hyphenated = arguments.hyphenated.clone();

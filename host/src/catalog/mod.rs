@@ -17,12 +17,9 @@ mod search;
 mod tokens;
 mod types;
 
-pub use arguments::{Spelled, spell_arguments};
 pub use call::{CheckedCall, check_call};
 pub use describe::{CatalogMode, InlineLimits, describe, snapshot};
 pub use discovery::{DiscoveryFault, Needs, Query, WorldFault};
 pub use doc::{call_example, tool_doc, tool_meta};
 pub use entry::{Catalog, ServerEntry, ToolEntry};
 pub use search::{apropos, find_tools};
-pub use tokens::{score, tokenize};
-pub use types::{argument_type, arguments_type, result_type};

@@ -3,7 +3,7 @@
 use ptc_mcp::json::Value;
 
 /// Words of a text: split at case changes, `_`, `-`, `.`, `/`, `(`, `)`, `,`, `:` and white space, in lower case.
-pub fn tokenize(text: &str) -> Vec<String> {
+pub(super) fn tokenize(text: &str) -> Vec<String> {
     let mut spaced = String::with_capacity(text.len() + 8);
     let mut after_lower = false;
     for c in text.chars() {
@@ -18,7 +18,11 @@ pub fn tokenize(text: &str) -> Vec<String> {
 }
 
 /// Sum over the query's words of the best match among `targets`: 10 equal, 5 prefix, 2 inside, each plus `boost`.
-pub fn score<'t>(query: &[String], targets: impl Iterator<Item = &'t String> + Clone, boost: u32) -> u32 {
+pub(super) fn score<'t>(
+    query: &[String],
+    targets: impl Iterator<Item = &'t String> + Clone,
+    boost: u32,
+) -> u32 {
     let best = |word: &String| {
         targets
             .clone()

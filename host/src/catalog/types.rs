@@ -14,7 +14,7 @@ const MAX_RESULT_NODES: usize = 500;
 
 /// The type of one argument: `string`, `enum<string>`, `const<42>` … `root` is the schema that holds it, for
 /// references.
-pub fn argument_type(root: &Value, schema: &Value) -> String {
+pub(super) fn argument_type(root: &Value, schema: &Value) -> String {
     let Some(Value::Object(map)) = resolve(root, schema) else { return "any".to_owned() };
     // By presence of the key: false, null, 0 and "" are constants like any other.
     if let Some(value) = map.get("const") {
@@ -73,7 +73,7 @@ pub(super) fn ordered_arguments(schema: &Value) -> Vec<(&str, &Value, bool)> {
 }
 
 /// All arguments of a tool: `{:owner string :state enum<string> :limit integer?}`.
-pub fn arguments_type(input_schema: &Value) -> String {
+pub(super) fn arguments_type(input_schema: &Value) -> String {
     let shown: Vec<String> = ordered_arguments(input_schema)
         .into_iter()
         .map(|(name, schema, required)| {
@@ -85,7 +85,7 @@ pub fn arguments_type(input_schema: &Value) -> String {
 }
 
 /// The type of a result, at most 400 characters: `[{:number int :title string?}]`, `any` if nothing is known.
-pub fn result_type(output_schema: Option<&Value>) -> String {
+pub(super) fn result_type(output_schema: Option<&Value>) -> String {
     let Some(root) = output_schema else { return "any".to_owned() };
     let mut nodes = MAX_RESULT_NODES;
     cut(ResultTypes { root, nodes: &mut nodes }.of(root, 1), MAX_RESULT_CHARS)

@@ -3,7 +3,7 @@
 //! * [`StdioUpstream`] — `mcp_stdio`: many calls in flight on one child.
 //! * [`HttpUpstream`] — `mcp_http`: JSON or event streams over kept-alive connections.
 //!
-//! What the transports share: `protocol` (what is said at the start of a connection), `tools` (reading
+//! What the transports share: `upstream` (calls, lists and the end, over a `Transport`), `protocol` (what is said at the start of a connection), `tools` (reading
 //! `tools/list`), `result` (unwrapping `tools/call`), `lifecycle` (one connection, restarted when needed), `slots`
 //! (how many calls are in flight).
 
@@ -12,6 +12,7 @@ mod protocol;
 mod result;
 mod stdio;
 mod tools;
+mod upstream;
 
 pub use http::HttpUpstream;
 pub use stdio::StdioUpstream;

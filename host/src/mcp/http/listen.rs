@@ -109,7 +109,7 @@ async fn follow(endpoint: &Endpoint, session: &HttpSession, mut body: Body) -> S
             read(endpoint, &event.data, &mut replies);
             true
         });
-        endpoint.send_replies(session, replies, &super::upstream::farewell_limits()).await;
+        endpoint.send_replies(session, replies, &super::transport::shutdown_limits()).await;
         if decoder.buffered() > endpoint.entry.max_response_bytes {
             break;
         }

@@ -1,0 +1,247 @@
+//! A Streamable HTTP endpoint as a transport.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use ptc_mcp::Era;
+use ptc_mcp::RpcError;
+use ptc_mcp::encode;
+use tokio::runtime::Handle;
+use tokio::time::Instant;
+
+use super::super::upstream::{McpUpstream, Transport};
+use super::super::{protocol, result};
+use super::handshake::{self, Remembered};
+use super::listen;
+use super::post::{Answer, Endpoint, Failure, Outgoing};
+use super::session::HttpSession;
+use crate::config::{HttpConfig, UpstreamConfig};
+use crate::credentials::CredentialStore;
+use crate::http::{Client, HttpError, Limits, Target};
+use crate::upstream::lifecycle::{End, EndKind, Lifecycle, Started, closed};
+use crate::upstream::{Call, CallFault, CallReply, ToolInfo, UpstreamEvent};
+
+/// How long the last words to a server may take.
+const SHUTDOWN_LIMIT: Duration = Duration::from_secs(1);
+
+/// A tool server behind a Streamable HTTP endpoint.
+///
+/// Calls run on connections of the shared client's pool, on the runtime of whoever calls; starts run on the runtime
+/// given at construction.
+pub type HttpUpstream = McpUpstream<HttpTransport>;
+
+/// How an endpoint is greeted, asked and left.
+pub struct HttpTransport {
+    endpoint: Arc<Endpoint>,
+    remembered: Arc<Remembered>,
+    /// Whether anybody wants to hear of changes of the tool list.
+    wanted: Arc<AtomicBool>,
+    meta: Box<[u8]>,
+}
+
+/// The life of the session.
+type SessionLifecycle = Arc<Lifecycle<HttpSession>>;
+
+impl HttpUpstream {
+    /// An upstream that is not started yet. `owner` is the runtime of its starts; it needs I/O and time enabled.
+    ///
+    /// # Errors
+    /// The URL of the entry cannot be requested.
+    pub fn new(
+        config: &UpstreamConfig,
+        entry: &HttpConfig,
+        store: Arc<CredentialStore>,
+        client: Client,
+        owner: Handle,
+    ) -> Result<Self, HttpError> {
+        let lifecycle = Arc::new(Lifecycle::new(owner, config.backoff));
+        let announcer = Arc::downgrade(&lifecycle);
+        let target = Target::new(&entry.url)?;
+        client.make_room(&target, config.max_concurrency);
+        let endpoint = Endpoint {
+            name: config.name.as_str().into(),
+            target,
+            entry: entry.clone(),
+            client,
+            store,
+            tools_changed: Box::new(move || {
+                if let Some(lifecycle) = announcer.upgrade() {
+                    lifecycle.announce(UpstreamEvent::ToolsChanged);
+                }
+            }),
+        };
+        let transport = HttpTransport {
+            endpoint: Arc::new(endpoint),
+            remembered: Arc::default(),
+            wanted: Arc::default(),
+            meta: protocol::modern_meta().into(),
+        };
+        Ok(Self::over(transport, config, lifecycle))
+    }
+}
+
+impl Transport for HttpTransport {
+    type Connection = HttpSession;
+
+    const NAME: &'static str = "mcp_http";
+
+    fn start(
+        &self,
+        lifecycle: &SessionLifecycle,
+    ) -> impl Future<Output = Result<Started<HttpSession>, CallFault>> + Send + 'static {
+        let (endpoint, remembered) = (self.endpoint.clone(), self.remembered.clone());
+        let (lifecycle, wanted) = (lifecycle.clone(), self.wanted.clone());
+        async move {
+            let started = tokio::select! {
+                started = handshake::start(endpoint.clone(), remembered) => started?,
+                () = lifecycle.closing() => return Err(closed()),
+            };
+            if wanted.load(Ordering::Relaxed) {
+                listen::spawn(&endpoint, &started.connection, &lifecycle);
+            }
+            Ok(started)
+        }
+    }
+
+    async fn call(
+        &self,
+        lifecycle: &SessionLifecycle,
+        session: &Arc<HttpSession>,
+        call: Call<'_>,
+    ) -> Result<CallReply, CallFault> {
+        match self.exchange(lifecycle, session, &call).await? {
+            Answer::Result(bytes) => result::read(bytes),
+            Answer::Error(error, _)
+                if error.code == RpcError::HEADER_MISMATCH && session.era == Era::Modern =>
+            {
+                // The tool's annotations have changed. The server has not run it, so it may be asked once more.
+                let again = async {
+                    lifecycle.set_tools(self.list_tools(session).await?);
+                    self.exchange(lifecycle, session, &call).await
+                };
+                match Box::pin(again).await? {
+                    Answer::Result(bytes) => result::read(bytes),
+                    Answer::Error(error, _) => Err(CallFault::upstream_error(error.message)),
+                }
+            }
+            Answer::Error(error, status) => {
+                let fault = CallFault::upstream_error(error.message);
+                Err(if status.is_success() { fault } else { fault.with_status(status.as_u16()) })
+            }
+        }
+    }
+
+    async fn list_tools(&self, session: &Arc<HttpSession>) -> Result<Arc<[ToolInfo]>, CallFault> {
+        let tools = handshake::list_tools(&self.endpoint, session).await?;
+        session.set_tools(&tools);
+        Ok(tools)
+    }
+
+    /// From the first call on, a server that announces changes of its tool list is listened to, on a connection of
+    /// its own.
+    fn listen(&self, lifecycle: &SessionLifecycle) {
+        self.wanted.store(true, Ordering::Relaxed);
+        if let Some(session) = lifecycle.current() {
+            listen::spawn(&self.endpoint, &session, lifecycle);
+        }
+    }
+
+    async fn shutdown(&self, session: Option<Arc<HttpSession>>) {
+        if let Some(session) = session {
+            self.endpoint.delete(&session, &shutdown_limits()).await;
+            session.end(End { fault: closed(), kind: EndKind::Clean });
+        }
+        self.endpoint.client.close_idle(&self.endpoint.target);
+    }
+}
+
+impl HttpTransport {
+    async fn exchange(
+        &self,
+        lifecycle: &SessionLifecycle,
+        session: &Arc<HttpSession>,
+        call: &Call<'_>,
+    ) -> Result<Answer, CallFault> {
+        let entry = &self.endpoint.entry;
+        let limits = Limits {
+            connect: entry.connect_timeout,
+            first_byte: entry.first_byte_timeout,
+            total: call.limits.timeout.min(entry.request_timeout),
+            deadline: call.limits.deadline,
+            max_bytes: call.limits.max_bytes.min(entry.max_response_bytes),
+        };
+        let id = session.next_id();
+        let modern = session.era == Era::Modern;
+        let outgoing = Outgoing {
+            id: Some(id),
+            method: "tools/call",
+            tool: Some(call.tool),
+            mirrored: session.mirrors().headers(call.tool, call.arguments),
+            body: encode::tools_call(id, call.tool, call.arguments, modern.then_some(&*self.meta)),
+            arrivals: call.arrivals,
+        };
+        let mut in_flight = InFlight { endpoint: &self.endpoint, lifecycle, session, id, answered: false };
+        let answer = tokio::select! {
+            biased;
+            answer = self.endpoint.request(session, outgoing, &limits) => answer,
+            () = lifecycle.closing() => Err(Failure::Fault(closed())),
+        };
+        in_flight.answered = !matches!(&answer, Err(Failure::Fault(f)) if f.http_status.is_none());
+        answer.map_err(|failure| note_failure(lifecycle, session, failure))
+    }
+}
+
+/// A failure that ends the session ends it for everybody.
+fn note_failure(lifecycle: &SessionLifecycle, session: &Arc<HttpSession>, failure: Failure) -> CallFault {
+    let fault = match failure {
+        Failure::SessionLost => session.lost(),
+        failure @ Failure::Unauthorized => {
+            let fault = failure.into_fault();
+            session.end(End { fault: fault.clone(), kind: EndKind::Crash });
+            fault
+        }
+        Failure::Fault(fault) => return fault,
+    };
+    lifecycle.note_end(session);
+    fault
+}
+
+/// A request in flight. In the handshake era a server does not take our hanging up for a cancellation, so that one
+/// that is given up is cancelled by a message.
+struct InFlight<'a> {
+    endpoint: &'a Arc<Endpoint>,
+    lifecycle: &'a SessionLifecycle,
+    session: &'a Arc<HttpSession>,
+    id: u64,
+    answered: bool,
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        if self.answered || self.session.era == Era::Modern {
+            return;
+        }
+        let (endpoint, session) = (self.endpoint.clone(), self.session.clone());
+        let params = format!("{{\"requestId\":{},\"reason\":\"no longer wanted\"}}", self.id);
+        let note = encode::notification("notifications/cancelled", params.as_bytes());
+        let lifecycle = self.lifecycle.clone();
+        self.lifecycle.owner().spawn(async move {
+            let limits = shutdown_limits();
+            let _ = endpoint.notify(&session, "notifications/cancelled", note, &limits).await;
+            if lifecycle.is_closed() {
+                endpoint.client.close_idle(&endpoint.target);
+            }
+        });
+    }
+}
+
+pub(super) fn shutdown_limits() -> Limits {
+    Limits {
+        connect: SHUTDOWN_LIMIT,
+        first_byte: None,
+        total: SHUTDOWN_LIMIT,
+        deadline: Instant::now() + SHUTDOWN_LIMIT,
+        max_bytes: 64 * 1024,
+    }
+}

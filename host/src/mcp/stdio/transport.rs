@@ -1,0 +1,102 @@
+//! A child's pipes as a transport.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use ptc_mcp::RpcError;
+use ptc_mcp::encode;
+use tokio::runtime::Handle;
+
+use super::super::upstream::{McpUpstream, Transport};
+use super::super::{protocol, result};
+use super::connection::{Answer, SHUTDOWN_GRACE, StdioConnection};
+use super::handshake;
+use crate::config::{StdioConfig, UpstreamConfig};
+use crate::memory::MemoryBudget;
+use crate::upstream::lifecycle::{Lifecycle, Started};
+use crate::upstream::{Call, CallFault, CallReply, ToolInfo, no_memory};
+
+/// A tool server that is our child process. Any number of calls is in flight on its one pipe. Its tasks run on the
+/// runtime given at construction, calls may come from anywhere.
+pub type StdioUpstream = McpUpstream<StdioTransport>;
+
+/// How a child is started, spoken to and ended.
+pub struct StdioTransport {
+    name: Arc<str>,
+    entry: Arc<StdioConfig>,
+    meta: Box<[u8]>,
+    memory: Option<MemoryBudget>,
+}
+
+impl StdioUpstream {
+    /// An upstream that is not started yet. `owner` is the runtime of its tasks; it needs I/O and time enabled.
+    #[must_use]
+    pub fn new(config: &UpstreamConfig, entry: &StdioConfig, owner: Handle) -> Self {
+        let transport = StdioTransport {
+            name: config.name.as_str().into(),
+            entry: Arc::new(entry.clone()),
+            meta: protocol::modern_meta().into(),
+            memory: None,
+        };
+        Self::over(transport, config, Arc::new(Lifecycle::new(owner, config.backoff)))
+    }
+
+    /// Counts lines on their way in what the process may take; one that there is no room for is dropped, and fails the
+    /// call that it answers.
+    #[must_use]
+    pub fn within(mut self, memory: Option<MemoryBudget>) -> Self {
+        self.transport.memory = memory;
+        self
+    }
+}
+
+impl Transport for StdioTransport {
+    type Connection = StdioConnection;
+
+    const NAME: &'static str = "mcp_stdio";
+
+    fn start(
+        &self,
+        lifecycle: &Arc<Lifecycle<StdioConnection>>,
+    ) -> impl Future<Output = Result<Started<StdioConnection>, CallFault>> + Send + 'static {
+        handshake::start(self.name.clone(), self.entry.clone(), lifecycle.clone(), self.memory.clone())
+    }
+
+    async fn call(
+        &self,
+        _: &Arc<Lifecycle<StdioConnection>>,
+        connection: &Arc<StdioConnection>,
+        call: Call<'_>,
+    ) -> Result<CallReply, CallFault> {
+        let mut limits = call.limits;
+        limits.timeout = limits.timeout.min(self.entry.request_timeout.unwrap_or(Duration::MAX));
+        let meta = connection.modern.load(Ordering::Relaxed).then_some(&*self.meta);
+        let encode = |id| encode::tools_call(id, call.tool, call.arguments, meta);
+        match connection.request(encode, &limits, true).await? {
+            // A line is read whole, within the cap of the pipe, before it is known whose it is.
+            Answer::Result(bytes) if call.arrivals.is_some_and(|arrivals| !arrivals.arrived(bytes.len())) => {
+                Err(no_memory(bytes.len() as u64))
+            }
+            Answer::Result(bytes) => result::read(bytes),
+            Answer::Error(error) => {
+                Err(CallFault::upstream_error(RpcError::of_bytes(&error).message)
+                    .with_bytes(error.len() as u64))
+            }
+        }
+    }
+
+    async fn list_tools(&self, connection: &Arc<StdioConnection>) -> Result<Arc<[ToolInfo]>, CallFault> {
+        handshake::list_tools(connection, &self.entry).await
+    }
+
+    /// A child tells of changes on its one pipe, asked or not.
+    fn listen(&self, _: &Arc<Lifecycle<StdioConnection>>) {}
+
+    async fn shutdown(&self, connection: Option<Arc<StdioConnection>>) {
+        if let Some(connection) = connection {
+            connection.stop(SHUTDOWN_GRACE);
+            connection.gone().await;
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What the transports have in common behind the [`Upstream`] trait: one connection, started when it is needed, calls in
+//! slots, and the list of tools.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use tokio::sync::broadcast;
+
+use crate::config::UpstreamConfig;
+use crate::upstream::lifecycle::{Connection, Lifecycle, Started};
+use crate::upstream::slots::Slots;
+use crate::upstream::{Call, CallFault, CallReply, Health, ToolInfo, Upstream, UpstreamEvent};
+
+/// How one transport does what all of them do. Whatever has to know of the connection's life is given its lifecycle.
+pub(crate) trait Transport: Send + Sync + 'static {
+    /// What a start brings.
+    type Connection: Connection;
+
+    /// Its name, as the configuration file spells it.
+    const NAME: &'static str;
+
+    /// Starts a connection and lists its tools.
+    fn start(
+        &self,
+        lifecycle: &Arc<Lifecycle<Self::Connection>>,
+    ) -> impl Future<Output = Result<Started<Self::Connection>, CallFault>> + Send + 'static;
+
+    /// Calls a tool over a connection.
+    fn call(
+        &self,
+        lifecycle: &Arc<Lifecycle<Self::Connection>>,
+        connection: &Arc<Self::Connection>,
+        call: Call<'_>,
+    ) -> impl Future<Output = Result<CallReply, CallFault>> + Send;
+
+    /// Lists the tools afresh.
+    fn list_tools(
+        &self,
+        connection: &Arc<Self::Connection>,
+    ) -> impl Future<Output = Result<Arc<[ToolInfo]>, CallFault>> + Send;
+
+    /// Somebody wants to hear of changes of the tool list from now on.
+    fn listen(&self, lifecycle: &Arc<Lifecycle<Self::Connection>>);
+
+    /// Ends for good, with the connection that was live.
+    fn shutdown(&self, connection: Option<Arc<Self::Connection>>) -> impl Future<Output = ()> + Send;
+}
+
+/// A tool server behind a transport. Up to `max_concurrency` calls are in flight, further ones wait in the order of their
+/// coming.
+#[expect(private_bounds, reason = "transports are this crate's; others name the types that are made of them")]
+pub struct McpUpstream<T: Transport> {
+    name: Arc<str>,
+    pub(super) transport: T,
+    slots: Slots,
+    lifecycle: Arc<Lifecycle<T::Connection>>,
+}
+
+#[expect(private_bounds, reason = "as above")]
+impl<T: Transport> McpUpstream<T> {
+    /// An upstream that is not started yet.
+    pub(super) fn over(
+        transport: T,
+        config: &UpstreamConfig,
+        lifecycle: Arc<Lifecycle<T::Connection>>,
+    ) -> Self {
+        Self {
+            name: config.name.as_str().into(),
+            transport,
+            slots: Slots::new(config.max_concurrency),
+            lifecycle,
+        }
+    }
+
+    async fn connect(&self, patience: Option<Duration>) -> Result<Arc<T::Connection>, CallFault> {
+        if let Some(connection) = self.lifecycle.current() {
+            return Ok(connection);
+        }
+        self.lifecycle.connect(patience, || self.transport.start(&self.lifecycle)).await
+    }
+
+    async fn call_now(&self, call: Call<'_>) -> Result<CallReply, CallFault> {
+        let current = || self.lifecycle.current();
+        let (connection, _slot) =
+            self.slots.enter(&call.limits, T::NAME, current, |patience| self.connect(patience)).await?;
+        self.transport.call(&self.lifecycle, &connection, call).await
+    }
+}
+
+impl<T: Transport> Upstream for McpUpstream<T> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn transport(&self) -> &'static str {
+        T::NAME
+    }
+
+    fn ensure_started(&self) -> BoxFuture<'_, Result<(), CallFault>> {
+        self.connect(None).map(|connected| connected.map(drop)).boxed()
+    }
+
+    fn list_tools(&self) -> BoxFuture<'_, Result<Arc<[ToolInfo]>, CallFault>> {
+        async {
+            self.connect(None).await?;
+            Ok(self.lifecycle.tools().unwrap_or_default())
+        }
+        .boxed()
+    }
+
+    fn refresh_tools(&self) -> BoxFuture<'_, Result<Arc<[ToolInfo]>, CallFault>> {
+        async {
+            let connection = self.connect(None).await?;
+            let tools = self.transport.list_tools(&connection).await?;
+            self.lifecycle.set_tools(tools.clone());
+            Ok(tools)
+        }
+        .boxed()
+    }
+
+    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<CallReply, CallFault>> {
+        self.call_now(call).boxed()
+    }
+
+    fn health(&self) -> Health {
+        Health { in_flight: self.slots.in_flight(), ..self.lifecycle.health() }
+    }
+
+    fn events(&self) -> broadcast::Receiver<UpstreamEvent> {
+        self.transport.listen(&self.lifecycle);
+        self.lifecycle.events()
+    }
+
+    fn shutdown(&self) -> BoxFuture<'_, ()> {
+        async {
+            self.slots.close();
+            let connection = self.lifecycle.close().await;
+            self.transport.shutdown(connection).await;
+        }
+        .boxed()
+    }
+}
+
+impl<T: Transport> Drop for McpUpstream<T> {
+    fn drop(&mut self) {
+        self.lifecycle.abandon();
+    }
+}

@@ -1,7 +1,17 @@
-//! Decoding an event stream as it arrives.
+//! Event streams: written, and decoded as they arrive.
 
 use bytes::Bytes;
 use memchr::memchr2;
+
+/// A message as an event. Messages are JSON without newlines, so one `data` line holds them.
+#[must_use]
+pub fn message_event(message: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(message.len() + 24);
+    out.extend_from_slice(b"event: message\ndata: ");
+    out.extend_from_slice(message);
+    out.extend_from_slice(b"\n\n");
+    out
+}
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]

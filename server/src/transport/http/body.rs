@@ -12,6 +12,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use ptc_host::engine::MemoryBudget;
+use ptc_mcp::sse::message_event;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
@@ -238,7 +239,7 @@ impl Notes {
     /// Adds a message.
     pub(super) fn push(&self, note: Vec<u8>) {
         let mut waiting = self.lock();
-        waiting.events.push_back(event(&note));
+        waiting.events.push_back(message_event(&note));
         waiting.sender.take().into_iter().for_each(Waker::wake);
     }
 
@@ -369,17 +370,8 @@ impl Events {
             bytes.extend_from_slice(&note);
         }
         if let Ok((reply, _held)) = finished {
-            bytes.extend_from_slice(&event(&reply));
+            bytes.extend_from_slice(&message_event(&reply));
         }
         Poll::Ready((!bytes.is_empty()).then(|| bytes.into()))
     }
-}
-
-/// A message as an event. Messages are JSON without newlines, so one `data` line holds them.
-fn event(message: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(message.len() + 24);
-    out.extend_from_slice(b"event: message\ndata: ");
-    out.extend_from_slice(message);
-    out.extend_from_slice(b"\n\n");
-    out
 }

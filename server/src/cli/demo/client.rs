@@ -1,6 +1,9 @@
 //! A small MCP client over a pair of pipes: enough to be served like any other.
 
-use ptc_mcp::json::{Value, json};
+use ptc_mcp::json::Value;
+use ptc_mcp::message::id::number_of_id;
+use ptc_mcp::message::lenient::parse;
+use ptc_mcp::{ClientInfo, encode};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, Lines};
 
 /// A connection to an MCP server.
@@ -14,35 +17,35 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
     /// Shakes hands.
     pub(super) async fn connect(reader: R, writer: W) -> Result<Client<R, W>, String> {
         let mut client = Client { input: BufReader::new(reader).lines(), output: writer, next_id: 1 };
-        let params = json!({
-            "protocolVersion": "2025-11-25",
-            "capabilities": {},
-            "clientInfo": {"name": "ptc-demo", "version": env!("CARGO_PKG_VERSION")},
-        });
-        client.request("initialize", params).await?;
-        client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await?;
+        let info = ClientInfo { name: "ptc-demo", version: env!("CARGO_PKG_VERSION") };
+        client.ask("initialize", &info.initialize_params()).await?;
+        client.send(encode::notification("notifications/initialized", b"{}")).await?;
         Ok(client)
     }
 
-    async fn send(&mut self, message: &Value) -> Result<(), String> {
-        let line = format!("{message}\n");
-        self.output.write_all(line.as_bytes()).await.map_err(|e| format!("the server's input is closed: {e}"))
+    async fn send(&mut self, mut line: Vec<u8>) -> Result<(), String> {
+        line.push(b'\n');
+        self.output.write_all(&line).await.map_err(|e| format!("the server's input is closed: {e}"))
     }
 
     /// Sends a request and waits for its answer.
     pub(super) async fn request(&mut self, method: &str, params: Value) -> Result<Value, String> {
+        self.ask(method, params.to_string().as_bytes()).await
+    }
+
+    async fn ask(&mut self, method: &str, params: &[u8]) -> Result<Value, String> {
         let id = self.next_id;
         self.next_id += 1;
-        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).await?;
+        self.send(encode::request(id, method, params)).await?;
         loop {
             let line = self.input.next_line().await.map_err(|e| e.to_string())?;
             let line = line.ok_or("the server closed its output")?;
-            let mut message: Value =
-                serde_json::from_str(&line).map_err(|e| format!("not JSON ({e}): {line}"))?;
-            if message["id"] == json!(id) {
-                return match message.get("error") {
-                    Some(error) => Err(format!("{method} failed: {error}")),
-                    None => Ok(message["result"].take()),
+            let wrong = |e: serde_json::Error| format!("not JSON ({e}): {line}");
+            let messages = parse(line.as_bytes(), 1).map_err(wrong)?;
+            for message in messages.iter().filter(|message| message.id.and_then(number_of_id) == Some(id)) {
+                return match (message.error, message.result) {
+                    (Some(error), _) => Err(format!("{method} failed: {error}")),
+                    (None, result) => serde_json::from_str(result.unwrap_or("null")).map_err(wrong),
                 };
             }
         }

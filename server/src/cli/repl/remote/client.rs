@@ -8,10 +8,13 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use ptc_host::http::{Client, Limits, Request, Target};
 use ptc_mcp::json::{Value, json};
+use ptc_mcp::message::lenient::parse;
+use ptc_mcp::{Revision, RpcError, encode, headers as names, meta};
 use tokio::time::Instant;
 use url::Url;
 
-const REVISION: &str = "2026-07-28";
+/// The revision that is spoken.
+const REVISION: Revision = Revision::LATEST;
 /// Longest wait for one answer. Programs have limits of their own, so only a server that is lost takes this long.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// Largest answer that is read.
@@ -72,29 +75,25 @@ impl Caller {
     async fn request(&self, method: &str, name: Option<&str>, mut params: Value) -> Result<Value, String> {
         self.last_id.set(self.last_id.get() + 1);
         params["_meta"] = json!({
-            "io.modelcontextprotocol/protocolVersion": REVISION,
-            "io.modelcontextprotocol/clientCapabilities": {},
-            "io.modelcontextprotocol/clientInfo": {"name": "ptc repl", "version": crate::identity::VERSION},
+            (meta::PROTOCOL_VERSION): REVISION.name(),
+            (meta::CLIENT_CAPABILITIES): {},
+            (meta::CLIENT_INFO): {"name": "ptc repl", "version": crate::identity::VERSION},
         });
-        let body = json!({"jsonrpc": "2.0", "id": self.last_id.get(), "method": method, "params": params});
+        let body = encode::request(self.last_id.get(), method, params.to_string().as_bytes());
         let mut headers = HeaderMap::new();
         let fixed = HeaderValue::from_static;
         headers.insert(CONTENT_TYPE, fixed("application/json"));
-        headers.insert(ACCEPT, fixed("application/json, text/event-stream"));
-        headers.insert(HeaderName::from_static("mcp-protocol-version"), fixed(REVISION));
-        for (header, value) in [("mcp-method", Some(method)), ("mcp-name", name)] {
+        headers.insert(ACCEPT, fixed(names::JSON_OR_EVENTS));
+        headers.insert(HeaderName::from_static(names::PROTOCOL_VERSION), fixed(REVISION.name()));
+        for (header, value) in [(names::METHOD, Some(method)), (names::NAME, name)] {
             if let Some(value) = value {
                 let value = HeaderValue::try_from(value).map_err(|error| error.to_string())?;
                 headers.insert(HeaderName::from_static(header), value);
             }
         }
         headers.extend(self.authorization.clone().map(|value| (AUTHORIZATION, value)));
-        let request = Request {
-            method: Method::POST,
-            target: self.target.clone(),
-            headers,
-            body: Bytes::from(body.to_string()),
-        };
+        let request =
+            Request { method: Method::POST, target: self.target.clone(), headers, body: Bytes::from(body) };
         let limits = Limits {
             connect: Duration::from_secs(10),
             first_byte: None,
@@ -106,14 +105,17 @@ impl Caller {
         let response = self.client.send(request, &limits).await.map_err(lost)?;
         let status = response.status;
         let body = response.body.collect().await.map_err(lost)?;
-        let mut answer: Value = match serde_json::from_slice(&body) {
-            Ok(answer) => answer,
+        let Ok(messages) = parse(&body, 1) else {
             // The refusals of the HTTP layer are plain text.
-            Err(_) => return Err(refusal(status, String::from_utf8_lossy(&body).trim())),
+            return Err(refusal(status, String::from_utf8_lossy(&body).trim()));
         };
-        match answer.get_mut("result") {
-            Some(result) => Ok(result.take()),
-            None => Err(refusal(status, answer["error"]["message"].as_str().unwrap_or_default())),
+        let answer = messages.iter().next();
+        match answer.and_then(|answer| answer.result) {
+            Some(result) => serde_json::from_str(result).map_err(|error| refusal(status, &error.to_string())),
+            None => {
+                let error = answer.and_then(|answer| answer.error).map(RpcError::read);
+                Err(refusal(status, &error.map(|error| error.message).unwrap_or_default()))
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use super::usage::{Usage, take_call};
 use crate::catalog::check_call;
 use crate::engine::RunContext;
 use crate::memory::ReplyCharge;
-use crate::upstream::{Call, CallFault, CallLimits, CallReply, FaultReason, Payload as Received};
+use crate::upstream::{Call, CallFault, CallLimits, CallReply, FaultReason, ReplyPayload};
 use bytes::Bytes;
 use ptc_vm::machine::{Payload, Reply, UpstreamCall};
 use std::rc::Rc;
@@ -90,9 +90,9 @@ async fn start(aggregator: &Aggregator, run: &RunContext, server: &str) -> Resul
 fn payload(reply: CallReply) -> Payload {
     match reply.payload {
         // The machine reads text that may be JSON and keeps it as text when it is not.
-        Received::Json(bytes) | Received::JsonOrText(bytes) => Payload::Json(bytes),
-        Received::Text(bytes) => Payload::Text(String::from_utf8_lossy(&bytes).into_owned()),
-        Received::JsonNull => Payload::Json(Bytes::from_static(b"null")),
-        Received::None => Payload::None,
+        ReplyPayload::Json(bytes) | ReplyPayload::JsonOrText(bytes) => Payload::Json(bytes),
+        ReplyPayload::Text(bytes) => Payload::Text(String::from_utf8_lossy(&bytes).into_owned()),
+        ReplyPayload::JsonNull => Payload::Json(Bytes::from_static(b"null")),
+        ReplyPayload::None => Payload::None,
     }
 }

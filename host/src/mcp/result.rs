@@ -13,7 +13,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 use serde_json::value::RawValue;
 
 use super::protocol::render;
-use crate::upstream::{CallFault, CallReply, FaultReason, Payload};
+use crate::upstream::{CallFault, CallReply, FaultReason, ReplyPayload};
 
 /// Longest text of a tool's own error report, in characters.
 const TOOL_ERROR_CHARS: usize = 500;
@@ -55,9 +55,9 @@ pub(crate) fn read(result: Bytes) -> Result<CallReply, CallFault> {
         Some(other) => return fail(format!("unexpected resultType {}", clip(other, 40))),
     }
     let payload = match (members.structured, members.text) {
-        (Some(structured), _) => Payload::Json(result.slice_ref(structured.as_bytes())),
-        (None, Some(text)) => Payload::of_text(text_of(&result, text)),
-        (None, None) => Payload::None,
+        (Some(structured), _) => ReplyPayload::Json(result.slice_ref(structured.as_bytes())),
+        (None, Some(text)) => ReplyPayload::of_text(text_of(&result, text)),
+        (None, None) => ReplyPayload::None,
     };
     let result_bytes = members.compact_len.unwrap_or_else(|| compact_len(&result));
     Ok(CallReply { payload, result_bytes, envelope: result })
@@ -322,7 +322,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn payload(json: &'static str) -> Payload {
+    fn payload(json: &'static str) -> ReplyPayload {
         read(Bytes::from_static(json.as_bytes())).unwrap().payload.resolve()
     }
 
@@ -331,12 +331,12 @@ mod tests {
         (fault.reason, fault.message)
     }
 
-    fn json(text: &'static str) -> Payload {
-        Payload::Json(Bytes::from_static(text.as_bytes()))
+    fn json(text: &'static str) -> ReplyPayload {
+        ReplyPayload::Json(Bytes::from_static(text.as_bytes()))
     }
 
-    fn text(text: &'static str) -> Payload {
-        Payload::Text(Bytes::from_static(text.as_bytes()))
+    fn text(text: &'static str) -> ReplyPayload {
+        ReplyPayload::Text(Bytes::from_static(text.as_bytes()))
     }
 
     #[test]
@@ -345,7 +345,7 @@ mod tests {
             let result =
                 format!(r#"{{"content":[{{"type":"text","text":"no"}}],"structuredContent":{value}}}"#);
             let reply = read(Bytes::from(result)).unwrap();
-            assert_eq!(reply.payload, Payload::Json(Bytes::from(value.to_owned())));
+            assert_eq!(reply.payload, ReplyPayload::Json(Bytes::from(value.to_owned())));
         }
         assert_eq!(
             payload(r#"{"structuredContent":null,"content":[{"type":"text","text":"x"}]}"#),
@@ -375,7 +375,7 @@ mod tests {
     fn nothing_selected_is_none() {
         for empty in ["{}", r#"{"content":[]}"#, r#"{"content":"text"}"#, r#"{"content":[{"type":"image"}]}"#]
         {
-            assert_eq!(payload(empty), Payload::None, "{empty}");
+            assert_eq!(payload(empty), ReplyPayload::None, "{empty}");
         }
     }
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use ptc_mcp::json::compact_len;
 use serde::de::IgnoredAny;
 
-use crate::upstream::{CallFault, CallReply, FaultReason, Payload};
+use crate::upstream::{CallFault, CallReply, FaultReason, ReplyPayload};
 
 /// Longest piece of an error body in a message, in characters.
 const MAX_ERROR_BODY: usize = 500;
@@ -33,7 +33,7 @@ pub fn decode(status: u16, body: Bytes) -> Result<CallReply, CallFault> {
         200..300 => match std::str::from_utf8(&body).map(serde_json::from_str::<IgnoredAny>) {
             Ok(Ok(_)) => {
                 let result_bytes = compact_len(&body);
-                Ok(CallReply { payload: Payload::Json(body.clone()), envelope: body, result_bytes })
+                Ok(CallReply { payload: ReplyPayload::Json(body.clone()), envelope: body, result_bytes })
             }
             Ok(Err(e)) => fault(FaultReason::UpstreamError, format!("malformed JSON response: {e}")),
             Err(e) => {
@@ -50,7 +50,7 @@ pub fn decode(status: u16, body: Bytes) -> Result<CallReply, CallFault> {
 }
 
 fn empty() -> CallReply {
-    CallReply { payload: Payload::JsonNull, envelope: Bytes::from_static(b"null"), result_bytes: 0 }
+    CallReply { payload: ReplyPayload::JsonNull, envelope: Bytes::from_static(b"null"), result_bytes: 0 }
 }
 
 #[cfg(test)]
@@ -72,11 +72,11 @@ mod tests {
     #[test]
     fn json_and_nothing_are_successes() {
         let reply = decode(200, Bytes::from_static(b" {\"a b\\\" \": [1, 2]}\n")).unwrap();
-        assert!(matches!(reply.payload, Payload::Json(_)));
+        assert!(matches!(reply.payload, ReplyPayload::Json(_)));
         assert_eq!(reply.result_bytes, r#"{"a b\" ":[1,2]}"#.len() as u64);
         for (status, body) in [(204, "ignored"), (200, ""), (201, " \n")] {
             let reply = decode(status, Bytes::from_static(body.as_bytes())).unwrap();
-            assert_eq!((reply.payload, reply.result_bytes), (Payload::JsonNull, 0));
+            assert_eq!((reply.payload, reply.result_bytes), (ReplyPayload::JsonNull, 0));
         }
     }
 

@@ -4,7 +4,7 @@
 //!
 //! * [`Upstream`] — the trait every transport implements (`mcp_stdio`, `mcp_http`, `openapi`).
 //! * [`Call`], [`CallLimits`], [`Arrivals`] — one tool call, what it may cost, and who pays for its reply.
-//! * [`CallReply`], [`Payload`] — what came back, still as the upstream's own JSON bytes.
+//! * [`CallReply`], [`ReplyPayload`] — what came back, still as the upstream's own JSON bytes.
 //! * [`CallFault`], [`FaultReason`] — what went wrong in the outside world, from a closed set.
 //! * [`Health`], [`UpstreamEvent`] — for operators, `ptc check` and live catalogs.
 
@@ -17,7 +17,7 @@ pub(crate) mod slots;
 pub use crate::memory::Arrivals;
 pub use fault::{CallFault, FaultReason};
 pub use health::{Health, Phase, UpstreamEvent};
-pub use reply::{CallReply, Payload};
+pub use reply::{CallReply, ReplyPayload};
 
 use std::sync::Arc;
 use std::time::Duration;

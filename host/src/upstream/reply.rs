@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 #[derive(Debug, Clone)]
 pub struct CallReply {
     /// The payload selected for the program.
-    pub payload: Payload,
+    pub payload: ReplyPayload,
     /// The whole untouched result (MCP: the `result` object; OpenAPI: the body), for `:raw`. Shares
     /// its memory with the payload.
     pub envelope: Bytes,
@@ -17,7 +17,7 @@ pub struct CallReply {
 
 /// The part of a result that a program gets as `:value`, with its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Payload {
+pub enum ReplyPayload {
     /// JSON text from `structuredContent` or a JSON body: `:value_kind :json`.
     Json(Bytes),
     /// Text of the first text block that may be JSON: kind `:json` if all of it reads as one JSON
@@ -31,7 +31,7 @@ pub enum Payload {
     JsonNull,
 }
 
-impl Payload {
+impl ReplyPayload {
     /// Sorts a text block by its first byte: only text that begins like a JSON value is worth a
     /// reader's attempt.
     #[must_use]
@@ -43,7 +43,7 @@ impl Payload {
         }
     }
 
-    /// Decides [`Payload::JsonOrText`] by reading the text once. For consumers that do not read the
+    /// Decides [`ReplyPayload::JsonOrText`] by reading the text once. For consumers that do not read the
     /// value themselves.
     #[must_use]
     pub fn resolve(self) -> Self {
@@ -71,17 +71,17 @@ impl Payload {
 mod tests {
     use super::*;
 
-    fn text(s: &'static str) -> Payload {
-        Payload::of_text(Bytes::from_static(s.as_bytes())).resolve()
+    fn text(s: &'static str) -> ReplyPayload {
+        ReplyPayload::of_text(Bytes::from_static(s.as_bytes())).resolve()
     }
 
     #[test]
     fn text_is_json_only_when_all_of_it_is() {
         for json in ["42", " null ", "true", "\"x\"", "{\"a\":1}", "[1]", "-0.5e3"] {
-            assert!(matches!(text(json), Payload::Json(_)), "{json}");
+            assert!(matches!(text(json), ReplyPayload::Json(_)), "{json}");
         }
         for plain in ["", "  ", "hello", "42 apples", "{a}", "nul", "[1] trailing", "+1", "NaN"] {
-            assert!(matches!(text(plain), Payload::Text(_)), "{plain}");
+            assert!(matches!(text(plain), ReplyPayload::Text(_)), "{plain}");
         }
     }
 }

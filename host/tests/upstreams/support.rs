@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use libtest_mimic::Trial;
-use ptc_host::upstream::{Call, CallFault, CallLimits, CallReply, FaultReason, Payload, Upstream};
+use ptc_host::upstream::{Call, CallFault, CallLimits, CallReply, FaultReason, ReplyPayload, Upstream};
 use tokio::time::Instant;
 
 /// Nothing here may take longer, on however slow a machine.
@@ -57,7 +57,7 @@ pub(crate) async fn json(upstream: &dyn Upstream, tool: &str, arguments: &str) -
 /// The JSON payload of a reply.
 pub(crate) fn json_of(reply: CallReply) -> String {
     match reply.payload.resolve() {
-        Payload::Json(bytes) => text(&bytes),
+        ReplyPayload::Json(bytes) => text(&bytes),
         other => panic!("not JSON: {other:?}"),
     }
 }

@@ -2,7 +2,7 @@
 
 use ptc_host::aggregator::{Aggregator, AggregatorLimits};
 use ptc_host::catalog::check_call;
-use ptc_host::upstream::{Call, CallFault, CallLimits, Payload};
+use ptc_host::upstream::{Call, CallFault, CallLimits, ReplyPayload};
 
 use super::{json, report, tools};
 use clap::Args;
@@ -81,7 +81,11 @@ async fn call(args: CallArgs) -> ExitCode {
 }
 
 /// Starts the upstream, checks the call and makes it.
-async fn ask(aggregator: &Aggregator, args: &CallArgs, limits: AggregatorLimits) -> Result<Payload, String> {
+async fn ask(
+    aggregator: &Aggregator,
+    args: &CallArgs,
+    limits: AggregatorLimits,
+) -> Result<ReplyPayload, String> {
     let fault = |fault: CallFault| fault.to_string();
     let wanted = UpstreamCall {
         server: Ok(args.server.clone()),
@@ -106,14 +110,14 @@ async fn ask(aggregator: &Aggregator, args: &CallArgs, limits: AggregatorLimits)
 }
 
 /// The payload as it is printed: JSON on one line, for a person over several; text as it is. `None` if there is none.
-fn show(payload: Payload, aggregator: &Aggregator, terminal: bool) -> Option<String> {
+fn show(payload: ReplyPayload, aggregator: &Aggregator, terminal: bool) -> Option<String> {
     let redactor = aggregator.redactor();
     let text = |bytes: &[u8]| {
         let text = redactor.scrub_string(String::from_utf8_lossy(bytes).into_owned());
         report::displayable(&text, terminal).into_owned()
     };
     match payload {
-        Payload::Json(bytes) | Payload::JsonOrText(bytes) => {
+        ReplyPayload::Json(bytes) | ReplyPayload::JsonOrText(bytes) => {
             let Ok(mut value) = serde_json::from_slice::<ptc_mcp::json::Value>(&bytes) else {
                 return Some(text(&bytes));
             };
@@ -121,8 +125,8 @@ fn show(payload: Payload, aggregator: &Aggregator, terminal: bool) -> Option<Str
             redactor.scrub_json(&mut value);
             Some(if terminal { format!("{value:#}") } else { value.to_string() })
         }
-        Payload::Text(bytes) => Some(text(&bytes)),
-        Payload::JsonNull => Some("null".to_owned()),
-        Payload::None => None,
+        ReplyPayload::Text(bytes) => Some(text(&bytes)),
+        ReplyPayload::JsonNull => Some("null".to_owned()),
+        ReplyPayload::None => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use ptc_host::aggregator::Aggregator;
 use ptc_host::catalog::{Catalog, ServerEntry, ToolEntry, check_call};
-use ptc_host::upstream::{Call, CallLimits, Payload};
+use ptc_host::upstream::{Call, CallLimits, ReplyPayload};
 use ptc_mcp::json::Value as Json;
 
 use super::screen::Screen;
@@ -148,10 +148,10 @@ impl Handler {
         let call = Call { tool: &self.tool, arguments: &checked.arguments, limits, arrivals: None };
         let reply = upstream.call(call).await.map_err(|fault| fault.to_string())?;
         let mut value = match reply.payload.resolve() {
-            Payload::Json(bytes) | Payload::JsonOrText(bytes) => ptc_mcp::json::from_slice(&bytes)
+            ReplyPayload::Json(bytes) | ReplyPayload::JsonOrText(bytes) => ptc_mcp::json::from_slice(&bytes)
                 .map_err(|error| format!("the result is not JSON: {error}"))?,
-            Payload::Text(bytes) => Json::from(String::from_utf8_lossy(&bytes)),
-            Payload::JsonNull | Payload::None => Json::Null,
+            ReplyPayload::Text(bytes) => Json::from(String::from_utf8_lossy(&bytes)),
+            ReplyPayload::JsonNull | ReplyPayload::None => Json::Null,
         };
         self.aggregator.redactor().scrub_json(&mut value);
         Ok(value)

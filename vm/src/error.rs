@@ -189,13 +189,13 @@ impl Error {
 
     /// `arithmetic_error: bad argument in arithmetic expression`
     #[cold]
-    pub fn bad_arithmetic() -> Error {
+    pub(crate) fn bad_arithmetic() -> Error {
         Error::new(Reason::ArithmeticError, "bad argument in arithmetic expression")
     }
 
     /// `arithmetic_error: division by zero`
     #[cold]
-    pub fn division_by_zero() -> Error {
+    pub(crate) fn division_by_zero() -> Error {
         Error::new(Reason::ArithmeticError, "division by zero")
     }
 
@@ -294,11 +294,6 @@ impl Error {
     /// The value given to `(fail value)`.
     pub fn payload(&self) -> Option<&Value> {
         self.0.payload.as_ref()
-    }
-
-    /// Takes the value given to `(fail value)` out of the error.
-    pub fn take_payload(&mut self) -> Option<Value> {
-        self.0.payload.take()
     }
 }
 

@@ -121,7 +121,7 @@ fn grow(m: &Meter, wanted: i64) -> Result<()> {
 
 /// Adds `bytes` to what the running machine holds. Never refuses; see [`reserve`] for large amounts.
 #[inline]
-pub fn charge_memory(bytes: usize) {
+pub(crate) fn charge_memory(bytes: usize) {
     if !METERED {
         return;
     }
@@ -136,7 +136,7 @@ pub fn charge_memory(bytes: usize) {
 
 /// Takes `bytes` off what the running machine holds.
 #[inline]
-pub fn credit_memory(bytes: usize) {
+pub(crate) fn credit_memory(bytes: usize) {
     if !METERED {
         return;
     }
@@ -218,13 +218,14 @@ pub fn is_over() -> bool {
 }
 
 /// Bytes that may still be built before the limit.
-pub fn memory_left() -> usize {
+#[cfg(test)]
+pub(crate) fn memory_left() -> usize {
     METER.with(|m| usize::try_from(m.ceiling.get().saturating_sub(m.live.get())).unwrap_or(0))
 }
 
 /// Charges `steps` of work to the running program, and refuses when its steps are used up.
 #[inline]
-pub fn charge_steps(steps: u64) -> Result<()> {
+pub(crate) fn charge_steps(steps: u64) -> Result<()> {
     if !METERED {
         return Ok(());
     }
@@ -256,7 +257,7 @@ pub fn exhausted() -> bool {
 
 /// Collects the work charged since the last collection.
 #[inline]
-pub fn take_work() -> u64 {
+pub(crate) fn take_work() -> u64 {
     if !METERED {
         return 0;
     }
@@ -265,7 +266,7 @@ pub fn take_work() -> u64 {
 
 /// Work charged and not collected yet.
 #[inline]
-pub fn pending_work() -> u64 {
+pub(crate) fn pending_work() -> u64 {
     if !METERED {
         return 0;
     }
@@ -274,7 +275,7 @@ pub fn pending_work() -> u64 {
 
 /// Sets how much work may be charged, counted from the last [`take_work`], before it is refused.
 #[inline]
-pub fn set_work_limit(steps: u64) {
+pub(crate) fn set_work_limit(steps: u64) {
     if !METERED {
         return;
     }

@@ -42,10 +42,8 @@ mod transform;
 mod trees;
 mod types;
 
-pub use crate::machine::{
-    Arities, Builtin, Example, Examples, FrameFn, Library, LibraryParts, Native, PlainFn, Section,
-};
-pub use crate::value::BuiltinId;
+pub use crate::machine::{Arities, Builtin, Native};
+pub(crate) use crate::machine::{Example, Examples, FrameFn, Library, LibraryParts, PlainFn, Section};
 
 use std::sync::LazyLock;
 

@@ -112,7 +112,7 @@ impl Parameters {
 
     /// Whether `argc` arguments fit, one for each parameter.
     #[inline]
-    pub fn is_exactly(self, argc: usize) -> bool {
+    pub(crate) fn is_exactly(self, argc: usize) -> bool {
         !self.rest && self.required as usize == argc
     }
 
@@ -125,7 +125,7 @@ impl Parameters {
 impl Function {
     /// The body for `argc` arguments.
     #[inline]
-    pub fn body_for(&self, argc: usize) -> Option<&Rc<Arity>> {
+    pub(crate) fn body_for(&self, argc: usize) -> Option<&Rc<Arity>> {
         self.arities.iter().find(|arity| arity.parameters.accepts(argc))
     }
 }

@@ -24,7 +24,7 @@ impl Ctx<'_> {
     }
 
     /// Milliseconds since 1970-01-01T00:00:00Z, from the host.
-    pub fn now_millis(&self) -> i64 {
+    pub(crate) fn now_millis(&self) -> i64 {
         (self.env.clock)()
     }
 
@@ -50,14 +50,14 @@ impl Ctx<'_> {
     }
 
     /// Removes a task from the journal (`task-reset`).
-    pub fn forget_task(&mut self, id: &str) {
+    pub(crate) fn forget_task(&mut self, id: &str) {
         if let Some(journal) = &mut self.env.journal {
             journal.remove(&Value::str(id));
         }
     }
 
     /// Records a summary (`step-done`).
-    pub fn summarise(&mut self, id: Str, text: Value) {
+    pub(crate) fn summarise(&mut self, id: Str, text: Value) {
         self.env.summaries.push((id, text));
     }
 
@@ -75,7 +75,7 @@ impl Ctx<'_> {
 
     /// Whether a frame has done enough for one slice and should answer [`Flow::Yield`](super::Flow::Yield).
     #[inline]
-    pub fn should_yield(&self) -> bool {
+    pub(crate) fn should_yield(&self) -> bool {
         meter::pending_work() >= self.slice
     }
 

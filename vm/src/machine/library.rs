@@ -36,7 +36,7 @@ pub struct Known {
 }
 
 /// What a library consists of.
-pub struct LibraryParts {
+pub(crate) struct LibraryParts {
     /// The functions that have names; their order fixes the ids.
     pub families: &'static [&'static [Builtin]],
     /// Functions that no name reaches: only other functions make values of them.
@@ -58,7 +58,7 @@ impl Library {
     ///
     /// # Panics
     /// If a name is registered twice.
-    pub fn new(parts: LibraryParts) -> Library {
+    pub(crate) fn new(parts: LibraryParts) -> Library {
         let mut all: Vec<&'static Builtin> = parts.families.iter().flat_map(|family| family.iter()).collect();
         // One text holds the qualified spellings, so that a thousand names are one allocation.
         let mut spellings = String::new();
@@ -154,7 +154,7 @@ impl Library {
     }
 
     /// The builtin of a bare name or a qualified spelling as a function.
-    pub fn function_named(&'static self, name: &str) -> Option<Value> {
+    pub(crate) fn function_named(&'static self, name: &str) -> Option<Value> {
         self.id(name).map(|id| self.function(id))
     }
 
@@ -162,7 +162,7 @@ impl Library {
     ///
     /// # Panics
     /// If it is none of them.
-    pub fn unnamed(&'static self, builtin: &'static Builtin) -> Value {
+    pub(crate) fn unnamed(&'static self, builtin: &'static Builtin) -> Value {
         let index = self.parts.unnamed.iter().position(|known| std::ptr::eq(*known, builtin));
         let index = self.named + index.expect("a function of the library");
         Value::Builtin(&self.handles[index])
@@ -170,7 +170,7 @@ impl Library {
 
     /// Refuses a wrong number of arguments with the text of functions.md 0.5.
     #[inline]
-    pub fn check_arity(&self, builtin: &Builtin, argc: usize) -> Result<()> {
+    pub(crate) fn check_arity(&self, builtin: &Builtin, argc: usize) -> Result<()> {
         let fits = match builtin.arities {
             Arities::OneOf(counts) => counts.iter().any(|n| usize::from(*n) == argc),
             Arities::AtLeast(n) => argc >= usize::from(n),

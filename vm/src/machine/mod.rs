@@ -32,7 +32,8 @@ pub use ctx::Ctx;
 pub use fork::ForkNote;
 pub use frame::{AnyFrame, Args, Flow, ForkKind, FrameKind, Input, NativeFrame, Reentry};
 pub use host_call::{BadArguments, CallId, HostRequest, Payload, PendingCall, Reply, UpstreamCall};
-pub use library::{Known, Library, LibraryParts};
+pub(crate) use library::LibraryParts;
+pub use library::{Known, Library};
 pub use namespace::{Binding, Namespace};
 pub use stack::Stack;
 

@@ -59,7 +59,7 @@ impl Namespace {
     }
 
     /// The slot of `name`, if it has one.
-    pub fn find_slot(&self, name: &str) -> Option<u32> {
+    pub(crate) fn find_slot(&self, name: &str) -> Option<u32> {
         self.slots.get(name).copied()
     }
 
@@ -97,7 +97,7 @@ impl Namespace {
     }
 
     /// Whether any builtin's name has a value here.
-    pub fn shadows_builtins(&self) -> bool {
+    pub(crate) fn shadows_builtins(&self) -> bool {
         self.shadowing > 0
     }
 

@@ -48,7 +48,7 @@ impl Stack {
     /// # Panics
     /// If there is none.
     #[inline]
-    pub fn take_top(&mut self) -> Value {
+    pub(crate) fn take_top(&mut self) -> Value {
         let place = &mut self.places[self.height - 1];
         let value = take(place);
         fill(place, Value::Nil);
@@ -60,7 +60,7 @@ impl Stack {
     /// # Panics
     /// If there is none.
     #[inline]
-    pub fn put_top(&mut self, value: Value) {
+    pub(crate) fn put_top(&mut self, value: Value) {
         fill(&mut self.places[self.height - 1], value);
     }
 

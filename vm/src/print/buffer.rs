@@ -17,7 +17,7 @@ fn room(len: usize, capacity: usize, extra: usize) -> Result<Option<usize>> {
 
 /// Makes room for `extra` bytes, refusing what would pass the program's memory limit.
 #[inline]
-pub fn grow_string(out: &mut String, extra: usize) -> Result<()> {
+pub(crate) fn grow_string(out: &mut String, extra: usize) -> Result<()> {
     if let Some(more) = room(out.len(), out.capacity(), extra)? {
         out.reserve_exact(more);
     }
@@ -26,7 +26,7 @@ pub fn grow_string(out: &mut String, extra: usize) -> Result<()> {
 
 /// Makes room for `extra` bytes, refusing what would pass the program's memory limit.
 #[inline]
-pub fn grow_bytes(out: &mut Vec<u8>, extra: usize) -> Result<()> {
+pub(crate) fn grow_bytes(out: &mut Vec<u8>, extra: usize) -> Result<()> {
     if let Some(more) = room(out.len(), out.capacity(), extra)? {
         out.reserve_exact(more);
     }

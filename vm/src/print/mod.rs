@@ -19,17 +19,16 @@ mod preview;
 mod scalar;
 mod text;
 
-pub use buffer::{grow_bytes, grow_string};
+pub(crate) use buffer::{grow_bytes, grow_string};
 pub use capped::{Budget, Cut, CutUnit, Rendered, render_capped};
 pub(crate) use level::Level;
 pub use level::MAX_DEPTH;
 pub(crate) use number::big_cost;
 pub(crate) use number::integer_len;
-pub use number::{write_float_fixed, write_float_shortest, write_integer};
+pub use number::write_integer;
 pub(crate) use path::Path;
 pub use preview::{Preview, bounded, literal, preview, readable_lossy};
-pub use scalar::write_plain_scalar;
-pub use text::write_quoted;
+pub(crate) use scalar::write_plain_scalar;
 
 use crate::error::{Error, Result};
 use crate::meter;
@@ -50,12 +49,12 @@ pub fn plain(value: &Value) -> Result<String> {
 }
 
 /// Appends the plain form; see [`plain`].
-pub fn write_plain(value: &Value, out: &mut String) -> Result<()> {
+pub(crate) fn write_plain(value: &Value, out: &mut String) -> Result<()> {
     if level::is_collection(value) { write_readable(value, out) } else { write_plain_scalar(value, out) }
 }
 
 /// Appends the readable form; see [`readable`].
-pub fn write_readable(value: &Value, out: &mut String) -> Result<()> {
+pub(crate) fn write_readable(value: &Value, out: &mut String) -> Result<()> {
     let Some(first) = Level::of(value) else { return scalar::write(value, out) };
     meter::charge_steps(1)?;
     out.push_str(first.opening());

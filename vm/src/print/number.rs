@@ -43,7 +43,7 @@ pub(crate) fn decimal_digits(bits: u64) -> usize {
 
 /// Appends the readable form: at most 10 decimals, special floats as `##Inf`, exponent form for magnitudes that
 /// decimals would round to nothing or fill with invented digits.
-pub fn write_float_fixed(x: f64, out: &mut String) {
+pub(crate) fn write_float_fixed(x: f64, out: &mut String) {
     if x.is_nan() {
         return out.push_str("##NaN");
     }
@@ -72,7 +72,7 @@ pub fn write_float_fixed(x: f64, out: &mut String) {
 }
 
 /// Appends the plain form: the shortest digits that read back to the same float, special floats as `Infinity`.
-pub fn write_float_shortest(x: f64, out: &mut String) {
+pub(crate) fn write_float_shortest(x: f64, out: &mut String) {
     if x.is_nan() {
         return out.push_str("NaN");
     }

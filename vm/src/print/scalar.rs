@@ -23,7 +23,7 @@ pub(super) fn write(value: &Value, out: &mut String) -> Result<()> {
 }
 
 /// Appends the plain form of anything but a vector, map or set. Charges steps and memory to the program.
-pub fn write_plain_scalar(value: &Value, out: &mut String) -> Result<()> {
+pub(crate) fn write_plain_scalar(value: &Value, out: &mut String) -> Result<()> {
     meter::charge_steps(1)?;
     match value {
         Value::Nil => Ok(()),

@@ -1,3 +1,4 @@
+use super::number::{write_float_fixed, write_float_shortest};
 use super::*;
 use crate::meter::Account;
 use crate::value::{Keyword, Map, Set, Str, Temporal, Vector};

@@ -27,7 +27,7 @@ pub(super) fn quoted_len(text: &str) -> usize {
 }
 
 /// Appends `text` as a string literal. Charges steps and memory to the program.
-pub fn write_quoted(text: &str, out: &mut String) -> Result<()> {
+pub(crate) fn write_quoted(text: &str, out: &mut String) -> Result<()> {
     meter::charge_steps(text.len() as u64 / 16)?;
     super::grow_string(out, quoted_len(text))?;
     push_quoted(text, out);

@@ -17,7 +17,7 @@ thread_local! {
 
 /// Drops `value`, now or when the drop that is under way gets to it.
 #[inline]
-pub fn drop_deferred(value: Value) {
+pub(crate) fn drop_deferred(value: Value) {
     match value {
         Value::Nil | Value::True | Value::False | Value::Int(_) | Value::Float(_) | Value::Builtin(_) => {}
         Value::Keyword(_) | Value::Str(_) | Value::BigInt(_) => drop(value),

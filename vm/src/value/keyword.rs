@@ -39,7 +39,7 @@ impl Keyword {
 
     /// Whether both are the same allocation; a cheap first test, never a proof of difference.
     #[inline]
-    pub fn same_allocation(&self, other: &Keyword) -> bool {
+    pub(crate) fn same_allocation(&self, other: &Keyword) -> bool {
         Rc::ptr_eq(&self.0, &other.0)
     }
 }

@@ -12,7 +12,7 @@ pub struct Map(Ordered<Value>);
 
 impl Map {
     /// Bytes that a caller [reserves](crate::meter::reserve) for each entry it is going to build.
-    pub const ENTRY_BYTES: usize = 2 * size_of::<Value>();
+    pub(crate) const ENTRY_BYTES: usize = 2 * size_of::<Value>();
 
     /// Most entries of a map that has a [`shape`](Map::shape) however it was made.
     pub const SMALL_MAX: usize = super::ordered::SMALL_MAX;
@@ -39,7 +39,7 @@ impl Map {
     ///
     /// # Panics
     /// If there are not as many values as keys.
-    pub fn with_values(&self, values: Vector) -> Map {
+    pub(crate) fn with_values(&self, values: Vector) -> Map {
         match self.shape() {
             Some(shape) => Map::with_shape(shape.clone(), values.to_vec()),
             None => {
@@ -89,14 +89,15 @@ impl Map {
     }
 
     /// The entry at `index`, in key order.
-    pub fn entry_at(&self, index: usize) -> Option<(&Value, &Value)> {
+    #[cfg(test)]
+    pub(crate) fn entry_at(&self, index: usize) -> Option<(&Value, &Value)> {
         self.0.entry_at(index)
     }
 
     /// The value that a read of `key` finds: exact, then the twin of the other kind, then with every `-`
     /// as `_` in both kinds (language.md 2.6). A vector key that is not found exactly is not a path here.
     #[inline]
-    pub fn get_flexible(&self, key: &Value) -> Option<&Value> {
+    pub(crate) fn get_flexible(&self, key: &Value) -> Option<&Value> {
         match self.0.small() {
             Some((shape, values)) => shape.find_flexible(key).map(|index| &values[index]),
             None => self.entry_flexible(key).map(|(_, value)| value),
@@ -106,7 +107,7 @@ impl Map {
     /// The value at `guess`, if the key there is the very allocation of the keyword `key`: what most reads of a constant
     /// key come to. `None` says nothing.
     #[inline]
-    pub fn get_at_guess(&self, key: &Value, guess: u32) -> Option<&Value> {
+    pub(crate) fn get_at_guess(&self, key: &Value, guess: u32) -> Option<&Value> {
         let (shape, values) = self.0.small()?;
         match (key, shape.keys().get(guess as usize)?) {
             (Value::Keyword(key), Value::Keyword(found)) if key.same_allocation(found) => {
@@ -118,7 +119,7 @@ impl Map {
 
     /// As [`Map::get_flexible`], trying first the place where the key was found last time, which it updates.
     #[inline]
-    pub fn get_guessed(&self, key: &Value, guess: &Cell<u32>) -> Option<&Value> {
+    pub(crate) fn get_guessed(&self, key: &Value, guess: &Cell<u32>) -> Option<&Value> {
         let Some((shape, values)) = self.0.small() else { return self.get_flexible(key) };
         let guessed = guess.get() as usize;
         if shape.certainly_finds(key, guessed) {
@@ -133,7 +134,7 @@ impl Map {
     }
 
     /// The entry that a read of `key` finds; see [`Map::get_flexible`].
-    pub fn entry_flexible(&self, key: &Value) -> Option<(&Value, &Value)> {
+    pub(crate) fn entry_flexible(&self, key: &Value) -> Option<(&Value, &Value)> {
         if let Some((shape, values)) = self.0.small() {
             return shape.find_flexible(key).map(|index| (&shape.keys()[index], &values[index]));
         }
@@ -152,7 +153,7 @@ impl Map {
     }
 
     /// The entry whose key is the keyword (or the string) of this name; builds no key.
-    pub fn entry_named(&self, name: &str, keyword: bool) -> Option<(&Value, &Value)> {
+    pub(crate) fn entry_named(&self, name: &str, keyword: bool) -> Option<(&Value, &Value)> {
         self.0.get_by(|key| compare_to_name(key, name, keyword))
     }
 
@@ -167,13 +168,13 @@ impl Map {
     }
 
     /// Sets the entry that a read of `key` finds, or `key` itself when there is none (ruling 12).
-    pub fn insert_flexible(&mut self, key: Value, value: Value) {
+    pub(crate) fn insert_flexible(&mut self, key: Value, value: Value) {
         let key = self.key_flexible(&key).unwrap_or(key);
         self.insert(key, value);
     }
 
     /// The key of the entry that a read of `key` finds.
-    pub fn key_flexible(&self, key: &Value) -> Option<Value> {
+    pub(crate) fn key_flexible(&self, key: &Value) -> Option<Value> {
         self.entry_flexible(key).map(|(found, _)| found.clone())
     }
 
@@ -183,7 +184,7 @@ impl Map {
     }
 
     /// Removes the entry that a read of `key` finds (ruling 12).
-    pub fn remove_flexible(&mut self, key: &Value) -> Option<Value> {
+    pub(crate) fn remove_flexible(&mut self, key: &Value) -> Option<Value> {
         let key = self.key_flexible(key)?;
         self.remove(&key)
     }
@@ -213,7 +214,7 @@ impl Map {
 
     /// Whether both are the same allocation.
     #[inline]
-    pub fn same_allocation(&self, other: &Map) -> bool {
+    pub(crate) fn same_allocation(&self, other: &Map) -> bool {
         self.0.same_allocation(&other.0)
     }
 }

@@ -22,17 +22,19 @@ mod vector;
 
 pub use builtin::{BuiltinHandle, BuiltinId};
 pub use closure::{Captures, Closure, Combinator, CombinatorKind};
-pub use deferred_drop::drop_deferred;
+pub(crate) use deferred_drop::drop_deferred;
 pub use float::Float;
 pub use keyword::Keyword;
 pub use map::{Map, MapIter};
-pub use order::{compare, equal, hash, identical, key_compare, sort_by, sort_by_key};
+pub(crate) use order::identical;
+pub use order::{compare, equal, hash, key_compare, sort_by, sort_by_key};
 pub use ordered::{Layouts, Shape};
 pub(crate) use regex::Plan;
 pub use regex::Regex;
 pub use set::{Set, SetIter};
 pub use string::Str;
-pub use temporal::{Day, Temporal, day_of_week};
+pub(crate) use temporal::day_of_week;
+pub use temporal::{Day, Temporal};
 pub use vector::{Vector, VectorIter};
 
 use crate::meter;
@@ -212,7 +214,7 @@ impl Value {
 
     /// Whether conditions take this value as true: all but `nil` and `false`.
     #[inline]
-    pub fn is_truthy(&self) -> bool {
+    pub(crate) fn is_truthy(&self) -> bool {
         !matches!(self, Value::Nil | Value::False)
     }
 
@@ -228,7 +230,7 @@ impl Value {
     }
 
     /// Whether this is a closure, a builtin or a combinator's result (`fn?`).
-    pub fn is_function(&self) -> bool {
+    pub(crate) fn is_function(&self) -> bool {
         match self {
             Value::Builtin(_) | Value::Closure(_) => true,
             Value::Combinator(combinator) => {
@@ -239,13 +241,13 @@ impl Value {
     }
 
     /// Whether a call of this value can mean something (language.md 4.1).
-    pub fn is_callable(&self) -> bool {
+    pub(crate) fn is_callable(&self) -> bool {
         self.is_function()
             || matches!(self, Value::Keyword(_) | Value::Map(_) | Value::Set(_) | Value::Tool(_))
     }
 
     /// Whether sequence functions take this value (language.md 2.12), `nil` included.
-    pub fn is_seqable(&self) -> bool {
+    pub(crate) fn is_seqable(&self) -> bool {
         matches!(self, Value::Nil | Value::Vector(_) | Value::Str(_) | Value::Map(_) | Value::Set(_))
     }
 

@@ -9,7 +9,7 @@ pub struct Set(Ordered<()>);
 
 impl Set {
     /// Bytes that a caller [reserves](crate::meter::reserve) for each element it is going to build.
-    pub const ELEMENT_BYTES: usize = size_of::<Value>();
+    pub(crate) const ELEMENT_BYTES: usize = size_of::<Value>();
 
     /// The empty set.
     pub fn new() -> Set {
@@ -34,7 +34,7 @@ impl Set {
     }
 
     /// The element at `index`, in order.
-    pub fn element_at(&self, index: usize) -> Option<&Value> {
+    pub(crate) fn element_at(&self, index: usize) -> Option<&Value> {
         self.0.entry_at(index).map(|(found, ())| found)
     }
 
@@ -61,7 +61,7 @@ impl Set {
 
     /// Whether both are the same allocation.
     #[inline]
-    pub fn same_allocation(&self, other: &Set) -> bool {
+    pub(crate) fn same_allocation(&self, other: &Set) -> bool {
         self.0.same_allocation(&other.0)
     }
 }

@@ -58,13 +58,13 @@ impl Str {
 
     /// Whether both are the same allocation.
     #[inline]
-    pub fn same_allocation(&self, other: &Str) -> bool {
+    pub(crate) fn same_allocation(&self, other: &Str) -> bool {
         Rc::ptr_eq(&self.0, &other.0)
     }
 
     /// Whether every byte is a grapheme of its own, so that positions in bytes and in graphemes agree.
     /// CR LF together is one grapheme.
-    pub fn is_simple(&self) -> bool {
+    pub(crate) fn is_simple(&self) -> bool {
         self.len() == self.as_str().len()
     }
 
@@ -90,7 +90,7 @@ impl Str {
     }
 
     /// The graphemes as one-grapheme strings.
-    pub fn graphemes(&self) -> Vector {
+    pub(crate) fn graphemes(&self) -> Vector {
         meter::work(self.as_str().len() as u64);
         if self.is_simple() {
             let mut buffer = [0u8; 4];
@@ -101,7 +101,7 @@ impl Str {
     }
 
     /// The byte offset at which grapheme `index` starts; the length in bytes when there are fewer.
-    pub fn byte_offset(&self, index: usize) -> usize {
+    pub(crate) fn byte_offset(&self, index: usize) -> usize {
         if self.is_simple() {
             return index.min(self.as_str().len());
         }

@@ -45,7 +45,7 @@ impl Temporal {
     }
 
     /// The text of `str`: `2024-01-02`, `2024-01-02T03:04:05.120Z`, `#duration[1500ms]`.
-    pub fn iso(&self) -> String {
+    pub(crate) fn iso(&self) -> String {
         match *self {
             Temporal::Date(days) => Day::from_epoch(days).iso(),
             Temporal::Instant { micros, digits } => instant_iso(micros, digits),
@@ -143,7 +143,7 @@ impl Day {
     }
 
     /// The day that is `days` after 1970-01-01.
-    pub fn from_epoch(days: i64) -> Day {
+    pub(crate) fn from_epoch(days: i64) -> Day {
         // Years are counted from March, so that the leap day is the last of its year, in eras of 400 years.
         let shifted = days + 719_468;
         let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
@@ -156,7 +156,7 @@ impl Day {
     }
 
     /// Days since 1970-01-01.
-    pub fn to_epoch(self) -> i64 {
+    pub(crate) fn to_epoch(self) -> i64 {
         let year = self.year - i64::from(self.month <= 2);
         let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
         let from_march = (i64::from(self.month) + 9) % 12;
@@ -165,26 +165,26 @@ impl Day {
     }
 
     /// The same day of the month `months` later; the last day of that month where it is shorter.
-    pub fn plus_months(self, months: i64) -> Option<Day> {
+    pub(crate) fn plus_months(self, months: i64) -> Option<Day> {
         let total = self.year.checked_mul(12)?.checked_add(i64::from(self.month) - 1)?.checked_add(months)?;
         let (year, month) = (total.div_euclid(12), (total.rem_euclid(12) + 1) as u8);
         Some(Day { year, month, day: self.day.min(days_in_month(year, month)) })
     }
 
     /// Day of the year, from 1.
-    pub fn of_year(self) -> i64 {
+    pub(crate) fn of_year(self) -> i64 {
         self.to_epoch() - Day { year: self.year, month: 1, day: 1 }.to_epoch() + 1
     }
 
     /// `2024-01-02`; at least four digits of the year, with a minus sign before year 0.
-    pub fn iso(self) -> String {
+    pub(crate) fn iso(self) -> String {
         let sign = if self.year < 0 { "-" } else { "" };
         format!("{sign}{:04}-{:02}-{:02}", self.year.abs(), self.month, self.day)
     }
 }
 
 /// Day of the week of a day since the epoch: 1 is Monday, 7 is Sunday.
-pub fn day_of_week(days: i64) -> i64 {
+pub(crate) fn day_of_week(days: i64) -> i64 {
     (days + 3).rem_euclid(7) + 1
 }
 

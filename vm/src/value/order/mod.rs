@@ -72,7 +72,7 @@ pub fn equal(a: &Value, b: &Value) -> bool {
 
 /// Whether two values are the same key.
 #[inline]
-pub fn identical(a: &Value, b: &Value) -> bool {
+pub(crate) fn identical(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Int(x), Value::Int(y)) => x == y,
         (Value::Keyword(x), Value::Keyword(y)) => x == y,

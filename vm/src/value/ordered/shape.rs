@@ -124,7 +124,7 @@ impl Shape {
     }
 
     /// Where the key is that a read of `key` finds: exact, twin, then with `_` for `-` (language.md 2.6).
-    pub fn find_flexible(&self, key: &Value) -> Option<usize> {
+    pub(crate) fn find_flexible(&self, key: &Value) -> Option<usize> {
         let (name, keyword) = match key {
             Value::Keyword(k) => (k.name(), true),
             Value::Str(s) => (s.as_str(), false),
@@ -153,7 +153,7 @@ impl Shape {
 
     /// Whether `key` certainly finds the key at `index`, judged by this one key and the kinds of all.
     #[inline]
-    pub fn certainly_finds(&self, key: &Value, index: usize) -> bool {
+    pub(crate) fn certainly_finds(&self, key: &Value, index: usize) -> bool {
         let (name, found) = match (key, self.keys.get(index)) {
             (Value::Keyword(k), Some(Value::Keyword(o))) => {
                 if k.same_allocation(o) {

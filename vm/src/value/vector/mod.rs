@@ -95,9 +95,6 @@ impl Default for Vector {
 }
 
 impl Vector {
-    /// Bytes that a caller [reserves](meter::reserve) for each element it is going to build.
-    pub const ELEMENT_BYTES: usize = size_of::<Value>();
-
     /// Neighbours that lie side by side in a long vector.
     pub(crate) const BLOCK: usize = node::WIDTH;
 
@@ -188,7 +185,7 @@ impl Vector {
 
     /// All elements side by side, if this is a short vector that keeps them so.
     #[inline]
-    pub fn as_flat(&self) -> Option<&[Value]> {
+    pub(crate) fn as_flat(&self) -> Option<&[Value]> {
         match &*self.0 {
             Repr::Flat(items) => Some(items),
             Repr::Tree(_) => None,
@@ -323,7 +320,7 @@ impl Vector {
     }
 
     /// This vector's elements, then those of `other`. Costs as much as the shorter of the two, which is also what
-    /// callers [reserve](meter::reserve): [`ELEMENT_BYTES`](Vector::ELEMENT_BYTES) for each of its elements.
+    /// callers [reserve](meter::reserve): the size of a value for each of its elements.
     pub fn append(&mut self, other: &Vector) {
         if self.is_empty() {
             *self = other.clone();
@@ -344,7 +341,7 @@ impl Vector {
 
     /// Appends `items` without cloning them, cheapest [as many at a time](Vector::BLOCK) as lie together in a long vector.
     /// `to_come` elements at least come after them. Callers [reserve](meter::reserve) first.
-    pub fn append_vec(&mut self, items: Vec<Value>, to_come: usize) {
+    pub(crate) fn append_vec(&mut self, items: Vec<Value>, to_come: usize) {
         match self.grow(items.len().saturating_add(to_come)) {
             Ok(trie) => trie.extend_vec(items),
             Err(flat) => Vector::change_flat(flat, |flat| {
@@ -385,7 +382,7 @@ impl Vector {
 
     /// Whether both are the same allocation.
     #[inline]
-    pub fn same_allocation(&self, other: &Vector) -> bool {
+    pub(crate) fn same_allocation(&self, other: &Vector) -> bool {
         Rc::ptr_eq(&self.0, &other.0)
     }
 }

@@ -1,13 +1,13 @@
 //! JSON-RPC messages and their framing.
 
 use crate::generate::Choices;
-use ptc_mcp::encode;
-use ptc_mcp::lines::{Frame, LineBuffer};
 use ptc_mcp::RpcError;
+use ptc_mcp::encode;
+use ptc_mcp::json::Value;
 use ptc_mcp::json::compact_len;
+use ptc_mcp::lines::{Frame, LineBuffer};
 use ptc_mcp::message::id::{id_of_head, id_of_tail, number_of_id};
 use ptc_mcp::message::lenient::{Message, Messages, parse};
-use serde_json::Value;
 
 const MAX_BATCH: usize = 4;
 

@@ -3,7 +3,7 @@
 use crate::generate::{Choices, documents};
 use ptc_host::config::{LoadOptions, OpenApiConfig, ProcessEnv, Transport, UpstreamsConfig};
 use ptc_host::openapi::{Document, compile, decode};
-use serde_json::json;
+use ptc_mcp::json::json;
 use std::sync::LazyLock;
 use url::Url;
 

@@ -8,15 +8,15 @@ use clap::Command;
 use ptc_host::config::ProcessEnv;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, MemoryBudget};
+use ptc_mcp::json::{Value, json};
+use ptc_mcp::message::strict::{self, Incoming, Message};
+use ptc_mcp::meta;
 use ptc_server::boot;
 use ptc_server::options::command::arguments;
 use ptc_server::options::flags::ALL;
 use ptc_server::principal::{Owner, Principal};
-use ptc_mcp::message::strict::{self, Incoming, Message};
-use ptc_mcp::meta;
 use ptc_server::protocol::{Connection, Handled, MessageContext, Service};
 use ptc_server::settings::Settings;
-use serde_json::{Value, json};
 
 /// The server of this thread. It lives as long as the process, sessions and all, as a real one does.
 struct Server {
@@ -211,7 +211,7 @@ fn tool_arguments(choices: &mut Choices<'_>) -> Value {
         "signature",
         "strange",
     ];
-    let mut arguments = serde_json::Map::new();
+    let mut arguments = ptc_mcp::json::Map::new();
     for _ in 0..choices.below(5) {
         let name = *choices.one(&names);
         let value = match name {
@@ -254,7 +254,7 @@ fn value(choices: &mut Choices<'_>, depth: usize) -> Value {
         6 => (0..choices.below(4)).map(|_| value(choices, depth - 1)).collect(),
         _ => (0..choices.below(4))
             .map(|_| (text(choices), value(choices, depth - 1)))
-            .collect::<serde_json::Map<_, _>>()
+            .collect::<ptc_mcp::json::Map>()
             .into(),
     }
 }

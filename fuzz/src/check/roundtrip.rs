@@ -41,7 +41,7 @@ fn json_text(value: &Value) -> Option<Vec<u8>> {
 /// Once read, all keys are strings, whose order may be another; from then on nothing changes.
 fn as_json(value: &Value) {
     let Some(text) = json_text(value) else { return };
-    serde_json::from_slice::<serde_json::Value>(&text).expect("others read it");
+    serde_json::from_slice::<ptc_mcp::json::Value>(&text).expect("others read it");
     let parse = |text: &[u8]| json::parse(text).expect("no limits").expect("what we write is JSON");
     let once = json_text(&parse(&text)).expect("what was read can be written");
     assert_eq!(once.len(), text.len(), "{}", String::from_utf8_lossy(&text));

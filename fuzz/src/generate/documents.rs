@@ -1,7 +1,7 @@
 //! JSON documents that are nearly what a reader of them expects.
 
 use super::{Choices, data};
-use serde_json::{Map, Value, json};
+use ptc_mcp::json::{Map, Value, json};
 
 /// The secrets that the environment of [`upstreams`] holds. No message may show them.
 pub const SECRETS: [(&str, &str); 3] = [

@@ -168,7 +168,7 @@ impl Run {
             let text = format!("Agents are nested deeper than max_depth {}", config.max_depth);
             return Err(Fail::new("max_depth_exceeded", text));
         }
-        if let Some(name) = config.tools.keys().find(|name| shared.context.contains_key(*name)) {
+        if let Some(name) = config.tools.keys().find(|name| shared.context.contains_key(name)) {
             return Err(Fail::new("invalid_context", format!("{name} is both a tool and data - rename one")));
         }
         self.step.messages = std::mem::take(&mut self.options.initial_messages);

@@ -164,7 +164,7 @@ fn object(map: &Map, place: &str, depth: usize) -> Result<Type, SchemaError> {
     };
     let required: Vec<&str> =
         map.get("required").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str).collect();
-    if let Some(name) = required.iter().find(|name| !properties.contains_key(**name)) {
+    if let Some(name) = required.iter().find(|name| !properties.contains_key(name)) {
         return Err(error(place, format!("`required` names `{name}`, which `properties` does not")));
     }
     let mut fields = Vec::with_capacity(properties.len());

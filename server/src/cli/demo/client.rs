@@ -42,7 +42,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
             let line = line.ok_or("the server closed its output")?;
             let wrong = |e: serde_json::Error| format!("not JSON ({e}): {line}");
             let messages = parse(line.as_bytes(), 1).map_err(wrong)?;
-            for message in messages.iter().filter(|message| message.id.and_then(number_of_id) == Some(id)) {
+            let ours = messages.iter().find(|message| message.id.and_then(number_of_id) == Some(id));
+            if let Some(message) = ours {
                 return match (message.error, message.result) {
                     (Some(error), _) => Err(format!("{method} failed: {error}")),
                     (None, result) => serde_json::from_str(result.unwrap_or("null")).map_err(wrong),

@@ -1,5 +1,5 @@
-//! The process-wide limits on tool calls that run at the same time: how many, and how much memory there must be for
-//! another one. It never queues: a call either gets a permit at once or is told that the server is busy.
+//! The process-wide limits on concurrent tool calls: their number, and the memory that another one requires. Nothing
+//! queues: a call gets a permit at once or is told that the server is busy.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,26 +14,26 @@ pub struct ConcurrencyLimiter {
     memory: Option<MemoryBudget>,
 }
 
-/// Why a call is not let in.
+/// Why a call is not admitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Full {
-    /// So many calls run already.
+    /// This many calls are running already.
     Calls(usize),
-    /// What runs already holds nearly all the memory there may be held.
+    /// Running calls hold nearly all of the allowed memory.
     Memory,
 }
 
-/// The right to run one call; given back when dropped.
+/// The right to run one call, returned on drop.
 #[derive(Debug)]
 pub struct Permit(Arc<ConcurrencyLimiter>);
 
 impl ConcurrencyLimiter {
-    /// A limiter for `limit` calls at a time.
+    /// A limiter for `limit` concurrent calls.
     pub fn new(limit: usize) -> Arc<Self> {
         Arc::new(ConcurrencyLimiter { limit, running: AtomicUsize::new(0), memory: None })
     }
 
-    /// The same limit, and no more calls while `memory` is exhausted.
+    /// The same limit, and no further calls while `memory` is exhausted.
     pub fn within(limit: usize, memory: MemoryBudget) -> Arc<Self> {
         Arc::new(ConcurrencyLimiter { limit, running: AtomicUsize::new(0), memory: Some(memory) })
     }
@@ -51,7 +51,7 @@ impl ConcurrencyLimiter {
     /// A permit, unless all are taken or memory is short.
     ///
     /// # Errors
-    /// What there is no more of.
+    /// The resource that is exhausted.
     pub fn try_enter(self: &Arc<Self>) -> Result<Permit, Full> {
         if self.memory.as_ref().is_some_and(|memory| !memory.has_room()) {
             return Err(Full::Memory);

@@ -1,4 +1,4 @@
-//! SHA-256 as hexadecimal digits: names for what must not be shown itself.
+//! SHA-256 in hexadecimal digits: identifies data that must not be shown itself.
 
 use sha2::{Digest, Sha256};
 

@@ -1,4 +1,4 @@
-//! Who this server says it is.
+//! The server's name and version.
 
 use ptc_mcp::json::write_string;
 
@@ -16,7 +16,7 @@ pub fn git_dirty() -> bool {
     env!("PTC_BUILD_DIRTY") == "true"
 }
 
-/// `serverInfo.version`: the package version, with commit and `.dirty` where they are known.
+/// `serverInfo.version`: the package version, with commit and `.dirty` if they are known.
 pub const VERSION: &str = env!("PTC_BUILD_VERSION");
 
 /// The `serverInfo` object as JSON.

@@ -1,7 +1,7 @@
 //! The `ptc` server: MCP over stdio and Streamable HTTP, its tools, and the command line.
 //!
-//! Layers, each knowing only those above it in this list: [`protocol`] (messages, methods, both eras) and [`tools`]
-//! (what the methods call), [`transport`] (pipes and sockets), [`cli`] (the sub-commands).
+//! Layers; each knows only those above it in this list: [`protocol`] (messages, methods, both eras) and [`tools`]
+//! (called by the methods), [`transport`] (pipes and sockets), [`cli`] (the sub-commands).
 
 pub mod boot;
 pub mod cli;

@@ -1,4 +1,4 @@
-//! On whose behalf a call runs.
+//! The caller on whose behalf a call runs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ pub struct Principal(Arc<Names>);
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Names {
     name: Box<str>,
-    /// Computed once: every request's log line and trace names its caller by it.
+    /// Computed once, because every request's log line and trace identifies its caller by it.
     hash: Box<str>,
 }
 
@@ -33,7 +33,7 @@ impl Principal {
         &self.0.name
     }
 
-    /// What logs and traces name the caller by.
+    /// The caller's identifier in logs and traces.
     pub fn hash(&self) -> &str {
         &self.0.hash
     }
@@ -45,8 +45,8 @@ impl fmt::Display for Principal {
     }
 }
 
-/// Whom server-side state belongs to: a principal, and within it one HTTP session of the handshake era. State of one
-/// owner is invisible to every other.
+/// The owner of server-side state: a principal and, within it, one HTTP session of the handshake era. The state of one
+/// owner is invisible to all others.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Owner {
     /// The caller.

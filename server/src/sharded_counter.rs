@@ -1,28 +1,28 @@
-//! Counts that many threads change and few read.
+//! Counters that many threads change and few read.
 
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
-/// Parts of a count. Threads beyond them share.
+/// Shards of a counter. Further threads share them.
 const PARTS: usize = 8;
 
-/// A count of which each thread changes a part of its own, so that threads do not take it out of each other's caches with
-/// every request. Reading adds the parts up.
+/// A counter in which each thread changes a shard of its own, so that threads do not contend for a cache line with
+/// every request. Reading adds up the shards.
 #[derive(Debug, Default)]
 pub struct ShardedCounter([Part; PARTS]);
 
-/// As much as a processor's caches hand to and fro at once.
+/// The unit of transfer between the processors' caches.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Part(AtomicI64);
 
 impl ShardedCounter {
-    /// Adds `by` to this thread's part.
+    /// Adds `by` to this thread's shard.
     pub fn add(&self, by: i64) {
         // In one order with what others watch for, where somebody waits for a sum.
         self.0[part()].0.fetch_add(by, Ordering::SeqCst);
     }
 
-    /// The sum of all parts. While they change, it may be one that the count never had.
+    /// The sum of all shards. During changes, it may be a value that the counter never had.
     pub fn sum(&self) -> i64 {
         self.0.iter().map(|part| part.0.load(Ordering::SeqCst)).sum()
     }
@@ -33,7 +33,7 @@ impl ShardedCounter {
     }
 }
 
-/// Which part is this thread's.
+/// This thread's shard.
 fn part() -> usize {
     static THREADS: AtomicUsize = AtomicUsize::new(0);
     thread_local! {

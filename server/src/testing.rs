@@ -1,4 +1,4 @@
-//! Tools for the tests of protocol and transports.
+//! Helpers for the tests of protocol and transports.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Puts the parts of a server together: tools, observers, and the service over them.
+//! Assembles a server: its tools, its observers and the service that uses them.
 
 use std::sync::Arc;
 
@@ -30,14 +30,14 @@ use crate::tools::{descriptions, sessions};
 pub struct Assembly {
     /// Answers messages.
     pub service: Arc<Service>,
-    /// What there is to show to operators.
+    /// The telemetry for operators.
     pub telemetry: Arc<Telemetry>,
 }
 
 /// Puts a server together under these settings.
 ///
 /// # Errors
-/// A file of the operator's that cannot be used.
+/// If a file of the operator's cannot be used.
 pub fn assemble(
     settings: &Settings,
     engine: &Engine,

@@ -1,4 +1,4 @@
-//! How many files the process may have open: each connection is one.
+//! The process's limit on open files. Each connection takes one descriptor.
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tracing::warn;
@@ -6,7 +6,7 @@ use tracing::warn;
 /// Descriptors for everything but connections.
 const OTHERS: u64 = 256;
 
-/// Raises the limit to what the system allows, and warns where that is too little for so many connections.
+/// Raises the limit to the system's maximum, and warns if that is too low for this many connections.
 pub(super) fn make_room_for(connections: usize) {
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return };
     let limit =

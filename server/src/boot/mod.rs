@@ -1,4 +1,4 @@
-//! Puts a server together from its settings, and runs it.
+//! Builds a server from its settings and runs it.
 
 mod assembly;
 mod descriptors;
@@ -26,10 +26,10 @@ use upstreams::start_upstreams;
 
 pub use assembly::{Assembly, assemble};
 
-/// Time of a call besides its program's own: compiling it, and a second for everything else.
+/// Time of a call beyond its program's own: compilation, and a second for everything else.
 const CALL_OVERHEAD: Duration = Duration::from_secs(6);
 
-/// How long the last traces may take to be written.
+/// How long writing the last traces may take.
 const FLUSH_GRACE: Duration = Duration::from_secs(2);
 
 /// Serves on the transport that the settings name, until it ends.

@@ -1,4 +1,4 @@
-//! What a server settles with the operating system: signals, and limits on files.
+//! The server's arrangements with the operating system: signals and file limits.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll};
@@ -6,8 +6,8 @@ use std::task::{Context, Poll};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::warn;
 
-/// Makes a write beyond the limit on the size of files (`ulimit -f`) fail like one to a full disk. By default it would
-/// end the process. A handler of the system's signal stays once it is installed.
+/// Makes a write beyond the file size limit (`ulimit -f`) fail like a write to a full disk. By default it would end the
+/// process. The signal handler stays once it is installed.
 pub(super) fn survive_file_limits() {
     if let Err(error) = signal(SignalKind::from_raw(nix::libc::SIGXFSZ)) {
         warn!(event = "signal_handler_failed", signal = "SIGXFSZ", reason = %error);

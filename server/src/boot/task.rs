@@ -1,4 +1,4 @@
-//! `lisp_task` of a server: the model, the prompt's texts, the limits.
+//! Builds `lisp_task` for a server: the model, the prompt texts, the limits.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::tools::lisp_task::{LispTask, PlannerConfig, TaskOptions, capability_s
 /// `lisp_task` over these upstreams.
 ///
 /// # Errors
-/// A file of the operator's that cannot be used. A model that cannot be used is told to callers instead: everything
+/// If a file of the operator's cannot be used. A model that cannot be used is reported to callers instead: everything
 /// else works without it.
 pub(super) fn task(
     settings: &Settings,

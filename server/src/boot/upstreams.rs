@@ -1,4 +1,4 @@
-//! The upstreams of a server, and the HTTP client that everything outgoing shares its trust with.
+//! The upstreams of a server, and the HTTP client whose trusted certificates all outgoing requests share.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use tracing::warn;
 
 use crate::settings::{BootError, Profile, Settings};
 
-/// An HTTP client that trusts what the operator trusts.
+/// An HTTP client that trusts the operator's certificate authorities.
 ///
 /// # Errors
 /// If the operator's file of certificate authorities cannot be used.

@@ -1,4 +1,4 @@
-//! `ptc call`: calls one tool of one upstream, with the checks that a program's `tool/call` gets.
+//! `ptc call`: calls one tool of one upstream, with the same checks as a program's `tool/call`.
 
 use ptc_host::aggregator::{Aggregator, AggregatorLimits};
 use ptc_host::catalog::check_call;
@@ -109,7 +109,7 @@ async fn ask(
     upstream.call(call).await.map(|reply| reply.payload.resolve()).map_err(fault)
 }
 
-/// The payload as it is printed: JSON on one line, for a person over several; text as it is. `None` if there is none.
+/// The payload as printed: JSON on one line, or on several for a person; text unchanged. `None` if there is none.
 fn show(payload: ReplyPayload, aggregator: &Aggregator, terminal: bool) -> Option<String> {
     let redactor = aggregator.redactor();
     let text = |bytes: &[u8]| {

@@ -1,4 +1,4 @@
-//! `ptc check`: reads, resolves, connects, lists; says what works and what does not. Never shows a secret.
+//! `ptc check`: reads, resolves, connects, lists, and reports what works and what fails. It never shows a secret.
 
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, SnapshotMode};
 use ptc_host::config::{ProcessEnv, SERVER_VARIABLE, locate};
@@ -28,7 +28,7 @@ pub struct CheckArgs {
     json: bool,
 }
 
-/// What was found out about one upstream.
+/// The findings about one upstream.
 #[derive(Serialize)]
 struct Finding {
     name: String,

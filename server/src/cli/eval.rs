@@ -1,9 +1,9 @@
 //! `ptc eval`: evaluates programs from the command line, a file, standard input, or JSON Lines.
 //!
-//! With `--jsonl` each input line `{"id", "program", "context"?, "session"?}` gives one output line
-//! `{"id", "ok", "result", "json", "prints", "error", "steps", "memory_peak_bytes"}`, in order. `result` is the
-//! value as `pr-str` prints it, uncut; `json` the value as JSON, `null` where it has no JSON form. Programs with
-//! the same `session` text share definitions and `*1 *2 *3`.
+//! With `--jsonl`, each input line `{"id", "program", "context"?, "session"?}` produces one output line `{"id", "ok",
+//! "result", "json", "prints", "error", "steps", "memory_peak_bytes"}`, in order. `result` is the value as `pr-str`
+//! prints it, untruncated. `json` is the value as JSON, or `null` if it has no JSON form. Programs with the same
+//! `session` text share definitions and `*1 *2 *3`.
 
 use super::limits::LimitArgs;
 use super::report;
@@ -177,7 +177,7 @@ async fn lines(engine: &Engine, template: &EvalRequest) -> ExitCode {
     if output.flush().is_err() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-/// Answers a line that never became a program.
+/// Answers a line that did not become a program.
 fn refuse(output: &mut impl Write, id: Option<&RawValue>, message: &str) -> io::Result<()> {
     let response = Response {
         id,

@@ -1,5 +1,5 @@
-//! `ptc health`: asks a running server whether it is well, for containers and service managers that have no other
-//! program to ask with.
+//! `ptc health`: checks whether a running server is healthy, for containers and service managers that have no other
+//! program for this.
 
 use std::process::ExitCode;
 use std::time::Duration;

@@ -1,25 +1,25 @@
-//! Where lines come from. They are read on a thread of their own, so that upstreams are served while a person thinks.
+//! Reads input lines on a separate thread, so that upstreams are served while a person thinks.
 
 use rustyline::error::ReadlineError;
 use std::io::{self, BufRead};
 use std::sync::mpsc;
 use tokio::sync::mpsc as answers;
 
-/// What was read.
+/// The result of a read.
 #[derive(Debug)]
 pub(super) enum Line {
-    /// A line, or with an editor all lines of a form; without its end.
+    /// A line, or with an editor all lines of a form, without the final newline.
     Text(String),
-    /// Ctrl-C at the prompt: what was typed is forgotten.
+    /// Ctrl-C at the prompt: the typed text is discarded.
     Interrupted,
     /// Ctrl-D, or the end of the pipe.
     End,
-    /// Nothing can be read any more; the sentence says why.
+    /// Nothing more can be read; the sentence says why.
     Failed(String),
 }
 
 impl From<rustyline::Result<String>> for Line {
-    /// What an editor gave.
+    /// The result of an editor.
     fn from(read: rustyline::Result<String>) -> Line {
         match read {
             Ok(text) => Line::Text(text),
@@ -30,25 +30,25 @@ impl From<rustyline::Result<String>> for Line {
     }
 }
 
-/// The thread that reads.
+/// The reading thread.
 pub(super) struct Input {
     ask: mpsc::Sender<()>,
     answers: answers::Receiver<Line>,
 }
 
 impl Input {
-    /// Reads lines as they come, without prompt.
+    /// Reads lines as they come, without a prompt.
     ///
     /// # Errors
-    /// The operating system refused a thread.
+    /// If the operating system refuses a thread.
     pub(super) fn plain() -> io::Result<Input> {
         Input::spawn(|| plain_line)
     }
 
-    /// Reads lines with an editor, which `open` makes on the thread that reads.
+    /// Reads lines with an editor, which `open` creates on the reading thread.
     ///
     /// # Errors
-    /// The operating system refused a thread.
+    /// If the operating system refuses a thread.
     pub(super) fn terminal<E: 'static>(
         open: impl FnOnce() -> rustyline::Result<E> + Send + 'static,
         line: fn(&mut E) -> Line,
@@ -72,7 +72,7 @@ impl Input {
         Ok(Input { ask, answers })
     }
 
-    /// The next line. Dropping the future loses the line that it would have given.
+    /// The next line. Dropping the future loses the line that it would have returned.
     pub(super) async fn line(&mut self) -> Line {
         if self.ask.send(()).is_err() {
             return Line::End;

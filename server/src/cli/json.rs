@@ -1,10 +1,10 @@
-//! JSON on the command line.
+//! JSON arguments on the command line.
 
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The text of a JSON object, as it was given.
+/// The text of a JSON object, unchanged.
 ///
 /// # Errors
 /// What is wrong with it, for the person who typed it.

@@ -1,5 +1,5 @@
-//! Flags that every sub-command which runs programs has: limits and upstreams. What they are, and their defaults, stands in
-//! the table of options.
+//! Flags shared by all sub-commands that run programs: limits and upstreams. The table of options defines them and
+//! their defaults.
 
 use super::upstreams;
 use crate::options::flags::find;
@@ -63,7 +63,7 @@ impl LimitArgs {
         Limits::with(chosen, upstreams)
     }
 
-    /// What programs may ask of upstreams.
+    /// The limits on programs' use of upstreams.
     pub(super) fn aggregator_limits(&self) -> AggregatorLimits {
         let defaults = AggregatorLimits::default();
         AggregatorLimits {
@@ -75,7 +75,8 @@ impl LimitArgs {
         }
     }
 
-    /// A request with these limits and, if they are configured, the upstreams, started as `mode` says. The aggregator is to be shut down at the end.
+    /// A request with these limits and, if configured, the upstreams, started according to `mode`. The aggregator must
+    /// be shut down at the end.
     ///
     /// # Errors
     /// A sentence for the operator when the upstreams cannot be configured.

@@ -1,6 +1,6 @@
 //! The sub-commands, one file each.
 //!
-//! Exit codes: 0 all went well, 1 the work could not be done, 2 the command line is wrong.
+//! Exit codes: 0 success, 1 the work could not be done, 2 the command line is wrong.
 
 pub mod agent;
 pub mod call;
@@ -88,8 +88,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// MCP clients launch the bare command or give it flags only: both mean `start`. A person who types the bare command
-/// wants to know what it can do.
+/// MCP clients launch the bare command or pass only flags: both mean `start`. A person who types the bare command wants
+/// to see the help.
 fn default_to_start(mut arguments: Vec<OsString>, has_terminal: bool) -> Vec<OsString> {
     let starts = match arguments.get(1).and_then(|first| first.to_str()) {
         None => arguments.len() == 1 && !has_terminal,

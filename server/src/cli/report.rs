@@ -1,17 +1,17 @@
-//! What a person at a terminal is told.
+//! Messages for a person at a terminal.
 
 use ptc_host::engine::Failure;
 use std::borrow::Cow;
 use std::process::ExitCode;
 
-/// Says on standard error why the command cannot do its work.
+/// Reports on standard error why the command cannot do its work.
 pub fn fault(message: &str) -> ExitCode {
     eprintln!("ptc: {message}");
     ExitCode::FAILURE
 }
 
-/// Text of a program as it may go to a terminal: escape sequences and other control characters are shown as
-/// `\u{1b}`, so that no output can move the cursor or retitle the window. Plain when not on a terminal.
+/// Text of a program for a terminal: escape sequences and other control characters appear as `\u{1b}`, so that no
+/// output can move the cursor or retitle the window. The text is unchanged when not at a terminal.
 pub fn displayable(text: &str, terminal: bool) -> Cow<'_, str> {
     let hostile = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if !terminal || !text.contains(hostile) {

@@ -34,7 +34,7 @@ pub struct ToolsArgs {
     json: bool,
 }
 
-/// Runs the sub-command. An upstream whose tools cannot be listed is reported, the others are shown all the same.
+/// Runs the sub-command. An upstream whose tools cannot be listed is reported; the others are still shown.
 pub fn run(args: ToolsArgs) -> ExitCode {
     match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime.block_on(list(args)),
@@ -69,10 +69,10 @@ async fn list(args: ToolsArgs) -> ExitCode {
     if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The upstreams that `ptc start` would have, none started yet.
+/// The upstreams as `ptc start` would open them, none started yet.
 ///
 /// # Errors
-/// One sentence for the operator; also when there are none.
+/// One sentence for the operator, also if there are none.
 pub(super) async fn open(
     flag: Option<&Path>,
     ca_file: Option<&Path>,
@@ -85,7 +85,7 @@ pub(super) async fn open(
         .ok_or_else(|| "no upstreams are configured: name a file with --upstreams-config".to_owned())
 }
 
-/// Lists all upstreams, all at once. Gives back the names of those that failed, and why.
+/// Lists all upstreams concurrently. Returns the names of those that failed, and why.
 pub(super) async fn load_all(aggregator: &Aggregator) -> Vec<(String, String)> {
     let loads = aggregator.upstreams().map(|(config, _)| async {
         let fault = aggregator.load(&config.name).await.err()?;
@@ -94,7 +94,7 @@ pub(super) async fn load_all(aggregator: &Aggregator) -> Vec<(String, String)> {
     futures_util::future::join_all(loads).await.into_iter().flatten().collect()
 }
 
-/// The tools that fit `query`, the best first; without one all of them, by server and name.
+/// The tools that match `query`, the best first; without one all of them, by server and name.
 pub(super) fn find<'c>(catalog: &'c Catalog, query: Option<&str>) -> Vec<(&'c ServerEntry, &'c ToolEntry)> {
     match query {
         Some(query) => find_tools(catalog, query),

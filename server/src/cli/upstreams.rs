@@ -1,4 +1,4 @@
-//! Opening the configured upstreams for a sub-command.
+//! Opens the configured upstreams for a sub-command.
 
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{ConfigLocation, LoadOptions, ProcessEnv, UpstreamsConfig};
@@ -6,7 +6,7 @@ use ptc_host::http::Client;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The HTTP client that trusts the certificates of `ca_file`, too.
+/// The HTTP client that also trusts the certificates of `ca_file`.
 ///
 /// # Errors
 /// One sentence for the operator: the file cannot be read, or holds no certificate.
@@ -17,9 +17,8 @@ pub fn http(ca_file: Option<&Path>) -> Result<Client, String> {
     }
 }
 
-/// Reads the file at `location` and makes upstreams of it. `None` when nobody named a file and the default one is
-/// absent. Values come from `env`, connections from `http`.
-/// Transports run on the current runtime.
+/// Reads the file at `location` and builds upstreams from it. `None` when nobody named a file and the default one is
+/// absent. Values come from `env`, connections from `http`. Transports run on the current runtime.
 ///
 /// # Errors
 /// One sentence for the operator.

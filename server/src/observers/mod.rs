@@ -1,4 +1,4 @@
-//! What operators and callers can learn about calls.
+//! Observers of calls, for operators and callers.
 
 pub mod console;
 pub mod log;

@@ -1,4 +1,4 @@
-//! What there is to tell of besides calls.
+//! Sources of telemetry besides calls.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub struct Sources {
     pub sessions: Option<Arc<dyn SessionSource>>,
     /// Upstreams, where some are configured.
     pub upstreams: Option<Arc<Aggregator>>,
-    /// What programs, sessions and messages may take together.
+    /// The memory budget shared by programs, sessions and messages.
     pub memory: Option<MemoryBudget>,
 }
 

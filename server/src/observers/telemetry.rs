@@ -1,4 +1,4 @@
-//! Everything that operators can look at, for the transports that show it.
+//! All telemetry of a process, for the transports that show it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::trace::Traces;
 use crate::principal::Principal;
 use crate::protocol::observer::{CallObserver, Observers};
 
-/// The observers of a process, as far as it has them, and what else there is to tell of.
+/// The enabled observers of a process, and its other sources of telemetry.
 #[derive(Default)]
 pub struct Telemetry {
     /// Counts calls.
@@ -28,7 +28,7 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Those who are to be told of calls; `None` if nobody is.
+    /// The observers to inform of calls; `None` if there are none.
     pub fn observers(&self, recording: &Recording) -> Option<Arc<Observers>> {
         let mut all: Vec<Arc<dyn CallObserver>> = Vec::new();
         if let Some(metrics) = &self.metrics {
@@ -46,7 +46,7 @@ impl Telemetry {
         Observers::new(all)
     }
 
-    /// What the operators' page shows `principal`; `None` where there is no page.
+    /// The data of the operators' page for `principal`; `None` if there is no page.
     pub fn console_state(&self, facts: &Facts<'_>, principal: &Principal) -> Option<String> {
         let (console, ring) = (self.console.as_ref()?, self.recent.as_ref()?);
         Some(console::state(console, ring, &self.sources, facts, principal))
@@ -57,7 +57,7 @@ impl Telemetry {
         console::catalog(&self.sources)
     }
 
-    /// Waits until what is on its way to files is there, but no longer than `limit`.
+    /// Waits until pending traces are written, at most for `limit`.
     pub fn flush(&self, limit: Duration) {
         if let Some(traces) = &self.traces {
             traces.flush(limit);

@@ -1,4 +1,4 @@
-//! Clap arguments made from the table, and the spellings of switches.
+//! Builds clap arguments from the table, and rewrites the spellings of switches.
 
 use std::ffi::OsString;
 

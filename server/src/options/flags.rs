@@ -1,13 +1,13 @@
 //! The table of all options of `ptc start`.
 
-/// How an option's text is read.
+/// How an option's text is parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueKind {
     /// An integer of at least 1; anything else fails the start.
     Positive,
-    /// As [`ValueKind::Positive`]; a wrong value is ignored while HTTP is off.
+    /// As [`ValueKind::Positive`], but a wrong value is ignored while HTTP is off.
     HttpPositive,
-    /// An integer, moved into a range where it lies outside.
+    /// An integer, clamped to a range.
     Clamped,
     /// `--x`, `--no-x`, `--x=false`.
     Switch,
@@ -19,18 +19,18 @@ pub enum ValueKind {
     List,
 }
 
-/// What holds where an option is not given.
+/// The value of an option that is not given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fallback {
     /// Nothing.
     Unset,
     /// This number.
     Number(u64),
-    /// A switch in this position.
+    /// The state of a switch.
     On(bool),
     /// This text.
     Word(&'static str),
-    /// What other options and the machine make of it, in words for help.
+    /// A value derived from other options and the machine, in words for help.
     Derived(&'static str),
 }
 
@@ -43,7 +43,7 @@ impl Fallback {
         }
     }
 
-    /// The position of the switch.
+    /// The state of the switch.
     pub(super) fn is_on(self) -> bool {
         matches!(self, Fallback::On(true))
     }
@@ -62,9 +62,9 @@ impl Fallback {
 pub struct Flag {
     /// Without the leading dashes.
     pub name: &'static str,
-    /// How its text is read.
+    /// How its text is parsed.
     pub kind: ValueKind,
-    /// What holds where the option is not given.
+    /// The value if the option is not given.
     pub default: Fallback,
     /// What it is, for help.
     pub help: &'static str,

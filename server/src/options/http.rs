@@ -1,4 +1,4 @@
-//! The options of the HTTP listener, and the combinations that must not start.
+//! The options of the HTTP listener, and the combinations that prevent a start.
 
 use std::net::IpAddr;
 use std::path::Path;

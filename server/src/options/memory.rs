@@ -1,12 +1,12 @@
-//! How much memory there is for this process.
+//! The memory available to this process.
 
 use std::fs;
 use std::path::Path;
 
-/// What is assumed where the system does not say.
+/// The assumed size if the system reports none.
 const UNKNOWN: u64 = 1 << 30;
 
-/// Bytes of memory of the machine, or of the control group that this process runs in if that has less.
+/// The machine's memory in bytes, or that of this process's control group if it is smaller.
 pub(super) fn available() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| total(&text));
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -20,13 +20,13 @@ fn total(meminfo: &str) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The number in a file of limits; `None` for no limit.
+/// The number in a limit file; `None` for no limit.
 fn limit(text: &str) -> Option<u64> {
     text.trim().parse().ok().filter(|bytes| *bytes > 0)
 }
 
-/// The files that may limit the memory of the groups of `/proc/self/cgroup`: those of each group and of all around it,
-/// and, as a container often sees only its own group, those at the root.
+/// The files that may limit the memory of the groups of `/proc/self/cgroup`: those of each group and of its ancestors,
+/// and those at the root, because a container often sees only its own group.
 fn limit_files(groups: &str) -> Vec<String> {
     let mut files = Vec::new();
     for group in groups.lines() {

@@ -1,8 +1,8 @@
-//! Flags, environment variables and what they mean.
+//! Flags, environment variables and their meaning.
 //!
-//! [`flags`] is the one table of all options. [`command`] makes clap arguments of it, [`values`] reads one option under
-//! the precedence command line > environment > default, and [`settings`] holds what comes out: plain typed fields.
-//! Nothing else in the server looks at an argument or at a `PTC_RUNNER_MCP_…` variable.
+//! [`flags`] is the only table of options. [`command`] turns it into clap arguments. [`values`] reads one option with
+//! the precedence command line > environment > default. [`settings`] holds the result: plain typed fields. Nothing else
+//! in the server reads an argument or a `PTC_RUNNER_MCP_…` variable.
 
 pub mod command;
 pub mod flags;

@@ -1,4 +1,4 @@
-//! From options to [`Settings`].
+//! Resolves options into [`Settings`].
 
 use std::path::Path;
 use std::time::Duration;

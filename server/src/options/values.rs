@@ -27,12 +27,12 @@ impl<'a> Values<'a> {
         self.warnings
     }
 
-    /// Records something odd.
+    /// Records a warning.
     pub fn warn(&mut self, event: &'static str, message: String) {
         self.warnings.push(BootWarning { event, message });
     }
 
-    /// The option's text; `None` where it is not given, or given as an empty variable.
+    /// The option's text; `None` if it is not given, or given as an empty variable.
     pub fn text(&self, name: &str) -> Option<String> {
         let flag = find(name);
         // An option that the sub-command does not have is looked up in the environment only.
@@ -45,7 +45,7 @@ impl<'a> Values<'a> {
         (!trimmed.is_empty()).then(|| trimmed.to_owned())
     }
 
-    /// Where an option that is given comes from.
+    /// The source of an option that is given.
     pub fn source(&self, name: &str) -> &'static str {
         let given = self.matches.try_get_one::<std::ffi::OsString>(name).ok().flatten();
         if given.is_some() { "cli" } else { "env" }
@@ -62,7 +62,7 @@ impl<'a> Values<'a> {
         (!path.as_os_str().is_empty()).then_some(path)
     }
 
-    /// All entries of a list. One on the command line replaces the variable; entries are trimmed, empty ones dropped.
+    /// All entries of a list, trimmed and without empty ones. A list on the command line replaces the variable.
     pub fn list(&self, name: &str) -> Vec<String> {
         let flag = find(name);
         let given = self.matches.try_get_many::<std::ffi::OsString>(name).ok().flatten();
@@ -103,7 +103,7 @@ impl<'a> Values<'a> {
         Ok(self.positive(name)?.unwrap_or_else(|| find(name).default.number()))
     }
 
-    /// An integer of at least 1, or `default`, which other options decide.
+    /// An integer of at least 1, or `default`, which depends on other options.
     ///
     /// # Errors
     /// As [`Values::positive`].
@@ -140,7 +140,7 @@ impl<'a> Values<'a> {
         self.text(name).unwrap_or_else(|| find(name).default.word().to_owned())
     }
 
-    /// A switch. Text that is no boolean keeps the default and warns.
+    /// A switch. Text that is no boolean keeps the default and causes a warning.
     pub fn switch(&mut self, name: &str) -> bool {
         let default = find(name).default.is_on();
         let Some(text) = self.text(name) else { return default };
@@ -158,7 +158,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// An integer moved into `least..=most`; text that is no integer keeps the default. `event` names the warning.
+    /// An integer clamped to `least..=most`; text that is no integer keeps the default. `event` names the warning.
     pub fn clamped(&mut self, name: &str, least: u64, most: u64, event: &'static str) -> u64 {
         let default = find(name).default.number();
         let Some(text) = self.text(name) else { return default };

@@ -25,25 +25,25 @@ use ptc_mcp::Era;
 use ptc_mcp::RpcError;
 use ptc_mcp::message::id::RequestId;
 
-/// A tool call that has its permit and waits to be run. Dropping it cancels it.
+/// A tool call that has its permit and is ready to run. Dropping it cancels it.
 pub struct Call {
     pub(super) service: Arc<Service>,
     pub(super) id: RequestId,
     pub(super) era: Era,
     pub(super) work: Work,
-    /// When it was let in.
+    /// When it was admitted.
     pub(super) started: Instant,
     pub(super) cancelled: Cancellation,
-    /// What the client hears of while it runs, if it wants to.
+    /// The progress reports to its client, if it asked for them.
     pub(super) progress: Option<Progress>,
     pub(super) ticket: Ticket,
-    /// `None` for work that needs none.
+    /// `None` for work that needs no permit.
     pub(super) permit: Option<Permit>,
-    /// Sees how the call ends: as cancelled, if it is dropped.
+    /// Observes how the call ends; dropping it reports a cancellation.
     pub(super) span: Option<CallSpan>,
 }
 
-/// What a call does.
+/// The work of a call.
 pub(super) enum Work {
     /// Runs a tool.
     Tool {
@@ -51,10 +51,10 @@ pub(super) enum Work {
         name: &'static str,
         /// The evaluation that it may become.
         eval_id: EvalId,
-        /// Its run.
+        /// Its future.
         running: BoxFuture<'static, ToolReply>,
     },
-    /// Keeps a channel for news open until the conversation or the server drains.
+    /// Keeps a notification channel open until the conversation or the server drains.
     Listen,
 }
 
@@ -82,18 +82,18 @@ impl Call {
         &self.id
     }
 
-    /// Whether the client asked to be told of progress.
+    /// Whether the client asked for progress reports.
     pub fn wants_progress(&self) -> bool {
         self.progress.is_some()
     }
 
-    /// Whether it is a channel for news, which lasts until somebody ends it.
+    /// Whether it is a notification channel, which lasts until somebody ends it.
     pub fn is_subscription(&self) -> bool {
         matches!(self.work, Work::Listen)
     }
 
-    /// Runs the call as far as it comes without waiting, which is the whole way for a short program. Gives it back if that
-    /// is not its end; then it is to go on with [`run`](Self::run) or [`run_until`](Self::run_until).
+    /// Runs the call as far as possible without waiting; a short program runs to its end. Returns the call if it has
+    /// not ended; it must then continue with [`run`](Self::run) or [`run_until`](Self::run_until).
     pub fn run_at_once(mut self: Box<Self>, context: &mut Context<'_>) -> MaybeReady<Finished, Box<Self>> {
         // Who wants to hear of progress is told in order.
         let Work::Tool { running, .. } = &mut self.work else { return MaybeReady::Waiting(self) };
@@ -107,12 +107,12 @@ impl Call {
         }
     }
 
-    /// Runs the call to its end. `notify` receives notifications that belong to it, before the response.
+    /// Runs the call to its end. `notify` receives its notifications, before the response.
     pub async fn run(self, notify: impl FnMut(Vec<u8>) + Send) -> Finished {
         self.run_until(std::future::pending(), notify).await
     }
 
-    /// Runs the call to its end, or until `end`, which cancels it as a message of its client would.
+    /// Runs the call to its end, or until `end`, which cancels it like a message of its client.
     pub async fn run_until(
         self,
         end: impl Future<Output = ()> + Send,
@@ -150,8 +150,8 @@ impl Call {
         call.ended(outcome)
     }
 
-    /// Gives everything back, tells everybody, and makes the response: of a call that came to `outcome`, or that was
-    /// cancelled.
+    /// Releases everything, informs all observers, and builds the response of a call with this `outcome`, or of a
+    /// cancelled call.
     fn ended(self, outcome: Option<std::thread::Result<ToolReply>>) -> Finished {
         let Call { service, id, era, work, started, ticket, permit, span, .. } = self;
         let Work::Tool { name: tool, eval_id, running } = work else {

@@ -1,6 +1,6 @@
 //! The state of one conversation: a pipe, or one HTTP session of the handshake era.
 //!
-//! Request ids mean something only inside a conversation. A modern HTTP request is a conversation of its own.
+//! Request ids are meaningful only within a conversation. A modern HTTP request is a conversation of its own.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ use crate::principal::Owner;
 #[derive(Debug)]
 pub struct Connection {
     owner: Owner,
-    /// `None` where calls are not entered: ids of different requests may be equal then, and no message cancels one.
+    /// `None` if calls are not registered: ids of different requests may then be equal, and no message cancels one.
     max_in_flight: Option<usize>,
     draining: Drain,
     state: Mutex<Calls>,
@@ -43,7 +43,7 @@ struct Running {
 pub enum Refused {
     /// A call with this id is running.
     Duplicate,
-    /// As many calls as this conversation may have are running.
+    /// The conversation's maximum number of calls is running.
     Full(usize),
 }
 
@@ -53,7 +53,7 @@ impl Connection {
         Self::of(owner, Some(max_in_flight))
     }
 
-    /// Requests that have nothing to do with each other, each of which ends with the exchange that brought it.
+    /// A conversation of unrelated requests, each of which ends with its own exchange.
     pub fn stateless(owner: Owner) -> Arc<Self> {
         Self::of(owner, None)
     }
@@ -68,12 +68,12 @@ impl Connection {
         })
     }
 
-    /// Whom its calls belong to.
+    /// The owner of its calls.
     pub fn owner(&self) -> &Owner {
         &self.owner
     }
 
-    /// The revision spoken here, once one is known.
+    /// The revision spoken here, once known.
     pub fn revision(&self) -> Option<Revision> {
         self.state().revision
     }
@@ -103,7 +103,7 @@ impl Connection {
         self.state().in_flight.len()
     }
 
-    /// Enters a call. The ticket ends its entry when dropped; its cancellation fires when a message asks for it.
+    /// Registers a call. Dropping the ticket removes the call; its cancellation fires when a message asks for it.
     pub fn enter(self: &Arc<Self>, id: &RequestId) -> Result<(Ticket, Cancellation), Refused> {
         let Some(max_in_flight) = self.max_in_flight else {
             return Ok((Ticket { connection: self.clone(), entry: None }, Cancellation(None)));
@@ -128,7 +128,7 @@ impl Connection {
         running.is_some_and(|running| running.cancel.send(()).is_ok())
     }
 
-    /// Cancels all running calls and returns how many there were.
+    /// Cancels all running calls and returns their number.
     pub fn cancel_all(&self) -> usize {
         let all = std::mem::take(&mut self.state().in_flight);
         let count = all.len();
@@ -145,7 +145,7 @@ impl Connection {
     }
 }
 
-/// Completes when a message asks for the end of a call; never, where no message can.
+/// Completes when a message asks for the end of a call; never completes if no message can.
 #[derive(Debug)]
 pub struct Cancellation(Option<oneshot::Receiver<()>>);
 

@@ -1,4 +1,4 @@
-//! A state that is entered once: no new work is taken on.
+//! A one-way state: no new work is accepted.
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,18 +13,18 @@ pub struct Drain {
 }
 
 impl Drain {
-    /// Begins it. Doing so again changes nothing.
+    /// Starts draining. Repeating it changes nothing.
     pub fn begin(&self) {
         self.begun.store(true, Ordering::Release);
         self.news.notify_waiters();
     }
 
-    /// Whether it has begun.
+    /// Whether draining has started.
     pub fn has_begun(&self) -> bool {
         self.begun.load(Ordering::Acquire)
     }
 
-    /// Completes once it has begun.
+    /// Completes once draining has started.
     pub async fn begun(&self) {
         let mut news = pin!(self.news.notified());
         // Listening before looking: a beginning in between would otherwise be missed.

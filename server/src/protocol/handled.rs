@@ -1,4 +1,4 @@
-//! What becomes of a message, as a transport sees it.
+//! The outcome of a message, as a transport sees it.
 
 use ptc_mcp::RpcError;
 use ptc_mcp::message::id::RequestId;
@@ -6,7 +6,7 @@ use ptc_mcp::message::id::RequestId;
 use super::call::Call;
 use super::reply::{self, Answers};
 
-/// What became of a message.
+/// The outcome of a message.
 pub enum Handled {
     /// Nothing is to be sent.
     Silent,
@@ -23,21 +23,20 @@ pub enum Handled {
 pub struct Reply {
     /// The JSON-RPC response.
     pub body: Vec<u8>,
-    /// What kind of answer it is.
+    /// The kind of answer.
     pub disposition: Disposition,
 }
 
-/// What kind of answer a reply is. A transport that has words of its own for that, as HTTP has status codes, chooses
-/// them by it.
+/// The kind of answer of a reply. A transport with its own vocabulary for this, such as HTTP status codes, maps it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disposition {
-    /// The message was understood and answered, if only with an error.
+    /// The message was understood and answered, possibly with an error.
     Answered,
-    /// The message is no valid request.
+    /// The message is not a valid request.
     Invalid,
     /// The message names a method that does not exist in its era.
     UnknownMethod,
-    /// The server has no room for what the message asks for.
+    /// The server has no capacity for the request.
     Busy,
 }
 

@@ -1,7 +1,8 @@
 //! MCP without a transport: messages in, answers out, for both eras of the protocol on the same conversation.
 //!
-//! A transport reads frames or bodies, gives each [`Message`](ptc_mcp::message::strict::Message) to [`service::Service::handle`] and sends what
-//! comes back. Calls that take time come back as a [`call::Call`] to be run; everything else is answered at once.
+//! A transport reads frames or bodies, gives each [`Message`](ptc_mcp::message::strict::Message) to
+//! [`service::Service::handle`] and sends the result. Calls that take time come back as a [`call::Call`] to run; the
+//! rest is answered at once.
 
 pub mod call;
 pub mod connection;

@@ -1,8 +1,8 @@
-//! The port of observers: what they are told of a call, as plain events.
+//! The observer port: the events of a call, as plain data.
 //!
-//! A call is announced, may run, and ends exactly once, whichever way it ends. A [`CallSpan`] accompanies the call and
-//! tells every observer. A span that is dropped tells that the call was cancelled. All observers hear the same events,
-//! so they never disagree. Without observers nothing of this is computed.
+//! A call is announced, may run, and ends exactly once, in whichever way. A [`CallSpan`] accompanies the call and
+//! informs every observer. Dropping the span reports the call as cancelled. All observers receive the same events, so
+//! they never disagree. Without observers none of this is computed.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use super::tool::{CallContext, Origin, ToolReply};
 use crate::principal::Owner;
 use crate::report::CallReport;
 
-/// Characters of a tool's name that observers are told.
+/// Maximum length of a tool's name for observers, in characters.
 const MAX_NAME_CHARS: usize = 128;
 
-/// Somebody who wants to know of calls.
+/// An observer of calls.
 pub trait CallObserver: Send + Sync {
     /// Whether it reads programs before their calls have ended.
     fn reads_programs(&self) -> bool {
@@ -32,42 +32,42 @@ pub trait CallObserver: Send + Sync {
     /// A call was announced. It may still be refused.
     fn announced(&self, _call: &ObservedCall) {}
 
-    /// A call is about to run. Says whether the observer wants to be told of its end.
+    /// A call is about to run. Returns whether the observer wants its end.
     fn runs(&self, _call: &ObservedCall) -> bool {
         true
     }
 
-    /// A call has ended. Nothing more is told of it.
+    /// A call has ended. No further event follows.
     fn ended(&self, call: &ObservedCall, end: &CallEnd);
 
     /// A call named a tool that does not exist. It was not announced.
     fn unknown_tool(&self, _call: &ObservedCall) {}
 }
 
-/// What is known of a call from its announcement.
+/// The facts known at the announcement of a call.
 #[derive(Debug)]
 pub struct ObservedCall {
-    /// Whose it is.
+    /// Its owner.
     pub owner: Owner,
     /// Its JSON-RPC id.
     pub request_id: RequestId,
     /// The evaluation that it may become.
     pub eval_id: EvalId,
-    /// The revision it came under.
+    /// The protocol revision of the call.
     pub revision: Revision,
     /// The request of the transport that brought it.
     pub origin: Option<Origin>,
-    /// The tool. A name that is no tool's is cut after some characters.
+    /// The tool. A name that is no tool's is truncated.
     pub tool: Cow<'static, str>,
-    /// The program, where the call has one and an observer reads programs.
+    /// The program, if the call has one and an observer reads programs.
     pub program: Option<Arc<str>>,
-    /// Bytes of its context, where an observer reads programs.
+    /// Bytes of its context, if an observer reads programs.
     pub context_bytes: usize,
     /// When it was announced.
     pub at: Timestamp,
-    /// The same by a clock that nobody can set.
+    /// The same on a monotonic clock.
     pub started: Instant,
-    /// Whether it came to run.
+    /// Whether it ran.
     pub running: bool,
 }
 
@@ -87,7 +87,7 @@ pub struct CallEnd {
 pub enum CallOutcome {
     /// Its tool answered.
     Answered(Answered),
-    /// It ended by a fault of ours, which is told in this text.
+    /// It ended with an internal error, described by this text.
     Crashed(String),
     /// It was cancelled.
     Cancelled,
@@ -95,18 +95,18 @@ pub enum CallOutcome {
     Discarded,
 }
 
-/// What a tool answered, as far as observers want to know.
+/// A tool's answer, as far as it concerns observers.
 #[derive(Debug)]
 pub struct Answered {
     /// Whether the call failed.
     pub is_error: bool,
-    /// The word for why.
+    /// The reason of the failure.
     pub reason: Option<String>,
-    /// Whether the tool did its work, rather than refuse the call.
+    /// Whether the tool did its work rather than refuse the call.
     pub ran: bool,
     /// Whether the answer names an evaluation.
     pub is_eval: bool,
-    /// Everything else there is to say.
+    /// All other facts.
     pub report: Option<Arc<CallReport>>,
 }
 
@@ -117,7 +117,7 @@ pub struct Observers {
 }
 
 impl Observers {
-    /// Tells `all` of calls; `None` if there is nobody to tell.
+    /// Informs `all` of calls; `None` if there are no observers.
     pub fn new(all: Vec<Arc<dyn CallObserver>>) -> Option<Arc<Observers>> {
         let read_programs = all.iter().any(|observer| observer.reads_programs());
         (!all.is_empty()).then(|| Arc::new(Observers { all, read_programs }))
@@ -136,7 +136,7 @@ impl Observers {
         CallSpan { observers: self.clone(), call, following, ended: false }
     }
 
-    /// Tells of a call that names a tool that does not exist.
+    /// Reports a call that names a tool that does not exist.
     pub fn unknown_tool(&self, context: &CallContext, name: &str) {
         let name: String = name.chars().take(MAX_NAME_CHARS).collect();
         let call = self.observed(context, Cow::Owned(name), None);
@@ -174,11 +174,11 @@ impl Observers {
     }
 }
 
-/// A call on its way. Dropping it tells that the call was cancelled.
+/// A call in progress. Dropping it reports the call as cancelled.
 pub struct CallSpan {
     observers: Arc<Observers>,
     call: ObservedCall,
-    /// Which of the observers are told of the end.
+    /// The observers that want the end.
     following: SmallVec<[bool; 4]>,
     ended: bool,
 }
@@ -210,7 +210,7 @@ impl CallSpan {
         self.end(CallOutcome::Discarded);
     }
 
-    /// The call ended by a fault of ours.
+    /// The call ended with an internal error.
     pub fn crashed(mut self, message: &str) {
         self.end(CallOutcome::Crashed(message.to_owned()));
     }

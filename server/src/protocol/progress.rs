@@ -1,7 +1,7 @@
-//! `notifications/progress`: what a client that asked for it hears while its program runs.
+//! `notifications/progress`: reports on a running program, for a client that asked for them.
 //!
-//! It hears each second that the program still runs, and sooner when upstream calls have ended, but never more often
-//! than [`SHORTEST`]. The number in a report grows from one to the next, as the protocol wants it.
+//! A report is sent every second while the program runs, and sooner when upstream calls have ended, but never more
+//! often than [`SHORTEST`]. The number increases from report to report, as the protocol requires.
 
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ use tokio::time::{Instant, sleep_until};
 
 use super::reply;
 
-/// How often a client hears of a program that waits or computes.
+/// Interval of the reports on a program that waits or computes.
 const LONGEST: Duration = Duration::from_secs(1);
-/// How often at most it hears of calls that have ended.
+/// Minimum interval of the reports on calls that have ended.
 const SHORTEST: Duration = Duration::from_millis(100);
 /// Longest token under which progress is reported, as JSON, in bytes: every report repeats it.
 const MAX_TOKEN_BYTES: usize = 1024;
@@ -32,8 +32,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// The reports that a request asks for, and where to tell of its calls. `None` without a usable token: a string or
-    /// an integer, and none that is longer than what it is for.
+    /// The reports that a request asks for, and the counter for its calls. `None` without a usable token: a string or
+    /// an integer within the length limit.
     pub fn asked_for(params: &Params<'_>) -> Option<(Progress, watch::Sender<CallsSoFar>)> {
         let raw = params.meta.progress_token?;
         if raw.text().len() > MAX_TOKEN_BYTES || !matches!(raw.kind(), Kind::String | Kind::Integer) {
@@ -44,7 +44,7 @@ impl Progress {
         Some((Progress { token: raw.text().to_owned(), calls, began: now, last: now, reports: 0 }, sender))
     }
 
-    /// Waits until there is something to report, and gives the notification. May be dropped while it waits.
+    /// Waits until there is something to report, and returns the notification. May be dropped while it waits.
     pub async fn next(&mut self) -> Vec<u8> {
         let mut due = self.last + LONGEST;
         let mut told_off = false;

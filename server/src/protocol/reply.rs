@@ -1,4 +1,4 @@
-//! Writes JSON-RPC responses and notifications straight into bytes.
+//! Writes JSON-RPC responses and notifications directly as bytes.
 
 use ptc_mcp::Revision;
 use ptc_mcp::json::write_string;
@@ -6,12 +6,12 @@ use ptc_mcp::json::write_string;
 use ptc_mcp::RpcError;
 use ptc_mcp::message::id::RequestId;
 
-/// Which request an error answers.
+/// The request that an error answers.
 #[derive(Debug, Clone, Copy)]
 pub enum Answers<'a> {
     /// A request with a usable id.
     Request(&'a RequestId),
-    /// Something without usable id, received while this revision was spoken (`None`: none agreed yet).
+    /// A message without a usable id, received while this revision was spoken (`None`: none agreed yet).
     Unknown(Option<Revision>),
 }
 

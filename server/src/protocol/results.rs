@@ -1,4 +1,4 @@
-//! Results that more than one method writes, and what all results of an era share.
+//! Results that several methods write, and the members common to all results of an era.
 
 use ptc_host::engine::EvalId;
 use ptc_mcp::Era;
@@ -34,7 +34,7 @@ pub(super) fn tool_call(service: &Service, era: Era, id: &RequestId, tool_reply:
     })
 }
 
-/// The first message of a channel for news: which notifications will come.
+/// The first message of a notification channel: the notifications that will come.
 pub(super) fn subscription_acknowledged(id: &RequestId) -> Vec<u8> {
     let mut out = Vec::with_capacity(192);
     out.extend_from_slice(
@@ -46,7 +46,7 @@ pub(super) fn subscription_acknowledged(id: &RequestId) -> Vec<u8> {
     out
 }
 
-/// The last message of a channel for news: it has ended as it should.
+/// The last message of a notification channel: it has ended normally.
 pub(super) fn subscription_ended(service: &Service, id: &RequestId) -> Vec<u8> {
     reply::result(id, |out| {
         out.extend_from_slice(

@@ -1,4 +1,4 @@
-//! What all conversations of a process share.
+//! State shared by all conversations of a process.
 
 use std::sync::Arc;
 
@@ -16,17 +16,17 @@ use super::tool::Registry;
 use crate::concurrency_limiter::ConcurrencyLimiter;
 use crate::identity;
 
-/// Open `subscriptions/listen` channels of all clients together.
+/// Maximum number of open `subscriptions/listen` channels of all clients together.
 const MAX_LISTENERS: usize = 1024;
 
-/// What is known of a message besides its text.
+/// The context of a message besides its text.
 #[derive(Clone, Copy)]
 pub struct MessageContext<'a> {
     /// The conversation it belongs to.
     pub connection: &'a Arc<Connection>,
-    /// The rules it is under.
+    /// The protocol rules that apply to it.
     pub era: Era,
-    /// The id of the transport's own request that brought it, where the transport has requests and an observer may ask.
+    /// The id of the transport's own request, if the transport has requests and an observer may ask for it.
     pub origin: Option<&'a str>,
 }
 
@@ -49,9 +49,9 @@ pub struct Service {
     pub server_info: String,
     /// `instructions` for clients.
     pub instructions: String,
-    /// `cacheScope` of lists: `private` where callers are told apart by tokens.
+    /// `cacheScope` of lists: `private` if tokens distinguish callers.
     pub cache_scope: &'static str,
-    /// Told of every call, where somebody wants to know.
+    /// The observers of every call, if there are any.
     pub observers: Option<Arc<Observers>>,
     draining: Drain,
 }
@@ -91,7 +91,7 @@ impl Service {
         if message.is_modern() { Era::Modern } else { Era::Handshake }
     }
 
-    /// The answer to bytes that are no acceptable JSON.
+    /// The answer to bytes that are not acceptable JSON.
     pub fn unparsable(&self, revision: Option<Revision>, malformed: json::Malformed) -> Vec<u8> {
         let error = match malformed {
             json::Malformed::TooDeep => {

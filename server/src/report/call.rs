@@ -1,4 +1,4 @@
-//! What a tool tells observers about a call, besides its answer: everything before a response profile picks from it.
+//! A tool's report to observers about a call, before a response profile selects from it.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use ptc_mcp::json::Map;
 
 use super::Payload;
 
-/// The unshaped facts of one call. Secrets are scrubbed from `payload`; program and context are as they were sent.
+/// The unshaped facts of one call. Secrets are scrubbed from `payload`; program and context are as sent.
 #[derive(Debug, Clone)]
 pub struct CallReport {
-    /// The word for why it failed, where the payload's own does not say it.
+    /// The reason of the failure, if the payload does not state it.
     pub reason: Option<Cow<'static, str>>,
-    /// The program, unless the call never got so far.
+    /// The program, unless the call ended before it was read.
     pub program: Option<Arc<str>>,
     /// The context as the text of a JSON object.
     pub context: Option<Arc<str>>,
@@ -27,7 +27,7 @@ pub struct CallReport {
     pub usage: Option<Usage>,
     /// What a planner did, for tasks.
     pub planner: Option<PlannerReport>,
-    /// What happened within a task, for its trace.
+    /// The events within a task, for its trace.
     pub events: Vec<TaskEvent>,
 }
 
@@ -46,29 +46,29 @@ impl CallReport {
         }
     }
 
-    /// The word for why the call failed; `None` for a success.
+    /// The reason of the failure; `None` for a success.
     pub fn reason(&self) -> Option<&str> {
         self.reason.as_deref().or_else(|| self.payload.reason().map(|reason| reason.name()))
     }
 }
 
-/// Something that happened within a task. Secrets are scrubbed from it.
+/// An event within a task. Secrets are scrubbed from it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskEvent {
     /// When.
     pub at: Timestamp,
     /// Its name, such as `ptc_lisp.agentic_planner.start`.
     pub name: String,
-    /// How long that took which it ends.
+    /// The duration of the step that it ends.
     pub duration_ms: Option<u64>,
     /// Counts, flags, sizes and hashes.
     pub metadata: Map,
-    /// What was said, as the text of a JSON object, where that may be kept.
+    /// The texts exchanged, as the text of a JSON object, if they may be kept.
     pub data: Option<String>,
 }
 
 impl TaskEvent {
-    /// Bytes that it holds on to, roughly.
+    /// Bytes that it occupies, roughly.
     pub fn size(&self) -> usize {
         512 + self.data.as_ref().map_or(0, String::len)
     }
@@ -79,14 +79,14 @@ impl TaskEvent {
 pub struct Usage {
     /// Steps.
     pub steps: u64,
-    /// Most bytes held at a time.
+    /// Peak bytes held.
     pub memory_peak_bytes: u64,
-    /// From its first step to its end.
+    /// Time from its first step to its end.
     pub duration: Duration,
 }
 
 impl Usage {
-    /// What an evaluation used.
+    /// The resources an evaluation used.
     pub fn of(outcome: &EvalOutcome) -> Self {
         Usage {
             steps: outcome.steps,
@@ -99,13 +99,13 @@ impl Usage {
 /// What the planner of a task did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PlannerReport {
-    /// Whether its last call worked.
+    /// Whether its last call succeeded.
     pub ok: bool,
     /// Time of all its calls, in milliseconds.
     pub duration_ms: u64,
     /// Its calls.
     pub calls: u64,
-    /// Programs it got to run.
+    /// Programs that it had run.
     pub turns: u64,
     /// Bytes of its last program.
     pub program_bytes: u64,

@@ -1,4 +1,4 @@
-//! What a call came to: everything before a response profile picks from it.
+//! The full outcome of a call, before a response profile selects from it.
 
 mod call;
 mod payload;

@@ -1,4 +1,4 @@
-//! Everything there is to say about one evaluation, before a profile picks from it.
+//! All facts of one evaluation, before a response profile selects from them.
 
 use std::borrow::Cow;
 
@@ -111,7 +111,7 @@ pub enum Ending {
         reason: ErrorReason,
         /// The sentence.
         message: String,
-        /// What to do about it, or where it happened, if there is more to say than the message.
+        /// What to do about it, or where it happened, if the message does not say it all.
         hint: Option<String>,
         /// The value given to `fail`.
         result: Option<String>,
@@ -203,7 +203,7 @@ impl Payload {
         }
     }
 
-    /// How much upstream data the evaluation turned into its answer.
+    /// The figures on how much upstream data the evaluation reduced to its answer.
     pub fn ptc_metrics(&self) -> PtcMetrics {
         let mut prints = Vec::new();
         if !self.prints.is_empty() {

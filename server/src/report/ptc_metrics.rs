@@ -1,5 +1,5 @@
-//! `ptc_metrics`: how much upstream data a program turned into its answer. Bytes are exact, tokens are estimates and
-//! say so, and the cost of doing the same without programs is never invented.
+//! `ptc_metrics`: how much upstream data a program reduced to its answer. Bytes are exact. Tokens are estimates and
+//! labelled as such. The cost of the same work without programs is never invented.
 
 use ptc_host::engine::{CallRecord, CallStatus};
 
@@ -79,7 +79,7 @@ impl PtcMetrics {
         }
     }
 
-    /// Fetched bytes for each byte of the answer, in hundredths; `None` where either is 0.
+    /// Fetched bytes per byte of the answer, in hundredths; `None` if either is 0.
     pub fn ratio_hundredths(&self) -> Option<u64> {
         if self.result_bytes == 0 || self.final_result_bytes == 0 {
             return None;

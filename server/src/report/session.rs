@@ -1,4 +1,4 @@
-//! What a session adds to the report of an evaluation.
+//! A session's part of the report of an evaluation.
 
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Changed, SessionReport};

@@ -1,4 +1,4 @@
-//! What can be wrong with options.
+//! Errors and warnings about options.
 
 use ptc_host::config::ConfigError;
 
@@ -22,11 +22,11 @@ impl From<ConfigError> for BootError {
     }
 }
 
-/// An option that was given something odd and works nevertheless; logged once logging is up.
+/// An option with an odd value that still works; logged once logging is up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BootWarning {
     /// Name of the log event.
     pub event: &'static str,
-    /// What was found and what is used instead.
+    /// The value found and the value used instead.
     pub message: String,
 }

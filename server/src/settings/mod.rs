@@ -1,4 +1,4 @@
-//! What the options say, in plain typed fields. Times are [`Duration`]s, sizes are bytes.
+//! The resolved options as plain typed fields. Times are [`Duration`]s, sizes are bytes.
 
 mod error;
 
@@ -41,11 +41,11 @@ impl Profile {
 pub enum LogLevel {
     /// Everything.
     Debug,
-    /// The life of calls and connections.
+    /// Events of calls and connections.
     Info,
-    /// What somebody should look at.
+    /// Events that need attention.
     Warn,
-    /// What failed.
+    /// Failures.
     Error,
 }
 
@@ -63,15 +63,15 @@ pub enum PayloadPolicy {
 /// Limits of every evaluation.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Longest stdio line.
+    /// Longest stdio line, in bytes.
     pub max_frame_bytes: usize,
     /// Largest `context`.
     pub max_context_bytes: usize,
-    /// Calls at the same time.
+    /// Concurrent calls.
     pub max_concurrent_calls: usize,
-    /// What one program may use up.
+    /// Resources of one program.
     pub program: engine::Limits,
-    /// Memory of everything together.
+    /// Memory of all parts together.
     pub max_total_memory_bytes: u64,
     /// Longest result text.
     pub max_result_bytes: usize,
@@ -80,11 +80,11 @@ pub struct Limits {
 /// Upstreams and discovery.
 #[derive(Debug, Clone)]
 pub struct Aggregator {
-    /// The upstreams file; its presence is what turns aggregator mode on.
+    /// The upstreams file; its presence turns aggregator mode on.
     pub config: Option<ConfigLocation>,
-    /// The operator's claim.
+    /// Whether the operator declares the upstreams read-only.
     pub read_only: bool,
-    /// What one program may ask of upstreams.
+    /// One program's limits on upstream calls.
     pub limits: AggregatorLimits,
     /// Whether descriptions list tools.
     pub catalog_mode: CatalogMode,
@@ -92,7 +92,7 @@ pub struct Aggregator {
     pub inline_max_chars: usize,
     /// Tools above which `auto` is lazy.
     pub inline_max_tools: usize,
-    /// Further certificate authorities.
+    /// Additional certificate authorities.
     pub ca_file: Option<PathBuf>,
 }
 
@@ -105,9 +105,9 @@ pub struct Sessions {
     pub max: usize,
     /// Open sessions of one owner.
     pub max_per_owner: usize,
-    /// Longest life.
+    /// Longest lifetime.
     pub ttl: Duration,
-    /// Longest rest.
+    /// Longest idle time.
     pub idle: Duration,
     /// Size of all bindings.
     pub memory_bytes: u64,
@@ -222,7 +222,7 @@ pub struct Http {
     pub tls: Option<(PathBuf, PathBuf)>,
     /// Longest wait for bytes of a request.
     pub request_timeout: Duration,
-    /// Longest rest of a connection.
+    /// Longest idle time of a connection.
     pub idle_timeout: Duration,
     /// Time for running calls at shutdown.
     pub shutdown_grace: Duration,
@@ -230,9 +230,9 @@ pub struct Http {
     pub max_body_bytes: usize,
     /// Open connections.
     pub max_connections: usize,
-    /// Longest life of a session.
+    /// Longest lifetime of a session.
     pub session_ttl: Duration,
-    /// Longest rest of a session.
+    /// Longest idle time of a session.
     pub session_idle: Duration,
     /// Open sessions.
     pub max_sessions: usize,

@@ -1,4 +1,4 @@
-//! The texts that tell a model what a tool is for. Short, no line twice, no word about files or documents.
+//! The tool descriptions that models read. They are short, repeat no line and mention no files or documents.
 
 use crate::settings::Profile;
 

@@ -1,4 +1,4 @@
-//! The tools that clients see, one folder each, behind the port [`Tool`](crate::protocol::tool::Tool).
+//! The tools that clients see, one folder per tool, behind the port [`Tool`](crate::protocol::tool::Tool).
 
 pub mod descriptions;
 pub mod lisp_debug;

@@ -1,7 +1,7 @@
 //! Pieces of the output schemas that tools advertise.
 //!
-//! The root is an object; success and error are told apart by the constant `status`. Other members are allowed, so
-//! that a later version may add some.
+//! The root is an object. The constant `status` distinguishes success from error. Other members are allowed, so that a
+//! later version can add some.
 
 use ptc_mcp::json::{Object, object_text, write_array};
 
@@ -66,7 +66,7 @@ pub fn result(properties: &mut Object<'_>) {
     properties.raw("result", STRING);
 }
 
-/// The checked value, or what stands for it where it is too large.
+/// The checked value, or its replacement if it is too large.
 pub fn validated(properties: &mut Object<'_>) {
     properties.raw("validated", "{}");
     properties.raw("validated_preview", STRING);
@@ -74,7 +74,7 @@ pub fn validated(properties: &mut Object<'_>) {
     properties.raw("validated_bytes", COUNT);
 }
 
-/// What only the debug profile shows.
+/// The members that only the debug profile shows.
 pub fn diagnostics(properties: &mut Object<'_>, has_upstreams: bool) {
     properties.raw("prints", STRINGS);
     properties.raw("feedback", STRING);

@@ -1,4 +1,4 @@
-//! How messages travel.
+//! The transports of messages.
 
 pub mod http;
 pub mod stdio;

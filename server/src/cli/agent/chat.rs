@@ -1,4 +1,4 @@
-//! Asking: once, or again and again with what was said before.
+//! Asks the model: one question, or a chat that keeps its history.
 
 use ptc_mcp::json::Value as Json;
 
@@ -36,7 +36,7 @@ pub(super) async fn once(host: &Host, question: &str) -> ExitCode {
     }
 }
 
-/// Why a question has no answer, and what is left all the same.
+/// Why a question has no answer, and what is available all the same.
 struct Unanswered {
     text: String,
     tokens: Usage,
@@ -110,7 +110,7 @@ pub(super) async fn converse(host: &Host) -> ExitCode {
     }
 }
 
-/// One line, with an editor that remembers those of this process.
+/// Reads one line with an editor that remembers the lines of this process.
 fn typed(editor: &mut DefaultEditor) -> Line {
     let read = editor.readline("> ");
     if let Ok(text) = &read {
@@ -120,7 +120,7 @@ fn typed(editor: &mut DefaultEditor) -> Line {
     read.into()
 }
 
-/// Runs the agent once. Definitions of its programs go on from question to question.
+/// Runs the agent once. Definitions of its programs persist from question to question.
 async fn ask(
     host: &Host,
     question: &str,
@@ -139,7 +139,7 @@ async fn ask(
     })
 }
 
-/// The answer as it is printed: text as it is, other values as JSON.
+/// The answer as printed: text unchanged, other values as JSON.
 fn text(step: &Step) -> String {
     match &step.value {
         Some(Json::String(text)) => text.clone(),

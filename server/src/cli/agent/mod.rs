@@ -1,10 +1,10 @@
 //! `ptc agent`: a language model that works with the configured upstreams.
 //!
-//! Programs reach every upstream with `tool/call`; the tools that `--native` names are offered to the model directly as
-//! well. With a prompt, or with one from a pipe, it answers once; at a terminal it is a chat.
+//! Programs reach every upstream with `tool/call`. The tools named by `--native` are also offered to the model
+//! directly. Given a prompt, as an argument or through a pipe, the agent answers once. At a terminal it opens a chat.
 //!
-//! Standard output is the answer and nothing else. What happens on the way (tool calls, programs, retries) goes to standard
-//! error. On a terminal the model's text shows as it comes, and control characters in it show as text.
+//! Standard output carries only the answer. Progress (tool calls, programs, retries) goes to standard error. At a
+//! terminal the model's text appears as it arrives, with control characters shown as text.
 
 mod chat;
 mod model;

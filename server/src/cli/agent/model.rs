@@ -1,4 +1,4 @@
-//! The model that is asked: by name, recorded, or from a recording.
+//! Selects the model: by name, with its replies recorded, or replayed from a recording.
 
 use super::AgentArgs;
 use super::screen::Screen;
@@ -11,13 +11,13 @@ use ptc_host::credentials::{Redactor, Secret};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What answers, and its name for people.
+/// The model and its name for people.
 pub(super) struct Model {
     pub(super) llm: Arc<dyn Llm>,
     pub(super) name: String,
     /// The provider's key, for the redactor.
     key: Option<Secret>,
-    /// The recording that is replayed: at the end it shall be used up.
+    /// The recording that is replayed. At the end it must be used up.
     pub(super) replayed: Option<Arc<Replayer>>,
 }
 
@@ -53,8 +53,8 @@ pub(super) fn open(args: &AgentArgs, env: &ProcessEnv, screen: &Arc<Screen>) -> 
 }
 
 impl Model {
-    /// Lets the redactor learn the key, and begins the recording, if one is wanted: nothing that the redactor knows gets
-    /// into it.
+    /// Gives the key to the redactor, and starts the recording if one is wanted: it never contains anything that the
+    /// redactor knows.
     ///
     /// # Errors
     /// The file cannot be made.

@@ -1,4 +1,4 @@
-//! Upstream tools that the model is offered directly.
+//! Upstream tools that are offered to the model directly.
 
 use ptc_host::aggregator::Aggregator;
 use ptc_host::catalog::{Catalog, ServerEntry, ToolEntry, check_call};
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 const MAX_NAME: usize = 64;
 /// Longest description of a tool, in characters.
 const MAX_DESCRIPTION: usize = 1000;
-/// Largest result that goes into the conversation; larger ones are for programs.
+/// Largest result that enters the conversation; larger ones are left to programs.
 const MAX_RESULT: usize = 32 << 10;
 
 /// What one native call may cost.
@@ -27,10 +27,10 @@ pub(super) struct Limits {
     pub(super) max_bytes: usize,
 }
 
-/// The tools that `patterns` name, by the names under which the model knows them.
+/// The tools that `patterns` name, keyed by the names that the model uses.
 ///
 /// # Errors
-/// A pattern that fits nothing.
+/// If a pattern matches nothing.
 pub(super) fn tools(
     aggregator: &Arc<Aggregator>,
     patterns: &[String],
@@ -84,7 +84,7 @@ fn fits(pattern: &str, server: &ServerEntry, tool: &ToolEntry) -> bool {
         || pattern.strip_prefix(&*server.name).and_then(|rest| rest.strip_prefix('/')) == Some(&tool.name)
 }
 
-/// `server__tool` in characters that every provider accepts, shortened, and numbered where that name is taken.
+/// `server__tool` in characters that every provider accepts, shortened, and numbered if that name is taken.
 fn unique(server: &str, tool: &str, taken: impl Fn(&str) -> bool) -> String {
     let clean = |text: &str| -> String {
         text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect()

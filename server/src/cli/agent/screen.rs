@@ -1,4 +1,4 @@
-//! What a person sees: the answer on standard output, the way to it on standard error.
+//! User-visible output: the answer on standard output, progress on standard error.
 
 use crate::cli::report::displayable;
 use ptc_host::credentials::Redactor;
@@ -27,11 +27,11 @@ pub(super) struct Screen {
 #[derive(Default)]
 struct State {
     redactor: Redactor,
-    /// Whether text of the current answer shows already.
+    /// Whether text of the current answer is already shown.
     shown: bool,
-    /// The end of what has come, which may be the beginning of a secret.
+    /// The end of the text received so far, which may be the beginning of a secret.
     held: String,
-    /// The cursor stands behind text.
+    /// The cursor is behind text.
     open_line: bool,
 }
 
@@ -52,7 +52,7 @@ impl Screen {
         self.state().redactor = redactor;
     }
 
-    /// Whether text shows as it comes.
+    /// Whether text is shown as it arrives.
     pub(super) fn is_live(&self) -> bool {
         self.out && !self.typed
     }
@@ -64,7 +64,7 @@ impl Screen {
         state.shown = false;
     }
 
-    /// Text of the model, as it comes.
+    /// Shows text of the model as it arrives.
     pub(super) fn text(&self, text: &str) {
         if !self.is_live() {
             return;
@@ -85,7 +85,7 @@ impl Screen {
         }
     }
 
-    /// The answer at its end; whether it could be written.
+    /// Shows the complete answer; returns whether it could be written.
     pub(super) fn answer(&self, text: &str) -> bool {
         let mut state = self.state();
         // What has come piece by piece is there already.
@@ -123,12 +123,12 @@ impl Screen {
         });
     }
 
-    /// What a program came to.
+    /// The outcome of a program.
     pub(super) fn value(&self, text: &str) {
         self.note(&format!("=  {}", self.short(text)));
     }
 
-    /// One line or more of what is being done.
+    /// One or more lines of progress.
     pub(super) fn note(&self, text: &str) {
         if self.quiet {
             return;
@@ -154,7 +154,7 @@ impl Screen {
         end_line(&mut self.state());
     }
 
-    /// The beginning of a text, on one line; secrets are gone before the cut, so that none is left in part.
+    /// The beginning of a text, on one line. Secrets are removed before the cut, so that no part of one remains.
     fn short(&self, text: &str) -> String {
         let clean = self.state().redactor.scrub(text).into_owned();
         one_line(&clean, MAX_NOTE).into_owned()

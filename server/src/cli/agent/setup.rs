@@ -1,4 +1,4 @@
-//! What a conversation needs: the model, the engine, the upstreams, the tools.
+//! Sets up a conversation: the model, the engine, the upstreams, the tools.
 
 use super::AgentArgs;
 use super::model::{self, Model};
@@ -17,13 +17,13 @@ use ptc_host::engine::{Engine, EngineOptions, HostCalls, Limits};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Up to where the system prompt names every upstream tool: an agent reads it once, not with every call.
+/// The limit up to which the system prompt names every upstream tool: an agent reads it once, not with every call.
 const INLINE: InlineLimits = InlineLimits { max_tools: 60, max_chars: 6000 };
 
 /// Bytes of definitions that programs may leave for later ones.
 const MAX_DEFINITIONS: u64 = 16 << 20;
 
-/// Everything that is there for the whole process.
+/// Everything that exists for the whole process.
 pub(super) struct Host {
     pub(super) model: Model,
     pub(super) screen: Arc<Screen>,
@@ -112,7 +112,7 @@ impl Host {
         Ok(host)
     }
 
-    /// Lists the upstreams; those that fail are told of and left out.
+    /// Lists the upstreams; those that fail are reported and left out.
     async fn take_upstreams(&mut self, upstreams: &Arc<Aggregator>, args: &AgentArgs) -> Result<(), String> {
         for (server, why) in load_all(upstreams).await {
             self.screen.note(&format!("{server} is left out: {why}"));

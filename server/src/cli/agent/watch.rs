@@ -1,4 +1,4 @@
-//! Looks on while the model is asked and programs call upstreams, and shows it.
+//! Observes the model's requests and the programs' upstream calls, and displays them.
 
 use ptc_host::engine::{HostCalls, RunContext};
 use ptc_mcp::json::Value as Json;
@@ -16,7 +16,7 @@ use std::time::Instant;
 /// The tool that runs programs.
 const LISP_EVAL: &str = "lisp_eval";
 
-/// A model whose answers show as they come.
+/// A model whose answers are shown as they arrive.
 pub(super) struct WatchedLlm {
     pub(super) inner: Arc<dyn Llm>,
     pub(super) screen: Arc<Screen>,
@@ -63,7 +63,7 @@ impl WatchedLlm {
         response
     }
 
-    /// Shows what the programs came to whose results the model is about to read.
+    /// Shows the outcomes of the programs whose results the model is about to read.
     fn programs_of(&self, messages: &[Message]) {
         let new = messages.iter().rposition(|message| !matches!(message, Message::Tool { .. }));
         let Some(at) = new else { return };
@@ -103,7 +103,7 @@ pub(super) fn turns(screen: Arc<Screen>) -> Arc<dyn Observer> {
     })
 }
 
-/// Upstreams whose calls from programs show.
+/// Upstreams whose calls from programs are shown.
 pub(super) struct WatchedCalls {
     pub(super) inner: Arc<dyn HostCalls>,
     pub(super) screen: Arc<Screen>,

@@ -1,4 +1,4 @@
-//! A small MCP client over a pair of pipes: enough to be served like any other.
+//! A small MCP client over a pair of pipes, served like any other client.
 
 use ptc_mcp::json::Value;
 use ptc_mcp::message::id::number_of_id;

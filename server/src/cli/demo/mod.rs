@@ -1,8 +1,8 @@
-//! `ptc demo`: the product does its job on embedded data, with nothing installed.
+//! `ptc demo`: shows the product at work on embedded data, with nothing installed.
 //!
-//! Three upstream servers run as child processes and are reached over MCP, through the transport that any upstream
-//! gets. A real server is connected to a real client by a pipe, and the client evaluates the three example programs
-//! of the aggregator's guide. The exit status is 0 only if every answer is right.
+//! Three upstream servers run as child processes and are reached over MCP, through the same transport as any upstream.
+//! A pipe connects a real server to a real client, which evaluates the three example programs of the aggregator's
+//! guide. The exit status is 0 only if every answer is correct.
 
 mod client;
 mod programs;
@@ -73,7 +73,7 @@ async fn demo() -> Result<bool, String> {
     right
 }
 
-/// The demo's upstreams: this very program, as three other processes.
+/// The demo's upstreams: this program itself, as three other processes.
 async fn start_upstreams() -> Result<Arc<Aggregator>, String> {
     let own = std::env::current_exe().map_err(|error| format!("cannot find the own executable: {error}"))?;
     let own = own.to_str().ok_or("the path of the own executable is not UTF-8")?;

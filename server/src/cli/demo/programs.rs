@@ -1,4 +1,4 @@
-//! The three example programs of the aggregator's guide, adapted only in their data, and their right answers.
+//! The three example programs of the aggregator's guide, with adapted data, and their correct answers.
 
 /// A program, what it shows, and what it must give.
 pub(super) struct Example {

@@ -1,4 +1,4 @@
-//! What a person sees of the demo: coloured on a terminal, plain in a pipe.
+//! The demo's output: coloured at a terminal, plain in a pipe.
 
 use ptc_mcp::json::Value;
 

@@ -1,5 +1,5 @@
-//! The demo's upstream servers: three small MCP servers over standard streams, in processes of their own, reached
-//! through the same transport as any upstream.
+//! The demo's upstream servers: three small MCP servers over standard streams. Each runs in its own process and is
+//! reached through the same transport as any upstream.
 
 use clap::ValueEnum;
 use ptc_mcp::json::{Value, json};

@@ -1,4 +1,4 @@
-//! What a line that begins with `:` asks of the REPL itself.
+//! Commands to the REPL itself: lines that begin with `:`.
 
 /// A command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Command<'_> {
     }
 }
 
-/// Whether `line` is a command, which no further line belongs to.
+/// Whether `line` is a command, which is always complete.
 pub(super) fn is_command(line: &str) -> bool {
     Command::parse(line).is_some()
 }

@@ -18,16 +18,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Entries that the history file keeps.
 const HISTORY_ENTRIES: usize = 10_000;
 
-/// Names that the program at the prompt may use besides those of the language; changes from form to form.
+/// Names that the program at the prompt may use besides those of the language. They change from form to form.
 pub(super) type Names = Arc<Mutex<Vec<String>>>;
 
-/// What an editor is made with.
+/// The settings of an editor.
 pub(super) struct Prompt {
-    /// What stands before the place where one types.
+    /// The prompt.
     pub(super) text: &'static str,
     /// The history file; `None` for a history that ends with the process.
     pub(super) history: Option<PathBuf>,
-    /// What completion proposes besides the language.
+    /// Completions besides the names of the language.
     pub(super) names: Names,
 }
 
@@ -80,7 +80,7 @@ impl LineEditor {
     }
 }
 
-/// What helps while one types.
+/// Completion and hints for the editor.
 #[derive(Helper, Hinter)]
 struct Assistant {
     names: Names,
@@ -110,7 +110,7 @@ impl Assistant {
         }
     }
 
-    /// Names that begin as what stands before `position` in `line`, and where that begins.
+    /// Names that begin like the text before `position` in `line`, and where that text begins.
     fn completions(&self, line: &str, position: usize) -> (usize, Vec<String>) {
         let before = &line[..position];
         let start = before.rfind(ends_name).map_or(0, |at| at + 1);

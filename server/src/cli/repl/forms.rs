@@ -1,15 +1,15 @@
-//! What was typed: the forms of a text, or that it goes on.
+//! Splits typed text into its forms, or finds it incomplete.
 
 use ptc_compiler::reader;
 
-/// What a text typed so far is.
+/// The state of a typed text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Typed<'t> {
-    /// It ends within a form or a string: more lines belong to it.
+    /// It ends within a form or a string, so more lines belong to it.
     Unfinished,
-    /// The top-level forms, each as it is written; none for blank lines and comments.
+    /// The top-level forms, each as written; none for blank lines and comments.
     Forms(Vec<&'t str>),
-    /// No continuation makes it readable. To be evaluated as it is, for the error's sake.
+    /// No continuation makes it readable. It is evaluated unchanged, to report the error.
     Wrong,
 }
 

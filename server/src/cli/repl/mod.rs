@@ -1,10 +1,9 @@
-//! `ptc repl`: evaluates what a person types, form by form, in one session.
+//! `ptc repl`: evaluates typed input form by form, in one session.
 //!
-//! [`forms`] decides whether a text is complete and what its forms are, [`super::input`] and [`editor`] get it from a pipe
-//! or a terminal, [`session`] evaluates it and shows what comes of it, [`commands`] are lines such as `:doc map`.
-//! [`remote`] is the same for a running server, with `--connect`.
-//! Without a terminal there is no prompt and no colour: forms come from the pipe and results go to standard output,
-//! one a line, errors to standard error.
+//! [`forms`] decides whether a text is complete and splits it into forms. [`super::input`] and [`editor`] read it from
+//! a pipe or a terminal. [`session`] evaluates it and shows the results. [`commands`] are lines such as `:doc map`.
+//! [`remote`] does the same on a running server, with `--connect`. Without a terminal there is no prompt and no colour:
+//! forms come from the pipe, results go to standard output, one per line, and errors to standard error.
 
 mod commands;
 mod editor;
@@ -164,7 +163,7 @@ impl Repl {
         }
     }
 
-    /// Takes lines until there are no more. Errors of programs are part of the conversation, not of its end.
+    /// Takes lines until there are no more. Errors of programs do not end the session.
     async fn converse(&self, mut input: Input) -> ExitCode {
         let mut typed = String::new();
         self.learn_names().await;
@@ -207,7 +206,7 @@ impl Repl {
         }
     }
 
-    /// Evaluates the forms of a text, up to the first that fails; `false` if the text goes on in the next line.
+    /// Evaluates the forms of a text, up to the first that fails; `false` if the text continues in the next line.
     async fn evaluate(&self, text: &str) -> bool {
         match forms::read(text) {
             // A text that is too long to be evaluated does not get better by going on.
@@ -248,7 +247,7 @@ impl Repl {
         }
     }
 
-    /// Lets completion know what the session defines by now.
+    /// Updates completion with the names that the session defines.
     async fn learn_names(&self) {
         if !self.terminal {
             return;
@@ -265,7 +264,7 @@ fn literal(text: &str) -> String {
     format!("\"{}\"", bare.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// Where the history is kept if nobody says so: with the state of programs, not with their settings.
+/// The default location of the history: with the state of programs, not with their settings.
 fn default_history() -> Option<PathBuf> {
     let folder =
         |name: &str| std::env::var_os(name).filter(|path| Path::new(path).is_absolute()).map(PathBuf::from);

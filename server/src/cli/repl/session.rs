@@ -1,4 +1,4 @@
-//! Evaluates what was typed, in one session of an engine.
+//! Evaluates typed input in one session of an engine.
 
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EvalId, EvalOutcome, EvalRequest, Failure};
@@ -21,7 +21,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// A new session whose programs run as `template` says. Nothing that `redactor` knows is shown.
+    /// A new session whose programs run as `template` says. Nothing known to `redactor` is shown.
     pub(super) fn new(
         engine: Engine,
         mut template: EvalRequest,
@@ -37,7 +37,7 @@ impl Session {
         self.template.limits.program_bytes
     }
 
-    /// Evaluates and shows a program; whether it succeeded.
+    /// Evaluates and shows a program; returns whether it succeeded.
     pub(super) async fn show(&self, program: &str) -> bool {
         let Some(outcome) = self.run(program, false).await else { return false };
         match outcome.result {
@@ -55,7 +55,7 @@ impl Session {
         }
     }
 
-    /// Evaluates a program whose text or list of texts is to be read, not to be read back.
+    /// Evaluates a program whose text, or list of texts, is shown for people rather than as a literal.
     pub(super) async fn read_aloud(&self, program: &str) {
         let Some(outcome) = self.run(program, true).await else { return };
         match outcome.result {
@@ -73,13 +73,13 @@ impl Session {
         }
     }
 
-    /// Runs a program for its effects on the session; whether it succeeded.
+    /// Runs a program for its effects on the session; returns whether it succeeded.
     pub(super) async fn load(&self, program: &str) -> bool {
         let Some(outcome) = self.run(program, false).await else { return false };
         outcome.result.map_err(|failure| self.report(program, failure)).is_ok()
     }
 
-    /// Runs a program and shows its prints when it makes them. `None` if Ctrl-C ended it.
+    /// Runs a program and shows its prints as they happen. `None` if Ctrl-C ended it.
     async fn run(&self, program: &str, json: bool) -> Option<EvalOutcome> {
         let (sink, mut prints) = mpsc::unbounded_channel();
         let mut request = self.template.clone();

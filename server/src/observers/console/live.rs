@@ -1,4 +1,4 @@
-//! Calls that run now.
+//! The running calls.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,13 +9,13 @@ use ptc_mcp::json::{Object, object_text, write_array};
 
 use crate::principal::Principal;
 
-/// Calls that are shown.
+/// Maximum number of calls shown.
 const MAX_LISTED: usize = 100;
 
-/// A call that runs.
+/// A running call.
 #[derive(Debug)]
 pub(super) struct LiveCall {
-    /// Whose it is.
+    /// Its principal.
     pub(super) principal: Principal,
     /// Its JSON-RPC id as text, scrubbed.
     pub(super) request_id: String,
@@ -40,7 +40,7 @@ impl Live {
         self.0.remove(&eval_id);
     }
 
-    /// Writes how many calls of `principal` run, and the oldest of them.
+    /// Writes the number of running calls of `principal`, and the oldest of them.
     pub(super) fn write(&self, object: &mut Object<'_>, principal: &Principal) {
         let own: Vec<_> = self.0.iter().filter(|(_, call)| call.principal == *principal).collect();
         object.integer("live_count", own.len() as u64);

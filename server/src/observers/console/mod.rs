@@ -1,8 +1,8 @@
-//! The operators' page (`--console`): what runs, what ran, what it fetched and what came back.
+//! The operators' page (`--console`): running and finished calls, what they fetched and what they returned.
 //!
 //! The page itself is static and holds no data. Data comes from two read-only routes behind the same checks as the MCP
-//! path, and every caller sees what is its own: its calls, its sessions. Upstreams and their catalog are what any caller
-//! may look at from a program anyway.
+//! path. Every caller sees its own calls and sessions. Upstreams and their catalog are shown to every caller, because
+//! any program can list them anyway.
 
 mod live;
 mod page;
@@ -21,7 +21,7 @@ use crate::report::Payload;
 use live::{Live, LiveCall};
 use timeline::Timelines;
 
-/// What the page shows besides the memory of recent calls.
+/// The page's data besides the recent calls.
 pub struct Console {
     recording: Recording,
     live: Mutex<Live>,
@@ -66,7 +66,7 @@ impl CallObserver for Console {
     }
 }
 
-/// Every critical section leaves the data whole.
+/// Every critical section leaves the data consistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

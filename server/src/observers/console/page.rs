@@ -1,4 +1,4 @@
-//! The page: one file put together from three, with a policy that admits nothing but exactly these texts.
+//! The page: one file built from three, with a content security policy that allows exactly these texts.
 
 use std::sync::OnceLock;
 
@@ -10,7 +10,7 @@ const HTML: &str = include_str!("page/index.html");
 const STYLE: &str = include_str!("page/style.css");
 const SCRIPT: &str = include_str!("page/script.js");
 
-/// The page and what a browser may do with it.
+/// The page and its browser policy.
 #[derive(Debug)]
 pub struct Page {
     /// The document.
@@ -19,7 +19,7 @@ pub struct Page {
     pub policy: String,
 }
 
-/// The page. Put together when it is first asked for.
+/// The page, built at its first use.
 pub fn page() -> &'static Page {
     static PAGE: OnceLock<Page> = OnceLock::new();
     PAGE.get_or_init(|| Page {

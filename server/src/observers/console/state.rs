@@ -1,4 +1,4 @@
-//! What the page asks for, as JSON.
+//! The page's data as JSON.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,24 +18,24 @@ use crate::principal::Principal;
 /// Recent calls that are shown.
 const RECENT: usize = 50;
 
-/// What the listener knows.
+/// The listener's facts.
 #[derive(Debug)]
 pub struct Facts<'f> {
     /// Its label.
     pub instance: &'f str,
-    /// Whether it is about to stop.
+    /// Whether it is draining.
     pub draining: bool,
     /// Calls that may run at the same time.
     pub permits: usize,
-    /// Calls that do.
+    /// Calls that are running.
     pub permits_in_use: usize,
     /// Open HTTP sessions.
     pub http_sessions: usize,
-    /// Since it was bound.
+    /// Time since it was bound.
     pub uptime: Duration,
 }
 
-/// Everything that changes from moment to moment, for one caller.
+/// Everything that changes over time, for one caller.
 pub fn state(
     console: &Console,
     ring: &Ring,
@@ -82,7 +82,7 @@ pub fn state(
     })
 }
 
-/// A recent call with what its waterfall is drawn from.
+/// A recent call with the data for its waterfall.
 fn call(record: &Record) -> String {
     object_text(|object| {
         object.string("request_id", &record.request_id);

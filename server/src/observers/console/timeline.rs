@@ -1,4 +1,4 @@
-//! Totals of the last half hour in steps of a quarter minute.
+//! Totals of the last half hour in steps of 15 seconds.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -20,13 +20,13 @@ struct Step {
     at: i64,
     calls: u64,
     errors: u64,
-    /// Bytes that upstreams gave.
+    /// Bytes received from upstreams.
     fetched: u64,
-    /// Bytes of results of the calls that fetched something.
+    /// Result bytes of the calls that fetched something.
     returned: u64,
 }
 
-/// The steps of each caller. Callers are the operator's tokens, so they are few.
+/// The steps of each caller. Callers are the operator's tokens, so there are few.
 #[derive(Default)]
 pub(super) struct Timelines(HashMap<Principal, VecDeque<Step>>);
 
@@ -56,7 +56,7 @@ impl Timelines {
         }
     }
 
-    /// Writes the steps up to `now` in which something happened.
+    /// Writes the non-empty steps up to `now`.
     pub(super) fn write(&self, object: &mut Object<'_>, principal: &Principal, now: Timestamp) {
         let now = now.as_second().div_euclid(STEP);
         let steps = self.0.get(principal).into_iter().flatten();

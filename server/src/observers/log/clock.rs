@@ -1,4 +1,4 @@
-//! The time of a line.
+//! The timestamp of a log line.
 
 use std::cell::Cell;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,8 +8,8 @@ use jiff::Timestamp;
 /// A second as text: `2026-03-04T05:06:07.`
 type Second = [u8; 20];
 
-/// Appends the time as `2026-03-04T05:06:07.123456Z`. A second is made into a date once: that costs more than the rest of
-/// a line.
+/// Appends the time as `2026-03-04T05:06:07.123456Z`. Each second is formatted once: formatting costs more than the
+/// rest of a line.
 pub(super) fn write_now(out: &mut Vec<u8>) {
     // Before 1970 is as wrong as 1970.
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Turns tracing events into lines.
+//! Turns tracing events into log lines.
 
 use std::cell::Cell;
 use std::fmt::{self, Write as _};
@@ -15,7 +15,7 @@ use super::clock;
 use super::sink::Sink;
 use crate::settings::LogLevel;
 
-/// Bytes of memory that a thread keeps from line to line; what a longer line took is given back.
+/// Bytes of memory that a thread keeps from line to line; memory beyond that is freed.
 const KEPT: usize = 16 << 10;
 
 /// The layer that writes JSON lines.
@@ -30,7 +30,7 @@ impl JsonLines {
         JsonLines { level, redactor, sink }
     }
 
-    /// The least severity of our own events that is written.
+    /// The minimum severity of our own events that is written.
     fn least(&self) -> Level {
         match self.level {
             LogLevel::Debug => Level::DEBUG,
@@ -77,7 +77,7 @@ impl<S: Subscriber> Layer<S> for JsonLines {
     }
 }
 
-/// The parts of a line, in memory that serves one line after the other.
+/// The parts of a line, in buffers reused from line to line.
 #[derive(Default)]
 struct Parts {
     /// JSON of the event's name; empty without one.
@@ -88,9 +88,9 @@ struct Parts {
     fields: Vec<u8>,
     /// A bit for each field that has a value, by its place in the event's declaration.
     present: u64,
-    /// A value as it is printed.
+    /// A value as printed.
     printed: String,
-    /// All of it.
+    /// The whole line.
     line: Vec<u8>,
 }
 
@@ -147,7 +147,7 @@ impl Line<'_> {
         write_string(out, &redactor.scrub(text));
     }
 
-    /// A value that prints as JSON.
+    /// A value that is printed as JSON.
     fn raw(&mut self, field: &Field, value: impl fmt::Display) {
         let mut printed = std::mem::take(&mut self.parts.printed);
         printed.clear();

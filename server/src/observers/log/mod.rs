@@ -1,13 +1,13 @@
-//! Structured logs on standard error: one JSON object a line.
+//! Structured logs on standard error: one JSON object per line.
 //!
 //! ```json
 //! {"ts":"2026-03-04T05:06:07.123456Z","level":"info","event":"tools_call_start","request_id":"7","fields":{"tool":"lisp_eval"}}
 //! ```
 //!
-//! Events are ordinary `tracing` events with a field `event`; a field `request_id` moves to the top level, declared
-//! fields without value are null. Programs and data never appear in logs. Lines are written by a thread of their own:
-//! a client that does not read our standard error must not stop the server. Lines that come within a few
-//! milliseconds share a write; at the end, all that came are written.
+//! Events are ordinary `tracing` events with a field `event`. A field `request_id` moves to the top level; declared
+//! fields without a value are null. Programs and data never appear in logs. A separate thread writes the lines, because
+//! a client that does not read our standard error must not stop the server. Lines that arrive within a few milliseconds
+//! share a write. At the end, all received lines are written.
 
 mod clock;
 mod layer;
@@ -24,7 +24,7 @@ use crate::settings::LogLevel;
 use layer::JsonLines;
 use sink::Sink;
 
-/// Keeps logging alive; writes what is left when dropped.
+/// Keeps logging alive; writes the remaining lines on drop.
 pub struct LogGuard(Sink);
 
 impl Drop for LogGuard {
@@ -33,7 +33,7 @@ impl Drop for LogGuard {
     }
 }
 
-/// Makes standard error the process's log. May be called once; later calls keep the first log.
+/// Installs standard error as the process's log. May be called once; later calls keep the first log.
 #[must_use = "lines are lost when the guard is dropped early"]
 pub fn init(level: LogLevel, redactor: Redactor) -> LogGuard {
     let sink = Sink::new(std::io::stderr());

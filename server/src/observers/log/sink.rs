@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 /// Unwritten bytes above which further lines are dropped and counted.
 const CAPACITY: usize = 1 << 20;
-/// Least time between writes: lines that come close to each other share one. To wake a thread and to write cost as much as
+/// Minimum time between writes: lines that arrive close together share one. Waking a thread and writing cost as much as
 /// twenty lines. A line that comes alone is written at once.
 const PAUSE: Duration = Duration::from_millis(2);
-/// Unwritten bytes that do not wait for the pause to end.
+/// Unwritten bytes that end the pause early.
 const AMPLE: usize = CAPACITY / 4;
 
 /// Where lines go. Clones share one writer.
@@ -28,18 +28,18 @@ struct Backlog {
     buffer: Vec<u8>,
     dropped: u64,
     writer: Writer,
-    /// How many wait for everything to be written.
+    /// Number of threads waiting for everything to be written.
     flushing: usize,
     /// Taken by the thread when it starts, which is when there is something to write.
     idle_writer: Option<Box<dyn Write + Send>>,
 }
 
-/// What the writing thread does.
+/// The state of the writing thread.
 #[derive(PartialEq, Eq)]
 enum Writer {
     /// Waits for a line.
     Waiting,
-    /// Lets lines come together.
+    /// Lets lines accumulate.
     Pausing,
     /// Writes.
     Writing,
@@ -85,7 +85,7 @@ impl Sink {
         }
     }
 
-    /// Waits until everything taken so far is written, but no longer than `limit`.
+    /// Waits until everything taken so far is written, at most for `limit`.
     pub(super) fn flush(&self, limit: Duration) {
         let deadline = Instant::now() + limit;
         let mut state = self.0.lock();

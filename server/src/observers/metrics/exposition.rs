@@ -1,4 +1,4 @@
-//! Writes families in the text format of Prometheus, or in OpenMetrics, which also shows examples.
+//! Writes metric families in the Prometheus text format, or in OpenMetrics, which adds exemplars.
 
 use std::fmt::{Display, Write};
 
@@ -14,7 +14,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that `Accept` asks for: OpenMetrics where it is named and not less welcome than plain text.
+    /// The format that `Accept` asks for: OpenMetrics if it is named and not less preferred than plain text.
     pub fn negotiate<'a>(accept: impl IntoIterator<Item = &'a str>) -> Self {
         let (mut open_metrics, mut text) = (0.0, 0.0);
         for range in accept.into_iter().flat_map(|value| value.split(',')) {
@@ -42,7 +42,7 @@ impl Format {
     }
 }
 
-/// What a family is.
+/// The type of a family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricKind {
     /// Only grows. Its name is given without `_total`.
@@ -53,14 +53,14 @@ pub enum MetricKind {
     Histogram,
 }
 
-/// The text on its way out.
+/// The text being written.
 #[derive(Debug)]
 pub struct Exposition {
     out: String,
     format: Format,
 }
 
-/// Samples of one name.
+/// A family whose samples are being written.
 #[derive(Debug)]
 pub struct Family<'e> {
     out: &'e mut String,
@@ -157,7 +157,7 @@ impl Family<'_> {
     }
 }
 
-/// A number as both formats read it: with a point, so that a bound is spelled the same way everywhere.
+/// A number in the form of both formats: with a point, so that a bound is spelled the same way everywhere.
 fn float(value: f64) -> String {
     format!("{value:?}")
 }

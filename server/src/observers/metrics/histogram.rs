@@ -1,10 +1,10 @@
-//! A histogram of atomics, with an example of an evaluation in each bucket.
+//! A histogram of atomics, with one evaluation as the exemplar of each bucket.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ptc_host::engine::EvalId;
 
-/// Upper bounds of buckets in base units, and how many of those make the unit that is shown.
+/// Upper bounds of buckets in base units, and the number of base units per unit shown.
 #[derive(Debug)]
 pub(super) struct Scale {
     bounds: &'static [u64],
@@ -58,7 +58,7 @@ struct Bucket {
 }
 
 /// The latest evaluation that fell into a bucket. A writer makes the version odd while it writes and gives up if
-/// another one does so already; a reader gives up if the version was odd or has changed. So the parts always belong
+/// another one is writing. A reader gives up if the version was odd or has changed. So the parts always belong
 /// together, without a lock.
 #[derive(Debug, Default)]
 struct Example {
@@ -93,7 +93,7 @@ impl Example {
     }
 }
 
-/// One bucket as it is shown.
+/// One bucket as shown.
 #[derive(Debug, PartialEq)]
 pub(super) struct DisplayedBucket {
     /// `None` for everything.

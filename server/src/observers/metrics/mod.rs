@@ -1,8 +1,8 @@
 //! Counts and distributions for Prometheus.
 //!
-//! Everything on the way of a call is an atomic that was made at the start: no lock, no allocation, and a set of labels
-//! that no client can enlarge. Whoever holds further figures (limiter, sessions, listener, upstreams) writes its own
-//! families into the same [`Exposition`] when somebody asks.
+//! Everything on the path of a call is an atomic created at start-up: no lock, no allocation, and a set of labels that
+//! no client can enlarge. Other sources (limiter, sessions, listener, upstreams) write their own families into the same
+//! [`Exposition`] at each scrape.
 
 mod exposition;
 mod histogram;
@@ -25,8 +25,8 @@ use crate::report::CallReport;
 use crate::report::ErrorReason;
 use histogram::{BYTES, Histogram, SECONDS, STEPS};
 
-/// Outcomes besides those of [`ErrorReason`]: what session tools and tasks add, how calls end without an answer, and
-/// one name for everything else.
+/// Outcomes besides those of [`ErrorReason`]: those of session tools and tasks, endings without an answer, and one name
+/// for everything else.
 const MORE_OUTCOMES: [&str; 17] = [
     "ok",
     "session_limit_exceeded",
@@ -47,7 +47,7 @@ const MORE_OUTCOMES: [&str; 17] = [
     OTHER,
 ];
 const OUTCOMES: usize = MORE_OUTCOMES.len() + ErrorReason::ALL.len();
-/// Label of whatever has no label of its own.
+/// Label of everything without its own label.
 const OTHER: &str = "other";
 
 /// Outcomes of an upstream call.
@@ -82,7 +82,7 @@ pub struct Metrics {
     memory: Histogram,
     returned_bytes: AtomicU64,
     upstreams: BTreeMap<String, Upstream>,
-    /// Calls of upstreams that are not configured, which only a spent budget gets on record.
+    /// Calls of upstreams that are not configured; only a spent budget records them.
     other_upstream: Upstream,
 }
 
@@ -250,12 +250,12 @@ impl CallObserver for Metrics {
     }
 }
 
-/// Whether a tool runs programs, rather than looking after sessions.
+/// Whether a tool runs programs rather than manages sessions.
 fn is_eval(tool: &str) -> bool {
     matches!(tool, "lisp_eval" | "lisp_session_eval" | "lisp_task")
 }
 
-/// The outcomes that have happened, and `ok` even if it has not.
+/// The outcomes that have happened, and `ok` in any case.
 fn write_outcomes(family: &mut Family<'_>, tool: &Tool) {
     for (at, count) in tool.outcomes.iter().enumerate() {
         let (outcome, count) = (outcome_at(at), get(count));

@@ -1,4 +1,4 @@
-//! What the operating system says about this process, under the names that dashboards know.
+//! The operating system's figures for this process, under the names that dashboards know.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -11,7 +11,7 @@ pub use ring::Ring;
 use super::recording::Recording;
 use crate::protocol::observer::{CallEnd, CallObserver, CallOutcome, ObservedCall};
 
-/// Remembers calls that were answered.
+/// Remembers answered calls.
 pub struct Recorder {
     ring: Arc<Ring>,
     recording: Recording,

@@ -1,4 +1,4 @@
-//! What is remembered of a finished call: plain data, already redacted.
+//! The record of a finished call: plain data, already redacted.
 
 use std::borrow::Cow;
 
@@ -23,9 +23,9 @@ const ID_CHARS: usize = 64;
 /// One finished call.
 #[derive(Debug)]
 pub struct Record {
-    /// Whose it was.
+    /// Its principal.
     pub principal: Principal,
-    /// Its JSON-RPC id as text; a long one shortened.
+    /// Its JSON-RPC id as text; a long one is shortened.
     pub request_id: String,
     /// Its evaluation, if it was one.
     pub eval_id: Option<EvalId>,
@@ -33,13 +33,13 @@ pub struct Record {
     pub at: Timestamp,
     /// The tool.
     pub tool: Cow<'static, str>,
-    /// The revision it came under.
+    /// The protocol revision of the call.
     pub revision: Revision,
     /// How long it took; 0 if it never ran.
     pub duration_ms: u64,
     /// Whether it failed.
     pub is_error: bool,
-    /// The word for why.
+    /// The reason of the failure.
     pub reason: Option<String>,
     /// The program under the policy, as JSON.
     pub program: Option<String>,
@@ -51,7 +51,7 @@ pub struct Record {
     pub result_bytes: Option<u64>,
     /// How many texts it printed.
     pub prints_count: Option<u64>,
-    /// What its program used.
+    /// What its program used up.
     pub usage: Option<Usage>,
     /// Its upstream calls.
     pub upstream_calls: Vec<UpstreamCall>,
@@ -61,16 +61,16 @@ pub struct Record {
     pub planner: Option<PlannerReport>,
 }
 
-/// One upstream call of a record. What the upstream said is not kept.
+/// One upstream call of a record. The upstream's answer is not kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpstreamCall {
     /// The upstream.
     pub server: String,
     /// The tool.
     pub tool: String,
-    /// Whether it worked.
+    /// Whether it succeeded.
     pub ok: bool,
-    /// When it was made, counted from the beginning of its program.
+    /// When it was made, relative to the start of its program.
     pub offset_ms: u64,
     /// How long it took.
     pub duration_ms: u64,
@@ -78,7 +78,7 @@ pub struct UpstreamCall {
     pub reason: Option<String>,
     /// Bytes of its result.
     pub result_bytes: Option<u64>,
-    /// Whether the answer passed the byte cap.
+    /// Whether the answer exceeded the byte cap.
     pub oversize: bool,
 }
 
@@ -163,7 +163,7 @@ impl Record {
         self.request_id == id || self.eval_id.is_some_and(|eval_id| eval_id.to_string() == id)
     }
 
-    /// Bytes that the record holds on to, roughly.
+    /// Bytes that the record occupies, roughly.
     pub fn size(&self) -> usize {
         let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let call = |call: &UpstreamCall| size_of::<UpstreamCall>() + call.server.len() + call.tool.len() + 16;
@@ -235,7 +235,7 @@ fn planner_json(planner: &PlannerReport) -> String {
     })
 }
 
-/// A request id as records keep it.
+/// A request id as stored in records.
 pub fn shortened(id: &str) -> String {
     if id.len() <= MAX_ID_BYTES {
         return id.to_owned();
@@ -244,7 +244,7 @@ pub fn shortened(id: &str) -> String {
     format!("{head}…({}B id, truncated)", id.len())
 }
 
-/// A point in time as records show it.
+/// A point in time as shown in records.
 pub fn instant(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
 }

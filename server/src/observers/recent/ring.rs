@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::Record;
 use crate::principal::Principal;
 
-/// Bytes of all records together: what matters where whole programs and contexts are kept.
+/// Bytes of all records together. This limit matters where whole programs and contexts are kept.
 const MAX_BYTES: usize = 64 << 20;
 
 /// Remembers the latest calls of all callers; each caller sees its own.
@@ -34,12 +34,12 @@ impl Ring {
         Arc::new(Ring { capacity, inner: Mutex::default() })
     }
 
-    /// How many calls are remembered at most.
+    /// The maximum number of remembered calls.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Adds a call; the oldest ones make room for it.
+    /// Adds a call; the oldest ones are dropped for it.
     pub fn push(&self, record: Record) {
         // All callers meet here: what can be done before is.
         let (size, record) = (record.size(), Arc::new(record));

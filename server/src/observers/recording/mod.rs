@@ -1,4 +1,4 @@
-//! How much of programs and data may be recorded, and who takes secrets out of it.
+//! The policy for recording programs and data, with the redactor for their secrets.
 
 pub mod payloads;
 
@@ -6,11 +6,11 @@ use ptc_host::credentials::Redactor;
 
 use crate::settings::PayloadPolicy;
 
-/// How much of programs and data may be recorded, and who takes secrets out of it.
+/// The policy for recording programs and data, with the redactor for their secrets.
 #[derive(Debug, Clone)]
 pub struct Recording {
     /// The operator's choice.
     pub policy: PayloadPolicy,
-    /// Knows the secrets.
+    /// The redactor that knows the secrets.
     pub redactor: Redactor,
 }

@@ -1,5 +1,5 @@
-//! What a record may hold of programs and data under each policy. Everything is JSON text; secrets are taken out
-//! before anything is cut, so that no cut leaves a piece of one.
+//! The recorded form of programs and data under each policy. Everything is JSON text. Secrets are removed before
+//! anything is cut, so that no cut leaves part of one.
 
 use std::borrow::Cow;
 
@@ -165,7 +165,7 @@ fn elements(raw: Raw<'_>, most: u64) -> (u64, Option<Raw<'_>>) {
     (count, first)
 }
 
-/// JSON on one line, secrets taken out.
+/// JSON on one line, secrets removed.
 fn scrubbed(json: &str, redactor: &Redactor) -> String {
     if let Cow::Owned(_) = redactor.scrub(json)
         && let Ok(mut tree) = serde_json::from_str(json)
@@ -203,7 +203,7 @@ fn string(text: &str) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// Writes a member that may be missing: JSON text, or null.
+/// Writes an optional member: JSON text, or null.
 pub fn write_optional(object: &mut Object<'_>, name: &str, json: Option<&str>) {
     object.raw(name, json.unwrap_or("null"));
 }

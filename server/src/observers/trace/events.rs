@@ -1,4 +1,4 @@
-//! From the events of a call to what the writer is told.
+//! Turns the events of a call into commands for the trace writer.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::protocol::observer::{CallEnd, CallObserver, CallOutcome, ObservedCall
 use crate::protocol::tool::Origin;
 use crate::report::CallReport;
 
-/// Tools whose calls are evaluations of ours.
+/// Tools whose calls are our own evaluations.
 const EVALS: [&str; 3] = ["lisp_eval", "lisp_session_eval", "lisp_task"];
 
 /// A call that begins.
@@ -55,10 +55,10 @@ impl Begun {
 pub(super) struct Ended {
     pub(super) at: Timestamp,
     pub(super) status: Status,
-    /// The word for why it failed, or the text of a fault of ours.
+    /// The reason of the failure, or the text of an internal error.
     pub(super) reason: Option<String>,
     pub(super) duration_ms: u64,
-    /// Everything else there is to say.
+    /// All other facts.
     pub(super) report: Option<Arc<CallReport>>,
 }
 

@@ -1,5 +1,5 @@
-//! The folder of traces: opens, renames, trims and reads files in it. Nothing here follows a symbolic link, and
-//! nothing but files with names of our own is ever touched.
+//! The trace folder: opens, renames, trims and reads files in it. It never follows a symbolic link and touches only
+//! files with names of our own.
 
 use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -14,25 +14,25 @@ use super::names;
 
 /// New files after which the folder is read again, because others may write to it, too.
 const RELIST_AFTER: usize = 256;
-/// Traces of one request id that are looked through for one of the right owner.
+/// Traces of one request id that are searched for one of the right owner.
 const CANDIDATES: usize = 32;
 
-/// The folder, and which of our files are in it.
+/// The folder, and the index of our files in it.
 pub(super) struct Folder {
     path: PathBuf,
     max_files: usize,
-    /// Our files from the oldest to the newest; `None` before the folder was read.
+    /// Our files from the oldest to the newest; `None` until the folder is read.
     files: Option<BTreeMap<u64, String>>,
     next: u64,
     opened: usize,
 }
 
-/// A trace that was looked for.
+/// The result of a search for a trace.
 #[derive(Debug)]
 pub struct Found {
     /// The name of its file.
     pub name: String,
-    /// Its text; `None` where it is larger than asked for.
+    /// Its text; `None` if it is larger than requested.
     pub text: Option<String>,
 }
 
@@ -45,12 +45,12 @@ impl Folder {
         self.path.join(name)
     }
 
-    /// Makes the folder if it is missing; only we can look into one that we made.
+    /// Creates the folder if it is missing; only we have access to a folder that we created.
     pub(super) fn create(&self) -> io::Result<()> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.path)
     }
 
-    /// Deletes the oldest files of ours until one more fits. Tells of each that cannot be deleted.
+    /// Deletes our oldest files until one more fits. Reports each that cannot be deleted.
     pub(super) fn make_room(&mut self, mut failed: impl FnMut(&str, &io::Error)) -> io::Result<()> {
         if self.files.is_none() || self.opened >= RELIST_AFTER {
             let mut listed = self.list()?;
@@ -71,7 +71,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Makes a new file; it must not exist yet. Gives the number by which it can be renamed.
+    /// Creates a new file; it must not exist yet. Returns the number by which it can be renamed.
     pub(super) fn open_new(&mut self, name: &str) -> io::Result<(u64, File)> {
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(self.path(name))?;
         let number = self.next;
@@ -90,7 +90,7 @@ impl Folder {
         if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
     }
 
-    /// Renames a file of ours. The caller sees to it that `to` does not exist.
+    /// Renames a file of ours. The caller ensures that `to` does not exist.
     pub(super) fn rename(&mut self, number: u64, from: &str, to: &str) -> io::Result<()> {
         std::fs::rename(self.path(from), self.path(to))?;
         if let Some(name) = self.files.as_mut().and_then(|files| files.get_mut(&number)) {
@@ -121,7 +121,7 @@ impl Folder {
         Ok(found)
     }
 
-    /// The newest finished trace of a request id or eval id that `admits` by its first bytes.
+    /// The newest finished trace of a request id or eval id whose first bytes satisfy `admits`.
     pub(super) fn find(&self, id: &str, max_bytes: usize, admits: impl Fn(&str) -> bool) -> Option<Found> {
         let hash = names::hash8(id);
         let mut candidates: Vec<_> = self
@@ -141,7 +141,7 @@ impl Folder {
         })
     }
 
-    /// The beginning of a file, and whether that is all of it.
+    /// The beginning of a file, and whether that is the whole file.
     fn read(&self, name: &str, max_bytes: usize) -> io::Result<(String, bool)> {
         let file =
             OpenOptions::new().read(true).custom_flags(O_NOFOLLOW | O_NONBLOCK).open(self.path(name))?;

@@ -1,4 +1,4 @@
-//! The lines of a trace. Their order is fixed; metadata hold counts and flags, never programs or data.
+//! The lines of a trace. Their order is fixed. Metadata holds counts and flags, never programs or data.
 
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -21,7 +21,7 @@ use crate::settings::PayloadPolicy;
 /// Version of the lines.
 const SCHEMA_VERSION: u64 = 2;
 
-/// What all lines of one trace share.
+/// The state common to all lines of one trace.
 pub(super) struct Head {
     pub(super) trace_id: String,
     /// Number of the next line.
@@ -69,7 +69,7 @@ impl Head {
         line
     }
 
-    /// The metadata of a call: what all share and what `write` adds.
+    /// The metadata of a call: the common members and those that `write` adds.
     fn metadata(&self, write: impl FnOnce(&mut Object<'_>)) -> String {
         let more = object_text(write);
         let common = self.common.strip_suffix('}').unwrap_or_default();
@@ -79,7 +79,7 @@ impl Head {
         }
     }
 
-    /// The lines that a trace begins with.
+    /// The first lines of a trace.
     pub(super) fn begin(&mut self, begun: &Begun, recording: &Recording) -> String {
         let label = recording.redactor.scrub(&begun.request_id).into_owned();
         let query = begun.program.as_deref().map(|program| match recording.policy {
@@ -112,7 +112,7 @@ impl Head {
         out
     }
 
-    /// The lines that a trace ends with.
+    /// The last lines of a trace.
     pub(super) fn end(&mut self, ended: &Ended, recording: &Recording, aggregator: bool) -> String {
         let mut out = String::new();
         let ran = ended.report.as_deref().filter(|report| report.usage.is_some());
@@ -159,7 +159,7 @@ impl Head {
         out
     }
 
-    /// Something that happened within a task.
+    /// An event within a task.
     fn task_event(&mut self, event: &TaskEvent) -> String {
         let metadata = self.metadata(|object| {
             for (name, value) in &event.metadata {
@@ -244,7 +244,7 @@ fn data(report: &CallReport, recording: &Recording) -> String {
     })
 }
 
-/// An upstream call. Arguments and what the upstream said are data, which only the full policy keeps.
+/// An upstream call. Arguments and the upstream's answer are data, which only the full policy keeps.
 fn call_json(call: &CallRecord, recording: &Recording) -> String {
     let full = recording.policy == PayloadPolicy::Full;
     object_text(|object| {

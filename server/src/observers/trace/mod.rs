@@ -1,7 +1,7 @@
-//! One JSON Lines file for each call (`--trace-dir`).
+//! One JSON Lines file per call (`--trace-dir`).
 //!
-//! All work on files is done by one thread, in the order of the calls: no call waits for a disk, and a folder that
-//! cannot be written, or a disk that is full, costs records and one warning, never a call.
+//! One thread does all file work, in the order of the calls. No call waits for a disk. An unwritable folder or a full
+//! disk costs records and one warning, never a call.
 
 mod events;
 mod folder;
@@ -51,7 +51,7 @@ pub struct TraceOptions {
     pub aggregator: bool,
 }
 
-/// What the writer is told.
+/// A command for the writer.
 enum Command {
     Begin(u64, Box<Begun>),
     End(u64, Box<Ended>, usize),
@@ -87,7 +87,7 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// Starts the writer. Without a thread nothing is traced, which is logged.
+    /// Starts the writer. If no thread can be started, nothing is traced, and that is logged.
     pub fn start(options: TraceOptions) -> Arc<Self> {
         let (commands, receiver) = channel();
         let waiting = Arc::new(Waiting::default());
@@ -101,7 +101,7 @@ impl Traces {
         Arc::new(Traces { commands, waiting })
     }
 
-    /// Opens the trace of a call, which has this key from now on; `false` if the writer is too far behind.
+    /// Opens the trace of a call under this key; `false` if the writer is too far behind.
     fn begin(&self, key: u64, begun: Box<Begun>) -> bool {
         if self.waiting.commands.load(Ordering::Relaxed) >= MAX_WAITING {
             self.waiting.dropped.fetch_add(1, Ordering::Relaxed);
@@ -127,7 +127,7 @@ impl Traces {
         tokio::time::timeout(PATIENCE, found).await.ok()?.ok()?
     }
 
-    /// Waits until everything so far is written, but no longer than `limit`.
+    /// Waits until everything so far is written, at most for `limit`.
     pub fn flush(&self, limit: Duration) {
         let (done, flushed) = channel();
         if self.send(Command::Flush(done)) {
@@ -154,7 +154,7 @@ impl Traces {
     }
 }
 
-/// Serves commands until nobody can give any more.
+/// Serves commands until all senders are gone.
 fn run(mut writer: Writer, commands: &Receiver<Command>, waiting: &Waiting) {
     for command in commands {
         waiting.commands.fetch_sub(1, Ordering::Relaxed);
@@ -183,7 +183,7 @@ fn run(mut writer: Writer, commands: &Receiver<Command>, waiting: &Waiting) {
     }
 }
 
-/// Bytes that a report holds on to, roughly.
+/// Bytes that a report occupies, roughly.
 fn size(report: &CallReport) -> usize {
     let payload = &report.payload;
     let text = |text: &Option<Arc<str>>| text.as_ref().map_or(0, |text| text.len());

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use super::writer::Status;
 use crate::digest::sha256;
 
-/// What a file is called while its call runs.
+/// The name of a file while its call is running.
 pub(super) const PENDING: &str = "pending";
 const EXTENSION: &str = ".jsonl";
 
@@ -28,7 +28,7 @@ pub(super) fn name(at: Timestamp, stem: &str, status: &str) -> String {
     format!("{}-{stem}-{status}{EXTENSION}", at.strftime("%Y-%m-%dT%H-%M-%S.%6fZ"))
 }
 
-/// A name of ours taken apart.
+/// A parsed file name of ours.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Parts<'n> {
     pub(super) hash: &'n str,
@@ -36,7 +36,7 @@ pub(super) struct Parts<'n> {
     pub(super) status: &'n str,
 }
 
-/// Takes a name apart; `None` if it is not one of ours.
+/// Parses a name; `None` if it is not one of ours.
 pub(super) fn parts(name: &str) -> Option<Parts<'_>> {
     const TIME: &str = "0000-00-00T00-00-00.000000Z-";
     let rest = name.strip_suffix(EXTENSION)?;

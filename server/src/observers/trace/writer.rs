@@ -13,10 +13,10 @@ use super::lines::Head;
 use super::{TraceOptions, names, trace_id};
 use crate::digest::hex;
 
-/// Bytes of a trace within which its owner is named.
+/// The prefix of a trace, in bytes, that contains its owner.
 const OWNER_WITHIN: usize = 512;
 
-/// How a call ended, as its file is called.
+/// How a call ended, as in its file name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Status {
     /// With a success.
@@ -25,7 +25,7 @@ pub(super) enum Status {
     Error,
     /// It was cancelled.
     Cancelled,
-    /// By a fault of ours.
+    /// With an internal error.
     Crashed,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Writer {
     options: TraceOptions,
     folder: Folder,
     open: HashMap<u64, Open>,
-    /// Faults that were logged and have not passed since.
+    /// Faults that were logged and still persist.
     failing: HashSet<&'static str>,
 }
 
@@ -68,7 +68,7 @@ impl Writer {
         writer
     }
 
-    /// Opens the file of a call and writes what is known; `false` if the call goes on untraced.
+    /// Opens the file of a call and writes the known facts; `false` if the call proceeds untraced.
     pub(super) fn begin(&mut self, key: u64, begun: &Begun) -> bool {
         let eval_id = begun.eval_id.map(|eval_id| eval_id.to_string());
         let stem = names::stem(&begun.request_id, eval_id.as_deref());
@@ -129,7 +129,7 @@ impl Writer {
         made
     }
 
-    /// Writes the rest of a call and gives its file the final name. `None` for a call without file.
+    /// Writes the rest of a call and gives its file the final name. `None` for a call without a file.
     pub(super) fn end(&mut self, key: u64, ended: &Ended) -> Option<bool> {
         let mut open = self.open.remove(&key)?;
         let text = open.head.end(ended, &self.options.recording, self.options.aggregator);
@@ -156,7 +156,7 @@ impl Writer {
         self.folder.find(id, max_bytes.max(OWNER_WITHIN), is_theirs)
     }
 
-    /// A name that no file has: the time is moved on by a microsecond where it has to be.
+    /// An unused name: the time is advanced by a microsecond if necessary.
     fn free_name(&self, mut at: Timestamp, stem: &str, status: &str) -> String {
         loop {
             let name = names::name(at, stem, status);
@@ -167,7 +167,7 @@ impl Writer {
         }
     }
 
-    /// Logs a fault when it appears, and forgets it when it has passed: a disk that stays full is one line.
+    /// Logs a fault when it appears, and forgets it when it has passed: a disk that stays full causes one line.
     fn note(&mut self, event: &'static str, name: &str, failure: Option<&io::Error>) {
         match failure {
             None => {
@@ -182,7 +182,7 @@ impl Writer {
     }
 }
 
-/// Adds all of `bytes` to a file or nothing: on a disk that is full, what was written before is still good JSON Lines.
+/// Appends all of `bytes` to a file or nothing: on a full disk, the file remains valid JSON Lines.
 fn append(mut file: File, bytes: &[u8]) -> io::Result<()> {
     let before = file.metadata()?.len();
     let written = file.write_all(bytes);

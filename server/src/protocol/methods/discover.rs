@@ -1,4 +1,4 @@
-//! `server/discover`: what the modern era has instead of a handshake.
+//! `server/discover`: the modern era's replacement for the handshake.
 
 use std::sync::Arc;
 

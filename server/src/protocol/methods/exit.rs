@@ -1,4 +1,4 @@
-//! `exit`: the conversation ends; with or without id, it is not answered.
+//! `exit`: ends the conversation. It is not answered, with or without an id.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! `subscriptions/listen`: a channel for news outside any request (2026-07-28).
+//! `subscriptions/listen`: a channel for notifications outside any request (2026-07-28).
 //!
-//! This server has no news to tell: its tools never change while it runs. So it acknowledges an empty set of
+//! This server has nothing to notify: its tools never change while it runs. It acknowledges an empty set of
 //! notifications, keeps the channel open, and ends it with a result when it stops.
 
 use std::sync::Arc;

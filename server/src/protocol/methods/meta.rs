@@ -1,4 +1,4 @@
-//! `_meta` of modern requests: each says for itself what a handshake settles once.
+//! `_meta` of modern requests: each request states what a handshake settles once.
 
 use ptc_mcp::Revision;
 use ptc_mcp::RpcError;
@@ -10,11 +10,11 @@ use ptc_mcp::meta::{CLIENT_CAPABILITIES, LOG_LEVEL, PROTOCOL_VERSION};
 use crate::protocol::handled::{Disposition, Handled};
 use crate::protocol::reply::{self, Answers};
 
-/// Severities of log messages, which a client may ask for. This server sends none.
+/// Log severities that a client may request. This server sends no log messages.
 const LOG_LEVELS: [&str; 8] =
     ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
-/// What every modern request must carry in `_meta`.
+/// The mandatory members of `_meta` in every modern request.
 pub(super) fn check_meta(id: &RequestId, message: &Message<'_>) -> Result<(), Handled> {
     let refuse =
         |error| Err(Handled::reply(Disposition::Invalid, reply::error(Answers::Request(id), &error)));
@@ -41,7 +41,7 @@ pub(super) fn check_meta(id: &RequestId, message: &Message<'_>) -> Result<(), Ha
     Ok(())
 }
 
-/// The error for a modern request in a revision that is not spoken here.
+/// The error for a modern request in an unsupported revision.
 fn unsupported_version(requested: &str) -> RpcError {
     let supported: Vec<_> = Revision::MODERN.iter().map(|revision| format!("\"{revision}\"")).collect();
     let mut data = format!("{{\"supported\":[{}],\"requested\":", supported.join(",")).into_bytes();

@@ -1,4 +1,4 @@
-//! One file per method, and the tables that say which era knows which.
+//! One file per method, and the tables of the methods in each era.
 
 pub mod cancelled;
 pub mod discover;
@@ -64,7 +64,7 @@ impl Service {
     }
 }
 
-/// Answers a request of the handshake era. `method` is `None` where it is no string.
+/// Answers a request of the handshake era. `method` is `None` if it is no string.
 fn handshake_request(
     service: &Arc<Service>,
     from: MessageContext<'_>,
@@ -112,7 +112,7 @@ fn modern_request(
     }
 }
 
-/// Acts on a notification; there is never an answer. A tool call without id could not be answered and is not run.
+/// Processes a notification. There is never an answer. A tool call without an id cannot be answered and is not run.
 fn notification(connection: &Arc<Connection>, method: &str, message: &Message<'_>) -> Handled {
     match method {
         "notifications/cancelled" => cancelled::act(connection, &message.params),
@@ -124,7 +124,7 @@ fn notification(connection: &Arc<Connection>, method: &str, message: &Message<'_
     Handled::Silent
 }
 
-/// A method name as logs show it: bounded.
+/// A method name for logs, with bounded length.
 fn loggable(method: Option<&str>) -> String {
     method.unwrap_or("(not a string)").chars().take(64).collect()
 }

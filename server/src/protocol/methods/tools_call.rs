@@ -24,10 +24,10 @@ use crate::protocol::results;
 use crate::protocol::service::{MessageContext, Service};
 use crate::protocol::tool::{CallContext, Origin, Prepared, Tool, ToolReply, short_name};
 
-/// Answers a call, or makes it ready to run.
+/// Answers a call, or prepares it to run.
 ///
-/// The order is fixed: parameters, draining, name, arguments, duplicate id, the conversation's own limit, the limit of
-/// the process. So a malformed call never takes a permit.
+/// The order is fixed: parameters, draining, name, arguments, duplicate id, the conversation's own limit, the process's
+/// limit. So a malformed call never takes a permit.
 pub fn answer(
     service: &Arc<Service>,
     from: MessageContext<'_>,
@@ -60,7 +60,7 @@ struct Request<'a> {
     name: &'a str,
 }
 
-/// What a tool has made of a call, and who watches it.
+/// A call as prepared by its tool, and its observers.
 struct Ready {
     name: &'static str,
     eval_id: EvalId,
@@ -77,7 +77,7 @@ impl Request<'_> {
         Handled::answered(results::tool_call(self.service, self.from.era, self.id, reply))
     }
 
-    /// What the tool is told besides the arguments.
+    /// The facts that the tool receives besides the arguments.
     fn context(&self) -> CallContext {
         let connection = self.from.connection;
         CallContext {
@@ -93,7 +93,7 @@ impl Request<'_> {
         }
     }
 
-    /// Answers a call of a tool that is not offered, or that nobody knows.
+    /// Answers a call of a tool that is unknown or not offered.
     fn without_tool(&self) -> Handled {
         let (service, name) = (self.service, self.name);
         let context = self.context();
@@ -116,7 +116,7 @@ impl Request<'_> {
         }
     }
 
-    /// Has the tool check the arguments. Many calls end there.
+    /// Has the tool check the arguments. Many calls end here.
     fn prepare(&self, name: &'static str, tool: &dyn Tool) -> Handled {
         let progress = Progress::asked_for(self.params);
         let mut context = self.context();
@@ -140,7 +140,7 @@ impl Request<'_> {
         self.admit(tool, ready)
     }
 
-    /// Lets a call in, where the conversation and the process have room for it.
+    /// Admits a call if the conversation and the process have capacity.
     fn admit(&self, tool: &dyn Tool, ready: Ready) -> Handled {
         let Ready { name, eval_id, running, gated, progress, mut span } = ready;
         let (ticket, cancelled) = match self.from.connection.enter(self.id) {
@@ -175,7 +175,7 @@ impl Request<'_> {
         }))
     }
 
-    /// Answers a call that is not let in.
+    /// Answers a call that is not admitted.
     fn busy(&self, tool: &dyn Tool, full: Full, span: Option<CallSpan>) -> Handled {
         info!(event = "tools_call_stop", request_id = %self.id, tool = self.name, is_error = true, reason = "busy");
         let mut reply = tool.busy(full);
@@ -187,7 +187,7 @@ impl Request<'_> {
     }
 }
 
-/// A tool's name as logs show it: bounded.
+/// A tool's name for logs, with bounded length.
 fn loggable(name: &str) -> String {
     name.chars().take(128).collect()
 }

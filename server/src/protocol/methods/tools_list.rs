@@ -1,4 +1,4 @@
-//! `tools/list`: the whole list at once; it never changes during a process.
+//! `tools/list`: the whole list at once. It never changes during a process.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::protocol::reply;
 use crate::protocol::results::{write_cache_hints, write_server_meta};
 use crate::protocol::service::Service;
 
-/// Lists the tools. We give no cursors, so any cursor is one we did not give.
+/// Lists the tools. We issue no cursors, so every cursor is invalid.
 pub fn answer(service: &Arc<Service>, era: Era, id: &RequestId, params: &ParamsMember<'_>) -> Handled {
     debug!(event = "tools_list", request_id = %id);
     let cursor = params.object().and_then(|params| params.cursor);

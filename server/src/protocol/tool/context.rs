@@ -1,4 +1,4 @@
-//! What a tool is told about a call besides its arguments.
+//! The facts of a call that a tool receives besides the arguments.
 
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use crate::principal::Owner;
 /// The facts of a call.
 #[derive(Debug, Clone)]
 pub struct CallContext {
-    /// Whose call it is.
+    /// The owner of the call.
     pub owner: Owner,
     /// Its JSON-RPC id.
     pub request_id: RequestId,
-    /// The revision it came under.
+    /// The protocol revision of the call.
     pub revision: Revision,
-    /// The request of the transport that brought it. HTTP has requests, a pipe has none.
+    /// The transport's request that carried it. HTTP has requests, a pipe has none.
     pub origin: Option<Origin>,
-    /// The id of the evaluation that the call may become: it joins answer, log, trace, metrics and debug record.
+    /// The id of the evaluation that the call may become. It links answer, log, trace, metrics and debug record.
     pub eval_id: EvalId,
-    /// Told how far the upstream calls of a program have come, where the client wants to know.
+    /// Receives the progress of a program's upstream calls, if the client asked for it.
     pub progress: Option<watch::Sender<CallsSoFar>>,
 }
 

@@ -1,7 +1,7 @@
-//! The port of tools: what a method may ask of a tool, and what a tool answers.
+//! The tool port: what a method asks of a tool, and what a tool answers.
 //!
-//! A tool is asked twice. [`Tool::prepare`] checks the arguments at once, on the reader's thread; most failures end
-//! there. What remains is a future that needs a permit of the limiter and is dropped when the call is cancelled.
+//! A call has two steps. [`Tool::prepare`] checks the arguments at once, on the reader's thread; most failures end
+//! there. The second step is a future that needs a permit of the limiter and is dropped on cancellation.
 
 mod context;
 mod registry;
@@ -18,11 +18,11 @@ use ptc_mcp::json::Raw;
 use crate::concurrency_limiter::Full;
 use crate::principal::Owner;
 
-/// What [`Tool::prepare`] makes of a call.
+/// The result of [`Tool::prepare`].
 pub enum Prepared {
     /// Answered already: wrong arguments, or a tool that needs no time.
     Done(ToolReply),
-    /// To be run under a permit. Dropping it gives back whatever was reserved.
+    /// To be run under a permit. Dropping it releases all reservations.
     Gated(BoxFuture<'static, ToolReply>),
     /// To be run without a permit: it waits for other threads, but computes next to nothing.
     Free(BoxFuture<'static, ToolReply>),
@@ -65,7 +65,7 @@ pub trait Tool: Send + Sync {
     /// How it is listed.
     fn definition(&self) -> Definition;
 
-    /// Checks a call. `arguments` is what the client sent, which need not be an object; `None` where it sent none.
+    /// Checks a call. `arguments` is what the client sent and need not be an object; `None` if it sent none.
     fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared;
 
     /// The answer when the call is not let in.
@@ -73,11 +73,11 @@ pub trait Tool: Send + Sync {
         ToolReply::busy(full)
     }
 
-    /// Whether calls are recorded. Those that look at the records are not.
+    /// Whether calls are recorded. Calls that inspect the records are not.
     fn is_observed(&self) -> bool {
         true
     }
 
-    /// Told when an owner is gone for good, so that its state can go, too.
+    /// Called when an owner is gone for good, so that its state can be dropped.
     fn owner_gone(&self, _owner: &Owner) {}
 }

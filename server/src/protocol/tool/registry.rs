@@ -1,4 +1,4 @@
-//! The tools of one server, in the order in which they are listed.
+//! The tools of one server, in listing order.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::principal::Owner;
 /// All tools of a server, with their listing rendered once.
 pub struct Registry {
     tools: Vec<Box<dyn Tool>>,
-    /// Their names: so few that looking at each is the fastest way to one.
+    /// Their names. There are so few that a linear search is fastest.
     names: Vec<&'static str>,
     listing: Vec<u8>,
     refusals: HashMap<&'static str, ToolReply>,
@@ -49,12 +49,12 @@ impl Registry {
         self.find(name).map(|(_, tool)| tool)
     }
 
-    /// The tool of that name, and the name as we spell it.
+    /// The tool of that name, and the name in our spelling.
     pub fn find(&self, name: &str) -> Option<(&'static str, &dyn Tool)> {
         self.names.iter().position(|known| *known == name).map(|at| (self.names[at], &*self.tools[at]))
     }
 
-    /// Tells every tool that an owner is gone.
+    /// Informs every tool that an owner is gone.
     pub fn owner_gone(&self, owner: &Owner) {
         self.tools.iter().for_each(|tool| tool.owner_gone(owner));
     }

@@ -1,4 +1,4 @@
-//! The result of a tool call, before it is written for one revision of the protocol.
+//! The result of a tool call, before it is written for one protocol revision.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use ptc_mcp::json::{Raw, string_len, write_string};
 use crate::concurrency_limiter::Full;
 use crate::report::CallReport;
 
-/// Characters of an unknown name that are repeated. (Names of tools have at most 128.)
+/// Characters of an unknown name that are echoed. (Names of tools have at most 128.)
 const MAX_NAME_CHARS: usize = 256;
 
 const IS_ERROR: &[u8] = b"\"isError\":true";
@@ -38,7 +38,7 @@ pub struct ToolReply {
     pub structured: Option<String>,
     /// Our own id of the evaluation, where one ran.
     pub eval_id: Option<EvalId>,
-    /// What observers are told besides; only where there are any.
+    /// The report for observers, only if there are any.
     pub report: Option<Arc<CallReport>>,
 }
 
@@ -62,13 +62,13 @@ impl ToolReply {
         ToolReply { text: ReplyText::Plain(text.into()), ..Self::mirrored(is_error, structured) }
     }
 
-    /// With what observers are told.
+    /// Adds the report for observers.
     #[must_use]
     pub fn reporting(self, report: Option<CallReport>) -> Self {
         ToolReply { report: report.map(Arc::new), ..self }
     }
 
-    /// The word for why the call failed, where the reply tells it.
+    /// The reason of the failure, if the reply states it.
     pub fn reason(&self) -> Option<String> {
         if let Some(report) = &self.report {
             return report.reason().map(str::to_owned);
@@ -139,7 +139,7 @@ impl ToolReply {
         2 + frame + string_len(text) + wrapping
     }
 
-    /// About how many bytes its text and structured content take.
+    /// The approximate size of its text and structured content, in bytes.
     pub fn len_hint(&self) -> usize {
         let structured = self.structured.as_ref().map_or(0, String::len);
         match &self.text {
@@ -164,7 +164,7 @@ impl ToolReply {
     }
 }
 
-/// A name that a client sent, as answers repeat it: in full, unless it is no name at all.
+/// A client's name as echoed in answers: in full, unless it cannot be a name.
 pub fn short_name(name: &str) -> Cow<'_, str> {
     match name.char_indices().nth(MAX_NAME_CHARS) {
         None => Cow::Borrowed(name),

@@ -1,4 +1,4 @@
-//! The arguments of `lisp_debug`, checked with fixed texts.
+//! The arguments of `lisp_debug`, checked with fixed messages.
 
 use std::time::Duration;
 

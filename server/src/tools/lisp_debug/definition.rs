@@ -1,4 +1,4 @@
-//! How `lisp_debug` is listed.
+//! The listing of `lisp_debug`.
 
 use ptc_mcp::json::object_text;
 

@@ -17,15 +17,15 @@ const TRACE: &str = "trace_file";
 const TOO_BIG: &str = "the record exceeds --max-debug-response-bytes; start the server with --trace-dir and \
     --trace-payloads full, and read the trace file directly";
 
-/// One call that is asked for.
+/// A query for one call.
 pub(super) struct Get {
     pub(super) id: String,
-    /// What memory holds of it.
+    /// Its record in memory.
     pub(super) record: Option<Arc<Record>>,
     pub(super) room: Room,
 }
 
-/// What is told of it.
+/// The content of the answer.
 #[derive(Default)]
 struct Told {
     found: bool,
@@ -104,7 +104,7 @@ impl Get {
     }
 }
 
-/// The lines of a trace as an array, secrets taken out once more: the file may be older than what is secret now.
+/// The lines of a trace as an array, scrubbed once more: a secret may be newer than the file.
 fn lines(text: &str, recording: &Recording) -> String {
     let read = |line: &str| {
         let mut line = serde_json::from_str(line).unwrap_or_else(|_| json!({"_raw": line}));

@@ -1,4 +1,4 @@
-//! `lisp_debug`: what happened to the caller's own calls. Reads the memory of the process and changes nothing.
+//! `lisp_debug`: reports on the caller's own calls. It reads the memory of the process and changes nothing.
 
 mod arguments;
 mod definition;
@@ -33,7 +33,7 @@ pub struct LispDebug {
 }
 
 impl LispDebug {
-    /// Tells of the calls in `ring` and, where there are `traces`, of their files, in responses of at most
+    /// Reports on the calls in `ring` and, if there are `traces`, on their files, in responses of at most
     /// `max_response_bytes`.
     pub fn new(
         ring: Arc<Ring>,
@@ -111,7 +111,7 @@ impl LispDebug {
     }
 }
 
-/// The members that all answers begin with.
+/// The first members of every answer.
 fn write_head(object: &mut Object<'_>, op: &str, policy: PayloadPolicy) {
     object.string("op", op);
     object.string("payload_policy", policy_name(policy));
@@ -142,7 +142,7 @@ fn policy_name(policy: PayloadPolicy) -> &'static str {
     }
 }
 
-/// The records that a filter admits, the newest first.
+/// The records that pass a filter, the newest first.
 fn select(own: &[Arc<Record>], filter: Filter) -> Vec<&Record> {
     let since = filter.since.and_then(|since| Timestamp::now().checked_sub(since).ok());
     own.iter()

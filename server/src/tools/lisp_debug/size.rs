@@ -1,4 +1,4 @@
-//! How much an answer may hold: the cap is for the whole JSON-RPC response, in which the answer stands twice, once as
+//! The size limit of an answer. The cap covers the whole JSON-RPC response, which holds the answer twice: once as
 //! structured content and once, escaped, as text.
 
 use ptc_mcp::json::string_len;
@@ -6,12 +6,12 @@ use ptc_mcp::json::string_len;
 use crate::identity;
 use crate::protocol::tool::{CallContext, ToolReply};
 
-/// Room kept free.
+/// Space kept free.
 const SLACK: usize = 8;
-/// Names and punctuation of the members that a modern response has besides.
+/// Names and punctuation of the additional members of a modern response.
 const MODERN_MEMBERS: usize = 128;
 
-/// The room of one response.
+/// The space in one response.
 pub(super) struct Room {
     /// Bytes of the response around its result.
     around: usize,
@@ -19,7 +19,7 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// The room of the response to this call.
+    /// The space in the response to this call.
     pub(super) fn of(context: &CallContext, max: usize) -> Self {
         let envelope = "{\"jsonrpc\":\"2.0\",\"id\":,\"result\":}".len() + context.request_id.json().len();
         let modern = if context.revision.is_modern() {
@@ -30,12 +30,12 @@ impl Room {
         Room { around: envelope + modern + SLACK, max }
     }
 
-    /// Whether the response with this answer is small enough.
+    /// Whether the response with this answer fits.
     pub(super) fn holds(&self, answer: &str) -> bool {
         self.cost(answer) <= self.max
     }
 
-    /// How many of `items` can be put into a list of `answer`, which has none yet.
+    /// How many of `items` fit into a list of `answer`, which contains none of them yet.
     pub(super) fn fitting(&self, answer: &str, items: &[String]) -> usize {
         // The number of items takes up to two more digits, twice.
         let mut left = self.max.saturating_sub(self.cost(answer) + 4);

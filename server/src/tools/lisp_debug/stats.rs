@@ -12,14 +12,14 @@ use crate::report::ptc_metrics::{PtcMetrics, hundredths_json};
 /// Entries of `top_reducers`.
 const TOP: usize = 10;
 
-/// What of the totals is shown: everything, until it has to fit.
+/// The totals that are shown: all, unless the answer is too large.
 pub(super) struct Parts<'r> {
     window: &'r [&'r Record],
-    /// How many of the steps of [`Parts::shrink`] were taken.
+    /// The number of steps taken by [`Parts::shrink`].
     left_out: usize,
 }
 
-/// What is left out, one after the other, where the answer is too large.
+/// The parts that are left out, one after the other, if the answer is too large.
 const STEPS: [&str; 6] =
     ["top_reducers", "payload_reduction", "by_server", "duration_ms", "by_tool", "upstream_calls"];
 
@@ -29,7 +29,7 @@ impl<'r> Parts<'r> {
         Parts { window, left_out: 0 }
     }
 
-    /// Leaves out one thing more; `false` if there is nothing left to leave out.
+    /// Leaves out one more part; `false` if none is left.
     pub(super) fn shrink(&mut self) -> bool {
         self.left_out += 1;
         self.left_out <= STEPS.len()
@@ -39,7 +39,7 @@ impl<'r> Parts<'r> {
         !STEPS[..self.left_out.min(STEPS.len())].contains(&part)
     }
 
-    /// Writes the members behind those that all answers begin with.
+    /// Writes the members after the first members of every answer.
     pub(super) fn write(&self, object: &mut Object<'_>) {
         if self.left_out > 0 {
             object.boolean("truncated", true);

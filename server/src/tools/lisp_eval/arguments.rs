@@ -1,4 +1,4 @@
-//! The arguments of an evaluation, checked in a fixed order with fixed texts.
+//! The arguments of an evaluation, checked in a fixed order with fixed messages.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How `lisp_eval` is listed.
+//! The listing of `lisp_eval`.
 
 use ptc_mcp::json::{Object, object_text};
 

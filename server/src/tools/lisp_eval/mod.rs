@@ -1,4 +1,4 @@
-//! `lisp_eval`: one program, one answer, nothing kept.
+//! `lisp_eval`: one program, one answer, no state kept.
 
 mod arguments;
 mod definition;
@@ -24,7 +24,7 @@ pub(super) use arguments::context;
 pub use arguments::{ArgumentCaps, Arguments, Wording};
 pub(super) use definition::annotations;
 
-/// Runs programs. An engine in the server, something predictable in tests.
+/// Runs programs. It is an engine in the server and a predictable stub in tests.
 pub trait Evaluator: Send + Sync {
     /// Runs one program; dropping the future cancels it.
     fn eval(&self, request: EvalRequest) -> EvalFuture;
@@ -36,7 +36,7 @@ impl Evaluator for Engine {
     }
 }
 
-/// What `lisp_eval` works with.
+/// The options of `lisp_eval`.
 #[derive(Clone)]
 pub struct EvalOptions {
     /// Limits of one program.
@@ -47,11 +47,11 @@ pub struct EvalOptions {
     pub shaper: Shaper,
     /// Answers `tool/call` and discovery; `None` without upstreams.
     pub upstreams: Option<Arc<dyn HostCalls>>,
-    /// The catalog text for the description; there if and only if upstreams are configured.
+    /// The catalog text for the description; present if and only if upstreams are configured.
     pub catalog: Option<String>,
-    /// The operator's claim about the upstreams.
+    /// Whether the operator declares the upstreams read-only.
     pub read_only: bool,
-    /// Scrubs what leaves the process.
+    /// Scrubs everything that leaves the process.
     pub redactor: Redactor,
     /// Whether replies carry a report for observers.
     pub reports: bool,
@@ -120,7 +120,7 @@ pub(super) fn refuse(options: &EvalOptions, payload: Payload, given: Option<Raw<
     reply.reporting(options.reports.then(|| CallReport::refused(payload, has_schema())))
 }
 
-/// What an evaluation was asked with, as far as its answer and its report need it.
+/// The parts of an evaluation's request that its answer and its report need.
 pub(super) struct Asked {
     id: EvalId,
     program: Arc<str>,
@@ -148,7 +148,7 @@ impl Asked {
         &self.program
     }
 
-    /// The report of an evaluation that came to `payload`.
+    /// The report of an evaluation with this `payload`.
     pub(super) fn report(self, payload: Payload, usage: Usage) -> CallReport {
         CallReport {
             reason: None,

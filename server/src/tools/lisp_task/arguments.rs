@@ -1,4 +1,4 @@
-//! The arguments of a task, checked in a fixed order with fixed texts.
+//! The arguments of a task, checked in a fixed order with fixed messages.
 
 use ptc_mcp::json::{Kind, Raw};
 use ptc_mcp::json::{Map, Value};

@@ -29,8 +29,8 @@ pub struct PlannerConfig {
 }
 
 impl PlannerConfig {
-    /// Reads the file that the settings name, if they name one. Flags and environment beat it. Tells the log what holds,
-    /// and how large `summary` is, which callers are told of the upstreams.
+    /// Reads the file that the settings name, if any. Flags and environment take precedence. Logs the effective values
+    /// and the size of `summary`, the upstream summary for callers.
     ///
     /// # Errors
     /// What is wrong with the file.
@@ -67,7 +67,7 @@ impl PlannerConfig {
         Ok(config)
     }
 
-    /// What was set and where, and what was not. Texts are never logged.
+    /// The values that are set, with their sources, and those left at their defaults. Texts are never logged.
     fn sources(&self, settings: &Planner, file: &Map) -> (Value, Value) {
         let [max_turns, retry_turns] = settings.turns_from;
         let source = |given: Option<&'static str>, key: &str| match (given, file.contains_key(key)) {

@@ -1,4 +1,4 @@
-//! How `lisp_task` is listed.
+//! The listing of `lisp_task`.
 
 use ptc_mcp::json::{Value, json};
 

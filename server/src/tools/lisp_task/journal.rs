@@ -1,7 +1,7 @@
-//! What happens within a task, told as it happens: to the log, and to the call's trace (server.md 11.2, 11.5).
+//! The events of a task, reported as they happen to the log and to the call's trace (server.md 11.2, 11.5).
 //!
-//! Prompts and what the model answers are data: a trace holds them only if the operator asked for them and for whole
-//! payloads, scrubbed like everything else; it holds their sizes and hashes in any case. The log never holds them.
+//! Prompts and the model's answers are data. A trace holds them only if the operator asked for them and for whole
+//! payloads, scrubbed like everything else. It always holds their sizes and hashes. The log never holds them.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -15,9 +15,9 @@ use tracing::info;
 use crate::digest::sha256;
 use crate::report::TaskEvent;
 
-/// Most events of one task that are kept.
+/// Maximum number of events kept per task.
 const MAX_EVENTS: usize = 2000;
-/// Fields of the loop's events that hold what models, programs and tools said.
+/// Fields of the loop's events that hold texts of models, programs and tools.
 const TEXTS: [&str; 7] =
     ["program", "result_preview", "raw_response", "response", "args", "result", "message"];
 
@@ -33,7 +33,7 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// The events of the task that `request_id` asked for. They are kept if it is `traced`.
+    /// The events of the task that `request_id` requested. They are kept if it is `traced`.
     pub(super) fn new(
         request_id: String,
         trace_id: String,
@@ -62,7 +62,7 @@ impl Journal {
         );
     }
 
-    /// The model is asked; `messages` is all that it reads, by role.
+    /// The model is asked; `messages` is its entire input, by role.
     pub(super) fn planner_starts(&self, model: &str, messages: &[(&str, &str)]) {
         let prompt: String = messages.iter().map(|(_, content)| *content).collect();
         let (bytes, hash) = (prompt.len(), sha256(prompt.as_bytes()));
@@ -74,7 +74,7 @@ impl Journal {
         self.keep("ptc_lisp.agentic_planner.start", None, metadata, json!({"messages": messages}));
     }
 
-    /// The model answered, or why it did not.
+    /// The model answered, or failed with this reason.
     pub(super) fn planner_stops(&self, model: &str, output: Result<&str, &str>, took: Duration) {
         let reason = output.err();
         let (status, output, duration_ms) = (status(reason), output.unwrap_or_default(), millis(took));
@@ -88,7 +88,7 @@ impl Journal {
         self.keep("ptc_lisp.agentic_planner.stop", Some(took), metadata, json!({"output": output}));
     }
 
-    /// An event of the agent's loop. The planner's own events say more of its calls.
+    /// An event of the agent's loop. The planner's own events describe its calls in more detail.
     pub(super) fn agent(&self, scope: &Scope, event: &Event<'_>) {
         if self.kept.is_none() || event.name().starts_with("llm.") {
             return;

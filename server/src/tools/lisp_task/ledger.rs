@@ -1,4 +1,4 @@
-//! Every upstream call of a task, noted before it goes out with what it may do (server.md 9.5).
+//! Every upstream call of a task, recorded with its possible effect before it goes out (server.md 9.5).
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -13,7 +13,7 @@ use ptc_vm::machine::{HostRequest, Reply, UpstreamCall};
 
 use crate::digest::sha256;
 
-/// What a call may do to the world, as far as the upstream says.
+/// The possible effect of a call, as declared by the upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
     Read,
@@ -39,7 +39,7 @@ struct Attempt {
     effect: Effect,
     turn: u32,
     args_hash: String,
-    /// What came of it; `None` if it was interrupted.
+    /// Its outcome; `None` if it was interrupted.
     record: Option<CallRecord>,
 }
 
@@ -51,7 +51,7 @@ struct Attempts {
     done: Vec<Attempt>,
 }
 
-/// The upstreams with a ledger before them.
+/// The upstreams behind a ledger.
 #[derive(Clone)]
 pub(super) struct Ledger {
     inner: Arc<dyn HostCalls>,
@@ -65,7 +65,7 @@ impl Ledger {
         Ledger { inner, catalog, state: Arc::default(), turn: Arc::default() }
     }
 
-    /// Says that a turn begins.
+    /// Marks the beginning of a turn.
     pub(super) fn begin_turn(&self, turn: u32) {
         self.turn.store(turn, Ordering::Relaxed);
     }
@@ -80,7 +80,7 @@ impl Ledger {
         state.open.values().chain(&state.done).any(|entry| entry.effect != Effect::Read)
     }
 
-    /// Records of the calls that came to an end.
+    /// Records of the calls that ended.
     pub(super) fn records(&self) -> Vec<CallRecord> {
         self.state().done.iter().filter_map(|entry| entry.record.clone()).collect()
     }
@@ -101,7 +101,7 @@ impl Ledger {
         }
     }
 
-    /// Notes a call that is about to go out; `None` if it never will: its parts are wrong.
+    /// Records a call that is about to go out; `None` if it never will, because its parts are invalid.
     fn note(&self, call: &UpstreamCall) -> Option<u64> {
         let (Ok(server), Ok(tool), Ok(arguments)) = (&call.server, &call.tool, &call.arguments) else {
             return None;
@@ -121,7 +121,7 @@ impl Ledger {
         Some(number)
     }
 
-    /// Closes a note. A call without a record was refused before it went out, and is struck off.
+    /// Completes a record. A call without a result record was refused before it went out, and is removed.
     fn close(&self, number: u64, record: Option<CallRecord>) {
         let mut state = self.state();
         let Some(entry) = state.open.remove(&number) else { return };

@@ -1,7 +1,7 @@
-//! `lisp_task`: a task in plain language; a model writes the programs, the caller gets the answer (server.md 9).
+//! `lisp_task`: a task in plain language. A model writes the programs, the caller gets the answer (server.md 9).
 //!
-//! The loop is `ptc-agent` with programs in text and explicit completion. Around it: arguments, the prompt's sections, a
-//! ledger of every upstream call and its effect, the planner's account, and the shape of the answer.
+//! The loop is `ptc-agent` with programs in text and explicit completion. This module adds the arguments, the prompt's
+//! sections, a ledger of every upstream call and its effect, the planner's account, and the form of the answer.
 
 mod arguments;
 mod config;
@@ -48,15 +48,15 @@ pub struct TaskOptions {
     pub engine: Engine,
     /// The model, or why there is none.
     pub model: Result<Arc<dyn Llm>, String>,
-    /// What answers call it.
+    /// The model's name in answers.
     pub model_name: String,
     /// Answers `tool/call` and discovery.
     pub upstreams: Arc<dyn HostCalls>,
     /// What the upstreams offer, with their hints about effects.
     pub catalog: Catalog,
-    /// The catalog as the planner reads it.
+    /// The catalog in the planner's form.
     pub snapshot: String,
-    /// What callers are told of the upstreams.
+    /// The summary of the upstreams for callers.
     pub summary: String,
     /// Turns and the operator's texts.
     pub planner: PlannerConfig,
@@ -74,19 +74,19 @@ pub struct TaskOptions {
     pub max_result_bytes: usize,
     /// Whether answers show the last program.
     pub include_program: bool,
-    /// The operator's claim about the upstreams.
+    /// Whether the operator declares the upstreams read-only.
     pub read_only: bool,
-    /// Whether a task may change things.
+    /// Whether a task may make changes.
     pub allow_writes: bool,
     /// The response profile: its guard bounds the whole result.
     pub profile: Profile,
-    /// Scrubs what leaves the process.
+    /// Scrubs everything that leaves the process.
     pub redactor: Redactor,
-    /// Whether observers want to be told.
+    /// Whether replies carry a report for observers.
     pub reports: bool,
     /// Whether calls are traced.
     pub traced: bool,
-    /// Whether traces may hold prompts and what the model answers.
+    /// Whether traces may hold prompts and the model's answers.
     pub trace_prompts: bool,
 }
 

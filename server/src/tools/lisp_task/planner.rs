@@ -1,4 +1,4 @@
-//! The model with its account: time limit of each call, what it was sent and what it said (server.md 9.3).
+//! The model and its account: the time limit of each call, its prompts and its replies (server.md 9.3).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,22 +12,22 @@ use tokio::time::Instant;
 use super::journal::Journal;
 use crate::report::PlannerReport;
 
-/// Why the planner gave no text.
+/// Why the planner returned no text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// A call of it passed its time limit.
+    /// One of its calls exceeded its time limit.
     Timeout(String),
     /// Anything else.
     Other(String),
 }
 
-/// What the planner did so far.
+/// The planner's account so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Account {
     /// The last call.
     last: Option<Call>,
     report: PlannerReport,
-    /// Calls that came with their tokens.
+    /// Calls whose tokens were reported.
     reported: u64,
     pub(super) fault: Option<Fault>,
 }
@@ -69,7 +69,7 @@ impl Planner {
         self.account().fault.clone()
     }
 
-    /// The account for observers; turns and programs are the loop's to add.
+    /// The account for observers. The loop adds turns and programs.
     pub(super) fn report(&self) -> PlannerReport {
         let account = self.account();
         PlannerReport { provider_reported: account.reported(), ..account.report }
@@ -184,7 +184,7 @@ impl Planner {
 }
 
 impl Account {
-    /// Whether every call came with its tokens, and there was one.
+    /// Whether there was a call, and every call reported its tokens.
     fn reported(&self) -> bool {
         self.reported == self.report.calls && self.report.calls > 0
     }

@@ -1,4 +1,4 @@
-//! The planner's prompt: fixed sections in a fixed order, the operator's texts between them (server.md 9.4).
+//! The planner's prompt: fixed sections in a fixed order, with the operator's texts between them (server.md 9.4).
 
 use ptc_mcp::json::Value;
 

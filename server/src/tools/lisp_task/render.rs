@@ -1,4 +1,4 @@
-//! The program's value as the task's answer (server.md 9.6).
+//! Renders the program's value as the task's answer (server.md 9.6).
 
 use ptc_host::text::clip;
 use ptc_mcp::json::{Map, Value, json};
@@ -43,7 +43,7 @@ pub(super) fn render(value: Value, wishes: &Wishes, max_bytes: usize) -> Rendere
     Rendered { answer, structured, truncated }
 }
 
-/// Text that holds JSON is that JSON; what was text in text, once more.
+/// Parses a text that holds JSON, and once more if the result is such a text.
 fn decoded(value: Value) -> Value {
     let once = |value: Value| match &value {
         Value::String(text) => serde_json::from_str(text).unwrap_or(value),
@@ -52,7 +52,7 @@ fn decoded(value: Value) -> Value {
     once(once(value))
 }
 
-/// Only the fields that matter, in each map that has all of them.
+/// Keeps only the relevant fields, in each map that has all of them.
 fn narrowed(value: Value, fields: &[String]) -> Value {
     match value {
         Value::Object(mut map) if fields.iter().all(|field| map.contains_key(field)) => {
@@ -67,7 +67,7 @@ fn narrowed(value: Value, fields: &[String]) -> Value {
     }
 }
 
-/// Cuts a list, or the first list in a map.
+/// Truncates a list, or the first list in a map.
 fn shorten(value: &mut Value, max: usize) {
     match value {
         Value::Array(items) => items.truncate(max),

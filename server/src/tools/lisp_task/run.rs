@@ -135,7 +135,7 @@ fn run_options(
     }
 }
 
-/// A task that came to an end.
+/// A finished task.
 struct Done<'a> {
     options: &'a TaskOptions,
     task: &'a Task,
@@ -214,7 +214,7 @@ impl Done<'_> {
         self.finish(body, None, result, Some(reason))
     }
 
-    /// The parts that successes and errors share, behind what is there already.
+    /// The members common to successes and errors, after those already written.
     fn finish(
         &mut self,
         mut body: Map,
@@ -275,7 +275,7 @@ impl Done<'_> {
         metrics
     }
 
-    /// What observers are told.
+    /// The report for observers.
     fn report(
         &self,
         result: Result<Answer, Failure>,

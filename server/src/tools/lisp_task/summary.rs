@@ -1,4 +1,4 @@
-//! What the upstreams can do, in a few lines for the callers of `lisp_task` (server.md 10.4).
+//! A short summary of the upstreams' capabilities for callers of `lisp_task` (server.md 10.4).
 
 use std::path::Path;
 

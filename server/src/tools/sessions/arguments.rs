@@ -6,10 +6,10 @@ use ptc_mcp::json::{Kind, Raw, Scanner};
 pub(super) struct Arguments<'a>(Vec<(String, Raw<'a>)>);
 
 impl<'a> Arguments<'a> {
-    /// Takes the object apart; without one there are no arguments.
+    /// Parses the object; a missing one means no arguments.
     ///
     /// # Errors
-    /// If it is no object, or a key is given twice, which no two readers understand alike.
+    /// If it is not an object, or a key occurs twice, which readers interpret differently.
     pub(super) fn read(arguments: Option<Raw<'a>>) -> Result<Self, String> {
         if arguments.is_some_and(|arguments| arguments.kind() != Kind::Object) {
             return Err("arguments must be an object".into());
@@ -34,7 +34,7 @@ impl<'a> Arguments<'a> {
         self.0.iter().map(|(key, _)| key.as_str()).find(|key| !known.contains(key))
     }
 
-    /// `session_id`; an empty one names no session and is found out later.
+    /// `session_id`; an empty one names no session and is rejected later.
     pub(super) fn session_id(&self) -> Result<String, String> {
         let text = self.get("session_id").and_then(Raw::as_str);
         text.map(String::from).ok_or_else(|| "session_id must be a non-empty string".into())

@@ -1,4 +1,4 @@
-//! How much the session tools tell at a time.
+//! Size limits on the answers of the session tools.
 
 use futures_util::FutureExt;
 use ptc_mcp::json::{Object, Raw, string_len};
@@ -8,7 +8,7 @@ use crate::protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
 use crate::settings::Profile;
 use crate::tools::shaping::{Shaper, guard};
 
-/// Bytes of lists and half the bytes of texts, so that the mirrored answer keeps within the profile's bound.
+/// The byte limit of lists and half that of texts. It keeps the mirrored answer within the profile's bound.
 pub(super) fn list_bytes(profile: Profile) -> usize {
     match profile {
         Profile::Slim => 3 << 10,
@@ -17,8 +17,8 @@ pub(super) fn list_bytes(profile: Profile) -> usize {
     }
 }
 
-/// The first entries, JSON texts or names, that take at most `max_bytes` twice, plain and mirrored; and whether others
-/// are left out. The first one is always among them.
+/// The first entries, JSON texts or names, whose plain and mirrored forms fit `max_bytes` each, and whether others are
+/// left out. The first one is always included.
 pub(super) fn fitting<T: AsRef<str>>(entries: &[T], max_bytes: usize) -> (&[T], bool) {
     let mut bytes = 0;
     let fit = entries
@@ -33,7 +33,7 @@ pub(super) fn fitting<T: AsRef<str>>(entries: &[T], max_bytes: usize) -> (&[T], 
     (&entries[..fit], fit < entries.len())
 }
 
-/// Flags what was left out.
+/// Flags truncation.
 pub(super) fn write_cut(object: &mut Object<'_>, cut: bool) {
     if cut {
         object.boolean("truncated", true);
@@ -41,7 +41,7 @@ pub(super) fn write_cut(object: &mut Object<'_>, cut: bool) {
     }
 }
 
-/// A tool whose results keep within the bound of the profile, whatever it answers.
+/// A tool whose results always stay within the bound of the profile.
 pub(super) struct Bounded<T> {
     pub(super) tool: T,
     pub(super) shaper: Shaper,

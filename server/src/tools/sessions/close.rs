@@ -1,4 +1,4 @@
-//! `lisp_session_close`: ends a session and what runs on it.
+//! `lisp_session_close`: ends a session and the program that runs on it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Which sessions there are, whose they are and how long they live.
+//! All sessions, their owners and their lifetimes.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,18 +21,18 @@ use crate::principal::{Owner, Principal};
 use crate::protocol::tool::ToolReply;
 use crate::settings::Sessions;
 
-/// Sessions of a principal that are shown at a time.
+/// Maximum number of a principal's sessions shown.
 const MAX_LISTED: usize = 200;
-/// Closed sessions that are still told apart from unknown ones.
+/// Closed sessions that are still distinguished from unknown ones.
 const CLOSED_REMEMBERED: usize = 1024;
-/// How often sessions that nobody asks for are looked through.
+/// Interval of the search for expired sessions.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Tells the time; injected, so that tests need not wait.
+/// The clock; injected, so that tests need not wait.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// The time of day when it is made, and from then on a clock that nobody can set: no session ends early or late
-/// because the machine's clock jumps.
+/// The time of day at creation, and a monotonic clock from then on: no session ends early or late because the machine's
+/// clock jumps.
 pub fn system_clock() -> Clock {
     let (made, since) = (Timestamp::now(), Instant::now());
     Arc::new(move || later(made, since.elapsed()))
@@ -41,15 +41,15 @@ pub fn system_clock() -> Clock {
 /// Why a session cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// There is none of that id, or it is somebody else's.
+    /// No session has that id, or it belongs to another owner.
     NotFound,
-    /// There was one.
+    /// The session is closed.
     Closed,
     /// A program runs on it.
     Busy,
-    /// The server has as many as it may.
+    /// The server has its maximum of sessions.
     Limit,
-    /// The owner has as many as one may.
+    /// The owner has its maximum of sessions.
     OwnerLimit,
 }
 
@@ -87,11 +87,11 @@ pub struct Directory {
     clock: Clock,
     inner: Mutex<Inner>,
     started: AtomicU64,
-    /// By [`ENDS`].
+    /// Counts by [`ENDS`].
     ended: [AtomicU64; ENDS.len()],
 }
 
-/// Why sessions end: by `lisp_session_close`, with their owner, at their end, after resting too long.
+/// Why sessions end: `lisp_session_close`, the end of their owner, expiry, idleness.
 const ENDS: [&str; 4] = ["closed", "owner_gone", "ttl_expired", "idle_expired"];
 /// What telemetry calls the way in which sessions use the server.
 pub(super) const MODE: &str = "read_only";
@@ -117,7 +117,7 @@ impl Directory {
         })
     }
 
-    /// Removes, now and then, sessions whose time is up, for as long as the directory is in use.
+    /// Removes expired sessions periodically, for as long as the directory is in use.
     pub fn keep_swept(self: &Arc<Self>) {
         let directory: Weak<Directory> = Arc::downgrade(self);
         self.engine.spawn_on(0, move || async move {
@@ -144,7 +144,7 @@ impl Directory {
         self.len() == 0
     }
 
-    /// Removes all sessions whose time is up.
+    /// Removes all expired sessions.
     pub fn sweep(&self) {
         let now = (self.clock)();
         let mut inner = self.lock();
@@ -167,7 +167,7 @@ impl Directory {
         }
     }
 
-    /// Opens a session and tells its id and its end. A wish for a life can only shorten it.
+    /// Opens a session and returns its id and its end. A requested lifetime can only shorten it.
     pub(super) fn start(
         &self,
         owner: &Owner,
@@ -217,7 +217,7 @@ impl Directory {
         found.into_iter().map(|(_, summary)| summary).collect()
     }
 
-    /// Looks at a session, or changes it.
+    /// Reads or changes a session.
     pub(super) fn with<R>(
         &self,
         id: &str,
@@ -243,7 +243,7 @@ impl Directory {
         })
     }
 
-    /// Closes a session; what runs on it is ended.
+    /// Closes a session and ends its running program.
     pub(super) fn close(&self, id: &str, owner: &Owner) -> Result<Arc<str>, Refusal> {
         let mut inner = self.lock();
         let (id, _) = self.find(&mut inner, id, owner)?;
@@ -251,7 +251,7 @@ impl Directory {
         Ok(id)
     }
 
-    /// Takes a session for one program.
+    /// Reserves a session for one program.
     pub(super) fn reserve(self: &Arc<Self>, id: &str, owner: &Owner) -> Result<Reservation, Refusal> {
         let now = (self.clock)();
         let mut inner = self.lock();
@@ -286,7 +286,7 @@ impl Directory {
         Ok((id, record))
     }
 
-    /// Why a session is over: it ends at its end, and before that after resting too long.
+    /// Why a session is over: its lifetime has expired, or it was idle for too long.
     fn is_over(&self, record: &Record, now: Timestamp) -> Option<&'static str> {
         let rested = record.running.is_none() && now >= later(record.updated, self.settings.idle);
         if now >= record.expires { Some("ttl_expired") } else { rested.then_some("idle_expired") }
@@ -376,7 +376,7 @@ impl SessionSource for Directory {
     }
 }
 
-/// A session that is taken for one program, until this is dropped.
+/// A session reserved for one program, until this is dropped.
 pub(super) struct Reservation {
     directory: Arc<Directory>,
     pub(super) id: Arc<str>,
@@ -388,7 +388,7 @@ pub(super) struct Reservation {
 }
 
 impl Reservation {
-    /// Completes when the session is closed under the program.
+    /// Completes when the session is closed during the program.
     pub(super) async fn killed(&mut self) {
         // The sender is only ever dropped.
         let _ = (&mut self.killed).await;
@@ -400,7 +400,7 @@ impl Reservation {
         self.directory.remove(&mut inner, &self.id, "ttl_expired");
     }
 
-    /// Gives the session back and describes it: for a success and for a failure. `None` if it is closed.
+    /// Releases the session and describes it: for a success and for a failure. `None` if it is closed.
     pub(super) fn end(mut self) -> Option<(String, String)> {
         self.release();
         let described = self.directory.with(&self.id, &self.owner, |id, record| {
@@ -426,7 +426,7 @@ impl Reservation {
         }
     }
 
-    /// What the engine asks when the program's result is to be stored.
+    /// The rules by which the engine decides whether to store the program's result.
     pub(super) fn rules(&self) -> Arc<dyn SessionRules> {
         Arc::new(Rules { directory: self.directory.clone(), id: self.id.clone() })
     }

@@ -1,7 +1,7 @@
 //! `lisp_session_eval`: runs a program in a session.
 //!
-//! A call takes the session, runs, stores everything or nothing, and gives the session back. The session is not
-//! queued for: a second program on it is refused.
+//! A call reserves the session, runs, stores everything or nothing, and releases the session. Calls do not queue for a
+//! session: a second program on it is refused.
 
 use std::sync::Arc;
 
@@ -173,7 +173,7 @@ fn answer(
     reply.reporting(options.reports.then(|| asked.report(payload, usage)))
 }
 
-/// `detail` of a failure: the limit that was broken, or the interpreter's own word for what went wrong.
+/// `detail` of a failure: the limit exceeded, or the interpreter's own name for the error.
 fn detail(exceeded: Option<&Exceeded>, kind: &str) -> String {
     object_text(|object| match exceeded {
         None => object.string("kind", kind),

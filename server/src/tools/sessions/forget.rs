@@ -43,7 +43,7 @@ impl Tool for Forget {
     }
 }
 
-/// What is to be removed.
+/// The request to remove parts of a session.
 struct Order {
     bindings: Vec<String>,
     clear: Vec<String>,
@@ -55,7 +55,7 @@ impl Order {
     }
 }
 
-/// What is left afterwards.
+/// The state after the removal.
 #[derive(Default)]
 struct Left {
     removed: Vec<String>,
@@ -144,13 +144,13 @@ async fn forget(
     }
 }
 
-/// What is left of a session that never ran a program.
+/// The state of a session that never ran a program.
 fn nothing() -> Left {
     let history_bytes = measure_history(&Default::default(), u64::MAX);
     Left { memory_bytes: EMPTY_BYTES, history_bytes, ..Left::default() }
 }
 
-/// Removes what was ordered; `None` while a program runs.
+/// Removes the requested parts; `None` while a program runs.
 fn remove(place: &mut SessionPlace, order: &Order) -> Option<Left> {
     let state = place.state_mut()?;
     let mut removed: Vec<String> = Vec::new();

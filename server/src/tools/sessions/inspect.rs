@@ -1,4 +1,4 @@
-//! `lisp_session_inspect`: what a session holds, as it was last committed.
+//! `lisp_session_inspect`: shows the contents of a session as of the last commit.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(super) struct Inspect {
     pub(super) profile: Profile,
 }
 
-/// What a caller looks at.
+/// The part of a session that a caller asks for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum View {
     Overview,
@@ -45,7 +45,7 @@ impl View {
         (View::Limits, "limits"),
     ];
 
-    /// The view of that name; the overview for a name that is none.
+    /// The view of that name; the overview for an unknown name.
     fn named(name: &str) -> View {
         Self::ALL.iter().find(|(_, known)| *known == name).map_or(View::Overview, |(view, _)| *view)
     }

@@ -1,4 +1,4 @@
-//! What a session's programs printed and called: the latest entries, bounded in number and size.
+//! The prints and calls of a session's programs: the latest entries, bounded in number and size.
 
 use std::collections::VecDeque;
 

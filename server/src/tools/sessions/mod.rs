@@ -1,7 +1,7 @@
-//! Stateful sessions: definitions and results that stay from program to program (`--sessions`).
+//! Stateful sessions: definitions and results persist from program to program (`--sessions`).
 //!
-//! Values live on the worker of the engine that runs a session's programs. Everything else about a session – whose
-//! it is, when it ends, what it printed – is in the [`Directory`], which all six tools share. One file a tool.
+//! Values live on the engine worker that runs a session's programs. Everything else about a session – its owner, its
+//! end, its prints – is in the [`Directory`], which all six tools share. Each tool has one file.
 
 mod arguments;
 mod bounds;

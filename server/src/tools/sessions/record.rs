@@ -1,4 +1,4 @@
-//! One session as the directory knows it.
+//! One session as the directory knows it, without its values.
 
 use std::sync::Arc;
 
@@ -16,20 +16,20 @@ pub(super) struct Record {
     pub(super) owner: Owner,
     pub(super) title: Option<Box<str>>,
     pub(super) created: Timestamp,
-    /// The last time that somebody used it.
+    /// The time of the last use.
     pub(super) updated: Timestamp,
-    /// When it ends at the latest.
+    /// The latest possible end.
     pub(super) expires: Timestamp,
     /// Programs that were committed.
     pub(super) turn: u64,
     pub(super) memory_bytes: u64,
     pub(super) binding_count: usize,
     pub(super) journal: Journal,
-    /// There while a program runs; dropping it ends that program.
+    /// Present while a program runs; dropping it ends that program.
     pub(super) running: Option<oneshot::Sender<()>>,
 }
 
-/// Bytes of no bindings at all.
+/// The size of an empty set of bindings.
 pub(super) const EMPTY_BYTES: u64 = 6;
 
 impl Record {
@@ -48,7 +48,7 @@ impl Record {
         }
     }
 
-    /// Takes over what a program left behind.
+    /// Records the outcome of a committed program.
     pub(super) fn committed(&mut self, report: &SessionReport) {
         self.turn += 1;
         self.memory_bytes = report.memory_bytes;
@@ -65,7 +65,7 @@ impl Record {
         })
     }
 
-    /// All there is to say without looking at values.
+    /// Everything known without the values.
     pub(super) fn summary(&self, id: &Arc<str>, redactor: &Redactor) -> String {
         object_text(|object| {
             object.string("session_id", id);
@@ -83,7 +83,7 @@ impl Record {
         })
     }
 
-    /// The `usage` object. History is with the values.
+    /// The `usage` object. The history is stored with the values.
     pub(super) fn usage(&self, history_count: usize, history_bytes: u64) -> String {
         let journal = &self.journal;
         object_text(|object| {

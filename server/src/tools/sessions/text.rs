@@ -11,9 +11,9 @@ use crate::tools::shaping::feedback::envelope;
 
 const SAMPLE: Preview = Preview { items: 3, characters: Some(80), counts: true };
 const HISTORY: Preview = Preview { items: 10, characters: Some(120), counts: true };
-/// Columns of a name.
+/// Column width of a name.
 const NAME_COLUMNS: usize = 30;
-/// Up to which size the history is measured.
+/// Maximum size to which the history is measured.
 const HISTORY_CAP: u64 = 64 << 20;
 /// Bindings shown by size.
 const TOP: usize = 10;
@@ -25,7 +25,7 @@ pub(super) struct Remembered {
     pub(super) cut: bool,
 }
 
-/// What can be told of a session's values away from them.
+/// The facts about a session's values that can leave the worker.
 #[derive(Clone, Default)]
 pub(super) struct Values {
     /// Names of all definitions, sorted.
@@ -34,7 +34,7 @@ pub(super) struct Values {
     functions: Vec<String>,
     /// Name, type and sample of everything else.
     others: Vec<(String, String, String)>,
-    /// The last results, latest first; absent ones left out.
+    /// The last results, latest first; absent ones are left out.
     pub(super) history: Vec<Remembered>,
     pub(super) history_bytes: u64,
     /// The largest definitions, largest first.
@@ -42,12 +42,12 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// Those of a session that never ran a program.
+    /// The facts of a session that never ran a program.
     pub(super) fn none() -> Self {
         Values { history_bytes: measure_history(&Default::default(), HISTORY_CAP), ..Values::default() }
     }
 
-    /// Those of a session.
+    /// The facts of a session.
     pub(super) fn of(view: &SessionView<'_>) -> Self {
         let mut values =
             Values { history_bytes: measure_history(view.history, HISTORY_CAP), ..Values::default() };
@@ -82,7 +82,7 @@ impl Values {
         values
     }
 
-    /// Functions and other definitions; empty if there is nothing to show. Samples stand in for prints.
+    /// Functions and other definitions; empty if there is nothing to show. Samples are shown if there are no prints.
     pub(super) fn memory(&self, samples: bool) -> String {
         let mut text = String::new();
         if !self.functions.is_empty() {

@@ -1,4 +1,4 @@
-//! Upstream calls as results list them.
+//! Upstream calls as listed in results.
 
 use ptc_host::engine::{CallRecord, CallStatus};
 

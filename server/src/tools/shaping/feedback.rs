@@ -1,4 +1,4 @@
-//! Text around data that a model is shown: envelopes that say where it came from, and cuts.
+//! Text around data that a model reads: envelopes that name its source, and truncation.
 
 use ptc_host::engine::{CallRecord, CallStatus};
 use ptc_host::text::with_dots;

@@ -1,4 +1,4 @@
-//! The last bound of a mirrored result: whatever a tool says, its whole result fits its profile (server.md 5.7, step 3).
+//! The final bound of a mirrored result: whatever a tool says, the result fits its profile (server.md 5.7, step 3).
 
 use ptc_mcp::json::{Kind, Object, Raw, object_text};
 
@@ -6,8 +6,8 @@ use super::limits::caps;
 use super::project::{NO_ROOM, Shaper, TRUNCATED, clip_json};
 use crate::protocol::tool::{ReplyText, ToolReply};
 
-/// Leaves a result that fits as it is. From one that does not, long texts are cut, lists are emptied and objects that
-/// are long themselves as well; what is left is still JSON, says so, and keeps every member.
+/// Leaves a result that fits unchanged. In one that does not, long texts are truncated, and long lists and objects are
+/// emptied. The result is still JSON, flags the truncation, and keeps every member.
 pub fn guard(shaper: &Shaper, reply: ToolReply) -> ToolReply {
     let limit = caps(shaper.profile, shaper.max_result_bytes).result_object;
     if reply.json_len() <= limit {

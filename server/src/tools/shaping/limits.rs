@@ -1,4 +1,4 @@
-//! How much of a payload each response profile may carry.
+//! The size limits of a payload under each response profile.
 
 use crate::settings::Profile;
 
@@ -19,8 +19,8 @@ pub(super) struct Caps {
     pub(super) result_object: usize,
 }
 
-/// The caps of `profile` for an operator who allows result texts of `max_result_bytes`: the object must have room for
-/// the text wherever the profile repeats it.
+/// The caps of `profile` if the operator allows result texts of `max_result_bytes`: the object must have space for the
+/// text if the profile repeats it.
 pub(super) fn caps(profile: Profile, max_result_bytes: usize) -> Caps {
     let caps = match profile {
         Profile::Slim => Caps {

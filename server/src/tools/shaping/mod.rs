@@ -1,7 +1,7 @@
-//! From the outcome of an evaluation to what a client sees of it.
+//! Turns the outcome of an evaluation into what a client sees.
 //!
-//! An evaluation gives one full [`Payload`](crate::report::Payload). [`shape`] bounds it and projects it to a response
-//! profile; diagnostics take the payload as it is.
+//! An evaluation produces one full [`Payload`](crate::report::Payload). [`shape`] bounds it and projects it onto a
+//! response profile. Diagnostics use the payload unchanged.
 
 pub mod feedback;
 pub mod preview;

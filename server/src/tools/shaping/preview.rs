@@ -1,4 +1,4 @@
-//! A bounded preview of a JSON value that is too large to be sent, in the notation of the language.
+//! A bounded preview, in the notation of the language, of a JSON value that is too large to send.
 
 use ptc_host::text::clip;
 

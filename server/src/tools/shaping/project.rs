@@ -1,7 +1,7 @@
-//! Projects a payload to a response profile and keeps it within bounds.
+//! Projects a payload onto a response profile, within size limits.
 //!
-//! Nothing is ever cut inside JSON: lists keep a prefix, texts end between characters, a value that is too large is
-//! replaced by a preview under another name, and what is left out is flagged.
+//! Nothing is ever cut inside JSON. Lists keep a prefix, texts end between characters, a value that is too large is
+//! replaced by a preview under another name, and every omission is flagged.
 
 use ptc_host::engine::CallStatus;
 use ptc_host::text::clip;
@@ -16,12 +16,12 @@ use crate::protocol::tool::ToolReply;
 use crate::report::{Ending, ErrorReason, Payload};
 use crate::settings::Profile;
 
-/// The end of a text that is not complete.
+/// The end of a truncated text.
 pub(super) const TRUNCATED: &str = "\n\n[truncated]";
-/// What is left of a result that fits in no way.
+/// The replacement for a result that cannot be made to fit.
 pub(super) const NO_ROOM: &str = "MCP output exceeded response limit.\n\n[truncated]";
 
-/// What shaping depends on besides the payload.
+/// The parameters of shaping besides the payload.
 #[derive(Debug, Clone, Copy)]
 pub struct Shaper {
     /// The response profile.
@@ -30,7 +30,7 @@ pub struct Shaper {
     pub max_result_bytes: usize,
 }
 
-/// What a client is sent of `payload`.
+/// The reply to a client for `payload`.
 pub fn shape(shaper: &Shaper, payload: &Payload) -> ToolReply {
     let caps = caps(shaper.profile, shaper.max_result_bytes);
     let parts = Parts::of(payload, &caps, shaper.profile);

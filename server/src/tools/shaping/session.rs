@@ -1,4 +1,4 @@
-//! How a profile shows what a session adds to the result of an evaluation.
+//! A session's part of an evaluation result, as each profile shows it.
 
 use ptc_mcp::json::{Object, write_array};
 

@@ -10,7 +10,7 @@ use super::auth::Unauthenticated;
 use super::body::Body;
 use crate::protocol::{Disposition, Reply};
 
-/// A response on its way out.
+/// A response to be sent.
 pub(super) type Answer = Response<Body>;
 
 /// `mcp-session-id`

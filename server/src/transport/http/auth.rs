@@ -10,14 +10,14 @@ use crate::settings::NamedToken;
 /// Who may call.
 #[derive(Debug)]
 pub(super) struct Authenticator {
-    /// With whose calls they authenticate.
+    /// The tokens and their callers.
     tokens: Vec<(NamedToken, Caller)>,
     /// The one caller of a listener without tokens.
     anonymous: Caller,
 }
 
-/// A caller, and the conversation that all its modern requests belong to: each is one of its own, so that it keeps
-/// nothing.
+/// A caller, and the shared conversation of its modern requests. Each request is independent, so the conversation keeps
+/// no state.
 #[derive(Debug, Clone)]
 pub(super) struct Caller {
     pub(super) principal: Principal,
@@ -53,7 +53,7 @@ impl Authenticator {
         }
     }
 
-    /// Whose request it is.
+    /// The caller of a request.
     pub(super) fn caller(&self, headers: &Headers<'_>) -> Result<&Caller, Unauthenticated> {
         if self.tokens.is_empty() {
             return Ok(&self.anonymous);

@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout_at};
 use super::connection::InProgress;
 use crate::protocol::Finished;
 
-/// Times the wait for one read that a whole body may take.
+/// The total time for a body, as a multiple of the time for one read.
 const PATIENCE: u32 = 4;
 
 /// Why a body was not read.
@@ -27,23 +27,23 @@ const PATIENCE: u32 = 4;
 pub(super) enum Unread {
     /// It is larger than allowed.
     TooLarge,
-    /// It did not come in time.
+    /// It did not arrive in time.
     TooSlow,
     /// The connection broke.
     Broken,
-    /// The bodies of all requests together would take too much memory.
+    /// All request bodies together would take too much memory.
     NoRoom,
 }
 
-/// Bounds of request bodies, and the account of all bodies in memory.
+/// Limits on request bodies, and the account of all bodies in memory.
 #[derive(Debug)]
 pub(super) struct Bodies {
     max_bytes: usize,
     timeout: Duration,
-    /// Bytes of all bodies held now, and how many there may be.
+    /// Bytes of all bodies held now, and their maximum.
     held: AtomicUsize,
     max_held: usize,
-    /// What bodies share with everything else.
+    /// The memory that bodies share with everything else.
     memory: MemoryBudget,
 }
 
@@ -52,12 +52,12 @@ pub(super) struct Bodies {
 pub(super) struct Held {
     bodies: Arc<Bodies>,
     count: usize,
-    /// Those of them that the shared memory had.
+    /// The part of them taken from the shared memory.
     taken: u64,
 }
 
 impl Held {
-    /// Counts `count` bytes more; `false` if the shared memory does not have them.
+    /// Counts `count` more bytes; `false` if the shared memory does not have them.
     fn more(&mut self, count: usize) -> bool {
         self.count += count;
         self.bodies.held.fetch_add(count, Ordering::Relaxed);
@@ -68,7 +68,7 @@ impl Held {
         taken
     }
 
-    /// Counts `count` bytes from now on, in place of those before.
+    /// Counts `count` bytes from now on, instead of the previous number.
     fn become_of(&mut self, count: usize) {
         let more = count.saturating_sub(self.count);
         if more > 0 {
@@ -103,7 +103,7 @@ impl Received {
         &self.bytes
     }
 
-    /// Lets go of the bytes, which stay counted until there is an answer to be counted in their place.
+    /// Frees the bytes, which stay counted until an answer is counted in their place.
     pub(super) fn into_held(self) -> Held {
         self.held
     }
@@ -117,7 +117,7 @@ pub(super) struct Reception {
 }
 
 impl Reception {
-    /// Takes the next piece, if it has come; `true` once it is all there.
+    /// Takes the next piece, if it has arrived; `true` once the body is complete.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<bool, Unread>> {
         let frame = match ready!(Pin::new(&mut self.body).poll_frame(context)) {
             None => return Poll::Ready(Ok(true)),
@@ -128,7 +128,7 @@ impl Reception {
         Poll::Ready(taken.map(|()| self.body.is_end_stream()))
     }
 
-    /// Takes what is still to come. Each read has its time, and all of them together.
+    /// Takes the rest. Each read has a time limit, and so have all of them together.
     pub(super) async fn rest(mut self) -> Result<Received, Unread> {
         let timeout = self.received.held.bodies.timeout;
         let last = Instant::now() + timeout * PATIENCE;
@@ -143,7 +143,7 @@ impl Reception {
         }
     }
 
-    /// What has come.
+    /// The bytes received.
     pub(super) fn into_received(self) -> Received {
         self.received
     }
@@ -193,8 +193,8 @@ impl Bodies {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// Counts an answer of `count` bytes as held. One that has been computed is sent in any case; while too much is
-    /// held, it is further requests that are refused.
+    /// Counts an answer of `count` bytes as held. A computed answer is always sent; while too much is held, further
+    /// requests are refused instead.
     pub(super) fn hold(self: &Arc<Self>, count: usize) -> Held {
         let mut held = Held { bodies: self.clone(), count: 0, taken: 0 };
         held.become_of(count);
@@ -214,9 +214,9 @@ impl Bodies {
 /// A response body.
 pub(super) struct Body {
     source: Source,
-    /// The request that it answers, which lasts as long as the body.
+    /// The request that it answers; it lasts as long as the body.
     request: Option<InProgress>,
-    /// The account of an answer that waits for its client to take it.
+    /// The account of an answer that its client has not read yet.
     held: Option<Held>,
 }
 
@@ -243,7 +243,7 @@ impl Notes {
         waiting.sender.take().into_iter().for_each(Waker::wake);
     }
 
-    /// Adds a comment, which clients ignore; not to a client that leaves other events unread.
+    /// Adds a comment, which clients ignore. A client with unread events gets none.
     pub(super) fn keep_alive(&self) {
         let mut waiting = self.lock();
         if waiting.events.is_empty() {
@@ -252,7 +252,7 @@ impl Notes {
         }
     }
 
-    /// The next event; without one, the task of `context` is woken when there is.
+    /// The next event; if there is none, the task of `context` is woken when there is one.
     fn poll(&self, context: &mut Context<'_>) -> Option<Vec<u8>> {
         let mut waiting = self.lock();
         let event = waiting.events.pop_front();
@@ -268,7 +268,7 @@ impl Notes {
 }
 
 /// A call whose notifications and response go out as events. It runs whether its client reads or not, so that a client
-/// that does not cannot keep what a running call has. Dropping it, which a disconnect does, cancels the call.
+/// that does not read cannot hold a running call's resources. Dropping it, as a disconnect does, cancels the call.
 struct Events {
     call: Option<JoinHandle<(Vec<u8>, Held)>>,
     notes: Notes,
@@ -291,7 +291,7 @@ impl Body {
         Self::of(Source::Full((!bytes.is_empty()).then_some(bytes)))
     }
 
-    /// The events of a call that puts its notifications into `notes`. It begins at once, on this thread.
+    /// The events of a call that puts its notifications into `notes`. The call starts at once, on this thread.
     pub(super) fn events(
         call: impl Future<Output = Finished> + 'static,
         notes: Notes,
@@ -315,7 +315,7 @@ impl Body {
         self.request = Some(request);
     }
 
-    /// Counts the body as held until it is sent: in place of what `held` counts, if that is there.
+    /// Counts the body as held until it is sent, in place of the bytes that `held` counts, if it is given.
     pub(super) fn account(&mut self, bodies: &Arc<Bodies>, held: Option<Held>) {
         if let Source::Full(Some(bytes)) = &self.source {
             let mut held = held.unwrap_or_else(|| bodies.hold(0));

@@ -30,12 +30,12 @@ use super::router::{Endpoint, route};
 const MAX_STREAMS: u32 = 256;
 /// Size of all headers of a request, in bytes.
 const MAX_HEADER_BYTES: u32 = 32 << 10;
-/// How often a quiet HTTP/2 peer is asked whether it is still there.
+/// Interval of the liveness checks of a quiet HTTP/2 peer.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
 /// How long a connection may take to close.
 const CLOSE_GRACE: Duration = Duration::from_secs(1);
 
-/// Times of a connection.
+/// Time limits of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Times {
     /// Until the first request has arrived.
@@ -57,10 +57,10 @@ where
     }
 }
 
-/// A request that is being answered, on its server; ends when dropped.
+/// A request that is being answered, with its server; ends when dropped.
 ///
-/// It holds its connection's own handle of the server: with one count for all connections, the threads would take it out
-/// of each other's caches with every request.
+/// It holds its connection's own handle of the server. With one reference count for all connections, the threads would
+/// contend for its cache line with every request.
 pub(super) struct InProgress(Rc<Handle>);
 
 /// A connection's handle of its server.
@@ -84,17 +84,17 @@ impl Drop for InProgress {
     }
 }
 
-/// A request as it came.
+/// A request as received.
 pub(super) struct Asked {
     pub(super) request: Request<Incoming>,
-    /// Whom it came from.
+    /// The address of its client.
     pub(super) peer: IpAddr,
-    /// Keeps its connection from being at rest.
+    /// Keeps its connection from being idle.
     pub(super) busy: Busy,
     pub(super) in_progress: InProgress,
 }
 
-/// Most answers are found as soon as they are asked for, without anything that would have to be kept meanwhile.
+/// Most answers are ready at the first poll, without any state that would have to be kept meanwhile.
 impl Start for Asked {
     type Output = Result<Answer, Infallible>;
     type Rest = LocalBoxFuture<'static, Self::Output>;

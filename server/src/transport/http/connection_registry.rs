@@ -1,7 +1,7 @@
-//! All open connections: what each is doing, and which must go when there are too many.
+//! All open connections: the state of each, and which to close when there are too many.
 //!
-//! Nobody can keep others out by holding connections. While there is no room, those at rest are closed, first the ones
-//! that never brought a request, and of those the oldest; one that is being served is never closed for it.
+//! No client can lock others out by holding connections. At the limit, idle connections are closed: those that never
+//! sent a request first, and the oldest first among them. A connection that is being served is never closed for this.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,12 +11,12 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Connections closed at a time: looking through all of them is worth more than one.
+/// Connections closed at a time: the search through all of them should free more than one.
 const CLOSED_AT_ONCE: usize = 32;
-/// How long a connection is left alone: the request of one that has just come is on its way.
+/// How long an idle connection is spared: the first request of a new one is on its way.
 const SPARED: Duration = Duration::from_millis(100);
 
-/// What a connection is doing.
+/// The activity of a connection.
 #[derive(Debug)]
 pub(super) struct Activity {
     state: Mutex<Usage>,
@@ -34,7 +34,7 @@ struct Usage {
 /// Why a connection is to be closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Over {
-    /// It has been at rest for too long.
+    /// It has been idle for too long.
     Idle,
     /// Its place is needed.
     Unwanted,
@@ -42,31 +42,31 @@ pub(super) enum Over {
     Closing,
 }
 
-/// Whether a connection is at rest, and since what.
+/// Whether a connection is idle, and since when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rest {
     /// A request is being answered.
     Busy,
     /// It has never brought a request.
     Silent,
-    /// Its last request has an answer.
+    /// Its last request is answered.
     Served,
 }
 
 impl Activity {
-    /// A new connection, which may take `limit` until its first request.
+    /// A new connection, which must send its first request within `limit`.
     fn new(limit: Duration) -> Arc<Self> {
         let state = Usage { requests: 0, served: false, since: Instant::now(), limit };
         Arc::new(Activity { state: Mutex::new(state), unwanted: Notify::new() })
     }
 
-    /// Notes that a request is being answered, until what is returned is dropped; then `idle` is the longest rest.
+    /// Marks a request as being answered until the returned value is dropped; `idle` is then the longest idle time.
     pub(super) fn request(self: &Arc<Self>, idle: Duration) -> Busy {
         self.lock().requests += 1;
         Busy { activity: self.clone(), idle }
     }
 
-    /// What it is doing now.
+    /// Its current activity.
     pub(super) fn rest(&self) -> Rest {
         match *self.lock() {
             Usage { requests: 1.., .. } => Rest::Busy,
@@ -123,7 +123,7 @@ pub(super) struct ConnectionRegistry {
 }
 
 impl ConnectionRegistry {
-    /// Enters a new connection, until what is returned is dropped.
+    /// Registers a new connection, until the returned value is dropped.
     pub(super) fn join(self: &Arc<Self>, limit: Duration) -> Registration {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let activity = Activity::new(limit);
@@ -131,7 +131,7 @@ impl ConnectionRegistry {
         Registration { registry: self.clone(), number, activity }
     }
 
-    /// Has some connections at rest closed, and says how many.
+    /// Closes some idle connections, and returns their number.
     pub(super) fn make_room(&self) -> usize {
         let (registered, now) = (self.registered(), Instant::now());
         let mut resting: Vec<_> = registered
@@ -160,7 +160,7 @@ impl ConnectionRegistry {
 pub(super) struct Registration {
     registry: Arc<ConnectionRegistry>,
     number: u64,
-    /// What it is doing.
+    /// Its activity.
     pub(super) activity: Arc<Activity>,
 }
 

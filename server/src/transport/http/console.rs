@@ -1,4 +1,4 @@
-//! The routes of the console: a static page, and the data behind the same checks as the MCP path.
+//! The routes of the console: a static page, and its data behind the same checks as the MCP path.
 
 use std::net::IpAddr;
 
@@ -15,7 +15,7 @@ pub(super) const PAGE: &str = "/console";
 const STATE: &str = "/console/api/state";
 const CATALOG: &str = "/console/api/catalog";
 
-/// Answers a request of the console; `None` for a path that is not its.
+/// Answers a request of the console; `None` for any other path.
 pub(super) fn answer(
     endpoint: &Endpoint,
     peer: IpAddr,

@@ -1,5 +1,5 @@
-//! What happens at the listener, counted, and told as telemetry. No figure and no event carries a token, a session id
-//! or a payload.
+//! Counts the events of the listener and reports them as telemetry. No figure and no event carries a token, a session
+//! id or a payload.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use crate::sharded_counter::ShardedCounter;
 
 /// Limits that refuse requests.
 const LIMITS: [&str; 4] = ["max_sessions", "max_sessions_per_owner", "in_flight", "global_concurrency"];
-/// Routes that are told apart.
+/// Routes that are counted separately.
 const ROUTES: [&str; 2] = ["mcp", "other"];
 /// Classes of status codes.
 const CLASSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];

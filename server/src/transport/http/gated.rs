@@ -1,4 +1,4 @@
-//! A future beside a busier one.
+//! A future that is polled only after its own wake-up.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,9 +8,8 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use futures_util::task::AtomicWaker;
 
-/// A future that is looked at only when it has asked to be, and not each time its task does something else: a connection
-/// has timers beside it that hardly ever run out, and looking at them with each request costs more than the checks of
-/// its headers.
+/// A future that is polled only when it was woken itself, and not each time its task does something else. A connection
+/// has timers that hardly ever expire, and polling them with each request costs more than checking its headers.
 pub(super) struct Gated<F> {
     future: F,
     own: Arc<GatedWaker>,

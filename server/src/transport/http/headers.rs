@@ -1,4 +1,4 @@
-//! The headers that this server reads, and those of them that mirror the body of a modern request.
+//! The request headers that this server reads, including those that mirror the body of a modern request.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use ptc_mcp::message::strict::Message;
 use ptc_mcp::revision::{Revision, is_modern_header};
 use ptc_mcp::{RpcError, headers};
 
-/// A header, and whether it is there more than once.
+/// A header, and whether it occurs more than once.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Header<'h> {
     first: Option<&'h HeaderValue>,
@@ -21,25 +21,24 @@ impl<'h> Header<'h> {
         self.first = self.first.or(Some(value));
     }
 
-    /// The value that comes first.
+    /// The first value.
     pub(super) fn first(self) -> Option<&'h HeaderValue> {
         self.first
     }
 
-    /// The value of a header that may appear once; `Err` if it appears again.
+    /// The value of a header that may occur once; `Err` if it occurs again.
     pub(super) fn only(self) -> Result<Option<&'h HeaderValue>, ()> {
         if self.again { Err(()) } else { Ok(self.first) }
     }
 
-    /// The text of a header that may appear once; `Err` if it appears again or is no visible ASCII.
+    /// The text of a header that may occur once; `Err` if it occurs again or is not visible ASCII.
     pub(super) fn single(self) -> Result<Option<&'h str>, ()> {
         let Some(value) = self.only()? else { return Ok(None) };
         value.to_str().map(|text| Some(trimmed(text))).map_err(|_| ())
     }
 }
 
-/// The headers that this server reads, found in one walk: looking for each by itself costs more than all the rest of
-/// the checks.
+/// The headers that this server reads, found in one pass: separate lookups cost more than all the other checks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Headers<'h> {
     /// All of them.
@@ -99,7 +98,7 @@ impl<'h> Headers<'h> {
     }
 }
 
-/// A header's value without the white space around it, which HTTP/1.1 has taken off already.
+/// A header's value without surrounding white space, which HTTP/1.1 has removed already.
 fn trimmed(text: &str) -> &str {
     let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     if is_space(text.as_bytes().first()) || is_space(text.as_bytes().last()) {
@@ -108,10 +107,10 @@ fn trimmed(text: &str) -> &str {
     text
 }
 
-/// Holds the headers of a modern request against its body.
+/// Compares the headers of a modern request with its body.
 ///
-/// A body without revision is left to the protocol, which says what is missing; so is one in a revision that is not
-/// spoken here, as far as the header agrees with it.
+/// A body without a revision is left to the protocol, which reports what is missing. So is a body in an unsupported
+/// revision, if the header agrees with it.
 pub(super) fn check(headers: &Headers<'_>, message: &Message<'_>) -> Result<(), RpcError> {
     let Some(version) = message.params.object().and_then(|params| params.meta.version).and_then(Raw::as_str)
     else {
@@ -132,7 +131,7 @@ pub(super) fn check(headers: &Headers<'_>, message: &Message<'_>) -> Result<(), 
     compare("Mcp-Name", headers.name, mirrored.and_then(Raw::as_str).as_deref(), true)
 }
 
-/// Requires a header to equal the body's value; where the body has none, the header must be absent as well.
+/// Requires a header to equal the body's value; if the body has none, the header must be absent as well.
 fn compare(shown: &str, header: Header<'_>, expected: Option<&str>, encodable: bool) -> Result<(), RpcError> {
     let mismatch = |detail: String| {
         Err(RpcError::new(RpcError::HEADER_MISMATCH, format!("Header mismatch: {shown} header {detail}")))

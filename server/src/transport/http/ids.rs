@@ -1,7 +1,7 @@
-//! Ids of requests that bring none.
+//! Ids for requests that carry none.
 //!
-//! They are told apart by them in logs, nobody is trusted for knowing one. So they cost no call of the system: a count
-//! from a random beginning, spread over all digits.
+//! They distinguish requests in logs; knowing one grants no trust. They therefore cost no system call: each is a
+//! counter with a random start, spread over all digits.
 
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::HeaderValue;
 
-/// What one id is from the next before spreading: odd, so that the count comes to every number.
+/// The difference between consecutive ids before spreading: odd, so that the counter reaches every number.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Numbers that a thread takes at a time.
 const TAKEN: u64 = 1024;
 
-/// An id that no other request of this process has, and hardly one of another process: 16 hexadecimal digits.
+/// An id that is unique in this process, and almost certainly among processes: 16 hexadecimal digits.
 pub(super) fn next() -> HeaderValue {
     static NEXT: LazyLock<AtomicU64> = LazyLock::new(|| {
         let mut seed = [0; 8];
@@ -24,7 +24,7 @@ pub(super) fn next() -> HeaderValue {
         AtomicU64::new(u64::from_ne_bytes(seed))
     });
     thread_local! {
-        /// The numbers that this thread has taken and not used, so that threads seldom meet at the count.
+        /// The numbers that this thread has taken and not used, so that threads seldom contend for the counter.
         static OWN: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
     }
     let (next, left) = match OWN.get() {
@@ -38,7 +38,7 @@ pub(super) fn next() -> HeaderValue {
     HeaderValue::from_bytes(&digits).unwrap_or(HeaderValue::from_static("-"))
 }
 
-/// The finalizer of SplitMix64, which takes no two numbers to one.
+/// The finalizer of SplitMix64, which maps no two numbers to one.
 fn spread(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,7 +1,7 @@
-//! Slows down those who guess tokens.
+//! Slows down clients that guess tokens.
 //!
-//! Failures are counted by peer address. A block never touches a request with a valid token: such a request is
-//! admitted before this is asked.
+//! Failures are counted by peer address. A block never affects a request with a valid token: such a request is admitted
+//! before the limiter is asked.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -18,7 +18,7 @@ const MAX_SOURCES: usize = 10_000;
 pub(super) struct Limiter {
     limit: RateLimit,
     sources: Mutex<HashMap<IpAddr, Source>>,
-    /// Whether any source is remembered: spares valid requests the lock in the usual case that none is.
+    /// Whether any source is remembered. It spares valid requests the lock in the usual case that none is.
     any: AtomicBool,
 }
 
@@ -29,15 +29,15 @@ struct Source {
     blocked_until: Option<Instant>,
 }
 
-/// What a failed attempt is answered with.
+/// The answer to a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// The failure itself; the flag says that it was the one that armed a block.
+    /// The failure itself; the flag says whether it triggered a block.
     Refused {
         /// Whether later failures are blocked now.
         armed: bool,
     },
-    /// Nothing but how many seconds to wait.
+    /// Only the number of seconds to wait.
     Blocked(u64),
 }
 
@@ -46,7 +46,7 @@ impl Limiter {
         Limiter { limit, sources: Mutex::default(), any: AtomicBool::new(false) }
     }
 
-    /// Length of a block.
+    /// Duration of a block.
     pub(super) fn block(&self) -> Duration {
         self.limit.block
     }

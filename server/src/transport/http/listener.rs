@@ -1,4 +1,4 @@
-//! Binds, accepts, hands connections to worker threads, and drains.
+//! Binds, accepts, assigns connections to worker threads, and drains.
 
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener as StdListener};
@@ -27,14 +27,14 @@ use crate::protocol::{Drain, Service};
 use crate::settings::BootError;
 use crate::settings::Http;
 
-/// How often sessions that are over are looked for.
+/// Interval of the search for expired sessions.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 /// Pause after a failed accept: the usual cause, too many open files, passes when connections end.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// Failed accepts are logged no more often than this: while there are no descriptors they fail all the time.
+/// Failed accepts are logged no more often than this: without free descriptors they fail all the time.
 const ACCEPT_LOG_INTERVAL: Duration = Duration::from_secs(60);
-/// Connections that may wait to be taken on; the system may allow fewer. Whoever comes when all of these places are
-/// taken has to come again, and clients do so only after a second.
+/// Length of the accept queue; the system may allow less. A client that finds it full must retry, and clients do so
+/// only after a second.
 const BACKLOG: u32 = 4096;
 /// How long to wait for a closing connection's place before more are closed.
 const FULL_PAUSE: Duration = Duration::from_millis(50);
@@ -54,14 +54,14 @@ pub struct HttpServer {
     shutdown_grace: Duration,
 }
 
-/// What a listener depends on besides its own settings.
+/// The listener's dependencies besides its own settings.
 #[derive(Clone)]
 pub struct Listening {
-    /// Longest run of one call, the program's time and what comes before and after it.
+    /// Longest run of one call: the program's time and that before and after it.
     pub call_budget: Duration,
-    /// Memory for everything; at most a quarter of it is for request bodies.
+    /// Memory for everything; request bodies may take at most a quarter of it.
     pub memory: MemoryBudget,
-    /// What there is to show to operators.
+    /// The telemetry for operators.
     pub telemetry: Arc<Telemetry>,
 }
 
@@ -131,10 +131,10 @@ impl HttpServer {
         })
     }
 
-    /// The address bound.
+    /// The bound address.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn address(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
     }
@@ -175,7 +175,7 @@ impl HttpServer {
         Ok(())
     }
 
-    /// Accepts for ever.
+    /// Accepts forever.
     async fn accept(&self, listener: &TcpListener, closing: watch::Receiver<bool>) {
         let mut told: Option<Instant> = None;
         for next in 0.. {
@@ -204,8 +204,8 @@ impl HttpServer {
         }
     }
 
-    /// A place for one more connection. While there is none, further ones wait in the system's backlog and those at
-    /// rest are closed.
+    /// A place for one more connection. While there is none, further connections wait in the system's backlog, and idle
+    /// ones are closed.
     async fn place(&self) -> Option<OwnedSemaphorePermit> {
         loop {
             match self.connections.clone().try_acquire_owned() {
@@ -222,7 +222,7 @@ impl HttpServer {
         }
     }
 
-    /// Moves a connection to a worker thread, each thread in its turn.
+    /// Moves a connection to a worker thread, round-robin.
     fn hand_over(
         &self,
         thread: usize,
@@ -268,7 +268,7 @@ impl HttpServer {
     }
 }
 
-/// A socket that listens. Needs a runtime, whose driver it does not stay with.
+/// A listening socket. Creating it needs a runtime, but the socket stays independent of its driver.
 fn listen(address: SocketAddr) -> std::io::Result<StdListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     socket.set_reuseaddr(true)?;

@@ -10,7 +10,7 @@ use super::headers::Headers;
 use super::router::{Endpoint, admit, check_source};
 use crate::observers::metrics::{Exposition, Format, MetricKind};
 
-/// Answers a scrape. Asks for the same credentials as the MCP path, but on a listener that only this machine reaches.
+/// Answers a scrape. Requires the credentials of the MCP path, unless only this machine reaches the listener.
 pub(super) fn answer(
     endpoint: &Endpoint,
     peer: IpAddr,

@@ -1,7 +1,7 @@
 //! MCP over Streamable HTTP, both eras on one endpoint, and the two routes that operators probe.
 //!
-//! Every connection lives on one worker thread of the engine, where its programs start without a change of threads.
-//! A request is checked in a fixed order — host, origin, credentials, method — before its body is read.
+//! Every connection lives on one worker thread of the engine, where its programs start without a thread switch. A
+//! request is checked in a fixed order — host, origin, credentials, method — before its body is read.
 
 mod answer;
 

@@ -1,4 +1,4 @@
-//! The `Host` and `Origin` rules: what keeps web pages from reaching a local server by DNS rebinding.
+//! The `Host` and `Origin` rules. They keep web pages from reaching a local server by DNS rebinding.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -66,7 +66,7 @@ pub(super) struct OriginRule {
 }
 
 impl OriginRule {
-    /// The rule for these allow-list entries; ones that are no origin admit nothing.
+    /// The rule for these allow-list entries; entries that are no origin admit nothing.
     pub(super) fn new(entries: &[String], loopback_bind: bool) -> Self {
         OriginRule {
             allowed: entries.iter().filter_map(|entry| Origin::parse(entry)).collect(),
@@ -74,7 +74,7 @@ impl OriginRule {
         }
     }
 
-    /// Whether a request with this `Origin` header may go on. `Err` stands for a header that is no text.
+    /// Whether a request with this `Origin` header may proceed. `Err` stands for a header that is not text.
     pub(super) fn admits(&self, header: Option<Result<&str, ()>>) -> bool {
         let Some(header) = header else { return true };
         let Some(origin) = header.ok().and_then(Origin::parse) else { return false };

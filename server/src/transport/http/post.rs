@@ -27,13 +27,12 @@ use ptc_mcp::RpcError;
 use ptc_mcp::message::id::IdMember;
 use ptc_mcp::message::strict::{self, Incoming, Message};
 
-/// Seconds after which a client of a busy or draining server may come back.
+/// Seconds after which a client of a busy or draining server may retry.
 const COME_BACK: u64 = 1;
-/// How often a quiet channel sends a comment, so that nothing on the way takes it for dead, and a dead client is
-/// noticed.
+/// Interval of comments on a quiet channel, so that no intermediary takes it for dead and a dead client is noticed.
 const HEARTBEAT: Duration = Duration::from_secs(20);
 
-/// What a POST waits for.
+/// What a POST is waiting for.
 pub(super) enum Waiting {
     /// The rest of its body.
     Body { reception: Reception, caller: Caller, said_modern: bool },
@@ -70,7 +69,7 @@ impl Waiting {
     }
 }
 
-/// Answers a POST of an authenticated caller, as far as that needs no waiting.
+/// Answers a POST of an authenticated caller, as far as possible without waiting.
 pub(super) fn begin(
     endpoint: &Arc<Endpoint>,
     caller: &Caller,
@@ -140,10 +139,10 @@ fn not_read(unread: Unread) -> Answer {
     }
 }
 
-/// What became of a message: its answer, or calls to run.
+/// The outcome of a message: its answer, or calls to run.
 type Outcome = MaybeReady<Answer, Calls>;
 
-/// Calls that a body asks for.
+/// The calls that a body requests.
 pub(super) enum Calls {
     One { call: Box<Call>, session: Option<Arc<Session>> },
     Batch { replies: Vec<Vec<u8>>, calls: Vec<Call> },
@@ -157,7 +156,7 @@ struct Post<'a> {
 }
 
 impl Post<'_> {
-    /// Reads a body and acts on it.
+    /// Reads a body and processes it.
     fn outcome(&self, received: &Received, seen: &mut Seen) -> Outcome {
         if received.bytes().is_empty() {
             return Outcome::Ready(answer::text(StatusCode::BAD_REQUEST, "empty body"));
@@ -171,7 +170,7 @@ impl Post<'_> {
         }
     }
 
-    /// What shapes the answer to a body that does not tell.
+    /// The revision that shapes the answer to a body that states none.
     fn assumed_revision(&self) -> Revision {
         if self.said_modern {
             return Revision::V2026_07_28;
@@ -191,7 +190,7 @@ impl Post<'_> {
         }
     }
 
-    /// Gives a message to the service. Only observers ask which request brought it.
+    /// Passes a message to the service. Only observers ask which request carried it.
     fn handle(&self, connection: &Arc<Connection>, message: &Message<'_>, era: Era, seen: &Seen) -> Handled {
         let service = &self.endpoint.service;
         let origin = service.observers.is_some().then(|| seen.request_id.to_str().unwrap_or_default());
@@ -210,7 +209,7 @@ impl Post<'_> {
         answer::json(status, reply::error(answers, error))
     }
 
-    /// The refusal of a server that is about to stop.
+    /// The refusal by a server that is about to stop.
     fn draining(&self, message: &Message<'_>) -> Option<Outcome> {
         let refusal = || {
             let error = RpcError::new(RpcError::REFUSED, "server draining");
@@ -220,7 +219,7 @@ impl Post<'_> {
         self.endpoint.service.is_draining().then(refusal)
     }
 
-    /// A message that says for itself which revision it speaks: no session, no state.
+    /// A message that states its own revision: no session, no state.
     fn modern(&self, message: &Message<'_>, seen: &Seen) -> Outcome {
         if let Some(refusal) = self.draining(message) {
             return refusal;
@@ -248,7 +247,7 @@ impl Post<'_> {
         }
     }
 
-    /// A message of a conversation that began, or begins here, with `initialize`.
+    /// A message of a conversation that began, or begins now, with `initialize`.
     fn handshake(&self, message: &Message<'_>, seen: &mut Seen) -> Outcome {
         if let Some(refusal) = self.draining(message) {
             return refusal;
@@ -375,7 +374,7 @@ fn begins(message: &Message<'_>) -> bool {
     message.method.as_ref().and_then(Option::as_deref) == Some("initialize")
 }
 
-/// Runs a call; as a stream of events where the client asked for progress and can read one.
+/// Runs a call, as a stream of events if the client asked for progress and accepts one.
 async fn run(
     endpoint: &Arc<Endpoint>,
     call: Call,
@@ -402,7 +401,7 @@ async fn run(
     answer::json(StatusCode::OK, running.await.into_reply())
 }
 
-/// Answers with the events of a call. Its connection is not at rest until the call has ended.
+/// Answers with the events of a call. Its connection is not idle until the call has ended.
 fn stream(
     endpoint: &Endpoint,
     call: impl Future<Output = Finished> + 'static,
@@ -417,7 +416,7 @@ fn stream(
     answer::events(Body::events(call, notes, &endpoint.bodies))
 }
 
-/// Opens a channel for news; it lasts as long as its client listens and the server runs.
+/// Opens a notification channel; it lasts as long as its client listens and the server runs.
 fn listen(endpoint: &Endpoint, call: Call, headers: &Headers<'_>, seen: &mut Seen) -> Answer {
     if !accepts(headers, "text/event-stream") {
         return answer::text(
@@ -443,7 +442,7 @@ fn listen(endpoint: &Endpoint, call: Call, headers: &Headers<'_>, seen: &mut See
     stream(endpoint, listening, notes, seen)
 }
 
-/// Runs a call no longer than the budget, and no longer than the server.
+/// Runs a call within the time budget, and no longer than the server.
 async fn finish(endpoint: Arc<Endpoint>, call: Call, notify: impl FnMut(Vec<u8>) + Send) -> Finished {
     let id = call.id().clone();
     let mut abandoned = Abandoned { endpoint: &endpoint, reason: Some("client_disconnect") };
@@ -461,7 +460,7 @@ async fn finish(endpoint: Arc<Endpoint>, call: Call, notify: impl FnMut(Vec<u8>)
     })
 }
 
-/// Counts a call that ends without its own answer, also when nobody waits for it any more.
+/// Counts a call that ends without its own answer, even when nobody waits for it any more.
 struct Abandoned<'e> {
     endpoint: &'e Endpoint,
     reason: Option<&'static str>,
@@ -496,10 +495,10 @@ fn is_json(headers: &Headers<'_>) -> bool {
         || suffix.is_some_and(|suffix| suffix.eq_ignore_ascii_case(b"+json"))
 }
 
-/// `Accept` as the specification shows it, which nearly every client sends.
+/// `Accept` as in the specification, which nearly every client sends.
 const BOTH: &[u8] = b"application/json, text/event-stream";
 
-/// Whether `Accept` admits `media`; without the header everything is.
+/// Whether `Accept` admits `media`; a missing header admits everything.
 fn accepts(headers: &Headers<'_>, media: &str) -> bool {
     let Some(first) = headers.accept.first() else { return true };
     if first.as_bytes() == BOTH {

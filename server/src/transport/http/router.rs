@@ -35,7 +35,7 @@ use crate::principal::Principal;
 use crate::protocol::{Drain, Service};
 use crate::sharded_counter::ShardedCounter;
 
-/// Longest `X-Request-Id` that is taken over, in bytes.
+/// Longest `X-Request-Id` that is adopted, in bytes.
 const MAX_REQUEST_ID: usize = 128;
 
 /// Bytes of a path that are logged.
@@ -44,7 +44,7 @@ const MAX_LOGGED_PATH: usize = 256;
 /// What all connections of a listener share.
 pub(super) struct Endpoint {
     pub(super) service: Arc<Service>,
-    /// What there is to show to operators.
+    /// The telemetry for operators.
     pub(super) telemetry: Arc<Telemetry>,
     pub(super) path: String,
     pub(super) instance: String,
@@ -59,7 +59,7 @@ pub(super) struct Endpoint {
     /// Longest wait for the answer of a call.
     pub(super) call_budget: Duration,
     pub(super) active: Active,
-    /// Whether calls that still run are to end now.
+    /// Whether calls that still run must end now.
     pub(super) ending: Drain,
     pub(super) counts: Counts,
     /// Whether the console is served.
@@ -74,7 +74,7 @@ pub(super) struct Endpoint {
 #[derive(Debug, Default)]
 pub(super) struct Active {
     count: ShardedCounter,
-    /// Whether somebody waits for there being none.
+    /// Whether somebody waits until there are none.
     awaited: AtomicBool,
     ended: Notify,
 }
@@ -111,15 +111,15 @@ impl Active {
     }
 }
 
-/// What a request turned out to be, for its log line and its connection.
+/// The facts of a request for its log line and its connection.
 #[derive(Debug)]
 pub(super) struct Seen {
     /// The request's own id.
     pub(super) request_id: HeaderValue,
     pub(super) principal: Option<Principal>,
     pub(super) session: Option<Arc<Session>>,
-    /// Keeps the connection from being at rest until the answer is known; what is then left to do is the client's. Taken
-    /// over by an answer that goes on after its head is sent.
+    /// Keeps the connection from being idle until the answer is known; after that the client must act. An answer that
+    /// continues after its head takes it over.
     pub(super) busy: Option<Busy>,
     /// The account of the request's body, once that has been read.
     pub(super) held: Option<Held>,
@@ -152,10 +152,10 @@ pub(super) fn route(
     }
 }
 
-/// What is known after a request was looked at: its answer, or what it waits for.
+/// The result of examining a request: its answer, or what it waits for.
 pub(super) type Step = MaybeReady<Answer, Box<Waiting>>;
 
-/// The checks that come before the body, and whatever else can be done at once.
+/// The checks before the body, and everything else that can be done at once.
 fn step(
     endpoint: &Arc<Endpoint>,
     peer: IpAddr,
@@ -180,7 +180,7 @@ fn step(
     })
 }
 
-/// A request and what there is to say about it in the end.
+/// A request and the facts to report at its end.
 struct Exchange {
     in_progress: InProgress,
     parts: Parts,
@@ -189,7 +189,7 @@ struct Exchange {
 }
 
 impl Exchange {
-    /// Gives an answer what all have, and tells of it.
+    /// Adds the common headers to an answer, and reports it.
     fn end(self, mut answer: Answer) -> Answer {
         let Exchange { in_progress, parts, started, seen } = self;
         let endpoint = in_progress.endpoint();
@@ -243,7 +243,7 @@ fn mcp(
     })
 }
 
-/// Host, origin, credentials: whose request it is, or the refusal.
+/// Host, origin, credentials: the caller of the request, or the refusal.
 pub(super) fn admit<'e>(
     endpoint: &'e Endpoint,
     peer: IpAddr,
@@ -254,7 +254,7 @@ pub(super) fn admit<'e>(
     authenticate(endpoint, peer, headers)
 }
 
-/// Host and origin: what keeps other people's web pages out.
+/// Host and origin: the checks that keep foreign web pages out.
 pub(super) fn check_source(
     endpoint: &Endpoint,
     authority: Option<&str>,
@@ -273,7 +273,7 @@ pub(super) fn check_source(
     Ok(())
 }
 
-/// A valid token always passes; the limiter speaks only to those without one.
+/// A valid token always passes; the limiter applies only to requests without one.
 fn authenticate<'e>(
     endpoint: &'e Endpoint,
     peer: IpAddr,
@@ -348,7 +348,7 @@ fn ready(endpoint: &Endpoint) -> Answer {
     answer::json(StatusCode::OK, body)
 }
 
-/// Whether `Host`, or the authority that HTTP/2 has instead, names this machine.
+/// Whether `Host`, or the HTTP/2 authority in its place, names this machine.
 fn has_loopback_host(authority: Option<&str>, headers: &Headers<'_>) -> bool {
     // Two hosts are one too many.
     let Ok(host) = headers.host.only() else { return false };

@@ -18,9 +18,9 @@ use crate::protocol::Connection;
 /// One session.
 #[derive(Debug)]
 pub(super) struct Session {
-    /// What the client names it by; as secret as a credential.
+    /// Its id for the client; as secret as a credential.
     pub(super) id: Arc<str>,
-    /// What logs name it by.
+    /// Its id in logs.
     pub(super) hash: String,
     /// Its conversation.
     pub(super) connection: Arc<Connection>,
@@ -32,7 +32,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Counts as seen.
+    /// Marks the session as seen.
     pub(super) fn touch(&self, now: Instant) {
         *self.last_seen.lock().unwrap_or_else(PoisonError::into_inner) = now;
     }
@@ -45,11 +45,11 @@ impl Session {
 /// Why there is no new session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoSession {
-    /// The server has as many as it may have.
+    /// The server has its maximum of sessions.
     Saturated,
-    /// The owner has.
+    /// The owner has its maximum of sessions.
     OwnerLimit,
-    /// The system gave no random bytes.
+    /// The system returned no random bytes.
     NoEntropy,
 }
 
@@ -68,10 +68,10 @@ pub(super) struct Sessions {
     limits: SessionLimits,
     instance: String,
     open: Mutex<HashMap<Arc<str>, Arc<Session>>>,
-    /// Told of every owner whose session has ended.
+    /// Informed of every owner whose session has ended.
     gone: Box<dyn Fn(&Owner) + Send + Sync>,
     created: AtomicU64,
-    /// By [`ENDS`].
+    /// Counts by [`ENDS`].
     closed: [AtomicU64; ENDS.len()],
 }
 
@@ -148,7 +148,7 @@ impl Sessions {
         Ok(session)
     }
 
-    /// The session of that id, if it is `principal`'s and not over; it counts as seen.
+    /// The session of that id, if it belongs to `principal` and is not over; it is marked as seen.
     pub(super) fn get(&self, id: &str, principal: &Principal) -> Option<Arc<Session>> {
         let now = Instant::now();
         let session = self.open().get(id).filter(|session| session.principal == *principal).cloned()?;
@@ -160,7 +160,7 @@ impl Sessions {
         Some(session)
     }
 
-    /// Ends a session: its calls are cancelled, its state goes.
+    /// Ends a session: its calls are cancelled and its state is dropped.
     pub(super) fn close(&self, session: &Session, reason: &'static str) {
         if self.open().remove(&session.id).is_none() {
             return;
@@ -180,7 +180,7 @@ impl Sessions {
         );
     }
 
-    /// Ends the sessions that are over.
+    /// Ends the expired sessions.
     pub(super) fn sweep(&self, now: Instant) {
         let over: Vec<_> = self
             .open()

@@ -1,4 +1,4 @@
-//! HTTPS by the listener itself.
+//! HTTPS, terminated by the listener itself.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::settings::BootError;
 
-/// Makes an acceptor of a certificate chain and its key, both PEM.
+/// Builds an acceptor from a certificate chain and its key, both PEM.
 pub(super) fn acceptor(cert: &Path, key: &Path) -> Result<TlsAcceptor, BootError> {
     let chain = CertificateDer::pem_file_iter(cert)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)

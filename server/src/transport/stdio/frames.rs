@@ -4,15 +4,15 @@ use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// How much is read at a time, in bytes.
+/// Bytes per read.
 const CHUNK: usize = 64 << 10;
 
-/// What comes next on the input.
+/// The next item of the input.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Frame<'a> {
     /// A line, without its newline and without one carriage return before it.
     Line(&'a [u8]),
-    /// A line longer than allowed has ended. Its bytes were dropped as they came.
+    /// A line over the length limit has ended. Its bytes were dropped on arrival.
     TooLong,
     /// The input has ended. A line without newline before it is dropped.
     End,
@@ -27,7 +27,7 @@ pub(super) struct FrameReader<R> {
     used: usize,
     /// Bytes of `buffer` known to hold no newline, counted from `used`.
     searched: usize,
-    /// Within a line that is too long.
+    /// Whether the current line is too long.
     skipping: bool,
 }
 
@@ -36,7 +36,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         FrameReader { reader, max, buffer: Vec::new(), used: 0, searched: 0, skipping: false }
     }
 
-    /// The next line that was read already, if a whole one was.
+    /// The next complete line in the buffer, if there is one.
     pub(super) fn buffered(&mut self) -> Option<Frame<'_>> {
         let start = self.used;
         let length = self.newline()?;
@@ -49,7 +49,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         Some(Frame::Line(line.strip_suffix(b"\r").unwrap_or(line)))
     }
 
-    /// Length of the line at hand, if its end was read.
+    /// Length of the current line, if its end was read.
     fn newline(&self) -> Option<usize> {
         let unread = &self.buffer[self.used + self.searched..];
         memchr::memchr(b'\n', unread).map(|at| at + self.searched)
@@ -73,7 +73,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         }
     }
 
-    /// Drops handed-out bytes; gives memory of an unusually long line back.
+    /// Drops the bytes handed out, and frees the memory of an unusually long line.
     fn make_room(&mut self) {
         if self.used == self.buffer.len() {
             self.buffer.clear();

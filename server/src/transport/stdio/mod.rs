@@ -1,7 +1,7 @@
-//! MCP over a pair of pipes: one JSON value a line.
+//! MCP over a pair of pipes: one JSON value per line.
 //!
-//! Everything of a conversation lives in one future: reading, running calls, writing. Calls run concurrently inside
-//! it, and what they answer since the last write goes out in one write. Dropping the future cancels every call.
+//! One future holds the whole conversation: reading, running calls, writing. Calls run concurrently inside it, and all
+//! answers since the last write go out in one write. Dropping the future cancels every call.
 
 mod frames;
 mod outbox;
@@ -34,12 +34,12 @@ use crate::protocol::{Call, Connection, Finished, Handled, MessageContext, Servi
 
 /// How long running calls may go on after `exit` or a signal.
 const EXIT_GRACE: Duration = Duration::from_millis(2000);
-/// How long running calls may go on after the input has ended: enough for a program that needs no time, so that
-/// requests piped in from a file are answered.
+/// How long running calls may go on after the input has ended: enough for a short program, so that requests piped in
+/// from a file are answered.
 const EOF_GRACE: Duration = Duration::from_millis(50);
-/// How long the last answers may take to be read.
+/// How long the client may take to read the last answers.
 const FLUSH_GRACE: Duration = Duration::from_millis(2000);
-/// Longest work on messages that came together before their answers are sent, and most bytes of these.
+/// Longest work on messages that arrived together before their answers are sent, and maximum bytes of these answers.
 const BURST_TIME: Duration = Duration::from_millis(1);
 const BURST_BYTES: usize = 64 << 10;
 /// Unread output above which no further input is read, in bytes.
@@ -125,7 +125,7 @@ pub async fn run_stdio<R, W>(
     }
 }
 
-/// The answer of a call that has ended, if one is to be sent.
+/// The answer of a finished call, if one must be sent.
 type Answered = Option<Vec<u8>>;
 
 struct Pipe {
@@ -137,7 +137,7 @@ struct Pipe {
 }
 
 impl Pipe {
-    /// The revision that shapes answers to messages that do not tell their own.
+    /// The revision that shapes answers to messages that state none.
     fn revision(&self) -> Option<Revision> {
         self.connection.revision().or(self.seen_modern.then_some(Revision::V2026_07_28))
     }
@@ -148,7 +148,7 @@ impl Pipe {
         }
     }
 
-    /// Acts on what was read. Gives the time that running calls get, if it was the last.
+    /// Processes an input item. If it was the last, returns the time that running calls get.
     fn take(&mut self, frame: Frame<'_>, max_frame_bytes: usize) -> Option<Duration> {
         match frame {
             Frame::Line(line) => {
@@ -170,7 +170,7 @@ impl Pipe {
         }
     }
 
-    /// Runs a call: at once as far as it needs nothing else, which is the whole way for a short program.
+    /// Runs a call: at once as far as it needs no waiting, so a short program runs to its end.
     fn run(&mut self, call: Box<Call>) {
         // What goes on is looked at again by the conversation itself.
         match call.run_at_once(&mut Context::from_waker(Waker::noop())) {
@@ -182,7 +182,7 @@ impl Pipe {
         }
     }
 
-    /// Acts on one line. Breaks on `exit`.
+    /// Processes one line. Breaks on `exit`.
     fn receive(&mut self, line: &[u8]) -> std::ops::ControlFlow<()> {
         if line.iter().all(u8::is_ascii_whitespace) {
             return std::ops::ControlFlow::Continue(());
@@ -219,7 +219,7 @@ impl Pipe {
         self.outbox.push(body);
     }
 
-    /// Acts on a batch: one array of answers, when the last of them is there.
+    /// Processes a batch: one array of answers, sent when the last of them is ready.
     fn receive_batch(&mut self, messages: &[Option<Message<'_>>]) -> std::ops::ControlFlow<()> {
         let mut replies = Vec::new();
         let mut calls = Vec::new();
@@ -257,7 +257,7 @@ impl Pipe {
         if exit { std::ops::ControlFlow::Break(()) } else { std::ops::ControlFlow::Continue(()) }
     }
 
-    /// Lets running calls go on for `grace`; no input is read any more.
+    /// Lets running calls go on for `grace`; no more input is read.
     async fn drain<W: AsyncWrite + Unpin>(&mut self, grace: Duration, writer: &mut W) {
         self.connection.drain();
         if self.calls.is_empty() {
@@ -281,7 +281,7 @@ impl Pipe {
     }
 }
 
-/// What a finished call sends on a pipe: a cancelled call sends nothing.
+/// The output of a finished call on a pipe: a cancelled call sends nothing.
 async fn answer(call: impl Future<Output = Finished>) -> Answered {
     answered(call.await)
 }

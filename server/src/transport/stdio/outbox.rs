@@ -1,4 +1,4 @@
-//! Answers on their way out: everything that piles up during one write goes into the next.
+//! The queue of outgoing answers. Everything that accumulates during one write goes into the next.
 
 use std::future::poll_fn;
 use std::io;
@@ -24,8 +24,8 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Drops what is written already once it is most of what is held: a reader that is slow, but never lets the box
-    /// run empty, must not make it grow. Moves each byte less than once on average.
+    /// Drops the written bytes once they are most of the buffer: a reader that is slow, but never lets the outbox run
+    /// empty, must not make it grow. Moves each byte less than once on average.
     fn forget_written(&mut self) {
         if self.written > KEEP && self.written > self.bytes.len() / 2 {
             self.bytes.drain(..self.written);
@@ -50,14 +50,14 @@ impl Outbox {
         }
     }
 
-    /// How many bytes wait.
+    /// The number of waiting bytes.
     pub(super) fn len(&self) -> usize {
         let waiting = self.lock();
         waiting.bytes.len() - waiting.written
     }
 
-    /// Writes whatever comes: for ever, or until at most `few` bytes wait. May be dropped at any time without losing or
-    /// repeating a byte.
+    /// Writes everything that arrives: forever, or until at most `few` bytes wait. May be dropped at any time without
+    /// losing or repeating a byte.
     pub(super) async fn drive<W: AsyncWrite + Unpin>(
         &self,
         writer: &mut W,
@@ -76,7 +76,7 @@ impl Outbox {
         .await
     }
 
-    /// Writes what waits, then completes.
+    /// Writes the waiting bytes, then completes.
     pub(super) async fn flush<W: AsyncWrite + Unpin>(&self, writer: &mut W) -> io::Result<()> {
         poll_fn(|context| self.poll_write_all(writer, context)).await
     }

@@ -1,8 +1,8 @@
-//! The process's own standard streams, as cheaply as their kind allows.
+//! The process's own standard streams, with the cheapest I/O that their kind allows.
 //!
 //! A pipe or socket is read and written without a helper thread. Everything else (a terminal, a file), and a stream
-//! that shares its open file with standard error, goes through tokio's blocking adapters: switching such a file to
-//! non-blocking mode would change it for others, too.
+//! that shares its open file with standard error, uses tokio's blocking adapters: non-blocking mode on such a file
+//! would affect its other users, too.
 
 use std::fs::File;
 use std::io;
@@ -42,7 +42,7 @@ enum Stream {
     Socket,
 }
 
-/// The descriptor, if it is a pipe or socket that is not standard error as well.
+/// The descriptor, if it is a pipe or socket that standard error does not share.
 fn own(fd: io::Result<OwnedFd>, stderr: Option<(u64, u64)>) -> Option<(OwnedFd, Stream)> {
     let file = File::from(fd.ok()?);
     let metadata = file.metadata().ok()?;
@@ -59,7 +59,7 @@ fn own(fd: io::Result<OwnedFd>, stderr: Option<(u64, u64)>) -> Option<(OwnedFd, 
     Some((OwnedFd::from(file), kind))
 }
 
-/// What tells two open files apart.
+/// The identity of an open file.
 fn identity(fd: io::Result<OwnedFd>) -> Option<(u64, u64)> {
     let metadata = File::from(fd.ok()?).metadata().ok()?;
     Some((metadata.dev(), metadata.ino()))

@@ -1,4 +1,4 @@
-//! A caller of a running server, in the stateless way of 2026-07-28.
+//! A client of a running server, stateless as in 2026-07-28.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use url::Url;
 
 /// The revision that is spoken.
 const REVISION: Revision = Revision::LATEST;
-/// Longest wait for one answer. Programs have limits of their own, so only a server that is lost takes this long.
+/// Longest wait for one answer. Programs have limits of their own, so only a lost server takes this long.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// Largest answer that is read.
 const MAX_BYTES: usize = 16 << 20;
@@ -55,7 +55,7 @@ impl Caller {
     /// Calls a tool: the `result` object of its answer.
     ///
     /// # Errors
-    /// One sentence: the server is not reached, or refuses the request. A program that fails is no error here.
+    /// One sentence: the server is not reachable, or refuses the request. A failed program is no error here.
     pub(super) async fn tool(&self, name: &str, arguments: Value) -> Result<Value, String> {
         self.request("tools/call", Some(name), json!({"name": name, "arguments": arguments})).await
     }

@@ -1,7 +1,7 @@
-//! `ptc repl --connect URL`: the prompt of a running server, which evaluates as it does for every client (server.md
+//! `ptc repl --connect URL`: a prompt on a running server, which evaluates as it does for every client (server.md
 //! 13.1).
 //!
-//! [`client`] sends the requests. With sessions on, definitions stay in one session, which ends with the REPL.
+//! [`client`] sends the requests. With sessions enabled, definitions stay in one session, which ends with the REPL.
 
 mod client;
 
@@ -19,7 +19,7 @@ use super::{INTERRUPTED, default_history};
 use crate::cli::input::{Input, Line};
 use crate::cli::report;
 
-/// Longest text that is waited for to be complete.
+/// Longest text whose completion is awaited.
 const LONGEST_TEXT: usize = 1 << 20;
 
 const HELP: &str = "\
@@ -228,7 +228,7 @@ impl Remote {
         }
     }
 
-    /// Evaluates and prints; Ctrl-C leaves the program, which ends it on the server.
+    /// Evaluates and prints. Ctrl-C abandons the program, which ends it on the server.
     async fn show(&self, program: &str) {
         let answer = tokio::select! {
             answer = self.evaluate(program) => answer,
@@ -245,8 +245,8 @@ impl Remote {
         }
     }
 
-    /// Does what a line that begins with `:` says; `false` to leave. A keyword alone is no command of ours but has
-    /// no use as a program either.
+    /// Executes a line that begins with `:`; `false` to leave. A keyword alone is no command of ours, but it is useless
+    /// as a program, too.
     async fn obey(&self, line: &str) -> bool {
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         match (word, rest.trim()) {

@@ -111,7 +111,8 @@ async fn look(
             object.string("session_id", id);
             object.string("view", view.name());
             object.raw("session", &record.summary(id, &directory.redactor));
-            write_view(object, view, record, &values, &directory, profile);
+            let budget = list_bytes(profile);
+            Source { record, values: &values, directory: &directory, budget }.write(object, view);
         })
     });
     match told {
@@ -120,83 +121,124 @@ async fn look(
     }
 }
 
-fn write_view(
-    object: &mut Object<'_>,
-    view: View,
-    record: &Record,
-    values: &Values,
-    directory: &Directory,
-    profile: Profile,
-) {
-    let budget = list_bytes(profile);
-    let journal = &record.journal;
-    let (prints, prints_cut) = text::newest(&journal.prints, budget);
-    let (tool_calls, tools_cut) = text::newest(&journal.tool_calls, budget / 2);
-    let (upstream_calls, upstream_cut) = text::newest(&journal.upstream_calls, budget / 2);
-    let memory = || directory.redactor.scrub_string(values.memory(journal.prints.len() == 0));
-    let history = || directory.redactor.scrub_string(values.history_text());
-    let usage = record.usage(values.history.len(), values.history_bytes);
-    let stored = directory.names(&values.stored);
-    let (stored_shown, stored_cut) = fitting(&stored, budget);
-    let mut cut = false;
-    let mut shown = |object: &mut Object<'_>, text: String| {
-        let kept = clip(&text, 2 * budget);
-        cut |= kept.len() < text.len();
-        object.string("text", kept);
-    };
-    match view {
-        View::Overview => {
-            let output = if prints.is_empty() { String::new() } else { text::output(&prints) };
-            let sections = [memory(), output, text::calls(&tool_calls), history()];
-            let sections: Vec<_> = sections.into_iter().filter(|section| !section.is_empty()).collect();
-            shown(object, sections.join("\n\n"));
-            object.raw("usage", &usage);
-        }
-        View::Memory => {
-            let memory = memory();
-            shown(object, if memory.is_empty() { ";; No stored bindings".to_owned() } else { memory });
-            object.strings("stored_keys", stored_shown.iter().map(String::as_str));
-            object.raw("usage", &usage);
-        }
-        View::Prints => {
-            object.strings("prints", prints.iter().copied());
-            shown(object, text::output(&prints));
-            if prints_cut {
-                object.boolean("prints_truncated", true);
+/// The data that a view is written from.
+struct Source<'a> {
+    record: &'a Record,
+    values: &'a Values,
+    directory: &'a Directory,
+    /// Bytes allowed for lists.
+    budget: usize,
+}
+
+impl Source<'_> {
+    /// Writes the members of a view, and the flags if any of them is truncated.
+    fn write(&self, object: &mut Object<'_>, view: View) {
+        let cut = match view {
+            View::Overview => self.write_overview(object),
+            View::Memory => self.write_memory(object),
+            View::Prints => self.write_prints(object),
+            View::ToolCalls => self.write_calls(object),
+            View::History => self.write_history(object),
+            View::Limits => {
+                self.write_limits(object);
+                false
             }
-        }
-        View::ToolCalls => {
-            for (name, calls) in [("tool_calls", &tool_calls), ("upstream_calls", &upstream_calls)] {
-                write_array(object.key(name), calls, |out, call| out.extend_from_slice(call.as_bytes()));
-            }
-            shown(object, text::calls(&tool_calls));
-        }
-        View::History => {
-            write_array(object.key("history"), values.history.iter().enumerate(), |out, (at, entry)| {
-                let mut object = Object::new(out);
-                object.string("name", &format!("*{}", at + 1));
-                object.string("preview", &directory.redactor.scrub(&entry.preview));
-                object.boolean("truncated", entry.cut);
-                object.end();
-            });
-            shown(object, history());
-        }
-        View::Limits => {
-            object.raw("limits", &limits(&directory.settings));
-            object.raw("usage", &usage);
-            write_array(object.key("top_bindings"), &values.top, |out, (name, bytes)| {
-                let mut object = Object::new(out);
-                object.string("name", &directory.redactor.scrub(clip(name, budget / 16)));
-                object.integer("bytes", *bytes);
-                object.end();
-            });
-        }
+        };
+        write_cut(object, cut);
     }
-    let listed_cut = match view {
-        View::Overview | View::Prints => prints_cut || view == View::Overview && tools_cut,
-        View::ToolCalls => tools_cut || upstream_cut,
-        View::Memory => stored_cut,
-        View::History | View::Limits => false,
-    };
-    write_cut(object, cut || listed_cut);
+
+    fn write_overview(&self, object: &mut Object<'_>) -> bool {
+        let (prints, prints_cut) = self.prints();
+        let (calls, calls_cut) = self.tool_calls();
+        let output = if prints.is_empty() { String::new() } else { text::output(&prints) };
+        let sections = [self.memory(), output, text::calls(&calls), self.history()];
+        let sections: Vec<_> = sections.into_iter().filter(|section| !section.is_empty()).collect();
+        let text_cut = self.write_text(object, &sections.join("\n\n"));
+        object.raw("usage", &self.usage());
+        text_cut || prints_cut || calls_cut
+    }
+
+    fn write_memory(&self, object: &mut Object<'_>) -> bool {
+        let memory = self.memory();
+        let text_cut =
+            self.write_text(object, if memory.is_empty() { ";; No stored bindings" } else { &memory });
+        let stored = self.directory.names(&self.values.stored);
+        let (shown, stored_cut) = fitting(&stored, self.budget);
+        object.strings("stored_keys", shown.iter().map(String::as_str));
+        object.raw("usage", &self.usage());
+        text_cut || stored_cut
+    }
+
+    fn write_prints(&self, object: &mut Object<'_>) -> bool {
+        let (prints, prints_cut) = self.prints();
+        object.strings("prints", prints.iter().copied());
+        let text_cut = self.write_text(object, &text::output(&prints));
+        if prints_cut {
+            object.boolean("prints_truncated", true);
+        }
+        text_cut || prints_cut
+    }
+
+    fn write_calls(&self, object: &mut Object<'_>) -> bool {
+        let (tool_calls, tools_cut) = self.tool_calls();
+        let (upstream_calls, upstream_cut) =
+            text::newest(&self.record.journal.upstream_calls, self.budget / 2);
+        for (name, calls) in [("tool_calls", &tool_calls), ("upstream_calls", &upstream_calls)] {
+            write_array(object.key(name), calls, |out, call| out.extend_from_slice(call.as_bytes()));
+        }
+        let text_cut = self.write_text(object, &text::calls(&tool_calls));
+        text_cut || tools_cut || upstream_cut
+    }
+
+    fn write_history(&self, object: &mut Object<'_>) -> bool {
+        write_array(object.key("history"), self.values.history.iter().enumerate(), |out, (at, entry)| {
+            let mut object = Object::new(out);
+            object.string("name", &format!("*{}", at + 1));
+            object.string("preview", &self.directory.redactor.scrub(&entry.preview));
+            object.boolean("truncated", entry.cut);
+            object.end();
+        });
+        self.write_text(object, &self.history())
+    }
+
+    fn write_limits(&self, object: &mut Object<'_>) {
+        object.raw("limits", &limits(&self.directory.settings));
+        object.raw("usage", &self.usage());
+        write_array(object.key("top_bindings"), &self.values.top, |out, (name, bytes)| {
+            let mut object = Object::new(out);
+            object.string("name", &self.directory.redactor.scrub(clip(name, self.budget / 16)));
+            object.integer("bytes", *bytes);
+            object.end();
+        });
+    }
+
+    /// Writes `text`, truncated to twice the budget; returns whether it was too long.
+    fn write_text(&self, object: &mut Object<'_>, text: &str) -> bool {
+        let kept = clip(text, 2 * self.budget);
+        object.string("text", kept);
+        kept.len() < text.len()
+    }
+
+    /// The newest prints, and whether older ones are left out.
+    fn prints(&self) -> (Vec<&str>, bool) {
+        text::newest(&self.record.journal.prints, self.budget)
+    }
+
+    /// The newest tool calls, and whether older ones are left out.
+    fn tool_calls(&self) -> (Vec<&str>, bool) {
+        text::newest(&self.record.journal.tool_calls, self.budget / 2)
+    }
+
+    fn memory(&self) -> String {
+        let samples = self.record.journal.prints.len() == 0;
+        self.directory.redactor.scrub_string(self.values.memory(samples))
+    }
+
+    fn history(&self) -> String {
+        self.directory.redactor.scrub_string(self.values.history_text())
+    }
+
+    fn usage(&self) -> String {
+        self.record.usage(self.values.history.len(), self.values.history_bytes)
+    }
 }

@@ -13,6 +13,8 @@ const KEPT: usize = 256;
 /// holds, so that an idle connection costs little.
 const MIN_READ: usize = 8 * 1024;
 const MAX_READ: usize = 64 * 1024;
+/// Room that a buffer may keep from one line to the next, in bytes.
+const MAX_ROOM: usize = 4 * MAX_READ;
 
 /// One thing found in the stream.
 #[derive(Debug, PartialEq, Eq)]
@@ -51,8 +53,12 @@ impl Default for LineBuffer {
 }
 
 impl LineBuffer {
-    /// The buffer to read into: it has room for at least one read.
+    /// The buffer to read into: it has room for at least one read. The memory of an unusually long line that has ended is
+    /// given back.
     pub fn space(&mut self) -> &mut BytesMut {
+        if self.buffer.capacity() > MAX_ROOM && self.buffer.len() <= MAX_READ {
+            self.buffer = BytesMut::from(&self.buffer[..]);
+        }
         self.buffer.reserve(self.read);
         &mut self.buffer
     }
@@ -178,6 +184,20 @@ mod tests {
         assert!(matches!(&seen[0], Frame::Overflow { head } if head.len() == KEPT));
         assert!(matches!(&seen[1], Frame::OverflowEnd { tail, bytes: 4_096_004 } if tail.ends_with(b"tail")));
         assert_eq!(seen[2..], [line("next")]);
+    }
+
+    #[test]
+    fn memory_of_a_long_line_is_given_back() {
+        let mut buffer = LineBuffer::default();
+        for chunk in [&[b'x'; 1 << 20][..], b"\nsho"] {
+            buffer.space();
+            buffer.extend(chunk);
+        }
+        assert!(matches!(buffer.next(2 << 20), Some(Frame::Line(line)) if line.len() == 1 << 20));
+        assert_eq!(buffer.next(2 << 20), None);
+        assert!(buffer.space().capacity() <= MAX_ROOM);
+        buffer.extend(b"rt\n");
+        assert_eq!(buffer.next(2 << 20), Some(line("short")));
     }
 
     #[test]

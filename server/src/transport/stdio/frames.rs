@@ -1,18 +1,16 @@
-//! Splits a byte stream into lines of bounded length.
+//! Reads lines of bounded length from a pipe.
 
+use bytes::Bytes;
+use ptc_mcp::lines::{self, LineBuffer};
 use std::io;
-
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// Bytes per read.
-const CHUNK: usize = 64 << 10;
-
-/// The next item of the input.
+/// What comes next on the input.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Frame<'a> {
+pub(super) enum Frame {
     /// A line, without its newline and without one carriage return before it.
-    Line(&'a [u8]),
-    /// A line over the length limit has ended. Its bytes were dropped on arrival.
+    Line(Bytes),
+    /// A line longer than allowed has ended. Its bytes were dropped as they came.
     TooLong,
     /// The input has ended. A line without newline before it is dropped.
     End,
@@ -22,67 +20,36 @@ pub(super) enum Frame<'a> {
 pub(super) struct FrameReader<R> {
     reader: R,
     max: usize,
-    buffer: Vec<u8>,
-    /// Bytes of `buffer` that belong to lines already handed out.
-    used: usize,
-    /// Bytes of `buffer` known to hold no newline, counted from `used`.
-    searched: usize,
-    /// Whether the current line is too long.
-    skipping: bool,
+    lines: LineBuffer,
 }
 
 impl<R: AsyncRead + Unpin> FrameReader<R> {
     pub(super) fn new(reader: R, max: usize) -> Self {
-        FrameReader { reader, max, buffer: Vec::new(), used: 0, searched: 0, skipping: false }
+        FrameReader { reader, max, lines: LineBuffer::default() }
     }
 
-    /// The next complete line in the buffer, if there is one.
-    pub(super) fn buffered(&mut self) -> Option<Frame<'_>> {
-        let start = self.used;
-        let length = self.newline()?;
-        self.used += length + 1;
-        self.searched = 0;
-        if std::mem::take(&mut self.skipping) || length > self.max {
-            return Some(Frame::TooLong);
-        }
-        let line = &self.buffer[start..start + length];
-        Some(Frame::Line(line.strip_suffix(b"\r").unwrap_or(line)))
-    }
-
-    /// Length of the current line, if its end was read.
-    fn newline(&self) -> Option<usize> {
-        let unread = &self.buffer[self.used + self.searched..];
-        memchr::memchr(b'\n', unread).map(|at| at + self.searched)
-    }
-
-    pub(super) async fn next(&mut self) -> io::Result<Frame<'_>> {
+    /// The next line that was read already, if a whole one was.
+    pub(super) fn buffered(&mut self) -> Option<Frame> {
         loop {
-            if self.newline().is_some() {
-                return Ok(self.buffered().unwrap_or(Frame::End));
-            }
-            self.searched = self.buffer.len() - self.used;
-            if self.skipping || self.searched > self.max {
-                self.skipping = true;
-                self.used = self.buffer.len();
-                self.searched = 0;
-            }
-            self.make_room();
-            if self.reader.read_buf(&mut self.buffer).await? == 0 {
-                return Ok(Frame::End);
+            match self.lines.next(self.max)? {
+                lines::Frame::Line(line) => return Some(Frame::Line(line)),
+                lines::Frame::OverflowEnd { .. } => return Some(Frame::TooLong),
+                // The client is told when the line has ended.
+                lines::Frame::Overflow { .. } => {}
             }
         }
     }
 
-    /// Drops the bytes handed out, and frees the memory of an unusually long line.
-    fn make_room(&mut self) {
-        if self.used == self.buffer.len() {
-            self.buffer.clear();
-            self.buffer.shrink_to(CHUNK);
-        } else {
-            self.buffer.drain(..self.used);
+    pub(super) async fn next(&mut self) -> io::Result<Frame> {
+        loop {
+            if let Some(frame) = self.buffered() {
+                return Ok(frame);
+            }
+            match self.reader.read_buf(self.lines.space()).await? {
+                0 => return Ok(Frame::End),
+                n => self.lines.filled(n),
+            }
         }
-        self.used = 0;
-        self.buffer.reserve(CHUNK);
     }
 }
 
@@ -96,7 +63,7 @@ mod tests {
         let mut all = Vec::new();
         loop {
             all.push(match reader.next().await.unwrap() {
-                Frame::Line(line) => String::from_utf8_lossy(line).into_owned(),
+                Frame::Line(line) => String::from_utf8_lossy(&line).into_owned(),
                 Frame::TooLong => "<too long>".into(),
                 Frame::End => return all,
             });
@@ -133,16 +100,5 @@ mod tests {
         );
         assert_eq!(frames("éééé\nok\n".as_bytes(), 4).await, ["<too long>", "ok"]);
         assert_eq!(frames(b"123456789", 4).await, [""; 0]);
-    }
-
-    #[tokio::test]
-    async fn memory_of_a_long_line_is_given_back() {
-        let mut input = vec![b'x'; 1 << 20];
-        input.extend_from_slice(b"\nshort\n");
-        let mut reader = FrameReader::new(&input[..], 2 << 20);
-        assert!(matches!(reader.next().await.unwrap(), Frame::Line(line) if line.len() == 1 << 20));
-        assert_eq!(reader.next().await.unwrap(), Frame::Line(b"short"));
-        assert_eq!(reader.next().await.unwrap(), Frame::End);
-        assert!(reader.buffer.capacity() <= 4 * CHUNK);
     }
 }

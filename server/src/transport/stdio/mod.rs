@@ -149,10 +149,10 @@ impl Pipe {
     }
 
     /// Processes an input item. If it was the last, returns the time that running calls get.
-    fn take(&mut self, frame: Frame<'_>, max_frame_bytes: usize) -> Option<Duration> {
+    fn take(&mut self, frame: Frame, max_frame_bytes: usize) -> Option<Duration> {
         match frame {
             Frame::Line(line) => {
-                if self.receive(line).is_continue() {
+                if self.receive(&line).is_continue() {
                     return None;
                 }
                 info!(event = "exit");

@@ -1,4 +1,4 @@
-//! What can be wrong with an operator's configuration.
+//! Errors in an operator's configuration.
 
 use std::fmt;
 

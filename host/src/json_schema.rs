@@ -1,7 +1,7 @@
-//! Looking into a JSON Schema: references, combinations, properties, and whether `null` is admitted.
+//! Inspection of JSON Schemas: references, combinations, properties, and whether `null` is admitted.
 //!
-//! Schemas come from upstreams and are hostile until shown otherwise: every traversal here is bounded in depth and in the
-//! number of schemas it looks at. Only references inside the document are followed.
+//! Schemas come from upstreams and are untrusted, so every traversal is bounded in depth and in the number of schemas
+//! visited. Only references inside the document are followed.
 
 use ptc_mcp::json::{Map, Value};
 

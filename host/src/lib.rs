@@ -4,10 +4,10 @@
 //! |---|---|
 //! | [`engine`] | evaluates programs on a few single-threaded runtimes; a `Send + Clone` handle |
 //! | [`aggregator`] | owns the configured upstreams, answers `tool/call` and discovery |
-//! | [`config`], [`credentials`] | the upstreams file, checked word by word; secrets, headers made of them, the redactor |
-//! | [`catalog`] | what the upstreams offer, rendered, searched, and used to check calls |
-//! | [`upstream`] | the one contract of all transports |
-//! | [`text`] | small pieces of text: cuts, literals |
+//! | [`config`], [`credentials`] | the upstreams file, fully validated; secrets, their request headers, the redactor |
+//! | [`catalog`] | what the upstreams offer: rendering, search, checks of calls |
+//! | [`upstream`] | the trait of all transports |
+//! | [`text`] | text helpers: truncation, literals |
 //! | [`mcp`], [`child`] | MCP client of both eras; child processes under a guard |
 
 pub mod aggregator;

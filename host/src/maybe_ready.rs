@@ -1,17 +1,17 @@
-//! What is done at once, or still to be waited for.
+//! Operations that either finish at once or have to wait.
 //!
 //! Nearly every request, call and program ends in the poll that starts it. The usual type for what may have to wait is
-//! a boxed future: an allocation, an indirect call for each poll, and state that is kept for a wait that never comes.
-//! For a program of a few microseconds that is a good part of its cost.
+//! a boxed future. It costs an allocation, an indirect call per poll, and state for a wait that never comes: a large
+//! part of the cost of a program of a few microseconds.
 //!
-//! So whatever starts something says how far it came. [`MaybeReady::Ready`] holds the result itself.
-//! [`MaybeReady::Waiting`] holds what goes on: a boxed future, a channel, a machine. Only then is it made.
+//! [`MaybeReady`] avoids that cost. [`MaybeReady::Ready`] holds the result itself. [`MaybeReady::Waiting`] holds the
+//! continuation (a boxed future, a channel, a machine), which is created only then.
 //!
-//! `Poll` is no such type, because its `Pending` holds nothing: it describes a future that exists already. `Either` of
-//! a ready future and another one is near, but can only be awaited, and not everything that goes on is a future.
+//! `Poll` does not fit, because its `Pending` holds nothing: it describes a future that exists already. `Either` of a
+//! ready future and another one can only be awaited, and not every continuation is a future.
 //!
-//! [`Eager`] is the future over such a start. It starts when it is polled for the first time, and sets nothing up for
-//! what ends in that poll.
+//! [`Eager`] is the future of such an operation. It starts at its first poll, and sets nothing up if it ends in that
+//! poll.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -21,15 +21,15 @@ use std::task::{Context, Poll};
 pub enum MaybeReady<T, W> {
     /// To its result.
     Ready(T),
-    /// It goes on.
+    /// It continues.
     Waiting(W),
 }
 
 /// Something to be started by the first poll of an [`Eager`] future.
 pub trait Start {
-    /// What comes of it.
+    /// The result.
     type Output;
-    /// The rest of its way, if it does not end at once.
+    /// The continuation, if it does not end at once.
     type Rest: Future<Output = Self::Output> + Unpin;
 
     /// Goes as far as it can without waiting.

@@ -1,7 +1,7 @@
 //! The memory that all programs of a process share (ruling 25).
 //!
-//! [`MemoryBudget`] is one counter. Nobody touches it for single values: a machine reserves in pieces that grow with
-//! what it holds ([`MemoryReservation`]), and replies of upstreams reserve what arrives ([`ReplyMemory`]).
+//! [`MemoryBudget`] is one counter, not updated for single values. A machine reserves in pieces that grow with its
+//! contents ([`MemoryReservation`]); upstream replies reserve bytes as they arrive ([`ReplyMemory`]).
 
 use ptc_vm::Error;
 use ptc_vm::meter::Reservation;
@@ -58,7 +58,7 @@ impl MemoryBudget {
     }
 }
 
-/// What one machine, or the state of one session, has taken of the budget. It comes back when this is dropped.
+/// The part of the budget that one machine, or one session's state, has reserved. Dropping this returns it.
 #[derive(Debug)]
 pub(crate) struct MemoryReservation {
     budget: MemoryBudget,
@@ -174,13 +174,13 @@ impl ReplyMemory {
     }
 }
 
-/// Who is told of a reply's bytes as they arrive, and may refuse them.
+/// Receives the count of a reply's bytes as they arrive, and may refuse them.
 pub trait Arrivals: std::fmt::Debug + Send + Sync {
     /// `bytes` more have arrived; `false` ends the call with a fault, because there is no room for them.
     fn arrived(&self, bytes: usize) -> bool;
 }
 
-/// What one reply holds of its program's memory. It comes back when this is dropped.
+/// The part of a program's memory that one reply holds. Dropping this returns it.
 #[derive(Debug)]
 pub(crate) struct ReplyCharge {
     memory: Arc<ReplyMemory>,

@@ -1,4 +1,4 @@
-//! Small pieces of text: one line out of prose, cuts, literals as programs write them.
+//! Text helpers: one line out of prose, truncation, literals as programs write them.
 
 use std::fmt::Write as _;
 

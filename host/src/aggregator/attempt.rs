@@ -1,4 +1,4 @@
-//! Attempts to call a tool, and the records that tell of them (upstreams.md 11.1).
+//! Attempts to call a tool, and their records (upstreams.md 11.1).
 
 use super::overview::overview;
 use super::runtime::Aggregator;
@@ -50,7 +50,7 @@ impl Attempt<'_> {
         Reply::Fault { reason: fault.reason.as_str().to_owned(), message, raw: None }
     }
 
-    /// What the records of all attempts have in common.
+    /// The common part of all attempts' records.
     fn begun(&self, arguments: &[u8], began: Option<Instant>) -> CallRecord {
         // When it was made, counted from the beginning of its program; now, if nothing was tried.
         let offset = began.unwrap_or_else(Instant::now).saturating_duration_since(self.run.started);

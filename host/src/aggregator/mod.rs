@@ -1,8 +1,8 @@
-//! The aggregator: one runtime that owns all configured upstreams and answers what programs ask of them.
+//! The aggregator: one runtime that owns all configured upstreams and answers programs' requests.
 //!
-//! [`Aggregator::start`] turns a checked configuration into running upstreams and a catalog. Programs reach it
-//! through [`HostCalls`](crate::engine::HostCalls): `tool/call` and the discovery forms. Expected trouble in the outside world comes back
-//! as data, a defect of the program as an error (upstreams.md 1).
+//! [`Aggregator::start`] turns a checked configuration into running upstreams and a catalog. Programs reach it through
+//! [`HostCalls`](crate::engine::HostCalls): `tool/call` and the discovery forms. World faults are returned as data; a
+//! defect of the program is an error (upstreams.md 1).
 
 mod attempt;
 mod call;

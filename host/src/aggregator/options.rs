@@ -1,4 +1,4 @@
-//! How an aggregator works.
+//! Aggregator options.
 
 use crate::credentials::Redactor;
 use crate::http::Client;
@@ -15,7 +15,7 @@ pub enum SnapshotMode {
     Live,
 }
 
-/// What one program may ask of upstreams.
+/// The limits on one program's requests to upstreams.
 #[derive(Clone, Copy, Debug)]
 pub struct AggregatorLimits {
     /// Longest wait for one answer, from the first byte written.
@@ -50,11 +50,11 @@ pub struct AggregatorOptions {
     pub mode: SnapshotMode,
     /// What one program may ask.
     pub limits: AggregatorLimits,
-    /// Learns the configuration's secrets, and scrubs what leaves through the catalog and the records.
+    /// Receives the configuration's secrets, and scrubs the text of the catalog and the records.
     pub redactor: Redactor,
     /// Connections of the HTTP transports; knows which certificates to trust.
     pub http: Client,
-    /// Whether call records carry an overview of the value, which takes a second look at each answer.
+    /// Whether call records carry an overview of the value, which costs a second pass over each answer.
     pub overviews: bool,
     /// Runs the tasks of the transports.
     pub owner: Handle,

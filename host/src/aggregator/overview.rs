@@ -1,7 +1,7 @@
-//! The overview of what an upstream answered, for models and diagnostics (upstreams.md 11.2).
+//! The overview of an upstream's answer, for models and diagnostics (upstreams.md 11.2).
 //!
-//! Only the outermost level is looked at; everything inside it is skipped as text. Keys and strings are scrubbed
-//! before they are cut, so that no cut leaves a piece of a secret.
+//! Only the outermost level is parsed; nested values are skipped as text. Keys and strings are scrubbed before they are
+//! truncated, so that no truncation leaves part of a secret.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Faults of the program itself, which end it (upstreams.md 8.3).
+//! Programmer faults, which end the program (upstreams.md 8.3).
 
 use ptc_vm::machine::Reply;
 use ptc_vm::{Error, Reason};

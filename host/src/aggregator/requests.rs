@@ -1,4 +1,4 @@
-//! What programs ask of the aggregator, by kind.
+//! Dispatch of programs' requests by kind.
 
 use super::runtime::Aggregator;
 use super::{call, discovery};

@@ -1,4 +1,4 @@
-//! The upstreams of a process while they run, and the catalog that they fill.
+//! The running upstreams of a process, and the catalog that they fill.
 
 use super::options::{AggregatorLimits, SnapshotMode};
 use crate::catalog::{Catalog, ServerEntry};
@@ -18,7 +18,7 @@ pub(super) struct Member {
 /// All configured upstreams of a process.
 pub struct Aggregator {
     pub(super) members: BTreeMap<String, Member>,
-    /// What programs see now.
+    /// The catalog that programs see now.
     pub(super) catalog: RwLock<Catalog>,
     /// What tool descriptions show: as it was at the start in frozen mode.
     pub(super) advertised: Catalog,
@@ -29,7 +29,7 @@ pub struct Aggregator {
 }
 
 impl Aggregator {
-    /// What programs see now.
+    /// The catalog that programs see now.
     pub fn catalog(&self) -> Catalog {
         self.catalog.read().unwrap_or_else(PoisonError::into_inner).clone()
     }

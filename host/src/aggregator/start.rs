@@ -1,4 +1,4 @@
-//! From a checked configuration to running upstreams.
+//! Starting the upstreams of a checked configuration.
 
 use super::options::{AggregatorOptions, SnapshotMode};
 use super::runtime::{Aggregator, Member};

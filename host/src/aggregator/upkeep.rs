@@ -1,4 +1,4 @@
-//! Tasks that keep the catalog up to date while the process lives.
+//! Background tasks that keep the catalog up to date.
 
 use super::runtime::Aggregator;
 use crate::upstream::{FaultReason, UpstreamEvent};
@@ -25,7 +25,7 @@ pub(super) async fn retry(aggregator: Weak<Aggregator>, name: String) {
     }
 }
 
-/// Keeps a live catalog as the upstream says it is.
+/// Keeps a live catalog current with the upstream.
 pub(super) async fn follow(
     aggregator: Weak<Aggregator>,
     name: String,

@@ -1,10 +1,10 @@
-//! What one program has used of the upstreams, as the aggregator remembers it.
+//! The upstream usage of one program.
 
 use crate::engine::RunContext;
 use ahash::AHashMap;
 use std::cell::{Cell, RefCell};
 
-/// What one program has used. The engine carries it beside the program and knows nothing of it.
+/// The usage of one program. The engine carries it with the program without knowing its type.
 #[derive(Default)]
 pub(super) struct Usage {
     /// Discovery operations that took a number of their cap.

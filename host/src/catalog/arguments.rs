@@ -1,8 +1,8 @@
-//! Spelling the arguments of a call as the tool's schema has them (upstreams.md 8.2, ruling 37).
+//! Translation of argument keys to the spelling of the tool's schema (upstreams.md 8.2, ruling 37).
 //!
-//! Programs write `:max-items` where a schema says `max_items`. The machine hands over JSON and the places of keys
-//! that were keywords with a hyphen; here those, and only those, are respelled, and only to a property that the schema
-//! names. Everything else goes out byte for byte as the program had it.
+//! Programs write `:max-items` where a schema says `max_items`. The machine hands over JSON and the positions of keys
+//! that were keywords with a hyphen. Only those keys are respelled, and only to a property that the schema names. All
+//! other bytes are sent unchanged.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

@@ -1,5 +1,5 @@
-//! The checks of a `tool/call` before it goes out (upstreams.md 8.3, rows 2 to 9). Every failure is the program's
-//! fault: the first line is fixed (ruling 38), the lines after it help to repair the program.
+//! The checks of a `tool/call` before it is sent (upstreams.md 8.3, rows 2 to 9). Every failure is a programmer fault:
+//! the first line is fixed (ruling 38), the following lines help to repair the program.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

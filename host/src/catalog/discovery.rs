@@ -1,8 +1,7 @@
 //! The upstream half of the discovery forms: `tool/servers`, `apropos`, `dir`, `doc`, `meta` (upstreams.md 13).
 //!
-//! The machine looks at local names first and asks for what it does not know. [`Query::parse`] checks such a request,
-//! [`Query::needs`] says which upstreams must be listed before it can be answered, [`Query::answer`] answers it from
-//! a snapshot.
+//! The machine resolves local names itself and sends a request for any other. [`Query::parse`] checks such a request,
+//! [`Query::needs`] lists the upstreams that must be loaded first, and [`Query::answer`] answers it from a snapshot.
 
 use ptc_mcp::json::{Map, Value, json};
 
@@ -64,7 +63,7 @@ pub enum Needs<'q> {
     Everything,
 }
 
-/// The world's fault: the form gives `nil` and the program goes on.
+/// A world fault: the form yields `nil` and the program continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorldFault {
     /// The program has used up its discovery operations.
@@ -267,7 +266,7 @@ fn capped(value: Value, max_bytes: usize) -> Result<Value, DiscoveryFault> {
     }
 }
 
-/// Keeps entries while they fit and says so in a last one, if that still fits. Nothing fits: a world fault.
+/// Keeps entries while they fit. A last entry notes the cut, if it still fits. If nothing fits: a world fault.
 fn capped_list(mut items: Vec<Value>, max_bytes: usize) -> Result<Value, DiscoveryFault> {
     let total = items.len();
     let mut used = 2;

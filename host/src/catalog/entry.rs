@@ -1,4 +1,4 @@
-//! What is known about the upstreams: servers and their tools.
+//! Catalog entries: servers and their tools.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::tokens::Tokens;
 use crate::config::{Transport, UpstreamConfig};
 use crate::credentials::Redactor;
 
-/// Tools of one upstream that are kept; a list that goes on is cut there.
+/// The most tools kept of one upstream; a longer list is cut.
 const MAX_TOOLS: usize = 1000;
 /// Longest tool name, in characters: twice what MCP allows.
 const MAX_NAME: usize = 256;
@@ -24,7 +24,7 @@ pub struct ToolEntry {
     pub input_schema: Value,
     /// JSON Schema of the result.
     pub output_schema: Option<Value>,
-    /// MCP annotations: hints of the upstream's that nobody has checked.
+    /// MCP annotations: unverified hints of the upstream.
     pub annotations: Option<Value>,
     /// Our own `_ptc` data: set for OpenAPI tools (`operationId`, `method`, `path`, `defaultArgs`), else empty.
     pub meta: Map,

@@ -1,4 +1,4 @@
-//! Servers for the tests of this module.
+//! Test servers for this module.
 
 use ptc_mcp::json::{Value, json};
 

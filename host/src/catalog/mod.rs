@@ -1,9 +1,9 @@
-//! The catalog: what the configured upstreams offer, and every way of showing it.
+//! The catalog: what the configured upstreams offer, and every view of it.
 //!
-//! A [`Catalog`] is an immutable, scrubbed snapshot that all transports share: programs cannot see how an upstream is
-//! reached. From it come the text in the tool descriptions ([`describe`], [`snapshot`]), the answers to the discovery
-//! forms ([`Query`]), and the checks and the argument spelling of a `tool/call` ([`check_call`], [`spell_arguments`]).
-//! All of it is plain synchronous code: equal snapshots give byte-equal answers.
+//! A [`Catalog`] is an immutable, scrubbed snapshot, the same for every transport: programs cannot see how an upstream
+//! is reached. It provides the text in the tool descriptions ([`describe`], [`snapshot`]), the answers to the discovery
+//! forms ([`Query`]), and the checks and argument spelling of a `tool/call` ([`check_call`], [`spell_arguments`]). All
+//! code is synchronous and pure: equal snapshots give byte-equal answers.
 
 mod arguments;
 mod call;

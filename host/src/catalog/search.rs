@@ -22,7 +22,7 @@ struct Match<'c> {
 }
 
 /// The best `limit` lines for `query`: tools of loaded servers first, then, unless `load` is set, hints at servers
-/// that are not loaded. Local builtins rank behind both; whoever has them appends theirs while there is room.
+/// that are not loaded. Local builtins rank behind both; the caller appends them while there is room.
 pub fn apropos(catalog: &Catalog, query: &str, limit: usize, load: bool) -> Vec<String> {
     let query = tokenize(query);
     let mut matches = Vec::new();

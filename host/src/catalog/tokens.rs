@@ -1,4 +1,4 @@
-//! Words of texts, as the search compares them.
+//! The tokenizer of the search.
 
 use ptc_mcp::json::Value;
 

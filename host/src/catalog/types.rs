@@ -1,4 +1,4 @@
-//! Schemas as one word or one line: argument types (upstreams.md 12.4) and result types (12.5).
+//! Short text forms of schemas: argument types (upstreams.md 12.4) and result types (12.5).
 
 use ptc_mcp::json::{Map, Value};
 
@@ -9,7 +9,7 @@ use crate::text::{argument_key, cut, string_literal};
 const MAX_RESULT_DEPTH: usize = 4;
 /// Longest result type, in characters.
 const MAX_RESULT_CHARS: usize = 400;
-/// Schemas that one result type may look at, so that a wide hostile schema costs little.
+/// The most schemas visited for one result type, so that a wide hostile schema costs little.
 const MAX_RESULT_NODES: usize = 500;
 
 /// The type of one argument: `string`, `enum<string>`, `const<42>` … `root` is the schema that holds it, for

@@ -1,4 +1,4 @@
-//! Finding the program of a child.
+//! Locating a child's executable.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -1,21 +1,20 @@
-//! The guard: a small process between us and a child.
+//! The guard: a small process between the host and a child.
 //!
-//! No child may outlive us, not even when we are killed with a signal that nobody can catch, and
-//! neither may what the child itself started. So a child is not started directly but by a guard,
-//! which is our own binary with a hidden first argument. The guard
+//! No child may outlive the host, even if the host dies of an uncatchable signal, and neither may the child's
+//! descendants, its *family*. The host therefore starts a child through a guard, which is the host's own binary with
+//! a hidden first argument. The guard
 //!
-//! * is the leader of a process group of its own, which the child joins;
-//! * adopts whatever the child's family orphans (Linux), so that nothing slips away by daemonising;
-//! * waits for the child, ends what is left of its family, and exits as the child did;
-//! * holds one end of the child's standard error and ends the whole family at once when our end of
-//!   that pipe closes, which it does whatever we die of.
+//! * leads a process group of its own, which the child joins;
+//! * adopts orphaned descendants of the child (Linux), so that a daemonised process does not escape;
+//! * waits for the child, ends its remaining descendants, and exits with the child's status;
+//! * holds one end of the child's standard error and ends all descendants at once when the host's end closes, which
+//!   happens however the host dies.
 //!
-//! Signals to the group pass the guard by, but for [`END`], which asks it to end the family now, and
-//! `SIGKILL`, which takes it along with the group.
+//! The guard ignores signals to the group, except [`END`], which asks it to end all descendants now, and `SIGKILL`,
+//! which ends it with the group.
 //!
-//! A binary that embeds this crate calls [`init`] first thing in `main`. One that does not gets
-//! children in process groups of their own that are ended when their handles are dropped, but
-//! nothing can end them when the process itself is killed.
+//! A binary that embeds this crate calls [`init`] first in `main`. Without that call, each child has its own process
+//! group and is ended when its handle is dropped, but nothing ends it when the host itself is killed.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -35,7 +34,7 @@ use nix::unistd::{Pid, getpgrp, getpid};
 /// The first argument that makes our binary a guard.
 const ARGUMENT: &str = "__ptc-child-guard";
 
-/// Sent to a guard alone: end the family and yourself.
+/// Sent to a guard only: asks it to end the family and itself.
 pub(super) const END: Signal = Signal::SIGUSR2;
 
 static GUARD: OnceLock<PathBuf> = OnceLock::new();
@@ -74,7 +73,7 @@ fn own_binary() -> Option<PathBuf> {
     if proc.exists() { Some(proc) } else { std::env::current_exe().ok() }
 }
 
-/// What a guard's own failure exits with, as shells have it for commands that cannot be run.
+/// The exit status of a guard's own failure, as shells use for commands that cannot be run.
 const CANNOT_RUN: i32 = 126;
 
 fn run(mut command: Vec<OsString>) -> ! {
@@ -104,7 +103,7 @@ fn run(mut command: Vec<OsString>) -> ! {
     exit_as(status)
 }
 
-/// Waits for the child, or for our owner's end; the latter ends the family and does not return.
+/// Waits for the child or the owner to end. The owner's end ends the family and does not return.
 fn watch(child: Pid) -> ExitStatus {
     let (ended, end) = mpsc::channel();
     let Ok((signal, wake)) = std::io::pipe() else { std::process::exit(CANNOT_RUN) };

@@ -1,10 +1,8 @@
-//! Child processes: found, started in a process group of their own under a guard, watched, and
-//! ended with everything they started.
+//! Child processes: started in their own process group under a guard, watched, and ended with all their descendants.
 //!
-//! * [`ChildSpec`], [`ChildEnv`], [`ChildProcess`] — start one and hold it.
-//! * [`guard`] — the small process between us and a child that ends the child's whole family when
-//!   we are gone, killed included.
-//! * [`StderrRing`] — the last of what a child said on standard error.
+//! * [`ChildSpec`], [`ChildEnv`], [`ChildProcess`] — start and hold a child.
+//! * [`guard`] — the small process that ends the child and its descendants when the host dies, even if killed.
+//! * [`StderrRing`] — the last output of a child on standard error.
 
 pub(crate) mod command;
 mod environment;

@@ -1,4 +1,4 @@
-//! Starting one child and holding it until it and its family are gone.
+//! Starting a child, and holding it until it and its family are gone.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use tokio::process::{Child, Command};
 
 use super::{ChildEnv, guard, resolve_command};
 
-/// What to start.
+/// The child to start.
 #[derive(Clone, Debug)]
 pub struct ChildSpec {
     /// The program: a path, or a name to look up in the `PATH` of `env`.
@@ -68,9 +68,9 @@ impl std::fmt::Display for Exit {
 pub struct ChildProcess {
     child: Child,
     group: Group,
-    /// Our ends of its standard streams, to be taken by whoever reads and writes them. Under a guard
-    /// the end of standard error must be held (or read) for as long as the child may live: closing
-    /// it ends the child's whole family.
+    /// Our ends of its standard streams, taken by their reader and writer. Under a guard, the end of
+    /// standard error must be held (or read) as long as the child may live: closing it ends the
+    /// child's whole family.
     pub pipes: Option<Pipes>,
 }
 
@@ -189,7 +189,7 @@ impl ChildProcess {
     }
 }
 
-/// How long a guard may take to end a family before its group is killed over its head.
+/// The time that a guard has to end a family before its group is killed directly.
 const GUARD_PATIENCE: Duration = Duration::from_millis(1000);
 
 /// A process group that is ended on drop.
@@ -206,7 +206,7 @@ impl Group {
         }
     }
 
-    /// Has the family ended at once: by the guard, which also finds those who left the group.
+    /// Ends the family at once, by the guard, which also finds processes that left the group.
     fn ask(&self) {
         match self.leader {
             Some(guard_pid) if self.guarded => {

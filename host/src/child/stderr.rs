@@ -1,4 +1,4 @@
-//! The last of what a child said on standard error.
+//! The last output of a child on standard error.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};

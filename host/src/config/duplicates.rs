@@ -1,5 +1,5 @@
-//! Finding a key that an object has twice. JSON readers silently keep the last one; in a configuration that loses an
-//! upstream or undoes a security setting without a word.
+//! Detection of duplicate keys in an object. JSON readers silently keep the last one, which could drop an upstream or
+//! undo a security setting.
 
 use std::collections::HashSet;
 use std::fmt;

@@ -31,7 +31,7 @@ impl<'a> Fields<'a> {
         self.map.get(key)
     }
 
-    /// Keys that nobody asked for, in file order. `$`-keys (`$schema`, `$comment`) are for editors.
+    /// Keys that were not read, in file order. `$`-keys (`$schema`, `$comment`) are for editors.
     pub(super) fn unknown(&self) -> Vec<&'a str> {
         let known = self.known.borrow();
         self.map.keys().map(String::as_str).filter(|k| !known.contains(k) && !k.starts_with('$')).collect()

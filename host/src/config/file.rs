@@ -1,4 +1,4 @@
-//! Reading the file as a whole.
+//! Reading the upstreams file.
 
 use ptc_mcp::json::{Map, Value};
 
@@ -19,7 +19,7 @@ pub struct UpstreamsConfig {
     pub upstreams: Vec<UpstreamConfig>,
     /// The secrets that the upstreams' emitters name.
     pub credentials: CredentialStore,
-    /// What deserves a log line, in the order found.
+    /// Warnings for the log, in the order found.
     pub warnings: Vec<ConfigWarning>,
     /// Values that `${VAR}` brought into child environments: likely secrets.
     substituted: Vec<Secret>,

@@ -1,4 +1,4 @@
-//! Where the upstreams file is.
+//! Locating the upstreams file.
 
 use std::path::{Path, PathBuf};
 

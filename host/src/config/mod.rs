@@ -1,9 +1,9 @@
-//! The upstreams file: finding it, reading it, and checking every word of it before anything starts.
+//! The upstreams file: locating, reading, and fully validating it before anything starts.
 //!
-//! [`locate`] says which file counts, [`UpstreamsConfig::load`] reads it. What comes out is checked and resolved:
-//! names are unique, URLs parse, credentials have been read into the [credential store](crate::credentials::CredentialStore) and fit their emitters,
-//! `${VAR}` placeholders of child environments are filled in. What is wrong is a [`ConfigError`], a sentence for the
-//! operator; what is merely odd is a [`ConfigWarning`].
+//! [`locate`] finds the file, and [`UpstreamsConfig::load`] reads it. The result is validated and resolved: names are
+//! unique, URLs parse, `${VAR}` placeholders of child environments are filled in, and credentials are in the
+//! [credential store](crate::credentials::CredentialStore) and fit their emitters. A [`ConfigError`] is a sentence for
+//! the operator; a [`ConfigWarning`] reports what is only suspicious.
 //!
 //! ```text
 //! {"credentials": {NAME: binding}, "raw_envelope": bool,

@@ -1,4 +1,4 @@
-//! What a file, and each entry of it, is read against.
+//! The inputs for parsing a file and its entries.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::credentials::CredentialStore;
 use crate::environment::ProcessEnv;
 
-/// What a file is read against.
+/// The inputs for reading a file.
 #[derive(Clone, Copy, Debug)]
 pub struct LoadOptions<'a> {
     /// Where credentials, `${VAR}` and the environments of children come from.
@@ -17,7 +17,7 @@ pub struct LoadOptions<'a> {
     pub own_exe: Option<&'a Path>,
 }
 
-/// What the entries of a file are parsed against.
+/// The inputs for parsing a file's entries.
 pub(super) struct EntryContext<'a> {
     pub(super) options: &'a LoadOptions<'a>,
     pub(super) store: &'a CredentialStore,

@@ -1,4 +1,4 @@
-//! Refusing our own executable as an upstream of itself.
+//! Refusing the host's own executable as an upstream.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Whole files: the exact text for each thing that can be wrong, and what comes out when nothing is.
+//! Tests on whole files: the exact text of each error, and the result of valid files.
 
 use std::path::Path;
 use std::time::Duration;

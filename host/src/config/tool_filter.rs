@@ -1,4 +1,4 @@
-//! `allow_tools` and `deny_tools`: which tools of an upstream exist for programs.
+//! `allow_tools` and `deny_tools`: the tools of an upstream that programs can see.
 
 use super::fields::Fields;
 use crate::config_error::ConfigError;
@@ -28,7 +28,7 @@ impl ToolPattern {
 pub struct ToolFilter {
     /// `None` allows every tool, an empty list none.
     pub allow: Option<Vec<ToolPattern>>,
-    /// Wins over `allow`.
+    /// Takes precedence over `allow`.
     pub deny: Vec<ToolPattern>,
 }
 

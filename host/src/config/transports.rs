@@ -1,4 +1,4 @@
-//! The three kinds of upstream entry and the keys that each understands.
+//! The three kinds of upstream entry and their keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

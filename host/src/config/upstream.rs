@@ -1,4 +1,4 @@
-//! One upstream's entry: the keys that all transports share.
+//! The keys of an upstream's entry that all transports share.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

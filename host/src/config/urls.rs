@@ -1,4 +1,4 @@
-//! URL rules: HTTPS unless two explicit opt-ins say otherwise.
+//! URL rules: HTTPS, unless two explicit opt-ins are set.
 
 use std::fmt;
 

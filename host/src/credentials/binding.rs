@@ -39,7 +39,7 @@ impl SchemeHint {
 pub struct Credential {
     /// The secret itself.
     pub secret: Secret,
-    /// What it is for, if its author said so.
+    /// Its purpose, if declared.
     pub scheme_hint: Option<SchemeHint>,
     /// `"allow_short": true`: a secret under [`MIN_SECRET_BYTES`] is accepted, isolated, and not scrubbed.
     pub allow_short: bool,

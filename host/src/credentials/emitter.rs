@@ -1,4 +1,4 @@
-//! Auth emitters: which header a credential becomes, and building it for a request.
+//! Auth emitters: the mapping of a credential to a request header.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;

@@ -1,4 +1,4 @@
-//! Which request headers an operator may set, and how (upstreams.md 4.2, 4.3; ruling 35).
+//! The request headers that an operator may set, and how (upstreams.md 4.2, 4.3; ruling 35).
 
 use http::{HeaderName, HeaderValue};
 use ptc_mcp::json::Value;

@@ -1,9 +1,9 @@
-//! Secrets: where they come from, how they become request headers, and how they are kept out of everything else.
+//! Secrets: their sources, their use in request headers, and their redaction everywhere else.
 //!
-//! A *binding* names a secret of the upstreams file (`credentials`); an *emitter* of an HTTP upstream's `auth` list
-//! names a binding and says which header it becomes. Configuration, connection state, logs and records hold binding
-//! names only. The text itself lives in the [`CredentialStore`] as [`Secret`]s, and [`HttpAuth::headers`] opens it at
-//! the moment a request is written. The [`Redactor`] scrubs whatever an upstream may echo.
+//! A *binding* names a secret of the upstreams file (`credentials`). An *emitter* in an HTTP upstream's `auth` list
+//! maps a binding to a header. Configuration, connection state, logs and records hold binding names only. The text
+//! itself is in the [`CredentialStore`] as [`Secret`]s, and [`HttpAuth::headers`] reads it only when a request is
+//! written. The [`Redactor`] scrubs whatever an upstream may echo.
 
 mod binding;
 mod emitter;

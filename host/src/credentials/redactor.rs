@@ -13,8 +13,8 @@ use zeroize::Zeroizing;
 
 use super::{REDACTED, Secret};
 
-/// Secrets shorter than this many bytes are never replaced: they would mangle ordinary text and thereby give
-/// themselves away (ruling 34).
+/// Secrets shorter than this many bytes are never replaced: they would mangle ordinary text, which would reveal them
+/// (ruling 34).
 pub const MIN_SECRET_BYTES: usize = 8;
 
 /// Replaces every registered secret by [`REDACTED`] in strings, and in the keys and strings of JSON values. A cheap

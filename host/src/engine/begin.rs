@@ -1,4 +1,4 @@
-//! The beginning of an eval: what it asks for becomes a machine, which runs its first slice.
+//! The start of an eval: the machine is built from the request and runs its first slice.
 
 use super::conclude::conclude;
 use super::context::RunContext;
@@ -37,7 +37,7 @@ pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>) -> MaybeReady<Ev
     MaybeReady::Waiting(Box::new(Run::new(machine, request, context, session, granted, shown)))
 }
 
-/// A machine before its first step, and what it needs beside it.
+/// A machine before its first step, and the data that belongs to it.
 struct Prepared {
     machine: Machine,
     session: Option<SessionLock>,
@@ -97,7 +97,7 @@ fn granted_context(
     }
 }
 
-/// What the machine starts with, but for its session.
+/// The machine's initial state, without its session.
 fn setup(worker: &Worker, request: &EvalRequest, context: Value) -> Setup {
     let limits = &request.limits;
     let tools = request.tools.as_deref();

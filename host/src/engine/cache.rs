@@ -1,6 +1,6 @@
-//! Compiled programs by their text, so that a repeated program is not compiled twice.
+//! A cache of compiled programs by source text.
 //!
-//! A program's constants are values of one thread, so every worker has a cache of its own.
+//! A program's constants belong to one thread, so every worker has its own cache.
 
 use ahash::AHashMap;
 use ptc_compiler::CompileOptions;

@@ -1,4 +1,4 @@
-//! The calls that a program waits for.
+//! The pending calls of a program.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

@@ -1,4 +1,4 @@
-//! The end of an eval: the value is rendered and checked, and the session keeps what it may.
+//! The end of an eval: the value is rendered and checked, and the session is updated.
 
 use super::outcome::{Answer, CallRecord, EvalOutcome, Failure};
 use super::request::EvalRequest;

@@ -1,4 +1,4 @@
-//! What all calls of one program share.
+//! State shared by a program's calls.
 
 use super::outcome::CallRecord;
 use crate::memory::{ReplyCharge, ReplyMemory};
@@ -17,7 +17,7 @@ pub struct RunContext {
     pub calls: Cell<u32>,
     /// Records of calls, in order of completion.
     pub records: RefCell<Vec<CallRecord>>,
-    /// What replies on their way hold.
+    /// The memory of replies in flight.
     pub(crate) memory: Arc<ReplyMemory>,
     /// Charges of replies that are about to become values of the machine.
     pub(crate) arrived: RefCell<Vec<ReplyCharge>>,

@@ -1,4 +1,4 @@
-//! The handle to an engine, and the worker threads behind it.
+//! The handle to an engine, and its worker threads.
 
 use super::begin::begin;
 use super::outcome::{EvalOutcome, Failure};
@@ -227,7 +227,7 @@ fn lost() -> EvalOutcome {
     EvalOutcome::not_run(Failure::new(Reason::Cancelled, "the engine was shut down"), Duration::ZERO)
 }
 
-/// Drives a program until it ends or nobody wants its outcome any more.
+/// Runs a program until it ends or its outcome is no longer awaited.
 async fn drive(run: Box<Run>, mut reply: oneshot::Sender<EvalOutcome>) {
     let outcome = tokio::select! {
         outcome = run.drive() => outcome,

@@ -1,8 +1,8 @@
-//! What one program may use up.
+//! Resource limits of a program.
 
 use std::time::Duration;
 
-/// What one program may use up.
+/// The resource limits of one program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Wall clock from its first step, waiting on upstreams included.
@@ -15,7 +15,7 @@ pub struct Limits {
     pub program_bytes: usize,
 }
 
-/// What somebody has chosen of [`Limits`]; the rest has its default.
+/// Chosen values of [`Limits`]; the others have their defaults.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ChosenLimits {
     /// Wall clock.

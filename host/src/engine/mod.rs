@@ -1,12 +1,12 @@
-//! The engine: evaluates programs on a few single-threaded runtimes, one a core.
+//! The engine: evaluates programs on a few single-threaded runtimes, one per core.
 //!
-//! [`Engine`] is a `Send + Clone` handle. A program's values never leave the thread that runs it: what goes in
-//! is text and JSON ([`EvalRequest`]), what comes out is text and JSON ([`EvalOutcome`]). Sessions live on one
-//! worker and their evals are routed there. Dropping the future of an eval cancels the program and its calls.
+//! [`Engine`] is a `Send + Clone` handle. A program's values never leave its thread: the input ([`EvalRequest`]) and
+//! the output ([`EvalOutcome`]) are text and JSON. A session lives on one worker, and its evals are routed there.
+//! Dropping the future of an eval cancels the program and its calls.
 //!
-//! A worker runs a program in slices of some 100 µs and turns to its other work between them, so that
-//! a short program behind a long one waits microseconds. An eval that is awaited *on* a worker thread (a server
-//! whose connections live there) starts inline, without any hand-over.
+//! A worker runs a program in slices of about 100 µs and does other work between them, so a short program behind a long
+//! one waits microseconds. An eval awaited *on* a worker thread (by a server whose connections live there) starts
+//! inline, without a thread switch.
 
 mod begin;
 mod cache;

@@ -1,4 +1,4 @@
-//! What an eval is asked with.
+//! The request of an eval.
 
 use super::limits::Limits;
 use super::session::{SessionKey, SessionRules};
@@ -55,7 +55,7 @@ pub struct CallsSoFar {
     pub ended: u32,
 }
 
-/// What of the value is wanted, and how much.
+/// The wanted form and size of the value.
 #[derive(Clone, Copy, Debug)]
 pub struct Render {
     /// Most bytes of the value's text; `None` for all of it.
@@ -79,11 +79,11 @@ pub struct EvalRequest {
     pub limits: Limits,
     /// Whether reading a context key that is not there is an error.
     pub strict_data: bool,
-    /// What is wanted of the value.
+    /// The wanted form of the value.
     pub render: Render,
     /// Items of each collection that the value's text shows; `None` for all that fit.
     pub shown_items: Option<usize>,
-    /// What the value must be like; a value that is not makes the program fail.
+    /// The schema of the value; a value that violates it makes the program fail.
     pub output_schema: Option<Arc<OutputSchema>>,
     /// Answers `tool/call` and discovery over upstreams.
     pub upstreams: Option<Arc<dyn HostCalls>>,

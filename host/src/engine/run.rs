@@ -1,4 +1,4 @@
-//! A program in execution: it runs in slices, and its calls are answered.
+//! Execution of a program: runs its slices and answers its calls.
 
 use super::calls::Calls;
 use super::conclude::conclude;
@@ -46,7 +46,7 @@ impl Drop for Run {
     }
 }
 
-/// Tells whoever wants to know at once of prints and forks since the last time. `shown` prints have been told.
+/// Reports new prints and forks to their listeners. `shown` prints have been reported already.
 pub(super) fn show_progress(request: &EvalRequest, machine: &mut Machine, shown: &mut usize) {
     show_prints(request, machine, shown);
     if let Some(tools) = &request.tools {
@@ -54,7 +54,7 @@ pub(super) fn show_progress(request: &EvalRequest, machine: &mut Machine, shown:
     }
 }
 
-/// Sends the prints since the last time to whoever wants them at once.
+/// Sends new prints to the print sink.
 fn show_prints(request: &EvalRequest, machine: &Machine, shown: &mut usize) {
     let Some(sink) = &request.print_sink else { return };
     let printed = machine.printed();
@@ -65,7 +65,7 @@ fn show_prints(request: &EvalRequest, machine: &Machine, shown: &mut usize) {
 }
 
 impl Run {
-    /// A program that goes on after its first slice.
+    /// A program that continues after its first slice.
     pub(super) fn new(
         machine: Machine,
         request: Box<EvalRequest>,
@@ -145,7 +145,7 @@ impl Run {
         }
     }
 
-    /// Says how far the calls have come, to whoever wants to know.
+    /// Reports the progress of the calls to its listener.
     fn tell_progress(&self) {
         let Some(progress) = &self.request.progress else { return };
         let made = self.context.calls.get();
@@ -162,7 +162,7 @@ impl Run {
         self.finish()
     }
 
-    /// Ends what still runs, and says what came of the program.
+    /// Ends what still runs, and returns the program's outcome.
     fn finish(mut self: Box<Self>) -> EvalOutcome {
         self.calls.clear();
         let machine = self.machine.take().expect("a run finishes once");

@@ -1,4 +1,4 @@
-//! Who answers a program's calls.
+//! Handlers of a program's calls.
 
 use super::context::RunContext;
 use futures_util::future::{BoxFuture, LocalBoxFuture};

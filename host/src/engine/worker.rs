@@ -1,4 +1,4 @@
-//! What lives on one worker thread.
+//! The state of one worker thread.
 
 use super::cache::ProgramCache;
 use super::session::SessionStore;

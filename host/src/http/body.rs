@@ -1,4 +1,4 @@
-//! The body of an answer, as it arrives.
+//! Response bodies, read as they arrive.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -12,8 +12,7 @@ use super::exchange::{Rest, Timer, poll_data};
 use super::pool::Pool;
 use crate::memory::Arrivals;
 
-/// The body of an answer, as it arrives. Dropping it before its end closes the exchange: the server learns that
-/// nobody waits any more.
+/// A response body, as it arrives. Dropping it before its end closes the exchange, so that the server stops sending.
 pub struct Body {
     incoming: Option<Incoming>,
     rest: Option<Rest>,
@@ -119,7 +118,7 @@ impl Body {
         usize::try_from(exact).unwrap_or(usize::MAX).min(self.max_bytes)
     }
 
-    /// A body that says itself that it is too large is not worth reading.
+    /// A body that declares itself too large is not read.
     fn announced_too_large(&self) -> Option<HttpError> {
         let announced = self.incoming.as_ref()?.size_hint().lower();
         (announced > self.max_bytes as u64)

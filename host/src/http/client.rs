@@ -1,4 +1,4 @@
-//! Sending a request over the right connection, within its limits.
+//! Sending a request over a suitable connection, within its limits.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -45,7 +45,7 @@ pub struct Request {
     pub body: Bytes,
 }
 
-/// What one exchange may cost.
+/// The limits of one exchange.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Name, TCP and TLS, if a connection must be opened.
@@ -151,13 +151,13 @@ impl Client {
         }
     }
 
-    /// Lets so many connections to the target's origin wait for their next request, if that is more than may wait anyway:
-    /// whoever has more calls under way would open some of them anew again and again.
+    /// Raises the number of idle connections kept for the target's origin. A caller with more concurrent calls would
+    /// otherwise reopen connections again and again.
     pub fn make_room(&self, target: &Target, connections: usize) {
         self.pool(&target.origin).make_room(connections);
     }
 
-    /// Closes the connections to the target's origin that nobody uses.
+    /// Closes the idle connections to the target's origin.
     pub fn close_idle(&self, target: &Target) {
         self.pool(&target.origin).clear();
     }

@@ -1,4 +1,4 @@
-//! Opening a connection: name, TCP, TLS, HTTP.
+//! Opening a connection: DNS, TCP, TLS, HTTP.
 
 use std::collections::VecDeque;
 use std::io;

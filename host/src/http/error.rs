@@ -1,4 +1,4 @@
-//! What can go wrong on the way to a server and back.
+//! Errors of HTTP requests and responses.
 
 /// An exchange that failed. The texts are short and fixed where the caller may compare them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

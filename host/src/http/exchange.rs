@@ -1,8 +1,8 @@
-//! One request and its answer on one connection.
+//! One request and its response on one connection.
 //!
-//! An HTTP/1.1 connection has no task of its own: whoever uses it drives it, and in between nobody needs to. That
-//! saves two task switches and a channel for every request, and a dropped exchange closes its connection at once,
-//! which is how a server learns that nobody waits any more.
+//! An HTTP/1.1 connection has no task of its own: its user polls it, and an idle connection needs no polling. This
+//! saves two task switches and a channel per request. A dropped exchange closes its connection at once, which tells the
+//! server that the client has gone.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -27,7 +27,7 @@ pub(super) type Stream = TokioIo<Watched<TokioIo<MaybeHttpsStream<TokioIo<Socket
 
 type Outgoing = Full<Bytes>;
 
-/// What ends an exchange that takes too long.
+/// The timer that ends an exchange that takes too long.
 pub(super) type Timer = Pin<Box<Sleep>>;
 
 /// A connection that is not in use.
@@ -44,7 +44,7 @@ pub(super) struct H1 {
     /// The timer of the exchanges that it has carried, kept because most need one and few ever let it run out: setting
     /// it anew costs less than making one.
     timer: Option<Timer>,
-    /// The driver has come to its end and must not be polled again.
+    /// The driver has ended and must not be polled again.
     over: bool,
     /// The thread whose reactor watches its socket.
     pub(super) thread: ThreadId,
@@ -93,7 +93,7 @@ impl H1 {
         }
     }
 
-    /// Lets the connection do its work. `false` when it has come to its end.
+    /// Polls the connection. `false` when it has ended.
     pub(super) fn drive(&mut self, cx: &mut Context<'_>) -> bool {
         if !self.over && self.driver.as_mut().poll(cx).is_ready() {
             self.over = true;

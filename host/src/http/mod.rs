@@ -5,11 +5,11 @@
 //! * [`Target`] — where a request goes: an origin and a path.
 //! * [`Limits`] — separate bounds on connecting, on the first byte, on the whole exchange, and on the body's size.
 //! * [`SseDecoder`] — splits an event stream into [`Event`]s as it arrives.
-//! * [`HttpError`] — what can go wrong, in short fixed texts.
+//! * [`HttpError`] — the errors, with short fixed texts.
 //!
-//! No redirect is followed: a redirect is an answer like any other, and whoever asked decides. Nothing is retried, but
-//! for a request that the server certainly has not read, because it had closed a kept-alive connection meanwhile or, in
-//! HTTP/2, disowns the stream: that one goes out once more, on a fresh connection.
+//! The client follows no redirect: a redirect is an ordinary response, and the caller decides. It retries only requests
+//! that the server certainly has not read, because the server had already closed a kept-alive connection or, in HTTP/2,
+//! disowns the stream. Such a request is sent once more, on a fresh connection.
 
 mod body;
 mod client;

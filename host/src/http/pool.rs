@@ -1,4 +1,4 @@
-//! Connections of one origin that wait for their next request.
+//! The idle connections of one origin.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
@@ -14,7 +14,7 @@ use super::exchange::{Connection, H1, H2, poll_data};
 const MAX_IDLE: usize = 64;
 /// How long a connection waits at most.
 const MAX_AGE: Duration = Duration::from_secs(55);
-/// How long a server may take to end an answer that nobody reads any more.
+/// The time that a server has to end an answer that is no longer read.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(1);
 /// How often connections that have waited too long are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
@@ -60,7 +60,7 @@ struct Idle {
     rest: Option<Incoming>,
 }
 
-/// What the origin speaks, as far as known.
+/// The origin's HTTP version, as far as known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Version {
     #[default]
@@ -111,7 +111,7 @@ impl Pool {
         state.pop(thread).map(Next::Idle)
     }
 
-    /// What the origin speaks, as far as known.
+    /// The origin's HTTP version, as far as known.
     pub(super) fn version(&self) -> Version {
         self.lock().version
     }
@@ -134,7 +134,7 @@ impl Pool {
         }
     }
 
-    /// Gives a shared connection to nobody any more. What it carries goes on.
+    /// Takes a shared connection out of use. Its current exchanges continue.
     pub(super) fn retire(&self, h2: &H2) {
         self.lock().shared.retain(|shared| !shared.is(h2));
     }

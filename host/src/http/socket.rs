@@ -1,5 +1,5 @@
-//! The socket under a connection, of which the client can ask what `hyper` does not tell: whether the peer has hung
-//! up while nobody looked, and whether it ever read what was sent last.
+//! The socket under a connection. It reports what `hyper` does not: whether the peer has closed an idle connection, and
+//! whether the peer ever read what was sent last.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -24,7 +24,7 @@ pub(super) struct Socket(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// Changed when another thread takes the connection over, while nobody else uses it.
+    /// Replaced when another thread takes the connection over, while it is idle.
     tcp: Mutex<Arc<TcpStream>>,
     /// The peer has answered what was sent with a reset.
     reset: AtomicBool,

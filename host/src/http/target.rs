@@ -1,4 +1,4 @@
-//! Where a request goes.
+//! The request target.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use url::{Host, Url};
 
 use super::HttpError;
 
-/// What we ask bodies to be encoded in: nothing.
+/// The accepted content encoding: none.
 pub(super) const IDENTITY: HeaderValue = HeaderValue::from_static("identity");
 
 /// Scheme, host and port: what connections are shared by.

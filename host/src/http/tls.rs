@@ -1,4 +1,4 @@
-//! Whom we trust.
+//! TLS trust.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What MCP's two eras say at the start of a connection, and how a server's answer is read.
+//! The messages that start a connection in each era, and the parsing of a server's answer.
 //!
 //! The *handshake* era (2024-11-05 to 2025-11-25) negotiates once with `initialize`; the *modern* era (2026-07-28)
 //! carries version, identity and capabilities in `_meta` of every request.
@@ -11,7 +11,7 @@ use ptc_mcp::{ClientInfo, Era, Revision};
 pub(crate) const MODERN_VERSION: &str = Revision::LATEST.name();
 /// Our version.
 pub(crate) const CLIENT_VERSION: &str = env!("CARGO_PKG_VERSION");
-/// Who we say we are.
+/// The client's identity.
 const CLIENT: ClientInfo<'_> = ClientInfo { name: "ptc_runner", version: CLIENT_VERSION };
 
 /// `params` of `initialize`.
@@ -55,7 +55,7 @@ pub(crate) fn listen_params() -> Vec<u8> {
     out
 }
 
-/// What a server said of itself.
+/// A server's self-description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServerHello {
     /// The revision to speak from now on.

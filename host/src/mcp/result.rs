@@ -1,5 +1,5 @@
-//! Unwrapping the result of `tools/call` (upstreams.md 9.2): the payload is selected by where it stands, and stays the bytes
-//! that the upstream wrote.
+//! Unwrapping the result of `tools/call` (upstreams.md 9.2). The payload is selected by its position and keeps the
+//! bytes that the upstream wrote.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -140,7 +140,7 @@ impl<'a> Members<'a> {
         Self::scan(result).or_else(|| serde_json::from_slice(result).ok())
     }
 
-    /// The members of a result as nearly all are written, read in one fast walk. `None` for whatever else there is.
+    /// The members of a result in its usual form, read in one fast pass. `None` for any other form.
     fn scan(result: &'a [u8]) -> Option<Self> {
         let mut scanner = Scanner::new(std::str::from_utf8(result).ok()?);
         scanner.enter_object().ok()?;
@@ -424,7 +424,7 @@ mod tests {
         assert_eq!(reply.result_bytes, b"{\"content\":[],\"x y\":\"a b\"}".len() as u64);
     }
 
-    /// What the general reader makes of a result, which the fast one must agree with wherever it has an opinion.
+    /// Whether the fast reader, where it gives a result, agrees with the general reader.
     fn agree(text: &str) -> bool {
         let bytes = Bytes::from(text.to_owned());
         let Some(fast) = Members::scan(&bytes) else { return false };

@@ -1,5 +1,5 @@
-//! What the transports have in common behind the [`Upstream`] trait: one connection, started when it is needed, calls in
-//! slots, and the list of tools.
+//! The common part of the transports behind the [`Upstream`] trait: one connection, started on demand, calls in slots,
+//! and the list of tools.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::upstream::{Call, CallFault, CallReply, Health, ToolInfo, Upstream, Up
 
 /// How one transport does what all of them do. Whatever has to know of the connection's life is given its lifecycle.
 pub(crate) trait Transport: Send + Sync + 'static {
-    /// What a start brings.
+    /// The result of a start.
     type Connection: Connection;
 
     /// Its name, as the configuration file spells it.
@@ -41,7 +41,7 @@ pub(crate) trait Transport: Send + Sync + 'static {
         connection: &Arc<Self::Connection>,
     ) -> impl Future<Output = Result<Arc<[ToolInfo]>, CallFault>> + Send;
 
-    /// Somebody wants to hear of changes of the tool list from now on.
+    /// Changes of the tool list have a listener from now on.
     fn listen(&self, lifecycle: &Arc<Lifecycle<Self::Connection>>);
 
     /// Ends for good, with the connection that was live.

@@ -1,7 +1,7 @@
 //! Compiling the included operations of a document into tools (upstreams.md 7.3).
 //!
-//! The adapter is narrow on purpose: GET without a body, path and query parameters, JSON answers. Whatever else an
-//! included operation asks for is refused at start by a text that names the operation, not worked around.
+//! The adapter is narrow on purpose: GET without a body, path and query parameters, JSON answers. An included operation
+//! that needs anything else is refused at start, with a text that names the operation.
 
 use ptc_mcp::json::{Map, Value, json};
 use url::Url;

@@ -1,4 +1,4 @@
-//! What OpenAPI upstreams ask of HTTP, answered by the client.
+//! The HTTP client as transport of OpenAPI upstreams.
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;

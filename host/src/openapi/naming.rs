@@ -1,4 +1,4 @@
-//! Tool names out of `operationId`s.
+//! Tool names from `operationId`s.
 
 /// The tool name for an `operationId`, an override or an `x-ptc-name`: words in lower case joined by single dashes.
 /// Words part at case changes and at everything that is neither letter nor digit, so that a name never holds the `/`

@@ -1,4 +1,4 @@
-//! What the answer to a call means.
+//! Interpreting the answer to a call.
 
 use bytes::Bytes;
 use ptc_mcp::json::compact_len;

@@ -1,4 +1,4 @@
-//! Path templates: `/traces/{id}/steps` with values put in so that they cannot leave their segment.
+//! Path templates: `/traces/{id}/steps`, with values escaped so that they cannot leave their segment.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 

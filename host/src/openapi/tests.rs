@@ -1,4 +1,4 @@
-//! Whole documents: what is refused, the tools that come out, and the URLs of calls.
+//! Tests on whole documents: refusals, compiled tools, and the URLs of calls.
 
 use ptc_mcp::json::{Value, json};
 

@@ -23,7 +23,7 @@ use crate::upstream::{
     Arrivals, Call, CallFault, CallReply, FaultReason, Health, ToolInfo, Upstream, UpstreamEvent,
 };
 
-/// What an OpenAPI upstream asks of HTTP: one GET, never redirected, never retried.
+/// The HTTP requests of an OpenAPI upstream: one GET, never redirected, never retried.
 pub trait HttpGet: Send + Sync + 'static {
     /// Sends the request and collects the answer, whatever its status.
     fn get<'a>(&'a self, request: GetRequest<'a>) -> BoxFuture<'a, Result<HttpAnswer, GetFault>>;
@@ -33,7 +33,7 @@ pub trait HttpGet: Send + Sync + 'static {
         let _ = (url, connections);
     }
 
-    /// Closes the connections to the origin of `url` that nobody uses.
+    /// Closes the idle connections to the origin of `url`.
     fn close_idle(&self, url: &Url) {
         let _ = url;
     }
@@ -56,7 +56,7 @@ pub struct GetRequest<'a> {
     pub deadline: Instant,
     /// Largest body in bytes, counted as it arrives and after any decompression.
     pub max_bytes: usize,
-    /// Who keeps account of the body's bytes, if anybody does.
+    /// The account of the body's bytes, if there is one.
     pub arrivals: Option<&'a dyn Arrivals>,
 }
 

@@ -1,4 +1,4 @@
-//! Holds values against schemas.
+//! Checks values against schemas.
 
 use ptc_mcp::json::Value as Json;
 use ptc_vm::value::{Map, Temporal};

@@ -1,7 +1,7 @@
-//! The subset of JSON Schema that callers may hold a program's value against (server.md 5.1, 5.5).
+//! The subset of JSON Schema that callers may require of a program's value (server.md 5.1, 5.5).
 //!
-//! [`OutputSchema::parse`] reads a schema, [`OutputSchema::validate`] checks a value and gives its JSON. The check
-//! sees values of the language, so its messages speak of keywords and nil; the JSON has the schema's own names.
+//! [`OutputSchema::parse`] reads a schema, [`OutputSchema::validate`] checks a value and gives its JSON. Validation
+//! works on values of the language, so its messages say keyword and nil; the JSON uses the schema's own names.
 
 mod check;
 mod parse;

@@ -1,4 +1,4 @@
-//! Reads schemas.
+//! Schema parser.
 
 use ptc_mcp::json::{Map, Value as Json};
 

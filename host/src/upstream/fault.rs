@@ -1,4 +1,4 @@
-//! World faults: what can go wrong between us and an upstream.
+//! World faults: failures between the host and an upstream.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! The life of a connection to an upstream: started once however many ask, restarted when needed, not started
-//! during the recovery window of a crash (upstreams.md 6.3).
+//! A connection's life: started once for concurrent callers, restarted when needed, not started during the recovery
+//! window of a crash (upstreams.md 6.3).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,19 +15,19 @@ use crate::maybe_ready::MaybeReady;
 /// Events that a slow listener may fall behind before it loses the oldest.
 const EVENT_BACKLOG: usize = 16;
 
-/// A transport's connection: something that can end by itself.
+/// A transport's connection, which can end on its own.
 pub(crate) trait Connection: Send + Sync + 'static {
     /// How it ended, if it has.
     fn ended(&self) -> Option<End>;
 
-    /// Ends it in the background: nobody will use it any more.
+    /// Ends it in the background; it is no longer in use.
     fn abandon(&self);
 }
 
 /// How a connection ended.
 #[derive(Debug, Clone)]
 pub(crate) struct End {
-    /// What calls in flight got.
+    /// The fault that calls in flight received.
     pub(crate) fault: CallFault,
     pub(crate) kind: EndKind,
 }
@@ -44,7 +44,7 @@ pub(crate) enum EndKind {
     SessionLost,
 }
 
-/// What a successful start brings.
+/// The result of a successful start.
 pub(crate) struct Started<C> {
     pub(crate) connection: Arc<C>,
     pub(crate) tools: Arc<[ToolInfo]>,
@@ -58,8 +58,7 @@ pub(crate) struct Lifecycle<C> {
     backoff: Backoff,
     state: Mutex<State<C>>,
     events: broadcast::Sender<UpstreamEvent>,
-    /// Whether it is being shut down, and who is told of that. Each call waits for it: a flag and a list are what costs it
-    /// least.
+    /// Whether it is being shut down, and the waiters to notify. Each call waits for it; a flag and a list cost least.
     closing: AtomicBool,
     told: Notify,
 }

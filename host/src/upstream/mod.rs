@@ -1,11 +1,10 @@
-//! What the rest of the house knows of an upstream: start it, list its tools, call one, see how it
-//! is, stop it. A program cannot see which transport stands behind these five verbs, and neither can
-//! the engine.
+//! The interface to an upstream: start it, list its tools, call one, report its health, stop it. The transport behind
+//! these five operations is hidden from programs and from the engine.
 //!
 //! * [`Upstream`] — the trait every transport implements (`mcp_stdio`, `mcp_http`, `openapi`).
-//! * [`Call`], [`CallLimits`], [`Arrivals`] — one tool call, what it may cost, and who pays for its reply.
-//! * [`CallReply`], [`ReplyPayload`] — what came back, still as the upstream's own JSON bytes.
-//! * [`CallFault`], [`FaultReason`] — what went wrong in the outside world, from a closed set.
+//! * [`Call`], [`CallLimits`], [`Arrivals`] — one tool call, its limits, and the account that its reply is charged to.
+//! * [`CallReply`], [`ReplyPayload`] — the reply, still as the upstream's own JSON bytes.
+//! * [`CallFault`], [`FaultReason`] — world faults, from a closed set of reasons.
 //! * [`Health`], [`UpstreamEvent`] — for operators, `ptc check` and live catalogs.
 
 mod fault;
@@ -32,7 +31,7 @@ use tokio::time::Instant;
 /// Handles are `Send + Sync`: a machine's worker may call an upstream whose transport lives on
 /// another runtime thread. Dropping a returned future cancels what it asked for: a call that was
 /// already written is cancelled at the upstream too (stdio: `notifications/cancelled`, HTTP: the
-/// exchange is closed), a start goes on in the background and is there for the next caller.
+/// exchange is closed), a start continues in the background for the next caller.
 pub trait Upstream: Send + Sync {
     /// The name under `upstreams` in the configuration file.
     fn name(&self) -> &str;
@@ -72,7 +71,7 @@ pub trait Upstream: Send + Sync {
     /// How the upstream is right now. Never blocks, never starts anything.
     fn health(&self) -> Health;
 
-    /// What happens to the upstream from now on. A receiver that lags loses the oldest events.
+    /// Events of the upstream from now on. A receiver that lags loses the oldest events.
     fn events(&self) -> broadcast::Receiver<UpstreamEvent>;
 
     /// Ends the upstream for good: children are gone, sessions deleted when this resolves. Calls in
@@ -88,9 +87,9 @@ pub struct Call<'a> {
     /// The arguments as the text of one JSON object. It travels as it is: nothing is re-typed,
     /// re-ordered or dropped.
     pub arguments: &'a [u8],
-    /// What the call may cost.
+    /// The limits of the call.
     pub limits: CallLimits,
-    /// Who keeps account of the reply's bytes, if anybody does.
+    /// The account of the reply's bytes, if there is one.
     pub arrivals: Option<&'a dyn Arrivals>,
 }
 
@@ -99,7 +98,7 @@ pub(crate) fn no_memory(received: u64) -> CallFault {
     CallFault::new(FaultReason::ResponseTooLarge, "no memory is left for the reply").with_bytes(received)
 }
 
-/// What one call may cost.
+/// The limits of one call.
 #[derive(Debug, Clone, Copy)]
 pub struct CallLimits {
     /// The longest wait for the answer, counted from the moment when the first byte of the request

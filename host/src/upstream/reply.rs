@@ -1,4 +1,4 @@
-//! What a successful call brings back, still as the upstream's bytes.
+//! The reply of a successful call, still as the upstream's bytes.
 
 use bytes::Bytes;
 use serde::de::IgnoredAny;

@@ -1,4 +1,4 @@
-//! How many calls of one upstream are in flight at once, whatever its transport.
+//! The limit on concurrent calls of one upstream, on any transport.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ impl Slots {
         self.total - self.free.available_permits().min(self.total)
     }
 
-    /// Lets nobody in any more.
+    /// Refuses all further calls.
     pub(crate) fn close(&self) {
         self.free.close();
     }

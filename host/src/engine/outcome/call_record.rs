@@ -1,4 +1,4 @@
-//! Records of the calls of tools that a program made.
+//! Records of a program's tool calls.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! Why a program has no value.
+//! Why a program failed.
 
 use ptc_vm::error::Position;
 use ptc_vm::{Error, Reason};

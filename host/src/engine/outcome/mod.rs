@@ -1,4 +1,4 @@
-//! What an eval comes to: plain data that may leave the thread that ran the program.
+//! The outcome of an eval: plain data that may leave the program's thread.
 
 mod call_record;
 mod failure;

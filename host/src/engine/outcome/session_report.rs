@@ -1,4 +1,4 @@
-//! What a program left in its session, or would have left.
+//! Session changes that a program made, or would have made.
 
 /// The limit that a program's definitions would break.
 #[derive(Clone, Debug, PartialEq, Eq)]

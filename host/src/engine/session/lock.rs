@@ -1,4 +1,4 @@
-//! A session's state on its way through a program: taken, and given back as it was or as the program left it.
+//! Exclusive access of a program to its session's state: taken at the start, then committed or rolled back.
 
 use super::place::SessionPlace;
 use super::rules::{SessionLimits, SessionRules};
@@ -82,7 +82,7 @@ impl SessionLock {
         self.history.clone()
     }
 
-    /// The journal that a program shall work with, if the session keeps one.
+    /// The journal that a program works with, if the session keeps one.
     pub(in super::super) fn journal(&self) -> Option<Map> {
         self.rules.as_ref().is_some_and(|rules| rules.keeps_journal()).then(|| self.journal.clone())
     }
@@ -277,7 +277,7 @@ fn exceeded(sizes: &[(Rc<str>, u64)], limits: &SessionLimits) -> Option<Exceeded
         })
 }
 
-/// What the history keeps of a result, and its bytes.
+/// The form of a result in the history, and its bytes.
 fn remembered(value: Value, max_bytes: u64, rules: &dyn SessionRules) -> (Value, u64, Option<HistoryNotice>) {
     let bytes = measure(&value, max_bytes.saturating_mul(EXACT));
     if bytes <= max_bytes {

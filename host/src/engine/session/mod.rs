@@ -1,8 +1,8 @@
-//! Values that sessions keep from program to program, on the worker that owns them.
+//! Session values, which persist between programs on the worker that owns them.
 //!
-//! A [`SessionStore`] holds the places of one worker. While a program runs, its session's state is with the program
-//! and the place keeps what was committed last, so that others can still look at it. With [`SessionRules`] a result
-//! is stored only if it keeps within [`SessionLimits`]; otherwise the session is left as it was.
+//! A [`SessionStore`] holds the sessions of one worker. While a program runs, it owns its session's state, and the
+//! place keeps the last committed state for readers. With [`SessionRules`] a result is stored only within
+//! [`SessionLimits`]; otherwise the session is left unchanged.
 
 mod lock;
 mod place;

@@ -1,4 +1,4 @@
-//! Where the sessions of one worker are found.
+//! The sessions of one worker, by key.
 
 use super::state::{Committed, SessionState, SessionView};
 use ahash::AHashMap;
@@ -45,7 +45,7 @@ impl SessionPlace {
         self.state.as_ref()
     }
 
-    /// The state, to be changed; `None` while an eval runs.
+    /// The state, mutably; `None` while an eval runs.
     pub fn state_mut(&mut self) -> Option<&mut SessionState> {
         self.state.as_mut()
     }

@@ -1,4 +1,4 @@
-//! What a session may keep.
+//! The rules of a session.
 
 use crate::engine::outcome::{CallRecord, SessionReport};
 use ptc_vm::Value;
@@ -16,12 +16,12 @@ pub struct SessionLimits {
     pub history_entry_bytes: u64,
 }
 
-/// Who decides what a session keeps, and is told when it has changed.
+/// Decides what a session keeps, and is notified of its changes.
 pub trait SessionRules: Send + Sync {
     /// The limits.
     fn limits(&self) -> SessionLimits;
 
-    /// Called on the worker when everything else about a program speaks for committing it. `false` refuses, because
+    /// Called on the worker when all other checks of a program allow its commit. `false` refuses, because
     /// the session has been closed meanwhile; it is then left as it was.
     fn commit(&self, report: &SessionReport, prints: &[String], calls: &[CallRecord]) -> bool;
 

@@ -1,4 +1,4 @@
-//! What a session's programs share.
+//! The shared state of a session.
 
 use super::size;
 use crate::memory::MemoryReservation;
@@ -8,7 +8,7 @@ use ptc_vm::machine::{Binding, Namespace};
 use ptc_vm::value::{Map, Str};
 use std::rc::Rc;
 
-/// What a session's programs share.
+/// The state that a session's programs share.
 pub struct SessionState {
     /// Definitions.
     pub namespace: Namespace,
@@ -97,7 +97,7 @@ pub(super) fn history_with([first, second, _]: [u64; 3], bytes: u64) -> [u64; 3]
     [bytes, first, second]
 }
 
-/// What a session last committed: readable also while a program runs on it.
+/// The last commit of a session, readable also while a program runs on it.
 pub(super) struct Committed {
     pub(super) bindings: Vec<(Rc<str>, Binding)>,
     pub(super) history: [Value; 3],

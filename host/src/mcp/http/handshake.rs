@@ -1,4 +1,4 @@
-//! Reaching an agreement with a server: which era, which session, which tools.
+//! The handshake with a server: its era, session and tools.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -146,7 +146,7 @@ async fn discover(endpoint: &Endpoint, at_most: Duration) -> Result<(HttpSession
 }
 
 /// Whether a server that cannot be spoken to in the modern way may still have a handshake: it refused or broke on a
-/// method that it does not know. Where nobody listens, or the credentials are refused, there is nothing to try.
+/// method that it does not know. If no server listens, or the credentials are refused, there is nothing to try.
 fn may_want_handshake(fault: &CallFault) -> bool {
     match fault.http_status {
         Some(status) => matches!(status, 400 | 402..=428 | 430..=499 | 500 | 501),

@@ -1,4 +1,4 @@
-//! Hearing of changes of the tool list: a stream that stays open beside the calls.
+//! Notifications of tool list changes, on a stream that stays open beside the calls.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -1,8 +1,8 @@
 //! The `mcp_http` transport: a tool server behind a Streamable HTTP endpoint.
 //!
-//! `post` sends one message and reads its answer, JSON or an event stream; `session` is what a handshake
-//! leaves behind; `handshake` finds the era and lists the tools; `mirror` puts arguments into headers where the
-//! modern era asks for it; `listen` hears of changes of the tool list; `transport` puts it all together.
+//! `post` sends one message and reads its answer, JSON or an event stream; `session` holds the result of a handshake;
+//! `handshake` finds the era and lists the tools; `mirror` copies arguments into headers where the modern era requires
+//! it; `listen` receives changes of the tool list; `transport` combines them.
 
 mod handshake;
 mod listen;

@@ -32,7 +32,7 @@ const MAX_RESUMES: usize = 8;
 /// Bounds of the pause before that.
 const RESUME_PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
-/// Who we say we are to HTTP.
+/// The user agent.
 static AGENT: LazyLock<HeaderValue> = LazyLock::new(|| {
     HeaderValue::try_from(format!("ptc-runner-mcp/{CLIENT_VERSION}"))
         .unwrap_or(HeaderValue::from_static("ptc-runner-mcp"))
@@ -69,11 +69,11 @@ pub(super) struct Outgoing<'a> {
     /// Arguments that go into headers.
     pub(super) mirrored: Vec<(HeaderName, HeaderValue)>,
     pub(super) body: Vec<u8>,
-    /// Who keeps account of the answer's bytes.
+    /// The account of the answer's bytes.
     pub(super) arrivals: Option<&'a dyn Arrivals>,
 }
 
-/// What came back for a request.
+/// The answer to a request.
 pub(super) enum Answer {
     /// Its `result` as raw JSON.
     Result(Bytes),
@@ -472,7 +472,7 @@ fn says_session_unknown(error: &RpcError) -> bool {
     matches!(error.code, -32000 | -32001) && error.message.to_ascii_lowercase().contains("session")
 }
 
-/// The beginning of an error's body, fit for a message; empty for markup, which helps nobody.
+/// The beginning of an error's body, cleaned for a message; empty for markup, which does not help.
 fn first_line(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let line = text.trim_start().lines().next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a handshake leaves behind: the era, the revision, a session id.
+//! The result of a handshake: the era, the revision, a session id.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -35,7 +35,7 @@ pub type HttpUpstream = McpUpstream<HttpTransport>;
 pub struct HttpTransport {
     endpoint: Arc<Endpoint>,
     remembered: Arc<Remembered>,
-    /// Whether anybody wants to hear of changes of the tool list.
+    /// Whether changes of the tool list have a listener.
     wanted: Arc<AtomicBool>,
     meta: Box<[u8]>,
 }

@@ -1,4 +1,4 @@
-//! Where callers and the pipe's tasks meet: requests in flight by id, lines to be written, and the end.
+//! State shared by callers and pipe tasks: requests in flight by id, lines to be written, and the end.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -22,7 +22,7 @@ use crate::upstream::{CallFault, CallLimits, FaultReason, no_memory};
 /// How much of a child's standard error is remembered.
 const STDERR_KEPT: usize = 4096;
 
-/// What a child gets for each step of its end: standard input closed, `SIGTERM`, `SIGKILL`.
+/// The time that a child gets for each step of its shutdown: standard input closed, `SIGTERM`, `SIGKILL`.
 pub(super) const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 
 /// One child's connection. Handles are shared by callers on any thread and by the tasks on the owner's runtime.
@@ -73,7 +73,7 @@ struct Pending {
     answer: Option<Result<Answer, CallFault>>,
 }
 
-/// What a reply holds, still as raw JSON.
+/// The payload of a reply, still as raw JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Answer {
     /// Its `result`.
@@ -108,7 +108,7 @@ impl StdioConnection {
         }
     }
 
-    /// Sends the request that `encode` makes of its id and waits for the answer.
+    /// Sends the request that `encode` builds from its id, and waits for the answer.
     ///
     /// The call's own time starts when its first byte is written. Dropping the future takes the request back; if it
     /// was written and may be cancelled, the child is told.
@@ -176,7 +176,7 @@ impl StdioConnection {
         }
     }
 
-    /// Sends a request whose answer nobody waits for. Its notifications are what matters.
+    /// Sends a request without waiting for its answer. Only its notifications matter.
     pub(super) fn request_unanswered(&self, method: &str, params: &[u8]) {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         self.control(encode::request(id, method, params));
@@ -255,7 +255,7 @@ impl StdioConnection {
         }
     }
 
-    /// The writer's work: writes what there is and waits for more. Ready when there will be no more.
+    /// The writer's loop: writes pending lines and waits for more. Ready when there will be no more.
     pub(super) fn poll_write(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.lock();
         loop {

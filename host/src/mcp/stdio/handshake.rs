@@ -20,7 +20,7 @@ use crate::memory::MemoryBudget;
 use crate::upstream::lifecycle::{Lifecycle, Started, closed};
 use crate::upstream::{CallFault, CallLimits, ToolInfo};
 
-/// How long a child whose start failed gets for each step of its end.
+/// The time that a child whose start failed gets for each step of its shutdown.
 const FAILED_START_GRACE: Duration = Duration::from_millis(500);
 
 /// Errors by which a server says that it knows no `initialize`, or not without `_meta`: invalid requests and params, unknown methods, and

@@ -1,11 +1,11 @@
-//! What waits to be written to a child, coalesced into few writes.
+//! The output queue of a child, coalesced into few writes.
 
 use std::collections::VecDeque;
 use std::io;
 
 use tokio::net::unix::pipe;
 
-/// What one write takes at most: what a pipe holds.
+/// The largest write: the capacity of a pipe.
 const BATCH: usize = 64 * 1024;
 /// Replies to the child and cancellations that may wait for it to read. A child that floods us with requests and
 /// reads no answer loses answers, not our memory.

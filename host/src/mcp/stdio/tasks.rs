@@ -1,4 +1,4 @@
-//! The tasks behind a connection, on the owner's runtime: reader, writer, standard error, supervisor.
+//! The tasks of a connection, on the owner's runtime: reader, writer, standard error, supervisor.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,7 +88,7 @@ pub(super) enum Refused {
 }
 
 /// Finds the request that an oversized line answers: by the id at its beginning, because only one request waits, by
-/// the id at its end, or else the oldest. A line whose id is known and that nobody waits for (any more) fails nobody.
+/// the id at its end, or else the oldest. A line whose id is known but no longer awaited fails no request.
 struct Oversized {
     settled: bool,
     why: Refused,
@@ -174,7 +174,7 @@ fn dispatch_one(connection: &StdioConnection, line: &bytes::Bytes, message: &Mes
     }
 }
 
-/// A reply that would be JSON but for bytes that are not UTF-8 has an addressee who should hear of it.
+/// Fails the request of a reply that would be JSON except for bytes that are not UTF-8.
 fn answer_of_bad_text(connection: &StdioConnection, line: &[u8]) -> bool {
     let Err(error) = std::str::from_utf8(line) else { return false };
     let text = String::from_utf8_lossy(line);

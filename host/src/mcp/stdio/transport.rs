@@ -90,7 +90,7 @@ impl Transport for StdioTransport {
         handshake::list_tools(connection, &self.entry).await
     }
 
-    /// A child tells of changes on its one pipe, asked or not.
+    /// A child reports changes on its one pipe, with or without a request.
     fn listen(&self, _: &Arc<Lifecycle<StdioConnection>>) {}
 
     async fn shutdown(&self, connection: Option<Arc<StdioConnection>>) {

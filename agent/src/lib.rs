@@ -14,7 +14,7 @@
 //! # tokio::runtime::Runtime::new()?.block_on(async {
 //! let dice = ToolSpec::new(|_: JsonMap| async { Ok::<_, String>(ptc_host::json::json!(4)) }).description("Rolls a die.");
 //! let agent = Agent::builder("Roll the die and tell me the number.").output(Output::Text).tool("dice", dice).build()?;
-//! // A model that reads its answers from a list; `llm::ModelRef` connects to real ones.
+//! // A model that answers from a list; `llm::ModelRef` connects to real ones.
 //! let model = Arc::new(ScriptedLlm::new([
 //!     LlmResponse::calls(vec![ToolCall::from_text(Some("c1".into()), "dice", "{}")]),
 //!     LlmResponse::text("It is a 4."),
@@ -36,31 +36,32 @@
 //!
 //! # Who may call a tool
 //!
-//! [`ToolSpec::expose`](tool::ToolSpec::expose) says it; without it, tools are native in the text modes and for programs in
-//! the others. A tool that is [`Both`](tool::Expose::Both) and [`cache`](tool::ToolSpec::cache)d runs once for the same
-//! arguments, whichever side asks: the model reads a preview ([`tool::NativeResult`]), programs get the whole result.
+//! [`ToolSpec::expose`](tool::ToolSpec::expose) decides. By default, tools are native in the text modes and for
+//! programs in the others. A tool that is [`Both`](tool::Expose::Both) and [`cache`](tool::ToolSpec::cache)d runs once
+//! for the same arguments on either side: the model reads a preview ([`tool::NativeResult`]), programs get the whole
+//! result.
 //!
-//! # What a run gives
+//! # What a run returns
 //!
-//! A [`Step`](run::Step): the checked value or the reason of the failure, the conversation, every turn and call, what it
-//! used, and a [`ChatState`](run::ChatState) with which the next run or [`chat`] turn can go on. A failed run is an `Err` of
-//! the same shape. Nothing that a model, a tool or a program does ends in a panic; `docs/guide/agent.md` lists how each ends.
+//! A run returns a [`Step`](run::Step): the checked value or the reason of the failure, the conversation, every turn
+//! and call, the usage, and a [`ChatState`](run::ChatState) for the next run or [`chat`] turn. A failed run is an `Err`
+//! of the same shape. No model, tool or program can cause a panic; `docs/guide/agent.md` lists how each ends.
 //!
 //! # Modules
 //!
 //! | Module | What it is |
 //! |---|---|
-//! | [`agent`] | an agent's prompt, tools and limits, checked when it is built |
+//! | [`agent`] | an agent's prompt, tools and limits, checked at build |
 //! | [`run`] | one run: turns, tool calls, programs, the answer |
-//! | [`chat`] | an agent asked again and again |
-//! | [`signature`] | types of arguments and answers: read, print, check, coerce, JSON Schema |
-//! | [`llm`] | what is said to a model and heard from it |
-//! | [`tool`] | the host's tools, who may call them, and how one is run |
+//! | [`chat`] | multi-turn conversations |
+//! | [`signature`] | types of arguments and answers: parse, print, check, coerce, JSON Schema |
+//! | [`llm`] | model clients, requests and responses |
+//! | [`tool`] | the host's tools: definition, exposure, execution |
 //! | [`cache`] | results that native calls and programs share within a run |
-//! | [`preview`] | what the model sees of a result that is kept for programs |
-//! | [`telemetry`] | what happens in a run, told as it happens |
+//! | [`preview`] | previews for the model of results kept for programs |
+//! | [`telemetry`] | the events of a run, as they happen |
 //!
-//! The examples are the place to start from: `cargo run --example text_tools`, `combined`, `typed_answer`, `embed_engine`, and
+//! Start with the examples: `cargo run --example text_tools`, `combined`, `typed_answer`, `embed_engine`, and
 //! `log_support`, which counts the bytes that a model never sees.
 
 pub mod agent;

@@ -1,5 +1,4 @@
-//! Writing messages. Each function yields one compact line without its newline; payloads are
-//! copied as they are.
+//! Writing messages. Each function yields one compact line without its newline; payloads are copied unchanged.
 
 /// A request. `params` is the text of a JSON object.
 #[must_use]

@@ -1,4 +1,4 @@
-//! JSON-RPC errors: the codes in use and their exact texts, and what a server's errors say.
+//! JSON-RPC errors: codes in use, their exact texts, and reading of a server's errors.
 
 use std::borrow::Cow;
 
@@ -11,9 +11,9 @@ use crate::text::clip;
 /// A JSON-RPC error object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RpcError {
-    /// `code`; of an error that was read, 0 if there is none.
+    /// `code`; 0 if an error that was read has none.
     pub code: i64,
-    /// One sentence; of an error that was read without one, a short rendering of the whole.
+    /// One sentence; a short rendering of the whole if an error that was read has none.
     pub message: String,
     /// Further facts, as JSON text.
     pub data: Option<Box<str>>,
@@ -74,7 +74,7 @@ impl RpcError {
         Self::new(Self::INTERNAL_ERROR, "Internal error")
     }
 
-    /// As [`RpcError::read`], of an `error` member cut out of a message.
+    /// As [`RpcError::read`], for the bytes of an `error` member.
     #[must_use]
     pub fn of_bytes(json: &[u8]) -> Self {
         match serde_json::from_slice::<&RawValue>(json) {
@@ -83,7 +83,7 @@ impl RpcError {
         }
     }
 
-    /// Reads an `error` member. Whatever is in it, something sayable comes out.
+    /// Reads an `error` member. Any content yields a usable message.
     #[must_use]
     pub fn read(json: &str) -> Self {
         #[derive(serde::Deserialize)]

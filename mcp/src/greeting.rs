@@ -1,10 +1,10 @@
-//! What a client says of itself: once in the handshake era, with every request in the modern one.
+//! Client identification: sent once in the handshake era, with every request in the modern era.
 
 use crate::Revision;
 use crate::json::Object;
 use crate::meta;
 
-/// Who a client says it is.
+/// A client's identity.
 #[derive(Debug, Clone, Copy)]
 pub struct ClientInfo<'a> {
     /// Its name.

@@ -1,4 +1,4 @@
-//! HTTP headers of MCP: their names, and values that a header cannot carry as they are.
+//! HTTP headers of MCP: their names, and encoding of values that a header cannot carry.
 
 use std::borrow::Cow;
 
@@ -13,12 +13,12 @@ pub const SESSION_ID: &str = "mcp-session-id";
 pub const METHOD: &str = "mcp-method";
 /// The tool, prompt or resource that a modern request names, as its body has it.
 pub const NAME: &str = "mcp-name";
-/// The event from behind which a stream is taken up again.
+/// The last event received before a stream is resumed.
 pub const LAST_EVENT_ID: &str = "last-event-id";
-/// Before the name of a header into which an argument is mirrored.
+/// The prefix of headers into which arguments are mirrored.
 pub const PARAM_PREFIX: &str = "mcp-param-";
 
-/// What a client of Streamable HTTP accepts.
+/// The `Accept` value of a Streamable HTTP client.
 pub const JSON_OR_EVENTS: &str = "application/json, text/event-stream";
 
 const ENCODED: (&str, &str) = ("=?base64?", "?=");

@@ -1,17 +1,17 @@
-//! What both sides of MCP speak, without any input or output: the client of `ptc-host`, the server of `ptc-server`, and
-//! every small client beside them read and write the same bytes by the same code.
+//! The MCP protocol of both sides, without I/O. The client of `ptc-host`, the server of `ptc-server` and every small
+//! client read and write the same bytes by the same code.
 //!
 //! | Module | What it is |
 //! |---|---|
-//! | [`json`] | JSON read without building anything, and written straight into bytes |
+//! | [`json`] | JSON: a scanner that builds nothing, a writer straight into bytes, a tree |
 //! | [`message`] | one JSON-RPC message, classified without decoding its payload |
 //! | [`error`] | JSON-RPC errors, their codes and texts |
 //! | [`encode`] | requests, notifications and replies as single lines |
-//! | [`greeting`] | what a client says of itself |
-//! | [`meta`], [`headers`] | names in `_meta`, headers of Streamable HTTP |
+//! | [`greeting`] | client identification |
+//! | [`meta`], [`headers`] | names in `_meta`; headers of Streamable HTTP |
 //! | [`lines`] | newline framing with a byte cap that never loses the frame after an oversized one |
 //! | [`sse`] | event streams, decoded as they arrive |
-//! | [`text`] | small pieces of text |
+//! | [`text`] | text helpers |
 //! | [`revision`] | the published revisions of MCP and the two eras they fall into |
 
 pub mod encode;

@@ -1,13 +1,12 @@
 //! Newline framing with a byte cap.
 //!
-//! An oversized line is not kept: its head is reported when the cap is passed, its tail when its
-//! newline arrives, and the frame after it is read as if nothing had been. Memory is bounded by the
-//! cap plus one read.
+//! An oversized line is not kept. Its head is reported when the cap is passed and its tail when its newline arrives;
+//! the next frame is read normally. Memory is bounded by the cap plus one read.
 
 use bytes::{Bytes, BytesMut};
 use memchr::memchr;
 
-/// How much of either end of an oversized line is kept to find out whose it is.
+/// How much of either end of an oversized line is kept, to find its request.
 const KEPT: usize = 256;
 /// The smallest and the largest read, in bytes. Reads grow while they fill up, up to what a pipe
 /// holds, so that an idle connection costs little.

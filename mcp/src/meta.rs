@@ -4,9 +4,9 @@
 pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 /// The client's capabilities, which every modern request must carry besides [`PROTOCOL_VERSION`].
 pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-/// Who the client of a modern request is.
+/// The client's identity in a modern request.
 pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
-/// Who the server of a modern result is.
+/// The server's identity in a modern result.
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 /// Which subscription a notification belongs to.
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";

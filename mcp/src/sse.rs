@@ -37,8 +37,8 @@ pub struct SseDecoder {
 }
 
 impl SseDecoder {
-    /// Takes the next bytes and hands every event that they complete to `on_event`, which says whether to go on.
-    /// Yields `false` when it was told to stop; the rest of `chunk` is then lost.
+    /// Takes the next bytes and passes every completed event to `on_event`, which returns whether to continue.
+    /// Yields `false` if it was stopped; the rest of `chunk` is then lost.
     pub fn feed(&mut self, chunk: &[u8], mut on_event: impl FnMut(Event) -> bool) -> bool {
         let mut rest = chunk;
         while !rest.is_empty() {
@@ -89,7 +89,7 @@ impl SseDecoder {
         self.last_id.as_deref()
     }
 
-    /// How long the server wants us to wait before that, in milliseconds.
+    /// The server's reconnection delay in milliseconds.
     #[must_use]
     pub fn retry_ms(&self) -> Option<u64> {
         self.retry_ms

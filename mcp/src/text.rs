@@ -1,4 +1,4 @@
-//! Small pieces of text in messages.
+//! Text helpers for messages.
 
 /// At most `max` characters of `text`, with `…` where something was cut.
 #[must_use]

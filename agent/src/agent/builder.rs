@@ -1,4 +1,4 @@
-//! Collects an agent's options.
+//! The builder of an agent.
 
 use super::check;
 use crate::compaction::Compaction;
@@ -142,7 +142,7 @@ impl AgentBuilder {
         self
     }
 
-    /// What it is good for, as other agents read it that have it as a tool.
+    /// Its description for other agents that have it as a tool.
     #[must_use]
     pub fn description(mut self, text: impl Into<String>) -> Self {
         self.config.description = Some(text.into());
@@ -230,8 +230,8 @@ impl AgentBuilder {
         self
     }
 
-    /// Most bytes of its system prompt, with the inventory of tools; by default there is no limit. What goes beyond is
-    /// left out from the end, and the prompt says so.
+    /// Most bytes of its system prompt, including the inventory of tools; by default there is no limit. A longer prompt
+    /// is cut at the end and notes the cut.
     #[must_use]
     pub fn prompt_limit(mut self, bytes: usize) -> Self {
         self.config.prompt_limit = Some(bytes);
@@ -380,7 +380,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Steps that the model shall take. A PTC-Lisp agent's model reads after each program which of them `(step-done …)`
+    /// The steps of the model's plan. A PTC-Lisp agent's model reads after each program which of them `(step-done …)`
     /// marked, by their text or number; turns journaling on.
     #[must_use]
     pub fn plan(mut self, steps: impl IntoIterator<Item = impl Into<String>>) -> Self {

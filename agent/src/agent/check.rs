@@ -1,4 +1,4 @@
-//! Checks an agent's options, one after the other, with the texts of agent.md 3.
+//! Validation of an agent's options, one by one, with the messages of agent.md 3.
 
 use super::AgentBuilder;
 use crate::settings::{Config, ConfigError, Mode, Output, native_name};
@@ -70,7 +70,7 @@ fn invalid(error: impl std::fmt::Display) -> ConfigError {
     ConfigError::new(format!("invalid signature: {error}"))
 }
 
-/// Takes over what a schema says of its properties.
+/// Takes over the descriptions of a schema's properties.
 fn describe(config: &mut Config, schema: &Json) {
     for (name, property) in schema.get("properties").and_then(Json::as_object).into_iter().flatten() {
         if let Some(text) = property.get("description").and_then(Json::as_str) {

@@ -1,4 +1,4 @@
-//! Agents as their users build them: the options, and the builder that checks them (agent.md 3).
+//! The public API for agents: the options, and the builder that checks them (agent.md 3).
 
 mod builder;
 mod check;

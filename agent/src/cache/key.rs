@@ -1,4 +1,4 @@
-//! When two calls are the same.
+//! The cache key of a call.
 
 use crate::signature::{integral, is_integer};
 use crate::tool::JsonMap;

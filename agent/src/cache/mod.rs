@@ -1,7 +1,7 @@
 //! Results shared by native calls and programs within one run (agent.md 8.9).
 //!
-//! [`canonical_key`] is the one function that says which calls are the same; [`ToolCache`] keeps results under it,
-//! and lets calls of the same key share one execution.
+//! [`canonical_key`] computes the cache key of a call. [`ToolCache`] stores results by key and lets concurrent calls
+//! with the same key share one execution.
 
 mod key;
 mod store;

@@ -1,4 +1,4 @@
-//! Where results are kept.
+//! The result store.
 
 use super::CacheKey;
 use bytes::Bytes;
@@ -66,7 +66,7 @@ impl fmt::Display for NotKept {
     }
 }
 
-/// What may be kept.
+/// The size limits of kept results.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CacheLimits {
     /// Bytes of JSON of one result.
@@ -75,8 +75,8 @@ pub struct CacheLimits {
     pub total: Option<usize>,
 }
 
-/// The results of one run, or of a chat that carries them on. Nothing that was kept is dropped before its end; failures
-/// are never kept.
+/// The results of one run, or of a chat that carries them over. A stored result is kept until the end; failures are
+/// never stored.
 #[derive(Debug, Default)]
 pub struct ToolCache {
     state: Mutex<CacheEntries>,

@@ -1,7 +1,7 @@
-//! Chats: an agent asked again and again, with what was said before (agent.md 8.12).
+//! Chats: multi-turn conversations with one agent (agent.md 8.12).
 //!
-//! By default only the messages go on from turn to turn. A [`ChatState`] carries definitions, `*1 *2 *3` and shared
-//! results too, if it is given to each turn.
+//! By default only the messages carry over between turns. A [`ChatState`] passed to each turn also carries definitions,
+//! `*1 *2 *3` and shared results.
 
 use crate::llm::Message;
 use crate::run::{ChatState, RunOptions, Step};
@@ -10,7 +10,7 @@ use crate::template::Template;
 use ptc_host::json::Value as Json;
 use std::sync::Arc;
 
-/// What a chat turn came to.
+/// The result of a chat turn.
 #[derive(Debug, Clone)]
 pub struct ChatReply {
     /// The answer as text; the value of a PTC-Lisp agent that is no text as JSON.

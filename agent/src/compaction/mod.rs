@@ -1,4 +1,4 @@
-//! Long conversations cut short (agent.md 14): the first user message, then the last turns.
+//! Compaction of conversations (agent.md 14) to the first user message and the last turns.
 
 use crate::llm::Message;
 use std::fmt;
@@ -46,7 +46,7 @@ impl fmt::Debug for Compaction {
     }
 }
 
-/// What a compaction did.
+/// The effect of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CompactionReport {
     /// Messages before and after.

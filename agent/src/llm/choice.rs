@@ -1,4 +1,4 @@
-//! Which model a run asks: a client, or a name that stands for one (agent.md 4, 11).
+//! The model of a run: a client, or a name that resolves to one (agent.md 4, 11).
 
 use super::{Connect, Llm, ModelRef};
 use ptc_host::config::ProcessEnv;

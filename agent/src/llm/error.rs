@@ -1,4 +1,4 @@
-//! Why a model gave no answer, and whether it is worth asking again.
+//! Errors of model requests, and whether a retry is worthwhile.
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -40,7 +40,7 @@ impl LlmErrorKind {
         }
     }
 
-    /// What asking again can do about it.
+    /// Whether a retry can help.
     #[must_use]
     pub fn class(self) -> RetryClass {
         match self {
@@ -51,7 +51,7 @@ impl LlmErrorKind {
     }
 }
 
-/// What asking again can do about a failure.
+/// Whether a retry can help after a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RetryClass {
     /// The same request may work a moment later.
@@ -84,7 +84,7 @@ impl LlmError {
         LlmError { kind, status: None, message: message.into(), retry_after: None }
     }
 
-    /// What asking again can do about it.
+    /// Whether a retry can help.
     #[must_use]
     pub fn class(&self) -> RetryClass {
         self.kind.class()

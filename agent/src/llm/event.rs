@@ -1,17 +1,17 @@
-//! An answer while it comes.
+//! Events of a stream.
 
 use super::LlmResponse;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-/// One piece of an answer that is still coming. Pieces are for showing only: the response that ends the request holds
-/// all of them, put together and checked.
+/// One piece of an unfinished answer. Pieces are for display only: the response that ends the request holds all of
+/// them, joined and checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LlmEvent<'a> {
-    /// The text goes on with this; never empty.
+    /// The next piece of the text; never empty.
     Text(&'a str),
-    /// What a reasoning model thinks aloud goes on with this. It is not part of the response.
+    /// The next piece of a reasoning model's thinking. It is not part of the response.
     Reasoning(&'a str),
     /// A tool call begins.
     ToolCall {
@@ -20,7 +20,7 @@ pub enum LlmEvent<'a> {
         /// The tool, as the model wrote it.
         name: &'a str,
     },
-    /// The arguments of a tool call go on with this piece of JSON text.
+    /// The next piece of a tool call's arguments, as JSON text.
     Arguments {
         /// Which of the response's calls, from 0.
         index: usize,

@@ -1,4 +1,4 @@
-//! Requests and responses, in no provider's own form.
+//! Provider-neutral requests and responses.
 
 use crate::tool::JsonMap;
 use ptc_host::json::Value as Json;
@@ -16,13 +16,13 @@ pub struct LlmRequest {
     /// The tools that the model may call.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolDef>,
-    /// The JSON Schema that the answer shall satisfy, its root an object, for providers that can hold a model to one. The
-    /// response's `content` is then the answer's JSON text, which is still to be checked.
+    /// The JSON Schema of the answer, its root an object, for providers that can enforce one. The response's `content`
+    /// is then the answer's JSON text, which must still be checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Json>,
     /// The turn of the run, from 1.
     pub turn: u32,
-    /// Whether the provider shall cache the prompt.
+    /// Whether the provider should cache the prompt.
     pub cache: bool,
     /// Another model than the client's own, under the same endpoint and key.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -33,12 +33,12 @@ pub struct LlmRequest {
     /// The sampling temperature.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f32>,
-    /// When nobody waits for the answer any more; a client's own time limits hold as well.
+    /// When the caller stops waiting for the answer; a client's own time limits apply as well.
     #[serde(skip)]
     pub deadline: Option<Instant>,
 }
 
-/// A tool as models are told of it.
+/// A tool's definition for the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolDef {
     /// Letters, digits and `_`.
@@ -169,7 +169,7 @@ pub enum StopReason {
     End,
     /// It wants tools to be called.
     ToolCalls,
-    /// The answer reached its longest length: what there is of it is cut off.
+    /// The answer reached its length limit and is cut off.
     Length,
     /// The model, or a filter behind it, declined to answer.
     Refusal,
@@ -186,7 +186,7 @@ pub struct LlmResponse {
     /// The tools it calls, in its order. Ids may be missing or repeated, as the provider gave them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
-    /// What it cost, if the provider says so.
+    /// Its cost, if the provider reports it.
     pub usage: Option<Usage>,
     /// Why it stopped.
     pub stop: StopReason,
@@ -215,7 +215,7 @@ impl LlmResponse {
     }
 }
 
-/// What a response cost.
+/// The usage of a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// Tokens of the prompt, those included that the provider's cache took or gave, whichever provider it is.
@@ -226,7 +226,7 @@ pub struct Usage {
     pub cache_creation: u64,
     /// Of the prompt's tokens, those read from it.
     pub cache_read: u64,
-    /// What the provider charges, in US dollars, if it says so.
+    /// The provider's charge in US dollars, if reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_cost: Option<f64>,
 }

@@ -1,9 +1,9 @@
-//! What the agent says to a language model and hears from it, and who carries that.
+//! Requests to a language model, its responses, and the clients that exchange them.
 //!
-//! [`Llm`] is the one contract of all clients. [`OpenAi`] asks an endpoint that speaks OpenAI's chat completions,
-//! [`Anthropic`] one that speaks Anthropic's messages, and [`ModelRef`] makes either of a name such as `openrouter:…`.
-//! [`Retrying`] asks again, [`Recorder`] writes down, [`Replayer`] answers from what was written; [`ScriptedLlm`] answers
-//! from a list, for tests; and every async closure from [`LlmRequest`] to a result is a model too:
+//! [`Llm`] is the trait of all clients. [`OpenAi`] speaks OpenAI's chat completions API, [`Anthropic`] speaks
+//! Anthropic's messages API, and [`ModelRef`] resolves a name such as `openrouter:…` to either. [`Retrying`] retries,
+//! [`Recorder`] records, [`Replayer`] answers from a recording, and [`ScriptedLlm`] answers from a list, for tests.
+//! Every async closure from [`LlmRequest`] to a result is a model too:
 //!
 //! ```
 //! use ptc_agent::llm::{Llm, LlmError, LlmRequest, LlmResponse};

@@ -1,4 +1,4 @@
-//! Asking again.
+//! Retries.
 
 use super::{EventSink, Llm, LlmError, LlmErrorKind, LlmRequest, LlmResponse};
 use futures_util::future::BoxFuture;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// What stands for ever: pauses are added to a clock.
+/// The value for "for ever": pauses are added to a clock.
 const LONGEST: Duration = Duration::from_secs(365 * 86_400);
 
 /// How the pause grows from attempt to attempt.
@@ -31,8 +31,8 @@ pub struct RetryPolicy {
     pub max_attempts: u32,
     /// How the pause grows.
     pub backoff: Backoff,
-    /// The first pause; 1 s. Up to half of each pause is cut off at random, so that many clients that failed together do
-    /// not come back together.
+    /// The first pause; 1 s. Up to half of each pause is cut off at random, so that clients that failed together
+    /// do not retry together.
     pub base_delay: Duration,
     /// The longest pause, also if the endpoint asks for a longer one: the failure is then handed on at once; 60 s.
     pub max_delay: Duration,
@@ -85,7 +85,7 @@ impl RetryPolicy {
 /// Numbers from 0 to 1.
 type Random = Arc<dyn Fn() -> f64 + Send + Sync>;
 
-/// Is told of a failure after which the request is repeated, and of the pause before that.
+/// Receives a failure that is followed by a retry, and the pause before the retry.
 pub type OnRetry = Arc<dyn Fn(&LlmError, Duration) + Send + Sync>;
 
 /// A model that repeats failed requests.
@@ -116,7 +116,7 @@ impl<L: Llm> Retrying<L> {
         Retrying { inner, policy, random: Arc::new(random), on_retry: None }
     }
 
-    /// Tells somebody of each repetition before its pause.
+    /// Reports each retry before its pause.
     #[must_use]
     pub fn on_retry(mut self, told: Option<OnRetry>) -> Retrying<L> {
         self.on_retry = told;

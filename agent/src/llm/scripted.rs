@@ -1,4 +1,4 @@
-//! A model that answers from a list and remembers what it was asked.
+//! A model that answers from a list and records its requests.
 
 use super::{Llm, LlmError, LlmErrorKind, LlmRequest, LlmResponse};
 use futures_util::future::BoxFuture;
@@ -29,7 +29,7 @@ impl ScriptedLlm {
         ScriptedLlm { state: Mutex::new(state) }
     }
 
-    /// What it was asked so far.
+    /// The requests so far.
     #[must_use]
     pub fn requests(&self) -> Vec<LlmRequest> {
         self.state().requests.clone()

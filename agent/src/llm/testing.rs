@@ -1,4 +1,4 @@
-//! A provider on a loopback socket that does what a test says.
+//! A scripted provider on a loopback socket.
 
 use super::{EventSink, LlmEvent, LlmRequest, Message, ToolCallMsg, ToolDef};
 use proptest::prelude::*;

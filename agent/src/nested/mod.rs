@@ -1,4 +1,4 @@
-//! Tools that are more than a handler (agent.md 15): agents within agents, questions to the run's model.
+//! Composite tools (agent.md 15): nested agents, and questions to the run's model.
 
 use crate::run::{RunOptions, RunScope};
 use crate::settings::{Agent, Output};

@@ -1,4 +1,4 @@
-//! How a program gets at a kept result.
+//! The access hint for a kept result.
 
 use crate::cache::canonical_map;
 use crate::tool::JsonMap;

@@ -1,4 +1,4 @@
-//! What the model sees of a result that is kept for programs (agent.md 8.10).
+//! Previews for the model of results that are kept for programs (agent.md 8.10).
 
 mod hint;
 mod shape;
@@ -45,7 +45,7 @@ pub fn preview(tool: &str, arguments: &JsonMap, kind: &NativeResult, value: &Jso
     Preview { body, truncated }
 }
 
-/// What the host's function makes of a value, or the category of its failure.
+/// The result of the host's function for a value, or the category of its failure.
 fn custom(function: &crate::tool::PreviewFn, value: &Json) -> Result<JsonMap, (&'static str, String)> {
     match catch_unwind(AssertUnwindSafe(|| function(value))) {
         Ok(Ok(Json::Object(body))) => Ok(body),

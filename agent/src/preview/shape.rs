@@ -1,4 +1,4 @@
-//! The shape of a value: names and types, nothing of its content.
+//! The shape of a value: names and types without content.
 
 use crate::signature::is_integer;
 use crate::tool::JsonMap;

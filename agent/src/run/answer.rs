@@ -1,4 +1,4 @@
-//! The model's text as the agent's answer (agent.md 8.8).
+//! Parsing the answer in the model's text (agent.md 8.8).
 
 use crate::signature::{Signature, Type};
 use ptc_host::json::Value as Json;
@@ -13,7 +13,7 @@ pub(super) struct Rejected {
 }
 
 impl Rejected {
-    /// What the model is told, so that it can do better.
+    /// The feedback for the model's next attempt.
     pub(super) fn feedback(&self) -> String {
         let wanted = if self.structured {
             "Please return a valid JSON object matching the expected output format."

@@ -1,4 +1,4 @@
-//! One request to the model: what must hold before it, and what is noted of it.
+//! One model request: the checks before it and the record of it.
 
 use super::{Fail, OnBudgetExceeded, Run, Turn};
 use crate::llm::{EventSink, LlmError, LlmErrorKind, LlmRequest, LlmResponse, Usage, text_sink};
@@ -18,7 +18,7 @@ impl Run {
     /// Begins turn `number` and asks the model.
     ///
     /// # Errors
-    /// The run may not go on, or the model gave no answer.
+    /// The run must stop, or the model gave no answer.
     pub(super) async fn ask(
         &mut self,
         number: u32,
@@ -85,7 +85,7 @@ impl Run {
         }
     }
 
-    /// Sends a request, and tells telemetry when it begins and ends.
+    /// Sends a request, and reports its start and end to telemetry.
     async fn request_in_span(&mut self, request: LlmRequest) -> Result<LlmResponse, Fail> {
         self.step.usage.llm_requests += 1;
         let emitter = &self.shared.emitter;
@@ -146,7 +146,7 @@ impl Run {
         (usage.input, usage.output)
     }
 
-    /// Ends the turn: tells of it and keeps its record.
+    /// Ends the turn: reports it and keeps its record.
     pub(super) fn end_turn(&mut self, open: &OpenTurn) {
         let mut turn = std::mem::take(&mut self.turn);
         turn.duration = open.span.elapsed();
@@ -180,7 +180,7 @@ impl Run {
         }
     }
 
-    /// The last successful value where a run that used up its tokens shall answer with it.
+    /// The last successful value, if a run that exhausted its tokens is to answer with it.
     pub(super) fn instead(&mut self, fail: Fail) -> Result<Json, Fail> {
         let wanted =
             fail.reason == "budget_exceeded" && self.options.on_budget_exceeded == OnBudgetExceeded::Return;

@@ -6,7 +6,7 @@ use super::{Run, extract};
 use crate::llm::LlmResponse;
 
 impl Run {
-    /// What comes of one response. `more` says which turn follows, if one does.
+    /// The effect of one response. `more` is the next turn, if any.
     pub(super) async fn content(
         &mut self,
         response: LlmResponse,

@@ -1,4 +1,4 @@
-//! The one program in a model's text (agent.md 9).
+//! Extracting the program from a text (agent.md 9).
 
 /// Tags of fenced blocks that hold PTC-Lisp for certain.
 const TAGS: [&str; 6] = ["clojure", "clj", "lisp", "ptc-lisp", "ptc_lisp", "cljs"];

@@ -1,4 +1,4 @@
-//! What a model reads of a program that ran (agent.md 8.6, 8.7).
+//! The model's feedback on a program's run (agent.md 8.6, 8.7).
 
 use super::program::{MAX_MESSAGE, ProgramOutcome};
 use super::shared::fault;

@@ -1,4 +1,4 @@
-//! Floats as models read them: with few decimals (agent.md 3, `float_precision`).
+//! Rounding of floats for models (agent.md 3, `float_precision`).
 
 use std::borrow::Cow;
 

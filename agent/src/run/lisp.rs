@@ -1,4 +1,4 @@
-//! What both PTC-Lisp transports share: which turn may follow, and what a program's end means (agent.md 9, 10).
+//! The loop of both PTC-Lisp transports: the next turn, and the effect of a program's end (agent.md 9, 10).
 
 use super::feedback::over_memory;
 use super::program::ProgramOutcome;
@@ -50,7 +50,7 @@ pub(super) fn next(config: &Config, done: u32, problem: Option<&Problem>) -> Opt
     })
 }
 
-/// What the model is told of the turn that comes.
+/// The announcement of the next turn to the model.
 pub(super) fn announce(config: &Config, next: NextTurn) -> String {
     let end = "End with (return value) or (fail reason)";
     match next.retry {
@@ -70,7 +70,7 @@ pub(super) enum ProgramVerdict {
     Answer(Json),
     /// The run has failed.
     Fail(Fail),
-    /// It goes on.
+    /// The run continues.
     On(Problem),
 }
 
@@ -113,14 +113,14 @@ impl Run {
         }
     }
 
-    /// What the host adds to what the model reads of the turn, how far the plan is, and which turn comes then.
+    /// The host's additions to the turn's feedback, the plan's progress, and the next turn.
     pub(super) fn note(&mut self, coming: Option<String>) -> Vec<String> {
         let extra = self.options.feedback.as_ref().and_then(|feedback| feedback(&self.turn));
         let progress = std::mem::take(&mut self.progress);
         extra.into_iter().chain([progress]).chain(coming).filter(|part| !part.is_empty()).collect()
     }
 
-    /// What a program's end means for the run.
+    /// The effect of a program's end on the run.
     pub(super) fn judge(&mut self, ran: &ProgramOutcome) -> ProgramVerdict {
         let shared = self.shared.clone();
         let config = &shared.config;

@@ -1,8 +1,8 @@
 //! One run of an agent: turns, tool calls, programs, the answer (agent.md 8.3 – 8.8, 9, 10).
 //!
-//! [`Agent::run`] asks the model, answers what it calls, and ends with a [`Step`]. There are two loops: `text`
-//! (chat, native tools, `lisp_eval` beside them) and `lisp`, whose programs come in the text (`content`) or as
-//! `lisp_eval`, the only native tool (`tool_call`).
+//! [`Agent::run`] asks the model, executes its calls, and ends with a [`Step`]. There are two loops. `text` is chat
+//! with native tools and optional `lisp_eval`. Programs of `lisp` come in the text (`content`) or by `lisp_eval`, the
+//! only native tool (`tool_call`).
 
 mod answer;
 mod ask;
@@ -41,7 +41,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, PoisonError};
 
 impl Agent {
-    /// Runs the agent until it answers or may not go on. Must be called on a tokio runtime, where its tools run.
+    /// Runs the agent until it answers or must stop. Must be called on a tokio runtime, where its tools run.
     /// Dropping the future cancels the model's request, the program and the tools.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ impl Agent {
         run.finish(result).await
     }
 
-    /// What the model would be told first, without asking it.
+    /// The initial prompt, without a request.
     #[must_use]
     pub fn preview_prompt(&self, context: &crate::tool::JsonMap) -> PromptPreview {
         let config = &self.0;
@@ -75,7 +75,7 @@ impl Agent {
     }
 }
 
-/// What a model is told before its first turn.
+/// The initial prompt of a model.
 #[derive(Debug, Clone)]
 pub struct PromptPreview {
     /// The system prompt.
@@ -93,7 +93,7 @@ struct Run {
     shared: Arc<RunScope>,
     options: RunOptions,
     step: Step,
-    /// What became of the current turn so far.
+    /// The state of the current turn.
     turn: Turn,
     system: String,
     tools: Vec<ToolDef>,

@@ -68,7 +68,7 @@ impl Run {
     }
 }
 
-/// The preview of a result, or where that is too large for the model its metadata: what is kept must be told of.
+/// The preview of a result, or its metadata if the preview is too large: every kept result must be mentioned.
 fn preview_within(
     tool: &str,
     arguments: &JsonMap,

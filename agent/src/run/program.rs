@@ -1,4 +1,4 @@
-//! One program: how it is run, and what is kept of it (agent.md 8.6, 8.7).
+//! Execution of one program, and the record of it (agent.md 8.6, 8.7).
 
 use super::Run;
 use super::floats::rounded;
@@ -22,7 +22,7 @@ pub(super) const MAX_MESSAGE: usize = 16 << 10;
 /// Characters of a print that the language keeps (language.md 6.2).
 const LANGUAGE_PRINT: usize = 2000;
 
-/// What a program came to.
+/// The result of a program.
 pub(super) struct ProgramOutcome {
     pub(super) result: Result<Answer, Failure>,
     /// Whether `(return v)` ended it.
@@ -69,7 +69,7 @@ impl Run {
     }
 }
 
-/// Runs a program and tells telemetry when it begins and ends.
+/// Runs a program and reports its start and end to telemetry.
 async fn evaluate_in_span(run: &Arc<RunScope>, source: &str, tools: bool, json: bool) -> ProgramOutcome {
     let (tool_name, exposure_layer) = (LISP_EVAL, Layer::Native.as_str());
     let span = run.emitter.begin(&Event::ToolStart { tool_name, exposure_layer, args: source });
@@ -112,7 +112,7 @@ fn without_tools(program: &str, tools: &ProgramTools) -> Option<Failure> {
     Some(Failure::new(ptc_vm::Reason::UnknownTool, text))
 }
 
-/// What the engine is asked: the run's context, limits and session.
+/// The request to the engine: the run's context, limits and session.
 fn request(run: &RunScope, program: &str, tools: Arc<ProgramTools>, json: bool) -> EvalRequest {
     let config = &run.config;
     let mut context = run.context.clone();
@@ -209,7 +209,7 @@ fn first_tool(program: &str) -> Option<String> {
 }
 
 impl ProgramOutcome {
-    /// What the engine's outcome means to an agent.
+    /// Converts the engine's outcome for the agent.
     async fn of(run: &RunScope, outcome: EvalOutcome) -> ProgramOutcome {
         let report = outcome.session.unwrap_or_default();
         let over_memory = report.exceeded.as_ref().map(|exceeded| (exceeded.actual, exceeded.max));

@@ -1,4 +1,4 @@
-//! What the model is told before its first turn (agent.md 8.1, 8.2).
+//! The initial prompt (agent.md 8.1, 8.2).
 
 use crate::llm::ToolDef;
 use crate::settings::{CompletionMode, Config, Mode, SystemPrompt, native_name};

@@ -1,4 +1,4 @@
-//! What a run, its programs and its tools share.
+//! State of a run, its programs and its tools.
 
 use super::state::ProgramState;
 use super::step::{Fail, RunOptions, Step};
@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
-/// What a run takes over from the run around it.
+/// The data that a nested run inherits from the outer run.
 #[derive(Clone)]
 pub(crate) struct Inherited {
     /// Runs around this one.
@@ -47,7 +47,7 @@ pub(crate) struct RunScope {
     pub(crate) deadline: Option<Instant>,
     pub(crate) depth: u32,
     pub(crate) budget: Arc<AtomicU32>,
-    /// What became of runs within this one.
+    /// The results of nested runs.
     pub(crate) children: Mutex<Vec<Step>>,
 }
 
@@ -120,12 +120,12 @@ impl RunScope {
         self.budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
     }
 
-    /// Keeps what a run within this one came to.
+    /// Keeps the result of a nested run.
     pub(crate) fn note_child(&self, step: Step) {
         self.children.lock().unwrap_or_else(PoisonError::into_inner).push(step);
     }
 
-    /// What a run within this one takes over.
+    /// The data that a nested run inherits.
     pub(crate) fn inheritance(&self) -> Inherited {
         Inherited {
             depth: self.depth + 1,

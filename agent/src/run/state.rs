@@ -1,4 +1,4 @@
-//! What programs leave for later ones: definitions, history, shared results, the last failure.
+//! State that outlives a program: definitions, history, shared results, the last failure.
 
 use crate::cache::ToolCache;
 use ptc_host::engine::{

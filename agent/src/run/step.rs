@@ -1,4 +1,4 @@
-//! What a run is asked with, and what it comes to (agent.md 4, 13).
+//! The options and the result of a run (agent.md 4, 13).
 
 use super::state::{ChatState, Journal};
 use crate::llm::{ChunkSink, EventSink, LlmRef, LlmRegistry, Message, RetryPolicy, ToolDef, Usage};
@@ -28,7 +28,7 @@ pub enum TraceMode {
     OnError,
 }
 
-/// What happens when a run's tokens are used up.
+/// The effect of exhausting a run's tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnBudgetExceeded {
     /// The run fails.
@@ -38,18 +38,18 @@ pub enum OnBudgetExceeded {
     Return,
 }
 
-/// What one run is asked with.
+/// The options of one run.
 #[derive(Clone)]
 pub struct RunOptions {
     /// The model, a client or a name; without it the agent's own.
     pub llm: Option<LlmRef>,
-    /// Names for models besides the agent's; of two of the same name this one counts.
+    /// Names for models in addition to the agent's; they take precedence.
     pub llm_registry: LlmRegistry,
-    /// When failed requests are repeated; without it as the agent says.
+    /// When failed requests are retried; by default the agent's policy.
     pub llm_retry: Option<RetryPolicy>,
-    /// What runs programs.
+    /// The engine that runs programs.
     pub engine: Engine,
-    /// Bytes of live values of one program; without it as the agent says.
+    /// Bytes of live values of one program; by default the agent's limit.
     pub max_heap: Option<u64>,
     /// Values for the prompt's template, and for programs as `data/KEY`.
     pub context: JsonMap,
@@ -60,15 +60,15 @@ pub struct RunOptions {
     pub initial_messages: Vec<Message>,
     /// Gets the final text: of agents without tools and without a type as it comes, else once it is accepted.
     pub on_chunk: Option<ChunkSink>,
-    /// Gets everything that the model says as it says it, accepted or not.
+    /// Receives all model output as it arrives, accepted or not.
     pub on_event: Option<EventSink>,
     /// Answers `tool/call` and discovery in programs.
     pub upstreams: Option<Arc<dyn HostCalls>>,
-    /// Definitions, history and shared results of earlier runs, which this one goes on with.
+    /// Definitions, history and shared results of earlier runs, continued by this one.
     pub state: Option<ChatState>,
-    /// Is told what happens.
+    /// Receives the run's events.
     pub observer: Option<Arc<dyn Observer>>,
-    /// Whether the provider shall cache the prompt.
+    /// Whether the provider should cache the prompt.
     pub cache: bool,
     /// The longest answer of the model, in tokens.
     pub max_tokens: Option<u32>,
@@ -76,13 +76,13 @@ pub struct RunOptions {
     pub temperature: Option<f32>,
     /// Tokens of all requests and answers together.
     pub token_limit: Option<u64>,
-    /// What happens then.
+    /// The effect of exceeding it.
     pub on_budget_exceeded: OnBudgetExceeded,
     /// May end the run before a request.
     pub budget: Option<Arc<BudgetFn>>,
     /// Adds to what the model reads of a turn.
     pub feedback: Option<Arc<FeedbackFn>>,
-    /// The trace that the run's events belong to, 32 hex digits; a new one if nobody names one.
+    /// The trace of the run's events, 32 hex digits; a new one by default.
     pub trace_id: Option<String>,
     /// Which turns the step keeps.
     pub trace: TraceMode,
@@ -162,7 +162,7 @@ pub struct ToolCallRecord {
     pub duration: Duration,
 }
 
-/// What one response of the model came to.
+/// The record of one response of the model.
 #[derive(Debug, Clone, Default)]
 pub struct Turn {
     /// From 1.
@@ -201,7 +201,7 @@ impl Turn {
     }
 }
 
-/// What a run used.
+/// The usage of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StepUsage {
     /// From its start to its end.
@@ -210,7 +210,7 @@ pub struct StepUsage {
     pub turns: u32,
     /// Requests to the model.
     pub llm_requests: u32,
-    /// Tokens, as far as the provider tells.
+    /// Tokens, as far as the provider reports them.
     pub tokens: Usage,
     /// Whether every answer came with its tokens.
     pub tokens_reported: bool,
@@ -230,7 +230,7 @@ pub struct StepUsage {
     pub retained_bytes: usize,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Step {
     /// The answer.
@@ -249,7 +249,7 @@ pub struct Step {
     pub memory: Vec<(String, String)>,
     /// What `task` stored and `step-done` noted.
     pub journal: Journal,
-    /// Definitions, history and shared results, to go on with. Dropping it frees them.
+    /// Definitions, history and shared results, for a later run. Dropping it frees them.
     pub state: Option<ChatState>,
     /// The prompt as it was sent.
     pub prompt: String,
@@ -267,13 +267,13 @@ pub struct Step {
     pub trace_id: String,
     /// The trace that the run belongs to as a part of another run.
     pub parent_trace_id: Option<String>,
-    /// What runs of agents within this one came to, in order of their ends.
+    /// The results of nested runs, in order of their ends.
     pub child_steps: Vec<Step>,
     /// What it used.
     pub usage: StepUsage,
 }
 
-/// What a failed run says of itself: `reason: message`.
+/// The message of a failed run: `reason: message`.
 impl std::fmt::Display for Step {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (&self.fail, &self.value) {

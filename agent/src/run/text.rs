@@ -1,4 +1,4 @@
-//! Text and combined mode: chat, native tools, `lisp_eval` beside them (agent.md 6, 8).
+//! Text and combined mode: chat, native tools, and optionally `lisp_eval` (agent.md 6, 8).
 
 use super::prompt::schema;
 use super::shared::fault;
@@ -150,7 +150,7 @@ impl Run {
         (ToolAnswer { body, ok, began, took: started.elapsed() }, end)
     }
 
-    /// Tells telemetry of a call of `lisp_eval`.
+    /// Reports a call of `lisp_eval` to telemetry.
     pub(super) fn report_program(&self, started: Instant, ok: bool, body: &Json) {
         let got = tools::ToolResult {
             json: bytes::Bytes::new(),

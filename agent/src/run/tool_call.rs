@@ -12,7 +12,7 @@ use tokio::time::Instant;
 const REMINDER: &str = "In ptc_transport: :tool_call, call the lisp_eval tool with the program instead of returning fenced code.";
 
 impl Run {
-    /// What comes of one response. `more` says which turn follows, if one does.
+    /// The effect of one response. `more` is the next turn, if any.
     pub(super) async fn tool_call(
         &mut self,
         response: LlmResponse,

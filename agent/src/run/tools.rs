@@ -1,4 +1,4 @@
-//! App tools, called natively or by a program: one path to the handler and the shared results.
+//! App tools: native calls and programs share one path to the handler and the shared results.
 
 use super::shared::RunScope;
 use crate::cache::{CacheLimits, NotKept, canonical_key};
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
-/// What a call from the model came to.
+/// The result of a call from the model.
 pub(super) struct ToolAnswer {
     /// The content of its tool message.
     pub(super) body: Json,
@@ -166,7 +166,7 @@ impl io::Write for Bounded {
     }
 }
 
-/// Tells telemetry of one call (agent.md 8.13).
+/// Reports one call to telemetry (agent.md 8.13).
 pub(super) fn report(
     run: &RunScope,
     tool_name: &str,

@@ -1,4 +1,4 @@
-//! An agent and what it was built of.
+//! The agent and its configuration.
 
 use super::{CompletionMode, FormatOptions, MemoryStrategy, Mode, ProgressFn, SystemPrompt};
 use crate::compaction::Compaction;
@@ -26,7 +26,7 @@ impl fmt::Debug for Agent {
     }
 }
 
-/// What an agent was built of.
+/// An agent's configuration.
 #[derive(Clone)]
 pub(crate) struct Config {
     pub(crate) prompt: Template,
@@ -88,7 +88,7 @@ impl Agent {
         self.0.mode
     }
 
-    /// What it takes and answers, if that was said.
+    /// Its input and output types, if declared.
     #[must_use]
     pub fn signature(&self) -> Option<&Signature> {
         self.0.signature.as_ref()

@@ -1,6 +1,6 @@
-//! What is wrong with an agent's options.
+//! Errors in an agent's options.
 
-/// What is wrong with an agent's options: the exact texts of agent.md 3.
+/// An error in an agent's options, with the exact text of agent.md 3.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ConfigError(String);

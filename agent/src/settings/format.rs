@@ -1,11 +1,11 @@
-//! How much of results a model reads back.
+//! Limits on the results that a model reads.
 
 use super::Mode;
 
-/// How much of results a model reads back (agent.md 3, `format_options`).
+/// Limits on the results that a model reads back (agent.md 3, `format_options`).
 ///
 /// The small defaults that agent.md lists for results are overturned by ruling 20: a result has up to 16 KiB, cut
-/// between elements, with a note on what is missing. Who wants the small ones sets them.
+/// between elements, with a note on what is missing. A host that wants the small ones sets them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FormatOptions {
     /// Items of each collection in what a PTC-Lisp agent reads of a program in its text; `None` (all that fit) by default.

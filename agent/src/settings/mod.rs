@@ -1,4 +1,4 @@
-//! What an agent is: its prompt, its tools and its limits (agent.md 3).
+//! An agent's configuration: prompt, tools and limits (agent.md 3).
 
 mod config;
 mod error;

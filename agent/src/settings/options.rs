@@ -1,4 +1,4 @@
-//! The words that options take, and their texts where a word is none of them (agent.md 3).
+//! The enumerated option values, and the error texts for unknown ones (agent.md 3).
 
 use super::ConfigError;
 use std::str::FromStr;
@@ -83,7 +83,7 @@ pub enum CompletionMode {
     Explicit,
 }
 
-/// What happens when the definitions that programs leave pass the memory limit.
+/// The effect of definitions that exceed the memory limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MemoryStrategy {
     /// The run ends.

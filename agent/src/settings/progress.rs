@@ -1,9 +1,9 @@
-//! How far a plan is, as the model of a PTC-Lisp agent reads it after each program (agent.md 3, `plan`, `progress_fn`).
+//! The plan's progress, shown to a PTC-Lisp agent's model after each program (agent.md 3, `plan`, `progress_fn`).
 
 use super::Config;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What a progress text may be made of.
+/// The input for a progress text.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress<'a> {
     /// The plan's steps, in order.

@@ -1,13 +1,13 @@
-//! What a host changes in an agent's system prompt.
+//! Customisation of an agent's system prompt.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// What is done with the agent's own system prompt. What the mode needs (the reference of the language and the inventories)
-/// follows in any case.
+/// A change of the agent's own system prompt. The parts that the mode needs (the language reference and the
+/// inventories) always follow.
 #[derive(Clone)]
 pub enum SystemPrompt {
-    /// This text takes its place.
+    /// This text replaces it.
     Replace(String),
     /// Texts before and after it.
     Wrap {
@@ -16,18 +16,18 @@ pub enum SystemPrompt {
         /// After.
         suffix: String,
     },
-    /// As [`Wrap`](SystemPrompt::Wrap), and other texts for two parts of a PTC-Lisp agent's prompt.
+    /// As [`Wrap`](SystemPrompt::Wrap), with replacements for two parts of a PTC-Lisp agent's prompt.
     WrapLisp {
         /// Before.
         prefix: String,
         /// After.
         suffix: String,
-        /// Instead of the reference of the language.
+        /// Replaces the language reference.
         language_spec: Option<String>,
-        /// Instead of how a program shall be written down.
+        /// Replaces the instructions on how to write down a program.
         output_format: Option<String>,
     },
-    /// What a function makes of the whole of it.
+    /// A function maps the whole prompt.
     Map(Arc<dyn Fn(String) -> String + Send + Sync>),
 }
 

@@ -1,4 +1,4 @@
-//! Holds JSON against types.
+//! Checks JSON against types.
 
 use super::{Field, Type};
 use ptc_host::json::Value as Json;

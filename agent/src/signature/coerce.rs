@@ -1,4 +1,4 @@
-//! Bends tool arguments to their types before they are checked (agent.md 5: input coercion is lenient).
+//! Coercion of tool arguments before validation (agent.md 5: input coercion is lenient).
 
 use super::{Field, Type, check};
 use ptc_host::json::{Number, Value as Json};

@@ -1,4 +1,4 @@
-//! JSON Schema read as types (agent.md 5): the part of it that types can hold.
+//! JSON Schema to types (agent.md 5), for the subset that types express.
 
 use super::{Field, Signature, Type};
 use ptc_host::json::{Map, Value as Json};

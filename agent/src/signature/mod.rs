@@ -1,8 +1,8 @@
-//! Signatures: what goes into an agent or a tool, and what must come out (agent.md 5, language.md 9.6).
+//! Signatures: the input and output types of agents and tools (agent.md 5, language.md 9.6).
 //!
-//! [`Signature::parse`] reads `(query :string, limit :int?) -> [{id :int}]`, its `Display` writes that text again.
-//! [`Type::check`] holds JSON against a type, [`Type::coerce`] bends arguments to it first, and
-//! [`Type::json_schema`] is the type as providers want it, [`Type::from_json_schema`] reads one.
+//! [`Signature::parse`] reads `(query :string, limit :int?) -> [{id :int}]`, and its `Display` prints that text.
+//! [`Type::coerce`] converts arguments to a type, [`Type::check`] validates JSON, [`Type::json_schema`] writes the
+//! schema that providers expect, and [`Type::from_json_schema`] reads one.
 
 mod check;
 mod coerce;

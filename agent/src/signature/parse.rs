@@ -1,4 +1,4 @@
-//! Reads signatures.
+//! Signature parser.
 
 use super::{Field, Signature, Type};
 

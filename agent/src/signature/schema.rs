@@ -1,4 +1,4 @@
-//! Types as JSON Schema.
+//! Types to JSON Schema.
 
 use super::{Field, Signature, Type};
 use ptc_host::json::{Map, Value as Json, json};

@@ -1,4 +1,4 @@
-//! Events on their way to `tracing` and the observer.
+//! Delivery of events to `tracing` and the observer.
 
 use super::{Event, Observer, Scope, TARGET, ToolCallEvent};
 use ptc_host::json::{Value as Json, json};
@@ -31,7 +31,7 @@ pub(crate) fn args(arguments: &Json) -> String {
     if text.len() > MAX_ARGS { format!("({} bytes)", text.len()) } else { text }
 }
 
-/// Tells the events of one run.
+/// Emits the events of one run.
 pub(crate) struct Emitter {
     observer: Option<Arc<dyn Observer>>,
     pub(crate) agent_id: String,
@@ -101,7 +101,7 @@ impl Emitter {
         if span.is_empty() { self.run_span.clone() } else { span }
     }
 
-    /// Tells something about the run itself.
+    /// Emits an event of the run itself.
     pub(crate) fn run(&self, event: &Event<'_>) {
         if matches!(event, Event::RunStop { .. }) {
             self.stopped.store(true, Ordering::Relaxed);
@@ -135,7 +135,7 @@ impl Emitter {
         self.tell(span.span.clone(), Some(self.turn_span()), event);
     }
 
-    /// Tells something within the turn.
+    /// Emits an event within the turn.
     pub(crate) fn note(&self, event: &Event<'_>) {
         self.tell(self.turn_span(), Some(self.run_span.clone()), event);
     }

@@ -1,4 +1,4 @@
-//! Templates held against the parameters of a signature (agent.md 3).
+//! Checks templates against a signature's parameters (agent.md 3).
 
 use super::{Part, Template};
 use crate::signature::{Field, Type};

@@ -1,4 +1,4 @@
-//! Templates filled in.
+//! Template expansion.
 
 use super::{Part, Template, tag};
 use crate::tool::JsonMap;

@@ -1,7 +1,7 @@
-//! Prompt templates (agent.md 3, 8.2): `{{key}}` stands for a value, `{{#list}}…{{/list}}` for its items one by one,
-//! `{{^key}}…{{/key}}` for text where there is nothing, `{{.}}` for the item itself.
+//! Prompt templates (agent.md 3, 8.2). `{{key}}` is a value, `{{#list}}…{{/list}}` repeats for each item,
+//! `{{^key}}…{{/key}}` is the text for an empty value, and `{{.}}` is the current item.
 //!
-//! A template is read once, when its agent is built. A name that has no value stays as written.
+//! A template is parsed once, when its agent is built. A name without a value stays as written.
 
 mod check;
 mod expand;

@@ -1,4 +1,4 @@
-//! `grep` and `grep-n`: the lines of a text that hold another text.
+//! `grep` and `grep-n`: the lines of a text that contain a string.
 
 use super::{JsonMap, ToolError, ToolSpec};
 use crate::signature::{Field, Signature, Type};

@@ -1,4 +1,4 @@
-//! One call of a handler: arguments checked, panics caught, time bounded.
+//! One handler call: arguments are checked, panics caught, time limited.
 
 use super::{JsonMap, ToolContext, ToolError, ToolSpec};
 use crate::signature::Type;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-/// Ends the task when nobody waits for it any more.
+/// Ends the task when it is no longer awaited.
 struct AbortOnDrop<T>(JoinHandle<T>);
 
 impl<T> Drop for AbortOnDrop<T> {
@@ -21,7 +21,7 @@ impl<T> Drop for AbortOnDrop<T> {
 /// most `limit` to answer.
 ///
 /// # Errors
-/// What the model shall read.
+/// The text that the model reads.
 pub async fn invoke(
     runtime: &Handle,
     tool: &ToolSpec,

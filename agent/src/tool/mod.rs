@@ -1,4 +1,4 @@
-//! The tools that a host gives an agent: what runs, what models are told of it, and which side may call it.
+//! The tools that a host gives an agent: handlers, descriptions for models, and permitted callers.
 
 mod grep;
 mod invoke;
@@ -43,7 +43,7 @@ impl Layer {
     }
 }
 
-/// Who calls a tool, and until when the answer is wanted.
+/// The caller of a tool, and the deadline of the answer.
 #[derive(Clone)]
 pub struct ToolContext {
     /// The run's agent: 8 hex digits.
@@ -54,10 +54,9 @@ pub struct ToolContext {
     pub turn: u32,
     /// Which side the call comes from.
     pub layer: Layer,
-    /// When nobody waits for the answer any more: the tool's time limit, or the run's if that is sooner. The future is
-    /// dropped then.
+    /// When the future is dropped: the tool's time limit, or the run's if that is sooner.
     pub deadline: Option<Instant>,
-    /// The run around the call. Only tools that are agents look inside; what it is they know from the run itself.
+    /// The run around the call, for tools that are agents.
     pub(crate) run: Option<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -93,10 +92,10 @@ impl fmt::Display for ToolError {
 
 impl std::error::Error for ToolError {}
 
-/// What runs when a tool is called. Async closures `Fn(JsonMap) -> Result<Json, impl Display>` are handlers.
+/// The handler of a tool. Async closures `Fn(JsonMap) -> Result<Json, impl Display>` are handlers.
 ///
 /// Each call is a task of its own on the runtime that the run was started on. A panic is a failure of the call, and a
-/// call that nobody waits for any more is cancelled by dropping its future. A handler that blocks its thread cannot
+/// call that is no longer awaited is cancelled by dropping its future. A handler that blocks its thread cannot
 /// be cancelled: the call fails at its time limit, provided that the runtime has another thread.
 pub trait ToolHandler: Send + Sync + 'static {
     /// Runs the tool.

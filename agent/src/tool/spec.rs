@@ -45,7 +45,7 @@ pub enum NativeResult {
         /// How many; 20 is customary.
         limit: usize,
     },
-    /// What a function makes of it.
+    /// The result of a function.
     Custom(Arc<PreviewFn>),
 }
 

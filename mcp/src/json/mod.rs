@@ -1,5 +1,5 @@
-//! JSON without trees where only a few members are wanted: a scanner for what comes in, a writer for what goes out. And
-//! a tree for the rest, which keeps the order of members and the digits of numbers.
+//! JSON: a scanner that reads a few members without building a tree, a writer, and a tree that keeps the order of
+//! members and the digits of numbers.
 
 mod scan;
 mod text;

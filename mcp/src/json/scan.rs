@@ -1,8 +1,7 @@
 //! A bounded, single-pass JSON scanner for message envelopes.
 //!
-//! A message is looked at once, from its first byte to its last: the scanner checks the whole text (grammar,
-//! nesting, surrogates) while it hands out the few members that the protocol needs as slices of the input. Nothing
-//! is built for the rest, so a message costs one walk over its bytes and no tree.
+//! The scanner checks the whole text (grammar, nesting, surrogates) and returns the few members that the protocol needs
+//! as slices of the input. It builds nothing for the rest, so a message costs one pass over its bytes and no tree.
 //!
 //! The scanner is iterative: its depth is bounded by [`MAX_DEPTH`] and never by the stack.
 

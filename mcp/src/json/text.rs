@@ -1,4 +1,4 @@
-//! JSON text of which nothing is built: the string that it is, the length that it would have.
+//! Functions on JSON text that build no tree: decoding a string, computing the compact length.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Writes JSON into bytes.
+//! Writing JSON into bytes.
 
 /// Writes the members of one object. The braces are written by [`Object::new`] and [`Object::end`].
 pub struct Object<'o> {

@@ -1,4 +1,4 @@
-//! Ids of requests: kept and echoed by servers, given and recognised by clients.
+//! Request ids: kept and echoed by servers, assigned and recognised by clients.
 
 use std::borrow::Cow;
 use std::fmt;

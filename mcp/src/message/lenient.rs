@@ -1,5 +1,5 @@
-//! What a client makes of what a server sends, as MCP servers really write: in one fast pass where the text is as usual,
-//! and else by a reader that takes whatever can be made sense of.
+//! A client's reading of server messages. Usual messages take one fast pass; a tolerant reader handles the rest and
+//! accepts whatever can be interpreted.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -46,8 +46,8 @@ pub fn parse(bytes: &[u8], max_batch: usize) -> Result<Messages<'_>, serde_json:
     serde_json::from_slice(bytes).map(Messages::One)
 }
 
-/// One message as nearly all are written, read in one fast walk. `None` for whatever else there is: batches, what nests
-/// very deep, what is not JSON.
+/// One message in its usual form, read in one fast pass. `None` for anything else: batches, very deep nesting, text
+/// that is not JSON.
 fn scan(bytes: &[u8]) -> Option<Message<'_>> {
     let mut scanner = Scanner::new(std::str::from_utf8(bytes).ok()?);
     let envelope = read_envelope(&mut scanner).ok()?;

@@ -1,8 +1,7 @@
 //! One JSON-RPC message, read in one pass over its text: classified by its members, payloads left as text.
 //!
-//! Both sides read by [`Envelope`]. What they make of it differs: a server is [`strict`], since a message that could be
-//! read in two ways may be read in the other one by a proxy in front; a client is [`lenient`], since it has to live with
-//! the servers that there are.
+//! Both sides read by [`Envelope`] but interpret it differently. A server is [`strict`], since a proxy in front may
+//! read an ambiguous message in another way. A client is [`lenient`], since it has to work with existing servers.
 //!
 //! * [`params`] — the members of `params` that the protocol reads.
 //! * [`id`] — ids of requests, to be echoed by a server and recognised by a client.

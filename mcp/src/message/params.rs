@@ -1,4 +1,4 @@
-//! `params` and its `_meta`, as far as the protocol reads them.
+//! The members of `params` and `_meta` that the protocol reads.
 
 use super::{Member, set};
 use crate::json::{Malformed, Raw, Scanner};
@@ -32,7 +32,7 @@ pub struct Params<'a> {
     pub cursor: Option<Raw<'a>>,
     /// `uri` of `resources/read`, mirrored in `Mcp-Name`.
     pub uri: Option<Raw<'a>>,
-    /// What a `subscriptions/listen` wants to hear of.
+    /// The notifications that a `subscriptions/listen` asks for.
     pub notifications: Option<Raw<'a>>,
     /// Whether `_meta` is there and an object.
     pub has_meta: bool,

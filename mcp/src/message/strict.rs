@@ -1,7 +1,7 @@
-//! What a server makes of a frame or body: one message, a batch, or neither.
+//! A server's reading of a frame or body: one message, a batch, or neither.
 //!
-//! A known member that appears twice makes a message ambiguous, and an ambiguous message is refused rather than read one
-//! way here and another way by a proxy in front.
+//! A repeated known member makes a message ambiguous. An ambiguous message is refused, because a proxy in front might
+//! read it in another way.
 
 use super::id::{IdMember, RequestId};
 use super::params::ParamsMember;

@@ -1,4 +1,4 @@
-//! The body of a request.
+//! The request body.
 
 use super::super::{LlmError, LlmErrorKind, LlmRequest, Message};
 use ptc_host::json::{Value as Json, json};

@@ -1,4 +1,4 @@
-//! An answer that comes in one piece, and what streams share with it.
+//! Parsing of non-streamed responses, and the parts shared with streams.
 
 use super::super::endpoint::{Endpoint, kind_of_status};
 use super::super::{LlmError, LlmErrorKind, LlmResponse, StopReason, ToolCall, Usage};

@@ -1,4 +1,4 @@
-//! An answer that comes as a stream of events.
+//! Parsing of streamed responses.
 
 use super::super::endpoint::{EventStream, Flow};
 use super::super::{EventSink, LlmError, LlmErrorKind, LlmEvent, LlmResponse, ToolCall, Usage, emit};

@@ -1,4 +1,4 @@
-//! What every client of an endpoint offers, whatever it speaks there.
+//! The methods that every endpoint client has, whatever its protocol.
 
 /// Gives a client with the fields `endpoint` and `model` and the method `ask` its settings, its debug output, which
 /// shows no key, and the contract of a model.

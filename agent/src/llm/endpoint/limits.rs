@@ -1,4 +1,4 @@
-//! How long a model may take, and how much it may say.
+//! Time and size limits of a model's response.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub struct TimeLimits {
     pub max_bytes: usize,
 }
 
-/// What stands for ever: times that are added to a clock must fit it.
+/// The value for "no limit": times that are added to a clock must fit it.
 const LONGEST: Duration = Duration::from_secs(365 * 86_400);
 
 impl TimeLimits {

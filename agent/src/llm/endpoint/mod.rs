@@ -1,5 +1,5 @@
-//! One address of a provider: requests out, answers in, over the host's HTTP client. What all wire formats share lives
-//! here: the key, time limits, refusals, event streams.
+//! One provider endpoint, reached through the host's HTTP client. This module holds what all wire formats share: the
+//! key, time limits, refusals, event streams.
 
 mod client;
 mod limits;
@@ -219,7 +219,7 @@ fn place(url: &Url) -> String {
     url.port_or_known_default().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
-/// Whether the endpoint was never reached: then the address is what there is to look at.
+/// Whether the endpoint was never reached, which points to a wrong address.
 fn is_unreachable(error: &HttpError) -> bool {
     matches!(error, HttpError::Refused | HttpError::Dns(_) | HttpError::Tls(_) | HttpError::ConnectTimeout)
 }

@@ -1,4 +1,4 @@
-//! Answers that are no answer: what kind of refusal, what to show of it, when to come back.
+//! Error responses: their kind, the text to report, and when to retry.
 
 use super::super::{LlmError, LlmErrorKind};
 use http::header::{DATE, RETRY_AFTER};
@@ -38,7 +38,7 @@ pub(super) fn refused(redactor: &Redactor, status: StatusCode, headers: &HeaderM
     }
 }
 
-/// What providers put where people shall read it: `{"error": {"message"}}`, `{"error": "…"}`, `{"message"}`, `{"detail"}`.
+/// The provider's error message: in `{"error": {"message"}}`, `{"error": "…"}`, `{"message"}` or `{"detail"}`.
 fn message(body: &Json) -> Option<String> {
     // Some wrap the object in a list.
     let body = body.get(0).unwrap_or(body);

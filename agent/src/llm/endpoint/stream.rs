@@ -1,4 +1,4 @@
-//! Answers that come as a stream of server-sent events.
+//! Responses streamed as server-sent events.
 
 use super::super::{LlmError, LlmErrorKind};
 use super::{Endpoint, EndpointResponse};
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 /// How long the end of a stream may take once the model has said that it is done.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What a reader of events says after one.
+/// A reader's verdict after an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::llm) enum Flow {
     /// More is needed.
@@ -20,13 +20,13 @@ pub(in crate::llm) enum Flow {
     End,
 }
 
-/// What becomes of the events of one stream.
+/// The consumer of one stream's events.
 pub(in crate::llm) trait EventStream {
     /// Takes the data of one event.
     fn event(&mut self, data: &str) -> Result<Flow, LlmError>;
 }
 
-/// Reads a stream to its end.
+/// Reads a stream to the end.
 ///
 /// # Errors
 /// What the reader says of an event; a stream that stops, is too long, or ends before the answer is complete.

@@ -1,4 +1,4 @@
-//! What compatible endpoints do not accept, and what they get instead.
+//! Features that compatible endpoints reject, and their substitutes.
 
 use super::super::{LlmError, LlmErrorKind};
 use ptc_host::json::Value as Json;
@@ -20,7 +20,7 @@ pub(super) const NO_NULL_CONTENT: Made = 1 << 4;
 /// Arguments in the history that are no JSON object are sent as an object that holds their text.
 pub(super) const VALID_ARGUMENTS: Made = 1 << 5;
 
-/// What a client has learned of its endpoint.
+/// The concessions that an endpoint has needed so far.
 #[derive(Debug, Default)]
 pub(super) struct Concessions(AtomicU8);
 
@@ -65,8 +65,8 @@ pub(super) fn find(error: &LlmError, made: Made, body: &Json) -> Option<Made> {
     candidates.into_iter().find(|concession| made & concession == 0)
 }
 
-/// Whether the next request shall be spelled the new way at once. One schema that the endpoint cannot hold a model to
-/// says nothing of the next one.
+/// Whether later requests start with the concession. An endpoint that cannot enforce one schema may still enforce the
+/// next one.
 pub(super) fn lasts(error: &LlmError, concession: Made) -> bool {
     let text = error.message.to_lowercase();
     !(concession == NO_SCHEMA && text.contains("invalid schema")) && concession != VALID_ARGUMENTS

@@ -1,5 +1,5 @@
-//! Chat completions of endpoints that speak OpenAI's protocol (agent.md 11): OpenAI, OpenRouter, Groq, Google's compatible
-//! endpoint, Ollama, vLLM, llama.cpp and many more.
+//! OpenAI's chat completions API (agent.md 11), as spoken by OpenAI, OpenRouter, Groq, Google's compatible endpoint,
+//! Ollama, vLLM, llama.cpp and many more.
 
 mod concession;
 mod request;

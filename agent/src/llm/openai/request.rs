@@ -1,4 +1,4 @@
-//! The body of a request.
+//! The request body.
 
 use super::super::{LlmRequest, Message, ToolCallMsg};
 use super::concession::{

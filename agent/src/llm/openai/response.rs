@@ -1,4 +1,4 @@
-//! An answer that comes in one piece, and what streams share with it.
+//! Parsing of non-streamed responses, and the parts shared with streams.
 
 use super::super::endpoint::{Endpoint, kind_of_status};
 use super::super::{LlmError, LlmErrorKind, LlmResponse, StopReason, ToolCall, Usage};
@@ -80,7 +80,7 @@ pub(super) fn arguments(given: &Json) -> String {
     }
 }
 
-/// What an answer says of its cost.
+/// The cost that an answer reports.
 pub(super) fn usage(json: &Json) -> Option<Usage> {
     let usage = json.get("usage").filter(|usage| usage.is_object())?;
     let count = |path: &str| usage.pointer(path).and_then(Json::as_u64).unwrap_or(0);

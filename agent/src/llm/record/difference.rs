@@ -1,4 +1,4 @@
-//! Where two JSON values differ first.
+//! The first difference of JSON values.
 
 use ptc_host::json::Value as Json;
 

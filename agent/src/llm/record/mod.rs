@@ -1,7 +1,7 @@
-//! Conversations with a model on file, so that a real one becomes a test.
+//! Recorded model conversations, which turn a real conversation into a test.
 //!
-//! [`Recorder`] writes each request and what came of it as one line of JSON; [`Replayer`] answers from such a file and
-//! insists that it is asked what the recorded model was asked.
+//! [`Recorder`] writes each request and its outcome as one line of JSON. [`Replayer`] answers from such a file and
+//! requires each request to equal the recorded one.
 
 mod difference;
 mod recorder;

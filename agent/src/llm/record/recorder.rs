@@ -1,4 +1,4 @@
-//! Writing a conversation down.
+//! Recording a conversation.
 
 use super::super::{EventSink, Llm, LlmError, LlmRequest, LlmResponse};
 use super::Exchange;
@@ -44,7 +44,7 @@ impl<L: Llm> Recorder<L> {
         self
     }
 
-    /// Writes one exchange. A file that cannot be written is told of once and ends no conversation.
+    /// Writes one exchange. A failed write is reported once and does not end the conversation.
     fn write(&self, request: &LlmRequest, result: &Result<LlmResponse, LlmError>) {
         let exchange = Exchange {
             request: ptc_host::json::to_value(request).unwrap_or_default(),

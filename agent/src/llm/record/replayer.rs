@@ -1,4 +1,4 @@
-//! Answering from a recording.
+//! Replaying a recording.
 
 use super::super::{Llm, LlmError, LlmErrorKind, LlmRequest, LlmResponse};
 use super::Exchange;

@@ -1,9 +1,9 @@
-//! Short names of models. What they stand for moves on with the providers' offers; `provider:model` always works.
+//! Short aliases for models. Their targets change with the providers' offers; `provider:model` always works.
 
 use super::{ModelError, Provider};
 use Provider::{Anthropic, Google, Groq, Ollama, OpenAi, OpenRouter};
 
-/// What an alias is called by each provider.
+/// An alias's model name at each provider.
 pub(super) type Ids = &'static [(Provider, &'static str)];
 
 /// Models that only Bedrock has: their list is empty.
@@ -31,7 +31,7 @@ const ALIASES: [(&str, Ids); 19] = [
     ("qwen-coder-480b", BEDROCK),
 ];
 
-/// What an alias stands for.
+/// The target of an alias.
 pub(super) fn ids(alias: &str) -> Option<Ids> {
     ALIASES.iter().find(|(name, _)| *name == alias).map(|(_, ids)| *ids)
 }

@@ -1,5 +1,5 @@
-//! Names of models: `provider:model`, `ollama:model`, `openai-compat:BASE_URL|model`, or an alias such as `haiku`
-//! (agent.md 11, server.md 9.3), and the clients that they stand for.
+//! Model names and the clients they resolve to. A name is `provider:model`, `ollama:model`,
+//! `openai-compat:BASE_URL|model`, or an alias such as `haiku` (agent.md 11, server.md 9.3).
 
 mod alias;
 mod provider;
@@ -71,7 +71,7 @@ pub enum ModelError {
 /// A model and where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelRef {
-    /// Who runs it.
+    /// Its provider.
     pub provider: Provider,
     /// Its name there.
     pub model: String,
@@ -105,7 +105,7 @@ pub struct Connect {
     pub limits: TimeLimits,
     /// When failed requests are repeated; by default never.
     pub retry: RetryPolicy,
-    /// Is told of each repetition.
+    /// Is notified of each retry.
     pub on_retry: Option<OnRetry>,
     /// The connections; knows whose certificates are trusted.
     pub http: Client,

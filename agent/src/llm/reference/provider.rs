@@ -1,11 +1,11 @@
-//! Who runs models, where, and under which names the environment holds keys and addresses.
+//! Model providers: their base URLs, and the environment variables for keys and addresses.
 
 use super::ModelError;
 use ptc_host::config::ProcessEnv;
 use ptc_host::credentials::Secret;
 use std::fmt;
 
-/// Who runs a model.
+/// A model provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Provider {
@@ -79,7 +79,7 @@ impl Provider {
         self.keys().iter().find_map(|name| env.text(name)).map(|key| Secret::new(key.trim()))
     }
 
-    /// Whether it answers nobody without a key.
+    /// Whether it requires a key.
     #[must_use]
     pub fn needs_key(self) -> bool {
         !matches!(self, Ollama | OpenAiCompat)

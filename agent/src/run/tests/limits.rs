@@ -1,4 +1,4 @@
-//! What goes wrong, and how it ends: models that misbehave, tools that do, budgets that run out.
+//! Tests of failures: misbehaving models, misbehaving tools, exhausted budgets.
 
 use super::*;
 use crate::agent::{Mode, Output};

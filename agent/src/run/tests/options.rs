@@ -1,4 +1,4 @@
-//! Options of agents and runs, each by what the model reads or the host gets.
+//! Tests of agent and run options, by their effect on the model or the host.
 
 use super::*;
 use crate::agent::{FormatOptions, Mode, Output};

@@ -1,4 +1,4 @@
-//! What becomes a value by itself, and what values are compared with.
+//! Conversions into values, and comparisons with other types.
 
 use std::borrow::Cow;
 

@@ -4,16 +4,16 @@ use std::ops;
 
 use super::Value;
 
-/// What finds an element of an array or a member of an object.
+/// An index of an array's element or an object's member.
 pub trait Index {
-    /// What is there.
+    /// The value at this index.
     fn find<'v>(&self, value: &'v Value) -> Option<&'v Value>;
-    /// What is there, to be changed.
+    /// The value at this index, mutably.
     fn find_mut<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value>;
-    /// What is there, made if it can be: a new member of an object, or of null, which becomes one.
+    /// The value at this index, inserted if possible: a new member of an object, or of null, which becomes an object.
     ///
     /// # Panics
-    /// If it cannot be.
+    /// If it cannot be inserted.
     fn find_or_insert<'v>(&self, value: &'v mut Value) -> &'v mut Value;
 }
 
@@ -82,7 +82,7 @@ impl<I: Index + ?Sized> Index for &I {
     }
 }
 
-/// Null where there is nothing.
+/// Null if the index finds nothing.
 impl<I: Index> ops::Index<I> for Value {
     type Output = Value;
 

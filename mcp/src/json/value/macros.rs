@@ -1,4 +1,4 @@
-//! JSON written out in Rust.
+//! JSON literals in Rust.
 
 /// A [`Value`](crate::json::Value) written as JSON, with expressions where values may stand: whatever `serde` can write.
 /// Keys are literals or expressions in parentheses. It is used by the name `json::json`.

@@ -1,4 +1,4 @@
-//! The members of an object, in the order in which they came.
+//! The members of an object, in insertion order.
 
 use indexmap::IndexMap;
 
@@ -16,17 +16,17 @@ impl Map {
         Self::default()
     }
 
-    /// No members, with room for so many.
+    /// No members, with the given capacity.
     pub fn with_capacity(capacity: usize) -> Self {
         Self(IndexMap::with_capacity(capacity))
     }
 
-    /// How many there are.
+    /// The number of members.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -36,7 +36,7 @@ impl Map {
         self.0.get(name)
     }
 
-    /// The member of that name, to be changed.
+    /// The member of that name, mutably.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut Value> {
         self.0.get_mut(name)
     }
@@ -51,7 +51,7 @@ impl Map {
         self.0.contains_key(name)
     }
 
-    /// Sets a member; yields what it was. A new one comes last.
+    /// Sets a member; yields the old value. A new one comes last.
     pub fn insert(&mut self, name: String, value: Value) -> Option<Value> {
         self.0.insert(name, value)
     }
@@ -61,17 +61,17 @@ impl Map {
         self.0.entry(name.to_owned()).or_default()
     }
 
-    /// Takes a member out; the last one takes its place.
+    /// Removes a member; the last one takes its place.
     pub fn remove(&mut self, name: &str) -> Option<Value> {
         self.0.swap_remove(name)
     }
 
-    /// Takes a member out; those behind it move up.
+    /// Removes a member; those behind it move up.
     pub fn shift_remove(&mut self, name: &str) -> Option<Value> {
         self.0.shift_remove(name)
     }
 
-    /// Leaves only those members that `keep` wants.
+    /// Keeps only the members for which `keep` is true.
     pub fn retain(&mut self, keep: impl FnMut(&String, &mut Value) -> bool) {
         self.0.retain(keep);
     }
@@ -81,7 +81,7 @@ impl Map {
         self.0.iter()
     }
 
-    /// The members in order, to be changed.
+    /// The members in order, mutably.
     pub fn iter_mut(&mut self) -> indexmap::map::IterMut<'_, String, Value> {
         self.0.iter_mut()
     }
@@ -96,7 +96,7 @@ impl Map {
         self.0.values()
     }
 
-    /// The values in order, to be changed.
+    /// The values in order, mutably.
     pub fn values_mut(&mut self) -> indexmap::map::ValuesMut<'_, String, Value> {
         self.0.values_mut()
     }

@@ -1,9 +1,9 @@
-//! A JSON tree that keeps what it read: members in their order, numbers digit for digit.
+//! A JSON tree that keeps its input: members in their order, numbers digit for digit.
 //!
-//! `serde_json` can do both, by features that change its types for every crate of a build: whoever depends on this one
-//! would find `#[serde(tag)]`, `untagged` and `flatten` broken for floats. So the tree is of our own. It reads and prints
-//! as `serde_json`'s does, and stands wherever that library reads from text ([`RawValue`](serde_json::value::RawValue)
-//! brings the digits) or writes.
+//! `serde_json` can do both, but by features that change its types for every crate of a build: in dependents of this
+//! crate, `#[serde(tag)]`, `untagged` and `flatten` would break for floats. So the tree is our own. It reads and prints
+//! as `serde_json`'s does, and works wherever that library reads from text
+//! ([`RawValue`](serde_json::value::RawValue) provides the digits) or writes.
 
 mod convert;
 mod index;
@@ -47,7 +47,7 @@ impl Value {
         index.find(self)
     }
 
-    /// The element or member there, to be changed, if there is one.
+    /// The element or member there, mutably, if there is one.
     pub fn get_mut<I: Index>(&mut self, index: I) -> Option<&mut Value> {
         index.find_mut(self)
     }
@@ -119,12 +119,12 @@ impl Value {
         matches!(self, Value::Object(_))
     }
 
-    /// The boolean that it is.
+    /// The boolean, if it is one.
     pub fn as_bool(&self) -> Option<bool> {
         if let Value::Bool(flag) = self { Some(*flag) } else { None }
     }
 
-    /// The integer that it is, if an `i64` holds it.
+    /// The integer, if an `i64` holds it.
     pub fn as_i64(&self) -> Option<i64> {
         self.as_number()?.as_i64()
     }
@@ -134,37 +134,37 @@ impl Value {
         self.as_number()?.as_u64()
     }
 
-    /// The finite `f64` nearest to the number that it is.
+    /// The finite `f64` nearest to the number.
     pub fn as_f64(&self) -> Option<f64> {
         self.as_number()?.as_f64()
     }
 
-    /// The number that it is.
+    /// The number, if it is one.
     pub fn as_number(&self) -> Option<&Number> {
         if let Value::Number(number) = self { Some(number) } else { None }
     }
 
-    /// The string that it is.
+    /// The string, if it is one.
     pub fn as_str(&self) -> Option<&str> {
         if let Value::String(text) = self { Some(text) } else { None }
     }
 
-    /// The array that it is.
+    /// The array, if it is one.
     pub fn as_array(&self) -> Option<&Vec<Value>> {
         if let Value::Array(items) = self { Some(items) } else { None }
     }
 
-    /// The array that it is, to be changed.
+    /// The array, mutably, if it is one.
     pub fn as_array_mut(&mut self) -> Option<&mut Vec<Value>> {
         if let Value::Array(items) = self { Some(items) } else { None }
     }
 
-    /// The object that it is.
+    /// The object, if it is one.
     pub fn as_object(&self) -> Option<&Map> {
         if let Value::Object(members) = self { Some(members) } else { None }
     }
 
-    /// The object that it is, to be changed.
+    /// The object, mutably, if it is one.
     pub fn as_object_mut(&mut self) -> Option<&mut Map> {
         if let Value::Object(members) = self { Some(members) } else { None }
     }

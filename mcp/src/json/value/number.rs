@@ -1,4 +1,4 @@
-//! Numbers as they are written.
+//! Numbers, kept as text.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ impl Number {
         Self(format!("{mantissa}e{sign}{exponent}").into())
     }
 
-    /// The number of a text that our side has written: kept to the letter.
+    /// The number of a text that our side has written, kept exactly.
     pub(super) fn written(text: &str) -> Self {
         Self(text.into())
     }
@@ -37,12 +37,12 @@ impl Number {
         &self.0
     }
 
-    /// The integer that it is, if it is written as one and an `i64` holds it.
+    /// The integer, if it is written as one and an `i64` holds it.
     pub fn as_i64(&self) -> Option<i64> {
         self.0.parse().ok()
     }
 
-    /// The integer that it is, if it is written as one and a `u64` holds it.
+    /// The integer, if it is written as one and a `u64` holds it.
     pub fn as_u64(&self) -> Option<u64> {
         self.0.parse().ok()
     }

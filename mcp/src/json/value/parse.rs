@@ -1,4 +1,4 @@
-//! Text into trees.
+//! The tree parser.
 
 use super::{Map, Number, Value};
 use crate::json::{Malformed, Scanner};
@@ -6,7 +6,7 @@ use crate::json::{Malformed, Scanner};
 /// Deepest nesting of a text that is read, in levels of `{` and `[`, as `serde_json` has it.
 pub const MAX_NESTING: usize = 127;
 
-/// Reads a text that nests at most `levels` deep. Of a repeated member the last counts.
+/// Reads a text that nests at most `levels` deep. The last of a repeated member counts.
 ///
 /// # Errors
 /// The text is not JSON, or nests deeper.
@@ -14,7 +14,7 @@ pub fn parse_within(text: &str, levels: usize) -> Result<Value, Malformed> {
     read(text, levels, Number::read)
 }
 
-/// Reads what our side has written, whose numbers stay to the letter.
+/// Reads text that our side has written. Numbers keep their exact text.
 pub(super) fn parse_written(text: &str) -> Result<Value, Malformed> {
     read(text, usize::MAX, Number::written)
 }

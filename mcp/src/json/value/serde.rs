@@ -1,4 +1,4 @@
-//! Trees where `serde_json` reads and writes.
+//! `serde` support of trees, for `serde_json`.
 
 use std::fmt;
 
@@ -10,19 +10,19 @@ use super::parse::{MAX_NESTING, parse_within, parse_written};
 use super::{Map, Number, Value};
 use crate::json::Malformed;
 
-/// The tree that `value` is written as.
+/// Serializes `value` into a tree.
 ///
 /// # Errors
-/// `value` cannot be written as JSON: a map has keys that are no strings, or it says so itself.
+/// `value` cannot be written as JSON: a map has keys that are no strings, or its `Serialize` fails.
 pub fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<Value, serde_json::Error> {
     let text = serde_json::to_string(value)?;
     parse_written(&text).map_err(serde_json::Error::custom)
 }
 
-/// Reads a tree, or what is made of trees, for readers who are told what is wrong with the text.
+/// Deserializes a tree, or a type that holds trees, with precise error messages.
 ///
 /// # Errors
-/// In the words of `serde_json`'s own tree: its reader of raw text, which brings the digits, knows less of what it reads.
+/// The message is that of `serde_json`'s own tree: its reader of raw text, which keeps the digits, reports less.
 pub fn from_str<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, serde_json::Error> {
     from_slice(text.as_bytes())
 }
@@ -66,7 +66,7 @@ impl Serialize for Number {
     }
 }
 
-/// What [`RawValue`] brings, which is JSON but for its depth and for halves of surrogate pairs.
+/// Parses a [`RawValue`], which is valid JSON except for its depth and lone surrogates.
 fn tree<E: de::Error>(raw: &RawValue) -> Result<Value, E> {
     parse_within(raw.get(), MAX_NESTING).map_err(|malformed| match malformed {
         Malformed::TooDeep => E::custom("recursion limit exceeded"),

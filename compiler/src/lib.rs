@@ -10,9 +10,9 @@
 //! Names that only a session knows are left to linking ([`Machine::new`](ptc_vm::Machine::new)): a program is compiled once,
 //! whatever namespace it runs in.
 //!
-//! # Beyond the reference
+//! # Beyond the first implementation
 //!
-//! Some of what Clojure accepts and the reference refuses is accepted here, with Clojure's meaning:
+//! Some of what Clojure accepts and the first implementation refuses is accepted here, with Clojure's meaning:
 //! `#_`, quoted collections (lists are vectors) and scalars, `()` as `[]`, `\uXXXX` in strings and characters, `+5`, `0x1F`, `36rZZ`,
 //! `12N`; several arities, `letfn`, `dotimes`, `declare`, `doto`; `if-let` and its kin with patterns and without else; `:as` in vector
 //! patterns, `:syms`, constant keys of any kind, expressions in `:or`, empty map patterns, keyword arguments wherever a map pattern

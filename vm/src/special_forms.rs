@@ -13,7 +13,7 @@ pub enum Shadowing {
     Never,
     /// A local.
     Local,
-    /// A local, or a definition of the program. These are the forms that the reference does not have.
+    /// A local, or a definition of the program. The first implementation does not have these forms.
     Definition,
 }
 

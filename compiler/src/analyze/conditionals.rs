@@ -160,7 +160,7 @@ impl Analyzer<'_, '_> {
     }
 
     /// The else branch. It does not see the names of the binding (as in Clojure), except that a plain name which means
-    /// nothing else there is the falsy value (as in the reference).
+    /// nothing else there is the falsy value (as in the first implementation).
     fn otherwise(&mut self, target: Form, form: Form, mark: usize, tail: bool) -> Result<NodeId> {
         let FormKind::Symbol(name) = target.kind else {
             self.unbind(mark);

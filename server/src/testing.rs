@@ -102,7 +102,7 @@ pub(crate) fn assert_fits(definition: &Definition, reply: &ToolReply) {
 }
 
 /// A service with a mock_tool as its only tool.
-pub(crate) fn puppet_service(max_concurrent_calls: usize) -> (Service, Strings) {
+pub(crate) fn mock_service(max_concurrent_calls: usize) -> (Service, Strings) {
     let (release, dropped) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
     let mock_tool = MockTool { release: release.clone(), dropped: dropped.clone() };
     let service = Service::new(Registry::new(vec![Box::new(mock_tool)]), max_concurrent_calls);

@@ -2,7 +2,7 @@
 //!
 //! A [`Catalog`] is an immutable, scrubbed snapshot, the same for every transport: programs cannot see how an upstream
 //! is reached. It provides the text in the tool descriptions ([`describe`], [`snapshot`]), the answers to the discovery
-//! forms ([`Query`]), and the checks and argument spelling of a `tool/call` ([`check_call`], [`spell_arguments`]). All
+//! forms ([`Query`]), and the checks and argument spelling of a `tool/call` ([`check_call`], `spell_arguments`). All
 //! code is synchronous and pure: equal snapshots give byte-equal answers.
 
 mod arguments;

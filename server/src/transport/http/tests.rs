@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 
 use super::{HttpServer, Listening};
 use crate::settings::{Http, NamedToken, RateLimit};
-use crate::testing::{Strings, puppet_service};
+use crate::testing::{Strings, mock_service};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
@@ -57,7 +57,7 @@ struct Server {
 
 impl Server {
     fn start(settings: &Http, max_concurrent_calls: usize) -> Server {
-        let (service, strings) = puppet_service(max_concurrent_calls);
+        let (service, strings) = mock_service(max_concurrent_calls);
         let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
         let listening = Listening {
             call_budget: Duration::from_secs(30),
@@ -583,7 +583,7 @@ async fn the_modern_era() {
         assert_eq!((reply.status, reply.code()), (status, json!(code)), "{headers:?}");
         assert_eq!(reply.json()["id"], 5);
     }
-    for name in ["  mock_tool ", "=?base64?cHVwcGV0?="] {
+    for name in ["  mock_tool ", "=?base64?bW9ja190b29s?="] {
         assert_eq!(
             client.post(&[version, call_method, ("MCP-NAME", name)], &call).await.status,
             200,
@@ -714,7 +714,7 @@ async fn https_with_both_protocols() {
 
 #[tokio::test]
 async fn tls_files_that_cannot_be_used_are_named() {
-    let (service, _) = puppet_service(1);
+    let (service, _) = mock_service(1);
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
     let listening = Listening {
         call_budget: Duration::from_secs(30),
@@ -803,7 +803,7 @@ async fn a_client_that_does_not_read_keeps_no_permit() {
 async fn a_burst_of_connections_waits_to_be_taken_on() {
     let most = std::fs::read_to_string("/proc/sys/net/core/somaxconn").ok();
     let most = most.and_then(|text| text.trim().parse::<usize>().ok()).unwrap_or(128).min(1000);
-    let (service, _strings) = puppet_service(1);
+    let (service, _strings) = mock_service(1);
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
     let listening = Listening {
         call_budget: Duration::from_secs(30),

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::testing::{Strings, puppet_service};
+use crate::testing::{Strings, mock_service};
 
 struct Client {
     reader: BufReader<ReadHalf<DuplexStream>>,
@@ -22,7 +22,7 @@ struct Client {
 impl Client {
     fn start(max_concurrent_calls: usize) -> Client {
         let (near, far) = tokio::io::duplex(1 << 20);
-        let (service, strings) = puppet_service(max_concurrent_calls);
+        let (service, strings) = mock_service(max_concurrent_calls);
         let (stop, stopped) = oneshot::channel::<()>();
         let server = tokio::spawn(async move {
             let (reader, writer) = tokio::io::split(far);

@@ -17,5 +17,6 @@ pub mod settings;
 pub mod sharded_counter;
 #[cfg(test)]
 mod testing;
+mod timestamp;
 pub mod tools;
 pub mod transport;

@@ -10,10 +10,10 @@ use ptc_mcp::json::{Object, object_text, write_array};
 
 use super::{Console, lock};
 use crate::identity;
-use crate::observers::recent::record::instant;
 use crate::observers::recent::{Record, Ring};
 use crate::observers::sources::Sources;
 use crate::principal::Principal;
+use crate::timestamp::instant;
 
 /// Recent calls that are shown.
 const RECENT: usize = 50;

@@ -14,6 +14,7 @@ use crate::protocol::observer::{Answered, CallEnd, ObservedCall};
 use crate::report::Ending;
 use crate::report::ptc_metrics::PtcMetrics;
 use crate::report::{PlannerReport, Usage};
+use crate::timestamp::instant;
 
 /// Longest request id that is kept whole, in bytes.
 const MAX_ID_BYTES: usize = 256;
@@ -242,11 +243,6 @@ pub fn shortened(id: &str) -> String {
     }
     let head: String = id.chars().take(ID_CHARS).collect();
     format!("{head}…({}B id, truncated)", id.len())
-}
-
-/// A point in time as shown in records.
-pub fn instant(at: Timestamp) -> String {
-    at.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
 }
 
 fn integer_or_null(object: &mut Object<'_>, name: &str, value: Option<u64>) {

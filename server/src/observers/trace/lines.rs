@@ -10,13 +10,13 @@ use ptc_mcp::json::{Object, object_text, write_array};
 use super::events::{Begun, Ended};
 use super::writer::Status;
 use crate::digest::short_hash;
-use crate::observers::recent::record::instant;
 use crate::observers::recording::Recording;
 use crate::observers::recording::payloads;
 use crate::report::CallReport;
 use crate::report::Ending;
 use crate::report::TaskEvent;
 use crate::settings::PayloadPolicy;
+use crate::timestamp::instant;
 
 /// Version of the lines.
 const SCHEMA_VERSION: u64 = 2;

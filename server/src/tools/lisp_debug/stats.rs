@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use ptc_mcp::json::{Object, object_text, write_array};
 
 use crate::observers::recent::Record;
-use crate::observers::recent::record::{UpstreamCall, instant};
+use crate::observers::recent::record::UpstreamCall;
 use crate::report::PlannerReport;
 use crate::report::ptc_metrics::{PtcMetrics, hundredths_json};
+use crate::timestamp::instant;
 
 /// Entries of `top_reducers`.
 const TOP: usize = 10;

@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 
 use super::journal::Journal;
 use crate::principal::Owner;
+use crate::timestamp::instant;
 
 /// A session without its values.
 pub(super) struct Record {
@@ -102,11 +103,6 @@ impl Record {
             }
         })
     }
-}
-
-/// A point in time as clients see it.
-pub(super) fn instant(at: Timestamp) -> String {
-    at.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
 }
 
 /// Writes an object's members and gives it as text of a `status: ok` answer.

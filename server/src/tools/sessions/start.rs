@@ -7,11 +7,12 @@ use ptc_host::text::clip;
 use ptc_mcp::json::{Kind, Object, Raw, object_text};
 
 use super::arguments::Arguments;
-use super::record::{instant, ok};
+use super::record::ok;
 use super::{Directory, args_error, schemas};
 use crate::principal::Owner;
 use crate::protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
 use crate::settings::Sessions;
+use crate::timestamp::instant;
 
 /// What is kept of a title, in bytes.
 const MAX_TITLE_BYTES: usize = 1024;

@@ -5,6 +5,7 @@
 //! that the outermost drop empties.
 
 use super::Value;
+use crate::meter;
 use std::cell::{Cell, RefCell};
 
 /// Levels that may recurse natively: cheap, and small against the smallest thread stack (256 KiB).
@@ -13,6 +14,26 @@ const NATIVE_LEVELS: u32 = 32;
 thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
     static WAITING: RefCell<Vec<Value>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A drop under way, put away for as long as another machine has the thread.
+pub(crate) struct Deferred {
+    depth: u32,
+    waiting: Vec<Value>,
+}
+
+impl Deferred {
+    /// Leaves the thread as if nothing was being dropped.
+    pub(crate) fn take() -> Deferred {
+        Deferred { depth: DEPTH.take(), waiting: WAITING.try_with(RefCell::take).unwrap_or_default() }
+    }
+
+    /// Goes on with it.
+    pub(crate) fn put_back(self) {
+        debug_assert_eq!(DEPTH.get(), 0, "what ran meanwhile has dropped everything that it began to drop");
+        DEPTH.set(self.depth);
+        let _ = WAITING.try_with(|waiting| waiting.replace(self.waiting));
+    }
 }
 
 /// Drops `value`, now or when the drop that is under way gets to it.
@@ -29,6 +50,7 @@ pub(crate) fn drop_deferred(value: Value) {
 /// to whoever keeps them from being dropped, there is nothing left to drop.
 pub(super) fn drop_all(values: &mut [Value]) {
     let Some(first) = values.iter().position(|value| !value.is_immediate()) else { return };
+    meter::freed(values.len());
     let counted = values[first..].iter_mut().filter(|value| !value.is_immediate()).map(std::mem::take);
     let depth = DEPTH.get();
     if depth >= NATIVE_LEVELS {
@@ -51,6 +73,7 @@ fn drop_container(value: Value) {
         return;
     }
     DEPTH.set(depth + 1);
+    meter::freed(1);
     drop(value);
     if depth == 0 {
         drop_waiting();

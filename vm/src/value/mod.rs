@@ -22,7 +22,7 @@ mod vector;
 
 pub use builtin::{BuiltinHandle, BuiltinId};
 pub use closure::{Captures, Closure, Combinator, CombinatorKind};
-pub(crate) use deferred_drop::drop_deferred;
+pub(crate) use deferred_drop::{Deferred, drop_deferred};
 pub use float::Float;
 pub use keyword::Keyword;
 pub use map::{Map, MapIter};

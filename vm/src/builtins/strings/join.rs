@@ -38,34 +38,40 @@ thread_local! {
 
 /// The text of all arguments, at the price of [`simple_size`], if it is short and they are simple.
 fn short(args: &[Value]) -> Result<Option<Value>> {
-    SCRATCH.with_borrow_mut(|out| {
-        out.clear();
-        let mut steps = 0;
-        for value in args {
-            match value {
-                Value::Str(text) => {
-                    let text = text.as_str();
-                    if text.len() > SHORT - out.len() {
-                        return Ok(None);
-                    }
-                    steps += 1 + text.len() as u64 / 16;
-                    out.push_str(text);
+    // Taken, and not borrowed: a charge may pause.
+    let mut out = SCRATCH.take();
+    out.clear();
+    let joined = short_in(&mut out, args);
+    SCRATCH.set(out);
+    joined
+}
+
+fn short_in(out: &mut String, args: &[Value]) -> Result<Option<Value>> {
+    let mut steps = 0;
+    for value in args {
+        match value {
+            Value::Str(text) => {
+                let text = text.as_str();
+                if text.len() > SHORT - out.len() {
+                    return Ok(None);
                 }
-                Value::Int(n) => {
-                    if out.len() > SHORT - LONGEST_INTEGER {
-                        return Ok(None);
-                    }
-                    steps += 2;
-                    out.push_str(itoa::Buffer::new().format(*n));
-                }
-                Value::Nil => steps += 1,
-                _ => return Ok(None),
+                steps += 1 + text.len() as u64 / 16;
+                out.push_str(text);
             }
+            Value::Int(n) => {
+                if out.len() > SHORT - LONGEST_INTEGER {
+                    return Ok(None);
+                }
+                steps += 2;
+                out.push_str(itoa::Buffer::new().format(*n));
+            }
+            Value::Nil => steps += 1,
+            _ => return Ok(None),
         }
-        meter::charge_steps(steps)?;
-        meter::reserve(out.len())?;
-        Ok(Some(Value::Str(Str::new(out))))
-    })
+    }
+    meter::charge_steps(steps)?;
+    meter::reserve(out.len())?;
+    Ok(Some(Value::Str(Str::new(out))))
 }
 
 /// Bytes of the lowest integer of 64 bits.

@@ -14,7 +14,13 @@
 //!
 //! A builtin may work for long on little memory (values are shared), and a host sees its clock only between slices. So an
 //! account may come with a [`Deadline`], which is looked at each [`LOOK`] steps of one builtin's work, and whenever memory is
-//! reserved; once it has passed, every charge is refused and every walk cuts itself short, as if the steps were used up.
+//! reserved; once it has passed, every charge is refused and every walk cuts itself short, as if the steps were used up. At the same
+//! places a builtin may pause ([`pausing`]).
+
+mod pausing;
+
+pub(crate) use pausing::freed;
+pub use pausing::{Pauses, Resumed, pausing};
 
 use crate::error::{Error, Result};
 use std::cell::{Cell, RefCell};
@@ -41,8 +47,8 @@ pub struct Deadline {
     pub allowed_ms: u64,
 }
 
-/// Steps of one builtin's work between two looks at the clock: about a millisecond's.
-const LOOK: u64 = 50_000;
+/// Steps of one builtin's work between two looks at the clock: some tenths of a millisecond's.
+const LOOK: u64 = 10_000;
 
 /// Smallest amount that a machine reserves.
 const SMALLEST_RESERVATION: i64 = 16 << 10;
@@ -74,6 +80,10 @@ struct Meter {
     deadline: Cell<Option<Deadline>>,
     /// Whether the deadline was found to have passed.
     overdue: Cell<bool>,
+    /// How the host takes the thread from what runs, if it does. Belongs to the thread's work and not to an account.
+    pauses: Cell<Option<Pauses>>,
+    /// Values freed since the host was last asked whether to pause.
+    freed: Cell<u32>,
 }
 
 thread_local! {
@@ -88,6 +98,8 @@ thread_local! {
             all_work: Cell::new(u64::MAX),
             deadline: Cell::new(None),
             overdue: Cell::new(false),
+            pauses: Cell::new(None),
+            freed: Cell::new(0),
         }
     };
 
@@ -106,6 +118,7 @@ fn grow(m: &Meter, wanted: i64) -> Result<()> {
     {
         return Err(Error::timeout(deadline.allowed_ms));
     }
+    pausing::give_way(m);
     let need = wanted - granted;
     let ample =
         (granted / 4).clamp(SMALLEST_RESERVATION, LARGEST_RESERVATION).max(need).min(ceiling - granted);
@@ -168,17 +181,16 @@ fn beyond(m: &Meter) -> bool {
     if work > m.all_work.get() {
         return true;
     }
-    match m.deadline.get() {
-        Some(deadline) if has_passed(m, deadline) => true,
-        Some(_) => {
-            m.work_limit.set(m.all_work.get().min(work.saturating_add(LOOK)));
-            false
-        }
-        None => {
-            m.work_limit.set(m.all_work.get());
-            false
-        }
+    if m.deadline.get().is_some_and(|deadline| has_passed(m, deadline)) {
+        return true;
     }
+    pausing::give_way(m);
+    if m.overdue.get() {
+        return true;
+    }
+    let looks = m.deadline.get().is_some() || m.pauses.get().is_some();
+    m.work_limit.set(if looks { m.all_work.get().min(work.saturating_add(LOOK)) } else { m.all_work.get() });
+    false
 }
 
 /// Whether this deadline has passed; sees to it that nothing goes on if it has.
@@ -359,21 +371,21 @@ impl Account {
 
     /// Makes this the account of the thread until the guard is dropped, which writes the account back.
     pub fn install(&mut self) -> Installed<'_> {
-        let outer = METER.with(|m| Saved {
-            live: m.live.replace(self.live),
-            peak: m.peak.replace(self.peak),
-            granted: m.memory_limit.replace(self.granted),
-            ceiling: m.ceiling.replace(self.limit),
-            work: m.work.replace(0),
-            work_limit: m.work_limit.replace(u64::MAX),
-            all_work: m.all_work.replace(u64::MAX),
-            deadline: m.deadline.replace(None),
-            overdue: m.overdue.replace(false),
+        let outer = METER.with(|m| {
+            m.replace(Saved {
+                live: self.live,
+                peak: self.peak,
+                granted: self.granted,
+                ceiling: self.limit,
+                ..Saved::NOTHING
+            })
         });
         Installed { account: self, outer, reservation: None }
     }
 }
 
+/// The meter's state of one account.
+#[derive(Clone, Copy)]
 struct Saved {
     live: i64,
     peak: i64,
@@ -386,6 +398,38 @@ struct Saved {
     overdue: bool,
 }
 
+impl Saved {
+    /// The state of a thread on which nothing is limited. The first look comes as soon as with limits.
+    const NOTHING: Saved = Saved {
+        live: 0,
+        peak: 0,
+        granted: i64::MAX,
+        ceiling: i64::MAX,
+        work: 0,
+        work_limit: LOOK,
+        all_work: u64::MAX,
+        deadline: None,
+        overdue: false,
+    };
+}
+
+impl Meter {
+    /// Makes `state` the meter's, and gives the one of before.
+    fn replace(&self, state: Saved) -> Saved {
+        Saved {
+            live: self.live.replace(state.live),
+            peak: self.peak.replace(state.peak),
+            granted: self.memory_limit.replace(state.granted),
+            ceiling: self.ceiling.replace(state.ceiling),
+            work: self.work.replace(state.work),
+            work_limit: self.work_limit.replace(state.work_limit),
+            all_work: self.all_work.replace(state.all_work),
+            deadline: self.deadline.replace(state.deadline),
+            overdue: self.overdue.replace(state.overdue),
+        }
+    }
+}
+
 /// Keeps an [`Account`] installed; see [`Account::install`].
 pub struct Installed<'a> {
     account: &'a mut Account,
@@ -396,17 +440,10 @@ pub struct Installed<'a> {
 
 impl Drop for Installed<'_> {
     fn drop(&mut self) {
-        METER.with(|m| {
-            self.account.live = m.live.replace(self.outer.live);
-            self.account.peak = m.peak.replace(self.outer.peak);
-            self.account.granted = m.memory_limit.replace(self.outer.granted);
-            m.ceiling.set(self.outer.ceiling);
-            m.work.set(self.outer.work);
-            m.work_limit.set(self.outer.work_limit);
-            m.all_work.set(self.outer.all_work);
-            m.deadline.set(self.outer.deadline);
-            m.overdue.set(self.outer.overdue);
-        });
+        let own = METER.with(|m| m.replace(self.outer));
+        self.account.live = own.live;
+        self.account.peak = own.peak;
+        self.account.granted = own.granted;
         if let Some(outer) = self.reservation.take() {
             RESERVATION.set(outer);
         }

@@ -1,0 +1,192 @@
+//! Giving way in the middle of a builtin.
+//!
+//! A host that runs its machines on stacks of their own may stop one at any depth of calls and run another. It gives
+//! [`pausing`] two functions: whether it is time to give way, and how. They are asked wherever the clock is looked at:
+//! each [`LOOK`](super::LOOK) steps of one builtin's work, whenever memory is reserved, and while values are freed. Without such a
+//! host nothing here has any effect.
+//!
+//! What runs meanwhile on the thread must find it as if nobody was in the middle of anything. So all thread-locals
+//! of this crate that last from one charge to the next are put away for the time of a pause ([`Inside`]). A thread-local that is
+//! borrowed must not be left borrowed by a pause: whoever borrows one neither charges nor drops values until it is given back.
+
+use super::{LOOK, METER, Meter, OVERDRAFT, RESERVATION, Reservation, Saved};
+use crate::value::Deferred;
+use std::rc::Rc;
+
+/// How a host takes the thread from what runs on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Pauses {
+    /// Whether others should have the thread now. Asked often, so it should cost no more than a look at a clock.
+    pub is_due: fn() -> bool,
+    /// Comes back when the work has the thread again.
+    pub pause: fn() -> Resumed,
+}
+
+/// What a host wants of work that has paused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resumed {
+    /// It goes on.
+    GoOn,
+    /// Its result is of no interest any more: everything is refused as if the time was over, so that it ends soon.
+    CutShort,
+}
+
+/// Values that may be freed between two questions whether to pause: less than a tenth of a millisecond's.
+const FREED_BETWEEN_LOOKS: u32 = 2_000;
+
+/// Runs `work`, which pauses where `pauses` says so. Nothing else may be charged on this thread when it is called.
+pub fn pausing<R>(pauses: Pauses, work: impl FnOnce() -> R) -> R {
+    struct Ends;
+    impl Drop for Ends {
+        fn drop(&mut self) {
+            METER.with(|m| m.pauses.set(None));
+        }
+    }
+    METER.with(|m| {
+        m.pauses.set(Some(pauses));
+        m.work.set(0);
+        m.work_limit.set(LOOK);
+    });
+    let _ends = Ends;
+    work()
+}
+
+/// Counts values that are freed, and gives way after many. Freeing cannot be refused and costs the program no steps.
+#[inline]
+pub(crate) fn freed(values: usize) {
+    METER.with(|m| {
+        let freed = m.freed.get().saturating_add(values as u32);
+        m.freed.set(freed);
+        if freed >= FREED_BETWEEN_LOOKS {
+            m.freed.set(0);
+            give_way(m);
+        }
+    });
+}
+
+/// Pauses if the host wants it.
+#[cold]
+#[inline(never)]
+pub(super) fn give_way(m: &Meter) {
+    let Some(pauses) = m.pauses.get() else { return };
+    if !(pauses.is_due)() {
+        return;
+    }
+    let inside = Inside::put_away(m);
+    let resumed = (pauses.pause)();
+    inside.put_back(m);
+    if resumed == Resumed::CutShort && m.deadline.get().is_some() {
+        m.overdue.set(true);
+        m.work.set(OVERDRAFT);
+    }
+}
+
+/// What was in the middle of work: the thread-locals of this crate that mean something between two charges.
+struct Inside {
+    meter: Saved,
+    pauses: Option<Pauses>,
+    reservation: Option<Rc<dyn Reservation>>,
+    deferred: Deferred,
+}
+
+impl Inside {
+    fn put_away(m: &Meter) -> Inside {
+        Inside {
+            meter: m.replace(Saved::NOTHING),
+            pauses: m.pauses.take(),
+            reservation: RESERVATION.take(),
+            deferred: Deferred::take(),
+        }
+    }
+
+    fn put_back(self, m: &Meter) {
+        m.replace(self.meter);
+        m.pauses.set(self.pauses);
+        RESERVATION.set(self.reservation);
+        self.deferred.put_back();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{
+        Account, charge_memory, charge_steps, exhausted, pending_work, set_work_limit, take_work,
+    };
+    use super::*;
+    use crate::value::Value;
+    use std::cell::Cell;
+
+    thread_local! {
+        static PAUSED: Cell<u32> = const { Cell::new(0) };
+    }
+
+    /// Does what another machine would do meanwhile.
+    fn another_machine() -> Resumed {
+        PAUSED.set(PAUSED.get() + 1);
+        let mut account = Account::new(1000);
+        {
+            let _installed = account.install();
+            set_work_limit(10);
+            charge_memory(7);
+            assert!(charge_steps(100).is_err());
+            drop(deep(100));
+        }
+        assert_eq!(account.live, 7);
+        Resumed::GoOn
+    }
+
+    const ALWAYS: Pauses = Pauses { is_due: || true, pause: another_machine };
+
+    fn deep(levels: usize) -> Value {
+        (0..levels).fold(Value::Nil, |inner, _| Value::Vector([inner].into_iter().collect()))
+    }
+
+    #[test]
+    fn work_goes_on_after_a_pause_as_if_there_had_been_none() {
+        let mut account = Account::new(100_000);
+        pausing(ALWAYS, || {
+            let _installed = account.install();
+            set_work_limit(100 * LOOK);
+            charge_memory(50);
+            for _ in 0..100 {
+                assert!(charge_steps(LOOK / 2).is_ok());
+            }
+            assert_eq!(pending_work(), 50 * LOOK);
+            assert!(!exhausted());
+        });
+        assert_eq!(account.live, 50);
+        assert!(PAUSED.get() >= 20, "{}", PAUSED.get());
+        take_work();
+    }
+
+    #[test]
+    fn freeing_gives_way_and_frees_everything() {
+        let mut account = Account::new(100_000_000);
+        {
+            let _installed = account.install();
+            let wide: Value = Value::Vector((0..10_000).map(|_| deep(40)).collect());
+            pausing(ALWAYS, || drop(wide));
+        }
+        assert_eq!(account.live, 0);
+        assert!(PAUSED.get() >= 20, "{}", PAUSED.get());
+    }
+
+    #[test]
+    fn work_that_nobody_wants_is_cut_short() {
+        let over = Pauses { is_due: || true, pause: || Resumed::CutShort };
+        let deadline = super::super::Deadline { clock: || 0, at: 1, allowed_ms: 1 };
+        let mut account = Account::new(100_000);
+        pausing(over, || {
+            let _installed = account.install_with(None, Some(deadline));
+            set_work_limit(u64::MAX);
+            while charge_steps(100).is_ok() {}
+            assert!(exhausted());
+        });
+        let still = Cell::new(0);
+        pausing(Pauses { is_due: || false, ..over }, || {
+            let _installed = account.install_with(None, Some(deadline));
+            (0..1000).for_each(|_| still.set(still.get() + u32::from(charge_steps(1000).is_ok())));
+        });
+        assert_eq!(still.get(), 1000);
+    }
+}

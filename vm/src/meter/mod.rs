@@ -235,6 +235,12 @@ pub(crate) fn memory_left() -> usize {
     METER.with(|m| usize::try_from(m.ceiling.get().saturating_sub(m.live.get())).unwrap_or(0))
 }
 
+/// Bytes held now, and the most so far.
+#[cfg(test)]
+pub(crate) fn live_and_peak() -> (i64, i64) {
+    METER.with(|m| (m.live.get(), m.peak.get()))
+}
+
 /// Charges `steps` of work to the running program, and refuses when its steps are used up.
 #[inline]
 pub(crate) fn charge_steps(steps: u64) -> Result<()> {

@@ -212,6 +212,12 @@ impl Map {
         matches!((self.shape(), other.shape()), (Some(a), Some(b)) if Rc::ptr_eq(a, b))
     }
 
+    /// Where this lies: no other value of its kind lies there as long as this lives.
+    #[inline]
+    pub(super) fn address(&self) -> usize {
+        self.0.address()
+    }
+
     /// Whether both are the same allocation.
     #[inline]
     pub(crate) fn same_allocation(&self, other: &Map) -> bool {

@@ -59,6 +59,12 @@ impl Set {
         self.0.iter().map(|(value, ())| value)
     }
 
+    /// Where this lies: no other value of its kind lies there as long as this lives.
+    #[inline]
+    pub(super) fn address(&self) -> usize {
+        self.0.address()
+    }
+
     /// Whether both are the same allocation.
     #[inline]
     pub(crate) fn same_allocation(&self, other: &Set) -> bool {

@@ -6,6 +6,7 @@
 
 use super::compare_text;
 use crate::code::{Function, Program};
+use crate::meter;
 use crate::value::{Closure, Combinator, Value};
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -17,8 +18,10 @@ const COMBINATOR: &str = "#fn[...]";
 pub(super) enum Opaque {
     /// Nothing more.
     Decided(Ordering),
-    /// These values pairwise, then their number.
-    Parts(Vec<Value>, Vec<Value>),
+    /// These values of closures pairwise, then their number.
+    Captures(Vec<Value>, Vec<Value>),
+    /// The parts of these pairwise, then their number.
+    Combinators(Rc<Combinator>, Rc<Combinator>),
 }
 
 pub(super) fn compare(a: &Value, b: &Value) -> Opaque {
@@ -59,7 +62,7 @@ fn combinators(a: &Rc<Combinator>, b: &Rc<Combinator>) -> Opaque {
         return Opaque::Decided(Ordering::Equal);
     }
     match a.kind.cmp(&b.kind) {
-        Ordering::Equal => Opaque::Parts(a.parts.clone(), b.parts.clone()),
+        Ordering::Equal => Opaque::Combinators(a.clone(), b.clone()),
         order => Opaque::Decided(order),
     }
 }
@@ -90,15 +93,14 @@ fn closures(a: &Rc<Closure>, b: &Rc<Closure>) -> Opaque {
         left.extend(constants(p));
         right.extend(constants(q));
     }
-    Opaque::Parts(left, right)
+    meter::work((left.len() + right.len()) as u64);
+    Opaque::Captures(left, right)
 }
 
 /// Orders two programs by their code, constants aside: the same place in two texts is the same function only
 /// if the whole texts say the same.
 fn programs(a: &Program, b: &Program) -> Ordering {
-    crate::meter::work(
-        a.functions.iter().flat_map(|f| &f.arities).map(|arity| arity.code.len() as u64).sum(),
-    );
+    meter::work(a.functions.iter().flat_map(|f| &f.arities).map(|arity| arity.code.len() as u64).sum());
     a.source_bytes
         .cmp(&b.source_bytes)
         .then_with(|| a.globals.cmp(&b.globals))

@@ -1,59 +1,93 @@
 //! A hash that agrees with identity.
 
+use super::memory::{Known, LONG, Stack, identity};
 use super::{Rank, rank, traversal::temporal_key};
 use crate::meter;
 use crate::value::{Cursor, MapIter, Value};
-use ahash::RandomState;
+use ahash::{AHasher, RandomState};
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::LazyLock;
 
 /// A hash of `value`: the same for [`identical`](super::identical) values, different from one run of the
-/// process to the next.
+/// process to the next. A collection has a hash of its own, which is what it adds to the one around it, so that a
+/// collection that is met again need not be looked into again.
 pub fn hash(value: &Value) -> u64 {
-    static STATE: LazyLock<RandomState> = LazyLock::new(RandomState::new);
-    let mut hasher = STATE.build_hasher();
-    if let Some(level) = write(value, &mut hasher) {
-        write_inner(level, &mut hasher);
+    let mut hasher = hasher();
+    match write(value, &mut hasher) {
+        Some(level) => collection(Open { level, hasher, address: 0 }),
+        None => hasher.finish(),
     }
-    hasher.finish()
 }
 
-/// Adds everything in a collection.
+fn hasher() -> AHasher {
+    static STATE: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    STATE.build_hasher()
+}
+
+/// A collection whose elements are being added to its hash.
+struct Open {
+    level: Level,
+    hasher: AHasher,
+    address: usize,
+}
+
+/// The hash of a collection, with everything in it.
 #[inline(never)]
-fn write_inner(outer: Level, hasher: &mut impl Hasher) {
-    let mut levels = vec![outer];
-    while let Some(level) = levels.last_mut() {
+fn collection(outer: Open) -> u64 {
+    let mut top = outer;
+    let mut levels = Stack::new();
+    let mut looks = 0_u32;
+    let mut known: Option<Known<u64>> = None;
+    loop {
         meter::work(1);
         if meter::exhausted() {
-            break;
+            return 0;
         }
-        let inner = match level {
-            Level::Values(cursor) => match cursor.advance() {
-                Some(item) => write(&item, hasher),
-                None => {
-                    levels.pop();
-                    continue;
-                }
-            },
-            Level::Entries(entries) => match entries.next() {
-                Some((key, value)) => {
-                    let value = write(&value, hasher);
-                    levels.extend(value);
-                    write(&key, hasher)
-                }
-                None => {
-                    levels.pop();
-                    continue;
-                }
-            },
+        looks = looks.saturating_add(1);
+        let long = looks > LONG;
+        let Some(item) = top.level.next() else {
+            let hash = top.hasher.finish();
+            let Some(parent) = levels.pop() else { return hash };
+            if long {
+                known.get_or_insert_default().insert(top.address, hash);
+            }
+            top = parent;
+            top.hasher.write_u64(hash);
+            continue;
         };
-        levels.extend(inner);
+        if !matches!(item, Value::Vector(_) | Value::Map(_) | Value::Set(_)) {
+            write(&item, &mut top.hasher);
+            continue;
+        }
+        let address = identity(&item).unwrap_or_default();
+        if let Some(hash) = known.as_ref().and_then(|known| known.get(address)) {
+            top.hasher.write_u64(hash);
+            continue;
+        }
+        let mut hasher = hasher();
+        if let Some(level) = write(&item, &mut hasher) {
+            levels.push(std::mem::replace(&mut top, Open { level, hasher, address }));
+        }
     }
 }
 
 enum Level {
     Values(Cursor),
-    Entries(MapIter),
+    /// With the value of the key that came last.
+    Entries(MapIter, Option<Value>),
+}
+
+impl Level {
+    fn next(&mut self) -> Option<Value> {
+        match self {
+            Level::Values(cursor) => cursor.advance(),
+            Level::Entries(entries, pending) => pending.take().or_else(|| {
+                let (key, value) = entries.next()?;
+                *pending = Some(value);
+                Some(key)
+            }),
+        }
+    }
 }
 
 /// Adds what `value` shows of itself to the hash and returns what is to be looked into.
@@ -104,7 +138,7 @@ fn write_other(value: &Value, hasher: &mut impl Hasher) -> Option<Level> {
         }
         Value::Map(map) => {
             map.len().hash(hasher);
-            return Some(Level::Entries(map.clone().into_iter()));
+            return Some(Level::Entries(map.clone().into_iter(), None));
         }
     }
     debug_assert!(rank(value) != Rank::Vector);

@@ -8,13 +8,15 @@
 //! | [`identical`] | one key: [`key_compare`] finds a tie |
 //! | [`hash`] | agrees with [`identical`] |
 //!
-//! None of these can fail, and none recurses natively: nested values are walked with a stack on the heap. They
+//! None of these can fail, and none recurses natively: nested values are walked with a stack on the heap. Long walks remember
+//! by identity what they have met, so that shared trees cost their nodes and not their paths. They
 //! charge the [meter](crate::meter) for each node and, once the program's steps are used up, answer anything:
 //! see the text of that module. A sort that uses them must therefore survive an order that contradicts itself;
 //! [`sort_by_key`] does.
 
 mod functions;
 mod hash;
+mod memory;
 mod numbers;
 mod sort;
 #[cfg(test)]
@@ -150,18 +152,45 @@ fn equal_strings(a: &Str, b: &Str) -> bool {
     if a.len() != b.len() {
         return false;
     }
+    if a.len() > PIECE {
+        return compare_pieces(a.as_bytes(), b.as_bytes()).is_eq();
+    }
     charge_text(a.len());
     a == b
 }
 
 #[inline]
 fn compare_text(a: &str, b: &str) -> Ordering {
-    charge_text(a.len().min(b.len()));
+    let common = a.len().min(b.len());
+    if common > PIECE {
+        return compare_pieces(a.as_bytes(), b.as_bytes());
+    }
+    charge_text(common);
     a.cmp(b)
+}
+
+/// Compares texts so long that the comparison has to give way in between.
+#[cold]
+fn compare_pieces(a: &[u8], b: &[u8]) -> Ordering {
+    let common = a.len().min(b.len());
+    for (a, b) in a[..common].chunks(PIECE).zip(b[..common].chunks(PIECE)) {
+        charge_text(a.len());
+        if meter::exhausted() {
+            return Ordering::Equal;
+        }
+        match a.cmp(b) {
+            Ordering::Equal => {}
+            order => return order,
+        }
+    }
+    a.len().cmp(&b.len())
 }
 
 /// Texts from this length on are charged for when they are compared.
 const LONG_TEXT: usize = 64;
+
+/// Bytes of text that are compared in one go.
+const PIECE: usize = 256 << 10;
 
 /// Whether comparing this key with others may be charged: whether it is a long text or no text at all.
 pub(super) fn is_dear(key: &Value) -> bool {

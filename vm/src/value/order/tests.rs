@@ -224,12 +224,75 @@ fn nesting_takes_no_native_stack() {
         .expect("no overflow");
 }
 
+/// Sixty levels, each made by `wrap` of two values of the level below.
+fn by_sharing(leaf: Value, wrap: impl Fn(Value, Value) -> Value) -> Value {
+    (0..60).fold(leaf, |value, _| wrap(value.clone(), value))
+}
+
 #[test]
-fn a_tree_by_sharing_is_cut_short_when_the_steps_are_used_up() {
+fn a_shared_tree_costs_its_nodes_and_not_its_paths() {
+    let wraps: [fn(Value, Value) -> Value; 7] = [
+        |a, b| vector(&[a, b]),
+        |a, b| map(&[(keyword("a"), a), (keyword("b"), b)]),
+        |a, b| map(&[(a, b)]),
+        |a, b| set(&[vector(&[a, Value::Int(1)]), vector(&[Value::Int(1), b])]),
+        |a, b| Value::Combinator(Combinator::new(CombinatorKind::Juxt, vec![a, b])),
+        // Two vectors that share the part of their trees in which the one reference to the level below lies.
+        |a, _| {
+            let mut first: Vector = (0..200).map(Value::Int).collect();
+            first.set(0, a);
+            let (mut second, mut third) = (first.clone(), first);
+            second.set(100, Value::Nil);
+            third.set(150, Value::Nil);
+            vector(&[Value::Vector(second), Value::Vector(third)])
+        },
+        |a, _| Value::Vector(Vector::repeat(a, 200)),
+    ];
     let mut account = Account::new(u64::MAX >> 1);
     let _installed = account.install();
-    let tree = |leaf| nested(60, Value::Int(leaf), |value| Value::vector(vec![value.clone(), value]));
-    let (a, b) = (tree(1), tree(1));
+    for (kind, wrap) in wraps.into_iter().enumerate() {
+        let tree = |leaf: Value| by_sharing(leaf, wrap);
+        meter::set_work_limit(500_000);
+        let (a, b, c) = (tree(Value::Int(1)), tree(Value::Int(1)), tree(float(1.0)));
+        meter::take_work();
+        assert!(equal(&a, &b) && identical(&a, &b), "kind {kind}");
+        assert_eq!((compare(&a, &b), key_compare(&a, &b)), (Equal, Equal), "kind {kind}");
+        assert!(!identical(&a, &c), "kind {kind}");
+        // Combinators are told apart without what is in them.
+        assert_eq!(hash(&a), hash(&b), "kind {kind}");
+        assert!(!meter::exhausted(), "kind {kind} took {}", meter::pending_work());
+    }
+    // An integer inside keys and sets differs from an equal float, elsewhere it does not.
+    let tree = |leaf: Value| by_sharing(leaf, wraps[0]);
+    assert!(equal(&tree(Value::Int(1)), &tree(float(1.0))));
+    assert_eq!(compare(&tree(Value::Int(1)), &tree(Value::Int(2))), Less);
+}
+
+#[test]
+fn what_a_walk_remembers_is_charged_and_given_back() {
+    let mut account = Account::new(u64::MAX >> 1);
+    let (live, peak) = {
+        let _installed = account.install();
+        let tree = || by_sharing(Value::Int(1), |a, b| vector(&[a, vector(&[b])]));
+        let (a, b) = (tree(), tree());
+        let wide = || Value::vector((0..100_000).map(|i| vector(&[Value::Int(i)])).collect::<Vec<_>>());
+        let (c, d) = (wide(), wide());
+        let before = meter::live_and_peak();
+        assert!(equal(&a, &b) && equal(&c, &d) && hash(&c) == hash(&d));
+        let after = meter::live_and_peak();
+        assert_eq!(before.0, after.0);
+        (before.1, after.1)
+    };
+    assert!(peak > live, "it counts while the walk goes on");
+    assert!(peak - live < 4 << 20, "and has a bound: {}", peak - live);
+}
+
+#[test]
+fn a_walk_is_cut_short_when_the_steps_are_used_up() {
+    let mut account = Account::new(u64::MAX >> 1);
+    let _installed = account.install();
+    let wide = || Value::vector((0..100_000).map(|i| vector(&[Value::Int(i)])).collect::<Vec<_>>());
+    let (a, b) = (wide(), wide());
     meter::set_work_limit(10_000);
     compare(&a, &b);
     assert!(meter::exhausted());
@@ -237,9 +300,24 @@ fn a_tree_by_sharing_is_cut_short_when_the_steps_are_used_up() {
     hash(&a);
     assert!(meter::exhausted());
     assert!(meter::take_work() < 10_100);
-    // The very same tree needs no look inside.
+    // The very same value needs no look inside.
     assert!(equal(&a, &a.clone()));
     assert!(!meter::exhausted());
+}
+
+#[test]
+fn a_long_text_is_compared_in_pieces() {
+    let mut account = Account::new(u64::MAX >> 1);
+    let _installed = account.install();
+    let text = |last: &str| Value::str("x".repeat(3 << 20) + last);
+    let (a, b, c) = (text("a"), text("a"), text("b"));
+    assert!(equal(&a, &b) && !equal(&a, &c));
+    assert_eq!((compare(&a, &c), compare(&c, &a), compare(&a, &b)), (Less, Greater, Equal));
+    assert_eq!(compare(&a, &text("aa")), Less);
+    meter::take_work();
+    meter::set_work_limit(50_000);
+    equal(&a, &b);
+    assert!(meter::take_work() < 100_000, "a comparison that may not go on ends after a piece");
 }
 
 #[test]
@@ -272,7 +350,102 @@ fn any_value() -> impl Strategy<Value = Value> {
     })
 }
 
+/// How to make a value whose parts are shared: each node from nodes before it.
+#[derive(Clone, Debug)]
+enum Node {
+    Leaf(Value),
+    Vector(Vec<usize>),
+    Long(Vec<usize>),
+    Set(Vec<usize>),
+    Map(Vec<usize>),
+    Partial(Vec<usize>),
+}
+
+fn nodes() -> impl Strategy<Value = Vec<Node>> {
+    // What a node refers to lies just before it, so that paths are many and nodes few.
+    let parts = || prop::collection::vec(1_usize..5, 1..4);
+    let node = prop_oneof![
+        1 => any_value().prop_map(Node::Leaf),
+        4 => parts().prop_map(Node::Vector),
+        1 => parts().prop_map(Node::Long),
+        1 => parts().prop_map(Node::Set),
+        2 => parts().prop_map(Node::Map),
+        1 => parts().prop_map(Node::Partial),
+    ];
+    prop::collection::vec(node, 1..14)
+}
+
+/// The last node, its parts shared.
+fn shared(nodes: &[Node]) -> Value {
+    let mut made: Vec<Value> = vec![Value::Int(0)];
+    for node in nodes {
+        let back = |by: &usize| made[made.len().saturating_sub(*by)].clone();
+        let all = |parts: &[usize]| parts.iter().map(back).collect::<Vec<_>>();
+        let value = match node {
+            Node::Leaf(value) => value.clone(),
+            Node::Vector(parts) => Value::vector(all(parts)),
+            Node::Long(parts) => {
+                let fill = (0..70).map(Value::Int);
+                Value::Vector(all(parts).into_iter().chain(fill).collect())
+            }
+            Node::Set(parts) => Value::Set(all(parts).into_iter().collect()),
+            Node::Map(parts) => {
+                let values = all(parts);
+                let keys = values.iter().rev().cloned();
+                Value::Map(Map::from_entries(keys.zip(values.iter().cloned()).collect()))
+            }
+            Node::Partial(parts) => Value::Combinator(Combinator::new(CombinatorKind::Partial, all(parts))),
+        };
+        made.push(value);
+    }
+    made.pop().unwrap_or_default()
+}
+
+/// The same value with nothing shared, in which no walk meets anything again; `None` if it is large.
+fn apart(value: &Value, left: &mut usize) -> Option<Value> {
+    *left = left.checked_sub(1)?;
+    let mut all = |items: &mut dyn Iterator<Item = Value>| {
+        items.map(|item| apart(&item, left)).collect::<Option<Vec<_>>>()
+    };
+    Some(match value {
+        Value::Vector(items) => Value::vector(all(&mut items.iter())?),
+        Value::Set(items) => Value::Set(all(&mut items.clone().into_iter())?.into_iter().collect()),
+        Value::Map(entries) => {
+            let keys = all(&mut entries.iter().map(|(key, _)| key.clone()))?;
+            let values = all(&mut entries.iter().map(|(_, value)| value.clone()))?;
+            Value::Map(Map::from_entries(keys.into_iter().zip(values).collect()))
+        }
+        Value::Combinator(combinator) => {
+            let parts = all(&mut combinator.parts.iter().cloned())?;
+            Value::Combinator(Combinator::new(combinator.kind, parts))
+        }
+        other => other.clone(),
+    })
+}
+
 proptest! {
+    #[test]
+    fn sharing_changes_no_answer(
+        nodes in nodes(),
+        changed in any::<prop::sample::Index>(),
+        by in prop_oneof![Just(None), any_value().prop_map(Some)],
+    ) {
+        let mut others = nodes.clone();
+        if let Some(by) = by {
+            let at = changed.index(others.len());
+            others[at] = Node::Leaf(by);
+        }
+        let (a, b) = (shared(&nodes), shared(&others));
+        if let (Some(plain_a), Some(plain_b)) = (apart(&a, &mut 20_000), apart(&b, &mut 20_000)) {
+            prop_assert_eq!(compare(&a, &b), compare(&plain_a, &plain_b));
+            prop_assert_eq!(key_compare(&a, &b), key_compare(&plain_a, &plain_b));
+            prop_assert_eq!(equal(&a, &b), equal(&plain_a, &plain_b));
+            prop_assert_eq!(identical(&a, &b), identical(&plain_a, &plain_b));
+            prop_assert_eq!(hash(&a), hash(&plain_a));
+            prop_assert_eq!(key_compare(&a, &plain_a), Equal);
+        }
+    }
+
     #[test]
     fn key_order_is_total_and_agrees_with_identity_and_hash(a in any_value(), b in any_value(), c in any_value()) {
         prop_assert_eq!(key_compare(&a, &b), key_compare(&b, &a).reverse());

@@ -1,10 +1,12 @@
 //! The comparison of nested values, with a stack on the heap.
 
+use super::memory::{LONG, Paired, Stack, identity};
 use super::{Rank, compare_strings, compare_text, functions, numbers, rank};
 use crate::meter;
-use crate::value::{MapIter, SetIter, Temporal, Value, VectorIter};
+use crate::value::{Combinator, MapIter, SetIter, Temporal, Value, VectorIter};
 use functions::Opaque;
 use std::cmp::Ordering;
+use std::rc::Rc;
 
 /// Which of the four questions is asked.
 #[derive(Clone, Copy)]
@@ -51,7 +53,29 @@ enum Level {
     },
     /// Of the same size.
     Sets(SetIter, SetIter, Mode),
-    Parts(std::vec::IntoIter<Value>, std::vec::IntoIter<Value>, Mode),
+    /// Of closures.
+    Captures(std::vec::IntoIter<Value>, std::vec::IntoIter<Value>, Mode),
+    /// The parts from this one on.
+    Combinators(Rc<Combinator>, Rc<Combinator>, usize, Mode),
+}
+
+/// The pairs that a long comparison has met, for each of the two ways in which an integer may meet an equal float.
+#[derive(Default)]
+struct Met {
+    loose: Paired,
+    strict: Paired,
+}
+
+impl Met {
+    /// Whether these two were met as a pair, or as equal to others that were. They have been from now on.
+    #[inline(never)]
+    fn again(&mut self, a: &Value, b: &Value, mode: Mode) -> bool {
+        let paired = if mode.strict { &mut self.strict } else { &mut self.loose };
+        match (identity(a), identity(b)) {
+            (Some(a), Some(b)) => paired.again(a, b),
+            _ => false,
+        }
+    }
 }
 
 /// Compares two values of any kind.
@@ -60,8 +84,11 @@ pub(super) fn order(a: &Value, b: &Value, mode: Mode) -> Ordering {
         Look::Decided(order) => return order,
         Look::Enter(level) => level,
     };
-    let mut outer = Vec::new();
+    let mut outer = Stack::new();
+    let mut looks = 0_u32;
+    let mut met: Option<Box<Met>> = None;
     loop {
+        looks = looks.saturating_add(1);
         meter::work(1);
         if meter::exhausted() {
             return Ordering::Equal;
@@ -70,6 +97,7 @@ pub(super) fn order(a: &Value, b: &Value, mode: Mode) -> Ordering {
             Ok((x, y, mode)) => match look(&x, &y, mode) {
                 Look::Decided(Ordering::Equal) => {}
                 Look::Decided(order) => return order,
+                Look::Enter(_) if looks > LONG && met.get_or_insert_default().again(&x, &y, mode) => {}
                 Look::Enter(level) => {
                     let parent = std::mem::replace(&mut top, level);
                     // A level that is done needs no coming back, so that `[[[…]]]` takes no stack at all.
@@ -93,7 +121,12 @@ impl Level {
         match self {
             Level::Vectors(a, b, mode) => pair(a.next(), b.next(), *mode),
             Level::Sets(a, b, mode) => pair(a.next(), b.next(), *mode),
-            Level::Parts(a, b, mode) => pair(a.next(), b.next(), *mode),
+            Level::Captures(a, b, mode) => pair(a.next(), b.next(), *mode),
+            Level::Combinators(a, b, at, mode) => {
+                let parts = (a.parts.get(*at).cloned(), b.parts.get(*at).cloned());
+                *at += 1;
+                pair(parts.0, parts.1, *mode)
+            }
             Level::Maps { a, b, keys, mode } => {
                 if *keys {
                     if let (Some((x, _)), Some((y, _))) = (a.next(), b.next()) {
@@ -114,7 +147,8 @@ impl Level {
             Level::Vectors(a, b, _) => a.len() == 0 && b.len() == 0,
             Level::Maps { a, keys, .. } => !keys && a.len() == 0,
             Level::Sets(a, ..) => a.len() == 0,
-            Level::Parts(a, b, _) => a.len() == 0 && b.len() == 0,
+            Level::Captures(a, b, _) => a.len() == 0 && b.len() == 0,
+            Level::Combinators(a, b, at, _) => *at >= a.parts.len() && *at >= b.parts.len(),
         }
     }
 }
@@ -175,8 +209,11 @@ fn look(a: &Value, b: &Value, mode: Mode) -> Look {
             Rank::Simple => simple(a).cmp(&simple(b)),
             _ => match functions::compare(a, b) {
                 Opaque::Decided(order) => order,
-                Opaque::Parts(x, y) => {
-                    return Look::Enter(Level::Parts(x.into_iter(), y.into_iter(), mode.inside()));
+                Opaque::Captures(x, y) => {
+                    return Look::Enter(Level::Captures(x.into_iter(), y.into_iter(), mode.inside()));
+                }
+                Opaque::Combinators(x, y) => {
+                    return Look::Enter(Level::Combinators(x, y, 0, mode.inside()));
                 }
             },
         },

@@ -151,6 +151,12 @@ impl<V: EntryValue> Ordered<V> {
         }
     }
 
+    /// Where this lies: no other value of its kind lies there as long as this lives.
+    #[inline]
+    pub(super) fn address(&self) -> usize {
+        Rc::as_ptr(&self.0).addr()
+    }
+
     #[inline]
     pub(super) fn same_allocation(&self, other: &Ordered<V>) -> bool {
         Rc::ptr_eq(&self.0, &other.0)

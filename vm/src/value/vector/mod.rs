@@ -380,6 +380,12 @@ impl Vector {
         }
     }
 
+    /// Where this lies: no other value of its kind lies there as long as this lives.
+    #[inline]
+    pub(super) fn address(&self) -> usize {
+        Rc::as_ptr(&self.0).addr()
+    }
+
     /// Whether both are the same allocation.
     #[inline]
     pub(crate) fn same_allocation(&self, other: &Vector) -> bool {

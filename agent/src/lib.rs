@@ -57,20 +57,18 @@
 //! | [`signature`] | types of arguments and answers: parse, print, check, coerce, JSON Schema |
 //! | [`llm`] | model clients, requests and responses |
 //! | [`tool`] | the host's tools: definition, exposure, execution |
-//! | [`cache`] | results that native calls and programs share within a run |
-//! | [`preview`] | previews for the model of results kept for programs |
 //! | [`telemetry`] | the events of a run, as they happen |
 //!
 //! Start with the examples: `cargo run --example text_tools`, `combined`, `typed_answer`, `embed_engine`, and
 //! `log_support`, which counts the bytes that a model never sees.
 
 pub mod agent;
-pub mod cache;
+mod cache;
 pub mod chat;
 mod compaction;
 pub mod llm;
 mod nested;
-pub mod preview;
+mod preview;
 pub mod run;
 mod settings;
 pub mod signature;

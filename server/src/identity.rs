@@ -3,24 +3,24 @@
 use ptc_mcp::json::write_string;
 
 /// Program name in the output of `ptc version`.
-pub const PROGRAM_NAME: &str = "ptc_runner_mcp";
+pub(crate) const PROGRAM_NAME: &str = "ptc_runner_mcp";
 /// `serverInfo.name`.
-pub const SERVER_NAME: &str = "ptc_lisp";
+pub(crate) const SERVER_NAME: &str = "ptc_lisp";
 /// Version of the package, without build facts.
-pub const PACKAGE_VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const PACKAGE_VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Commit the binary was built from: 12 hex digits or `unknown`.
-pub const GIT_COMMIT: &str = env!("PTC_BUILD_COMMIT");
+pub(crate) const GIT_COMMIT: &str = env!("PTC_BUILD_COMMIT");
 
 /// Whether the checkout had changes when the binary was built.
-pub fn git_dirty() -> bool {
+pub(crate) fn git_dirty() -> bool {
     env!("PTC_BUILD_DIRTY") == "true"
 }
 
 /// `serverInfo.version`: the package version, with commit and `.dirty` if they are known.
-pub const VERSION: &str = env!("PTC_BUILD_VERSION");
+pub(crate) const VERSION: &str = env!("PTC_BUILD_VERSION");
 
 /// The `serverInfo` object as JSON.
-pub fn server_info_json() -> String {
+pub(crate) fn server_info_json() -> String {
     let mut out = Vec::new();
     out.extend_from_slice(b"{\"name\":");
     write_string(&mut out, SERVER_NAME);

@@ -5,16 +5,16 @@
 
 pub mod boot;
 pub mod cli;
-pub mod concurrency_limiter;
+mod concurrency_limiter;
 mod digest;
-pub mod identity;
+mod identity;
 pub mod observers;
 pub mod options;
 pub mod principal;
 pub mod protocol;
-pub mod report;
+mod report;
 pub mod settings;
-pub mod sharded_counter;
+mod sharded_counter;
 #[cfg(test)]
 mod testing;
 mod timestamp;

@@ -8,7 +8,7 @@ const PARTS: usize = 8;
 /// A counter in which each thread changes a shard of its own, so that threads do not contend for a cache line with
 /// every request. Reading adds up the shards.
 #[derive(Debug, Default)]
-pub struct ShardedCounter([Part; PARTS]);
+pub(crate) struct ShardedCounter([Part; PARTS]);
 
 /// The unit of transfer between the processors' caches.
 #[derive(Debug, Default)]
@@ -17,18 +17,18 @@ struct Part(AtomicI64);
 
 impl ShardedCounter {
     /// Adds `by` to this thread's shard.
-    pub fn add(&self, by: i64) {
+    pub(crate) fn add(&self, by: i64) {
         // In one order with what others watch for, where somebody waits for a sum.
         self.0[part()].0.fetch_add(by, Ordering::SeqCst);
     }
 
     /// The sum of all shards. During changes, it may be a value that the counter never had.
-    pub fn sum(&self) -> i64 {
+    pub(crate) fn sum(&self) -> i64 {
         self.0.iter().map(|part| part.0.load(Ordering::SeqCst)).sum()
     }
 
     /// The sum of a count of what there is now, or has been.
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         u64::try_from(self.sum()).unwrap_or(0)
     }
 }

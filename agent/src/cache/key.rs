@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 /// A tool's name and its arguments in canonical form.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct CacheKey {
+pub(crate) struct CacheKey {
     tool: String,
     /// Compact JSON with sorted keys.
     arguments: String,
@@ -17,7 +17,7 @@ pub struct CacheKey {
 impl CacheKey {
     /// The first 16 hex digits of SHA-256 over the canonical arguments, for telemetry.
     #[must_use]
-    pub fn hash_text(&self) -> String {
+    pub(crate) fn hash_text(&self) -> String {
         let digest = Sha256::digest(self.arguments.as_bytes());
         digest.iter().take(8).fold(String::new(), |mut out, byte| {
             let _ = write!(out, "{byte:02x}");
@@ -31,7 +31,7 @@ impl CacheKey {
 /// Names of fields are spelled with `_`, their order is irrelevant, a float that is an integer is that integer.
 /// `None` if two fields of one object have the same name then: such a call is not cached.
 #[must_use]
-pub fn canonical_key(tool: &str, arguments: &JsonMap) -> Option<CacheKey> {
+pub(crate) fn canonical_key(tool: &str, arguments: &JsonMap) -> Option<CacheKey> {
     let arguments = canonical_map(arguments)?;
     Some(CacheKey { tool: tool.to_owned(), arguments: Json::Object(arguments).to_string() })
 }

@@ -6,6 +6,5 @@
 mod key;
 mod store;
 
-pub(crate) use key::canonical_map;
-pub use key::{CacheKey, canonical_key};
-pub use store::{CacheLimits, Fetched, NotKept, ToolCache};
+pub(crate) use key::{CacheKey, canonical_key, canonical_map};
+pub(crate) use store::{CacheLimits, NotKept, ToolCache};

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A result: kept from before, or fresh.
 #[derive(Debug, Clone)]
-pub struct Fetched {
+pub(crate) struct Fetched {
     /// The result as JSON.
     pub json: Bytes,
     /// Whether it was there already.
@@ -18,17 +18,9 @@ pub struct Fetched {
     pub refused: Option<NotKept>,
 }
 
-impl Fetched {
-    /// Whether it is kept for later calls.
-    #[must_use]
-    pub fn kept(&self) -> bool {
-        self.refused.is_none()
-    }
-}
-
 /// Why a result is not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NotKept {
+pub(crate) enum NotKept {
     /// It is larger than its tool may keep.
     TooLarge {
         /// Its size.
@@ -68,7 +60,7 @@ impl fmt::Display for NotKept {
 
 /// The size limits of kept results.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CacheLimits {
+pub(crate) struct CacheLimits {
     /// Bytes of JSON of one result.
     pub entry: Option<usize>,
     /// Bytes of JSON of all results.
@@ -78,7 +70,7 @@ pub struct CacheLimits {
 /// The results of one run, or of a chat that carries them over. A stored result is kept until the end; failures are
 /// never stored.
 #[derive(Debug, Default)]
-pub struct ToolCache {
+pub(crate) struct ToolCache {
     state: Mutex<CacheEntries>,
 }
 
@@ -95,7 +87,7 @@ impl ToolCache {
 
     /// Bytes of JSON that are kept.
     #[must_use]
-    pub fn retained_bytes(&self) -> usize {
+    pub(crate) fn retained_bytes(&self) -> usize {
         self.state().retained
     }
 
@@ -103,7 +95,7 @@ impl ToolCache {
     ///
     /// # Errors
     /// That of `run`.
-    pub async fn fetch<E>(
+    pub(crate) async fn fetch<E>(
         &self,
         key: &CacheKey,
         limits: CacheLimits,
@@ -165,7 +157,7 @@ mod tests {
     async fn limits_keep_what_was_promised() {
         let cache = ToolCache::default();
         let total = CacheLimits { total: Some(4), entry: None };
-        assert!(cache.fetch(&key("a"), total, give("123")).await.unwrap().kept());
+        assert!(cache.fetch(&key("a"), total, give("123")).await.unwrap().refused.is_none());
         let full = cache.fetch(&key("b"), total, give("12")).await.unwrap();
         assert_eq!(full.refused, Some(NotKept::Full { bytes: 2, retained: 3, max: 4 }));
         let small = CacheLimits { entry: Some(0), ..total };

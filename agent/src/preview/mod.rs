@@ -11,7 +11,7 @@ pub(crate) use hint::hint;
 
 /// A preview and whether it leaves properties or rows out.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Preview {
+pub(crate) struct Preview {
     /// The object that the model reads.
     pub body: JsonMap,
     /// Whether properties or rows are left out.
@@ -20,7 +20,13 @@ pub struct Preview {
 
 /// The preview of `value`, a result of `tool` called with `arguments`. `kept` says whether the result is in the cache.
 #[must_use]
-pub fn preview(tool: &str, arguments: &JsonMap, kind: &NativeResult, value: &Json, kept: bool) -> Preview {
+pub(crate) fn preview(
+    tool: &str,
+    arguments: &JsonMap,
+    kind: &NativeResult,
+    value: &Json,
+    kept: bool,
+) -> Preview {
     let (mut body, truncated) = match kind {
         NativeResult::Metadata => shape::metadata(value),
         NativeResult::Rows { limit } => shape::rows(value, *limit),

@@ -11,6 +11,6 @@ mod process;
 mod stderr;
 
 pub(crate) use command::resolve_command;
-pub use environment::ChildEnv;
-pub use process::{ChildProcess, ChildSpec, Exit, Pipes, SpawnError};
-pub use stderr::StderrRing;
+pub(crate) use environment::ChildEnv;
+pub(crate) use process::{ChildProcess, ChildSpec, Exit};
+pub(crate) use stderr::StderrRing;

@@ -14,7 +14,7 @@ use super::{ChildEnv, guard, resolve_command};
 
 /// The child to start.
 #[derive(Clone, Debug)]
-pub struct ChildSpec {
+pub(crate) struct ChildSpec {
     /// The program: a path, or a name to look up in the `PATH` of `env`.
     pub command: String,
     /// Its arguments, without the program's name.
@@ -27,7 +27,7 @@ pub struct ChildSpec {
 
 /// Why a child could not be started.
 #[derive(Debug, thiserror::Error)]
-pub enum SpawnError {
+pub(crate) enum SpawnError {
     /// There is no such program.
     #[error("command not found: {0}")]
     NotFound(String),
@@ -41,12 +41,12 @@ pub enum SpawnError {
 
 /// How a child ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Exit(ExitStatus);
+pub(crate) struct Exit(ExitStatus);
 
 impl Exit {
     /// Whether it ended with status 0, which arms no recovery window.
     #[must_use]
-    pub fn is_clean(self) -> bool {
+    pub(crate) fn is_clean(self) -> bool {
         self.0.success()
     }
 }
@@ -65,7 +65,7 @@ impl std::fmt::Display for Exit {
 
 /// A running child. Dropping it ends the child and its family at once.
 #[derive(Debug)]
-pub struct ChildProcess {
+pub(crate) struct ChildProcess {
     child: Child,
     group: Group,
     /// Our ends of its standard streams, taken by their reader and writer. Under a guard, the end of
@@ -76,7 +76,7 @@ pub struct ChildProcess {
 
 /// Our ends of a child's standard streams.
 #[derive(Debug)]
-pub struct Pipes {
+pub(crate) struct Pipes {
     /// Its standard input.
     pub stdin: pipe::Sender,
     /// Its standard output.
@@ -90,7 +90,7 @@ impl ChildProcess {
     ///
     /// # Errors
     /// The command is not found, or the operating system refuses to start it.
-    pub fn spawn(spec: &ChildSpec) -> Result<Self, SpawnError> {
+    pub(crate) fn spawn(spec: &ChildSpec) -> Result<Self, SpawnError> {
         let name = || spec.command.clone();
         let program = resolve_command(&spec.command, spec.directory.as_deref(), spec.env.path())
             .ok_or_else(|| SpawnError::NotFound(name()))?;
@@ -149,17 +149,11 @@ impl ChildProcess {
         Ok(Self { child, group, pipes: Some(pipes) })
     }
 
-    /// The process id of the child's group: its guard's, or its own without one.
-    #[must_use]
-    pub fn id(&self) -> Option<u32> {
-        self.child.id()
-    }
-
     /// Waits for the child's end.
     ///
     /// # Errors
     /// The operating system lost track of it.
-    pub async fn wait(&mut self) -> io::Result<Exit> {
+    pub(crate) async fn wait(&mut self) -> io::Result<Exit> {
         let status = self.child.wait().await?;
         self.group.end();
         Ok(Exit(status))
@@ -167,7 +161,7 @@ impl ChildProcess {
 
     /// Waits for an end that was asked for by closing standard input; after `grace` asks again by
     /// `SIGTERM`, after another `grace` ends the whole group.
-    pub async fn wait_or_end(&mut self, grace: Duration) -> io::Result<Exit> {
+    pub(crate) async fn wait_or_end(&mut self, grace: Duration) -> io::Result<Exit> {
         if let Ok(exit) = tokio::time::timeout(grace, self.wait()).await {
             return exit;
         }
@@ -179,7 +173,7 @@ impl ChildProcess {
     }
 
     /// Ends the child and its family at once and waits for it.
-    pub async fn end_now(&mut self) -> io::Result<Exit> {
+    pub(crate) async fn end_now(&mut self) -> io::Result<Exit> {
         self.group.ask();
         if let Ok(exit) = tokio::time::timeout(GUARD_PATIENCE, self.wait()).await {
             return exit;

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// A bounded memory of a child's standard error, for the hints of fault messages. Older bytes fall
 /// out at the front.
 #[derive(Debug)]
-pub struct StderrRing {
+pub(crate) struct StderrRing {
     bytes: Mutex<VecDeque<u8>>,
     capacity: usize,
 }
@@ -14,12 +14,12 @@ pub struct StderrRing {
 impl StderrRing {
     /// A ring that keeps the last `capacity` bytes.
     #[must_use]
-    pub fn new(capacity: usize) -> Self {
+    pub(crate) fn new(capacity: usize) -> Self {
         Self { bytes: Mutex::new(VecDeque::new()), capacity }
     }
 
     /// Appends what was read.
-    pub fn push(&self, chunk: &[u8]) {
+    pub(crate) fn push(&self, chunk: &[u8]) {
         let kept = &chunk[chunk.len().saturating_sub(self.capacity)..];
         let mut bytes = self.lock();
         let surplus = (bytes.len() + kept.len()).saturating_sub(self.capacity);
@@ -30,7 +30,7 @@ impl StderrRing {
     /// The last lines as text, at most `max` characters from the end; empty if nothing was said.
     /// Control characters are replaced by spaces: the text goes into messages and terminals.
     #[must_use]
-    pub fn tail(&self, max: usize) -> String {
+    pub(crate) fn tail(&self, max: usize) -> String {
         let bytes: Vec<u8> = self.lock().iter().copied().collect();
         let text: String = String::from_utf8_lossy(&bytes)
             .chars()

@@ -11,7 +11,9 @@ mod headers;
 mod redactor;
 mod secret;
 
-pub use binding::{Credential, CredentialStore, SchemeHint};
-pub use emitter::{AuthEmitter, AuthError, AuthScheme, HttpAuth};
-pub use redactor::{MIN_SECRET_BYTES, Redactor};
+pub use binding::CredentialStore;
+pub(crate) use binding::{Credential, SchemeHint};
+pub(crate) use emitter::HttpAuth;
+pub(crate) use redactor::MIN_SECRET_BYTES;
+pub use redactor::Redactor;
 pub use secret::{REDACTED, Secret};

@@ -15,7 +15,7 @@ use super::{REDACTED, Secret};
 
 /// Secrets shorter than this many bytes are never replaced: they would mangle ordinary text, which would reveal them
 /// (ruling 34).
-pub const MIN_SECRET_BYTES: usize = 8;
+pub(crate) const MIN_SECRET_BYTES: usize = 8;
 
 /// Replaces every registered secret by [`REDACTED`] in strings, and in the keys and strings of JSON values. A cheap
 /// handle: clones share one set of secrets. Before anything is registered it changes nothing.

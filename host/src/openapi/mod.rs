@@ -16,7 +16,8 @@ mod template;
 mod tests;
 mod upstream;
 
-pub use compile::{Operation, compile};
+pub use compile::compile;
 pub use document::Document;
-pub use response::{decode, too_large};
-pub use upstream::{GetFault, GetRequest, HttpAnswer, HttpGet, OpenApiUpstream};
+pub use response::decode;
+pub(crate) use response::too_large;
+pub(crate) use upstream::{GetFault, GetRequest, HttpAnswer, HttpGet, OpenApiUpstream};

@@ -10,7 +10,7 @@ use crate::upstream::{CallFault, CallReply, FaultReason, ReplyPayload};
 const MAX_ERROR_BODY: usize = 500;
 
 /// The fault for an answer that passes the byte cap.
-pub fn too_large(max_bytes: usize) -> CallFault {
+pub(crate) fn too_large(max_bytes: usize) -> CallFault {
     CallFault::new(FaultReason::ResponseTooLarge, format!("response exceeded {max_bytes} bytes"))
 }
 

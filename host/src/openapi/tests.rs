@@ -2,7 +2,8 @@
 
 use ptc_mcp::json::{Value, json};
 
-use super::{Document, Operation, compile};
+use super::compile::Operation;
+use super::{Document, compile};
 use crate::config::{LoadOptions, OpenApiConfig, ProcessEnv, Transport, UpstreamsConfig};
 
 fn config(base_url: &str, include: &[&str], overrides: Value) -> OpenApiConfig {

@@ -14,7 +14,8 @@ use tokio::sync::broadcast;
 use tokio::time::Instant;
 use url::Url;
 
-use super::{Document, Operation, compile, decode, too_large};
+use super::compile::Operation;
+use super::{Document, compile, decode, too_large};
 use crate::config::{OpenApiConfig, SchemaSource, UpstreamConfig};
 use crate::credentials::CredentialStore;
 use crate::upstream::lifecycle::{Connection, End, Lifecycle, Started, closed};
@@ -24,7 +25,7 @@ use crate::upstream::{
 };
 
 /// The HTTP requests of an OpenAPI upstream: one GET, never redirected, never retried.
-pub trait HttpGet: Send + Sync + 'static {
+pub(crate) trait HttpGet: Send + Sync + 'static {
     /// Sends the request and collects the answer, whatever its status.
     fn get<'a>(&'a self, request: GetRequest<'a>) -> BoxFuture<'a, Result<HttpAnswer, GetFault>>;
 
@@ -41,7 +42,7 @@ pub trait HttpGet: Send + Sync + 'static {
 
 /// One GET request.
 #[derive(Debug)]
-pub struct GetRequest<'a> {
+pub(crate) struct GetRequest<'a> {
     /// Where to.
     pub url: &'a Url,
     /// All headers but those of the connection; secret values are marked sensitive.
@@ -62,7 +63,7 @@ pub struct GetRequest<'a> {
 
 /// An answer of any status.
 #[derive(Clone, Debug)]
-pub struct HttpAnswer {
+pub(crate) struct HttpAnswer {
     /// The status.
     pub status: u16,
     /// The whole body.
@@ -71,7 +72,7 @@ pub struct HttpAnswer {
 
 /// Why there is no answer.
 #[derive(Clone, Debug)]
-pub enum GetFault {
+pub(crate) enum GetFault {
     /// The body passes the cap; so many bytes had arrived.
     TooLarge {
         /// Bytes of the body that had arrived.
@@ -82,7 +83,7 @@ pub enum GetFault {
 }
 
 /// A REST service whose document has been compiled into tools.
-pub struct OpenApiUpstream<H> {
+pub(crate) struct OpenApiUpstream<H> {
     name: Arc<str>,
     service: Arc<Service<H>>,
     slots: Slots,
@@ -134,7 +135,7 @@ impl<H: HttpGet> OpenApiUpstream<H> {
     /// # Errors
     /// The document in the file cannot be read or compiled: the configuration is at fault, and `"required": false`
     /// does not forgive it.
-    pub fn new(
+    pub(crate) fn new(
         config: &UpstreamConfig,
         entry: &OpenApiConfig,
         credentials: Arc<CredentialStore>,

@@ -2,9 +2,9 @@
 
 mod call;
 mod payload;
-pub mod ptc_metrics;
+pub(crate) mod ptc_metrics;
 mod session;
 
-pub use call::{CallReport, PlannerReport, TaskEvent, Usage};
-pub use payload::{Ending, ErrorReason, Payload};
-pub use session::SessionPart;
+pub(crate) use call::{CallReport, PlannerReport, TaskEvent, Usage};
+pub(crate) use payload::{Ending, ErrorReason, Payload};
+pub(crate) use session::SessionPart;

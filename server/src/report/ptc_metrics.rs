@@ -11,7 +11,7 @@ const OPTIMISTIC_NOTE: &str =
     "The cost of doing the same task with direct tool calls cannot be measured by the server.";
 
 /// Hundredths as a JSON number with at most two decimals; null for none.
-pub fn hundredths_json(hundredths: Option<u64>) -> String {
+pub(crate) fn hundredths_json(hundredths: Option<u64>) -> String {
     let Some(hundredths) = hundredths else { return "null".into() };
     let text = format!("{}.{:02}", hundredths / 100, hundredths % 100);
     match text.strip_suffix('0') {

@@ -26,9 +26,6 @@ pub enum ConfigPart {
 }
 
 impl ConfigError {
-    /// The reason under which a failed start is reported.
-    pub const REASON: &'static str = "upstream_unavailable";
-
     pub(crate) fn file(message: impl fmt::Display) -> Self {
         Self { part: ConfigPart::File, message: message.to_string() }
     }

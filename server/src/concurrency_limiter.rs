@@ -25,7 +25,7 @@ pub enum Full {
 
 /// The right to run one call, returned on drop.
 #[derive(Debug)]
-pub struct Permit(Arc<ConcurrencyLimiter>);
+pub(crate) struct Permit(Arc<ConcurrencyLimiter>);
 
 impl ConcurrencyLimiter {
     /// A limiter for `limit` concurrent calls.
@@ -52,7 +52,7 @@ impl ConcurrencyLimiter {
     ///
     /// # Errors
     /// The resource that is exhausted.
-    pub fn try_enter(self: &Arc<Self>) -> Result<Permit, Full> {
+    pub(crate) fn try_enter(self: &Arc<Self>) -> Result<Permit, Full> {
         if self.memory.as_ref().is_some_and(|memory| !memory.has_room()) {
             return Err(Full::Memory);
         }

@@ -35,7 +35,7 @@ pub(super) fn render(server: &ServerEntry, tool: &ToolEntry, with_description: b
 }
 
 /// A call of the tool, ready to be edited: with its required arguments, else the first one by name, else none.
-pub fn call_example(server: &ServerEntry, tool: &ToolEntry) -> String {
+pub(crate) fn call_example(server: &ServerEntry, tool: &ToolEntry) -> String {
     let mut names = required(&tool.input_schema);
     if names.is_empty() {
         names.extend(

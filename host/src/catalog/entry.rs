@@ -91,7 +91,7 @@ pub struct ServerEntry {
 
 impl ServerEntry {
     /// An upstream whose tools are not known yet.
-    pub fn unloaded(upstream: &UpstreamConfig) -> Self {
+    pub(crate) fn unloaded(upstream: &UpstreamConfig) -> Self {
         Self {
             name: upstream.name.clone(),
             description: upstream.description.clone(),
@@ -174,7 +174,7 @@ impl Catalog {
 
     /// This snapshot with one server replaced or added.
     #[must_use]
-    pub fn with_server(&self, server: ServerEntry) -> Self {
+    pub(crate) fn with_server(&self, server: ServerEntry) -> Self {
         let others = self.servers.iter().filter(|other| other.name != server.name).cloned();
         let mut servers: Vec<_> = others.collect();
         servers.push(Arc::new(server));
@@ -194,7 +194,7 @@ impl Catalog {
 
     /// Splits `server/tool`: at a configured server's name, the longest that fits, else at the first `/`. Both names
     /// may contain `/`. `None` if either part would be empty.
-    pub fn split_reference<'r>(&self, reference: &'r str) -> Option<(&'r str, &'r str)> {
+    pub(crate) fn split_reference<'r>(&self, reference: &'r str) -> Option<(&'r str, &'r str)> {
         let configured = self
             .servers()
             .filter_map(|server| {

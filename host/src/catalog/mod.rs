@@ -20,6 +20,6 @@ mod types;
 pub use call::{CheckedCall, check_call};
 pub use describe::{CatalogMode, InlineLimits, describe, snapshot};
 pub use discovery::{DiscoveryFault, Needs, Query, WorldFault};
-pub use doc::{call_example, tool_doc, tool_meta};
+pub use doc::{tool_doc, tool_meta};
 pub use entry::{Catalog, ServerEntry, ToolEntry};
 pub use search::{apropos, find_tools};

@@ -91,7 +91,7 @@ pub struct RawEnvelope {
 
 impl RawEnvelope {
     /// Whether results of this tool carry `:raw`: the tool's own setting, else the upstream's, else the file's.
-    pub fn for_tool(&self, tool: &str) -> bool {
+    pub(crate) fn for_tool(&self, tool: &str) -> bool {
         self.tools.get(tool).copied().unwrap_or(self.default)
     }
 }

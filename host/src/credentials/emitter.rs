@@ -78,7 +78,7 @@ pub struct HttpAuth {
 
 impl HttpAuth {
     /// Whether requests carry credentials.
-    pub fn has_credentials(&self) -> bool {
+    pub(crate) fn has_credentials(&self) -> bool {
         !self.emitters.is_empty()
     }
 

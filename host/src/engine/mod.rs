@@ -34,6 +34,6 @@ pub use outcome::{
 pub use request::{CallsSoFar, EvalId, EvalRequest, Render};
 pub use session::{
     SessionKey, SessionLimits, SessionPlace, SessionRules, SessionState, SessionStore, SessionView, measure,
-    measure_binding, measure_history, measure_strings,
+    measure_history, measure_strings,
 };
 pub use tools::{AppTools, HostCalls};

@@ -66,7 +66,7 @@ impl Body {
     ///
     /// # Errors
     /// As [`Body::chunk`], and [`HttpError::NoMemory`] if `arrivals` refuses a piece.
-    pub async fn collect_for(mut self, arrivals: Option<&dyn Arrivals>) -> Result<Bytes, HttpError> {
+    pub(crate) async fn collect_for(mut self, arrivals: Option<&dyn Arrivals>) -> Result<Bytes, HttpError> {
         if let Some(error) = self.announced_too_large() {
             return Err(error);
         }

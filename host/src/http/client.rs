@@ -107,7 +107,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::send`].
-    pub async fn send_with(
+    pub(crate) async fn send_with(
         &self,
         common: &HeaderMap,
         request: Request,
@@ -158,7 +158,7 @@ impl Client {
     }
 
     /// Closes the idle connections to the target's origin.
-    pub fn close_idle(&self, target: &Target) {
+    pub(crate) fn close_idle(&self, target: &Target) {
         self.pool(&target.origin).clear();
     }
 

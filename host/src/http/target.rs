@@ -60,7 +60,7 @@ impl Target {
     /// `common` with the headers that the client adds to each request to this target: what many requests share is then
     /// copied once for each and never added to.
     #[must_use]
-    pub fn common_headers(&self, mut common: HeaderMap) -> HeaderMap {
+    pub(crate) fn common_headers(&self, mut common: HeaderMap) -> HeaderMap {
         common.insert(ACCEPT_ENCODING, IDENTITY);
         common.insert(HOST, self.authority.clone());
         common

@@ -93,14 +93,14 @@ impl CallFault {
 
     /// The same fault, caused by this HTTP status.
     #[must_use]
-    pub fn with_status(mut self, status: u16) -> Self {
+    pub(crate) fn with_status(mut self, status: u16) -> Self {
         self.http_status = Some(status);
         self
     }
 
     /// The same fault after `bytes` of the answer had arrived.
     #[must_use]
-    pub fn with_bytes(mut self, bytes: u64) -> Self {
+    pub(crate) fn with_bytes(mut self, bytes: u64) -> Self {
         self.received_bytes = bytes;
         self
     }

@@ -35,7 +35,7 @@ impl ReplyPayload {
     /// Sorts a text block by its first byte: only text that begins like a JSON value is worth a
     /// reader's attempt.
     #[must_use]
-    pub fn of_text(text: Bytes) -> Self {
+    pub(crate) fn of_text(text: Bytes) -> Self {
         let first = text.iter().find(|b| !b.is_ascii_whitespace());
         match first {
             Some(b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n') => Self::JsonOrText(text),

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// What programs may use up, and the servers that they reach.
 #[derive(Args, Debug, Default)]
-pub struct LimitArgs {
+pub(crate) struct LimitArgs {
     /// Upstream servers that programs can call
     #[arg(long, value_name = "FILE")]
     pub(super) upstreams_config: Option<PathBuf>,
@@ -80,7 +80,7 @@ impl LimitArgs {
     ///
     /// # Errors
     /// A sentence for the operator when the upstreams cannot be configured.
-    pub async fn request(
+    pub(crate) async fn request(
         &self,
         mode: SnapshotMode,
     ) -> Result<(EvalRequest, Option<Arc<Aggregator>>), String> {
@@ -91,7 +91,7 @@ impl LimitArgs {
     ///
     /// # Errors
     /// A sentence for the operator when the upstreams or `--ca-file` cannot be used.
-    pub async fn request_with(
+    pub(crate) async fn request_with(
         &self,
         location: Option<ConfigLocation>,
         mode: SnapshotMode,

@@ -12,7 +12,7 @@ pub fn fault(message: &str) -> ExitCode {
 
 /// Text of a program for a terminal: escape sequences and other control characters appear as `\u{1b}`, so that no
 /// output can move the cursor or retitle the window. The text is unchanged when not at a terminal.
-pub fn displayable(text: &str, terminal: bool) -> Cow<'_, str> {
+pub(crate) fn displayable(text: &str, terminal: bool) -> Cow<'_, str> {
     let hostile = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if !terminal || !text.contains(hostile) {
         return Cow::Borrowed(text);

@@ -15,7 +15,7 @@ use crate::settings::{BootError, Settings};
 
 /// The options of `ptc start`, as given.
 #[derive(Clone, Debug)]
-pub struct StartArgs(ArgMatches);
+pub(crate) struct StartArgs(ArgMatches);
 
 impl FromArgMatches for StartArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {

@@ -47,13 +47,13 @@ impl Telemetry {
     }
 
     /// The data of the operators' page for `principal`; `None` if there is no page.
-    pub fn console_state(&self, facts: &Facts<'_>, principal: &Principal) -> Option<String> {
+    pub(crate) fn console_state(&self, facts: &Facts<'_>, principal: &Principal) -> Option<String> {
         let (console, ring) = (self.console.as_ref()?, self.recent.as_ref()?);
         Some(console::state(console, ring, &self.sources, facts, principal))
     }
 
     /// The tools of all upstreams, for the operators' page.
-    pub fn console_catalog(&self) -> String {
+    pub(crate) fn console_catalog(&self) -> String {
         console::catalog(&self.sources)
     }
 

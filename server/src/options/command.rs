@@ -43,7 +43,7 @@ fn argument(heading: &'static str, flag: &Flag) -> Arg {
 }
 
 /// Rewrites `--no-x` to `--x=false` for every switch `x`. Everything after `--` stays as it is.
-pub fn spell_out_switches(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+pub(crate) fn spell_out_switches(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut literal = false;
     arguments
         .into_iter()

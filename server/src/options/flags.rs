@@ -162,7 +162,7 @@ pub const CORE: Group = Group {
 };
 
 /// Upstream servers.
-pub const AGGREGATOR: Group = Group {
+pub(crate) const AGGREGATOR: Group = Group {
     heading: "Upstreams",
     flags: &[
         flag(
@@ -227,7 +227,7 @@ pub const SESSIONS: Group = Group {
 };
 
 /// Traces and the diagnostics tool.
-pub const DIAGNOSTICS: Group = Group {
+pub(crate) const DIAGNOSTICS: Group = Group {
     heading: "Diagnostics",
     flags: &[
         flag("trace-dir", Path, Unset, "Folder for one trace file per call; without it nothing is traced"),
@@ -250,7 +250,7 @@ pub const DIAGNOSTICS: Group = Group {
 };
 
 /// The planner behind `lisp_task`.
-pub const PLANNER: Group = Group {
+pub(crate) const PLANNER: Group = Group {
     heading: "Planner",
     flags: &[
         flag("agentic", Switch, On(false), "Offer lisp_task (needs upstreams)"),

@@ -34,7 +34,7 @@ fn defaults() {
     assert_eq!(settings.limits.program.memory_bytes, 10_485_760);
     assert_eq!(settings.limits.max_result_bytes, 16_384);
     assert_eq!((settings.profile, settings.log_level), (Profile::Slim, LogLevel::Info));
-    assert!(settings.http.is_none() && !settings.is_aggregator() && !settings.sessions.enabled);
+    assert!(settings.http.is_none() && settings.aggregator.config.is_none() && !settings.sessions.enabled);
     assert_eq!(settings.warnings, []);
 }
 
@@ -111,7 +111,7 @@ fn words_out_of_a_fixed_set() {
 #[test]
 fn an_upstreams_file_changes_two_defaults() {
     let settings = resolve(&["--upstreams-config", "/nowhere/u.json"], &[]).unwrap();
-    assert!(settings.is_aggregator());
+    assert!(settings.aggregator.config.is_some());
     assert_eq!(settings.limits.program.timeout.as_millis(), 10_000);
     assert_eq!(settings.limits.program.steps, 250_000_000);
     assert_eq!(settings.limits.program.memory_bytes, 104_857_600);

@@ -23,7 +23,7 @@ impl<'a> Values<'a> {
     }
 
     /// The warnings so far.
-    pub fn into_warnings(self) -> Vec<BootWarning> {
+    pub(crate) fn into_warnings(self) -> Vec<BootWarning> {
         self.warnings
     }
 
@@ -103,14 +103,6 @@ impl<'a> Values<'a> {
         Ok(self.positive(name)?.unwrap_or_else(|| find(name).default.number()))
     }
 
-    /// An integer of at least 1, or `default`, which depends on other options.
-    ///
-    /// # Errors
-    /// As [`Values::positive`].
-    pub fn number_or(&self, name: &str, default: u64) -> Result<u64, BootError> {
-        Ok(self.positive(name)?.unwrap_or(default))
-    }
-
     /// [`Values::number`] for a size in this process's memory.
     ///
     /// # Errors
@@ -123,7 +115,7 @@ impl<'a> Values<'a> {
     ///
     /// # Errors
     /// As [`Values::positive`].
-    pub fn size_or(&self, name: &str, default: usize) -> Result<usize, BootError> {
+    pub(crate) fn size_or(&self, name: &str, default: usize) -> Result<usize, BootError> {
         Ok(self.positive(name)?.map_or(default, size))
     }
 

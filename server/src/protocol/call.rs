@@ -83,7 +83,7 @@ impl Call {
     }
 
     /// Whether the client asked for progress reports.
-    pub fn wants_progress(&self) -> bool {
+    pub(crate) fn wants_progress(&self) -> bool {
         self.progress.is_some()
     }
 
@@ -94,7 +94,10 @@ impl Call {
 
     /// Runs the call as far as possible without waiting; a short program runs to its end. Returns the call if it has
     /// not ended; it must then continue with [`run`](Self::run) or [`run_until`](Self::run_until).
-    pub fn run_at_once(mut self: Box<Self>, context: &mut Context<'_>) -> MaybeReady<Finished, Box<Self>> {
+    pub(crate) fn run_at_once(
+        mut self: Box<Self>,
+        context: &mut Context<'_>,
+    ) -> MaybeReady<Finished, Box<Self>> {
         // Who wants to hear of progress is told in order.
         let Work::Tool { running, .. } = &mut self.work else { return MaybeReady::Waiting(self) };
         if self.progress.is_some() {
@@ -113,7 +116,7 @@ impl Call {
     }
 
     /// Runs the call to its end, or until `end`, which cancels it like a message of its client.
-    pub async fn run_until(
+    pub(crate) async fn run_until(
         self,
         end: impl Future<Output = ()> + Send,
         mut notify: impl FnMut(Vec<u8>) + Send,

@@ -79,7 +79,7 @@ impl Connection {
     }
 
     /// Settles the revision.
-    pub fn set_revision(&self, revision: Revision) {
+    pub(crate) fn set_revision(&self, revision: Revision) {
         self.state().revision = Some(revision);
     }
 
@@ -89,12 +89,12 @@ impl Connection {
     }
 
     /// Whether tool calls are refused.
-    pub fn is_draining(&self) -> bool {
+    pub(crate) fn is_draining(&self) -> bool {
         self.draining.has_begun()
     }
 
     /// Completes once tool calls are refused.
-    pub async fn drained(&self) {
+    pub(crate) async fn drained(&self) {
         self.draining.begun().await;
     }
 
@@ -129,7 +129,7 @@ impl Connection {
     }
 
     /// Cancels all running calls and returns their number.
-    pub fn cancel_all(&self) -> usize {
+    pub(crate) fn cancel_all(&self) -> usize {
         let all = std::mem::take(&mut self.state().in_flight);
         let count = all.len();
         for running in all.into_values() {

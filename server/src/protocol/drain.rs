@@ -7,25 +7,25 @@ use tokio::sync::Notify;
 
 /// Whether something is draining, and a way to wait for it.
 #[derive(Debug, Default)]
-pub struct Drain {
+pub(crate) struct Drain {
     begun: AtomicBool,
     news: Notify,
 }
 
 impl Drain {
     /// Starts draining. Repeating it changes nothing.
-    pub fn begin(&self) {
+    pub(crate) fn begin(&self) {
         self.begun.store(true, Ordering::Release);
         self.news.notify_waiters();
     }
 
     /// Whether draining has started.
-    pub fn has_begun(&self) -> bool {
+    pub(crate) fn has_begun(&self) -> bool {
         self.begun.load(Ordering::Acquire)
     }
 
     /// Completes once draining has started.
-    pub async fn begun(&self) {
+    pub(crate) async fn begun(&self) {
         let mut news = pin!(self.news.notified());
         // Listening before looking: a beginning in between would otherwise be missed.
         news.as_mut().enable();

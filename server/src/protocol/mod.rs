@@ -18,6 +18,7 @@ pub mod tool;
 
 pub use call::{Call, Finished};
 pub use connection::Connection;
-pub use drain::Drain;
-pub use handled::{Disposition, Handled, Reply};
+pub(crate) use drain::Drain;
+pub(crate) use handled::Disposition;
+pub use handled::{Handled, Reply};
 pub use service::{MessageContext, Service};

@@ -211,7 +211,7 @@ impl CallSpan {
     }
 
     /// The call ended with an internal error.
-    pub fn crashed(mut self, message: &str) {
+    pub(crate) fn crashed(mut self, message: &str) {
         self.end(CallOutcome::Crashed(message.to_owned()));
     }
 

@@ -34,7 +34,7 @@ pub struct Progress {
 impl Progress {
     /// The reports that a request asks for, and the counter for its calls. `None` without a usable token: a string or
     /// an integer within the length limit.
-    pub fn asked_for(params: &Params<'_>) -> Option<(Progress, watch::Sender<CallsSoFar>)> {
+    pub(crate) fn asked_for(params: &Params<'_>) -> Option<(Progress, watch::Sender<CallsSoFar>)> {
         let raw = params.meta.progress_token?;
         if raw.text().len() > MAX_TOKEN_BYTES || !matches!(raw.kind(), Kind::String | Kind::Integer) {
             return None;

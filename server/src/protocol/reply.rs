@@ -17,7 +17,7 @@ pub enum Answers<'a> {
 
 impl<'a> Answers<'a> {
     /// Answers `id` if there is one.
-    pub fn from_id(id: Option<&'a RequestId>, revision: Option<Revision>) -> Self {
+    pub(crate) fn from_id(id: Option<&'a RequestId>, revision: Option<Revision>) -> Self {
         id.map_or(Answers::Unknown(revision), Answers::Request)
     }
 }
@@ -28,7 +28,7 @@ pub fn result(id: &RequestId, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 }
 
 /// As [`result`], for a result of about `room` bytes.
-pub fn result_of(room: usize, id: &RequestId, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+pub(crate) fn result_of(room: usize, id: &RequestId, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = Vec::with_capacity(256 + room);
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     out.extend_from_slice(id.json().as_bytes());

@@ -77,12 +77,12 @@ impl Service {
     }
 
     /// Whether the whole server is draining.
-    pub fn is_draining(&self) -> bool {
+    pub(crate) fn is_draining(&self) -> bool {
         self.draining.has_begun()
     }
 
     /// Completes once the whole server is draining.
-    pub async fn drained(&self) {
+    pub(crate) async fn drained(&self) {
         self.draining.begun().await;
     }
 

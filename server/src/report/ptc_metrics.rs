@@ -80,7 +80,7 @@ impl PtcMetrics {
     }
 
     /// Fetched bytes per byte of the answer, in hundredths; `None` if either is 0.
-    pub fn ratio_hundredths(&self) -> Option<u64> {
+    pub(crate) fn ratio_hundredths(&self) -> Option<u64> {
         if self.result_bytes == 0 || self.final_result_bytes == 0 {
             return None;
         }
@@ -91,7 +91,7 @@ impl PtcMetrics {
     }
 
     /// The ratio as JSON: a number with at most two decimals, or null.
-    pub fn ratio_json(&self) -> String {
+    pub(crate) fn ratio_json(&self) -> String {
         hundredths_json(self.ratio_hundredths())
     }
 
@@ -101,7 +101,7 @@ impl PtcMetrics {
     }
 
     /// The members of the block.
-    pub fn write_members(&self, object: &mut Object<'_>) {
+    pub(crate) fn write_members(&self, object: &mut Object<'_>) {
         let ratio = self.ratio_json();
         object.integer("schema_version", 1);
         object.integer("final_result_bytes", self.final_result_bytes);

@@ -44,7 +44,7 @@ impl SessionPart {
     }
 
     /// Nothing was stored.
-    pub fn rolled_back(session: String, detail: String) -> Self {
+    pub(crate) fn rolled_back(session: String, detail: String) -> Self {
         SessionPart { session, detail: Some(detail), ..SessionPart::default() }
     }
 

@@ -12,7 +12,8 @@ use ptc_host::config::{ConfigLocation, ProcessEnv};
 use ptc_host::credentials::Secret;
 use ptc_host::engine;
 
-pub use error::{BootError, BootWarning};
+pub(crate) use error::BootError;
+pub(crate) use error::BootWarning;
 
 /// How much of a result clients see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -254,7 +255,7 @@ pub struct Http {
 
 impl Http {
     /// Whether the listener can be reached from this machine only.
-    pub fn is_loopback(&self) -> bool {
+    pub(crate) fn is_loopback(&self) -> bool {
         self.host.is_loopback()
     }
 }
@@ -284,9 +285,4 @@ pub struct Settings {
     pub warnings: Vec<BootWarning>,
 }
 
-impl Settings {
-    /// Whether upstreams are configured.
-    pub fn is_aggregator(&self) -> bool {
-        self.aggregator.config.is_some()
-    }
-}
+impl Settings {}

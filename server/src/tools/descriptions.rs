@@ -3,7 +3,7 @@
 use crate::settings::Profile;
 
 /// `lisp_eval` without upstreams.
-pub const EVAL: &str = "Runs one PTC-Lisp program in a clean sandbox. The value of the last form is the answer. Calls do \
+pub(crate) const EVAL: &str = "Runs one PTC-Lisp program in a clean sandbox. The value of the last form is the answer. Calls do \
     not share state.";
 
 /// How to look around among upstreams and call their tools.

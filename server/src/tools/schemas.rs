@@ -12,12 +12,12 @@ pub const STRING: &str = r#"{"type":"string"}"#;
 /// Strings.
 pub const STRINGS: &str = r#"{"type":"array","items":{"type":"string"}}"#;
 /// Objects.
-pub const OBJECTS: &str = r#"{"type":"array","items":{"type":"object"}}"#;
+pub(crate) const OBJECTS: &str = r#"{"type":"array","items":{"type":"object"}}"#;
 const BOOLEAN: &str = r#"{"type":"boolean"}"#;
 const COUNT: &str = r#"{"type":"integer","minimum":0}"#;
 
 /// Failed upstream calls as the structured profile shows them.
-pub const FAILED_CALLS: &str = r#"{"type":"array","items":{"type":"object","required":["server","tool","status"],"properties":{"server":{"type":"string"},"tool":{"type":"string"},"status":{"const":"error"},"reason":{"type":"string"}}}}"#;
+pub(crate) const FAILED_CALLS: &str = r#"{"type":"array","items":{"type":"object","required":["server","tool","status"],"properties":{"server":{"type":"string"},"tool":{"type":"string"},"status":{"const":"error"},"reason":{"type":"string"}}}}"#;
 
 /// All upstream calls.
 const CALLS: &str = r#"{"type":"array","items":{"type":"object","required":["server","tool","status","duration_ms"],"properties":{"server":{"type":"string"},"tool":{"type":"string"},"status":{"enum":["ok","error"]},"duration_ms":{"type":"integer","minimum":0},"reason":{"enum":["upstream_unavailable","tool_error","upstream_error","auth_failed","rate_limited","timeout","response_too_large","cap_exhausted"]},"error":{"type":"string"},"result_bytes":{"type":["integer","null"],"minimum":0},"oversize":{"type":"boolean"},"auth":{"type":"object","required":["scheme","binding"],"properties":{"scheme":{"type":"string"},"binding":{"type":"string"}}},"http_status":{"type":"integer","minimum":100,"maximum":599}}}}"#;
@@ -31,12 +31,12 @@ pub fn union(branches: [String; 2]) -> String {
 }
 
 /// The branch whose `status` is `ok`.
-pub fn success_branch(required: &[&str], properties: impl FnOnce(&mut Object<'_>)) -> String {
+pub(crate) fn success_branch(required: &[&str], properties: impl FnOnce(&mut Object<'_>)) -> String {
     branch("ok", required, properties)
 }
 
 /// The branch whose `status` is `error`.
-pub fn error_branch(required: &[&str], properties: impl FnOnce(&mut Object<'_>)) -> String {
+pub(crate) fn error_branch(required: &[&str], properties: impl FnOnce(&mut Object<'_>)) -> String {
     branch("error", required, properties)
 }
 

@@ -54,7 +54,7 @@ pub struct CallRecord {
 
 impl CallRecord {
     /// Longest arguments that a record keeps, in bytes of JSON: records of a whole program stay small.
-    pub const MAX_ARGS_BYTES: usize = 4096;
+    pub(crate) const MAX_ARGS_BYTES: usize = 4096;
 }
 
 /// Names of the credential used for a call, never its value.

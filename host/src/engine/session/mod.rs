@@ -13,5 +13,5 @@ mod state;
 pub(super) use lock::SessionLock;
 pub use place::{SessionKey, SessionPlace, SessionStore};
 pub use rules::{SessionLimits, SessionRules};
-pub use size::{measure, measure_binding, measure_history, measure_strings};
+pub use size::{measure, measure_history, measure_strings};
 pub use state::{SessionState, SessionView};

@@ -19,7 +19,7 @@ pub fn measure(value: &Value, cap: u64) -> u64 {
 }
 
 /// Bytes of a binding: its value, and the text of its definition where that is kept.
-pub fn measure_binding(binding: &Binding, cap: u64) -> u64 {
+pub(crate) fn measure_binding(binding: &Binding, cap: u64) -> u64 {
     let source = binding.info.as_ref().map_or(0, |info| info.source.len() as u64);
     measure(&binding.value, cap).saturating_add(source)
 }

@@ -28,20 +28,21 @@ use programs::{EXAMPLES, Example};
 use show::Screen;
 use std::process::ExitCode;
 use std::sync::Arc;
-pub use upstream::{DemoServer, serve};
+pub(crate) use upstream::DemoServer;
+pub use upstream::serve;
 
 /// Room for a line of the demo's conversation.
 const PIPE_BYTES: usize = 1 << 16;
 
 /// Arguments of the hidden sub-command that the demo's upstreams run as.
 #[derive(Args, Debug)]
-pub struct UpstreamArgs {
+pub(crate) struct UpstreamArgs {
     /// Which server to be
     server: DemoServer,
 }
 
 /// Serves as one of the demo's upstreams.
-pub fn run_upstream(args: &UpstreamArgs) -> ExitCode {
+pub(crate) fn run_upstream(args: &UpstreamArgs) -> ExitCode {
     serve(args.server)
 }
 

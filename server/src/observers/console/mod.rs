@@ -10,7 +10,8 @@ mod state;
 mod timeline;
 
 pub use page::{Page, page};
-pub use state::{Facts, catalog, state};
+pub(crate) use state::Facts;
+pub use state::{catalog, state};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -34,7 +34,7 @@ impl Format {
     }
 
     /// The media type of the format.
-    pub fn content_type(self) -> &'static str {
+    pub(crate) fn content_type(self) -> &'static str {
         match self {
             Format::Text => "text/plain; version=0.0.4; charset=utf-8",
             Format::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
@@ -110,7 +110,7 @@ impl Family<'_> {
     }
 
     /// The samples of a distribution.
-    pub fn histogram(&mut self, labels: &[(&str, &str)], histogram: &Histogram) {
+    pub(crate) fn histogram(&mut self, labels: &[(&str, &str)], histogram: &Histogram) {
         let buckets = histogram.buckets();
         for bucket in &buckets {
             let bound = bucket.bound.map_or_else(|| "+Inf".to_owned(), float);

@@ -43,7 +43,7 @@ pub(super) const BYTES: Scale = Scale {
 
 /// A distribution.
 #[derive(Debug)]
-pub struct Histogram {
+pub(crate) struct Histogram {
     scale: &'static Scale,
     /// One for each bound and one for everything above.
     buckets: Vec<Bucket>,

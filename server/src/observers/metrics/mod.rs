@@ -17,8 +17,9 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use ptc_host::engine::{CallRecord, CallStatus, EvalId};
 use ptc_host::upstream::FaultReason;
 
-pub use exposition::{Exposition, Family, Format, MetricKind};
-pub use process::write_process;
+pub(crate) use exposition::MetricKind;
+pub use exposition::{Exposition, Family, Format};
+pub(crate) use process::write_process;
 
 use crate::protocol::observer::{Answered, CallEnd, CallObserver, CallOutcome, ObservedCall};
 use crate::report::CallReport;

@@ -8,7 +8,7 @@ use super::{Exposition, MetricKind};
 const TICKS: f64 = 100.0;
 
 /// Writes the families of the process. What cannot be read is left out.
-pub fn write_process(to: &mut Exposition) {
+pub(crate) fn write_process(to: &mut Exposition) {
     if let Some(bytes) = resident_bytes() {
         to.family("process_resident_memory_bytes", "Resident memory.", MetricKind::Gauge).sample(&[], bytes);
     }

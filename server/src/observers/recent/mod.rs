@@ -6,7 +6,7 @@ mod ring;
 use std::sync::Arc;
 
 pub use record::Record;
-pub use ring::Ring;
+pub(crate) use ring::Ring;
 
 use super::recording::Recording;
 use crate::protocol::observer::{CallEnd, CallObserver, CallOutcome, ObservedCall};

@@ -176,7 +176,7 @@ impl Record {
     }
 
     /// The record with the number of its upstream calls.
-    pub fn brief_json(&self) -> String {
+    pub(crate) fn brief_json(&self) -> String {
         object_text(|object| {
             self.write_members(object);
             object.integer("upstream_calls", self.upstream_calls.len() as u64);
@@ -185,7 +185,7 @@ impl Record {
     }
 
     /// The record with its upstream calls.
-    pub fn full_json(&self) -> String {
+    pub(crate) fn full_json(&self) -> String {
         object_text(|object| {
             self.write_members(object);
             write_array(object.key("upstream_calls"), &self.upstream_calls, |out, call| {

@@ -204,6 +204,6 @@ fn string(text: &str) -> String {
 }
 
 /// Writes an optional member: JSON text, or null.
-pub fn write_optional(object: &mut Object<'_>, name: &str, json: Option<&str>) {
+pub(crate) fn write_optional(object: &mut Object<'_>, name: &str, json: Option<&str>) {
     object.raw(name, json.unwrap_or("null"));
 }

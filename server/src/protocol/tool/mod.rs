@@ -10,8 +10,10 @@ pub mod reply;
 use futures_util::future::BoxFuture;
 
 pub use context::{CallContext, Origin};
-pub use registry::Registry;
-pub use reply::{ReplyText, ToolReply, short_name};
+pub(crate) use registry::Registry;
+pub(crate) use reply::ReplyText;
+pub use reply::ToolReply;
+pub(crate) use reply::short_name;
 
 use ptc_mcp::json::Raw;
 

@@ -55,7 +55,7 @@ impl Registry {
     }
 
     /// Informs every tool that an owner is gone.
-    pub fn owner_gone(&self, owner: &Owner) {
+    pub(crate) fn owner_gone(&self, owner: &Owner) {
         self.tools.iter().for_each(|tool| tool.owner_gone(owner));
     }
 

@@ -64,7 +64,7 @@ impl ToolReply {
 
     /// Adds the report for observers.
     #[must_use]
-    pub fn reporting(self, report: Option<CallReport>) -> Self {
+    pub(crate) fn reporting(self, report: Option<CallReport>) -> Self {
         ToolReply { report: report.map(Arc::new), ..self }
     }
 
@@ -121,12 +121,12 @@ impl ToolReply {
     }
 
     /// Bytes of the result object of a success that mirrors `structured`, `_meta` aside.
-    pub fn mirrored_len(structured: &str) -> usize {
+    pub(crate) fn mirrored_len(structured: &str) -> usize {
         ToolReply::mirrored(false, String::new()).json_len() + structured.len() + string_len(structured) - 2
     }
 
     /// Bytes of the result object, `_meta` aside.
-    pub fn json_len(&self) -> usize {
+    pub(crate) fn json_len(&self) -> usize {
         let structured = self.structured.as_deref();
         let text = match &self.text {
             ReplyText::Plain(text) => text,
@@ -140,7 +140,7 @@ impl ToolReply {
     }
 
     /// The approximate size of its text and structured content, in bytes.
-    pub fn len_hint(&self) -> usize {
+    pub(crate) fn len_hint(&self) -> usize {
         let structured = self.structured.as_ref().map_or(0, String::len);
         match &self.text {
             ReplyText::Plain(text) => text.len() + structured,
@@ -149,7 +149,7 @@ impl ToolReply {
     }
 
     /// Writes the members of the result object, without its braces.
-    pub fn write_members(&self, out: &mut Vec<u8>) {
+    pub(crate) fn write_members(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(if self.is_error { IS_ERROR } else { IS_NO_ERROR });
         out.extend_from_slice(CONTENT);
         match (&self.text, &self.structured) {
@@ -165,7 +165,7 @@ impl ToolReply {
 }
 
 /// A client's name as echoed in answers: in full, unless it cannot be a name.
-pub fn short_name(name: &str) -> Cow<'_, str> {
+pub(crate) fn short_name(name: &str) -> Cow<'_, str> {
     match name.char_indices().nth(MAX_NAME_CHARS) {
         None => Cow::Borrowed(name),
         Some((at, _)) => Cow::Owned(format!("{}…", &name[..at])),
@@ -173,7 +173,7 @@ pub fn short_name(name: &str) -> Cow<'_, str> {
 }
 
 /// `message` of a `busy` result.
-pub fn busy_message(full: Full) -> String {
+pub(crate) fn busy_message(full: Full) -> String {
     match full {
         Full::Calls(limit) => format!("server busy: {limit} concurrent calls in flight"),
         Full::Memory => "server busy: the memory budget is exhausted".to_owned(),
@@ -181,7 +181,7 @@ pub fn busy_message(full: Full) -> String {
 }
 
 /// `feedback` of a `busy` result.
-pub fn busy_feedback(full: Full) -> String {
+pub(crate) fn busy_feedback(full: Full) -> String {
     match full {
         Full::Calls(limit) => {
             format!("All {limit} call slots are taken. Wait a moment and retry the same tools/call.")

@@ -25,7 +25,7 @@ use size::Room;
 pub const NAME: &str = "lisp_debug";
 
 /// The tool.
-pub struct LispDebug {
+pub(crate) struct LispDebug {
     ring: Arc<Ring>,
     recording: Recording,
     max_response_bytes: usize,
@@ -35,7 +35,7 @@ pub struct LispDebug {
 impl LispDebug {
     /// Reports on the calls in `ring` and, if there are `traces`, on their files, in responses of at most
     /// `max_response_bytes`.
-    pub fn new(
+    pub(crate) fn new(
         ring: Arc<Ring>,
         recording: Recording,
         max_response_bytes: usize,

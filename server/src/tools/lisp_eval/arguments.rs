@@ -22,7 +22,7 @@ pub struct ArgumentCaps {
 
 /// How a tool words its complaints about `context`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wording {
+pub(crate) enum Wording {
     /// ``argument `context` …``, with what was found and with the reason of a rule.
     Full,
     /// The same without the reason: a task has no program whose namespace could be shadowed.
@@ -83,7 +83,7 @@ impl Arguments {
     ///
     /// # Errors
     /// The `message` of the first check that fails.
-    pub fn read_around(
+    pub(crate) fn read_around(
         program: Arc<str>,
         arguments: Option<Raw<'_>>,
         caps: &ArgumentCaps,

@@ -20,8 +20,9 @@ use crate::protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
 use crate::report::{CallReport, Usage};
 use crate::report::{ErrorReason, Payload};
 
+pub(crate) use arguments::Wording;
 pub(super) use arguments::context;
-pub use arguments::{ArgumentCaps, Arguments, Wording};
+pub use arguments::{ArgumentCaps, Arguments};
 pub(super) use definition::annotations;
 
 /// Runs programs. It is an engine in the server and a predictable stub in tests.
@@ -58,14 +59,14 @@ pub struct EvalOptions {
 }
 
 /// The tool.
-pub struct LispEval {
+pub(crate) struct LispEval {
     evaluator: Arc<dyn Evaluator>,
     options: EvalOptions,
 }
 
 impl LispEval {
     /// The tool over this evaluator.
-    pub fn new(evaluator: Arc<dyn Evaluator>, options: EvalOptions) -> Self {
+    pub(crate) fn new(evaluator: Arc<dyn Evaluator>, options: EvalOptions) -> Self {
         LispEval { evaluator, options }
     }
 

@@ -17,7 +17,7 @@ const RESERVED: [&str; 6] =
 
 /// Turns and the operator's texts, from flags, file and defaults.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlannerConfig {
+pub(crate) struct PlannerConfig {
     /// Programs of a task.
     pub max_turns: u32,
     /// Further ones after a failure.
@@ -34,7 +34,7 @@ impl PlannerConfig {
     ///
     /// # Errors
     /// What is wrong with the file.
-    pub fn load(settings: &Planner, summary: &str) -> Result<PlannerConfig, BootError> {
+    pub(crate) fn load(settings: &Planner, summary: &str) -> Result<PlannerConfig, BootError> {
         let file = match &settings.subagent_config {
             None => Map::new(),
             Some(path) => {

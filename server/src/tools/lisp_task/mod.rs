@@ -34,16 +34,16 @@ use crate::report::ErrorReason;
 use crate::report::Payload;
 use crate::settings::Profile;
 
-pub use config::PlannerConfig;
+pub(crate) use config::PlannerConfig;
 use ptc_mcp::json::Raw;
-pub use summary::capability_summary;
+pub(crate) use summary::capability_summary;
 
 /// The name of the tool.
 pub const NAME: &str = "lisp_task";
 
 /// What `lisp_task` works with.
 #[derive(Clone)]
-pub struct TaskOptions {
+pub(crate) struct TaskOptions {
     /// Runs the programs.
     pub engine: Engine,
     /// The model, or why there is none.
@@ -91,13 +91,13 @@ pub struct TaskOptions {
 }
 
 /// The tool.
-pub struct LispTask {
+pub(crate) struct LispTask {
     options: Arc<TaskOptions>,
 }
 
 impl LispTask {
     /// The tool over these options.
-    pub fn new(options: TaskOptions) -> Self {
+    pub(crate) fn new(options: TaskOptions) -> Self {
         LispTask { options: Arc::new(options) }
     }
 }

@@ -19,7 +19,7 @@ const LAZY: &str = "The planner looks up tools itself; describe the task in plai
 ///
 /// # Errors
 /// The operator's file cannot be read, or is larger than it may be: it is never cut.
-pub fn capability_summary(
+pub(crate) fn capability_summary(
     settings: &Planner,
     catalog: &Catalog,
     mode: CatalogMode,

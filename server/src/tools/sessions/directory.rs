@@ -29,7 +29,7 @@ const CLOSED_REMEMBERED: usize = 1024;
 const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The clock; injected, so that tests need not wait.
-pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+pub(crate) type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// The time of day at creation, and a monotonic clock from then on: no session ends early or late because the machine's
 /// clock jumps.
@@ -118,7 +118,7 @@ impl Directory {
     }
 
     /// Removes expired sessions periodically, for as long as the directory is in use.
-    pub fn keep_swept(self: &Arc<Self>) {
+    pub(crate) fn keep_swept(self: &Arc<Self>) {
         let directory: Weak<Directory> = Arc::downgrade(self);
         self.engine.spawn_on(0, move || async move {
             loop {
@@ -145,7 +145,7 @@ impl Directory {
     }
 
     /// Removes all expired sessions.
-    pub fn sweep(&self) {
+    pub(crate) fn sweep(&self) {
         let now = (self.clock)();
         let mut inner = self.lock();
         let over: Vec<_> = inner

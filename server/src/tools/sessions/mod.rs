@@ -22,7 +22,7 @@ mod tests;
 
 use std::sync::Arc;
 
-pub use directory::{Clock, Directory, system_clock};
+pub use directory::{Directory, system_clock};
 
 use self::bounds::Bounded;
 use super::lisp_eval::EvalOptions;
@@ -53,7 +53,7 @@ pub const NAMES: [&str; 6] = [
 ];
 
 /// The answer of all of them where sessions are off.
-pub fn disabled() -> ToolReply {
+pub(crate) fn disabled() -> ToolReply {
     let message = "stateful PTC-Lisp sessions are disabled; start the server with --sessions or \
                    PTC_RUNNER_MCP_SESSIONS=true";
     ToolReply::failure("sessions_disabled", message, message)

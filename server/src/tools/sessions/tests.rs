@@ -9,6 +9,7 @@ use ptc_mcp::json::Raw;
 use ptc_mcp::json::{Value, json};
 use ptc_mcp::message::id::RequestId;
 
+use super::directory::Clock;
 use super::*;
 use crate::principal::{Owner, Principal};
 use crate::protocol::tool::{CallContext, Prepared, ReplyText};

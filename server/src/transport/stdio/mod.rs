@@ -22,7 +22,7 @@ use tracing::{error, info, warn};
 
 use frames::{Frame, FrameReader};
 use outbox::Outbox;
-pub use pipes::standard_streams;
+pub(crate) use pipes::standard_streams;
 use ptc_mcp::Era;
 use ptc_mcp::Revision;
 use ptc_mcp::RpcError;

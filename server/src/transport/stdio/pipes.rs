@@ -18,7 +18,7 @@ type Reader = Box<dyn AsyncRead + Unpin + Send>;
 type Writer = Box<dyn AsyncWrite + Unpin + Send>;
 
 /// Standard input and output of the process. Needs a tokio runtime with I/O.
-pub fn standard_streams() -> (Box<dyn AsyncRead + Unpin + Send>, Box<dyn AsyncWrite + Unpin + Send>) {
+pub(crate) fn standard_streams() -> (Box<dyn AsyncRead + Unpin + Send>, Box<dyn AsyncWrite + Unpin + Send>) {
     let stderr = identity(io::stderr().as_fd().try_clone_to_owned());
     let reader = own(io::stdin().as_fd().try_clone_to_owned(), stderr)
         .and_then(|(fd, kind)| match kind {

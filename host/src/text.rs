@@ -34,6 +34,12 @@ pub fn with_dots(text: &str, max: usize) -> String {
     if text.len() <= max { text.to_owned() } else { format!("{}...", clip(text, max)) }
 }
 
+/// [`one_line`] of at most `max` bytes, three dots included.
+pub(crate) fn bounded_line(text: &str, max: usize) -> String {
+    let line = one_line(text);
+    if line.len() <= max { line } else { format!("{}...", clip(&line, max - 3)) }
+}
+
 /// `text` if it has at most `limit` characters, else its first `limit` − 3 and `...`.
 pub(crate) fn cut(mut text: String, limit: usize) -> String {
     if text.char_indices().nth(limit).is_some() {
@@ -77,15 +83,11 @@ pub(crate) fn string_literal(text: &str) -> String {
     out
 }
 
-/// How a program writes the name of an argument: `max_items` → `:max-items`, which the call turns back into the
-/// property's own spelling; a name that no keyword can have → a string.
+/// How a program writes the name of an argument: as its upstream spells it, `max_items` → `:max_items`; a name that no
+/// keyword can have → a string.
 pub(crate) fn argument_key(name: &str) -> String {
     let in_keyword = |b: u8| b.is_ascii_alphanumeric() || b"+-*<>=?!_".contains(&b);
-    if !name.is_empty() && name.bytes().all(in_keyword) {
-        format!(":{}", name.replace('_', "-"))
-    } else {
-        string_literal(name)
-    }
+    if !name.is_empty() && name.bytes().all(in_keyword) { format!(":{name}") } else { string_literal(name) }
 }
 
 #[cfg(test)]
@@ -115,7 +117,8 @@ mod tests {
 
     #[test]
     fn argument_names_read_back() {
-        assert_eq!(argument_key("max_items"), ":max-items");
+        assert_eq!(argument_key("max_items"), ":max_items");
+        assert_eq!(argument_key("max-items"), ":max-items");
         assert_eq!(argument_key("perPage"), ":perPage");
         assert_eq!(argument_key("a.b"), "\"a.b\"");
         assert_eq!(argument_key("x y\"z"), "\"x y\\\"z\"");

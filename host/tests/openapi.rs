@@ -135,7 +135,7 @@ async fn a_document_is_fetched_and_its_operations_are_called() {
     let server = catalog.server("api").expect("the upstream");
     let tool = server.tool("get-thing").expect("the tool");
     let doc = tool_doc(server, tool);
-    assert!(doc.contains("Args: {:id string :max-items integer?}"), "{doc}");
+    assert!(doc.contains("Args: {:id string :max_items integer?}"), "{doc}");
     assert!(doc.contains("Returns: Result<{:n int?}>"), "{doc}");
     let meta = tool_meta(server, tool);
     assert_eq!((&meta["kind"], &meta["_ptc"]["operationId"]), (&json!("openapi-tool"), &json!("getThing")));

@@ -111,7 +111,7 @@ fn missing_arguments(server: &ServerEntry, tool: &ToolEntry, spelled: &Spelled<'
         spelled.missing.join(", ")
     );
     let keys = |names: &[String]| {
-        names.iter().take(MAX_HINTED).map(|name| key_hint(name)).collect::<Vec<_>>().join(", ")
+        names.iter().take(MAX_HINTED).map(|name| argument_key(name)).collect::<Vec<_>>().join(", ")
     };
     let plural = |names: &[String]| if names.len() == 1 { "" } else { "s" };
     if !spelled.unexpected.is_empty() {
@@ -134,12 +134,6 @@ fn missing_arguments(server: &ServerEntry, tool: &ToolEntry, spelled: &Spelled<'
         string_literal(&format!("{}/{}", server.name, tool.name))
     );
     text
-}
-
-/// `:max-items (encoded as :max_items)`
-fn key_hint(name: &str) -> String {
-    let key = argument_key(name);
-    if key.starts_with(':') && name.contains('_') { format!("{key} (encoded as :{name})") } else { key }
 }
 
 fn push_servers(catalog: &Catalog, text: &mut String) {
@@ -250,7 +244,7 @@ mod tests {
             error(&bad),
             (
                 "tool 'github.get_pr' rejected args: missing required args owner, number".to_owned(),
-                "received unexpected key :q; expected :owner, :number, :diff-context (encoded as :diff_context). \
+                "received unexpected key :q; expected :owner, :number, :diff_context. \
                  Missing required args :owner, :number.\nLook at (doc \"github/get_pr\")."
                     .to_owned()
             )

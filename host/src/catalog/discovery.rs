@@ -7,9 +7,10 @@ use ptc_mcp::json::{Map, Value, json};
 
 use super::call::{unknown_server, unknown_tool};
 use super::doc::{tool_doc, tool_meta};
+use super::literal::literal;
 use super::search::apropos;
 use super::{Catalog, ServerEntry, ToolEntry};
-use crate::text::{named, short_line, string_literal};
+use crate::text::{named, short_line};
 
 /// Longest description in a line of `dir`, in characters.
 const LINE_DESCRIPTION: usize = 120;
@@ -321,21 +322,6 @@ impl<'a> Options<'a> {
         let Some(value) = self.get(key) else { return Ok(default) };
         let number = value.as_u64().and_then(|n| usize::try_from(n).ok()).filter(|n| range.contains(n));
         number.ok_or_else(|| format!("{rule}, got {}", literal(value)))
-    }
-}
-
-/// A JSON value as program text.
-fn literal(value: &Value) -> String {
-    match value {
-        Value::Null => "nil".to_owned(),
-        Value::String(text) => string_literal(text),
-        Value::Array(items) => format!("[{}]", items.iter().map(literal).collect::<Vec<_>>().join(" ")),
-        Value::Object(map) => {
-            let entries: Vec<_> =
-                map.iter().map(|(k, v)| format!("{} {}", string_literal(k), literal(v))).collect();
-            format!("{{{}}}", entries.join(" "))
-        }
-        other => other.to_string(),
     }
 }
 

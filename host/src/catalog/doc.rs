@@ -2,13 +2,14 @@
 
 use ptc_mcp::json::{Value, json};
 
-use super::types::{arguments_type, result_type};
+use super::argument_notes::argument_notes;
+use super::types::{arguments_type, needed_arguments, result_type};
 use super::{ServerEntry, ToolEntry};
-use crate::json_schema::{properties, required};
-use crate::text::{argument_key, short_line, string_literal};
+use crate::json_schema::properties;
+use crate::text::{argument_key, bounded_line, string_literal};
 
-/// Longest description, in characters.
-const DESCRIPTION: usize = 240;
+/// Longest description, in bytes.
+const DESCRIPTION: usize = 2048;
 
 /// The text that `(doc "server/tool")` gives.
 pub fn tool_doc(server: &ServerEntry, tool: &ToolEntry) -> String {
@@ -17,18 +18,19 @@ pub fn tool_doc(server: &ServerEntry, tool: &ToolEntry) -> String {
 
 /// As [`tool_doc`], without the description if asked for.
 pub(super) fn render(server: &ServerEntry, tool: &ToolEntry, with_description: bool) -> String {
-    let required: Vec<String> = required(&tool.input_schema).into_iter().map(argument_key).collect();
-    let description = match short_line(&tool.description, DESCRIPTION) {
+    let needed: Vec<String> = needed_arguments(&tool.input_schema).into_iter().map(argument_key).collect();
+    let description = match bounded_line(&tool.description, DESCRIPTION) {
         line if line.is_empty() || !with_description => String::new(),
         line => format!("Description: {line}\n"),
     };
     format!(
-        "{}/{}\n{description}\nArgs: {}\nRequired args: {}\n\nCall:\n{}\n\nReturns: Result<{}>\n\
+        "{}/{}\n{description}\nArgs: {}\nRequired args: {}{}\n\nCall:\n{}\n\nReturns: Result<{}>\n\
          Use `(:value r)` after checking `(:ok r)`.",
         server.name,
         tool.name,
         arguments_type(&tool.input_schema),
-        if required.is_empty() { "none".to_owned() } else { required.join(", ") },
+        if needed.is_empty() { "none".to_owned() } else { needed.join(", ") },
+        argument_notes(&tool.input_schema),
         call_example(server, tool),
         result_type(tool.output_schema.as_ref()),
     )
@@ -36,7 +38,7 @@ pub(super) fn render(server: &ServerEntry, tool: &ToolEntry, with_description: b
 
 /// A call of the tool, ready to be edited: with its required arguments, else the first one by name, else none.
 pub(crate) fn call_example(server: &ServerEntry, tool: &ToolEntry) -> String {
-    let mut names = required(&tool.input_schema);
+    let mut names = needed_arguments(&tool.input_schema);
     if names.is_empty() {
         names.extend(
             properties(&tool.input_schema).into_iter().flat_map(|p| p.keys()).map(String::as_str).min(),
@@ -96,7 +98,8 @@ mod tests {
              Description: Lists pull requests.\n\
              \n\
              Args: {:owner string :state enum<string> :limit integer?}\n\
-             Required args: :owner, :state\n\
+             Required args: :owner, :state\n  \
+             :state - one of \"open\" \"closed\"\n\
              \n\
              Call:\n\
              (tool/call {:server \"server\" :tool \"tool\" :args {:owner ... :state ...}})\n\
@@ -120,8 +123,8 @@ mod tests {
 
     #[test]
     fn long_descriptions_are_cut() {
-        let text = doc_of(json!({"name": "tool", "description": "x".repeat(300)}));
-        assert!(text.contains(&format!("\nDescription: {}...\n", "x".repeat(237))), "{text}");
+        let text = doc_of(json!({"name": "tool", "description": "x".repeat(3000)}));
+        assert!(text.contains(&format!("\nDescription: {}...\n", "x".repeat(2045))), "{text}");
     }
 
     #[test]

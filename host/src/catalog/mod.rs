@@ -5,6 +5,7 @@
 //! forms ([`Query`]), and the checks and argument spelling of a `tool/call` ([`check_call`], `spell_arguments`). All
 //! code is synchronous and pure: equal snapshots give byte-equal answers.
 
+mod argument_notes;
 mod arguments;
 mod call;
 mod describe;
@@ -13,6 +14,7 @@ mod doc;
 mod entry;
 #[cfg(test)]
 mod fixtures;
+mod literal;
 mod search;
 mod tokens;
 mod types;

@@ -2,8 +2,9 @@
 
 use ptc_mcp::json::{Map, Value};
 
+use super::literal::literal;
 use crate::json_schema::{properties, required, resolve};
-use crate::text::{argument_key, cut, string_literal};
+use crate::text::{argument_key, cut};
 
 /// Nesting of objects and arrays that a result type shows.
 const MAX_RESULT_DEPTH: usize = 4;
@@ -52,11 +53,22 @@ fn is_integer(number: &ptc_mcp::json::Number) -> bool {
     !number.to_string().contains(['.', 'e', 'E'])
 }
 
-/// The arguments of a tool in the order of every rendering: required ones as `required` lists them, then the rest by
-/// name. The flag says whether it is required.
+/// The arguments that a call must name: those that `required` lists, but for those with a `default`, which the upstream
+/// fills in. In the order of `required`.
+pub(super) fn needed_arguments(schema: &Value) -> Vec<&str> {
+    let properties = properties(schema);
+    let has_default = |name: &str| {
+        let property = properties.and_then(|properties| properties.get(name));
+        property.and_then(|property| resolve(schema, property)).is_some_and(|p| p.get("default").is_some())
+    };
+    required(schema).into_iter().filter(|name| !has_default(name)).collect()
+}
+
+/// The arguments of a tool in the order of every rendering: [`needed_arguments`], then the rest by name. The flag says
+/// whether it is needed.
 pub(super) fn ordered_arguments(schema: &Value) -> Vec<(&str, &Value, bool)> {
     let Some(properties) = properties(schema) else { return Vec::new() };
-    let required = required(schema);
+    let required = needed_arguments(schema);
     let mut ordered: Vec<(&str, &Value, bool)> = required
         .iter()
         .filter_map(|name| properties.get_key_value(name))
@@ -89,6 +101,13 @@ pub(super) fn result_type(output_schema: Option<&Value>) -> String {
     let Some(root) = output_schema else { return "any".to_owned() };
     let mut nodes = MAX_RESULT_NODES;
     cut(ResultTypes { root, nodes: &mut nodes }.of(root, 1), MAX_RESULT_CHARS)
+}
+
+/// The type of an argument that holds objects, since the line of types says only `array` or `object` of it.
+pub(super) fn structure(root: &Value, schema: &Value) -> Option<String> {
+    let mut nodes = MAX_RESULT_NODES;
+    let text = ResultTypes { root, nodes: &mut nodes }.of(schema, 1);
+    (text.contains('{') && text.starts_with(['[', '{'])).then(|| cut(text, MAX_RESULT_CHARS))
 }
 
 struct ResultTypes<'a> {
@@ -174,15 +193,6 @@ impl<'a> ResultTypes<'a> {
     }
 }
 
-/// A constant as a program writes it.
-fn literal(value: &Value) -> String {
-    match value {
-        Value::Null => "nil".to_owned(),
-        Value::String(text) => string_literal(text),
-        other => other.to_string(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use ptc_mcp::json::json;
@@ -239,8 +249,12 @@ mod tests {
         });
         assert_eq!(
             arguments_type(&schema),
-            "{:owner string :state enum<string> :limit integer? :max-items integer? :zeta string?}"
+            "{:owner string :state enum<string> :limit integer? :max_items integer? :zeta string?}"
         );
+        let schema = json!({"required": ["page", "owner", "sort"], "$defs": {"sorted": {"default": "asc"}},
+            "properties": {"sort": {"$ref": "#/$defs/sorted"}, "owner": {}, "page": {"default": 1}, "all": {}}});
+        assert_eq!(arguments_type(&schema), "{:owner any :all any? :page any? :sort any?}");
+        assert_eq!(needed_arguments(&schema), ["owner"]);
         assert_eq!(arguments_type(&json!({"type": "object"})), "{}");
         assert_eq!(arguments_type(&json!(null)), "{}");
     }
@@ -258,7 +272,7 @@ mod tests {
             (json!({"type": "array"}), "[any]"),
             (json!({"type": "array", "items": {"type": "string"}}), "[string]"),
             (json!({"type": "object"}), "map"),
-            (json!({"properties": {"a_b": {"type": "boolean"}}}), "{:a-b bool?}"),
+            (json!({"properties": {"a_b": {"type": "boolean"}}}), "{:a_b bool?}"),
             (json!({"items": {}}), "[any]"),
             (json!({"type": "null"}), "nil"),
             (json!({}), "any"),

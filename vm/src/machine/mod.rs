@@ -40,7 +40,7 @@ pub use stack::Stack;
 use crate::code::Program;
 use crate::error::{Error, Reason, Result};
 use crate::meter::{self, Account, Deadline, Reservation};
-use crate::value::{Captures, Closure, Layouts, Map, Str, Value};
+use crate::value::{Captures, Closure, Layouts, Map, PaidPatterns, Str, Value};
 use ahash::AHashMap;
 use env::Env;
 use fiber::{Fiber, FiberId, Next};
@@ -164,6 +164,8 @@ pub struct Machine {
     /// Present if they are kept.
     fork_notes: Option<Vec<ForkNote>>,
     account: Account,
+    /// What the program has paid for, until the machine is gone.
+    _paid: PaidPatterns,
     reservation: Option<Rc<dyn Reservation>>,
     deadline: Option<Deadline>,
     limits: Limits,
@@ -220,6 +222,7 @@ impl Machine {
             next_call: 0,
             next_fork: 0,
             fork_notes: setup.note_forks.then(Vec::new),
+            _paid: PaidPatterns::of(&account),
             account,
             reservation: setup.reservation,
             deadline: setup.deadline,

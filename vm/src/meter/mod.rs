@@ -62,6 +62,8 @@ const IDLE_RESERVATION: i64 = 1 << 20;
 pub(crate) const METERED: bool = !cfg!(ptc_unmetered);
 
 struct Meter {
+    /// Number of the installed account, 0 for nobody's.
+    account: Cell<u64>,
     /// Bytes held by values of the installed account. Negative when it frees what another one built.
     live: Cell<i64>,
     /// Largest `live` since the account was opened.
@@ -89,6 +91,7 @@ struct Meter {
 thread_local! {
     static METER: Meter = const {
         Meter {
+            account: Cell::new(0),
             live: Cell::new(0),
             peak: Cell::new(0),
             memory_limit: Cell::new(i64::MAX),
@@ -102,6 +105,9 @@ thread_local! {
             freed: Cell::new(0),
         }
     };
+
+    /// Accounts that this thread has opened.
+    static ACCOUNTS: Cell<u64> = const { Cell::new(0) };
 
     static RESERVATION: RefCell<Option<Rc<dyn Reservation>>> = const { RefCell::new(None) };
 }
@@ -273,6 +279,12 @@ pub fn exhausted() -> bool {
     METER.with(|m| m.work.get() > m.work_limit.get() && beyond(m))
 }
 
+/// Number of the account that is installed, which no other one of this thread ever has; 0 when there is none.
+#[inline]
+pub(crate) fn account() -> u64 {
+    METER.with(|m| m.account.get())
+}
+
 /// Collects the work charged since the last collection.
 #[inline]
 pub(crate) fn take_work() -> u64 {
@@ -329,6 +341,8 @@ impl Drop for Held {
 /// What one machine holds and may hold, while another one (or none) is installed on the thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Account {
+    /// Its number on this thread, from 1.
+    number: u64,
     /// Bytes held now.
     pub live: i64,
     /// Largest `live` so far.
@@ -343,7 +357,14 @@ impl Account {
     /// An empty account that may hold `limit` bytes.
     pub fn new(limit: u64) -> Account {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        Account { live: 0, peak: 0, limit, granted: limit }
+        let number = ACCOUNTS.get() + 1;
+        ACCOUNTS.set(number);
+        Account { number, live: 0, peak: 0, limit, granted: limit }
+    }
+
+    /// Its number, which no other account of this thread has.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
     /// An empty account that may hold `limit` bytes, all of which it has to reserve: see [`Account::install_with`]. Without a
@@ -379,6 +400,7 @@ impl Account {
     pub fn install(&mut self) -> Installed<'_> {
         let outer = METER.with(|m| {
             m.replace(Saved {
+                account: self.number,
                 live: self.live,
                 peak: self.peak,
                 granted: self.granted,
@@ -393,6 +415,7 @@ impl Account {
 /// The meter's state of one account.
 #[derive(Clone, Copy)]
 struct Saved {
+    account: u64,
     live: i64,
     peak: i64,
     granted: i64,
@@ -407,6 +430,7 @@ struct Saved {
 impl Saved {
     /// The state of a thread on which nothing is limited. The first look comes as soon as with limits.
     const NOTHING: Saved = Saved {
+        account: 0,
         live: 0,
         peak: 0,
         granted: i64::MAX,
@@ -423,6 +447,7 @@ impl Meter {
     /// Makes `state` the meter's, and gives the one of before.
     fn replace(&self, state: Saved) -> Saved {
         Saved {
+            account: self.account.replace(state.account),
             live: self.live.replace(state.live),
             peak: self.peak.replace(state.peak),
             granted: self.memory_limit.replace(state.granted),

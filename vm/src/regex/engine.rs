@@ -1,45 +1,99 @@
-//! A compiled pattern, and the cache of those that a thread has used.
+//! A pattern and what has been built of it, and the cache of those that a thread has used.
+//!
+//! A pattern is read when its value is made, in time linear in its text. Everything else is built at its first use, after
+//! the program that uses it has paid for it ([`Meter::pay`]).
 
 use super::linear::{Found, Groups, Linear, Plan, Variant};
-use super::meter::{Meter, Searched, Stop};
+use super::looking::Looker;
+use super::meter::{Meter, Part, Searched, Stop};
 use super::parser::{PatternError, parse};
-use super::program::Program;
-use super::sequence::SequenceMatch;
+use super::price;
+use super::program::{MOST_INSTRUCTIONS, Program};
+use super::sequence::{Sequence, SequenceMatch};
 use super::syntax::Pattern;
-use ahash::AHashMap;
+use ahash::{AHashMap, RandomState};
 use regex_automata::hybrid::dfa::Cache as LookerCache;
 use regex_automata::meta::Cache;
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
+use std::sync::LazyLock;
 
-/// Patterns that a thread keeps compiled.
+/// Patterns that a thread keeps.
 const KEPT_PATTERNS: usize = 128;
-/// Bytes that they may take together.
+/// Bytes that they may take together, with what has been built of them.
 const KEPT_BYTES: usize = 4 << 20;
 /// Automata whose scratch memory a thread keeps.
 const KEPT_SCRATCH: usize = 16;
-/// Bytes that are built before automata are given up as too large.
-const GIVEN_UP: usize = 2 << 20;
-/// Bytes of a compiled pattern that make each byte of text one step dearer to search.
-const BYTES_PER_WEIGHT: usize = 8 << 10;
+/// Bytes that the scratch memory of one kind may take together.
+const KEPT_SCRATCH_BYTES: usize = 2 << 20;
+/// Bytes of a pattern that has been read, and of a place in the cache.
+const READ_BYTES: usize = 1024;
+/// Bytes of its text and of its tree, which the linear engine has once more, for each byte of its text.
+const READ_BYTES_PER_BYTE: usize = 100;
 /// Bytes beyond its match that the price of a search covers, divided by the pattern's weight.
 const COVERED: usize = 64;
 
-/// A compiled pattern.
+/// A pattern as its values share it.
 pub(crate) struct Engine(Rc<Compiled>);
 
 struct Compiled {
     /// Key of its scratch memory.
     id: u64,
+    /// Stands for its text.
+    text: u64,
     pattern: Pattern,
-    /// The linear engine, for patterns that it can match.
+    /// Steps that building one of its automata takes, about.
+    price: u64,
+    /// Instructions that the backtracking engine needs.
+    instructions: usize,
+    /// The linear engine, for patterns that it can match at a price that is not too high.
     linear: Option<Linear>,
     /// The backtracking engine, built when it is needed.
     backtracking: OnceCell<Option<Program>>,
-    /// Bytes that it takes, about.
-    size: usize,
+    /// Bytes that it takes before anything has been built of it.
+    read_bytes: usize,
+    /// Bytes that it takes, with all that has been built of it.
+    bytes: Cell<usize>,
     /// Most bytes that a search looks at beyond its match, if the pattern bounds them.
     overrun: Option<usize>,
+}
+
+thread_local! {
+    static KEPT: RefCell<Kept> = RefCell::default();
+
+    /// Bytes of all patterns on this thread, whoever has them.
+    static BYTES: Cell<usize> = const { Cell::new(0) };
+}
+
+impl Compiled {
+    /// Counts what has been built of it.
+    fn measure(&self) {
+        let built = self.linear.as_ref().map_or(0, Linear::built_bytes)
+            + self.backtracking.get().and_then(Option::as_ref).map_or(0, Program::size);
+        let bytes = self.read_bytes + built;
+        BYTES.set(BYTES.get() + bytes - self.bytes.replace(bytes));
+    }
+}
+
+impl Drop for Compiled {
+    fn drop(&mut self) {
+        // A thread's counter may end before its cache does.
+        let _ = BYTES.try_with(|all| all.set(all.get() - self.bytes.get()));
+    }
+}
+
+/// Bytes of all patterns on this thread with what has been built of them, and of the scratch memory that is kept.
+pub(crate) fn compiled_bytes() -> usize {
+    BYTES.get() + KEPT.with_borrow(|kept| kept.searching.bytes + kept.looking.bytes)
+}
+
+/// Forgets the patterns and the scratch memory that the thread keeps. Those that values have stay theirs.
+pub(crate) fn give_way() {
+    let kept = KEPT.with_borrow_mut(|kept| {
+        let next_id = kept.next_id;
+        std::mem::replace(kept, Kept { next_id, ..Kept::default() })
+    });
+    drop(kept);
 }
 
 impl std::fmt::Debug for Engine {
@@ -75,85 +129,163 @@ impl Refusal {
 #[derive(Default)]
 struct Kept {
     patterns: AHashMap<Box<str>, Rc<Compiled>>,
-    bytes: usize,
     next_id: u64,
     searching: Scratch<Cache>,
     looking: Scratch<LookerCache>,
 }
 
+impl Kept {
+    /// Forgets all patterns when they take too much.
+    fn shed(&mut self) {
+        if self.patterns.values().map(|known| known.bytes.get()).sum::<usize>() > KEPT_BYTES {
+            self.patterns.clear();
+        }
+    }
+}
+
 /// Scratch memory of automata, most recently used last.
-struct Scratch<C>(Vec<(Key, Box<C>)>);
+struct Scratch<C> {
+    caches: Vec<(Key, Box<C>, usize)>,
+    /// Bytes of all of them.
+    bytes: usize,
+}
 
 /// A pattern's id, and which of its automata.
 type Key = (u64, Variant);
 
 impl<C> Default for Scratch<C> {
     fn default() -> Scratch<C> {
-        Scratch(Vec::new())
+        Scratch { caches: Vec::new(), bytes: 0 }
     }
 }
 
 impl<C> Scratch<C> {
     fn take(&mut self, key: Key) -> Option<Box<C>> {
-        let at = self.0.iter().rposition(|(known, _)| *known == key)?;
-        Some(self.0.remove(at).1)
+        let at = self.caches.iter().rposition(|(known, ..)| *known == key)?;
+        let (_, cache, bytes) = self.caches.remove(at);
+        self.bytes -= bytes;
+        Some(cache)
     }
 
-    fn put(&mut self, key: Key, cache: Box<C>) {
-        if self.0.len() >= KEPT_SCRATCH {
-            self.0.remove(0);
+    /// Keeps a cache of `bytes` bytes, unless that is more than all may take.
+    fn put(&mut self, key: Key, cache: Box<C>, bytes: usize) {
+        let bytes = bytes + size_of::<C>();
+        if bytes > KEPT_SCRATCH_BYTES {
+            return;
         }
-        self.0.push((key, cache));
+        while self.caches.len() >= KEPT_SCRATCH || self.bytes + bytes > KEPT_SCRATCH_BYTES {
+            let (.., oldest) = self.caches.remove(0);
+            self.bytes -= oldest;
+        }
+        self.bytes += bytes;
+        self.caches.push((key, cache, bytes));
     }
 }
 
-thread_local! {
-    static KEPT: RefCell<Kept> = RefCell::default();
+/// Stands for the text of a pattern. The keys are made once a process, so that nobody can prepare two texts of one number.
+fn text_hash(source: &str) -> u64 {
+    static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    KEYS.hash_one(source)
 }
 
-fn compiled(source: &str) -> Result<Rc<Compiled>, Refusal> {
+fn read(source: &str) -> Result<Rc<Compiled>, Refusal> {
     if let Some(known) = KEPT.with_borrow(|kept| kept.patterns.get(source).cloned()) {
         return Ok(known);
     }
     let pattern = parse(source).map_err(Refusal::Unreadable)?;
-    // What gets too large as automata, such as `\w{1,200}`, is small as instructions.
-    let linear = if pattern.node.is_linear() { Linear::new(&pattern.node) } else { None };
-    let backtracking = OnceCell::new();
-    let mut size = 512 + source.len() + linear.as_ref().map_or(0, Linear::size);
-    if linear.is_none() {
-        let program = Program::new(&pattern).ok_or(Refusal::TooLarge)?;
-        size += program.size();
-        let _ = backtracking.set(Some(program));
+    let instructions = price::instructions(&pattern.node);
+    if instructions >= MOST_INSTRUCTIONS {
+        return Err(Refusal::TooLarge);
     }
+    let price = price::automaton(&pattern.node);
+    // What gets too large as automata, such as `\w{1,200}`, is small as instructions.
+    let linear = (price <= price::MOST_STEPS && pattern.node.is_linear())
+        .then(|| Linear::new(&pattern.node, pattern.groups));
+    let overrun = pattern.node.overrun().map(|characters| characters.saturating_mul(4));
+    let mut compiled = Compiled {
+        id: 0,
+        text: text_hash(source),
+        pattern,
+        price,
+        instructions,
+        read_bytes: READ_BYTES + READ_BYTES_PER_BYTE * source.len(),
+        linear,
+        backtracking: OnceCell::new(),
+        bytes: Cell::new(0),
+        overrun,
+    };
+    compiled.measure();
     Ok(KEPT.with_borrow_mut(|kept| {
-        if kept.patterns.len() >= KEPT_PATTERNS || kept.bytes + size > KEPT_BYTES {
-            kept.patterns.clear();
-            kept.bytes = 0;
-        }
         kept.next_id += 1;
-        let overrun = pattern.node.overrun().map(|characters| characters.saturating_mul(4));
-        let compiled = Rc::new(Compiled { id: kept.next_id, pattern, linear, backtracking, size, overrun });
-        kept.bytes += size;
+        compiled.id = kept.next_id;
+        let compiled = Rc::new(compiled);
+        if kept.patterns.len() >= KEPT_PATTERNS {
+            kept.patterns.clear();
+        }
+        kept.shed();
         kept.patterns.insert(source.into(), compiled.clone());
         compiled
     }))
 }
 
 impl Engine {
-    /// The engine of a pattern, from the cache if the thread has used it before.
+    /// The engine of a pattern, from the cache if the thread has used it before. Builds nothing yet.
     pub(crate) fn new(source: &str) -> Result<Engine, Refusal> {
-        compiled(source).map(Engine)
+        read(source).map(Engine)
     }
 
-    /// Bytes that it takes, about.
-    pub(crate) fn size(&self) -> usize {
-        self.0.size
+    /// Bytes that it takes before anything has been built of it.
+    pub(crate) fn read_bytes(&self) -> usize {
+        self.0.read_bytes
     }
 
-    /// Bytes that building it has taken, about: more than it takes where automata were given up as too large.
-    pub(crate) fn built(&self) -> usize {
-        let gave_up = self.0.linear.is_none() && self.0.pattern.node.is_linear();
-        if gave_up { GIVEN_UP } else { self.0.size }
+    /// Sees to it that a part has been paid for and built.
+    fn part<M: Meter>(
+        &self,
+        meter: &M,
+        part: Part,
+        steps: u64,
+        build: impl FnOnce(&Compiled),
+    ) -> Result<(), M::Refusal> {
+        if meter.has_paid(part) {
+            return Ok(());
+        }
+        let compiled = &*self.0;
+        meter.pay(compiled.text, part, steps, price::bytes(steps))?;
+        build(compiled);
+        let before = compiled.bytes.get();
+        compiled.measure();
+        if compiled.bytes.get() > before {
+            KEPT.with_borrow_mut(Kept::shed);
+        }
+        meter.holds(compiled.bytes.get())
+    }
+
+    /// The automaton of this kind, built at its first use. `None` when the other engine must do.
+    fn automaton<M: Meter>(
+        &self,
+        meter: &M,
+        variant: Variant,
+    ) -> Result<Option<&regex_automata::meta::Regex>, M::Refusal> {
+        let Some(linear) = &self.0.linear else { return Ok(None) };
+        let part = match variant {
+            Variant::Find => Part::Find,
+            Variant::Marked => Part::Marked,
+            Variant::Whole => Part::Whole,
+        };
+        self.part(meter, part, self.0.price, |_| {
+            linear.automaton(variant);
+        })?;
+        Ok(linear.automaton(variant))
+    }
+
+    /// The pattern for the engine of short searches, if it is one for it.
+    fn sequence<M: Meter>(&self, meter: &M) -> Result<Option<&Sequence>, M::Refusal> {
+        let Some(linear) = &self.0.linear else { return Ok(None) };
+        self.part(meter, Part::Sequence, price::sequence(self.0.price), |_| {
+            linear.sequence();
+        })?;
+        Ok(linear.sequence())
     }
 
     /// How many groups it reports besides the whole match.
@@ -168,7 +300,7 @@ impl Engine {
 
     /// Steps that searching one byte costs: pattern size times subject (ruling 7).
     fn weight(&self) -> u64 {
-        1 + (self.0.size / BYTES_PER_WEIGHT) as u64
+        price::weight(self.0.price)
     }
 
     /// Charges a search that will look at `bytes` bytes up to the end of its match.
@@ -227,12 +359,12 @@ impl Engine {
             Plan::Plain => (Variant::Find, text),
             Plan::Marked(marked) => (Variant::Marked, marked.as_ref()),
             Plan::Backtracking => {
-                return Ok(self.backtracking::<M>()?.find(meter, text, from)?.map(automata));
+                return Ok(self.backtracking(meter)?.find(meter, text, from)?.map(automata));
             }
         };
         if let Some(linear) = &self.0.linear {
             if variant == Variant::Find
-                && let Some(sequence) = linear.sequence()
+                && let Some(sequence) = self.sequence(meter)?
             {
                 match sequence.find(text, from) {
                     SequenceMatch::No => return Ok(None),
@@ -240,13 +372,14 @@ impl Engine {
                     SequenceMatch::Elsewhere(place) => from = place,
                 }
             }
-            if let Some(found) =
-                self.run(linear, variant, |automaton, cache| linear.find(automaton, cache, searched, from))
+            if let Some(automaton) = self.automaton(meter, variant)?
+                && let Some(found) =
+                    self.run(automaton, variant, |cache| linear.find(automaton, cache, searched, from))
             {
                 return Ok(found.map(automata));
             }
         }
-        Ok(self.backtracking::<M>()?.find(meter, text, from)?.map(automata))
+        Ok(self.backtracking(meter)?.find(meter, text, from)?.map(automata))
     }
 
     fn charge_beyond<M: Meter>(
@@ -271,44 +404,53 @@ impl Engine {
             // Each step of that engine is counted.
             Plan::Backtracking => return Ok(()),
         };
-        let Some(looker) = self.0.linear.as_ref().and_then(|linear| linear.looker(variant)) else {
-            return charge(most);
-        };
+        let Some(looker) = self.looker(meter, variant)? else { return charge(most) };
         let key = (self.0.id, variant);
         let kept = KEPT.with_borrow_mut(|kept| kept.looking.take(key));
         let mut cache = kept.unwrap_or_else(|| Box::new(looker.create_cache()));
         let charged = looker.follow(&mut cache, searched, (from, end), charge);
-        KEPT.with_borrow_mut(|kept| kept.looking.put(key, cache));
+        let bytes = cache.memory_usage();
+        KEPT.with_borrow_mut(|kept| kept.looking.put(key, cache, bytes));
         charged
+    }
+
+    fn looker<M: Meter>(&self, meter: &M, variant: Variant) -> Result<Option<&Looker>, M::Refusal> {
+        let Some(linear) = &self.0.linear else { return Ok(None) };
+        let part = if variant == Variant::Marked { Part::MarkedLooker } else { Part::Looker };
+        self.part(meter, part, self.0.price, |_| {
+            linear.looker(variant);
+        })?;
+        Ok(linear.looker(variant))
     }
 
     /// The match of the whole text. The caller [charges](Engine::charge) it.
     pub(crate) fn matches<M: Meter>(&self, meter: &M, text: &str) -> Searched<Option<Groups>, M> {
-        if let Some(sequence) = self.0.linear.as_ref().and_then(Linear::sequence) {
+        if let Some(sequence) = self.sequence(meter)? {
             return Ok(sequence.matches(text));
         }
         if let Some(linear) = &self.0.linear
+            && let Some(automaton) = self.automaton(meter, Variant::Whole)?
             && let Some(found) =
-                self.run(linear, Variant::Whole, |automaton, cache| linear.matches(automaton, cache, text))
+                self.run(automaton, Variant::Whole, |cache| linear.matches(automaton, cache, text))
         {
             return Ok(found);
         }
-        self.backtracking::<M>()?.matches(meter, text)
+        self.backtracking(meter)?.matches(meter, text)
     }
 
     /// Runs one of the automata with its scratch memory. `None` when the other engine must decide.
     fn run(
         &self,
-        linear: &Linear,
+        automaton: &regex_automata::meta::Regex,
         variant: Variant,
-        search: impl FnOnce(&regex_automata::meta::Regex, &mut Cache) -> Found,
+        search: impl FnOnce(&mut Cache) -> Found,
     ) -> Option<Option<Groups>> {
-        let automaton = linear.automaton(variant)?;
         let key = (self.0.id, variant);
         let kept = KEPT.with_borrow_mut(|kept| kept.searching.take(key));
         let mut cache = kept.unwrap_or_else(|| Box::new(automaton.create_cache()));
-        let found = search(automaton, &mut cache);
-        KEPT.with_borrow_mut(|kept| kept.searching.put(key, cache));
+        let found = search(&mut cache);
+        let bytes = cache.memory_usage();
+        KEPT.with_borrow_mut(|kept| kept.searching.put(key, cache, bytes));
         match found {
             Found::No => Some(None),
             Found::Match(groups) => Some(Some(groups)),
@@ -316,7 +458,11 @@ impl Engine {
         }
     }
 
-    fn backtracking<M: Meter>(&self) -> Searched<&Program, M> {
-        self.0.backtracking.get_or_init(|| Program::new(&self.0.pattern)).as_ref().ok_or(Stop::TooComplex)
+    fn backtracking<M: Meter>(&self, meter: &M) -> Searched<&Program, M> {
+        let steps = price::program(self.0.instructions, self.0.read_bytes);
+        self.part(meter, Part::Instructions, steps, |compiled| {
+            compiled.backtracking.get_or_init(|| Program::new(&compiled.pattern));
+        })?;
+        self.0.backtracking.get().and_then(Option::as_ref).ok_or(Stop::TooComplex)
     }
 }

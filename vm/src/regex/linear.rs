@@ -30,7 +30,8 @@ const MARK: char = '\x01';
 #[derive(Debug)]
 pub(super) struct Linear {
     node: Node,
-    find: Regex,
+    groups: usize,
+    find: OnceCell<Option<Regex>>,
     /// As `find`, for texts with a mark at the end.
     marked: OnceCell<Option<Regex>>,
     /// Matches whole texts only.
@@ -74,12 +75,12 @@ pub(crate) enum Plan<T> {
 }
 
 impl Linear {
-    /// Compiles `node`, which [is linear](Node::is_linear). `None` when it gets too large.
-    pub(super) fn new(node: &Node) -> Option<Linear> {
-        let find = build(&emit(node, false)?, false).ok()?;
+    /// Of `node`, which [is linear](Node::is_linear) and reports `groups` groups. Builds nothing yet.
+    pub(super) fn new(node: &Node, groups: usize) -> Linear {
         let line_start = node.asserts(Assertion::LineStart);
-        Some(Linear {
-            find,
+        Linear {
+            groups,
+            find: OnceCell::new(),
             marked: OnceCell::new(),
             whole: OnceCell::new(),
             sequence: OnceCell::new(),
@@ -88,12 +89,18 @@ impl Linear {
             lines: line_start || node.asserts(Assertion::LineEnd),
             end_of_text: node.asserts(Assertion::EndOfText),
             node: node.clone(),
-        })
+        }
     }
 
-    /// Bytes of one automaton.
-    pub(super) fn size(&self) -> usize {
-        self.find.memory_usage()
+    /// Bytes of all that has been built of it.
+    pub(super) fn built_bytes(&self) -> usize {
+        fn built<T>(cell: &OnceCell<Option<T>>, bytes: impl FnOnce(&T) -> usize) -> usize {
+            cell.get().and_then(Option::as_ref).map_or(0, bytes)
+        }
+        let automata = [&self.find, &self.marked, &self.whole];
+        let automata: usize = automata.map(|cell| built(cell, Regex::memory_usage)).iter().sum();
+        let lookers: usize = self.lookers.iter().map(|cell| built(cell, Looker::heap_bytes)).sum();
+        automata + lookers + built(&self.sequence, Sequence::heap_bytes)
     }
 
     /// How to search `text`. Copies it if there is need; the caller charges for its bytes.
@@ -114,7 +121,7 @@ impl Linear {
     /// An automaton, built at its first use.
     pub(super) fn automaton(&self, variant: Variant) -> Option<&Regex> {
         match variant {
-            Variant::Find => Some(&self.find),
+            Variant::Find => self.find.get_or_init(|| build(&emit(&self.node, false)?, false).ok()).as_ref(),
             Variant::Marked => {
                 self.marked.get_or_init(|| build(&emit(&self.node, true)?, true).ok()).as_ref()
             }
@@ -127,7 +134,7 @@ impl Linear {
 
     /// The pattern as a sequence, if it is one. Read at its first use.
     pub(super) fn sequence(&self) -> Option<&Sequence> {
-        self.sequence.get_or_init(|| Sequence::new(&self.node, self.find.captures_len() - 1)).as_ref()
+        self.sequence.get_or_init(|| Sequence::new(&self.node, self.groups)).as_ref()
     }
 
     /// What tells where searches stop, in texts with a mark or others. Built at its first use; `None` if it is too large.

@@ -46,6 +46,11 @@ impl Looker {
         Some(Looker { dfa, crosses_lines })
     }
 
+    /// Bytes that it takes on the heap.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.dfa.memory_usage() + self.dfa.get_nfa().memory_usage()
+    }
+
     /// Memory for the states that searches come to.
     pub(super) fn create_cache(&self) -> Cache {
         self.dfa.create_cache()

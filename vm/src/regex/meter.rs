@@ -10,6 +10,37 @@ pub(crate) trait Meter {
 
     /// Asks for memory that is about to be taken.
     fn reserve(&self, bytes: usize) -> Result<(), Self::Refusal>;
+
+    /// Whether this part of the pattern has been paid for already: each program pays once for what it uses, also where
+    /// another one has had it built.
+    fn has_paid(&self, part: Part) -> bool;
+
+    /// Charges a part that is about to be built or used for the first time: its steps, and room for its bytes. `pattern`
+    /// stands for the pattern's text.
+    fn pay(&self, pattern: u64, part: Part, steps: u64, bytes: usize) -> Result<(), Self::Refusal>;
+
+    /// Takes note of how many bytes the pattern takes with all that has been built of it.
+    fn holds(&self, bytes: usize) -> Result<(), Self::Refusal>;
+}
+
+/// What may be built of a pattern, each at its first use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub(crate) enum Part {
+    /// The automaton of plain searches.
+    Find = 1,
+    /// The automaton for texts with a mark at the end.
+    Marked = 2,
+    /// The automaton that matches whole texts.
+    Whole = 4,
+    /// What tells where plain searches stop.
+    Looker = 8,
+    /// What tells where searches in texts with a mark stop.
+    MarkedLooker = 16,
+    /// The engine of short searches.
+    Sequence = 32,
+    /// The instructions of the backtracking engine.
+    Instructions = 64,
 }
 
 /// Why a search ended without an answer.

@@ -16,13 +16,15 @@ mod linear;
 mod looking;
 mod meter;
 mod parser;
+mod price;
 mod program;
 mod sequence;
 mod syntax;
 
 pub(crate) use engine::Engine;
+pub(crate) use engine::{compiled_bytes, give_way};
 pub(crate) use linear::{Groups, Plan};
-pub(crate) use meter::{Meter, Stop};
+pub(crate) use meter::{Meter, Part, Stop};
 
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@ use super::syntax::{Assertion, Greed, Node, Pattern};
 use regex_syntax::hir::{Class, HirKind};
 
 /// Most instructions of a pattern; counted repetitions are loops, so that few patterns come near.
-const MOST_INSTRUCTIONS: usize = 20_000;
+pub(super) const MOST_INSTRUCTIONS: usize = 20_000;
 
 /// One step of a search. Registers hold places in the text and counts; the first ones are the starts and ends of
 /// the whole match and of the groups.
@@ -104,6 +104,11 @@ impl CharClass {
         }
     }
 
+    /// Bytes that it takes on the heap.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.ranges.capacity() * size_of::<(char, char)>()
+    }
+
     /// Whether some character belongs to both.
     pub(super) fn meets(&self, other: &CharClass) -> bool {
         let (mut mine, mut theirs) = (self.ranges.iter().peekable(), other.ranges.iter().peekable());
@@ -135,6 +140,8 @@ impl CharClass {
 pub(super) struct Program {
     pub(super) insts: Vec<Inst>,
     pub(super) classes: Vec<CharClass>,
+    /// The texts of the classes, while it is written.
+    class_texts: Vec<Box<str>>,
     /// What `\w` matches.
     pub(super) word: CharClass,
     /// How many registers it uses.
@@ -149,19 +156,24 @@ impl Program {
         let mut program = Program {
             insts: Vec::new(),
             classes: Vec::new(),
+            class_texts: Vec::new(),
             word: CharClass::parse("\\w")?,
             registers: 2 * (pattern.groups + 1),
             groups: pattern.groups,
         };
         program.emit(&pattern.node)?;
         program.push(Inst::Match)?;
+        program.class_texts = Vec::new();
         Some(program)
     }
 
     /// About how many bytes it takes.
     pub(super) fn size(&self) -> usize {
         let ranges: usize = self.classes.iter().map(|class| class.ranges.len()).sum();
-        self.insts.len() * size_of::<Inst>() + ranges * size_of::<(char, char)>()
+        let word = self.word.ranges.len();
+        self.insts.capacity() * size_of::<Inst>()
+            + self.classes.capacity() * size_of::<CharClass>()
+            + (ranges + word) * size_of::<(char, char)>()
     }
 
     fn push(&mut self, inst: Inst) -> Option<usize> {
@@ -174,9 +186,18 @@ impl Program {
         self.registers - 1
     }
 
+    /// Equal classes are one: a lookbehind writes its inside once for each width.
     fn class(&mut self, text: &str) -> Option<()> {
-        self.classes.push(CharClass::parse(text)?);
-        self.push(Inst::Class(self.classes.len() - 1)).map(drop)
+        let known = self.class_texts.iter().position(|known| **known == *text);
+        let class = match known {
+            Some(class) => class,
+            None => {
+                self.classes.push(CharClass::parse(text)?);
+                self.class_texts.push(text.into());
+                self.classes.len() - 1
+            }
+        };
+        self.push(Inst::Class(class)).map(drop)
     }
 
     fn emit(&mut self, node: &Node) -> Option<()> {

@@ -149,6 +149,13 @@ impl Sequence {
         Some(sequence)
     }
 
+    /// Bytes that it takes on the heap, about.
+    pub(super) fn heap_bytes(&self) -> usize {
+        let classes: usize =
+            self.classes.iter().map(|class| 512 + class.text.len() + class.chars.heap_bytes()).sum();
+        512 + classes + self.parts.capacity() * size_of::<Part>()
+    }
+
     fn push(&mut self, node: &Node) -> Option<()> {
         match node {
             Node::Empty => {}

@@ -202,9 +202,14 @@ fn both_engines_agree() {
     }
 }
 
+fn linear(source: &str) -> Linear {
+    let pattern = parse(source).expect("a pattern");
+    Linear::new(&pattern.node, pattern.groups)
+}
+
 /// What an automaton finds at or after a place.
 fn by_automaton(source: &str) -> impl FnMut(&str, usize) -> Option<Groups> + use<> {
-    let linear = Linear::new(&parse(source).expect("a pattern").node).expect("small");
+    let linear = linear(source);
     let mut cache = linear.automaton(Variant::Find).expect("small").create_cache();
     move |text, from| {
         let automaton = linear.automaton(Variant::Find).expect("small");
@@ -254,7 +259,7 @@ fn sequences_and_automata_agree() {
         ".{3}",
         "=([a-z]?)[0-9]*",
     ] {
-        let linear = Linear::new(&parse(source).expect("a pattern").node).expect("small");
+        let linear = linear(source);
         assert!(linear.sequence().is_some(), "{source}");
         let mut by_automaton = by_automaton(source);
         let mut whole_by_automaton = self::by_automaton(&format!("^(?:{source})\\z"));
@@ -297,7 +302,7 @@ fn patterns_with_several_ways_to_match_are_no_sequences() {
         // The automata are as good.
         "ab=",
     ] {
-        let linear = Linear::new(&parse(source).expect("a pattern").node).expect("small");
+        let linear = linear(source);
         assert!(linear.sequence().is_none(), "{source}");
     }
 }
@@ -373,17 +378,88 @@ fn backtracking_steps_are_steps_of_the_program() {
 
 #[test]
 fn the_price_of_a_pattern_does_not_depend_on_the_cache() {
+    let price = |times: usize| {
+        let mut account = Account::new(10 << 20);
+        let _installed = account.install();
+        for _ in 0..times {
+            let regex = Regex::pattern(r"price-\w+|\w{3}").expect("a pattern");
+            find(&regex, "price-a", 0).expect("within limits");
+        }
+        (meter::take_work(), account_of_the_thread_is(&[r"price-\w+|\w{3}"]))
+    };
+    let (fresh, built) = price(1);
+    assert!(built > 50_000, "{built}");
+    assert!(fresh > 6_000, "{fresh}");
+    assert_eq!(price(1), (fresh, built), "another program pays the same");
+    let (twice, _) = price(2);
+    assert!(twice < fresh + 1_000, "one program pays once: {fresh}, {twice}");
+}
+
+/// Bytes of this thread's patterns with what has been built of them; these are among them.
+fn account_of_the_thread_is(sources: &[&str]) -> usize {
+    let alive: Vec<_> = sources.iter().map(|source| compiled(source)).collect();
+    let bytes = super::compiled_bytes();
+    drop(alive);
+    bytes
+}
+
+#[test]
+fn nothing_is_built_of_a_pattern_that_is_not_used() {
+    let before = super::compiled_bytes();
+    let mut account = Account::new(10 << 20);
+    {
+        let _installed = account.install();
+        let patterns: Vec<_> = (0..100).map(|i| compiled(&format!(r"\w{{12}}{i}"))).collect();
+        assert!(meter::take_work() < 100 * 100);
+        assert!(super::compiled_bytes() - before < 100 * 4096);
+        drop(patterns);
+    }
+    assert_eq!(account.live, 0);
+}
+
+#[test]
+fn automata_are_charged_when_they_are_built() {
+    let mut account = Account::new(10 << 20);
+    {
+        let _installed = account.install();
+        let regex = compiled(r"(?:\w\d?){9}!$");
+        find(&regex, "abc\n", 0).expect("within limits");
+        find(&regex, "abc", 0).expect("within limits");
+        regex.matches("abc").expect("within limits");
+        drop(regex);
+    }
+    assert!(account.peak > 1_000_000, "three automata: {}", account.peak);
+    assert!(account.live < 4096, "what is left are notes of what has been paid: {}", account.live);
+    let mut poor = Account::new(100_000);
+    let _installed = poor.install();
+    let error = find(&compiled(r"(?:\w\d?){9}!$"), "abc", 0).expect_err("too large for it");
+    assert_eq!(error.message(), "heap limit 100000 bytes exceeded");
+}
+
+#[test]
+fn patterns_too_dear_for_automata_cost_little() {
     let mut account = Account::new(10 << 20);
     let _installed = account.install();
-    let price = || {
+    meter::set_work_limit(25_000_000);
+    for source in [r"\w{40}N", r"(?:(?:a{50}){50}){50}", r"(?:\p{L}|\p{N}){1,90}x", r"(?i:[\w\p{L}]{20})"] {
         meter::take_work();
-        let regex = Regex::pattern(r"price-\w+").expect("a pattern");
-        drop(regex);
-        meter::take_work()
-    };
-    let fresh = price();
-    assert!(fresh > 200);
-    assert_eq!(price(), fresh);
+        let before = super::compiled_bytes();
+        find(&compiled(source), "some text", 0).expect("within limits");
+        let (steps, bytes) = (meter::take_work(), super::compiled_bytes() - before);
+        assert!(steps < 5_000 && bytes < 100_000, "{source}: {steps} steps, {bytes} bytes");
+    }
+}
+
+#[test]
+fn what_a_thread_keeps_is_bounded() {
+    for i in 0..600 {
+        let regex = compiled(&format!(r"(?:\w\w|{i})\p{{L}}+x"));
+        find(&regex, "ab", 0).expect("within limits");
+        find(&regex, &"ab ".repeat(500), 0).expect("within limits");
+    }
+    assert!(super::compiled_bytes() < 9 << 20, "{}", super::compiled_bytes());
+    super::give_way();
+    assert_eq!(super::compiled_bytes(), 0);
 }
 
 #[test]
@@ -428,8 +504,7 @@ fn a_search_is_followed_to_where_it_stops() {
     for (source, text, from, bytes) in cases {
         let regex = compiled(source);
         let (_, end) = find(&regex, text, from).expect("within limits").expect("a match")[0].expect("whole");
-        let node = parse(source).expect("a pattern").node;
-        let linear = Linear::new(&node).expect("small");
+        let linear = linear(source);
         let looker = linear.looker(Variant::Find).expect("small");
         let (mut looked, mut most) = (0, 0);
         let charge = |bytes: usize| {

@@ -2,30 +2,76 @@
 
 use super::{Str, Value};
 use crate::error::{Error, Reason, Result};
-use crate::meter;
-use crate::regex::{self, Engine, Groups, Meter, Stop};
+use crate::meter::{self, Account};
+use crate::regex::{self, Engine, Groups, Meter, Part, Stop};
+use ahash::{AHashMap, AHashSet};
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+
+/// Bytes of all patterns on this thread with what has been built of them, in values or kept for the next ones.
+pub fn pattern_bytes() -> usize {
+    regex::compiled_bytes()
+}
+
+/// Forgets the patterns that this thread keeps for the next values. Those that values have stay theirs.
+pub fn forget_patterns() {
+    regex::give_way();
+}
 
 /// Most bytes of a pattern's text (functions.md 22).
 const MAX_PATTERN_BYTES: usize = 256;
-/// Bytes of a compiled pattern that are built in one step.
-const BYTES_PER_STEP: usize = 32;
+/// Steps of reading a pattern, besides those of its text.
+const READ_STEPS: u64 = 10;
+/// Steps of looking up a property of characters, such as `\p{L}`.
+const PROPERTY_STEPS: u64 = 100;
+/// Bytes of a note that a program has paid for a part of a pattern.
+const PAID_BYTES: usize = 32;
 
 /// How the text of a search is gone through.
 pub(crate) type Plan = regex::Plan<Str>;
 
-/// A regular expression as a value: its text and the compiled engine.
+/// A regular expression as a value: its text, and the engine that its first use builds.
 #[derive(Debug)]
 pub struct Regex {
     /// Pattern text as written.
     pub source: Str,
     engine: Engine,
+    /// The account that used it last, and the parts of the engine that it has paid for.
+    paid: Cell<(u64, u8)>,
+    /// Bytes that are charged for it.
+    charged: Cell<usize>,
 }
 
-/// The meters of the running program.
-struct Program;
+thread_local! {
+    /// What the programs of this thread have paid for: for each account, texts of patterns and their parts.
+    static PAID: RefCell<AHashMap<u64, AHashSet<(u64, Part)>>> = RefCell::default();
+}
 
-impl Meter for Program {
+/// What a program has paid for of the patterns it has used. Forgotten with the machine that has this.
+#[derive(Debug)]
+pub(crate) struct PaidPatterns(u64);
+
+impl PaidPatterns {
+    /// Of the program with this account.
+    pub(crate) fn of(account: &Account) -> PaidPatterns {
+        PaidPatterns(account.number())
+    }
+}
+
+impl Drop for PaidPatterns {
+    fn drop(&mut self) {
+        // The thread may be ending.
+        let _ = PAID.try_with(|paid| {
+            let mut paid = paid.borrow_mut();
+            if !paid.is_empty() {
+                paid.remove(&self.0);
+            }
+        });
+    }
+}
+
+/// The meters of the running program, as far as they know this pattern.
+impl Meter for Regex {
     type Refusal = Error;
 
     fn charge(&self, steps: u64) -> Result<()> {
@@ -34,6 +80,39 @@ impl Meter for Program {
 
     fn reserve(&self, bytes: usize) -> Result<()> {
         meter::reserve(bytes)
+    }
+
+    #[inline]
+    fn has_paid(&self, part: Part) -> bool {
+        let (account, parts) = self.paid.get();
+        account == meter::account() && parts & part as u8 != 0
+    }
+
+    fn pay(&self, pattern: u64, part: Part, steps: u64, bytes: usize) -> Result<()> {
+        let account = meter::account();
+        // Who has no account pays nothing.
+        let first = account != 0
+            && PAID.with_borrow_mut(|paid| paid.entry(account).or_default().insert((pattern, part)));
+        if first {
+            meter::charge_memory(PAID_BYTES);
+            meter::reserve(bytes)?;
+            meter::charge_steps(steps)?;
+        }
+        let (before, parts) = self.paid.get();
+        let parts = if before == account { parts } else { 0 };
+        self.paid.set((account, parts | part as u8));
+        Ok(())
+    }
+
+    fn holds(&self, bytes: usize) -> Result<()> {
+        let more = bytes.saturating_sub(self.charged.get());
+        if more == 0 {
+            return Ok(());
+        }
+        meter::reserve(more)?;
+        meter::charge_memory(more);
+        self.charged.set(bytes);
+        Ok(())
     }
 }
 
@@ -55,15 +134,25 @@ fn check_length(source: &str) -> Result<()> {
     Ok(())
 }
 
+/// Steps of reading the text of a pattern.
+fn read_steps(source: &str) -> u64 {
+    let properties = source.as_bytes().windows(2).filter(|pair| matches!(pair, [b'\\', b'p' | b'P'])).count();
+    4 * source.len() as u64 + PROPERTY_STEPS * properties as u64
+}
+
 impl Regex {
-    fn new(source: &str, engine: Engine) -> Rc<Regex> {
-        meter::charge_memory(engine.size());
-        Rc::new(Regex { source: Str::new(source), engine })
+    fn new(source: &str, engine: Engine) -> Result<Rc<Regex>> {
+        let bytes = engine.read_bytes();
+        let regex =
+            Regex { source: Str::new(source), engine, paid: Cell::new((0, 0)), charged: Cell::new(0) };
+        regex.holds(bytes)?;
+        Ok(Rc::new(regex))
     }
 
     /// The value of the literal `#"source"`, for the compiler. The error is the one of language.md 7.2.
     pub fn literal(source: &str) -> Result<Value> {
         check_length(source)?;
+        meter::charge_steps(READ_STEPS + read_steps(source))?;
         let engine = Engine::new(source).map_err(|refusal| {
             let text = format!(
                 "invalid regex literal #\"{source}\": {} at position {}",
@@ -72,19 +161,17 @@ impl Regex {
             );
             Error::new(Reason::InvalidForm, text)
         })?;
-        Ok(Value::Regex(Regex::new(source, engine)))
+        Regex::new(source, engine).map(Value::Regex)
     }
 
-    /// The value of `(re-pattern source)`. Charges the work of compiling, also when the thread has the engine already.
+    /// The value of `(re-pattern source)`. Charges the work of reading, also when the thread knows the pattern already.
     pub(crate) fn pattern(source: &str) -> Result<Rc<Regex>> {
         check_length(source)?;
-        meter::charge_steps(200 + 4 * source.len() as u64)?;
+        meter::charge_steps(200 + read_steps(source))?;
         let engine = Engine::new(source).map_err(|refusal| {
             Error::runtime(format!("Invalid regex at position {}: {}", refusal.position(), refusal.text()))
         })?;
-        meter::charge_steps((engine.built() / BYTES_PER_STEP) as u64)?;
-        meter::reserve(engine.size())?;
-        Ok(Regex::new(source, engine))
+        Regex::new(source, engine)
     }
 
     /// How many groups it reports besides the whole match.
@@ -99,12 +186,12 @@ impl Regex {
 
     /// Charges a search that will look at `bytes` bytes up to the end of its match.
     pub(crate) fn charge(&self, bytes: usize) -> Result<()> {
-        self.engine.charge(&Program, bytes)
+        self.engine.charge(self, bytes)
     }
 
     /// How to search `text`, to be asked once for all searches in it.
     pub(crate) fn plan(&self, text: &str) -> Result<Plan> {
-        Ok(match self.engine.plan(&Program, text)? {
+        Ok(match self.engine.plan(self, text)? {
             regex::Plan::Plain => Plan::Plain,
             regex::Plan::Marked(marked) => Plan::Marked(Str::from_string(marked)),
             regex::Plan::Backtracking => Plan::Backtracking,
@@ -114,22 +201,22 @@ impl Regex {
     /// The first match at or after byte `from`, by the [plan](Regex::plan) for `text`. The caller
     /// [charges](Regex::charge) it.
     pub(crate) fn find(&self, text: &str, from: usize, plan: &Plan) -> Result<Option<Groups>> {
-        Ok(self.engine.find(&Program, text, from, plan)?)
+        Ok(self.engine.find(self, text, from, plan)?)
     }
 
     /// As [`find`](Regex::find), on a walk from match to match, which is charged for what it looks at beyond its matches.
     pub(crate) fn find_next(&self, text: &str, from: usize, plan: &Plan) -> Result<Option<Groups>> {
-        Ok(self.engine.find_next(&Program, text, from, plan)?)
+        Ok(self.engine.find_next(self, text, from, plan)?)
     }
 
     /// The match of the whole text. The caller [charges](Regex::charge) it.
     pub(crate) fn matches(&self, text: &str) -> Result<Option<Groups>> {
-        Ok(self.engine.matches(&Program, text)?)
+        Ok(self.engine.matches(self, text)?)
     }
 }
 
 impl Drop for Regex {
     fn drop(&mut self) {
-        meter::credit_memory(self.engine.size());
+        meter::credit_memory(self.charged.get());
     }
 }

@@ -1,0 +1,130 @@
+//! What a pattern costs before anything is built of it, told by its syntax tree alone.
+//!
+//! Building an automaton cannot be interrupted, and one that gets too large has cost its time all the same. So the price is
+//! known before: it is charged to the program first, and a pattern that is too dear is left to the backtracking engine,
+//! where counted repetitions are loops.
+
+use super::program::MOST_INSTRUCTIONS;
+use super::syntax::{Greed, Node};
+
+/// Steps beyond which no automaton is built: some 3 ms.
+pub(super) const MOST_STEPS: u64 = 100_000;
+/// Steps that one automaton takes, whatever the pattern.
+const BASE: u64 = 100;
+/// Steps of a character, and of whatever takes part in a pattern.
+const PART: u64 = 20;
+/// Steps of "any character", and of a class that has characters of every length.
+const ANY: u64 = 100;
+/// Steps of a class with some hundred ranges, such as `\d`.
+const SOME_RANGES: u64 = 600;
+/// Steps of a class with many hundred ranges, such as `\w` and `\p{L}`.
+const MANY_RANGES: u64 = 6_000;
+/// Bytes that are taken while an automaton is built, for each of its steps.
+const BYTES_PER_STEP: u64 = 20;
+/// Steps of an automaton that make each byte of text one step dearer to search.
+const STEPS_PER_WEIGHT: u64 = 1_000;
+
+/// Steps that building an automaton takes, about.
+pub(super) fn automaton(node: &Node) -> u64 {
+    BASE.saturating_add(part(node))
+}
+
+/// Bytes that building an automaton of this price takes, about.
+pub(super) fn bytes(price: u64) -> usize {
+    usize::try_from(price.min(MOST_STEPS).saturating_mul(BYTES_PER_STEP)).unwrap_or(usize::MAX)
+}
+
+/// Steps that searching one byte costs: pattern size times subject (ruling 7).
+pub(super) fn weight(price: u64) -> u64 {
+    1 + price.min(MOST_STEPS) / STEPS_PER_WEIGHT
+}
+
+/// Steps that the engine of short searches takes to be made of a pattern of this price.
+pub(super) fn sequence(price: u64) -> u64 {
+    price.min(16_000) / 8
+}
+
+/// Steps that writing these instructions takes, of a pattern that takes so many bytes as it was read.
+pub(super) fn program(instructions: usize, read_bytes: usize) -> u64 {
+    BASE + 4 * instructions as u64 + read_bytes as u64 / 4
+}
+
+fn part(node: &Node) -> u64 {
+    match node {
+        Node::Empty | Node::Assertion(_) | Node::Keep | Node::Backreference { .. } => PART,
+        Node::Char { ignore_case, .. } => PART * (1 + u64::from(*ignore_case)),
+        Node::Class { text, ignore_case } => class(text, *ignore_case),
+        Node::Any { .. } | Node::LineBreak | Node::Grapheme => ANY,
+        Node::Capture(_, node) | Node::Atomic(node) | Node::Look { node, .. } => {
+            part(node).saturating_add(2 * PART)
+        }
+        Node::Concat(parts) | Node::Alternate(parts) => {
+            parts.iter().fold(0, |sum: u64, node| sum.saturating_add(part(node)).saturating_add(PART))
+        }
+        Node::Repeat { node, min, max, .. } => {
+            let copies = max.unwrap_or(*min).max(1);
+            part(node).saturating_add(PART).saturating_mul(u64::from(copies))
+        }
+    }
+}
+
+/// Steps of a class, by its text: the properties in it, and its own members.
+fn class(text: &str, ignore_case: bool) -> u64 {
+    let mut steps = PART;
+    let mut members = 0;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match (c, chars.peek()) {
+            ('\\', Some('w' | 'W' | 'p' | 'P')) => steps += MANY_RANGES,
+            ('\\', Some('d' | 'D' | 's' | 'S')) => steps += SOME_RANGES,
+            ('[', Some('^')) => steps += ANY,
+            (c, _) => members += if c.is_ascii() { 1 } else { 5 },
+        }
+    }
+    // A class has no more ranges than there are characters to be told apart.
+    let members = members * PART / 4;
+    (steps.min(2 * MANY_RANGES) + members) * if ignore_case { 2 } else { 1 }
+}
+
+/// Instructions of the pattern as the backtracking engine writes it, or more than [`MOST_INSTRUCTIONS`]. Classes are
+/// counted as one.
+pub(super) fn instructions(node: &Node) -> usize {
+    let count = match node {
+        Node::Empty => 0,
+        Node::Concat(parts) => {
+            parts.iter().fold(0, |sum: usize, node| sum.saturating_add(instructions(node)))
+        }
+        Node::Alternate(parts) => alternatives(parts.iter().map(instructions)),
+        Node::Capture(_, node) => instructions(node).saturating_add(2),
+        Node::Atomic(node) => instructions(node).saturating_add(2),
+        Node::Repeat { node, min, max, greed } => {
+            let body = instructions(node);
+            let turn = match (min, max) {
+                (1, Some(1)) => 0,
+                (0, Some(1)) => 1,
+                (0, None) if node.width().0 > 0 => 2,
+                (1, None) if node.width().0 > 0 => 1,
+                _ => 4,
+            };
+            body.saturating_add(turn + if *greed == Greed::Possessive { 2 } else { 0 })
+        }
+        Node::Look { node, behind, negative } => {
+            let body = instructions(node);
+            let body = if *behind {
+                let (least, most) = node.width();
+                let ways = most.unwrap_or(least).saturating_sub(least).saturating_add(1);
+                alternatives((0..ways.min(MOST_INSTRUCTIONS)).map(|_| body.saturating_add(2)))
+            } else {
+                body
+            };
+            body.saturating_add(3 + usize::from(*negative))
+        }
+        _ => 1,
+    };
+    count.min(MOST_INSTRUCTIONS + 1)
+}
+
+/// Ways that are tried in order: each but the last one begins with a split and ends with a jump.
+fn alternatives(ways: impl Iterator<Item = usize>) -> usize {
+    ways.fold(0, |sum: usize, way| sum.saturating_add(way).saturating_add(2)).saturating_sub(2)
+}

@@ -7,7 +7,7 @@
 //! | [`config`], [`credentials`] | the upstreams file, fully validated; secrets, their request headers, the redactor |
 //! | [`catalog`] | what the upstreams offer: rendering, search, checks of calls |
 //! | [`upstream`] | the trait of all transports |
-//! | [`text`] | text helpers: truncation, literals |
+//! | [`text`], [`visible`] | text helpers: truncation, literals; hidden characters made visible |
 //! | [`mcp`], [`child`] | MCP client of both eras; child processes under a guard |
 
 pub mod aggregator;
@@ -28,3 +28,4 @@ pub mod openapi;
 pub mod output_schema;
 pub mod text;
 pub mod upstream;
+pub mod visible;

@@ -41,7 +41,7 @@ async fn answers(flags: &[&str], programs: &[&str]) -> Vec<String> {
 async fn programs_run_and_their_limits_hold() {
     let programs = ["(+ 1 2)", "nil", "(/ 1 0)", "(loop [] (recur))", "(fail {:why \"x\"})"];
     let texts = answers(&["--program-timeout-ms=60000", "--program-step-limit=10000"], &programs).await;
-    assert_eq!(texts[..3], ["user=> 3", "", "runtime_error: arithmetic_error: division by zero"]);
+    assert_eq!(texts[..3], ["user=> 3", "user=> nil", "runtime_error: arithmetic_error: division by zero"]);
     assert!(texts[3].starts_with("step_limit: ") && texts[3].contains("10000"), "{}", texts[3]);
     assert_eq!(texts[4], "fail: {:why \"x\"}");
 }

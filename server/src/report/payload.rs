@@ -100,8 +100,8 @@ pub enum Ending {
     Ok {
         /// `user=> ` and the value's text; `None` for nil.
         result: Option<String>,
-        /// Whether the text is cut.
-        cut: bool,
+        /// What the text leaves out, if anything.
+        cut: Option<String>,
         /// The value as JSON, where a schema was given.
         validated: Option<String>,
     },
@@ -125,6 +125,8 @@ pub struct Payload {
     pub ending: Ending,
     /// What it printed, one text a print.
     pub prints: Vec<String>,
+    /// What the reader should know besides, one sentence each.
+    pub notes: Vec<String>,
     /// Its upstream calls, in order of completion.
     pub upstream_calls: Vec<CallRecord>,
     /// The session it ran in.
@@ -137,6 +139,7 @@ impl Payload {
         Payload {
             ending: Ending::Error { reason, message: message.into(), hint, result: None },
             prints: Vec::new(),
+            notes: Vec::new(),
             upstream_calls: Vec::new(),
             session: None,
         }
@@ -146,11 +149,8 @@ impl Payload {
     pub fn of(outcome: EvalOutcome, program: &str) -> Self {
         let ending = match outcome.result {
             Ok(answer) => Ending::Ok {
-                result: (!answer.is_nil).then(|| match &answer.cut {
-                    None => format!("user=> {}", answer.text),
-                    Some(cut) => format!("user=> {}\n{cut}", answer.text),
-                }),
-                cut: answer.cut.is_some(),
+                result: (!answer.is_nil).then(|| format!("user=> {}", answer.text)),
+                cut: answer.cut.map(|cut| cut.to_string()),
                 validated: answer.validated,
             },
             Err(failure) => Ending::Error {
@@ -164,15 +164,21 @@ impl Payload {
                 result: failure.payload,
             },
         };
-        Payload { ending, prints: outcome.prints, upstream_calls: outcome.upstream_calls, session: None }
+        Payload {
+            ending,
+            prints: outcome.prints,
+            notes: Vec::new(),
+            upstream_calls: outcome.upstream_calls,
+            session: None,
+        }
     }
 
     /// Replaces secrets in everything that programs and upstreams wrote.
     pub fn scrub(&mut self, redactor: &Redactor) {
         let text = |text: &mut String| *text = redactor.scrub_string(std::mem::take(text));
         match &mut self.ending {
-            Ending::Ok { result, validated, .. } => {
-                result.iter_mut().for_each(text);
+            Ending::Ok { result, cut, validated } => {
+                result.iter_mut().chain(cut).for_each(text);
                 if let Some(json) = validated
                     && let Cow::Owned(_) = redactor.scrub(json)
                     && let Ok(mut tree) = serde_json::from_str(json)
@@ -186,7 +192,7 @@ impl Payload {
                 result.iter_mut().for_each(text);
             }
         }
-        self.prints.iter_mut().for_each(text);
+        self.prints.iter_mut().chain(&mut self.notes).for_each(text);
         // Records of calls are scrubbed where they are made.
     }
 
@@ -212,10 +218,23 @@ impl Payload {
         PtcMetrics::of(&self.upstream_calls, self.final_result_bytes(), prints.len() as u64)
     }
 
+    /// `result` as it is sent: the value's text and, on a line of its own, what that leaves out; after `(fail …)` the
+    /// value given.
+    pub fn result(&self) -> Option<Cow<'_, str>> {
+        match &self.ending {
+            Ending::Ok { result, cut: Some(cut), .. } => {
+                result.as_ref().map(|result| Cow::Owned(format!("{result}\n{cut}")))
+            }
+            Ending::Ok { result, .. } | Ending::Error { result, .. } => result.as_deref().map(Cow::Borrowed),
+        }
+    }
+
     /// The bytes of the `result` of a success as it is sent; 0 for everything else.
     pub fn final_result_bytes(&self) -> u64 {
         match &self.ending {
-            Ending::Ok { result: Some(result), .. } => result.len() as u64,
+            Ending::Ok { result: Some(result), cut, .. } => {
+                (result.len() + cut.as_ref().map_or(0, |cut| 1 + cut.len())) as u64
+            }
             _ => 0,
         }
     }

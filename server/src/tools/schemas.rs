@@ -74,11 +74,19 @@ pub fn validated(properties: &mut Object<'_>) {
     properties.raw("validated_bytes", COUNT);
 }
 
+/// What was printed, and what the reader should know besides.
+pub fn prints(properties: &mut Object<'_>) {
+    properties.raw("prints", STRINGS);
+    properties.raw("prints_shown", STRING);
+    properties.raw("notes", STRINGS);
+    flags(properties, &["prints_truncated"]);
+}
+
 /// The members that only the debug profile shows.
 pub fn diagnostics(properties: &mut Object<'_>, has_upstreams: bool) {
-    properties.raw("prints", STRINGS);
+    prints(properties);
     properties.raw("feedback", STRING);
-    flags(properties, &["truncated", "output_truncated", "prints_truncated", "feedback_truncated"]);
+    flags(properties, &["truncated", "output_truncated", "feedback_truncated"]);
     if has_upstreams {
         properties.raw("upstream_calls", CALLS);
         properties.raw("upstream_results", OBJECTS);

@@ -11,7 +11,6 @@ use crate::observers::recording::Recording;
 use crate::observers::recording::payloads::{self, write_optional};
 use crate::principal::Principal;
 use crate::protocol::observer::{Answered, CallEnd, ObservedCall};
-use crate::report::Ending;
 use crate::report::ptc_metrics::PtcMetrics;
 use crate::report::{PlannerReport, Usage};
 use crate::timestamp::instant;
@@ -149,8 +148,8 @@ impl Record {
         if report.program.is_some() {
             record.prints_count = Some(payload.prints.len() as u64);
         }
-        if let Ending::Ok { result, .. } = &payload.ending {
-            record.result_bytes = Some(result.as_ref().map_or(0, |text| text.len() as u64));
+        if !payload.is_error() {
+            record.result_bytes = Some(payload.final_result_bytes());
         }
         record.usage = report.usage;
         record.upstream_calls = payload.upstream_calls.iter().map(UpstreamCall::of).collect();

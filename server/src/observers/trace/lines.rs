@@ -225,10 +225,7 @@ fn data(report: &CallReport, recording: &Recording) -> String {
     object_text(|object| {
         let context = report.context.as_deref().map(|context| payloads::context(recording, context));
         payloads::write_optional(object, "context", context.as_deref());
-        let result = match &payload.ending {
-            Ending::Ok { result, .. } | Ending::Error { result, .. } => result.as_deref(),
-        };
-        let result = result.map(|result| payloads::result(recording, result));
+        let result = payload.result().map(|result| payloads::result(recording, &result));
         payloads::write_optional(object, "result", result.as_deref());
         object.raw("prints", &payloads::prints(recording, &payload.prints));
         let validated = validated(report).map(|json| payloads::validated(recording, json));

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use ptc_host::engine::EvalId;
+use ptc_host::visible::visible;
 use ptc_mcp::json::{Raw, string_len, write_string};
 
 use crate::concurrency_limiter::Full;
@@ -54,6 +55,11 @@ impl ToolReply {
     }
 
     fn mirrored_as(is_error: bool, structured: Option<String>) -> Self {
+        // The JSON of the same value, in which nothing is hidden from a reader.
+        let structured = structured.map(|json| match visible(&json) {
+            Cow::Borrowed(_) => json,
+            Cow::Owned(shown) => shown,
+        });
         ToolReply { is_error, text: ReplyText::Mirrored, structured, eval_id: None, report: None }
     }
 
@@ -122,7 +128,8 @@ impl ToolReply {
 
     /// Bytes of the result object of a success that mirrors `structured`, `_meta` aside.
     pub(crate) fn mirrored_len(structured: &str) -> usize {
-        ToolReply::mirrored(false, String::new()).json_len() + structured.len() + string_len(structured) - 2
+        let structured = visible(structured);
+        ToolReply::mirrored(false, String::new()).json_len() + structured.len() + string_len(&structured) - 2
     }
 
     /// Bytes of the result object, `_meta` aside.
@@ -207,8 +214,19 @@ mod tests {
             reply.write_members(&mut out);
             assert_eq!(reply.json_len(), out.len() + 2);
         }
-        let answer = r#"{"a":"b\\"}"#;
-        let mirrored = ToolReply::mirrored(false, answer.into());
-        assert_eq!(ToolReply::mirrored_len(answer), mirrored.json_len());
+        for answer in [r#"{"a":"b\\"}"#, "{\"a\":\"\u{202e}\"}"] {
+            let mirrored = ToolReply::mirrored(false, answer.into());
+            assert_eq!(ToolReply::mirrored_len(answer), mirrored.json_len());
+        }
+    }
+
+    #[test]
+    fn structured_content_hides_nothing_and_is_the_same_value() {
+        let hidden = "{\"a\":\"\u{9b}31m\u{202e}\u{200b}\"}";
+        let reply = ToolReply::mirrored(false, hidden.into());
+        let shown = reply.structured.unwrap();
+        assert_eq!(shown, r#"{"a":"\u009b31m\u202e\u200b"}"#);
+        let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(value(&shown), value(hidden));
     }
 }

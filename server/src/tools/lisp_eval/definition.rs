@@ -72,6 +72,7 @@ fn output_schema(profile: Profile, has_upstreams: bool) -> Option<String> {
         Profile::Structured => Some(union([
             success_branch(&["status"], |properties| {
                 schemas::result(properties);
+                schemas::prints(properties);
                 schemas::validated(properties);
                 properties.raw("upstream_results", schemas::OBJECTS);
                 schemas::flags(properties, &["truncated", "output_truncated"]);
@@ -79,6 +80,7 @@ fn output_schema(profile: Profile, has_upstreams: bool) -> Option<String> {
             error_branch(&["status", "reason", "message"], |properties| {
                 properties.raw("reason", schemas::STRING);
                 schemas::strings(properties, &["message", "feedback", "result"]);
+                schemas::prints(properties);
                 schemas::flags(properties, &["truncated", "output_truncated", "feedback_truncated"]);
                 properties.raw("upstream_calls", schemas::FAILED_CALLS);
             }),

@@ -25,10 +25,7 @@ fn bag(properties: &mut Object<'_>) {
     }
     properties.raw("count", r#"{"type":"integer","minimum":0}"#);
     properties.raw("sessions", schemas::OBJECTS);
-    properties.raw("prints", schemas::STRINGS);
+    schemas::prints(properties);
     schemas::validated(properties);
-    schemas::flags(
-        properties,
-        &["closed", "truncated", "output_truncated", "prints_truncated", "feedback_truncated"],
-    );
+    schemas::flags(properties, &["closed", "truncated", "output_truncated", "feedback_truncated"]);
 }

@@ -122,7 +122,7 @@ async fn definitions_and_results_stay_and_failures_change_nothing() {
     for (program, text) in [
         (
             "(do (println \"hi\") (def x 41) (def y 2) (+ x y))",
-            "<prints>\nhi\n\n<result>\nuser=> 43\n[stored: x, y]",
+            "user=> 43\nprints (1 line):\n| hi\n[stored: x, y]",
         ),
         ("(def x 41)", "user=> #'x"),
         ("[*1 *2 *3]", "user=> [#'x 43 nil]"),
@@ -130,7 +130,7 @@ async fn definitions_and_results_stay_and_failures_change_nothing() {
         ("(def q 1) (fail \"no\")", "fail: \"no\"\n[rolled back]"),
         ("(return x)", "user=> 41"),
         ("(def x 42) (return (inc x))", "user=> 43\n[stored: x]"),
-        ("nil", ""),
+        ("nil", "user=> nil"),
         ("[*1 *2]", "user=> [nil 43]"),
     ] {
         assert_eq!(bench.eval(&id, program).await.1, text, "{program}");
@@ -147,10 +147,10 @@ async fn structured_and_debug_answers_tell_what_was_stored() {
     let bench_structured = bench(Profile::Structured, limits());
     let id = bench_structured.start("me").await;
     let (structured, text) = bench_structured.eval(&id, program).await;
-    assert_eq!(text, "user=> 43\n[stored: x, y]");
+    assert_eq!(text, "user=> 43\nprints (1 line):\n| hi\n[stored: x, y]");
     let session = json!({"session_id": id, "turn": 1, "memory_bytes": 22, "binding_count": 2});
     let memory = json!({"changed_keys": ["x", "y"], "stored_keys": ["x", "y"]});
-    let wanted = json!({"status": "ok", "result": "user=> 43", "session": session, "memory": memory});
+    let wanted = json!({"status": "ok", "result": "user=> 43", "prints": ["hi"], "session": session, "memory": memory});
     assert_eq!(structured, wanted);
     let (failed, text) = bench_structured.eval(&id, "nope").await;
     assert!(text.ends_with("\n[rolled back]"), "{text}");

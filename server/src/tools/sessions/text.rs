@@ -1,6 +1,7 @@
 //! A session's values as text, rendered on the worker that holds them.
 
 use ptc_host::engine::{SessionView, measure_history};
+use ptc_host::visible::visible_line;
 use ptc_mcp::json::Raw;
 use ptc_vm::Value;
 use ptc_vm::print::{Budget, Preview, preview, render_capped};
@@ -86,15 +87,19 @@ impl Values {
     pub(super) fn memory(&self, samples: bool) -> String {
         let mut text = String::new();
         if !self.functions.is_empty() {
-            text = format!(";; === user/ (your prelude) ===\n{}", self.functions.join("\n"));
+            text = String::from(";; === user/ (your prelude) ===");
+            for function in &self.functions {
+                text.push('\n');
+                text.push_str(&visible_line(function));
+            }
         }
         if !self.others.is_empty() {
             let lines: Vec<_> = self
                 .others
                 .iter()
-                .map(|(name, word, sample)| match samples {
-                    true => format!("{name:<NAME_COLUMNS$}; = {word}, sample: {sample}"),
-                    false => format!("{name:<NAME_COLUMNS$}; = {word}"),
+                .map(|(name, word, sample)| {
+                    let sample = if samples { format!(", sample: {sample}") } else { String::new() };
+                    visible_line(&format!("{name:<NAME_COLUMNS$}; = {word}{sample}")).into_owned()
                 })
                 .collect();
             if !text.is_empty() {
@@ -110,7 +115,7 @@ impl Values {
         let mut text = String::from(";; History:");
         for at in 0..3 {
             let shown = self.history.get(at).map_or("nil", |entry| &entry.preview);
-            text.push_str(&format!("\n;   *{} {shown}", at + 1));
+            text.push_str(&format!("\n;   *{} {}", at + 1, visible_line(shown)));
         }
         text
     }
@@ -137,7 +142,7 @@ pub(super) fn calls(calls: &[&str]) -> String {
         };
         let name = member("name").and_then(Raw::as_str).unwrap_or_default();
         let args = member("args").map_or("{}", Raw::text);
-        text.push_str(&format!("\n;   {name}({args})"));
+        text.push_str(&format!("\n;   {}({args})", visible_line(&name)));
     }
     text
 }

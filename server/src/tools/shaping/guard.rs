@@ -1,5 +1,6 @@
 //! The final bound of a mirrored result: whatever a tool says, the result fits its profile (server.md 5.7, step 3).
 
+use ptc_host::visible::visible_line;
 use ptc_mcp::json::{Kind, Object, Raw, object_text};
 
 use super::limits::caps;
@@ -33,7 +34,7 @@ pub fn guard(shaper: &Shaper, reply: ToolReply) -> ToolReply {
         object.boolean("output_truncated", true);
     });
     let text = match reply.is_error && !message.is_empty() {
-        true => format!("{reason}: {message}{TRUNCATED}"),
+        true => visible_line(&format!("{reason}: {message}")).into_owned() + TRUNCATED,
         false => NO_ROOM.to_owned(),
     };
     ToolReply { text: ReplyText::Plain(text), structured: Some(structured), ..reply }

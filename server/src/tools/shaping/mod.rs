@@ -10,8 +10,11 @@ pub mod project;
 mod calls;
 mod guard;
 mod limits;
+mod sections;
 mod session;
 
+#[cfg(test)]
+mod forgery;
 #[cfg(test)]
 mod tests;
 

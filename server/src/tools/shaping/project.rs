@@ -11,9 +11,10 @@ use super::calls::{call_result, failed_call};
 use super::feedback;
 use super::limits::{Caps, caps};
 use super::preview::preview;
+use super::sections::{Sections, count};
 use super::session::{self, SessionView};
 use crate::protocol::tool::ToolReply;
-use crate::report::{Ending, ErrorReason, Payload};
+use crate::report::{Ending, Payload};
 use crate::settings::Profile;
 
 /// The end of a truncated text.
@@ -96,88 +97,92 @@ impl<'p> Parts<'p> {
 
     /// Whether a bound of this module left something out that the profile would show.
     fn output_cut(&self) -> bool {
-        let is_error = self.payload.is_error();
-        let prints =
-            self.prints_cut && (self.profile == Profile::Debug || self.profile == Profile::Slim && !is_error);
-        let feedback = self.feedback_cut && (self.profile == Profile::Debug || is_error);
-        prints || feedback || matches!(self.validated, Validated::Preview { .. })
+        let feedback = self.feedback_cut
+            && (self.profile == Profile::Debug
+                || self.profile == Profile::Structured && self.payload.is_error());
+        self.prints_cut || feedback || matches!(self.validated, Validated::Preview { .. })
     }
 
     fn cut(&self) -> bool {
         self.output_cut()
             || self.print_text_cut && self.profile == Profile::Debug
-            || matches!(self.payload.ending, Ending::Ok { cut: true, .. })
+            || matches!(self.payload.ending, Ending::Ok { cut: Some(_), .. })
             || self.session().is_some_and(|session| session.cut(self.profile))
     }
 
     /// The text block of slim and structured.
     fn text(&self) -> String {
-        let mut text = match &self.payload.ending {
-            Ending::Ok { result, .. } => self.success_text(result.as_deref().unwrap_or_default()),
-            Ending::Error { reason, message, .. } => self.error_text(*reason, message),
-        };
-        if self.cut() {
-            text.push_str(TRUNCATED);
-        }
-        self.push_suffix(&mut text);
-        text
+        self.text_within(self.prints, usize::MAX, self.cut())
     }
 
-    /// What the session has to say about the evaluation, on a line of its own.
-    fn push_suffix(&self, text: &mut String) {
+    /// The result, then what was printed; where there is no result, what was printed, then why. Of what was printed,
+    /// `prints` are shown. The value or the message takes at most `most` bytes of JSON.
+    fn text_within(&self, prints: &[String], most: usize, cut: bool) -> String {
         let payload = self.payload;
+        let mut text = Sections::default();
+        match &payload.ending {
+            Ending::Ok { result, cut, .. } => {
+                text.value(result.as_deref(), most);
+                if let Some(cut) = cut {
+                    text.line(cut);
+                }
+                text.prints(prints, &payload.prints);
+            }
+            Ending::Error { reason, message, hint, .. } => {
+                text.prints(prints, &payload.prints);
+                text.error(reason.name(), message, most);
+                if let Some(hint) = hint {
+                    text.line(hint);
+                }
+                if let Some(summary) = feedback::upstream_summary(&payload.upstream_calls) {
+                    text.ours(&summary);
+                }
+                if let Some(call) =
+                    payload.upstream_calls.iter().find(|call| call.status == CallStatus::Error)
+                {
+                    let reason = call.reason.as_deref().unwrap_or("upstream_error");
+                    text.line(&format!("upstream {}.{} failed: {reason}", call.server, call.tool));
+                }
+            }
+        }
+        payload.notes.iter().for_each(|note| text.line(&format!("note: {note}")));
+        if cut {
+            text.truncated();
+        }
         let suffix = self.session().and_then(|session| {
             session.suffix(payload.is_error(), self.profile, payload.upstream_calls.len())
         });
         if let Some(suffix) = suffix {
-            if !text.is_empty() {
-                text.push('\n');
-            }
-            text.push_str(&suffix);
+            text.line(&suffix);
         }
-    }
-
-    fn success_text(&self, result: &str) -> String {
-        if self.profile != Profile::Slim || self.prints.is_empty() {
-            return result.to_owned();
-        }
-        format!("<prints>\n{}\n\n<result>\n{result}", self.prints.join("\n"))
-    }
-
-    /// `reason: message`, what feedback says beyond the message, and the first upstream call that failed.
-    fn error_text(&self, reason: ErrorReason, message: &str) -> String {
-        let reason = reason.name();
-        let bare = message.strip_prefix(reason).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(message);
-        let mut text = format!("{reason}: {bare}");
-        let more = self.feedback.strip_prefix(message).unwrap_or(&self.feedback).trim_start_matches('\n');
-        if !more.is_empty() {
-            text.push('\n');
-            text.push_str(more);
-        }
-        if let Some(call) = self.payload.upstream_calls.iter().find(|call| call.status == CallStatus::Error) {
-            let reason = call.reason.as_deref().unwrap_or("upstream_error");
-            text.push_str(&format!("\nupstream {}.{} failed: {reason}", call.server, call.tool));
-        }
-        text
+        text.into_text()
     }
 
     fn write_status(&self, object: &mut Object<'_>) {
         match &self.payload.ending {
-            Ending::Ok { result, .. } => {
-                object.string("status", "ok");
-                if let Some(result) = result {
-                    object.string("result", result);
-                }
-            }
-            Ending::Error { reason, message, result, .. } => {
+            Ending::Ok { .. } => object.string("status", "ok"),
+            Ending::Error { reason, message, .. } => {
                 object.string("status", "error");
                 object.string("reason", reason.name());
                 object.string("message", message);
                 object.string("feedback", &self.feedback);
-                if let Some(result) = result {
-                    object.string("result", result);
-                }
             }
+        }
+        if let Some(result) = self.payload.result() {
+            object.string("result", &result);
+        }
+    }
+
+    fn write_prints(&self, object: &mut Object<'_>) {
+        object.strings("prints", self.prints.iter().map(String::as_str));
+        if self.prints_cut {
+            object.string("prints_shown", &count(self.prints, &self.payload.prints));
+        }
+    }
+
+    fn write_notes(&self, object: &mut Object<'_>) {
+        if !self.payload.notes.is_empty() {
+            object.strings("notes", self.payload.notes.iter().map(String::as_str));
         }
     }
 
@@ -195,15 +200,22 @@ impl<'p> Parts<'p> {
 
     fn write_structured(&self, object: &mut Object<'_>) {
         self.write_status(object);
+        if !self.payload.prints.is_empty() {
+            self.write_prints(object);
+        }
+        self.write_notes(object);
         self.write_validated(object);
         if let Some(session) = self.session() {
             session.write_structured(object, self.payload.is_error());
         }
-        if self.cut() {
-            object.boolean("truncated", true);
-        }
-        if self.output_cut() {
-            object.boolean("output_truncated", true);
+        for (name, cut) in [
+            ("truncated", self.cut()),
+            ("output_truncated", self.output_cut()),
+            ("prints_truncated", self.prints_cut),
+        ] {
+            if cut {
+                object.boolean(name, true);
+            }
         }
         if self.payload.is_error() {
             if self.feedback_cut {
@@ -225,9 +237,10 @@ impl<'p> Parts<'p> {
         self.write_status(object);
         // A success always has these members; a failure only where they say something.
         let is_error = payload.is_error();
-        if !is_error || !self.prints.is_empty() {
-            object.strings("prints", self.prints.iter().map(String::as_str));
+        if !is_error || !payload.prints.is_empty() {
+            self.write_prints(object);
         }
+        self.write_notes(object);
         if !is_error {
             object.string("feedback", &self.feedback);
         }
@@ -266,32 +279,21 @@ impl<'p> Parts<'p> {
     fn reduced(&self, profile: Profile, caps: &Caps) -> ToolReply {
         let is_error = self.payload.is_error();
         if profile == Profile::Slim {
-            let whole = self.text();
-            let text = clip_json(&whole, caps.result_object / 2);
-            return ToolReply::text(is_error, format!("{text}{TRUNCATED}"));
+            return ToolReply::text(is_error, self.text_within(&[], caps.result_object / 4, true));
         }
         let whole = object_text(|object| {
             self.write_reduced(object, usize::MAX);
-            if let Ending::Ok { result: Some(result), .. } = &self.payload.ending {
-                object.string("result", result);
+            if let (Ending::Ok { .. }, Some(result)) = (&self.payload.ending, self.payload.result()) {
+                object.string("result", &result);
             }
         });
-        let fallback = match &self.payload.ending {
-            Ending::Error { reason, message, .. } => format!("{}: {message}{TRUNCATED}", reason.name()),
-            Ending::Ok { result: Some(result), .. } => format!("{result}{TRUNCATED}"),
-            Ending::Ok { result: None, .. } => NO_ROOM.to_owned(),
-        };
-        let reply = |structured, text| ToolReply::structured(is_error, text, structured);
-        let first = reply(whole, fallback.clone());
+        let first = ToolReply::structured(is_error, self.text_within(&[], usize::MAX, true), whole);
         if first.json_len() <= caps.result_object {
             return first;
         }
         let cut = 4096.min((caps.result_object / 8).max(256));
-        let text = match clip_json(&fallback, cut) {
-            shown if shown.len() < fallback.len() => format!("{shown}{TRUNCATED}"),
-            shown => shown.to_owned(),
-        };
-        reply(object_text(|object| self.write_reduced(object, cut)), text)
+        let structured = object_text(|object| self.write_reduced(object, cut));
+        ToolReply::structured(is_error, self.text_within(&[], cut, true), structured)
     }
 
     fn write_reduced(&self, object: &mut Object<'_>, max_text: usize) {
@@ -328,11 +330,14 @@ impl<'p> Parts<'p> {
 
 /// `feedback` before it is bounded, and whether printed text in it is cut.
 fn full_feedback(payload: &Payload) -> (String, bool) {
-    if let (Some(session), Ending::Ok { result, .. }) = (&payload.session, &payload.ending) {
+    if let (Some(session), Ending::Ok { .. }) = (&payload.session, &payload.ending) {
         let printed =
             (!payload.prints.is_empty()).then(|| feedback::prints(&payload.prints, session::PRINT_CHARS));
         let cut = printed.as_ref().is_some_and(|(_, cut)| *cut);
-        return (SessionView(session).feedback(printed.map(|(text, _)| text), result.as_deref()), cut);
+        return (
+            SessionView(session).feedback(printed.map(|(text, _)| text), payload.result().as_deref()),
+            cut,
+        );
     }
     match &payload.ending {
         Ending::Ok { .. } if payload.prints.is_empty() => (String::new(), false),

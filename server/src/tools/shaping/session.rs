@@ -1,5 +1,6 @@
 //! A session's part of an evaluation result, as each profile shows it.
 
+use ptc_host::visible::visible_line;
 use ptc_mcp::json::{Object, write_array};
 
 use super::feedback::{block, envelope};
@@ -36,8 +37,12 @@ impl SessionView<'_> {
 
     /// `feedback` of a success, whose printed blocks are `printed` and whose result is `result`.
     pub(super) fn feedback(&self, printed: Option<String>, result: Option<&str>) -> String {
-        let mut memory: Vec<String> =
-            self.0.changed.iter().map(|entry| format!(";; {} = {}", entry.name, entry.preview)).collect();
+        let mut memory: Vec<String> = self
+            .0
+            .changed
+            .iter()
+            .map(|entry| visible_line(&format!(";; {} = {}", entry.name, entry.preview)).into_owned())
+            .collect();
         if memory.is_empty() && !self.0.stored.is_empty() {
             memory.push(format!("Stored: {}", self.0.stored.join(", ")));
         }

@@ -10,7 +10,7 @@ use crate::settings::{Config, Mode};
 use crate::telemetry::Event;
 use crate::tool::{LISP_EVAL, Layer};
 use ptc_host::engine::{
-    Answer, AppTools, CallRecord, Changed, EvalOutcome, EvalRequest, Failure, HostCalls, Limits, Render,
+    AppTools, CallRecord, Changed, EvalOutcome, EvalRequest, Failure, FinalValue, HostCalls, Limits, Render,
     SessionRules,
 };
 use ptc_host::json::{Value as Json, json};
@@ -24,7 +24,7 @@ const LANGUAGE_PRINT: usize = 2000;
 
 /// The result of a program.
 pub(super) struct ProgramOutcome {
-    pub(super) result: Result<Answer, Failure>,
+    pub(super) result: Result<FinalValue, Failure>,
     /// Whether `(return v)` ended it.
     pub(super) returned: bool,
     pub(super) prints: Vec<String>,
@@ -176,7 +176,7 @@ async fn show_shapes_only(run: &RunScope, changed: &mut [Changed]) {
 }
 
 /// Rounds the floats in what the model reads.
-fn round_floats(config: &Config, result: &mut Result<Answer, Failure>, changed: &mut [Changed]) {
+fn round_floats(config: &Config, result: &mut Result<FinalValue, Failure>, changed: &mut [Changed]) {
     let Some(digits) = config.float_precision else { return };
     let round = |text: &mut String| *text = rounded(text, digits).into_owned();
     match result {

@@ -1,6 +1,6 @@
 //! The end of an eval: the value is rendered and checked, and the session is updated.
 
-use super::outcome::{Answer, CallRecord, EvalOutcome, Failure};
+use super::outcome::{CallRecord, EvalOutcome, Failure, FinalValue};
 use super::request::EvalRequest;
 use super::session::SessionLock;
 use crate::text::clip;
@@ -60,7 +60,7 @@ pub(super) fn conclude(
 }
 
 /// The value as text and JSON, as far as it is wanted.
-fn render(value: &Value, request: &EvalRequest) -> ptc_vm::Result<Answer> {
+fn render(value: &Value, request: &EvalRequest) -> ptc_vm::Result<FinalValue> {
     let (text, cut) = match request.render.max_text_bytes {
         max_bytes if request.shown_items.is_some() => {
             let items = request.shown_items.unwrap_or(usize::MAX);
@@ -88,5 +88,5 @@ fn render(value: &Value, request: &EvalRequest) -> ptc_vm::Result<Answer> {
         }
         None => None,
     };
-    Ok(Answer { text, cut, is_nil: value.is_nil(), json, validated })
+    Ok(FinalValue { text, cut, is_nil: value.is_nil(), json, validated })
 }

@@ -28,7 +28,7 @@ pub use handle::{Engine, EngineError, EngineOptions, EvalFuture};
 pub(crate) use limits::whole_millis;
 pub use limits::{ChosenLimits, Limits};
 pub use outcome::{
-    Answer, CallAuth, CallRecord, CallStatus, Changed, EvalOutcome, Exceeded, Failure, HistoryNotice,
+    CallAuth, CallRecord, CallStatus, Changed, EvalOutcome, Exceeded, Failure, FinalValue, HistoryNotice,
     ResultOverview, SessionReport,
 };
 pub use request::{CallsSoFar, EvalId, EvalRequest, Render};

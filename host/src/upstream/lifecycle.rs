@@ -56,14 +56,14 @@ pub(crate) struct Lifecycle<C> {
     /// Where transports' tasks run.
     owner: Handle,
     backoff: Backoff,
-    state: Mutex<State<C>>,
+    state: Mutex<LifecycleState<C>>,
     events: broadcast::Sender<UpstreamEvent>,
     /// Whether it is being shut down, and the waiters to notify. Each call waits for it; a flag and a list cost least.
     closing: AtomicBool,
     told: Notify,
 }
 
-struct State<C> {
+struct LifecycleState<C> {
     link: Link<C>,
     tools: Option<Arc<[ToolInfo]>>,
     protocol_version: Option<Box<str>>,
@@ -88,7 +88,7 @@ impl<C: Connection> Lifecycle<C> {
         Self {
             owner,
             backoff,
-            state: Mutex::new(State {
+            state: Mutex::new(LifecycleState {
                 link: Link::Stopped,
                 tools: None,
                 protocol_version: None,
@@ -286,7 +286,7 @@ impl<C: Connection> Lifecycle<C> {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<C>> {
+    fn lock(&self) -> MutexGuard<'_, LifecycleState<C>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct EvalOutcome {
     /// The value, or why there is none.
-    pub result: Result<Answer, Failure>,
+    pub result: Result<FinalValue, Failure>,
     /// The print log, kept whatever the result.
     pub prints: Vec<String>,
     /// Steps used.
@@ -52,7 +52,7 @@ impl EvalOutcome {
 
 /// The value of a program that succeeded.
 #[derive(Clone, Debug, Default)]
-pub struct Answer {
+pub struct FinalValue {
     /// The readable form, as far as it was asked for.
     pub text: String,
     /// What `text` leaves out, if anything.

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::super::protocol::{self, ServerHello};
 use super::super::tools::{ToolPages, admit_all};
 use super::mirror;
-use super::post::{Answer, Endpoint, Failure, Outgoing};
+use super::post::{Endpoint, Failure, HttpReply, Outgoing};
 use super::session::HttpSession;
 use crate::config::Protocol;
 use crate::http::Limits;
@@ -114,7 +114,7 @@ async fn discover(endpoint: &Endpoint, at_most: Duration) -> Result<(HttpSession
     let params = protocol::params(Era::Modern, None);
     let failed = |text: &str| CallFault::unavailable(format!("server/discover failed: {text}"));
     match request(endpoint, &session, "server/discover", &params, &limits).await {
-        Ok(Answer::Result(result)) => match protocol::read_discover(&result) {
+        Ok(HttpReply::Result(result)) => match protocol::read_discover(&result) {
             Some(hello) => Ok((session.agreed(&hello), hello)),
             None => Err(Refusal::OtherEra(failed(&format!(
                 "it offers no {}: {}",
@@ -122,7 +122,7 @@ async fn discover(endpoint: &Endpoint, at_most: Duration) -> Result<(HttpSession
                 protocol::render(&result)
             )))),
         },
-        Ok(Answer::Error(error, _)) if error.code == RpcError::UNSUPPORTED_VERSION => {
+        Ok(HttpReply::Error(error, _)) if error.code == RpcError::UNSUPPORTED_VERSION => {
             let offered = protocol::supported_versions(error.data.as_deref());
             let fault = CallFault::unavailable(format!(
                 "protocol version mismatch: server={} client={}",
@@ -132,12 +132,12 @@ async fn discover(endpoint: &Endpoint, at_most: Duration) -> Result<(HttpSession
             let handshake = offered.iter().any(|version| protocol::has_handshake(version));
             Err(if handshake { Refusal::OtherEra(fault) } else { Refusal::Fault(fault) })
         }
-        Ok(Answer::Error(error, _))
+        Ok(HttpReply::Error(error, _))
             if [RpcError::HEADER_MISMATCH, RpcError::MISSING_CAPABILITY].contains(&error.code) =>
         {
             Err(Refusal::Fault(failed(&error.message)))
         }
-        Ok(Answer::Error(error, _)) => Err(Refusal::OtherEra(failed(&error.message))),
+        Ok(HttpReply::Error(error, _)) => Err(Refusal::OtherEra(failed(&error.message))),
         Err(Failure::Fault(fault)) if may_want_handshake(&fault) => {
             Err(Refusal::OtherEra(handshake_fault(fault, "server/discover", limits.total)))
         }
@@ -160,8 +160,8 @@ async fn initialize(endpoint: &Endpoint) -> Result<(HttpSession, ServerHello), R
     let result = match request(endpoint, &session, "initialize", &protocol::initialize_params(), &limits)
         .await
     {
-        Ok(Answer::Result(result)) => result,
-        Ok(Answer::Error(error, _)) => {
+        Ok(HttpReply::Result(result)) => result,
+        Ok(HttpReply::Error(error, _)) => {
             let fault = CallFault::unavailable(format!("initialize failed: {}", error.message));
             return Err(Refusal::OtherEra(fault));
         }
@@ -205,8 +205,10 @@ pub(super) async fn list_tools(
         let params = protocol::params(session.era, cursor.as_deref());
         let limits = Limits { deadline: Instant::now() + limits.total + limits.connect, ..limits };
         let result = match request(endpoint, session, "tools/list", &params, &limits).await {
-            Ok(Answer::Result(result)) => result,
-            Ok(Answer::Error(RpcError { message, .. }, _)) => return Err(CallFault::upstream_error(message)),
+            Ok(HttpReply::Result(result)) => result,
+            Ok(HttpReply::Error(RpcError { message, .. }, _)) => {
+                return Err(CallFault::upstream_error(message));
+            }
             Err(failure) => return Err(handshake_fault(failure.into_fault(), "tools/list", limits.total)),
         };
         cursor = pages.add(&result)?;
@@ -222,7 +224,7 @@ async fn request(
     method: &str,
     params: &[u8],
     limits: &Limits,
-) -> Result<Answer, Failure> {
+) -> Result<HttpReply, Failure> {
     let id = session.next_id();
     let body = encode::request(id, method, params);
     let outgoing = Outgoing { id: Some(id), method, tool: None, mirrored: Vec::new(), body, arrivals: None };

@@ -74,7 +74,7 @@ pub(super) struct Outgoing<'a> {
 }
 
 /// The answer to a request.
-pub(super) enum Answer {
+pub(super) enum HttpReply {
     /// Its `result` as raw JSON.
     Result(Bytes),
     /// Its `error`, whatever the status it came with.
@@ -114,7 +114,7 @@ impl Endpoint {
         session: &HttpSession,
         outgoing: Outgoing<'_>,
         limits: &Limits,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<HttpReply, Failure> {
         let id = outgoing.id.unwrap_or_default();
         let arrivals = outgoing.arrivals;
         let started = Instant::now();
@@ -240,14 +240,14 @@ impl Endpoint {
         wanted: Wanted<'_>,
         limits: &Limits,
         started: Instant,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<HttpReply, Failure> {
         let id = wanted.id;
         let mut resumes = 0;
         let mut received = 0;
         loop {
             let mut decoder = SseDecoder::default();
             let broke = match self.read_stream(session, &mut body, &mut decoder, wanted, limits).await? {
-                Streamed::Answer(answer) => {
+                Streamed::HttpReply(answer) => {
                     body.abandon();
                     return Ok(answer);
                 }
@@ -346,7 +346,7 @@ impl Endpoint {
                 take(&event.data);
             }
             if let Some(answer) = found {
-                return Ok(Streamed::Answer(answer));
+                return Ok(Streamed::HttpReply(answer));
             }
             self.send_replies(session, replies, limits).await;
             if let Some(error) = ended {
@@ -366,7 +366,7 @@ impl Endpoint {
     }
 
     /// The answer to `id`, if the event holds it. Requests of the server are answered through `replies`.
-    pub(super) fn read_event(&self, data: &Bytes, id: u64, replies: &mut Vec<Vec<u8>>) -> Option<Answer> {
+    pub(super) fn read_event(&self, data: &Bytes, id: u64, replies: &mut Vec<Vec<u8>>) -> Option<HttpReply> {
         let upstream = &*self.name;
         let Ok(messages) = parse(data, MAX_BATCH) else {
             tracing::debug!(upstream, "upstream_noise: an event that is no message");
@@ -399,7 +399,7 @@ struct Wanted<'a> {
 }
 
 enum Streamed {
-    Answer(Answer),
+    HttpReply(HttpReply),
     /// The stream ended before the answer, in order or by an error.
     Broke(Option<HttpError>),
 }
@@ -413,19 +413,19 @@ pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
 
 /// The answer in a message, if it is one to `id`. `alone`: nothing else came, so that an error without an id is meant
 /// for us.
-fn answer_of(bytes: &Bytes, message: &Message<'_>, id: u64, alone: bool) -> Option<Answer> {
+fn answer_of(bytes: &Bytes, message: &Message<'_>, id: u64, alone: bool) -> Option<HttpReply> {
     let matches = message.id.and_then(number_of_id) == Some(id);
     let anonymous = alone && message.id.is_none_or(|id| id == "null");
     match (message.error, message.result) {
         (Some(error), _) if matches || anonymous => {
-            Some(Answer::Error(RpcError::read(error), StatusCode::OK))
+            Some(HttpReply::Error(RpcError::read(error), StatusCode::OK))
         }
-        (None, Some(result)) if matches => Some(Answer::Result(bytes.slice_ref(result.as_bytes()))),
+        (None, Some(result)) if matches => Some(HttpReply::Result(bytes.slice_ref(result.as_bytes()))),
         _ => None,
     }
 }
 
-fn read_json(body: &Bytes, id: u64) -> Result<Answer, Failure> {
+fn read_json(body: &Bytes, id: u64) -> Result<HttpReply, Failure> {
     let fault = |message: String| CallFault::upstream_error(message).with_bytes(body.len() as u64);
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(fault("unexpected JSON-RPC response nil".to_owned()).into());
@@ -444,7 +444,7 @@ fn read_json(body: &Bytes, id: u64) -> Result<Answer, Failure> {
 }
 
 /// What an answer outside 2xx means.
-async fn refusal(response: Response, session: &HttpSession) -> Result<Answer, Failure> {
+async fn refusal(response: Response, session: &HttpSession) -> Result<HttpReply, Failure> {
     let status = response.status;
     let code = status.as_u16();
     let holds_session = session.id().is_some();
@@ -461,7 +461,7 @@ async fn refusal(response: Response, session: &HttpSession) -> Result<Answer, Fa
         429 => CallFault::new(FaultReason::RateLimited, "rate_limited").with_status(code).into(),
         500.. => plain(FaultReason::UpstreamUnavailable).into(),
         400.. => match error {
-            Some(error) => return Ok(Answer::Error(error, status)),
+            Some(error) => return Ok(HttpReply::Error(error, status)),
             None => plain(FaultReason::UpstreamError).with_hint(&first_line(&body)).into(),
         },
         _ => plain(FaultReason::UpstreamError).into(),

@@ -23,12 +23,12 @@ pub(crate) struct HttpSession {
     /// Whether somebody listens for them already.
     pub(super) listening: AtomicBool,
     next_id: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<SessionState>,
     over: watch::Sender<bool>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SessionState {
     id: Option<HeaderValue>,
     /// Headers of its calls; `None` until they are asked for, and when the id has changed.
     headers: Option<Arc<HeaderMap>>,
@@ -132,7 +132,7 @@ impl HttpSession {
         self.with(|state| state.mirrors.clone())
     }
 
-    fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    fn with<T>(&self, change: impl FnOnce(&mut SessionState) -> T) -> T {
         change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

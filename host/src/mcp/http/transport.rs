@@ -14,7 +14,7 @@ use super::super::upstream::{McpUpstream, Transport};
 use super::super::{protocol, result};
 use super::handshake::{self, Remembered};
 use super::listen;
-use super::post::{Answer, Endpoint, Failure, Outgoing};
+use super::post::{Endpoint, Failure, HttpReply, Outgoing};
 use super::session::HttpSession;
 use crate::config::{HttpConfig, UpstreamConfig};
 use crate::credentials::CredentialStore;
@@ -111,8 +111,8 @@ impl Transport for HttpTransport {
         call: Call<'_>,
     ) -> Result<CallReply, CallFault> {
         match self.exchange(lifecycle, session, &call).await? {
-            Answer::Result(bytes) => result::read(bytes),
-            Answer::Error(error, _)
+            HttpReply::Result(bytes) => result::read(bytes),
+            HttpReply::Error(error, _)
                 if error.code == RpcError::HEADER_MISMATCH && session.era == Era::Modern =>
             {
                 // The tool's annotations have changed. The server has not run it, so it may be asked once more.
@@ -121,11 +121,11 @@ impl Transport for HttpTransport {
                     self.exchange(lifecycle, session, &call).await
                 };
                 match Box::pin(again).await? {
-                    Answer::Result(bytes) => result::read(bytes),
-                    Answer::Error(error, _) => Err(CallFault::upstream_error(error.message)),
+                    HttpReply::Result(bytes) => result::read(bytes),
+                    HttpReply::Error(error, _) => Err(CallFault::upstream_error(error.message)),
                 }
             }
-            Answer::Error(error, status) => {
+            HttpReply::Error(error, status) => {
                 let fault = CallFault::upstream_error(error.message);
                 Err(if status.is_success() { fault } else { fault.with_status(status.as_u16()) })
             }
@@ -162,7 +162,7 @@ impl HttpTransport {
         lifecycle: &SessionLifecycle,
         session: &Arc<HttpSession>,
         call: &Call<'_>,
-    ) -> Result<Answer, CallFault> {
+    ) -> Result<HttpReply, CallFault> {
         let entry = &self.endpoint.entry;
         let limits = Limits {
             connect: entry.connect_timeout,

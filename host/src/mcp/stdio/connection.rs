@@ -1,4 +1,4 @@
-//! State shared by callers and pipe tasks: requests in flight by id, lines to be written, and the end.
+//! PipeState shared by callers and pipe tasks: requests in flight by id, lines to be written, and the end.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -31,7 +31,7 @@ pub(crate) struct StdioConnection {
     /// The upstream's name, for logs.
     pub(super) name: Arc<str>,
     next_id: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<PipeState>,
     /// The longest line worth keeping: the largest cap among the requests in flight, and at least the handshake's.
     line_cap: AtomicUsize,
     base_cap: usize,
@@ -56,7 +56,7 @@ pub(super) enum Stop {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct PipeState {
     pending: HashMap<u64, Pending, ahash::RandomState>,
     outbox: Outbox,
     stdin: Option<pipe::Sender>,
@@ -70,12 +70,12 @@ struct Pending {
     /// When its first byte was written.
     written: Option<Instant>,
     waker: Option<Waker>,
-    answer: Option<Result<Answer, CallFault>>,
+    answer: Option<Result<PipeReply, CallFault>>,
 }
 
 /// The payload of a reply, still as raw JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum PipeReply {
     /// Its `result`.
     Result(Bytes),
     /// Its `error`.
@@ -97,7 +97,7 @@ impl StdioConnection {
         Self {
             name,
             next_id: AtomicU64::new(1),
-            state: Mutex::new(State { stdin: Some(stdin), ..State::default() }),
+            state: Mutex::new(PipeState { stdin: Some(stdin), ..PipeState::default() }),
             line_cap: AtomicUsize::new(base_cap),
             base_cap,
             modern: AtomicBool::new(false),
@@ -117,7 +117,7 @@ impl StdioConnection {
         encode: impl FnOnce(u64) -> Vec<u8>,
         limits: &CallLimits,
         cancellable: bool,
-    ) -> Result<Answer, CallFault> {
+    ) -> Result<PipeReply, CallFault> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         self.enqueue(id, encode(id), limits.max_bytes)?;
         let in_flight = InFlight { connection: self, id, cancellable };
@@ -187,7 +187,7 @@ impl StdioConnection {
         &self,
         id: u64,
         cx: &Context<'_>,
-    ) -> MaybeReady<Result<Answer, CallFault>, Option<Instant>> {
+    ) -> MaybeReady<Result<PipeReply, CallFault>, Option<Instant>> {
         let mut state = self.lock();
         let Some(pending) = state.pending.get_mut(&id) else {
             return MaybeReady::Ready(Err(CallFault::unavailable("the request was lost")));
@@ -209,7 +209,7 @@ impl StdioConnection {
     }
 
     /// Hands an answer of `wire_bytes` to the request that waits for it; `false` if there is none (any more).
-    pub(super) fn complete(&self, id: u64, wire_bytes: usize, answer: Result<Answer, CallFault>) -> bool {
+    pub(super) fn complete(&self, id: u64, wire_bytes: usize, answer: Result<PipeReply, CallFault>) -> bool {
         let mut state = self.lock();
         let Some(pending) = state.pending.get_mut(&id).filter(|p| p.answer.is_none()) else { return false };
         let answer = if wire_bytes > pending.max_bytes && answer.is_ok() {
@@ -321,12 +321,12 @@ impl StdioConnection {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PipeState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl PipeState {
     fn flush(&mut self) -> Flushed {
         let Some(stdin) = &self.stdin else { return Flushed::Empty };
         let pending = std::cell::RefCell::new(&mut self.pending);

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::super::protocol::{self, ServerHello};
 use super::super::tools::{ToolPages, admit_all};
-use super::connection::{Answer, StdioConnection};
+use super::connection::{PipeReply, StdioConnection};
 use super::tasks;
 use crate::child::{ChildProcess, ChildSpec};
 use crate::config::{Protocol, StdioConfig};
@@ -170,8 +170,8 @@ async fn request(
     };
     let answer = connection.request(|id| encode::request(id, method, params), &limits, cancellable).await;
     match answer {
-        Ok(Answer::Result(result)) => Ok(Ok(result)),
-        Ok(Answer::Error(error)) => Ok(Err(RpcError::of_bytes(&error))),
+        Ok(PipeReply::Result(result)) => Ok(Ok(result)),
+        Ok(PipeReply::Error(error)) => Ok(Err(RpcError::of_bytes(&error))),
         Err(fault) if fault.reason == crate::upstream::FaultReason::Timeout => {
             let after = entry.handshake_timeout.as_millis();
             Err(CallFault::unavailable(format!("{method} was not answered within {after} ms")))

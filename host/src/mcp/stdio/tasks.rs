@@ -12,7 +12,7 @@ use tokio::net::unix::pipe;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
-use super::connection::{Answer, StdioConnection, Stop};
+use super::connection::{PipeReply, StdioConnection, Stop};
 use crate::child::{ChildProcess, Exit};
 use crate::memory::{MemoryBudget, MemoryReservation};
 use crate::upstream::lifecycle::{End, EndKind, Lifecycle, closed};
@@ -154,8 +154,8 @@ fn dispatch_one(connection: &StdioConnection, line: &bytes::Bytes, message: &Mes
         (Some(method), None) => method == "notifications/tools/list_changed",
         (None, id) => {
             let answer = match (message.error, message.result) {
-                (Some(error), _) => Answer::Error(line.slice_ref(error.as_bytes())),
-                (None, Some(result)) => Answer::Result(line.slice_ref(result.as_bytes())),
+                (Some(error), _) => PipeReply::Error(line.slice_ref(error.as_bytes())),
+                (None, Some(result)) => PipeReply::Result(line.slice_ref(result.as_bytes())),
                 (None, None) => {
                     tracing::debug!(upstream, "upstream_noise: neither request nor reply");
                     return false;

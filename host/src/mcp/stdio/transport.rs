@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 
 use super::super::upstream::{McpUpstream, Transport};
 use super::super::{protocol, result};
-use super::connection::{Answer, SHUTDOWN_GRACE, StdioConnection};
+use super::connection::{PipeReply, SHUTDOWN_GRACE, StdioConnection};
 use super::handshake;
 use crate::config::{StdioConfig, UpstreamConfig};
 use crate::memory::MemoryBudget;
@@ -75,11 +75,13 @@ impl Transport for StdioTransport {
         let encode = |id| encode::tools_call(id, call.tool, call.arguments, meta);
         match connection.request(encode, &limits, true).await? {
             // A line is read whole, within the cap of the pipe, before it is known whose it is.
-            Answer::Result(bytes) if call.arrivals.is_some_and(|arrivals| !arrivals.arrived(bytes.len())) => {
+            PipeReply::Result(bytes)
+                if call.arrivals.is_some_and(|arrivals| !arrivals.arrived(bytes.len())) =>
+            {
                 Err(no_memory(bytes.len() as u64))
             }
-            Answer::Result(bytes) => result::read(bytes),
-            Answer::Error(error) => {
+            PipeReply::Result(bytes) => result::read(bytes),
+            PipeReply::Error(error) => {
                 Err(CallFault::upstream_error(RpcError::of_bytes(&error).message)
                     .with_bytes(error.len() as u64))
             }

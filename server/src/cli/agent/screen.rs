@@ -21,11 +21,11 @@ pub(super) struct Screen {
     quiet: bool,
     /// The answer is a value: only the checked one is printed.
     typed: bool,
-    state: Mutex<State>,
+    state: Mutex<ScreenState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ScreenState {
     redactor: Redactor,
     /// Whether text of the current answer is already shown.
     shown: bool,
@@ -37,7 +37,7 @@ struct State {
 
 impl Screen {
     pub(super) fn new(quiet: bool, typed: bool) -> Screen {
-        let state = Mutex::new(State::default());
+        let state = Mutex::new(ScreenState::default());
         Screen {
             out: std::io::stdout().is_terminal(),
             err: std::io::stderr().is_terminal(),
@@ -160,12 +160,12 @@ impl Screen {
         one_line(&clean, MAX_NOTE).into_owned()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ScreenState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn end_line(state: &mut State) {
+fn end_line(state: &mut ScreenState) {
     if !state.held.is_empty() {
         let held = std::mem::take(&mut state.held);
         write_out(&displayable(&held, true));

@@ -2,7 +2,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use ptc_host::credentials::Secret;
-use ptc_host::engine::{Answer, Failure};
+use ptc_host::engine::{Failure, FinalValue};
 use ptc_mcp::Revision;
 use ptc_mcp::json::{Value, json};
 use ptc_mcp::message::id::RequestId;
@@ -28,7 +28,7 @@ impl Evaluator for Canned {
     }
 }
 
-fn outcome(result: Result<Answer, Failure>) -> EvalOutcome {
+fn outcome(result: Result<FinalValue, Failure>) -> EvalOutcome {
     EvalOutcome {
         result,
         prints: Vec::new(),
@@ -47,7 +47,7 @@ fn cut() -> Cut {
 }
 
 fn value(text: &str) -> EvalOutcome {
-    outcome(Ok(Answer { text: text.into(), ..Answer::default() }))
+    outcome(Ok(FinalValue { text: text.into(), ..FinalValue::default() }))
 }
 
 fn tool(profile: Profile, outcome: EvalOutcome) -> (LispEval, Arc<Canned>) {
@@ -230,17 +230,17 @@ async fn reasons_are_mapped() {
 async fn everything_structured_satisfies_the_advertised_schema() {
     let outcomes = [
         value("1"),
-        outcome(Ok(Answer { is_nil: true, ..Answer::default() })),
-        outcome(Ok(Answer {
+        outcome(Ok(FinalValue { is_nil: true, ..FinalValue::default() })),
+        outcome(Ok(FinalValue {
             text: "x".into(),
             cut: Some(cut()),
             validated: Some("[]".into()),
-            ..Answer::default()
+            ..FinalValue::default()
         })),
-        outcome(Ok(Answer {
+        outcome(Ok(FinalValue {
             text: "x".into(),
             validated: Some(format!("{:?}", "y".repeat(200_000))),
-            ..Answer::default()
+            ..FinalValue::default()
         })),
         outcome(Err(Failure::new(Reason::Fail, "\"no\""))),
         outcome(Err(Failure::new(Reason::StepLimitExceeded, "m".repeat(1_000_000)))),

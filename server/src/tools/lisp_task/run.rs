@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ptc_agent::agent::{Agent, CompletionMode, ConfigError, Mode, SystemPrompt};
 use ptc_agent::run::{Fail, RunOptions, Step, Turn};
 use ptc_agent::telemetry::{Event, Scope};
-use ptc_host::engine::{Answer, CallRecord, EvalId, EvalOutcome, Failure};
+use ptc_host::engine::{CallRecord, EvalId, EvalOutcome, Failure, FinalValue};
 use ptc_mcp::json::{Map, Value, json};
 use ptc_vm::Reason;
 
@@ -195,7 +195,7 @@ impl Done<'_> {
         body.insert("status".into(), "ok".into());
         body.insert("answer".into(), rendered.answer.clone().into());
         body.insert("structured_result".into(), rendered.structured.clone());
-        let result = Ok(Answer { text: rendered.answer.clone(), ..Answer::default() });
+        let result = Ok(FinalValue { text: rendered.answer.clone(), ..FinalValue::default() });
         self.finish(body, Some(&rendered), result, None)
     }
 
@@ -219,7 +219,7 @@ impl Done<'_> {
         &mut self,
         mut body: Map,
         rendered: Option<&Rendered>,
-        result: Result<Answer, Failure>,
+        result: Result<FinalValue, Failure>,
         reason: Option<Cow<'static, str>>,
     ) -> ToolReply {
         let options = self.options;
@@ -278,7 +278,7 @@ impl Done<'_> {
     /// The report for observers.
     fn report(
         &self,
-        result: Result<Answer, Failure>,
+        result: Result<FinalValue, Failure>,
         upstream_calls: Vec<CallRecord>,
         program: Option<String>,
         reason: Option<Cow<'static, str>>,

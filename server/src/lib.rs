@@ -20,3 +20,4 @@ mod testing;
 mod timestamp;
 pub mod tools;
 pub mod transport;
+mod usage;

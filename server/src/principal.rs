@@ -1,26 +1,54 @@
 //! The caller on whose behalf a call runs.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::digest::short_hash;
+use crate::usage::Usage;
 
 /// An authenticated caller: the name of its token, or the process itself on a pipe and on an open loopback listener.
-/// Cheap to clone.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Principal(Arc<Names>);
+/// Cheap to clone. Equal principals have the same name; those that were cloned from one another share an account.
+#[derive(Debug, Clone)]
+pub struct Principal(Arc<Account>);
 
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Names {
+#[derive(Debug)]
+struct Account {
     name: Box<str>,
     /// Computed once, because every request's log line and trace identifies its caller by it.
     hash: Box<str>,
+    usage: Usage,
+}
+
+impl PartialEq for Principal {
+    fn eq(&self, other: &Self) -> bool {
+        self.is_clone_of(other) || self.0.name == other.0.name
+    }
+}
+
+impl Eq for Principal {}
+
+impl Hash for Principal {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.name.hash(state);
+    }
 }
 
 impl Principal {
     /// The caller of that name.
     pub fn named(name: &str) -> Self {
-        Principal(Arc::new(Names { name: name.into(), hash: short_hash(name.as_bytes()).into() }))
+        let hash = short_hash(name.as_bytes()).into();
+        Principal(Arc::new(Account { name: name.into(), hash, usage: Usage::default() }))
+    }
+
+    /// Whether both are one value, so that they share an account.
+    pub(crate) fn is_clone_of(&self, other: &Principal) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// What it uses now, under this value and its clones.
+    pub(crate) fn usage(&self) -> &Usage {
+        &self.0.usage
     }
 
     /// The one caller of a stdio server.

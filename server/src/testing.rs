@@ -6,6 +6,7 @@ use futures_util::FutureExt;
 use ptc_mcp::json::Raw;
 use tokio::sync::Semaphore;
 
+use crate::concurrency_limiter::CallLimits;
 use crate::protocol::Service;
 use crate::protocol::tool::{Annotations, CallContext, Definition, Prepared, Registry, Tool, ToolReply};
 
@@ -105,6 +106,7 @@ pub(crate) fn assert_fits(definition: &Definition, reply: &ToolReply) {
 pub(crate) fn mock_service(max_concurrent_calls: usize) -> (Service, Strings) {
     let (release, dropped) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
     let mock_tool = MockTool { release: release.clone(), dropped: dropped.clone() };
-    let service = Service::new(Registry::new(vec![Box::new(mock_tool)]), max_concurrent_calls);
+    let service =
+        Service::new(Registry::new(vec![Box::new(mock_tool)]), CallLimits::shared(max_concurrent_calls));
     (service, Strings { release, dropped })
 }

@@ -199,13 +199,28 @@ fn cases() -> Vec<Case> {
 }
 
 /// Limits whose two sides are held by tests elsewhere: what it is, the file, the test.
-const ELSEWHERE: [(&str, &str, &str); 62] = [
+const ELSEWHERE: [(&str, &str, &str); 65] = [
     (
         "--max-frame-bytes",
         "server/src/transport/stdio/tests.rs",
         "a_frame_too_long_does_not_take_the_next_one_with_it",
     ),
     ("--max-concurrent-calls", "server/tests/wire/floods.rs", "more_calls_than_there_are_permits"),
+    (
+        "--max-concurrent-calls-per-owner",
+        "server/tests/wire/neighbours.rs",
+        "calls_of_one_principal_leave_room_for_another",
+    ),
+    (
+        "--http-max-listeners",
+        "server/tests/wire/neighbours.rs",
+        "the_oldest_listener_of_the_greediest_ends_when_there_is_no_room",
+    ),
+    (
+        "--http-max-listeners-per-owner",
+        "server/tests/wire/neighbours.rs",
+        "listeners_of_one_principal_leave_room_for_another",
+    ),
     ("--max-total-memory-bytes", "server/src/boot/tests.rs", "all_programs_share_the_memory_of_the_process"),
     ("--max-catalog-result-bytes", "host/src/catalog/discovery.rs", "over_large_documents_are_a_world_fault"),
     (

@@ -9,7 +9,7 @@ use ptc_host::engine::{Engine, HostCalls};
 use tracing::info;
 
 use super::task::task;
-use crate::concurrency_limiter::ConcurrencyLimiter;
+use crate::concurrency_limiter::{CallLimits, ConcurrencyLimiter};
 use crate::observers::Telemetry;
 use crate::observers::console::Console;
 use crate::observers::metrics::Metrics;
@@ -18,6 +18,7 @@ use crate::observers::recording::Recording;
 use crate::observers::sources::Sources;
 use crate::observers::trace::{TraceOptions, Traces};
 use crate::protocol::Service;
+use crate::protocol::listeners::{ListenerLimits, Listeners};
 use crate::protocol::tool::{Registry, Tool};
 use crate::settings::{BootError, Settings};
 use crate::tools::lisp_debug::LispDebug;
@@ -158,10 +159,16 @@ fn registry(settings: &Settings, tools: Vec<Box<dyn Tool>>) -> Registry {
 }
 
 fn service(settings: &Settings, engine: &Engine, tools: Registry, has_upstreams: bool) -> Service {
-    let max_calls = settings.limits.max_concurrent_calls;
-    let mut service = Service::new(tools, max_calls);
+    let limits = &settings.limits;
+    let calls =
+        CallLimits { all: limits.max_concurrent_calls, per_owner: limits.max_concurrent_calls_per_owner };
+    let mut service = Service::new(tools, calls);
     if let Some(memory) = engine.memory() {
-        service.limiter = ConcurrencyLimiter::within(max_calls, memory.clone());
+        service.limiter = ConcurrencyLimiter::within(calls, memory.clone());
+    }
+    if let Some(http) = &settings.http {
+        let (all, per_owner) = (http.max_listeners, http.max_listeners_per_owner);
+        service.listeners = Listeners::new(ListenerLimits { all, per_owner });
     }
     service.instructions = descriptions::instructions(has_upstreams, settings.sessions.enabled);
     if settings.http.as_ref().is_some_and(|http| !http.tokens.is_empty()) {

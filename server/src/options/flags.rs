@@ -121,6 +121,12 @@ pub const CORE: Group = Group {
         ),
         flag("max-concurrent-calls", Positive, Number(1024), "Tool calls that run at the same time"),
         flag(
+            "max-concurrent-calls-per-owner",
+            Positive,
+            Derived("max-concurrent-calls; a quarter of it with several tokens"),
+            "Tool calls of one token that run at the same time",
+        ),
+        flag(
             "program-timeout-ms",
             Positive,
             Derived("1000; 10000 with upstreams"),
@@ -210,7 +216,12 @@ pub const SESSIONS: Group = Group {
     flags: &[
         flag("sessions", Switch, On(false), "Offer sessions, which keep definitions between evaluations"),
         flag("max-sessions", Positive, Number(64), "Open sessions"),
-        flag("max-sessions-per-owner", Positive, Derived("max-sessions"), "Open sessions of one owner"),
+        flag(
+            "max-sessions-per-owner",
+            Positive,
+            Derived("max-sessions; a quarter of it with several tokens"),
+            "Open sessions of one token",
+        ),
         flag("session-ttl-ms", Positive, Number(1_800_000), "Longest life of a session"),
         flag("session-idle-timeout-ms", Positive, Number(900_000), "Longest rest of a session"),
         flag("max-session-memory-bytes", Positive, Number(1_048_576), "Size of all bindings of a session"),
@@ -320,8 +331,15 @@ pub const HTTP: Group = Group {
         flag(
             "http-max-sessions-per-owner",
             HttpPositive,
-            Derived("http-max-sessions"),
-            "Open HTTP sessions of one owner",
+            Derived("http-max-sessions; a quarter of it with several tokens"),
+            "Open HTTP sessions of one token",
+        ),
+        flag("http-max-listeners", HttpPositive, Number(1024), "Open `subscriptions/listen` channels"),
+        flag(
+            "http-max-listeners-per-owner",
+            HttpPositive,
+            Derived("http-max-listeners; a quarter of it with several tokens"),
+            "Open `subscriptions/listen` channels of one token",
         ),
         flag(
             "http-max-in-flight-per-session",

@@ -50,7 +50,9 @@ pub(super) fn resolve(
         _ => return Err(BootError::new("--http-tls-cert and --http-tls-key must be given together")),
     };
     let max_sessions = values.size("http-max-sessions")?;
-    let max_sessions_per_owner = values.size_or("http-max-sessions-per-owner", max_sessions)?;
+    let principals = if auth_disabled { 1 } else { tokens.len() };
+    let max_sessions_per_owner = values.share("http-max-sessions-per-owner", max_sessions, principals)?;
+    let max_listeners = values.size("http-max-listeners")?;
     if auth_disabled || tokens.is_empty() {
         let message =
             "HTTP requests are not authenticated: every program on this machine may call".to_owned();
@@ -78,6 +80,8 @@ pub(super) fn resolve(
         session_idle: values.time("http-session-idle-timeout-ms")?,
         max_sessions,
         max_sessions_per_owner,
+        max_listeners,
+        max_listeners_per_owner: values.share("http-max-listeners-per-owner", max_listeners, principals)?,
         max_in_flight: values.size("http-max-in-flight-per-session")?,
         rate_limit: rate_limit(values, !tokens.is_empty())?,
         tokens,

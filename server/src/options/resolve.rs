@@ -12,7 +12,7 @@ use ptc_host::engine::{self, ChosenLimits};
 use super::values::Values;
 use crate::settings::BootError;
 use crate::settings::{
-    Aggregator, Diagnostics, Limits, LogLevel, PayloadPolicy, Planner, Profile, Sessions, Settings,
+    Aggregator, Diagnostics, Http, Limits, LogLevel, PayloadPolicy, Planner, Profile, Sessions, Settings,
 };
 
 impl Settings {
@@ -30,9 +30,13 @@ impl Settings {
         let planner = planner(&mut values, &aggregator)?;
         let diagnostics = diagnostics(&mut values)?;
         let profile = profile(&values, &diagnostics)?;
-        let limits = limits(&values, aggregator.config.is_some(), profile)?;
-        let sessions = sessions(&mut values)?;
+        let mut limits = limits(&values, aggregator.config.is_some(), profile)?;
         let http = super::http::resolve(&mut values, &limits, aggregator.config.is_some())?;
+        // What one principal may take depends on how many there are.
+        let principals = http.as_ref().map_or(1, Http::principals);
+        limits.max_concurrent_calls_per_owner =
+            values.share("max-concurrent-calls-per-owner", limits.max_concurrent_calls, principals)?;
+        let sessions = sessions(&mut values, principals)?;
         let warnings = values.into_warnings();
         Ok(Settings {
             limits,
@@ -68,6 +72,7 @@ fn limits(values: &Values<'_>, aggregator: bool, profile: Profile) -> Result<Lim
         max_frame_bytes: values.size("max-frame-bytes")?,
         max_context_bytes: values.size("max-context-bytes")?,
         max_concurrent_calls: values.size("max-concurrent-calls")?,
+        max_concurrent_calls_per_owner: values.size("max-concurrent-calls")?,
         program: engine::Limits::with(
             ChosenLimits {
                 timeout: values.positive("program-timeout-ms")?.map(Duration::from_millis),
@@ -126,12 +131,12 @@ fn aggregator(values: &mut Values<'_>, env: &ProcessEnv) -> Result<Aggregator, B
     })
 }
 
-fn sessions(values: &mut Values<'_>) -> Result<Sessions, BootError> {
+fn sessions(values: &mut Values<'_>, principals: usize) -> Result<Sessions, BootError> {
     let max = values.size("max-sessions")?;
     Ok(Sessions {
         enabled: values.switch("sessions"),
         max,
-        max_per_owner: values.size_or("max-sessions-per-owner", max)?,
+        max_per_owner: values.share("max-sessions-per-owner", max, principals)?,
         ttl: values.time("session-ttl-ms")?,
         idle: values.time("session-idle-timeout-ms")?,
         memory_bytes: values.number("max-session-memory-bytes")?,

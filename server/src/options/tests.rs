@@ -164,6 +164,8 @@ fn http_is_checked_only_when_it_is_on() {
     assert!(http.is_loopback() && http.tokens.is_empty() && http.rate_limit.is_none());
     assert_eq!((http.path.as_str(), http.max_body_bytes, http.max_in_flight), ("/rpc", 77, 1024));
     assert_eq!(http.max_sessions_per_owner, http.max_sessions);
+    let one = resolve(&["--http", &format!("--http-auth-token={}", "1".repeat(32))], &[]).unwrap();
+    assert_eq!(one.limits.max_concurrent_calls_per_owner, one.limits.max_concurrent_calls);
 }
 
 #[test]
@@ -191,7 +193,11 @@ fn token_files_name_principals() {
     let given = format!("--http-auth-token-file={}", path.display());
     let (one, two) = ("1".repeat(32), "2".repeat(32));
     std::fs::write(&path, format!("# ours\n\nalice:{one}\nbob: {two}\n")).unwrap();
-    let http = resolve(&["--http", &given], &[]).unwrap().http.unwrap();
+    let settings = resolve(&["--http", &given, "--max-sessions-per-owner=9"], &[]).unwrap();
+    assert_eq!(settings.limits.max_concurrent_calls_per_owner, 256);
+    assert_eq!(settings.sessions.max_per_owner, 9);
+    let http = settings.http.unwrap();
+    assert_eq!((http.max_sessions_per_owner, http.max_listeners_per_owner), (64, 256));
     assert_eq!(http.tokens.iter().map(|token| token.name.as_str()).collect::<Vec<_>>(), ["alice", "bob"]);
     assert!(http.tokens[1].token.matches(two.as_bytes()) && http.rate_limit.is_some());
     for (content, part) in [("", "no token"), (":x", "empty name"), ("short", "32 characters")] {

@@ -8,6 +8,7 @@ use ptc_host::config::ProcessEnv;
 
 use super::flags::find;
 use crate::settings::{BootError, BootWarning};
+use crate::usage::share;
 
 /// The options of one start, not yet interpreted. Collects warnings as they are read.
 pub struct Values<'a> {
@@ -101,6 +102,14 @@ impl<'a> Values<'a> {
     /// As [`Values::positive`].
     pub fn number(&self, name: &str) -> Result<u64, BootError> {
         Ok(self.positive(name)?.unwrap_or_else(|| find(name).default.number()))
+    }
+
+    /// What one of several principals may take of `total`: what the option says, or its share.
+    ///
+    /// # Errors
+    /// As [`Values::positive`].
+    pub(crate) fn share(&self, name: &str, total: usize, principals: usize) -> Result<usize, BootError> {
+        self.size_or(name, share(total, principals))
     }
 
     /// [`Values::number`] for a size in this process's memory.

@@ -14,6 +14,7 @@ use tracing::field::display;
 use tracing::{error, info};
 
 use super::connection::{Cancellation, Ticket};
+use super::listeners::Place;
 use super::observer::CallSpan;
 use super::progress::Progress;
 use super::reply::{self, Answers};
@@ -54,8 +55,8 @@ pub(super) enum Work {
         /// Its future.
         running: BoxFuture<'static, ToolReply>,
     },
-    /// Keeps a notification channel open until the conversation or the server drains.
-    Listen,
+    /// Keeps a notification channel open until the conversation or the server drains, or its place is needed.
+    Listen(Place),
 }
 
 /// How a call ended.
@@ -89,7 +90,7 @@ impl Call {
 
     /// Whether it is a notification channel, which lasts until somebody ends it.
     pub fn is_subscription(&self) -> bool {
-        matches!(self.work, Work::Listen)
+        matches!(self.work, Work::Listen(_))
     }
 
     /// Runs the call as far as possible without waiting; a short program runs to its end. Returns the call if it has
@@ -123,14 +124,18 @@ impl Call {
     ) -> Finished {
         let mut call = self;
         let Call { service, id, work, cancelled, progress, ticket, .. } = &mut call;
-        let Work::Tool { running, .. } = work else {
-            notify(results::subscription_acknowledged(id));
-            let last = results::subscription_ended(service, id);
-            return tokio::select! {
-                () = cancelled => Finished::Cancelled(last),
-                () = ticket.connection().drained() => Finished::Reply(last),
-                () = service.drained() => Finished::Reply(last),
-            };
+        let running = match work {
+            Work::Tool { running, .. } => running,
+            Work::Listen(place) => {
+                notify(results::subscription_acknowledged(id));
+                let last = results::subscription_ended(service, id);
+                return tokio::select! {
+                    () = cancelled => Finished::Cancelled(last),
+                    () = place => Finished::Reply(last),
+                    () = ticket.connection().drained() => Finished::Reply(last),
+                    () = service.drained() => Finished::Reply(last),
+                };
+            }
         };
         let mut end = pin!(end);
         let mut running = AssertUnwindSafe(running).catch_unwind();

@@ -25,6 +25,8 @@ pub struct Reply {
     pub body: Vec<u8>,
     /// The kind of answer.
     pub disposition: Disposition,
+    /// The limit that is reached, its value and its flag, where the answer is that there is no capacity.
+    pub reached: Option<Box<str>>,
 }
 
 /// The kind of answer of a reply. A transport with its own vocabulary for this, such as HTTP status codes, maps it.
@@ -43,7 +45,7 @@ pub enum Disposition {
 impl Reply {
     /// An answer of this kind.
     pub fn new(disposition: Disposition, body: Vec<u8>) -> Self {
-        Reply { body, disposition }
+        Reply { body, disposition, reached: None }
     }
 
     /// An answer to a message that was understood.
@@ -61,6 +63,11 @@ impl Handled {
     /// An answer of this kind.
     pub fn reply(disposition: Disposition, body: Vec<u8>) -> Handled {
         Handled::Reply(Reply::new(disposition, body))
+    }
+
+    /// An answer by a server that has no capacity because of the limit `reached`.
+    pub fn busy(body: Vec<u8>, reached: impl Into<Box<str>>) -> Handled {
+        Handled::Reply(Reply { reached: Some(reached.into()), ..Reply::new(Disposition::Busy, body) })
     }
 
     /// An error that answers `id`.

@@ -8,6 +8,7 @@ pub mod call;
 pub mod connection;
 pub mod drain;
 mod handled;
+pub(crate) mod listeners;
 pub mod methods;
 pub mod observer;
 pub mod progress;

@@ -10,14 +10,12 @@ use ptc_mcp::message::strict::Message;
 
 use super::connection::Connection;
 use super::drain::Drain;
+use super::listeners::{ListenerLimits, Listeners};
 use super::observer::Observers;
 use super::reply::{self, Answers};
 use super::tool::Registry;
-use crate::concurrency_limiter::ConcurrencyLimiter;
+use crate::concurrency_limiter::{CallLimits, ConcurrencyLimiter};
 use crate::identity;
-
-/// Maximum number of open `subscriptions/listen` channels of all clients together.
-const MAX_LISTENERS: usize = 1024;
 
 /// The context of a message besides its text.
 #[derive(Clone, Copy)]
@@ -43,8 +41,8 @@ pub struct Service {
     pub tools: Registry,
     /// The limit on calls in progress.
     pub limiter: Arc<ConcurrencyLimiter>,
-    /// The limit on open `subscriptions/listen` channels.
-    pub listeners: Arc<ConcurrencyLimiter>,
+    /// The open `subscriptions/listen` channels.
+    pub(crate) listeners: Arc<Listeners>,
     /// `serverInfo` as JSON.
     pub server_info: String,
     /// `instructions` for clients.
@@ -57,12 +55,12 @@ pub struct Service {
 }
 
 impl Service {
-    /// A server with these tools that runs at most `max_concurrent_calls` of their calls at a time.
-    pub fn new(tools: Registry, max_concurrent_calls: usize) -> Self {
+    /// A server with these tools that runs at most as many of their calls at a time as `calls` says.
+    pub fn new(tools: Registry, calls: CallLimits) -> Self {
         Service {
             tools,
-            limiter: ConcurrencyLimiter::new(max_concurrent_calls),
-            listeners: ConcurrencyLimiter::new(MAX_LISTENERS),
+            limiter: ConcurrencyLimiter::new(calls),
+            listeners: Listeners::new(ListenerLimits::default()),
             server_info: identity::server_info_json(),
             instructions: String::new(),
             cache_scope: "public",

@@ -70,6 +70,8 @@ pub struct Limits {
     pub max_context_bytes: usize,
     /// Concurrent calls.
     pub max_concurrent_calls: usize,
+    /// Concurrent calls of one principal.
+    pub max_concurrent_calls_per_owner: usize,
     /// Resources of one program.
     pub program: engine::Limits,
     /// Memory of all parts together.
@@ -104,7 +106,7 @@ pub struct Sessions {
     pub enabled: bool,
     /// Open sessions.
     pub max: usize,
-    /// Open sessions of one owner.
+    /// Open sessions of one principal.
     pub max_per_owner: usize,
     /// Longest lifetime.
     pub ttl: Duration,
@@ -237,8 +239,12 @@ pub struct Http {
     pub session_idle: Duration,
     /// Open sessions.
     pub max_sessions: usize,
-    /// Open sessions of one owner.
+    /// Open sessions of one principal.
     pub max_sessions_per_owner: usize,
+    /// Open notification channels.
+    pub max_listeners: usize,
+    /// Open notification channels of one principal.
+    pub max_listeners_per_owner: usize,
     /// Calls of one session.
     pub max_in_flight: usize,
     /// The limiter, unless it is off.
@@ -254,6 +260,11 @@ pub struct Http {
 }
 
 impl Http {
+    /// Principals that may call: those of the tokens, or the one of a listener without tokens.
+    pub fn principals(&self) -> usize {
+        if self.auth_disabled { 1 } else { self.tokens.len().max(1) }
+    }
+
     /// Whether the listener can be reached from this machine only.
     pub(crate) fn is_loopback(&self) -> bool {
         self.host.is_loopback()

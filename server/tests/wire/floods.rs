@@ -61,7 +61,7 @@ fn more_calls_than_there_are_permits() {
         let text = answer["result"]["content"][0]["text"].as_str().unwrap();
         assert_eq!(
             text,
-            "busy: server busy: 4 concurrent calls in flight\nAll 4 call slots are taken. Wait a moment and retry the same tools/call."
+            "busy: server busy: 4 concurrent calls in flight\nAll 4 call slots are taken (--max-concurrent-calls). Wait a moment and retry the same tools/call."
         );
     }
     for id in 0..4 {

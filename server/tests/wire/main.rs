@@ -3,6 +3,7 @@
 mod disk;
 mod floods;
 mod http;
+mod neighbours;
 mod process;
 mod results;
 mod stdio;

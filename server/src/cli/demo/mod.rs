@@ -16,6 +16,7 @@ use ptc_host::engine::{Engine, EngineOptions, HostCalls, Limits};
 use ptc_mcp::json::{Value, json};
 
 use super::report;
+use crate::concurrency_limiter::CallLimits;
 use crate::protocol::Service;
 use crate::protocol::tool::Registry;
 use crate::settings::Profile;
@@ -108,7 +109,10 @@ fn server(aggregator: &Arc<Aggregator>) -> Result<Service, String> {
         redactor: aggregator.redactor().clone(),
         reports: false,
     };
-    Ok(Service::new(Registry::new(vec![Box::new(LispEval::new(Arc::new(engine), options))]), 16))
+    Ok(Service::new(
+        Registry::new(vec![Box::new(LispEval::new(Arc::new(engine), options))]),
+        CallLimits::shared(16),
+    ))
 }
 
 async fn converse<R, W>(mut client: Client<R, W>) -> Result<bool, String>

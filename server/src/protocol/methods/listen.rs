@@ -1,7 +1,8 @@
 //! `subscriptions/listen`: a channel for notifications outside any request (2026-07-28).
 //!
 //! This server has nothing to notify: its tools never change while it runs. It acknowledges an empty set of
-//! notifications, keeps the channel open, and ends it with a result when it stops.
+//! notifications, keeps the channel open, and ends it with a result when it stops, or when the place is needed for
+//! somebody who has fewer of them.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,7 +16,7 @@ use tracing::{debug, warn};
 
 use crate::protocol::call::{Call, Work};
 use crate::protocol::connection::{Connection, Refused};
-use crate::protocol::handled::{Disposition, Handled};
+use crate::protocol::handled::Handled;
 use crate::protocol::reply::{self, Answers};
 use crate::protocol::service::Service;
 
@@ -32,29 +33,34 @@ pub fn answer(
         return Handled::error(id, &RpcError::new(RpcError::INVALID_PARAMS, message));
     }
     debug!(event = "subscriptions_listen", request_id = %id);
-    let saturated = || {
-        let error = RpcError::new(RpcError::REFUSED, "server saturated");
-        Handled::reply(Disposition::Busy, reply::error(Answers::Request(id), &error))
+    let saturated = |reached: String| {
+        let error = RpcError::new(RpcError::REFUSED, format!("server saturated: {reached}"));
+        Handled::busy(reply::error(Answers::Request(id), &error), reached)
     };
     let (ticket, cancelled) = match connection.enter(id) {
         Ok(entered) => entered,
-        Err(Refused::Full(_)) => return saturated(),
+        Err(Refused::Full(limit)) => {
+            return saturated(format!("{limit} requests of this conversation are open"));
+        }
         Err(Refused::Duplicate) => {
             warn!(event = "duplicate_request_id", request_id = %id);
             return Handled::error(id, &RpcError::duplicate_id(id));
         }
     };
-    let Ok(permit) = service.listeners.try_enter() else { return saturated() };
+    let place = match service.listeners.try_open(&connection.owner().principal) {
+        Ok(place) => place,
+        Err(too_many) => return saturated(too_many.to_string()),
+    };
     Handled::Call(Box::new(Call {
         service: service.clone(),
         id: id.clone(),
         era: Era::Modern,
-        work: Work::Listen,
+        work: Work::Listen(place),
         started: Instant::now(),
         cancelled,
         progress: None,
         ticket,
-        permit: Some(permit),
+        permit: None,
         span: None,
     }))
 }

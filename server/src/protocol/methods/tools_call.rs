@@ -17,7 +17,7 @@ use tracing::{info, warn};
 use crate::concurrency_limiter::Full;
 use crate::protocol::call::{Call, Work};
 use crate::protocol::connection::Refused;
-use crate::protocol::handled::{Disposition, Handled};
+use crate::protocol::handled::Handled;
 use crate::protocol::observer::CallSpan;
 use crate::protocol::progress::Progress;
 use crate::protocol::results;
@@ -145,7 +145,12 @@ impl Request<'_> {
         let Ready { name, eval_id, running, gated, progress, mut span } = ready;
         let (ticket, cancelled) = match self.from.connection.enter(self.id) {
             Ok(entered) => entered,
-            Err(Refused::Full(limit)) => return self.busy(tool, Full::Calls(limit), span),
+            Err(Refused::Full(limit)) => {
+                // A pipe is one conversation with the whole process.
+                let is_session = self.from.connection.owner().http_session.is_some();
+                let full = if is_session { Full::SessionCalls(limit) } else { Full::Calls(limit) };
+                return self.busy(tool, full, span);
+            }
             Err(Refused::Duplicate) => {
                 warn!(event = "duplicate_request_id", request_id = %self.id);
                 if let Some(span) = span {
@@ -154,7 +159,8 @@ impl Request<'_> {
                 return Handled::error(self.id, &RpcError::duplicate_id(self.id));
             }
         };
-        let permit = match gated.then(|| self.service.limiter.try_enter()).transpose() {
+        let principal = &self.from.connection.owner().principal;
+        let permit = match gated.then(|| self.service.limiter.try_enter(principal)).transpose() {
             Ok(permit) => permit,
             Err(full) => return self.busy(tool, full, span),
         };
@@ -183,7 +189,7 @@ impl Request<'_> {
             span.answered(&mut reply);
         }
         let body = results::tool_call(self.service, self.from.era, self.id, &reply);
-        Handled::reply(Disposition::Busy, body)
+        Handled::busy(body, full.to_string())
     }
 }
 

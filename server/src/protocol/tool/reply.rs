@@ -182,7 +182,10 @@ pub(crate) fn short_name(name: &str) -> Cow<'_, str> {
 /// `message` of a `busy` result.
 pub(crate) fn busy_message(full: Full) -> String {
     match full {
-        Full::Calls(limit) => format!("server busy: {limit} concurrent calls in flight"),
+        Full::Calls(limit) | Full::SessionCalls(limit) => {
+            format!("server busy: {limit} concurrent calls in flight")
+        }
+        Full::OwnerCalls(limit) => format!("server busy: {limit} concurrent calls of this caller in flight"),
         Full::Memory => "server busy: the memory budget is exhausted".to_owned(),
     }
 }
@@ -190,13 +193,19 @@ pub(crate) fn busy_message(full: Full) -> String {
 /// `feedback` of a `busy` result.
 pub(crate) fn busy_feedback(full: Full) -> String {
     match full {
-        Full::Calls(limit) => {
-            format!("All {limit} call slots are taken. Wait a moment and retry the same tools/call.")
+        Full::Calls(limit) => slots(limit, "", "--max-concurrent-calls"),
+        Full::OwnerCalls(limit) => {
+            slots(limit, " that one caller may have", "--max-concurrent-calls-per-owner")
         }
+        Full::SessionCalls(limit) => slots(limit, " of this session", "--http-max-in-flight-per-session"),
         Full::Memory => "What runs already holds all the memory that the server may use \
                          (--max-total-memory-bytes). Wait a moment and retry the same tools/call."
             .to_owned(),
     }
+}
+
+fn slots(limit: usize, of: &str, flag: &str) -> String {
+    format!("All {limit} call slots{of} are taken ({flag}). Wait a moment and retry the same tools/call.")
 }
 
 #[cfg(test)]

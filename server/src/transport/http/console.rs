@@ -45,7 +45,7 @@ pub(super) fn answer(
         let facts = Facts {
             instance: &endpoint.instance,
             draining: endpoint.service.is_draining(),
-            permits: limiter.limit(),
+            permits: limiter.limits().all,
             permits_in_use: limiter.running(),
             http_sessions: endpoint.sessions.len(),
             uptime: endpoint.started.elapsed(),

@@ -35,8 +35,13 @@ pub(super) fn answer(
     endpoint.telemetry.write_metrics(&mut to);
     let limiter = &endpoint.service.limiter;
     to.family("ptc_gate_permits", "Calls that may run at the same time.", MetricKind::Gauge)
-        .sample(&[], limiter.limit());
+        .sample(&[], limiter.limits().all);
     to.family("ptc_gate_permits_in_use", "Permits taken.", MetricKind::Gauge).sample(&[], limiter.running());
+    let listeners = &endpoint.service.listeners;
+    to.family("ptc_listeners", "Notification channels that may be open at the same time.", MetricKind::Gauge)
+        .sample(&[], listeners.limits().all);
+    to.family("ptc_listeners_open", "Open notification channels.", MetricKind::Gauge)
+        .sample(&[], listeners.count());
     endpoint.counts.write_metrics(&mut to);
     endpoint.sessions.write_metrics(&mut to);
     to.family("ptc_http_requests_in_progress", "HTTP requests that are being answered.", MetricKind::Gauge)

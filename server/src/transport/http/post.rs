@@ -237,7 +237,8 @@ impl Post<'_> {
         match self.handle(&self.caller.modern, message, Era::Modern, seen) {
             Handled::Reply(reply) if reply.disposition == Disposition::Busy => {
                 self.endpoint.counts.limit_rejected(&self.endpoint.instance, "global_concurrency");
-                let error = RpcError::new(RpcError::REFUSED, "server saturated");
+                let reached = reply.reached.unwrap_or_default();
+                let error = RpcError::new(RpcError::REFUSED, format!("server saturated: {reached}"));
                 let answer = self.refused(StatusCode::SERVICE_UNAVAILABLE, message, &error);
                 Outcome::Ready(answer::retry_after(answer, COME_BACK))
             }

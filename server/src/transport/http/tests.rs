@@ -39,6 +39,8 @@ fn settings() -> Http {
         session_idle: Duration::from_secs(1000),
         max_sessions: 3,
         max_sessions_per_owner: 2,
+        max_listeners: 1024,
+        max_listeners_per_owner: 1024,
         max_in_flight: 2,
         rate_limit: None,
         metrics: false,

@@ -63,7 +63,7 @@ pub async fn run_stdio<R, W>(
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let max_in_flight = service.limiter.limit();
+    let max_in_flight = service.limiter.limits().all;
     let mut pipe = Pipe {
         connection: Connection::new(Owner::of(Principal::process()), max_in_flight),
         service,

@@ -1,0 +1,58 @@
+//! What a principal uses now of what all share.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The count of something that is used, up to a limit that whoever takes it names.
+#[derive(Debug, Default)]
+pub(crate) struct Count(AtomicUsize);
+
+impl Count {
+    /// How much is used.
+    pub(crate) fn get(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Takes `more`, unless that would be beyond `limit`; `false` if it would.
+    pub(crate) fn try_take(&self, more: usize, limit: usize) -> bool {
+        let within = |used: usize| used.checked_add(more).filter(|all| *all <= limit);
+        self.0.fetch_update(Ordering::AcqRel, Ordering::Relaxed, within).is_ok()
+    }
+
+    /// Gives back `count` of what was taken.
+    pub(crate) fn give_back(&self, count: usize) {
+        self.0.fetch_sub(count, Ordering::AcqRel);
+    }
+}
+
+/// What one principal uses now.
+#[derive(Debug, Default)]
+pub(crate) struct Usage {
+    /// Running calls that hold a permit.
+    pub(crate) calls: Count,
+}
+
+/// What one of several principals may take of `total` unless the operator says otherwise: a quarter, so that three
+/// greedy ones leave room for a fourth. A principal that has no neighbours may take everything.
+pub(crate) fn share(total: usize, principals: usize) -> usize {
+    if principals > 1 { (total / 4).max(1) } else { total }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_taken_beyond_the_limit() {
+        let count = Count::default();
+        assert!(count.try_take(2, 3) && !count.try_take(2, 3) && count.try_take(1, 3));
+        assert!(!count.try_take(usize::MAX, usize::MAX), "no overflow");
+        count.give_back(2);
+        assert_eq!(count.get(), 1);
+    }
+
+    #[test]
+    fn a_quarter_for_each_of_several_and_everything_for_one() {
+        assert_eq!([0, 1, 2, 9].map(|principals| share(1024, principals)), [1024, 1024, 256, 256]);
+        assert_eq!([1, 3, 4, 7].map(|total| share(total, 2)), [1, 1, 1, 1]);
+    }
+}

@@ -1,0 +1,161 @@
+//! A greedy client and its neighbours: whatever one principal takes, another one is served.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use ptc_mcp::json::{Value, json};
+use tempfile::NamedTempFile;
+
+use super::process::{Answer, Listener};
+
+/// A server with several principals, whose tokens are their names, lengthened.
+pub(crate) struct Town {
+    pub(crate) server: Listener,
+    _tokens: NamedTempFile,
+}
+
+fn token(name: &str) -> String {
+    format!("{name:x<32}")
+}
+
+/// A header line.
+pub(crate) fn authorization(name: &str) -> String {
+    format!("Authorization: Bearer {}\r\n", token(name))
+}
+
+impl Town {
+    /// With the principals `greedy` and `other`.
+    pub(crate) fn start(flags: &[&str]) -> Town {
+        Self::with(&["greedy", "other"], flags)
+    }
+
+    pub(crate) fn with(names: &[&str], flags: &[&str]) -> Town {
+        let mut tokens = NamedTempFile::new().expect("a file");
+        for name in names {
+            writeln!(tokens, "{name}:{}", token(name)).expect("written");
+        }
+        let path = tokens.path().to_str().expect("UTF-8").to_owned();
+        let server = Listener::start(&[&["--http-auth-token-file", &path], flags].concat());
+        Town { server, _tokens: tokens }
+    }
+
+    fn modern(&self, name: &str, method: &str, params: &Value) -> BufReader<TcpStream> {
+        let mut stream = self.server.connect();
+        stream.write_all(&modern_request(name, method, params)).expect("it reads");
+        BufReader::new(stream)
+    }
+
+    /// A call of `lisp_eval`, whose answer is not read yet.
+    fn eval(&self, name: &str, program: &str) -> BufReader<TcpStream> {
+        let params = json!({"name": "lisp_eval", "arguments": {"program": program}});
+        self.modern(name, "tools/call", &params)
+    }
+
+    /// The text that a program gives.
+    pub(crate) fn value(&self, name: &str, program: &str) -> String {
+        let answer = Answer::read(&mut self.eval(name, program));
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.json()["result"]["content"][0]["text"].as_str().expect("a text").to_owned()
+    }
+}
+
+/// A request of the modern era.
+pub(crate) fn modern_request(name: &str, method: &str, params: &Value) -> Vec<u8> {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let mut params = params.clone();
+    params["_meta"] = meta;
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+    let tool = params["name"].as_str().map(|name| format!("Mcp-Name: {name}\r\n")).unwrap_or_default();
+    format!(
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{}\
+         MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n{tool}Content-Length: {}\r\n\r\n{body}",
+        authorization(name),
+        body.len()
+    )
+    .into_bytes()
+}
+
+const ENDLESS: &str = "(loop [] (recur))";
+
+#[test]
+fn calls_of_one_principal_leave_room_for_another() {
+    let town = Town::start(&[
+        "--max-concurrent-calls",
+        "8",
+        "--program-timeout-ms",
+        "600000",
+        "--program-step-limit",
+        "100000000000",
+    ]);
+    let _held: Vec<_> = (0..2).map(|_| town.eval("greedy", ENDLESS)).collect();
+    let refused = loop {
+        let answer = Answer::read(&mut town.eval("greedy", "1"));
+        if answer.status == 503 {
+            break answer;
+        }
+    };
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    assert_eq!(
+        refused.json()["error"]["message"],
+        "server saturated: 2 calls of this caller run (--max-concurrent-calls-per-owner)"
+    );
+    assert_eq!(town.value("other", "(+ 1 2)"), "user=> 3");
+}
+
+fn listen(town: &Town, name: &str) -> BufReader<TcpStream> {
+    town.modern(name, "subscriptions/listen", &json!({"notifications": {}}))
+}
+
+/// Reads until the channel says that it is open.
+fn is_open(channel: &mut BufReader<TcpStream>) -> bool {
+    let mut line = String::new();
+    while channel.read_line(&mut line).is_ok_and(|count| count > 0) {
+        if line.contains("notifications/subscriptions/acknowledged") {
+            return true;
+        }
+        line.clear();
+    }
+    false
+}
+
+#[test]
+fn listeners_of_one_principal_leave_room_for_another() {
+    let town = Town::start(&["--http-max-listeners", "8"]);
+    let mut held: Vec<_> = (0..2).map(|_| listen(&town, "greedy")).collect();
+    assert!(held.iter_mut().all(is_open));
+    let refused = Answer::read(&mut listen(&town, "greedy"));
+    assert_eq!(refused.status, 503);
+    assert_eq!(
+        refused.json()["error"]["message"],
+        "server saturated: 2 subscriptions of this caller are open (--http-max-listeners-per-owner)"
+    );
+    assert!(is_open(&mut listen(&town, "other")));
+}
+
+#[test]
+fn the_oldest_listener_of_the_greediest_ends_when_there_is_no_room() {
+    let town = Town::start(&["--http-max-listeners", "3", "--http-max-listeners-per-owner", "3"]);
+    let mut held: Vec<_> = (0..3)
+        .map(|_| {
+            let mut channel = listen(&town, "greedy");
+            assert!(is_open(&mut channel));
+            channel
+        })
+        .collect();
+    assert!(is_open(&mut listen(&town, "other")));
+    // It ends with its result, not with a broken connection.
+    let mut line = String::new();
+    while !line.contains("subscriptionId") {
+        line.clear();
+        assert!(held[0].read_line(&mut line).expect("more") > 0);
+    }
+    let last: Value = serde_json::from_str(line.trim_start_matches("data: ")).expect("JSON");
+    assert_eq!(last["id"], 1);
+    held[1].get_ref().set_read_timeout(Some(Duration::from_millis(50))).expect("a timeout");
+    assert!(!is_open(&mut held[1]), "the others have heard nothing");
+}

@@ -74,7 +74,7 @@ fn server() -> Tools {
         caps: ArgumentCaps { max_program_bytes: 65_536, max_context_bytes: 4 << 20 },
         shaper: Shaper { profile: Profile::Structured, max_result_bytes: 32 << 10 },
         upstreams: None,
-        catalog: None,
+        card: None,
         read_only: false,
         redactor: Redactor::new(),
         reports: false,

@@ -1,6 +1,7 @@
 //! The catalog as text: the tail of the tool descriptions, and the planner's snapshot (upstreams.md 12.2, 12.3).
 
 use super::search::server_description;
+use super::shape::tool_shape;
 use super::{Catalog, ServerEntry, doc};
 use crate::text::{named, short_line, string_literal};
 
@@ -57,17 +58,26 @@ impl Default for InlineLimits {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// What stands beneath a server, from nothing to everything.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd)]
 enum Detail {
     Servers,
     ToolNames,
     ToolDescriptions,
+    ToolShapes,
 }
 
-/// The text at the end of the `lisp_eval` and `lisp_session_eval` descriptions.
-pub fn describe(catalog: &Catalog, mode: CatalogMode, limits: InlineLimits) -> String {
-    let text = |detail| server_list(catalog, detail);
-    match choose(catalog, mode, limits, text) {
+/// The text at the end of the `lisp_eval` and `lisp_session_eval` descriptions. `room` is the number of characters that
+/// are left beside the rest of the description: clients cut a longer one. Only [`CatalogMode::Inline`] and a limit of
+/// characters that was raised above its default pass it.
+pub fn describe(catalog: &Catalog, mode: CatalogMode, limits: InlineLimits, room: usize) -> String {
+    let raised = limits.max_chars > InlineLimits::default().max_chars;
+    let max_chars = if raised { limits.max_chars } else { limits.max_chars.min(room) };
+    let text = |detail| match detail {
+        Detail::Servers => short_server_list(catalog, room),
+        detail => server_list(catalog, detail),
+    };
+    match choose(catalog, mode, InlineLimits { max_chars, ..limits }, text) {
         Choice::Text(text) => text,
         Choice::Forced(mut text) => {
             push_warnings(catalog, &mut text);
@@ -99,11 +109,11 @@ fn choose(
     catalog: &Catalog,
     mode: CatalogMode,
     limits: InlineLimits,
-    text: impl Fn(Detail) -> String,
+    text: impl Fn(Detail) -> String + Copy,
 ) -> Choice {
     let fits = |text: &String| text.chars().count() <= limits.max_chars;
     Choice::Text(match mode {
-        CatalogMode::Inline => return Choice::Forced(text(Detail::ToolDescriptions)),
+        CatalogMode::Inline => return Choice::Forced(text(Detail::ToolShapes)),
         CatalogMode::Lazy => text(Detail::Servers),
         CatalogMode::Auto => {
             let tools: usize = catalog.servers().map(|server| server.tools().len()).sum();
@@ -112,7 +122,11 @@ fn choose(
                 .filter(|names| known && tools <= limits.max_tools && fits(names));
             match names {
                 None => text(Detail::Servers),
-                Some(names) => Some(text(Detail::ToolDescriptions)).filter(fits).unwrap_or(names),
+                Some(names) => [Detail::ToolShapes, Detail::ToolDescriptions]
+                    .into_iter()
+                    .map(text)
+                    .find(fits)
+                    .unwrap_or(names),
             }
         }
     })
@@ -124,8 +138,34 @@ fn push_warnings(catalog: &Catalog, text: &mut String) {
     }
 }
 
+const HEADING: &str = "Configured upstream MCP servers:";
+
+/// The servers alone in at most `room` characters: without descriptions, then without the last servers, where all that
+/// is too long.
+fn short_server_list(catalog: &Catalog, room: usize) -> String {
+    let full = server_list(catalog, Detail::Servers);
+    if full.chars().count() <= room {
+        return full;
+    }
+    let lines: Vec<String> =
+        catalog.servers().map(|server| format!("\n- {}: {}", server.name, tool_count(server))).collect();
+    let total = HEADING.len() + lines.iter().map(|line| line.chars().count()).sum::<usize>();
+    let mut text = HEADING.to_owned();
+    let mut used = text.len();
+    for (before, line) in lines.iter().enumerate() {
+        let more = format!("\n- and {} more: (tool/servers)", lines.len() - before);
+        used += line.chars().count();
+        if total > room && used + more.len() > room {
+            text.push_str(&more);
+            break;
+        }
+        text.push_str(line);
+    }
+    text
+}
+
 fn server_list(catalog: &Catalog, detail: Detail) -> String {
-    let mut text = "Configured upstream MCP servers:".to_owned();
+    let mut text = HEADING.to_owned();
     if catalog.servers().len() == 0 {
         text.push_str(" none");
     }
@@ -136,11 +176,15 @@ fn server_list(catalog: &Catalog, detail: Detail) -> String {
         }
         text.push_str("\n  Tools:");
         for tool in server.tools() {
-            let description = match detail {
-                Detail::ToolDescriptions => short_line(&tool.description, TOOL_DESCRIPTION),
-                _ => String::new(),
+            let description = if detail >= Detail::ToolDescriptions {
+                short_line(&tool.description, TOOL_DESCRIPTION)
+            } else {
+                String::new()
             };
             text.push_str(&format!("\n  - {}", named(&tool.name, &description)));
+            if detail == Detail::ToolShapes {
+                text.push_str(&format!("\n    {}", tool_shape(tool)));
+            }
         }
     }
     text
@@ -152,15 +196,19 @@ fn server_line(server: &ServerEntry) -> String {
     if let Some(description) = server_description(server) {
         line.push_str(&format!(" {description}."));
     }
-    line.push_str(&match server.tools().len() {
-        _ if !server.loaded => " Catalog not loaded.".to_owned(),
-        1 => " 1 tool.".to_owned(),
-        n => format!(" {n} tools."),
-    });
+    line.push_str(&format!(" {}", tool_count(server)));
     if !server.capabilities.is_empty() {
         line.push_str(&format!(" {}.", short_line(&server.capabilities.join(", "), TOOL_DESCRIPTION)));
     }
     line
+}
+
+fn tool_count(server: &ServerEntry) -> String {
+    match server.tools().len() {
+        _ if !server.loaded => "Catalog not loaded.".to_owned(),
+        1 => "1 tool.".to_owned(),
+        n => format!("{n} tools."),
+    }
 }
 
 fn snapshot_text(catalog: &Catalog, detail: Detail) -> String {
@@ -182,7 +230,7 @@ fn snapshot_text(catalog: &Catalog, detail: Detail) -> String {
     if detail == Detail::Servers {
         return text;
     }
-    let descriptions = detail == Detail::ToolDescriptions;
+    let descriptions = detail >= Detail::ToolDescriptions;
     let with_tools = || catalog.servers().filter(|server| !server.tools().is_empty());
     for server in with_tools() {
         let lines: Vec<String> = server
@@ -224,6 +272,7 @@ mod tests {
 
     use super::*;
     use crate::catalog::fixtures;
+    use crate::credentials::Redactor;
 
     fn loaded() -> Catalog {
         let all = fixtures::catalog();
@@ -241,16 +290,63 @@ Configured upstream MCP servers:
   - search_repos - Search repositories
   - get_pr - Get a pull request";
 
+    const SHAPES: &str = "\
+Configured upstream MCP servers:
+- fs: Filesystem MCP server. 2 tools. files.
+  Tools:
+  - read_text_file - Read the contents of a UTF-8 text file
+    {path}
+  - list_directory - List the entries in a directory
+    {path depth?} → {\"entries\" […]}
+- github: GitHub MCP server. 2 tools. issues, pull requests.
+  Tools:
+  - search_repos - Search repositories
+    {}
+  - get_pr - Get a pull request
+    {owner number diff_context?}";
+
+    /// Room enough for whatever the limits admit.
+    const ROOM: usize = 100_000;
+
     #[test]
-    fn inline_text_is_the_seeds_example() {
-        assert_eq!(describe(&loaded(), CatalogMode::Inline, InlineLimits::default()), SEED);
-        assert_eq!(describe(&loaded(), CatalogMode::Auto, InlineLimits::default()), SEED);
+    fn inline_text_is_the_seeds_example_with_shapes() {
+        let limits = InlineLimits::default();
+        assert_eq!(describe(&loaded(), CatalogMode::Inline, limits, ROOM), SHAPES);
+        assert_eq!(describe(&loaded(), CatalogMode::Inline, limits, 0), SHAPES);
+        assert_eq!(describe(&loaded(), CatalogMode::Auto, limits, ROOM), SHAPES);
+        let without: Vec<&str> = SHAPES.lines().filter(|line| !line.starts_with("    ")).collect();
+        assert_eq!(without.join("\n"), SEED);
+    }
+
+    #[test]
+    fn what_is_left_beside_the_description_bounds_auto_and_lazy() {
+        let limits = InlineLimits::default();
+        let auto = |room| describe(&loaded(), CatalogMode::Auto, limits, room);
+        assert_eq!(auto(SHAPES.chars().count() - 1), SEED);
+        assert!(!auto(200).contains("Tools:"));
+        let raised = InlineLimits { max_chars: 801, ..limits };
+        assert_eq!(describe(&loaded(), CatalogMode::Auto, raised, 0), SHAPES, "the operator asked for more");
+        let many = Catalog::new((0..500).map(|i| {
+            let keys = json!({"description": "of many words, more than anybody reads"});
+            ServerEntry::loaded(&fixtures::upstream(&format!("s{i:03}"), keys), vec![], &Redactor::new()).0
+        }));
+        for mode in [CatalogMode::Auto, CatalogMode::Lazy] {
+            for room in [90, 300, 800, 5000] {
+                let text = describe(&many, mode, limits, room);
+                assert!(text.chars().count() <= room, "{room}: {text}");
+                assert!(text.contains("\n- s000: 0 tools.\n"), "{text}");
+                let shown = text.matches("tools.").count();
+                assert!(text.ends_with(&format!("\n- and {} more: (tool/servers)", 500 - shown)), "{text}");
+            }
+        }
+        let all = describe(&many, CatalogMode::Lazy, limits, HEADING.len() + 500 * 17);
+        assert!(all.ends_with("\n- s499: 0 tools."), "{all}");
     }
 
     #[test]
     fn lazy_text_names_servers_only() {
         assert_eq!(
-            describe(&fixtures::catalog(), CatalogMode::Lazy, InlineLimits::default()),
+            describe(&fixtures::catalog(), CatalogMode::Lazy, InlineLimits::default(), ROOM),
             "Configured upstream MCP servers:\n\
              - cold: Archive of old tickets. Catalog not loaded.\n\
              - fs: Filesystem MCP server. 2 tools. files.\n\
@@ -259,25 +355,27 @@ Configured upstream MCP servers:
     }
 
     #[test]
-    fn auto_drops_descriptions_before_it_goes_lazy() {
+    fn auto_drops_shapes_then_descriptions_before_it_goes_lazy() {
         let auto = |max_tools, max_chars| {
-            describe(&loaded(), CatalogMode::Auto, InlineLimits { max_tools, max_chars })
+            describe(&loaded(), CatalogMode::Auto, InlineLimits { max_tools, max_chars }, ROOM)
         };
-        let lazy = describe(&loaded(), CatalogMode::Lazy, InlineLimits::default());
-        let full = SEED.chars().count();
+        let lazy = describe(&loaded(), CatalogMode::Lazy, InlineLimits::default(), ROOM);
+        let (shapes, full) = (SHAPES.chars().count(), SEED.chars().count());
+        assert_eq!(auto(4, shapes), SHAPES);
+        assert_eq!(auto(4, shapes - 1), SEED);
         assert_eq!(auto(4, full), SEED);
         let names = auto(4, full - 1);
         assert!(names.contains("\n  - read_text_file\n") && !names.contains("UTF-8"), "{names}");
         assert_eq!(auto(4, names.chars().count()), names);
         assert_eq!(auto(4, names.chars().count() - 1), lazy);
         assert_eq!(auto(3, 800), lazy);
-        let cold = describe(&fixtures::catalog(), CatalogMode::Auto, InlineLimits::default());
+        let cold = describe(&fixtures::catalog(), CatalogMode::Auto, InlineLimits::default(), ROOM);
         assert!(!cold.contains("Tools:"), "an unloaded catalog makes auto lazy: {cold}");
     }
 
     #[test]
     fn forced_inline_warns_about_what_is_missing() {
-        let text = describe(&fixtures::catalog(), CatalogMode::Inline, InlineLimits::default());
+        let text = describe(&fixtures::catalog(), CatalogMode::Inline, InlineLimits::default(), ROOM);
         assert!(text.ends_with("\nWarning: catalog for \"cold\" not loaded yet."), "{text}");
         assert!(text.contains("  - get_pr - Get a pull request"));
     }
@@ -286,15 +384,15 @@ Configured upstream MCP servers:
     fn lines_are_one_line_and_short() {
         let upstream = fixtures::upstream("s", json!({"description": format!("{}\nb...", "a ".repeat(60))}));
         let tool = json!({"name": "t", "description": format!("one\n\ttwo {}", "x".repeat(200))});
-        let (server, _) = ServerEntry::loaded(&upstream, vec![tool], &crate::credentials::Redactor::new());
-        let text = describe(&Catalog::new([server]), CatalogMode::Inline, InlineLimits::default());
+        let (server, _) = ServerEntry::loaded(&upstream, vec![tool], &Redactor::new());
+        let text = describe(&Catalog::new([server]), CatalogMode::Inline, InlineLimits::default(), ROOM);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[1].chars().count(), "- s: ".len() + 80 + ". 1 tool.".len());
         assert!(lines[1].ends_with("....") || lines[1].ends_with(" 1 tool."), "{}", lines[1]);
         assert!(lines[3].starts_with("  - t - one two xxx") && lines[3].ends_with("..."));
         assert_eq!(lines[3].chars().count(), "  - t - ".len() + 120);
         assert_eq!(
-            describe(&Catalog::default(), CatalogMode::Auto, InlineLimits::default()),
+            describe(&Catalog::default(), CatalogMode::Auto, InlineLimits::default(), ROOM),
             "Configured upstream MCP servers: none"
         );
     }

@@ -16,6 +16,7 @@ mod entry;
 mod fixtures;
 mod literal;
 mod search;
+mod shape;
 mod tokens;
 mod types;
 

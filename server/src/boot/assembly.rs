@@ -21,6 +21,7 @@ use crate::protocol::Service;
 use crate::protocol::listeners::{ListenerLimits, Listeners};
 use crate::protocol::tool::{Registry, Tool};
 use crate::settings::{BootError, Settings};
+use crate::tools::descriptions::{UpstreamCard, catalog_room};
 use crate::tools::lisp_debug::LispDebug;
 use crate::tools::lisp_eval::{ArgumentCaps, EvalOptions, LispEval};
 use crate::tools::sessions::{Directory, system_clock};
@@ -75,15 +76,22 @@ pub(super) fn inline_limits(settings: &Settings) -> InlineLimits {
     }
 }
 
+/// What the descriptions tell of the upstreams.
+fn upstream_card(settings: &Settings, upstreams: &Aggregator) -> UpstreamCard {
+    let max_calls = settings.aggregator.limits.max_calls;
+    let room = catalog_room(settings.profile, max_calls, settings.limits.program.timeout);
+    let mode = settings.aggregator.catalog_mode;
+    let catalog = describe(&upstreams.advertised(), mode, inline_limits(settings), room);
+    UpstreamCard { catalog, max_calls }
+}
+
 fn eval_options(
     settings: &Settings,
     upstreams: Option<&Arc<Aggregator>>,
     redactor: &Redactor,
 ) -> EvalOptions {
     let limits = &settings.limits;
-    let describe = |upstreams: &Arc<Aggregator>| {
-        describe(&upstreams.advertised(), settings.aggregator.catalog_mode, inline_limits(settings))
-    };
+    let card = |upstreams: &Arc<Aggregator>| upstream_card(settings, upstreams);
     EvalOptions {
         limits: limits.program,
         caps: ArgumentCaps {
@@ -92,7 +100,7 @@ fn eval_options(
         },
         shaper: Shaper { profile: settings.profile, max_result_bytes: limits.max_result_bytes },
         upstreams: upstreams.map(|upstreams| Arc::new(upstreams.clone()) as Arc<dyn HostCalls>),
-        catalog: upstreams.map(describe),
+        card: upstreams.map(card),
         read_only: settings.aggregator.read_only,
         redactor: redactor.clone(),
         reports: settings.diagnostics.debug_tool

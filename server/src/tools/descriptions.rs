@@ -1,17 +1,22 @@
 //! The tool descriptions that models read. They are short, repeat no line and mention no files or documents.
 
+use std::time::Duration;
+
 use crate::settings::Profile;
 
+/// Where clients cut a description, in characters.
+const CUT: usize = 2000;
+
 /// `lisp_eval` without upstreams.
-pub(crate) const EVAL: &str = "Runs one PTC-Lisp program in a clean sandbox. The value of the last form is the answer. Calls do \
+pub const EVAL: &str = "Runs one PTC-Lisp program in a clean sandbox. The value of the last form is the answer. Calls do \
     not share state.";
 
-/// How to look around among upstreams and call their tools.
-const DISCOVERY: &str = "The configured upstreams are listed at the end. Inside a program you can look closer: \
+/// How to look around among upstreams and call their tools. `CAPS` stands for what a program may use up.
+const DISCOVERY: &str = "Programs call the tools of the upstreams listed at the end. Look first; this only reads: \
     (tool/servers), (apropos \"text\" {:limit 8}), (dir \"server\" {:limit 20}), (doc \"server/tool\"); raw schemas: \
-    (meta \"server/tool\"). Discovery only reads. To run a tool: (tool/call {:server \"s\" :tool \"t\" :args {...}}) gives \
-    {:ok true :value v} or {:ok false :reason k :message text}; test :ok first. Unknown shape? Look at (keys (:value r)) \
-    or (pr-str (:value r)). Give up with (fail (:message r)). Several calls: (map tool/call calls) or pmap.";
+    (meta \"server/tool\"). To run a tool: (tool/call {:server \"s\" :tool \"t\" :args {...}}) gives {:ok true :value v} or \
+    {:ok false :reason k :message text}; test :ok first. Unknown shape? Print (keys (:value r)) or (pr-str (:value r)) \
+    before you compute. Give up with (fail (:message r)). Several calls: (map tool/call calls) or pmap. CAPS";
 
 /// What one call of `lisp_eval` with upstreams is.
 const ONE_PROGRAM: &str = "One program per call, last form is the answer, nothing is kept. Context is read as \
@@ -25,33 +30,49 @@ const SESSION_EVAL: &str = "Evaluates PTC-Lisp in a session (session_id, program
 pub const LANGUAGE: &str = "\
 PTC-Lisp reference (a Clojure subset)
 Forms: let fn defn #() if cond case loop/recur for doseq -> ->> destructuring; maps, vectors, sets, strings, regex, math.
-Not available: lambda, let*, ns, require, import, macros, atoms, refs, futures, try/catch, lazy infinite seqs,
-metadata, sorted-map, files, network, general Java.
+Not available: ns, import, macros, atoms, futures, try/catch, lazy infinite seqs, metadata, files, network, other Java.
 JSON maps keep string keys: (get row \"status\"). Input: data/orders (not (data/orders)).
 Example: (count (filter #(= \"paid\" (get % \"status\")) data/orders))
-Fixed namespaces: json/parse-string json/generate-string str/join set/union; Double/parseDouble LocalDate/parse
-System/currentTimeMillis and String methods. Help: apropos dir doc meta; ns-publics for local names.
-Inspect with println, pr-str, keys. Stop with (fail reason). Parallel: pmap, pcalls.";
+Namespaces: json/parse-string json/generate-string str/join set/union; Double/parseDouble LocalDate/parse, String methods.
+Help: apropos dir doc meta. Stop with (fail reason).";
 
-const NOTE_SLIM: &str = "Answers are plain text without structuredContent. Restart with --response-profile structured for \
-    machine-readable results, or --debug-tool for diagnostics.";
-const NOTE_SLIM_UPSTREAMS: &str = " Failed upstream calls are values inside the program; unhandled ones are summed up in \
-    the error text.";
+const NOTE_SLIM: &str = "Answers are plain text without structuredContent.";
 const NOTE_STRUCTURED: &str =
     "Answers carry a compact structuredContent plus short text; diagnostics are left out.";
 
-/// The description of `lisp_eval`. `catalog` is there when upstreams are.
-pub fn lisp_eval(profile: Profile, catalog: Option<&str>) -> String {
+/// What the descriptions tell of the upstreams.
+#[derive(Clone, Debug, Default)]
+pub struct UpstreamCard {
+    /// The servers, and their tools if they fit.
+    pub catalog: String,
+    /// `tool/call`s that one program may make.
+    pub max_calls: u32,
+}
+
+impl UpstreamCard {
+    fn discovery(&self, timeout: Duration) -> String {
+        let plural = if self.max_calls == 1 { "" } else { "s" };
+        let caps = format!(
+            "A program may make {} call{plural} and run {} s.",
+            self.max_calls,
+            timeout.as_secs_f64()
+        );
+        DISCOVERY.replace("CAPS", &caps)
+    }
+}
+
+/// The description of `lisp_eval`. The card is there when upstreams are; `timeout` is that of a program.
+pub fn lisp_eval(profile: Profile, upstreams: Option<&UpstreamCard>, timeout: Duration) -> String {
     let note = match profile {
-        Profile::Slim if catalog.is_some() => Some(format!("{NOTE_SLIM}{NOTE_SLIM_UPSTREAMS}")),
         Profile::Slim => Some(NOTE_SLIM.to_owned()),
         Profile::Structured => Some(NOTE_STRUCTURED.to_owned()),
         Profile::Debug => None,
     };
-    let parts: Vec<String> = match catalog {
+    let parts: Vec<String> = match upstreams {
         None => note.into_iter().chain([EVAL.to_owned(), LANGUAGE.to_owned()]).collect(),
-        Some(catalog) => {
-            let head = [format!("{DISCOVERY} {ONE_PROGRAM}"), LANGUAGE.to_owned(), catalog.to_owned()];
+        Some(card) => {
+            let cards = format!("{} {ONE_PROGRAM}", card.discovery(timeout));
+            let head = [cards, LANGUAGE.to_owned(), card.catalog.clone()];
             head.into_iter().chain(note).collect()
         }
     };
@@ -59,11 +80,22 @@ pub fn lisp_eval(profile: Profile, catalog: Option<&str>) -> String {
 }
 
 /// The description of `lisp_session_eval`.
-pub fn lisp_session_eval(catalog: Option<&str>) -> String {
-    match catalog {
+pub fn lisp_session_eval(upstreams: Option<&UpstreamCard>, timeout: Duration) -> String {
+    match upstreams {
         None => [SESSION_EVAL, LANGUAGE].join("\n\n"),
-        Some(catalog) => [&format!("{DISCOVERY} {SESSION_EVAL}"), LANGUAGE, catalog].join("\n\n"),
+        Some(card) => {
+            let cards = format!("{} {SESSION_EVAL}", card.discovery(timeout));
+            [cards.as_str(), LANGUAGE, &card.catalog].join("\n\n")
+        }
     }
+}
+
+/// The characters that a catalog may have so that no client cuts a description that ends with it.
+pub fn catalog_room(profile: Profile, max_calls: u32, timeout: Duration) -> usize {
+    let card = UpstreamCard { catalog: String::new(), max_calls };
+    let texts = [lisp_eval(profile, Some(&card), timeout), lisp_session_eval(Some(&card), timeout)];
+    let longest = texts.iter().map(|text| text.chars().count()).max().unwrap_or_default();
+    (CUT - 1).saturating_sub(longest)
 }
 
 /// `instructions` of the server: which tool to start with.
@@ -85,17 +117,23 @@ pub fn instructions(has_upstreams: bool, sessions: bool) -> String {
 mod tests {
     use super::*;
 
+    const TEN_SECONDS: Duration = Duration::from_secs(10);
+
+    fn card(catalog: &str) -> UpstreamCard {
+        UpstreamCard { catalog: catalog.to_owned(), max_calls: 50 }
+    }
+
     #[test]
     fn static_texts_are_short_and_say_nothing_twice() {
         let all = [
-            lisp_eval(Profile::Debug, None),
-            lisp_eval(Profile::Debug, Some("")),
-            lisp_session_eval(None),
-            lisp_session_eval(Some("")),
+            lisp_eval(Profile::Debug, None, TEN_SECONDS),
+            lisp_eval(Profile::Debug, Some(&card("")), TEN_SECONDS),
+            lisp_session_eval(None, TEN_SECONDS),
+            lisp_session_eval(Some(&card("")), TEN_SECONDS),
         ];
         for text in all {
             let text = text.trim_end();
-            assert!(text.len() <= 2000, "{} bytes", text.len());
+            assert!(text.len() <= 1500, "{} bytes", text.len());
             let lines: Vec<_> = text.lines().filter(|line| !line.is_empty()).collect();
             let mut unique = lines.clone();
             unique.sort_unstable();
@@ -107,11 +145,35 @@ mod tests {
     }
 
     #[test]
+    fn a_catalog_that_fits_its_room_keeps_the_description_under_the_cut() {
+        for profile in [Profile::Slim, Profile::Structured, Profile::Debug] {
+            for (calls, timeout) in [(50, TEN_SECONDS), (u32::MAX, Duration::from_millis(86_399_999))] {
+                let room = catalog_room(profile, calls, timeout);
+                assert!(room >= 400, "{room}");
+                let card = UpstreamCard { catalog: "ö".repeat(room), max_calls: calls };
+                let texts =
+                    [lisp_eval(profile, Some(&card), timeout), lisp_session_eval(Some(&card), timeout)];
+                let lengths = texts.map(|text| text.chars().count());
+                assert_eq!(lengths.into_iter().max(), Some(CUT - 1), "{lengths:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_card_names_the_caps() {
+        let told = |max_calls, milliseconds| {
+            let card = UpstreamCard { catalog: String::new(), max_calls };
+            lisp_eval(Profile::Debug, Some(&card), Duration::from_millis(milliseconds))
+        };
+        assert!(told(50, 10_000).contains("A program may make 50 calls and run 10 s."));
+        assert!(told(1, 1_500).contains("A program may make 1 call and run 1.5 s."));
+    }
+
+    #[test]
     fn the_note_stands_where_the_mode_wants_it() {
-        assert!(lisp_eval(Profile::Slim, None).starts_with("Answers are plain text"));
-        let with = lisp_eval(Profile::Structured, Some("fs (2 tools)"));
+        assert!(lisp_eval(Profile::Slim, None, TEN_SECONDS).starts_with("Answers are plain text"));
+        let with = lisp_eval(Profile::Structured, Some(&card("fs (2 tools)")), TEN_SECONDS);
         assert!(with.ends_with("fs (2 tools)\n\nAnswers carry a compact structuredContent plus short text; diagnostics are left out."));
-        assert!(lisp_eval(Profile::Slim, Some("c")).contains("summed up in the error text."));
-        assert!(!lisp_eval(Profile::Debug, None).contains("Answers"));
+        assert!(!lisp_eval(Profile::Debug, None, TEN_SECONDS).contains("Answers"));
     }
 }

@@ -129,7 +129,7 @@ impl Host {
             self.calls = None;
             return Ok(());
         }
-        let catalog = describe(&upstreams.catalog(), CatalogMode::Auto, INLINE);
+        let catalog = describe(&upstreams.catalog(), CatalogMode::Auto, INLINE, INLINE.max_chars);
         if let SystemPrompt::Wrap { suffix, .. } = &mut self.system {
             *suffix = catalog;
         }

@@ -9,7 +9,7 @@ mod programs;
 mod show;
 mod upstream;
 
-use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode};
+use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode};
 use ptc_host::catalog::{CatalogMode, InlineLimits, describe};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::engine::{Engine, EngineOptions, HostCalls, Limits};
@@ -20,6 +20,7 @@ use crate::concurrency_limiter::CallLimits;
 use crate::protocol::Service;
 use crate::protocol::tool::Registry;
 use crate::settings::Profile;
+use crate::tools::descriptions::{UpstreamCard, catalog_room};
 use crate::tools::lisp_eval::{ArgumentCaps, EvalOptions, LispEval};
 use crate::tools::shaping::Shaper;
 use crate::transport::stdio::{StdioOptions, run_stdio};
@@ -99,12 +100,15 @@ async fn start_upstreams() -> Result<Arc<Aggregator>, String> {
 /// A server with `lisp_eval` over these upstreams, in the profile that shows the accounting.
 fn server(aggregator: &Arc<Aggregator>) -> Result<Service, String> {
     let engine = Engine::start(EngineOptions::default()).map_err(|error| error.to_string())?;
+    let (limits, max_calls) = (Limits::aggregator(), AggregatorLimits::default().max_calls);
+    let room = catalog_room(Profile::Debug, max_calls, limits.timeout);
+    let catalog = describe(&aggregator.advertised(), CatalogMode::Auto, InlineLimits::default(), room);
     let options = EvalOptions {
-        limits: Limits::aggregator(),
+        limits,
         caps: ArgumentCaps { max_program_bytes: 65_536, max_context_bytes: 4 << 20 },
         shaper: Shaper { profile: Profile::Debug, max_result_bytes: 128 << 10 },
         upstreams: Some(Arc::new(aggregator.clone()) as Arc<dyn HostCalls>),
-        catalog: Some(describe(&aggregator.advertised(), CatalogMode::Auto, InlineLimits::default())),
+        card: Some(UpstreamCard { catalog, max_calls }),
         read_only: true,
         redactor: aggregator.redactor().clone(),
         reports: false,

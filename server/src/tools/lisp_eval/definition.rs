@@ -10,11 +10,15 @@ use crate::tools::schemas::{self, error_branch, success_branch, union};
 
 /// The definition under these options.
 pub(super) fn definition(options: &EvalOptions) -> Definition {
-    let has_upstreams = options.catalog.is_some();
+    let has_upstreams = options.card.is_some();
     Definition {
         name: "lisp_eval",
         title: "PTC-Lisp eval",
-        description: descriptions::lisp_eval(options.shaper.profile, options.catalog.as_deref()),
+        description: descriptions::lisp_eval(
+            options.shaper.profile,
+            options.card.as_ref(),
+            options.limits.timeout,
+        ),
         input_schema: input_schema(has_upstreams),
         output_schema: output_schema(options.shaper.profile, has_upstreams),
         annotations: annotations(has_upstreams, options.read_only),

@@ -59,7 +59,7 @@ fn tool(profile: Profile, outcome: EvalOutcome) -> (LispEval, Arc<Canned>) {
         caps: ArgumentCaps { max_program_bytes: 20, max_context_bytes: 30 },
         shaper: Shaper { profile, max_result_bytes: 1000 },
         upstreams: None,
-        catalog: None,
+        card: None,
         read_only: false,
         redactor,
         reports: false,

@@ -88,11 +88,11 @@ impl Tool for Eval {
     fn definition(&self) -> Definition {
         let options = &self.options;
         let Annotations { read_only, destructive, open_world, .. } =
-            annotations(options.catalog.is_some(), options.read_only);
+            annotations(options.card.is_some(), options.read_only);
         Definition {
             name: "lisp_session_eval",
             title: "PTC-Lisp session: eval",
-            description: descriptions::lisp_session_eval(options.catalog.as_deref()),
+            description: descriptions::lisp_session_eval(options.card.as_ref(), options.limits.timeout),
             input_schema: INPUT.into(),
             output_schema: (options.shaper.profile != Profile::Slim)
                 .then(|| schemas::output(&["status", "session"])),

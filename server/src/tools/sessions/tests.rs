@@ -58,7 +58,7 @@ fn bench(profile: Profile, settings: Sessions) -> Bench {
         caps: ArgumentCaps { max_program_bytes: 2000, max_context_bytes: 200 },
         shaper: Shaper { profile, max_result_bytes: 16_384 },
         upstreams: None,
-        catalog: None,
+        card: None,
         read_only: false,
         redactor,
         reports: false,

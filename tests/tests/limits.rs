@@ -226,12 +226,12 @@ const ELSEWHERE: [(&str, &str, &str); 65] = [
     (
         "--catalog-inline-max-chars",
         "host/src/catalog/describe.rs",
-        "auto_drops_descriptions_before_it_goes_lazy",
+        "auto_drops_shapes_then_descriptions_before_it_goes_lazy",
     ),
     (
         "--catalog-inline-max-tools",
         "host/src/catalog/describe.rs",
-        "auto_drops_descriptions_before_it_goes_lazy",
+        "auto_drops_shapes_then_descriptions_before_it_goes_lazy",
     ),
     (
         "--max-sessions",

@@ -116,6 +116,29 @@ async fn faults_of_the_world_are_data_and_faults_of_the_program_end_it() {
 }
 
 #[tokio::test]
+async fn an_outcome_has_a_record_of_each_question_to_the_catalog() {
+    let limits = AggregatorLimits { max_discoveries: 3, ..AggregatorLimits::default() };
+    let world = World::new(limits).await;
+    let outcome = world.eval("[(tool/servers) (apropos \"echo\") (dir \"fake\") (dir \"fake\")]").await;
+    let ops: Vec<_> = outcome
+        .catalog_ops
+        .iter()
+        .map(|op| (op.operation, op.args.to_string(), op.outcome(), op.reason))
+        .collect();
+    let expected = [
+        ("servers", json!({}), "ok", None),
+        ("apropos", json!({"query": "echo", "opts": {"limit": 8, "load": false}}), "ok", None),
+        ("dir", json!({"server": "fake"}), "ok", None),
+        ("dir", json!({"server": "fake"}), "nil_world_fault", Some("catalog_cap_exhausted")),
+    ];
+    assert_eq!(
+        ops,
+        expected.map(|(operation, args, outcome, reason)| (operation, args.to_string(), outcome, reason))
+    );
+    world.aggregator.shutdown().await;
+}
+
+#[tokio::test]
 async fn dropping_an_eval_cancels_its_calls() {
     let world = World::new(AggregatorLimits::default()).await;
     let (_, handle) = world.aggregator.upstreams().next().expect("one upstream");

@@ -10,8 +10,8 @@ use crate::settings::{Config, Mode};
 use crate::telemetry::Event;
 use crate::tool::{LISP_EVAL, Layer};
 use ptc_host::engine::{
-    AppTools, CallRecord, Changed, EvalOutcome, EvalRequest, Failure, FinalValue, HostCalls, Limits, Render,
-    SessionRules,
+    AppTools, CallRecord, CatalogOp, Changed, EvalOutcome, EvalRequest, Failure, FinalValue, HostCalls,
+    Limits, Render, SessionRules,
 };
 use ptc_host::json::{Value as Json, json};
 use ptc_host::text::with_dots;
@@ -35,6 +35,7 @@ pub(super) struct ProgramOutcome {
     /// What its definitions would measure and the limit, if that is why it failed.
     pub(super) over_memory: Option<(u64, u64)>,
     pub(super) upstream_calls: Vec<CallRecord>,
+    pub(super) catalog_ops: Vec<CatalogOp>,
     pub(super) steps: u64,
     pub(super) memory_peak: u64,
 }
@@ -63,6 +64,7 @@ impl Run {
         turn.prints.clone_from(&ran.prints);
         turn.memory = ran.changed.iter().map(|it| (it.name.clone(), it.preview.clone())).collect();
         turn.upstream_calls.clone_from(&ran.upstream_calls);
+        turn.catalog_ops.clone_from(&ran.catalog_ops);
         turn.steps = ran.steps;
         self.step.prints.extend(ran.prints.iter().cloned());
         self.step.usage.memory_bytes = self.step.usage.memory_bytes.max(ran.memory_peak);
@@ -229,6 +231,7 @@ impl ProgramOutcome {
             stored,
             over_memory,
             upstream_calls: outcome.upstream_calls,
+            catalog_ops: outcome.catalog_ops,
             steps: outcome.steps,
             memory_peak: outcome.memory_peak_bytes,
         }
@@ -245,6 +248,7 @@ impl ProgramOutcome {
             stored: Vec::new(),
             over_memory: None,
             upstream_calls: Vec::new(),
+            catalog_ops: Vec::new(),
             steps: 0,
             memory_peak: 0,
         }

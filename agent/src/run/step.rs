@@ -4,7 +4,7 @@ use super::state::{ChatState, Journal};
 use crate::llm::{ChunkSink, EventSink, LlmRef, LlmRegistry, Message, RetryPolicy, ToolDef, Usage};
 use crate::telemetry::Observer;
 use crate::tool::JsonMap;
-use ptc_host::engine::{CallRecord, Engine, HostCalls};
+use ptc_host::engine::{CallRecord, CatalogOp, Engine, HostCalls};
 use ptc_host::json::Value as Json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -183,6 +183,8 @@ pub struct Turn {
     pub prints: Vec<String>,
     /// Calls of upstream tools that it made, in order of completion.
     pub upstream_calls: Vec<CallRecord>,
+    /// What it asked the catalog of the upstreams, in order of the answers.
+    pub catalog_ops: Vec<CatalogOp>,
     /// Native calls of the response.
     pub tool_calls: Vec<ToolCallRecord>,
     /// Names that it defined or changed, with a preview of each value.

@@ -5,14 +5,15 @@ use ptc_mcp::json::Value;
 use super::program_fault::raise;
 use super::runtime::Aggregator;
 use super::usage::Usage;
-use crate::catalog::{DiscoveryFault, Needs, Query};
-use crate::engine::RunContext;
+use crate::catalog::{DiscoveryFault, Needs, Query, WorldFault};
+use crate::engine::{CatalogOp, RunContext};
 use futures_util::future::join_all;
 use ptc_vm::machine::{Payload, Reply};
 use std::rc::Rc;
 use std::sync::Arc;
+use tokio::time::Instant;
 
-/// Answers one discovery operation. A world fault is `nil`.
+/// Answers one discovery operation, and keeps a record of it. A world fault is `nil`.
 pub(super) async fn answer(
     aggregator: Arc<Aggregator>,
     run: Rc<RunContext>,
@@ -20,13 +21,35 @@ pub(super) async fn answer(
     arguments: Vec<u8>,
     shown: Vec<String>,
 ) -> Reply {
+    let asked = Instant::now();
     let arguments: Vec<Value> = serde_json::from_slice(&arguments).unwrap_or_default();
     let query = match Query::parse(form, &arguments, &shown, &aggregator.catalog()) {
         Ok(query) => query,
         Err(text) => return raise(&text),
     };
-    if !Usage::of(&run).take_discovery(aggregator.limits.max_discoveries) {
-        return Reply::Value(Payload::None);
+    let answer = found(&aggregator, &run, &query).await;
+    let (reply, reason) = match answer {
+        Ok(value) => (Payload::Json(value.to_string().into()), None),
+        Err(DiscoveryFault::World(fault)) => (Payload::None, Some(fault.as_str())),
+        Err(DiscoveryFault::Program(text)) => return raise(&text),
+    };
+    run.catalog_ops.borrow_mut().push(CatalogOp {
+        operation: query.operation(),
+        args: query.record(),
+        reason,
+        duration: asked.elapsed(),
+    });
+    Reply::Value(reply)
+}
+
+/// Loads what the query needs, within the program's budget, and answers it from the catalog.
+async fn found(
+    aggregator: &Arc<Aggregator>,
+    run: &Rc<RunContext>,
+    query: &Query,
+) -> Result<Value, DiscoveryFault> {
+    if !Usage::of(run).take_discovery(aggregator.limits.max_discoveries) {
+        return Err(DiscoveryFault::World(WorldFault::CapExhausted));
     }
     let catalog = aggregator.catalog();
     let cold: Vec<String> = match query.needs() {
@@ -35,22 +58,15 @@ pub(super) async fn answer(
         Needs::Everything => catalog.servers().map(|server| server.name.clone()).collect(),
     };
     let cold = cold.into_iter().filter(|name| catalog.server(name).is_some_and(|server| !server.loaded));
-    let loads = cold.map(|name| {
-        let (aggregator, run) = (&aggregator, &run);
-        async move {
-            if Usage::of(run).failed_start(&name).is_some() {
-                return;
-            }
-            let loaded = tokio::time::timeout_at(run.deadline, aggregator.load(&name)).await;
-            if let Ok(Err(fault)) = loaded {
-                Usage::of(run).note_failed_start(&name, fault.message);
-            }
+    let loads = cold.map(|name| async move {
+        if Usage::of(run).failed_start(&name).is_some() {
+            return;
+        }
+        let loaded = tokio::time::timeout_at(run.deadline, aggregator.load(&name)).await;
+        if let Ok(Err(fault)) = loaded {
+            Usage::of(run).note_failed_start(&name, fault.message);
         }
     });
     join_all(loads).await;
-    match query.answer(&aggregator.catalog(), aggregator.limits.max_discovery_bytes) {
-        Ok(value) => Reply::Value(Payload::Json(value.to_string().into())),
-        Err(DiscoveryFault::Program(text)) => raise(&text),
-        Err(DiscoveryFault::World(_)) => Reply::Value(Payload::None),
-    }
+    query.answer(&aggregator.catalog(), aggregator.limits.max_discovery_bytes)
 }

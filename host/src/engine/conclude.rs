@@ -53,6 +53,7 @@ pub(super) fn conclude(
         memory_peak_bytes: outcome.memory_peak,
         returned: outcome.returned,
         upstream_calls,
+        catalog_ops: Vec::new(),
         changed: outcome.changed.iter().map(|name| name.to_string()).collect(),
         session,
         duration: started.elapsed(),

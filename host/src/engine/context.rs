@@ -1,6 +1,6 @@
 //! State shared by a program's calls.
 
-use super::outcome::CallRecord;
+use super::outcome::{CallRecord, CatalogOp};
 use crate::memory::{ReplyCharge, ReplyMemory};
 use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -17,6 +17,8 @@ pub struct RunContext {
     pub calls: Cell<u32>,
     /// Records of calls, in order of completion.
     pub records: RefCell<Vec<CallRecord>>,
+    /// Records of discovery operations, in order of completion.
+    pub catalog_ops: RefCell<Vec<CatalogOp>>,
     /// The memory of replies in flight.
     pub(crate) memory: Arc<ReplyMemory>,
     /// Charges of replies that are about to become values of the machine.
@@ -33,6 +35,7 @@ impl RunContext {
             deadline,
             calls: Cell::new(0),
             records: RefCell::new(Vec::new()),
+            catalog_ops: RefCell::new(Vec::new()),
             memory,
             arrived: RefCell::default(),
             extension: OnceCell::new(),

@@ -28,8 +28,8 @@ pub use handle::{Engine, EngineError, EngineOptions, EvalFuture};
 pub(crate) use limits::whole_millis;
 pub use limits::{ChosenLimits, Limits};
 pub use outcome::{
-    CallAuth, CallRecord, CallStatus, Changed, EvalOutcome, Exceeded, Failure, FinalValue, HistoryNotice,
-    ResultOverview, SessionReport,
+    CallAuth, CallRecord, CallStatus, CatalogOp, Changed, EvalOutcome, Exceeded, Failure, FinalValue,
+    HistoryNotice, ResultOverview, SessionReport,
 };
 pub use request::{CallsSoFar, EvalId, EvalRequest, Render};
 pub use session::{

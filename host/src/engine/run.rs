@@ -168,7 +168,10 @@ impl Run {
         let machine = self.machine.take().expect("a run finishes once");
         show_prints(&self.request, &machine, &mut self.shown);
         let lock = self.session.take();
-        conclude(machine, &self.request, lock, self.context.records.take(), self.context.started)
+        let records = self.context.records.take();
+        let mut outcome = conclude(machine, &self.request, lock, records, self.context.started);
+        outcome.catalog_ops = self.context.catalog_ops.take();
+        outcome
     }
 }
 

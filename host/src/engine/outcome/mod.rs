@@ -1,10 +1,12 @@
 //! The outcome of an eval: plain data that may leave the program's thread.
 
 mod call_record;
+mod catalog_op;
 mod failure;
 mod session_report;
 
 pub use call_record::{CallAuth, CallRecord, CallStatus, ResultOverview};
+pub use catalog_op::CatalogOp;
 pub use failure::Failure;
 pub use session_report::{Changed, Exceeded, HistoryNotice, SessionReport};
 
@@ -23,6 +25,8 @@ pub struct EvalOutcome {
     pub memory_peak_bytes: u64,
     /// Calls of upstream tools, in order of completion.
     pub upstream_calls: Vec<CallRecord>,
+    /// What it asked the catalog, in order of the answers.
+    pub catalog_ops: Vec<CatalogOp>,
     /// Names that the program defined or changed in its session, sorted; empty without one.
     pub changed: Vec<String>,
     /// Whether `(return …)` ended the program, rather than its last form or a failure.
@@ -42,6 +46,7 @@ impl EvalOutcome {
             steps: 0,
             memory_peak_bytes: 0,
             upstream_calls: Vec::new(),
+            catalog_ops: Vec::new(),
             changed: Vec::new(),
             returned: false,
             session: None,

@@ -35,6 +35,7 @@ fn outcome(result: Result<FinalValue, Failure>) -> EvalOutcome {
         steps: 1,
         memory_peak_bytes: 1,
         upstream_calls: Vec::new(),
+        catalog_ops: Vec::new(),
         changed: Vec::new(),
         returned: false,
         session: None,

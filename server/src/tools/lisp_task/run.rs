@@ -292,6 +292,7 @@ impl Done<'_> {
             steps,
             memory_peak_bytes,
             upstream_calls,
+            catalog_ops: Vec::new(),
             changed: Vec::new(),
             returned: true,
             session: None,

@@ -1,0 +1,25 @@
+//! Record of one discovery operation of a program.
+
+use ptc_mcp::json::Value;
+use std::time::Duration;
+
+/// What a program asked the catalog of the upstreams, and what became of it (upstreams.md 13.6).
+#[derive(Clone, Debug, PartialEq)]
+pub struct CatalogOp {
+    /// `servers`, `apropos`, `dir`, `doc` or `meta`.
+    pub operation: &'static str,
+    /// Its arguments, an object: `{}`, `{query, opts}`, `{server}` or `{ref}`.
+    pub args: Value,
+    /// Why its answer was `nil`: the word of the world fault; `None` if it was answered.
+    pub reason: Option<&'static str>,
+    /// From the program's question to the answer.
+    pub duration: Duration,
+}
+
+impl CatalogOp {
+    /// The word for how it ended: `ok` or `nil_world_fault`.
+    #[must_use]
+    pub fn outcome(&self) -> &'static str {
+        if self.reason.is_none() { "ok" } else { "nil_world_fault" }
+    }
+}

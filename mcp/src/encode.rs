@@ -1,13 +1,11 @@
 //! Writing messages. Each function yields one compact line without its newline; payloads are copied unchanged.
 
+use crate::error::RpcError;
+
 /// A request. `params` is the text of a JSON object.
 #[must_use]
 pub fn request(id: u64, method: &str, params: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(64 + method.len() + params.len());
-    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-    push_number(&mut out, id);
-    out.extend_from_slice(b",\"method\":");
-    push_string(&mut out, method);
+    let mut out = message(64 + method.len() + params.len(), Some(id), method);
     out.extend_from_slice(b",\"params\":");
     push_one_line(&mut out, params);
     out.push(b'}');
@@ -17,9 +15,7 @@ pub fn request(id: u64, method: &str, params: &[u8]) -> Vec<u8> {
 /// A notification. `params` is the text of a JSON object.
 #[must_use]
 pub fn notification(method: &str, params: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(48 + method.len() + params.len());
-    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":");
-    push_string(&mut out, method);
+    let mut out = message(48 + method.len() + params.len(), None, method);
     out.extend_from_slice(b",\"params\":");
     push_one_line(&mut out, params);
     out.push(b'}');
@@ -30,10 +26,9 @@ pub fn notification(method: &str, params: &[u8]) -> Vec<u8> {
 /// the modern era demands on every request.
 #[must_use]
 pub fn tools_call(id: u64, tool: &str, arguments: &[u8], meta: Option<&[u8]>) -> Vec<u8> {
-    let mut out = Vec::with_capacity(96 + tool.len() + arguments.len() + meta.map_or(0, <[u8]>::len));
-    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-    push_number(&mut out, id);
-    out.extend_from_slice(b",\"method\":\"tools/call\",\"params\":{\"name\":");
+    let room = 96 + tool.len() + arguments.len() + meta.map_or(0, <[u8]>::len);
+    let mut out = message(room, Some(id), "tools/call");
+    out.extend_from_slice(b",\"params\":{\"name\":");
     push_string(&mut out, tool);
     out.extend_from_slice(b",\"arguments\":");
     push_one_line(&mut out, arguments);
@@ -54,11 +49,25 @@ pub fn empty_result(id: &str) -> Vec<u8> {
 /// The refusal of a request that we do not serve.
 #[must_use]
 pub fn method_not_found(id: &str) -> Vec<u8> {
+    let code = RpcError::METHOD_NOT_FOUND;
     format!(
-        "{{\"jsonrpc\":\"2.0\",\"id\":{},\"error\":{{\"code\":-32601,\"message\":\"Method not found\"}}}}",
-        id
+        "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":{code},\"message\":\"Method not found\"}}}}"
     )
     .into_bytes()
+}
+
+/// The head of a request, or of a notification where there is no id; its `params` and the closing brace are missing.
+fn message(room: usize, id: Option<u64>, method: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(room);
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",");
+    if let Some(id) = id {
+        out.extend_from_slice(b"\"id\":");
+        push_number(&mut out, id);
+        out.push(b',');
+    }
+    out.extend_from_slice(b"\"method\":");
+    push_string(&mut out, method);
+    out
 }
 
 /// Appends `text` as a JSON string.

@@ -42,8 +42,8 @@ const SECTIONS: &[(&str, &str)] = &[
 
 const HEAD: &str = "# Functions
 
-Every function of the library, with its calls, what it does and what it gives. Made from the registry
-(`vm/src/builtins`) by `tests/tests/functions_doc.rs`, which checks that this page is current; to rewrite it:
+Every function of the library, with its calls, what it does and what it gives. Made from the library's
+table (`vm/src/builtins`) by `tests/tests/functions_doc.rs`, which checks that this page is current; to rewrite it:
 `UPDATE_DOCS=1 cargo test -p ptc-tests --test functions_doc`. The examples are run by `tests/tests/registry.rs`.
 
 [language.md](language.md) teaches the language and its special forms; [divergences.md](divergences.md) tells Clojure

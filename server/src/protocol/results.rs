@@ -3,6 +3,7 @@
 use ptc_host::engine::EvalId;
 use ptc_mcp::Era;
 use ptc_mcp::message::id::RequestId;
+use ptc_mcp::meta::{SERVER_INFO, SUBSCRIPTION_ID};
 
 use super::reply;
 use super::service::Service;
@@ -39,8 +40,9 @@ pub(super) fn subscription_acknowledged(id: &RequestId) -> Vec<u8> {
     let mut out = Vec::with_capacity(192);
     out.extend_from_slice(
         b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\",\
-          \"params\":{\"notifications\":{},\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":",
+          \"params\":{\"notifications\":{},\"_meta\":{",
     );
+    write_name(&mut out, SUBSCRIPTION_ID);
     out.extend_from_slice(id.json().as_bytes());
     out.extend_from_slice(b"}}}");
     out
@@ -49,11 +51,11 @@ pub(super) fn subscription_acknowledged(id: &RequestId) -> Vec<u8> {
 /// The last message of a notification channel: it has ended normally.
 pub(super) fn subscription_ended(service: &Service, id: &RequestId) -> Vec<u8> {
     reply::result(id, |out| {
-        out.extend_from_slice(
-            b"{\"resultType\":\"complete\",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":",
-        );
+        out.extend_from_slice(b"{\"resultType\":\"complete\",\"_meta\":{");
+        write_name(out, SERVER_INFO);
         out.extend_from_slice(service.server_info.as_bytes());
-        out.extend_from_slice(b",\"io.modelcontextprotocol/subscriptionId\":");
+        out.push(b',');
+        write_name(out, SUBSCRIPTION_ID);
         out.extend_from_slice(id.json().as_bytes());
         out.extend_from_slice(b"}}");
     })
@@ -68,13 +70,22 @@ pub(super) fn write_cache_hints(service: &Service, out: &mut Vec<u8>) {
 
 /// Writes `_meta` of a modern result: who answers, and which evaluation it was.
 pub(super) fn write_server_meta(service: &Service, out: &mut Vec<u8>, eval_id: Option<EvalId>) {
-    out.extend_from_slice(b",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":");
+    out.extend_from_slice(b",\"_meta\":{");
+    write_name(out, SERVER_INFO);
     out.extend_from_slice(service.server_info.as_bytes());
     if let Some(eval_id) = eval_id {
         out.extend_from_slice(b",\"eval_id\":");
         write_eval_id(out, eval_id);
     }
     out.push(b'}');
+}
+
+/// Writes the name of a member of `_meta`, and its colon.
+fn write_name(out: &mut Vec<u8>, name: &str) {
+    // None of the names needs an escape.
+    out.push(b'"');
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":");
 }
 
 /// Writes the id of an evaluation as a JSON string.

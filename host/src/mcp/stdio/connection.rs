@@ -1,4 +1,4 @@
-//! PipeState shared by callers and pipe tasks: requests in flight by id, lines to be written, and the end.
+//! State shared by callers and pipe tasks: requests in flight by id, lines to be written, and the end.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

@@ -1,14 +1,18 @@
 //! A small MCP client over a pair of pipes, served like any other client.
 
+use crate::transport::stdio::frames::{Frame, FrameReader};
 use ptc_mcp::json::Value;
 use ptc_mcp::message::id::number_of_id;
 use ptc_mcp::message::lenient::parse;
 use ptc_mcp::{ClientInfo, encode};
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, Lines};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+
+/// Longest line that the server may send, in bytes.
+const MAX_LINE: usize = 64 << 20;
 
 /// A connection to an MCP server.
 pub(super) struct Client<R, W> {
-    input: Lines<BufReader<R>>,
+    input: FrameReader<R>,
     output: W,
     next_id: u64,
 }
@@ -16,7 +20,7 @@ pub(super) struct Client<R, W> {
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
     /// Shakes hands.
     pub(super) async fn connect(reader: R, writer: W) -> Result<Client<R, W>, String> {
-        let mut client = Client { input: BufReader::new(reader).lines(), output: writer, next_id: 1 };
+        let mut client = Client { input: FrameReader::new(reader, MAX_LINE), output: writer, next_id: 1 };
         let info = ClientInfo { name: "ptc-demo", version: env!("CARGO_PKG_VERSION") };
         client.ask("initialize", &info.initialize_params()).await?;
         client.send(encode::notification("notifications/initialized", b"{}")).await?;
@@ -38,10 +42,15 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
         self.next_id += 1;
         self.send(encode::request(id, method, params)).await?;
         loop {
-            let line = self.input.next_line().await.map_err(|e| e.to_string())?;
-            let line = line.ok_or("the server closed its output")?;
-            let wrong = |e: serde_json::Error| format!("not JSON ({e}): {line}");
-            let messages = parse(line.as_bytes(), 1).map_err(wrong)?;
+            let line = match self.input.next().await.map_err(|e| e.to_string())? {
+                Frame::Line(line) => line,
+                Frame::TooLong => {
+                    return Err(format!("the server sent a line of more than {MAX_LINE} bytes"));
+                }
+                Frame::End => return Err("the server closed its output".into()),
+            };
+            let wrong = |e: serde_json::Error| format!("not JSON ({e}): {}", String::from_utf8_lossy(&line));
+            let messages = parse(&line, 1).map_err(wrong)?;
             let ours = messages.iter().find(|message| message.id.and_then(number_of_id) == Some(id));
             if let Some(message) = ours {
                 return match (message.error, message.result) {

@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// What comes next on the input.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Frame {
+pub(crate) enum Frame {
     /// A line, without its newline and without one carriage return before it.
     Line(Bytes),
     /// A line longer than allowed has ended. Its bytes were dropped as they came.
@@ -17,14 +17,14 @@ pub(super) enum Frame {
 }
 
 /// Reads lines. [`FrameReader::next`] may be dropped at any await without losing bytes.
-pub(super) struct FrameReader<R> {
+pub(crate) struct FrameReader<R> {
     reader: R,
     max: usize,
     lines: LineBuffer,
 }
 
 impl<R: AsyncRead + Unpin> FrameReader<R> {
-    pub(super) fn new(reader: R, max: usize) -> Self {
+    pub(crate) fn new(reader: R, max: usize) -> Self {
         FrameReader { reader, max, lines: LineBuffer::default() }
     }
 
@@ -40,7 +40,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         }
     }
 
-    pub(super) async fn next(&mut self) -> io::Result<Frame> {
+    pub(crate) async fn next(&mut self) -> io::Result<Frame> {
         loop {
             if let Some(frame) = self.buffered() {
                 return Ok(frame);

@@ -3,7 +3,7 @@
 //! One future holds the whole conversation: reading, running calls, writing. Calls run concurrently inside it, and all
 //! answers since the last write go out in one write. Dropping the future cancels every call.
 
-mod frames;
+pub(crate) mod frames;
 mod outbox;
 mod pipes;
 

@@ -285,7 +285,7 @@ fn names() {
             "!unbound_var Undefined variable: if. Hint: 'if' is a special form, use (if ...) with parentheses",
         ),
         (
-            "(-> 1 return)",
+            "(map return [1])",
             "!unbound_var Undefined variable: return. Hint: 'return' is a special form, use (return ...) with parentheses",
         ),
         (

@@ -35,6 +35,31 @@ fn reading() {
 }
 
 #[test]
+fn a_bare_special_form_is_a_step() {
+    check(&[
+        ("(loop [i 0] (if (< i 5) (-> i inc recur) i))", "5"),
+        ("(loop [i 0] (if (< i 5) (->> i inc recur) i))", "5"),
+        ("(loop [i 0] (if (< i 5) (some-> i inc recur) i))", "5"),
+        ("(loop [i 0 acc []] (if (< i 3) (-> i inc (recur (conj acc i))) acc))", "[0 1 2]"),
+        ("((fn [n] (if (pos? n) (-> n dec recur) :end)) 1000)", ":end"),
+        ("[(-> 5 return) 1]", "5"),
+        ("(some->> [1 2] (map inc) fail)", "!fail [2 3]"),
+        ("(-> nil or)", "nil"),
+        ("(cond-> 1 true do)", "1"),
+        ("(doto 5 do)", "5"),
+        ("(-> inc (apply [1]))", "2"),
+        ("((-> inc juxt) 1)", "[2]"),
+        ("(->> 5 inc (def six)) six", "6"),
+        ("(-> name quote)", "'name"),
+        ("(-> 5 (if :yes :no) (case :yes 1 2))", "1"),
+        ("(let [when inc] (-> 5 when))", "6"),
+        ("(-> 1 inc recur inc)", "!invalid_form invalid_form: recur must be in tail position"),
+        ("(-> 5 let)", "!invalid_form invalid_form: let bindings must be a vector"),
+        ("(-> 5 def)", "!invalid_form invalid_form: def name must be a symbol, got: 5"),
+    ]);
+}
+
+#[test]
 fn remainders_by_where_the_operands_lie() {
     check(&[
         ("(let [a -7 b 3] [(mod a b) (mod a 3) (mod (- a) b) (mod (+ a 1) 4) (mod 7 -3)])", "[2 2 1 2 -2]"),

@@ -54,7 +54,8 @@ impl Analyzer<'_, '_> {
             let before = if first_call == 1 { start } else { self.threaded_form(before, start.span) };
             let step = self.forms.at(steps, first_call - 1);
             let list = self.insert(step, before, place);
-            self.expr(list, tail)?
+            // The step runs whenever the thread does, so `(->> 5 (def x))` defines for what follows.
+            self.flow(list, tail)?
         };
         if calls.is_empty() {
             return Ok(base);
@@ -73,11 +74,12 @@ impl Analyzer<'_, '_> {
     fn step_special(&mut self, step: Form) -> Option<SpecialForm> {
         match step.kind {
             FormKind::List(items) if !items.is_empty() => self.special_form(self.forms.at(items, 0)),
+            FormKind::Symbol(_) => self.special_form(step),
             _ => None,
         }
     }
 
-    /// A step that is a call, with the value put in. A name by itself is called, whatever it is.
+    /// A step that is a call, with the value put in. Whatever stands by itself is called.
     fn call_step(&mut self, step: Form, value: Form, place: Place) -> Result<NodeId> {
         let list = self.insert(step, value, place);
         let FormKind::List(items) = list.kind else { return self.expr(list, false) };

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use ptc_host::credentials::Redactor;
-use ptc_host::engine::{CallRecord, EvalOutcome};
+use ptc_host::engine::{CallRecord, EvalOutcome, Failure};
 use ptc_mcp::json::write_strings;
 use ptc_vm::Reason;
 
@@ -118,6 +118,16 @@ pub enum Ending {
     },
 }
 
+/// Whether the place of a failure tells more than its message. Parse errors name the place themselves, and the only `fail` of
+/// a program of one line is found without it.
+fn tells_more(failure: &Failure, program: &str) -> bool {
+    match failure.reason {
+        Reason::ParseError => !failure.message.contains(" at line "),
+        Reason::Fail => program.trim().contains('\n'),
+        _ => true,
+    }
+}
+
 /// The full result of an evaluation.
 #[derive(Debug, Clone)]
 pub struct Payload {
@@ -155,10 +165,9 @@ impl Payload {
             },
             Err(failure) => Ending::Error {
                 reason: failure.reason.into(),
-                // In a program of one line the place adds nothing to a message that names what is wrong.
                 hint: failure
                     .position
-                    .filter(|_| program.trim().contains('\n'))
+                    .filter(|_| tells_more(&failure, program))
                     .map(|at| format!("at line {}, column {}", at.line, at.column)),
                 message: failure.full_message(),
                 result: failure.payload,

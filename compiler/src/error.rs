@@ -16,13 +16,14 @@ pub struct CompileError(Box<Inner>);
 struct Inner {
     reason: Reason,
     message: String,
+    hint: String,
     span: Span,
     position: Option<Position>,
 }
 
 impl CompileError {
     pub(crate) fn new(reason: Reason, span: Span, message: impl Into<String>) -> Self {
-        Self(Box::new(Inner { reason, message: message.into(), span, position: None }))
+        Self(Box::new(Inner { reason, message: message.into(), hint: String::new(), span, position: None }))
     }
 
     /// `reason: text`, the form of most messages.
@@ -55,6 +56,12 @@ impl CompileError {
         Self::new(Reason::CompileMemoryExceeded, span, format!("compilation exceeded the limit of {what}"))
     }
 
+    /// The same error with a hint how to repair the program: text that goes on right behind the message.
+    pub(crate) fn with_hint(mut self, hint: String) -> Self {
+        self.0.hint = hint;
+        self
+    }
+
     /// Fills in lines and columns. Errors are rare, so they are counted only here.
     pub(crate) fn locate(mut self, source: &str) -> Self {
         self.0.position = Some(Position::of(source, self.0.span));
@@ -69,6 +76,11 @@ impl CompileError {
     /// The full message, as the language defines it.
     pub fn message(&self) -> &str {
         &self.0.message
+    }
+
+    /// How to repair the program, if there is something to say: text that goes on right behind the message.
+    pub fn hint(&self) -> &str {
+        &self.0.hint
     }
 
     /// The bytes of the source text that are at fault.
@@ -94,7 +106,7 @@ impl From<CompileError> for ptc_vm::Error {
     fn from(error: CompileError) -> Self {
         let at = error.position();
         let position = ptc_vm::error::Position { line: at.line, column: at.column };
-        ptc_vm::Error::verbatim(error.0.reason, error.0.message).at(Some(position))
+        ptc_vm::Error::verbatim(error.0.reason, error.0.message).with_hint(error.0.hint).at(Some(position))
     }
 }
 

@@ -385,8 +385,20 @@ fn calls() {
         ("(\"a\" 1)", "!not_callable not callable: \"a\""),
         ("([1 2] 0)", "!not_callable not callable: [1 2]"),
         ("(1 (/ 1 0))", "!arithmetic_error arithmetic_error: division by zero"),
-        ("((fn [x] x))", "!arity_mismatch arity_mismatch: expected 1 argument(s), got 0"),
-        ("((fn [x & y] x))", "!arity_mismatch arity_mismatch: expected at least 1 argument(s), got 0"),
+        (
+            "((fn [x] x))",
+            "!arity_mismatch arity_mismatch: expected 1 argument(s), got 0. The function is #fn[x] at line 1",
+        ),
+        (
+            "((fn [x & y] x))",
+            "!arity_mismatch arity_mismatch: expected at least 1 argument(s), got 0. The function is #fn[x & y] at line 1",
+        ),
+        (
+            "\n(defn f ([a] 1) ([a b] 2)) (f 1 2 3)",
+            "!arity_mismatch arity_mismatch: expected 1 or 2 argument(s), got 3. The function is f, #fn([a] [a b]) at line 2",
+        ),
+        ("(json/parse-string)", "!arity_error arity error: json/parse-string expects 1 argument(s), got 0"),
+        ("(+ 1 nil)", "!type_error type_error: +: invalid argument types: number, nil"),
         ("(loop [i 0] (recur))", "!arity_mismatch arity_mismatch: expected 1 argument(s), got 0"),
         ("((fn [a & b] (recur 1)) 1)", "!arity_mismatch arity_mismatch: expected 2 argument(s), got 1"),
         ("(if false (loop [i 0] (recur 1 2)) :fine)", ":fine"),
@@ -427,4 +439,55 @@ fn errors_say_where() {
 #[test]
 fn the_journal() {
     check(&[("(step-done nil \"x\")", "!type_error type_error: (step-done) id must be a string, got nil")]);
+}
+
+/// What an error of a name says besides its message.
+#[track_caller]
+fn hint_of(source: &str) -> String {
+    let got = support::run(source);
+    let (_, hint) =
+        got.rsplit_once("(not cheshire.core/...).").or_else(|| got.split_once(". ")).unwrap_or((&got, ""));
+    hint.trim_start_matches(". ").to_owned()
+}
+
+#[test]
+fn what_the_language_lacks_has_one_hint() {
+    for (source, hint) in [
+        ("(try (foo) (catch Exception e nil))", "'try': Not available in PTC-Lisp — errors cannot be caught"),
+        (
+            "(throw (ex-info \"no\" {}))",
+            "'throw': Not available in PTC-Lisp — end the program with (fail value)",
+        ),
+        ("(defmacro m [x] x)", "'defmacro': Not available in PTC-Lisp — use defn"),
+        ("(def a (atom 0)) (swap! a inc)", "'atom': Not available in PTC-Lisp — values are immutable"),
+        ("(rand-nth [1 2])", "Not available in PTC-Lisp — programs are deterministic"),
+        ("(shuffle [1 2])", "Not available in PTC-Lisp — programs are deterministic"),
+        ("(slurp \"a.txt\")", "Not available in PTC-Lisp — no file I/O: call a tool"),
+        ("(spit \"a.txt\" 1)", "Not available in PTC-Lisp — no file I/O: call a tool"),
+        ("(future 1)", "Not available in PTC-Lisp — use pmap or pcalls"),
+        ("@(promise)", ""),
+        ("(eval '(+ 1 2))", "Not available in PTC-Lisp — programs cannot run text"),
+        ("(load-file \"x.clj\")", "Not available in PTC-Lisp — no namespace loading"),
+        ("(while true (println 1))", "Not available in PTC-Lisp — use loop with recur"),
+        ("(instance? String 1)", "'instance?': Not available in PTC-Lisp — use string?"),
+        ("(defrecord P [x])", "'defrecord': Not available in PTC-Lisp — use maps and functions"),
+        ("(sorted-map-by > 1 2)", "Not available in PTC-Lisp — maps and sets are in ascending order"),
+        ("(deep-merge {} {})", "Not available in PTC-Lisp — write (merge-with merge a b)"),
+        ("(len [1])", "Did you mean: count"),
+        ("[None]", "Did you mean: nil"),
+        ("(str/lower \"A\")", "Did you mean: lower-case"),
+        ("(str/length \"A\")", "Did you mean: count"),
+        ("(s/join \",\" [1])", "Did you mean: clojure.string/join"),
+        ("(Thread/sleep 10)", "Not available in PTC-Lisp — programs see no timers"),
+        ("(ZonedDateTime/parse \"x\")", "Not available in PTC-Lisp — there is no table of time zones"),
+        ("(Math/random)", "Not available in PTC-Lisp — programs are deterministic"),
+        (
+            "(tickets/search {:q \"a\"})",
+            "A tool of an upstream server is called by (tool/call {:server \"tickets\" :tool \"search\" :args {:q \"a\"}}).",
+        ),
+        ("(.substr \"abc\" 1)", ""),
+    ] {
+        let got = hint_of(source);
+        assert!(got.contains(hint), "{source}\n  want {hint}\n  got  {}", support::run(source));
+    }
 }

@@ -95,7 +95,7 @@ fn swapped_and_wrong_arguments_have_the_texts_of_the_specification() {
         ("(map 5 [1])", "!type_error type_error: map: arg 1 expected keyfn, got number"),
         ("(map 5 [1] [2])", "!type_error type_error: map: arg 1 expected callable, got number"),
         ("(map inc 5)", "!type_error type_error: map: arg 2 expected seqable, got number"),
-        ("(take-while nil [1])", "!type_error type_error: take_while: invalid argument types: nil, list"),
+        ("(take-while nil [1])", "!type_error type_error: take-while: invalid argument types: nil, list"),
         ("(take-while nil [])", "[]"),
         ("(some [:a] [1])", "!type_error type_error: expected predicate, got vector [:a] - use :a instead"),
         (

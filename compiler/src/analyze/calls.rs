@@ -8,7 +8,7 @@ use crate::error::{CompileError, Result};
 use crate::form::{Form, FormKind, Items};
 use crate::names::Name;
 use crate::source::Span;
-use ptc_vm::machine::{Library, Native};
+use ptc_vm::machine::{Library, Native, qualified_hint};
 use ptc_vm::value::BuiltinId;
 
 /// What a qualified name means.
@@ -75,7 +75,8 @@ impl Analyzer<'_, '_> {
         }
         match namespaces::member(prefix, member, self.library) {
             Some(id) => Ok(Qualified::Builtin(id)),
-            None => Err(CompileError::form(span, namespaces::not_available(prefix, member))),
+            None => Err(CompileError::form(span, namespaces::not_available(prefix, member))
+                .with_hint(qualified_hint(prefix, member, self.library))),
         }
     }
 
@@ -135,9 +136,32 @@ impl Analyzer<'_, '_> {
             "budget" if member == "remaining" && !arguments.is_empty() => {
                 return Err(CompileError::arity(span, "(budget/remaining) takes no arguments"));
             }
+            _ if self.is_meant_as_tool(namespace, name, arguments) => {
+                let arguments = match self.forms[arguments] {
+                    [] => "{…}".to_owned(),
+                    [map, ..] => self.excerpt(map),
+                };
+                return Err(CompileError::form(span, namespaces::unknown(prefix)).with_hint(format!(
+                    " A tool of an upstream server is called by (tool/call {{:server \"{prefix}\" :tool \"{member}\" \
+                     :args {arguments}}})."
+                )));
+            }
             _ => {}
         }
         self.qualified_value(namespace, name, span)
+    }
+
+    /// Whether a call of a name in a namespace that does not exist looks like the call of a tool: `(server/tool {…})`.
+    fn is_meant_as_tool(&self, namespace: Name, name: Name, arguments: Items) -> bool {
+        let (prefix, member) = (self.text(namespace), self.text(name));
+        let is_shaped_so = matches!(self.forms[arguments], [] | [Form { kind: FormKind::Map(_), .. }]);
+        // Classes and libraries of other languages have capitals or dots in their names.
+        let is_server = |prefix: &str| !prefix.contains(|c: char| c == '.' || c.is_ascii_uppercase());
+        is_shaped_so
+            && !matches!(prefix, "tool" | "budget")
+            && is_server(prefix)
+            && namespaces::member(prefix, member, self.library).is_none()
+            && !namespaces::exists(prefix, self.library)
     }
 
     /// A call of a builtin that no definition can replace.

@@ -114,6 +114,13 @@ fn find(prefix: &str) -> Option<&'static Namespace> {
     NAMESPACES.iter().find(|namespace| namespace.prefixes.contains(&prefix))
 }
 
+/// Whether there are names with this prefix.
+pub(super) fn exists(prefix: &str, library: &Library) -> bool {
+    let spelled =
+        |spelling: &&str| spelling.strip_prefix(prefix).is_some_and(|member| member.starts_with('/'));
+    find(prefix).is_some() || library.all().iter().any(|builtin| library.aliases(builtin).iter().any(spelled))
+}
+
 /// What to say of a qualified name that means nothing.
 pub(super) fn not_available(prefix: &str, name: &str) -> String {
     let Some(namespace) = find(prefix) else { return unknown(prefix) };

@@ -19,7 +19,7 @@ pub(crate) fn run(source: &str) -> String {
             }
             run_program(program)
         }
-        Err(error) => format!("!{} {}", error.reason(), error.message()),
+        Err(error) => format!("!{} {}{}", error.reason(), error.message(), error.hint()),
     }
 }
 

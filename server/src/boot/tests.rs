@@ -41,7 +41,10 @@ async fn answers(flags: &[&str], programs: &[&str]) -> Vec<String> {
 async fn programs_run_and_their_limits_hold() {
     let programs = ["(+ 1 2)", "nil", "(/ 1 0)", "(loop [] (recur))", "(fail {:why \"x\"})"];
     let texts = answers(&["--program-timeout-ms=60000", "--program-step-limit=10000"], &programs).await;
-    assert_eq!(texts[..3], ["user=> 3", "user=> nil", "runtime_error: arithmetic_error: division by zero"]);
+    assert_eq!(
+        texts[..3],
+        ["user=> 3", "user=> nil", "runtime_error: arithmetic_error: division by zero\nat line 1, column 1"]
+    );
     assert!(texts[3].starts_with("step_limit: ") && texts[3].contains("10000"), "{}", texts[3]);
     assert_eq!(texts[4], "fail: {:why \"x\"}");
 }
@@ -50,7 +53,10 @@ async fn programs_run_and_their_limits_hold() {
 async fn all_programs_share_the_memory_of_the_process() {
     let programs = ["(count (vec (map inc (range 200000))))", "(count (vec (map inc (range 1000))))"];
     let texts = answers(&["--max-total-memory-bytes=1000000"], &programs).await;
-    assert_eq!(texts, ["memory_limit: the server's memory budget is exhausted", "user=> 1000"]);
+    assert_eq!(
+        texts,
+        ["memory_limit: the server's memory budget is exhausted\nat line 1, column 13", "user=> 1000"]
+    );
     let texts = answers(&["--max-total-memory-bytes=1000"], &["1"]).await;
     assert!(texts[0].contains("server busy: the memory budget is exhausted"), "{}", texts[0]);
 }

@@ -15,7 +15,6 @@ mod combine;
 mod comparison;
 mod dates;
 mod discovery;
-mod display_names;
 mod frames;
 mod generate;
 mod java_strings;
@@ -92,7 +91,6 @@ pub fn library() -> &'static Library {
         Library::new(LibraryParts {
             families: FAMILIES,
             unnamed: UNNAMED,
-            display_name: display_names::display_name,
             call_combinator_now: combinators::direct::call_now,
             call_combinator: combinators::call,
             call_tool: tools::call,

@@ -41,8 +41,6 @@ pub(crate) struct LibraryParts {
     pub families: &'static [&'static [Builtin]],
     /// Functions that no name reaches: only other functions make values of them.
     pub unnamed: &'static [&'static Builtin],
-    /// A builtin's name in the message about a wrong number of arguments.
-    pub display_name: fn(&Builtin) -> &'static str,
     /// Calls the function that a combinator made, if that needs no frame.
     pub call_combinator_now: fn(&mut Ctx<'_>, &Combinator, Args) -> Result<CallNow>,
     /// Calls the function that a combinator made.
@@ -180,7 +178,7 @@ impl Library {
 
     #[cold]
     fn wrong_arity(&self, builtin: &Builtin, argc: usize) -> Error {
-        let name = (self.parts.display_name)(builtin);
+        let name = builtin.name;
         let text = match builtin.arities {
             Arities::AtLeast(n) => {
                 format!("{name} requires at least {n} argument{}, got {argc}", if n == 1 { "" } else { "s" })

@@ -5,6 +5,7 @@
 //! [`Machine::complete`] in any order. The result does not depend on that order, and neither it nor the number
 //! of steps depends on the size of the slices.
 
+mod absent;
 mod builtin;
 mod call;
 mod call_stack;
@@ -36,6 +37,7 @@ pub(crate) use library::LibraryParts;
 pub use library::{Known, Library};
 pub use namespace::{Binding, Namespace};
 pub use stack::Stack;
+pub use unbound::qualified_hint;
 
 use crate::code::Program;
 use crate::error::{Error, Reason, Result};

@@ -213,5 +213,13 @@ pub(super) fn wrong_arity(function: &Function, argc: usize) -> Error {
             counts.join(" or ")
         }
     };
-    Error::new(Reason::ArityMismatch, format!("expected {expected} argument(s), got {argc}"))
+    let hint = match &function.name {
+        Some(name) => {
+            format!(". The function is {name}, {} at line {}", function.display, function.position.line)
+        }
+        // The body of a `loop`, or of a function for its `recur`, shows no parameters.
+        None if &*function.display == "#fn[]" => String::new(),
+        None => format!(". The function is {} at line {}", function.display, function.position.line),
+    };
+    Error::new(Reason::ArityMismatch, format!("expected {expected} argument(s), got {argc}")).with_hint(hint)
 }

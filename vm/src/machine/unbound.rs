@@ -1,75 +1,24 @@
 //! What to say of a name that means nothing (language.md 3.14).
 
-use super::Namespace;
+use super::absent::{Advice, advice};
+use super::{Library, Namespace};
 use crate::error::{Error, Reason};
 use crate::special_forms::SpecialForm;
 use std::rc::Rc;
-
-/// Names of Clojure and other languages that have no counterpart, and what to do instead.
-const ABSENT: &[(&str, &str)] = &[
-    ("printf", "use println with str"),
-    ("print", "use println"),
-    ("prn", "use println with pr-str"),
-    ("spit", "no file I/O"),
-    ("slurp", "no file I/O"),
-    ("require", "no namespace loading"),
-    ("use", "no namespace loading"),
-    ("ns", "no namespace loading"),
-    ("import", "no Java interop"),
-    ("new", "no Java interop"),
-    ("try", "errors cannot be caught: test the data first, or end with (fail value)"),
-    ("catch", "errors cannot be caught: test the data first, or end with (fail value)"),
-    ("throw", "end the program with (fail value)"),
-    ("atom", "values are immutable: use loop, reduce or def"),
-    ("swap!", "values are immutable: use loop, reduce or def"),
-    ("reset!", "values are immutable: use loop, reduce or def"),
-    ("deref", "values are immutable: use loop, reduce or def"),
-    ("while", "use loop with recur"),
-    ("lazy-seq", "sequences are eager: use loop or range"),
-    ("future", "use pmap or pcalls"),
-    ("defmacro", "use defn"),
-    ("eval", "programs cannot run text"),
-];
-
-/// Names that are often guessed, and the ones that exist.
-const GUESSED: &[(&str, &str)] = &[
-    ("mean", "avg"),
-    ("average", "avg"),
-    ("sum-of", "sum-by"),
-    ("map-vals", "update-vals"),
-    ("map-keys", "update-keys"),
-    ("count-by", "frequencies"),
-    ("length", "count"),
-    ("size", "count"),
-    ("foldl", "reduce"),
-    ("fold", "reduce"),
-    ("append", "conj"),
-    ("to-string", "str"),
-    ("substring", "subs"),
-    ("lowercase", "lower-case"),
-    ("uppercase", "upper-case"),
-    ("print-str", "pr-str"),
-    ("flat-map", "mapcat"),
-    ("flatmap", "mapcat"),
-    ("head", "first"),
-    ("tail", "rest"),
-    ("lambda", "fn"),
-    ("defun", "defn"),
-    ("else", ":else"),
-];
 
 const METHODS: &str = ".getTime, .toEpochDay, .plusDays, .minusDays, .toMillis, .toDays, .contains, .indexOf, \
     .lastIndexOf, .toLowerCase, .length, .substring, .toUpperCase, .startsWith, .endsWith, .isBefore, .isAfter, \
     NEGATIVE_INFINITY, NaN, POSITIVE_INFINITY, currentTimeMillis, Duration/between, Boolean/parseBoolean, \
     java.util.Date., parse";
 
-/// The error of phase 5, for names in the order of the text. A single name gets a hint; `local` are the other names of
-/// the text.
+/// The error of phase 5, for names in the order of the text. There is one hint at most; `local` are the
+/// other names of the text.
 pub(super) fn static_error(names: &[&str], local: &[Rc<str>], namespace: &Namespace) -> Error {
     match names {
         [name] => Error::new(Reason::UnboundVar, format!("Undefined variable: {name}"))
             .with_hint(hint(name, local, namespace)),
-        names => Error::new(Reason::UnboundVar, format!("Undefined variables: {}", names.join(", "))),
+        names => Error::new(Reason::UnboundVar, format!("Undefined variables: {}", names.join(", ")))
+            .with_hint(first_hint(names, local, namespace)),
     }
 }
 
@@ -80,27 +29,31 @@ pub(super) fn runtime_error(name: &str, namespace: &Namespace) -> Error {
         let text = format!(
             "Unsupported method '{name}'. Supported interop methods: {METHODS}. Use (.method obj) syntax."
         );
-        return Error::new(Reason::UnsupportedMethod, text);
+        let methods = namespace.library().all().iter().map(|builtin| builtin.name);
+        let hint = match (name, similar(name, methods.filter(|name| name.starts_with('.')))) {
+            ("..", _) => " Write (-> obj .method .method).".to_owned(),
+            (_, Some(best)) => format!(" Did you mean: {best}"),
+            (_, None) => String::new(),
+        };
+        return Error::new(Reason::UnsupportedMethod, text).with_hint(hint);
     }
     Error::new(Reason::UnboundVar, format!("undefined variable: {name}{}", hint(name, &[], namespace)))
 }
 
 /// At most one hint, with the punctuation before it.
 fn hint(name: &str, local: &[Rc<str>], namespace: &Namespace) -> String {
-    let listed = |table: &[(&str, &'static str)]| {
-        table.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
-    };
     if SpecialForm::named(name).is_some() {
         return format!(". Hint: '{name}' is a special form, use ({name} ...) with parentheses");
     }
-    if let Some(advice) = listed(ABSENT) {
-        return format!(". Not available in PTC-Lisp — {advice}");
+    let advice = advice(name);
+    if let Some(advice @ (Advice::Absent(_) | Advice::Write(_))) = advice {
+        return described(advice);
     }
     if name.contains('_') && !name.starts_with('_') {
         return format!(". Hint: Use hyphens not underscores (try: {})", name.replace('_', "-"));
     }
-    if let Some(existing) = listed(GUESSED) {
-        return format!(". Did you mean: {existing}");
+    if let Some(advice) = advice {
+        return described(advice);
     }
     let builtins = namespace.library().all().iter().map(|builtin| builtin.name);
     let defined = namespace.bindings();
@@ -112,6 +65,54 @@ fn hint(name: &str, local: &[Rc<str>], namespace: &Namespace) -> String {
         Some(best) => format!(". Did you mean: {best}"),
         None => String::new(),
     }
+}
+
+/// The hint about a qualified name that means nothing, with the punctuation before it; empty if there is none.
+#[cold]
+pub fn qualified_hint(prefix: &str, name: &str, library: &Library) -> String {
+    if let Some(advice) = advice(&format!("{prefix}/{name}")) {
+        return described(advice);
+    }
+    let spellings = || library.all().iter().flat_map(|builtin| library.aliases(builtin).iter().copied());
+    // A member of that name in another namespace, then one of a similar name in this namespace.
+    let is_member = |spelling: &&str| spelling.rsplit_once('/').is_some_and(|(_, member)| member == name);
+    let in_strings =
+        spellings().find(|spelling| is_member(spelling) && spelling.starts_with("clojure.string/"));
+    if let Some(spelling) = in_strings
+        .or_else(|| spellings().find(is_member))
+        .or_else(|| library.find(name).map(|builtin| builtin.name))
+    {
+        return format!(". Did you mean: {spelling}");
+    }
+    if let Some(advice) = advice(name) {
+        return described(advice);
+    }
+    let members = spellings().filter_map(|spelling| spelling.strip_prefix(prefix)?.strip_prefix('/'));
+    match similar(name, members) {
+        Some(best) => format!(". Did you mean: {prefix}/{best}"),
+        None => String::new(),
+    }
+}
+
+/// Advice with the punctuation before it.
+fn described(advice: Advice) -> String {
+    match advice {
+        Advice::Absent(text) => format!(". Not available in PTC-Lisp — {text}"),
+        Advice::Named(existing) => format!(". Did you mean: {existing}"),
+        Advice::Write(text) => format!(". Not available in PTC-Lisp — write {text}"),
+    }
+}
+
+/// The hint about several names that mean nothing: that of the first one which the language lacks, since whatever stands
+/// inside its call is often only a consequence, or else that of the first one which has any.
+fn first_hint(names: &[&str], local: &[Rc<str>], namespace: &Namespace) -> String {
+    let absent = |name: &&&str| matches!(advice(name), Some(Advice::Absent(_) | Advice::Write(_)));
+    let named = |name: &str, hint: &str| format!(". '{name}': {}", hint.trim_start_matches(". "));
+    if let Some(name) = names.iter().find(absent) {
+        return named(name, &hint(name, local, namespace));
+    }
+    let mut hints = names.iter().map(|name| (name, hint(name, local, namespace)));
+    hints.find(|(_, hint)| !hint.is_empty()).map_or_else(String::new, |(name, hint)| named(name, &hint))
 }
 
 /// The known name that is most like `name`, if any is like it enough.
@@ -159,10 +160,13 @@ mod tests {
     fn one_hint_at_most() {
         for (name, hint) in [
             ("if", ". Hint: 'if' is a special form, use (if ...) with parentheses"),
-            ("printf", ". Not available in PTC-Lisp — use println with str"),
-            ("slurp", ". Not available in PTC-Lisp — no file I/O"),
-            ("require", ". Not available in PTC-Lisp — no namespace loading"),
-            ("import", ". Not available in PTC-Lisp — no Java interop"),
+            (
+                "throw",
+                ". Not available in PTC-Lisp — end the program with (fail value), or with (return value) if it is no failure",
+            ),
+            ("unless", ". Did you mean: when-not"),
+            ("clamp", ". Not available in PTC-Lisp — write (max low (min high x))"),
+            ("swap!", ". Not available in PTC-Lisp — values are immutable: use loop, reduce or def"),
             ("group_by", ". Hint: Use hyphens not underscores (try: group-by)"),
             ("map-vals", ". Did you mean: update-vals"),
             ("usrs", ". Did you mean: users"),
@@ -174,6 +178,16 @@ mod tests {
         }
         let several = static_error(&["a", "if"], &[], &Namespace::new(library()));
         assert_eq!(several.message(), "Undefined variables: a, if");
+        let namespace = Namespace::new(library());
+        let hint =
+            |names: &[&str]| static_error(names, &[], &namespace).hint().unwrap_or_default().to_owned();
+        let of_try = hint(&["foo", "conut", "try", "catch", "Exception", "e"]);
+        assert!(
+            of_try.starts_with(". 'try': Not available in PTC-Lisp — errors cannot be caught"),
+            "{of_try}"
+        );
+        assert_eq!(hint(&["foo", "conut"]), ". 'conut': Did you mean: count");
+        assert_eq!(hint(&["foo", "bar"]), "");
     }
 
     #[test]

@@ -100,7 +100,7 @@ pub(crate) fn add(a: &Value, b: &Value) -> Result<Value> {
             admit(x.bits().max(y.bits()) + 1)?;
             Ok(Value::integer(&*x + &*y))
         }
-        Pair::Neither(why) => Err(unfit(&why, "add", a, b)),
+        Pair::Neither(why) => Err(unfit(&why, "+", a, b)),
     }
 }
 
@@ -116,7 +116,7 @@ pub(crate) fn subtract(a: &Value, b: &Value) -> Result<Value> {
             admit(x.bits().max(y.bits()) + 1)?;
             Ok(Value::integer(&*x - &*y))
         }
-        Pair::Neither(why) => Err(unfit(&why, "subtract", a, b)),
+        Pair::Neither(why) => Err(unfit(&why, "-", a, b)),
     }
 }
 
@@ -134,7 +134,7 @@ pub(crate) fn multiply(a: &Value, b: &Value) -> Result<Value> {
             charge_product(x.bits(), y.bits())?;
             Ok(Value::integer(&*x * &*y))
         }
-        Pair::Neither(why) => Err(unfit(&why, "multiply", a, b)),
+        Pair::Neither(why) => Err(unfit(&why, "*", a, b)),
     }
 }
 
@@ -143,7 +143,7 @@ pub(crate) fn negate(a: &Value) -> Result<Value> {
     match a {
         Value::Float(x) => Ok(Value::float(-x.get())),
         Value::Int(_) | Value::BigInt(_) => subtract(&Value::Int(0), a),
-        other => Err(Error::argument_types("subtract", std::slice::from_ref(other))),
+        other => Err(Error::argument_types("-", std::slice::from_ref(other))),
     }
 }
 
@@ -162,7 +162,7 @@ pub(crate) fn divide(a: &Value, b: &Value) -> Result<Value> {
             let ((x, ex), (y, ey)) = (scaled(&x), scaled(&y));
             checked(unscaled(x / y, ex - ey), 0.0, 0.0)
         }
-        Pair::Neither(why) => Err(unfit(&why, "divide", a, b)),
+        Pair::Neither(why) => Err(unfit(&why, "/", a, b)),
     }
 }
 

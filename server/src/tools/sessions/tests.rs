@@ -126,7 +126,10 @@ async fn definitions_and_results_stay_and_failures_change_nothing() {
         ),
         ("(def x 41)", "user=> #'x"),
         ("[*1 *2 *3]", "user=> [#'x 43 nil]"),
-        ("(def x 9) (/ 1 0)", "runtime_error: arithmetic_error: division by zero\n[rolled back]"),
+        (
+            "(def x 9) (/ 1 0)",
+            "runtime_error: arithmetic_error: division by zero\nat line 1, column 11\n[rolled back]",
+        ),
         ("(def q 1) (fail \"no\")", "fail: \"no\"\n[rolled back]"),
         ("(return x)", "user=> 41"),
         ("(def x 42) (return (inc x))", "user=> 43\n[stored: x]"),

@@ -52,7 +52,7 @@ pub(super) fn not_empty(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     match is_empty(&args[0]) {
         Some(true) => Ok(Value::Nil),
         Some(false) => Ok(take(&mut args[0])),
-        None => Err(Error::argument_types("not_empty", args)),
+        None => Err(Error::argument_types("not-empty", args)),
     }
 }
 

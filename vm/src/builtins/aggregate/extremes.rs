@@ -53,18 +53,18 @@ fn check_string_key(ctx: &mut Ctx<'_>, shown: &str, args: &[Value]) -> Result<()
     Ok(())
 }
 
-fn by(ctx: &mut Ctx<'_>, name: &str, shown: &str, better: Ordering, args: &mut [Value]) -> Result<Flow> {
+fn by(ctx: &mut Ctx<'_>, name: &str, better: Ordering, args: &mut [Value]) -> Result<Flow> {
     if args.len() < 2 {
         return Err(Error::runtime(format!("{name} requires at least a key and one value or collection")));
     }
     let is_collection =
         args.len() == 2 && matches!(args[1], Value::Nil | Value::Vector(_) | Value::Map(_) | Value::Set(_));
     if !is_collection && !check::is_key_function(&args[0]) {
-        return Err(Error::argument_types(shown, args));
+        return Err(Error::argument_types(name, args));
     }
     let items = if is_collection {
-        check_string_key(ctx, shown, args)?;
-        check::keyed(ctx, shown, false, args)?
+        check_string_key(ctx, name, args)?;
+        check::keyed(ctx, name, false, args)?
     } else {
         ctx.charge(args.len())?;
         arguments_as_items(&mut args[1..])
@@ -74,22 +74,22 @@ fn by(ctx: &mut Ctx<'_>, name: &str, shown: &str, better: Ordering, args: &mut [
 
 /// `(min-by k c)`, `(min-by k x & more)`
 pub(super) fn min_by(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    by(ctx, "min-by", "min_by_variadic", Ordering::Less, args)
+    by(ctx, "min-by", Ordering::Less, args)
 }
 
 /// `(max-by k c)`, `(max-by k x & more)`
 pub(super) fn max_by(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    by(ctx, "max-by", "max_by_variadic", Ordering::Greater, args)
+    by(ctx, "max-by", Ordering::Greater, args)
 }
 
-fn key(ctx: &mut Ctx<'_>, name: &str, shown: &str, better: Ordering, args: &mut [Value]) -> Result<Flow> {
+fn key(ctx: &mut Ctx<'_>, name: &str, better: Ordering, args: &mut [Value]) -> Result<Flow> {
     match args {
-        [] => return Err(Error::argument_types(shown, args)),
+        [] => return Err(Error::argument_types(name, args)),
         [_] => {
             let text = format!("{name} requires at least 2 arguments (function and one value)");
             return Err(Error::runtime(text));
         }
-        [function, ..] if !function.is_callable() => return Err(Error::argument_types(shown, args)),
+        [function, ..] if !function.is_callable() => return Err(Error::argument_types(name, args)),
         [_, only] => return Ok(Flow::Return(take(only))),
         _ => {}
     }
@@ -100,10 +100,10 @@ fn key(ctx: &mut Ctx<'_>, name: &str, shown: &str, better: Ordering, args: &mut 
 
 /// `(min-key f x & more)`
 pub(super) fn min_key(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    key(ctx, "min-key", "min_key_variadic", Ordering::Less, args)
+    key(ctx, "min-key", Ordering::Less, args)
 }
 
 /// `(max-key f x & more)`
 pub(super) fn max_key(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    key(ctx, "max-key", "max_key_variadic", Ordering::Greater, args)
+    key(ctx, "max-key", Ordering::Greater, args)
 }

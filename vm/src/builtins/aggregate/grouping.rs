@@ -26,7 +26,7 @@ impl Sink for Groups {
 
 /// `(group-by k c)`
 pub(super) fn group_by(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    let items = check::keyed(ctx, "group_by", true, args)?;
+    let items = check::keyed(ctx, "group-by", true, args)?;
     Ok(each(take(&mut args[0]), Feed::One(items), Groups::default()))
 }
 

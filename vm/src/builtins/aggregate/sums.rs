@@ -104,12 +104,12 @@ pub(super) fn avg(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 
 /// `(sum-by k c)`
 pub(super) fn sum_by(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    let items = check::keyed(ctx, "sum_by", false, args)?;
+    let items = check::keyed(ctx, "sum-by", false, args)?;
     Ok(each(take(&mut args[0]), Feed::One(items), Total::new(Aggregate::Sum)))
 }
 
 /// `(avg-by k c)`
 pub(super) fn avg_by(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    let items = check::keyed(ctx, "avg_by", false, args)?;
+    let items = check::keyed(ctx, "avg-by", false, args)?;
     Ok(each(take(&mut args[0]), Feed::One(items), Total::new(Aggregate::Mean)))
 }

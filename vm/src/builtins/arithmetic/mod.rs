@@ -58,7 +58,7 @@ fn ratio(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     match args {
         [] => Ok(Value::float(1.0)),
         [one] if one.is_number() => divide(&Value::Int(1), one),
-        [_] => Err(Error::argument_types("divide", args)),
+        [_] => Err(Error::argument_types("/", args)),
         [first, rest @ ..] => chain(take(first), rest, divide),
     }
 }

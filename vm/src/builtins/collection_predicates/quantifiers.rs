@@ -50,11 +50,11 @@ pub(super) fn every(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 /// `(not-any? p c)`
 pub(super) fn not_any(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     let quantifier = Quantifier { decisive: true, decided: Some(false), otherwise: Value::True };
-    quantify(ctx, "not_any?", args, quantifier)
+    quantify(ctx, "not-any?", args, quantifier)
 }
 
 /// `(not-every? p c)`
 pub(super) fn not_every(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     let quantifier = Quantifier { decisive: false, decided: Some(true), otherwise: Value::False };
-    quantify(ctx, "not_every?", args, quantifier)
+    quantify(ctx, "not-every?", args, quantifier)
 }

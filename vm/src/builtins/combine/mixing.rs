@@ -12,7 +12,7 @@ const SLOT: usize = size_of::<Value>();
 /// `(interleave & cs)`
 pub(super) fn interleave(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     if !args.iter().all(|arg| arg.is_seqable() || endless::open(arg).is_some()) {
-        return Err(Error::argument_types("interleave_variadic", args));
+        return Err(Error::argument_types("interleave", args));
     }
     let mut all = sequence::in_step(ctx, args, |_, value| errors::not_a_collection(value))?;
     let shortest = all.iter().map(Cursor::remaining).min().unwrap_or(0);

@@ -143,7 +143,7 @@ fn charge_members(ctx: &mut Ctx<'_>, space: &str) -> Result<()> {
 /// `(ns-publics ns)`
 pub(super) fn ns_publics(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let name = reference("ns-publics", &args[0])?;
-    let Some(space) = canonical(&name, false) else { return Err(unknown_namespace(&name, "ns_publics")) };
+    let Some(space) = canonical(&name, false) else { return Err(unknown_namespace(&name, "ns-publics")) };
     charge_members(ctx, space)?;
     let mut map = Map::new();
     for entry in members(space, ctx.namespace()) {
@@ -168,7 +168,7 @@ pub(super) fn ns_name(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let name = reference("ns-name", &args[0])?;
     match canonical(&name, false) {
         Some(canonical) => Ok(Value::str(canonical)),
-        None => Err(unknown_namespace(&name, "ns_name")),
+        None => Err(unknown_namespace(&name, "ns-name")),
     }
 }
 

@@ -102,7 +102,7 @@ fn faults_are_worded_as_specified() {
         ("meta", vec![Value::Nil], "meta requires a quoted symbol or string ref, got nil"),
         ("apropos", vec![Value::Nil], "apropos requires query (non-empty string), got nil"),
         ("apropos", vec![s("x"), Value::Int(1)], "discovery options must be a map, got 1"),
-        ("ns-publics", vec![symbol("Math")], "no local discovery ref \"Math\" for ns_publics"),
+        ("ns-publics", vec![symbol("Math")], "no local discovery ref \"Math\" for ns-publics"),
         (
             "doc",
             vec![symbol("nope")],

@@ -178,7 +178,7 @@ pub(super) fn reduce_kv(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
         Value::Nil => return Ok(Flow::Return(take(&mut args[1]))),
         // A keyword takes no three arguments.
         Value::Map(_) | Value::Vector(_) if matches!(args[0], Value::Keyword(_)) => {
-            return Err(Error::argument_types("reduce_kv", args));
+            return Err(Error::argument_types("reduce-kv", args));
         }
         Value::Map(map) => Entries::Map(map.clone().into_iter()),
         Value::Vector(vector) => Entries::Vector(0, vector.iter()),

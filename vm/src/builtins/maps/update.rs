@@ -10,13 +10,13 @@ use crate::value::{Map, Value, Vector};
 use std::mem::take;
 
 /// The error for too few arguments, which names the least number, or the kinds if only the function is missing.
-fn check_count(name: &str, shown: &str, args: &[Value]) -> Result<()> {
+fn check_count(name: &str, args: &[Value]) -> Result<()> {
     match args.len() {
         0 | 1 => {
             let text = format!("{name} requires at least 3 arguments, got {}", args.len());
             Err(Error::new(Reason::ArityError, text))
         }
-        2 => Err(Error::argument_types(shown, args)),
+        2 => Err(Error::argument_types(name, args)),
         _ => Ok(()),
     }
 }
@@ -55,7 +55,7 @@ fn call_args(old: Value, more: &mut [Value]) -> Args {
 
 /// `(update m k f & args)`
 pub(super) fn update(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    check_count("update", "update_variadic", args)?;
+    check_count("update", args)?;
     if !matches!(args[0], Value::Map(_) | Value::Vector(_) | Value::Nil) {
         return Err(Error::argument("update", 1, "map or list", &args[0]));
     }
@@ -63,7 +63,7 @@ pub(super) fn update(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     check_fits(ctx, "update", &args[2], args.len() - 2)?;
     ctx.charge(args.len())?;
     if let Value::Vector(vector) = &args[0] {
-        let index = writable_index(vector, &args[1], || Error::argument_types("update_variadic", args))?;
+        let index = writable_index(vector, &args[1], || Error::argument_types("update", args))?;
         let Value::Vector(mut vector) = take(&mut args[0]) else { unreachable!("it is a vector") };
         let old = vector.take(index).unwrap_or_default();
         let (function, call) = (take(&mut args[2]), call_args(old, &mut args[3..]));
@@ -115,9 +115,8 @@ impl Continuation for Levels {
 
 /// `(update-in m path f & args)`
 pub(super) fn update_in(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    const SHOWN: &str = "update_in_variadic";
-    check_count("update-in", SHOWN, args)?;
-    let types = types_of(SHOWN, args);
+    check_count("update-in", args)?;
+    let types = types_of("update-in", args);
     let path = steps("update-in", &args[1], &types)?;
     check::callable("update-in", 3, "callable", &args[2])?;
     check_fits(ctx, "update-in", &args[2], args.len() - 2)?;
@@ -129,7 +128,7 @@ pub(super) fn update_in(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 
 /// `(assoc-in m path v)`
 pub(super) fn assoc_in(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let types = types_of("assoc_in", args);
+    let types = types_of("assoc-in", args);
     let path = steps("assoc-in", &args[1], &types)?;
     let (levels, _) = Levels::descend(ctx, take(&mut args[0]), path, &types)?;
     Ok(levels.ascend(take(&mut args[2])))

@@ -45,7 +45,7 @@ pub(super) fn assoc(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
                 let index = writable_index(&vector, &args[pair], || {
                     let mut shown = args.to_vec();
                     shown[0] = Value::Vector(Vector::new());
-                    Error::argument_types("assoc_variadic", &shown)
+                    Error::argument_types("assoc", &shown)
                 })?;
                 put(&mut vector, index, take(&mut args[pair + 1]));
             }

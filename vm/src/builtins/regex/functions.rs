@@ -13,7 +13,7 @@ pub(super) fn re_pattern(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value
     match &args[0] {
         Value::Str(source) => Regex::pattern(source.as_str()).map(Value::Regex),
         regex @ Value::Regex(_) => Ok(regex.clone()),
-        _ => Err(Error::argument_types("re_pattern", args)),
+        _ => Err(Error::argument_types("re-pattern", args)),
     }
 }
 
@@ -34,14 +34,14 @@ fn first_match(regex: &Regex, text: &Str) -> Result<Option<Groups>> {
 
 /// `(re-find re s)`
 pub(super) fn re_find(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let (regex, text) = regex_and_text("re_find", args)?;
+    let (regex, text) = regex_and_text("re-find", args)?;
     let found = first_match(&regex, &text)?;
     Ok(found.map_or(Value::Nil, |groups| match_value(text.as_str(), &groups)))
 }
 
 /// `(re-matches re s)`
 pub(super) fn re_matches(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let (regex, text) = regex_and_text("re_matches", args)?;
+    let (regex, text) = regex_and_text("re-matches", args)?;
     regex.charge(text.as_str().len())?;
     let found = regex.matches(text.as_str())?;
     Ok(found.map_or(Value::Nil, |groups| match_value(text.as_str(), &groups)))
@@ -49,13 +49,13 @@ pub(super) fn re_matches(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value
 
 /// `(re-seq re s)`
 pub(super) fn re_seq(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    let (regex, text) = regex_and_text("re_seq", args)?;
+    let (regex, text) = regex_and_text("re-seq", args)?;
     Scan::matches(regex, text, ctx)
 }
 
 /// `(re-split re s)`
 pub(super) fn re_split(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    let (regex, text) = regex_and_text("re_split", args)?;
+    let (regex, text) = regex_and_text("re-split", args)?;
     Scan::split(regex, text, None, ctx)
 }
 
@@ -84,7 +84,7 @@ pub(super) fn extract(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 
 /// `(extract-int pat s)`, `(extract-int pat s n)`, `(extract-int pat s n default)`
 pub(super) fn extract_int(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let text = group_text("extract_int", args)?;
+    let text = group_text("extract-int", args)?;
     Ok(match parsing::long(&text) {
         Value::Nil => args.get(3).cloned().unwrap_or_default(),
         number => number,

@@ -19,7 +19,7 @@ pub(super) fn replace(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 
 /// `(replace-first s pat new)`
 pub(super) fn replace_first(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    replace_text(ctx, "replace_first", args, true)
+    replace_text(ctx, "replace-first", args, true)
 }
 
 fn replace_text(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value], first_only: bool) -> Result<Flow> {

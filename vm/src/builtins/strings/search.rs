@@ -57,14 +57,14 @@ fn from_argument(name: &str, args: &[Value], default: i64) -> Result<i64> {
 
 /// `(index-of s v)`, `(index-of s v from)`
 pub(super) fn index_of_builtin(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let (text, wanted) = two_texts("index_of", args)?;
-    let from = from_argument("index_of", args, 0)?;
+    let (text, wanted) = two_texts("index-of", args)?;
+    let from = from_argument("index-of", args, 0)?;
     Ok(index_of(ctx, &text, &wanted, from)?.map_or(Value::Nil, Value::Int))
 }
 
 /// `(last-index-of s v)`, `(last-index-of s v from)`
 pub(super) fn last_index_of_builtin(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let (text, wanted) = two_texts("last_index_of", args)?;
-    let from = from_argument("last_index_of", args, i64::MAX)?;
+    let (text, wanted) = two_texts("last-index-of", args)?;
+    let from = from_argument("last-index-of", args, i64::MAX)?;
     Ok(last_index_of(ctx, &text, &wanted, from)?.map_or(Value::Nil, Value::Int))
 }

@@ -65,7 +65,7 @@ pub(super) fn trimr(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 
 /// `(trim-newline s)`
 pub(super) fn trim_newline(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let text = text("trim_newline", args)?;
+    let text = text("trim-newline", args)?;
     charge_traversal(ctx, &text)?;
     part(ctx, &text, text.as_str().trim_end_matches(['\n', '\r']))
 }
@@ -100,13 +100,13 @@ pub(crate) fn to_lower(ctx: &mut Ctx<'_>, text: &Str) -> Result<Value> {
 
 /// `(upper-case s)`, `(upcase s)`
 pub(super) fn upper_case(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let text = text("upcase", args)?;
+    let text = text("upper-case", args)?;
     to_upper(ctx, &text)
 }
 
 /// `(lower-case s)`, `(downcase s)`
 pub(super) fn lower_case(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let text = text("downcase", args)?;
+    let text = text("lower-case", args)?;
     to_lower(ctx, &text)
 }
 
@@ -150,14 +150,14 @@ pub(super) fn escape(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 
 /// `(starts-with? s p)`
 pub(super) fn starts_with(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let (text, prefix) = two_texts("starts_with?", args)?;
+    let (text, prefix) = two_texts("starts-with?", args)?;
     charge_traversal(ctx, &prefix)?;
     Ok(Value::bool(text.as_str().starts_with(prefix.as_str())))
 }
 
 /// `(ends-with? s p)`
 pub(super) fn ends_with(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let (text, suffix) = two_texts("ends_with?", args)?;
+    let (text, suffix) = two_texts("ends-with?", args)?;
     charge_traversal(ctx, &suffix)?;
     Ok(Value::bool(text.as_str().ends_with(suffix.as_str())))
 }

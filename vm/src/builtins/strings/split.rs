@@ -68,7 +68,7 @@ fn split_at_text(text: &Str, separator: &Str, limit: Option<usize>) -> Result<Va
 
 /// `(split-lines s)`: trailing empty lines are dropped.
 pub(super) fn split_lines(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let text = text("split_lines", args)?;
+    let text = text("split-lines", args)?;
     ctx.charge(text.as_str().len() / 8)?;
     let mut pieces = Builder::new();
     if text.as_str().is_empty() {

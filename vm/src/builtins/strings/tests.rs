@@ -54,7 +54,7 @@ fn case_follows_unicode() {
     assert_eq!(display("capitalize", [s("")]), "\"\"");
     assert_eq!(
         display("lower-case", [Value::keyword("kw")]),
-        "! type_error: downcase: invalid argument types: keyword"
+        "! type_error: lower-case: invalid argument types: keyword"
     );
 }
 

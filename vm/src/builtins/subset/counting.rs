@@ -59,8 +59,8 @@ fn ordered_last(ctx: &mut Ctx<'_>, shown: &str, args: &mut [Value]) -> Result<Ve
 
 /// `(take-last n c)`
 pub(super) fn take_last(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let Some(n) = count(&args[0]) else { return Err(Error::argument_types("take_last", args)) };
-    let all = ordered_last(ctx, "take_last", args)?;
+    let Some(n) = count(&args[0]) else { return Err(Error::argument_types("take-last", args)) };
+    let all = ordered_last(ctx, "take-last", args)?;
     if all.is_empty() {
         return Ok(Value::Nil);
     }
@@ -70,8 +70,8 @@ pub(super) fn take_last(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> 
 /// `(drop-last c)`, `(drop-last n c)`
 pub(super) fn drop_last(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let n = if args.len() == 1 { Some(1) } else { count(&args[0]) };
-    let Some(n) = n else { return Err(Error::argument_types("drop_last", args)) };
-    let all = ordered_last(ctx, "drop_last", args)?;
+    let Some(n) = n else { return Err(Error::argument_types("drop-last", args)) };
+    let all = ordered_last(ctx, "drop-last", args)?;
     Ok(Value::Vector(all.slice(0, all.len().saturating_sub(n))))
 }
 
@@ -97,7 +97,7 @@ pub(super) fn nthnext(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 
 /// `(split-at n c)`
 pub(super) fn split_at(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let Some(n) = count(&args[0]) else { return Err(Error::argument_types("split_at", args)) };
+    let Some(n) = count(&args[0]) else { return Err(Error::argument_types("split-at", args)) };
     if !args[1].is_seqable() {
         return Err(errors::not_a_collection(&args[1]));
     }

@@ -157,7 +157,7 @@ pub(super) fn partition_by(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow
         check::callable("partition-by", 1, "keyfn", &args[0])?;
         return transducer(ctx, "partition-by", args);
     }
-    let items = check::unchecked(ctx, "partition_by", "function or key", args)?;
+    let items = check::unchecked(ctx, "partition-by", "function or key", args)?;
     let sink = Runs { key: None, run: Builder::new(), out: Builder::new() };
     Ok(each(take(&mut args[0]), Feed::One(items), sink))
 }

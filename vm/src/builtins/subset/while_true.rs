@@ -69,7 +69,7 @@ pub(super) fn take_while(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> 
     if let (Some(endless), true) = (endless::open(&args[1]), args[0].is_callable()) {
         return generate::beginning_while(&endless, args[0].clone());
     }
-    prefix(ctx, "take_while", Part::Prefix, args)
+    prefix(ctx, "take-while", Part::Prefix, args)
 }
 
 /// `(drop-while p c)`
@@ -78,10 +78,10 @@ pub(super) fn drop_while(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> 
         check::callable("drop-while", 1, "predicate", &args[0])?;
         return transducer(ctx, "drop-while", args);
     }
-    prefix(ctx, "drop_while", Part::Rest, args)
+    prefix(ctx, "drop-while", Part::Rest, args)
 }
 
 /// `(split-with p c)`
 pub(super) fn split_with(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    prefix(ctx, "split_with", Part::Both, args)
+    prefix(ctx, "split-with", Part::Both, args)
 }

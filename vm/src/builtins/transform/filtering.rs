@@ -89,7 +89,7 @@ impl Sink for Distinct {
 
 /// `(distinct-by k c)`
 pub(super) fn distinct_by(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    let items = check::keyed(ctx, "distinct_by", false, args)?;
+    let items = check::keyed(ctx, "distinct-by", false, args)?;
     let sink = Distinct { seen: Table::default(), out: Builder::new() };
     Ok(each(take(&mut args[0]), Feed::One(items), sink))
 }

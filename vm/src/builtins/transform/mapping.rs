@@ -147,7 +147,7 @@ pub(super) fn map_indexed(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow>
         check::callable("map-indexed", 1, "callable", &args[0])?;
         return transducer(ctx, "map-indexed", args);
     }
-    let feed = indexed(ctx, "map_indexed", args)?;
+    let feed = indexed(ctx, "map-indexed", args)?;
     let sink = Collect::all(&feed)?;
     Ok(each(std::mem::take(&mut args[0]), feed, sink))
 }
@@ -168,7 +168,7 @@ pub(super) fn keep_indexed(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow
         check::callable("keep-indexed", 1, "callable", &args[0])?;
         return transducer(ctx, "keep-indexed", args);
     }
-    let feed = indexed(ctx, "keep_indexed", args)?;
+    let feed = indexed(ctx, "keep-indexed", args)?;
     Ok(each(std::mem::take(&mut args[0]), feed, Present(Builder::new())))
 }
 

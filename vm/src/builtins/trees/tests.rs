@@ -47,11 +47,11 @@ fn tree_seq_lists_parents_before_children() {
         (r#"(tree-seq string? seq "a")"#, r#"["a" "a"]"#),
         (
             "(tree-seq 5 seq [1 [2]])",
-            "! type_error: tree_seq: invalid argument types: number, function, list",
+            "! type_error: tree-seq: invalid argument types: number, function, list",
         ),
         (
             "(tree-seq vector? count [1])",
-            "! type_error: tree_seq: invalid argument types: function, function, list",
+            "! type_error: tree-seq: invalid argument types: function, function, list",
         ),
     ]);
 }

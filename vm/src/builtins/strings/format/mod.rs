@@ -58,7 +58,7 @@ pub(super) fn format(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         [Value::Str(format), rest @ ..] => {
             Ok(Value::Str(Str::from_string(text(ctx, format.as_str(), rest)?)))
         }
-        args => Err(Error::argument_types("format_variadic", args)),
+        args => Err(Error::argument_types("format", args)),
     }
 }
 

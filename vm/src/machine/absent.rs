@@ -1,0 +1,257 @@
+//! Names of Clojure, Java and other languages that have no counterpart, or have another name here, and what to write.
+
+/// What there is to say of a name that is not in the language.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Advice {
+    /// The language has nothing of the kind; the text says what to write.
+    Absent(&'static str),
+    /// The function of another name that does the same.
+    Named(&'static str),
+    /// An expression that does the same.
+    Write(&'static str),
+}
+
+/// What to say of a name.
+pub(super) fn advice(name: &str) -> Option<Advice> {
+    let has = |names: &str| names.split_ascii_whitespace().any(|known| known == name);
+    if let Some((_, text)) = ABSENT.iter().find(|(names, _)| has(names)) {
+        return Some(Advice::Absent(text));
+    }
+    if let Some((_, existing)) = NAMED.iter().find(|(names, _)| has(names)) {
+        return Some(Advice::Named(existing));
+    }
+    WRITE.iter().find(|(names, _)| has(names)).map(|(_, text)| Advice::Write(text))
+}
+
+/// Names, and what to write instead.
+const ABSENT: &[(&str, &str)] = &[
+    (
+        "try catch finally",
+        "errors cannot be caught: a failed tool call is data, so test (:ok result); test other data first, or end with \
+         (fail value)",
+    ),
+    (
+        "throw ex-info ex-data ex-message ex-cause raise error abort Exception. RuntimeException. \
+         IllegalArgumentException. System/exit exit",
+        "end the program with (fail value), or with (return value) if it is no failure",
+    ),
+    ("assert", "write (when-not test (fail \"what is wrong\"))"),
+    ("print-table tap> debug inspect dbg puts echo console.log log/info log", "use println"),
+    (
+        "slurp spit file-seq line-seq read-line read reader writer with-open io/file io/reader",
+        "no file I/O: call a tool of a server that has files, (tool/call {:server \"…\" :tool \"…\" :args {…}})",
+    ),
+    (
+        "use refer refer-clojure in-ns load load-file",
+        "no namespace loading: every function is there, as clojure.string/join or str/join",
+    ),
+    (
+        "new gen-class proxy memfn bean definterface extend bases supers",
+        "no Java interop beyond the usual methods: write (.method value)",
+    ),
+    (
+        "atom swap! reset! deref ref ref-set alter commute ensure dosync sync io! agent send send-off await volatile! vreset! \
+         vswap! swap-vals! reset-vals! compare-and-set! add-watch remove-watch set! alter-var-root set-validator! setq",
+        "values are immutable: use loop, reduce or def",
+    ),
+    ("while until do-while", "use loop with recur"),
+    ("break continue", "use loop with recur, or reduce with reduced"),
+    ("lazy-seq lazy-cat", "sequences are eager: use loop or range"),
+    ("iteration seque", "use loop with recur; for the pages of a tool, tool/pages"),
+    (
+        "future future-call future-cancel future-done? future? promise deliver delay delay? force pvalues locking async await* \
+         go chan thread",
+        "use pmap or pcalls",
+    ),
+    ("defmacro macroexpand macroexpand-1 macroexpand-all definline", "use defn"),
+    (
+        "eval load-string load-reader read-string compile resolve ns-resolve requiring-resolve find-var intern",
+        "programs cannot run text; for data in a text use json/parse-string or parse-long",
+    ),
+    (
+        "rand rand-int rand-nth random-sample shuffle random random-uuid uuid gensym Math/random UUID/randomUUID",
+        "programs are deterministic: there is no randomness; take (first coll) or a value of the data",
+    ),
+    (
+        "defprotocol defrecord deftype defstruct reify extend-type extend-protocol satisfies? struct",
+        "use maps and functions",
+    ),
+    (
+        "defmulti defmethod multi get-method prefer-method methods derive isa? make-hierarchy",
+        "use case or cond in a function",
+    ),
+    ("with-meta vary-meta alter-meta! reset-meta!", "values carry no metadata: put it into a map"),
+    ("binding bound-fn with-redefs with-local-vars with-bindings with-precision", "use let"),
+    ("with-out-str with-in-str", "build the text with str, pr-str or format"),
+    ("time bench", "leave it out: programs measure no time"),
+    (
+        "sleep Thread/sleep System/getenv System/getProperty",
+        "programs see no timers and no environment: leave it out",
+    ),
+    ("instance? class cast", "use string?, number?, map?, vector? …, or (type x)"),
+    (
+        "bigdec BigDecimal. BigDecimal rationalize numerator denominator",
+        "numbers are integers of any size and floats: use (round x digits) to round",
+    ),
+    ("StringBuilder. StringBuilder", "use str and clojure.string/join"),
+    ("ArrayList. java.util.ArrayList. LinkedList.", "use a vector with conj or into"),
+    ("HashMap. java.util.HashMap. LinkedHashMap. TreeMap.", "use a map with assoc or into"),
+    ("HashSet. java.util.HashSet.", "use a set with conj or into"),
+    ("sorted-map-by sorted-set-by", "maps and sets are in ascending order: use sort-by for another one"),
+    ("re-matcher re-groups", "use re-find, re-matches or re-seq, which give [match group1 …]"),
+    ("SimpleDateFormat. java.text.SimpleDateFormat.", "use (DateTimeFormatter/ofPattern \"yyyy-MM-dd\")"),
+    (
+        "ZonedDateTime/parse ZonedDateTime/now ZonedDateTime/of ZonedDateTime/ofInstant ZoneId/of ZoneId/systemDefault",
+        "there is no table of time zones: use OffsetDateTime/parse or Instant/parse for a text with an offset, and .plusHours",
+    ),
+    ("md5 sha256 sha1 hash hash-code base64-encode base64-decode", "there are no digests and encodings"),
+    ("sh shell exec system", "no processes: call a tool"),
+];
+
+/// Names that are often guessed, and the ones that exist.
+const NAMED: &[(&str, &str)] = &[
+    ("mean average", "avg"),
+    ("sum-of", "sum-by"),
+    ("map-vals mapvals map-values transform-vals", "update-vals"),
+    ("map-keys mapkeys", "update-keys"),
+    ("count-by count-if", "frequencies"),
+    ("length size len strlen alength", "count"),
+    ("foldl fold foldr inject areduce", "reduce"),
+    ("append push conj! add", "conj"),
+    ("to-string to-str tostring ->string ->str int->str number->string number->str num->str", "str"),
+    ("substring substr slice", "subs"),
+    ("lowercase lower downcase-string to-lower to-lowercase", "lower-case"),
+    ("uppercase upper to-upper to-uppercase", "upper-case"),
+    ("flat-map flatmap concat-map", "mapcat"),
+    ("head car", "first"),
+    ("tail cdr", "rest"),
+    ("lambda fn* func function λ", "fn"),
+    ("defun define def-fn", "defn"),
+    ("else otherwise default", ":else"),
+    ("elif elsif else-if", "cond"),
+    ("begin progn", "do"),
+    ("let* letrec", "let"),
+    ("unless", "when-not"),
+    ("null None nil! undefined NULL null! None?", "nil"),
+    ("True", "true"),
+    ("False", "false"),
+    ("null? none? is-nil?", "nil?"),
+    ("any any-match exists?", "some"),
+    ("all all? every all-match", "every?"),
+    ("none none-match", "not-any?"),
+    ("each for-each foreach", "doseq"),
+    ("enumerate each-with-index map-with-index", "map-indexed"),
+    ("where select-where grep", "filter"),
+    ("reject", "remove"),
+    ("pluck collect", "map"),
+    ("has-key? haskey contains-key? contains", "contains?"),
+    ("in? member? member includes elem?", "some"),
+    ("strip", "trim"),
+    ("ltrim lstrip", "triml"),
+    ("rtrim rstrip", "trimr"),
+    ("string-join join-str", "join"),
+    ("string-split split-str split-string", "split"),
+    ("replace-all regex-replace re-replace gsub re-sub string-replace", "replace"),
+    ("re-match re-test re-match? matches?", "re-find"),
+    (
+        "parse-number to-number str->number string->number ->float to-float to-double ->double parse-float parse-num str->double",
+        "parse-double",
+    ),
+    ("to-int ->int ->long str->int str->long string->int to-long to-integer", "parse-long"),
+    (
+        "json-parse parse-json from-json json->clj json-decode decode-json read-json json/parse json/read",
+        "json/parse-string",
+    ),
+    (
+        "json-encode to-json clj->json encode-json generate-json write-json json-stringify",
+        "json/generate-string",
+    ),
+    ("today", "LocalDate/now"),
+    ("now", "Instant/now"),
+    ("parse-date str->date date", "LocalDate/parse"),
+    ("days-between date-diff", "ChronoUnit/DAYS"),
+    ("day-of-week weekday", ".getDayOfWeek"),
+    ("year", ".getYear"),
+    ("month", ".getMonthValue"),
+    ("add-days plus-days", ".plusDays"),
+    ("round-to round2 round-half-up", "round"),
+    ("ceiling", "ceil"),
+    ("identical? eq? eq equal? equals eql equals?", "="),
+    ("aget elt", "nth"),
+    ("aset assoc!", "assoc"),
+    ("dissoc!", "dissoc"),
+    ("disj!", "disj"),
+    ("pop!", "pop"),
+    ("transient persistent! doall! identity!", "identity"),
+    (
+        "int-array long-array double-array float-array byte-array char-array object-array boolean-array into-array to-array \
+      make-array vector-of iterator-seq enumeration-seq",
+        "vec",
+    ),
+    ("exp log10 sin cos tan pow10 sinh", "Math/exp"),
+    ("pi PI", "Math/PI"),
+    ("biginteger", "bigint"),
+    ("unchecked-add unchecked-int", "+"),
+    ("unchecked-inc", "inc"),
+    ("unchecked-multiply", "*"),
+    ("println! write-line", "println"),
+    ("printf!", "printf"),
+    ("sort-desc", "sort"),
+    ("chars", "seq"),
+];
+
+/// Names of small helpers, and how to write what they do.
+const WRITE: &[(&str, &str)] = &[
+    ("index-by key-by group-one", "(into {} (map (juxt key-fn identity)) coll)"),
+    ("deep-merge merge-deep deep-merge-with", "(merge-with merge a b)"),
+    ("dissoc-in", "(update-in m path dissoc key)"),
+    ("find-first first-where detect", "(first (filter pred coll))"),
+    ("unzip transpose", "(apply map vector rows)"),
+    ("median", "(let [s (vec (sort xs))] (nth s (quot (count s) 2)))"),
+    ("mode", "(key (apply max-key val (frequencies xs)))"),
+    ("clamp", "(max low (min high x))"),
+    ("between?", "(<= low x high)"),
+    ("filter-vals", "(into {} (filter (comp pred val)) m)"),
+    ("filter-keys", "(into {} (filter (comp pred key)) m)"),
+    ("filter-kv", "(into {} (filter (fn [[k v]] …)) m)"),
+    ("remove-vals", "(into {} (remove (comp pred val)) m)"),
+    ("remove-keys", "(into {} (remove (comp pred key)) m)"),
+    ("map-kv", "(into {} (map (fn [[k v]] [k v])) m)"),
+    ("format-date date-format", "(.format date \"yyyy-MM-dd\")"),
+    ("percent percentage", "(* 100 (/ part whole))"),
+    ("title-case capitalize-words", "(str/join \" \" (map str/capitalize (str/split s #\" \")))"),
+    ("if-let* when-let* cond-let", "nested if-let or when-let"),
+    ("variance stddev std", "(let [m (avg xs)] (Math/sqrt (avg (map (fn [x] (* (- x m) (- x m))) xs))))"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builtins::library;
+    use crate::special_forms::SpecialForm;
+
+    #[test]
+    fn advice_is_for_names_that_do_not_exist_and_names_ones_that_do() {
+        let exists = |name: &str| library().find(name).is_some() || SpecialForm::named(name).is_some();
+        let advised = ABSENT.iter().chain(NAMED).chain(WRITE);
+        let needless: Vec<_> = advised
+            .flat_map(|(names, _)| names.split_ascii_whitespace())
+            .filter(|name| exists(name))
+            .collect();
+        assert!(needless.is_empty(), "exist: {needless:?}");
+        let literal = |name: &str| matches!(name, "nil" | "true" | "false") || name.starts_with(':');
+        let missing: Vec<_> =
+            NAMED.iter().map(|(_, name)| *name).filter(|name| !literal(name) && !exists(name)).collect();
+        assert!(missing.is_empty(), "do not exist: {missing:?}");
+    }
+
+    #[test]
+    fn no_name_has_two_pieces_of_advice() {
+        let mut seen = std::collections::HashSet::new();
+        for (names, _) in ABSENT.iter().chain(NAMED).chain(WRITE) {
+            for name in names.split_ascii_whitespace() {
+                assert!(seen.insert(name), "{name} is listed twice");
+            }
+        }
+    }
+}

@@ -1,8 +1,8 @@
 //! The lexical search behind `apropos` (upstreams.md 13.4).
 
 use super::entry::{Catalog, ServerEntry, ToolEntry};
-use super::tokens::{score, tokenize};
 use crate::text::{named, one_line, short_line};
+use ptc_vm::builtins::words::{score, tokenize};
 use std::cmp::Ordering;
 
 /// Points for a match in a name, on top of those for its kind.

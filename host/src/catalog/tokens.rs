@@ -1,42 +1,7 @@
-//! The tokenizer of the search.
+//! The words by which the search finds tools and servers.
 
 use ptc_mcp::json::Value;
-
-/// Words of a text: split at case changes, `_`, `-`, `.`, `/`, `(`, `)`, `,`, `:` and white space, in lower case.
-pub(super) fn tokenize(text: &str) -> Vec<String> {
-    let mut spaced = String::with_capacity(text.len() + 8);
-    let mut after_lower = false;
-    for c in text.chars() {
-        if after_lower && c.is_uppercase() {
-            spaced.push(' ');
-        }
-        after_lower = c.is_lowercase();
-        let delimiter = c.is_whitespace() || "_-./(),:".contains(c);
-        spaced.push(if delimiter { ' ' } else { c });
-    }
-    spaced.split_whitespace().map(str::to_lowercase).collect()
-}
-
-/// Sum over the query's words of the best match among `targets`: 10 equal, 5 prefix, 2 inside, each plus `boost`.
-pub(super) fn score<'t>(
-    query: &[String],
-    targets: impl Iterator<Item = &'t String> + Clone,
-    boost: u32,
-) -> u32 {
-    let best = |word: &String| {
-        targets
-            .clone()
-            .map(|target| match target.find(word.as_str()) {
-                Some(0) if target.len() == word.len() => 10 + boost,
-                Some(0) => 5 + boost,
-                Some(_) => 2 + boost,
-                None => 0,
-            })
-            .max()
-            .unwrap_or(0)
-    };
-    query.iter().map(best).fold(0, u32::saturating_add)
-}
+use ptc_vm::builtins::words::tokenize;
 
 /// The words of a tool or server, taken once when its entry is built.
 #[derive(Clone, Debug, Default)]

@@ -40,6 +40,7 @@ mod transducers;
 mod transform;
 mod trees;
 mod types;
+pub mod words;
 
 pub use crate::machine::{Arities, Builtin, Native};
 pub(crate) use crate::machine::{Example, Examples, FrameFn, Library, LibraryParts, PlainFn, Section};

@@ -1,0 +1,60 @@
+//! Ranked search by words, for `apropos` over local names and over the tools of upstreams (upstreams.md 13.4).
+
+/// Words of a text: split at case changes, `_`, `-`, `.`, `/`, `(`, `)`, `,`, `:` and white space, in lower case.
+pub fn tokenize(text: &str) -> Vec<String> {
+    let mut spaced = String::with_capacity(text.len() + 8);
+    let mut after_lower = false;
+    for c in text.chars() {
+        if after_lower && c.is_uppercase() {
+            spaced.push(' ');
+        }
+        after_lower = c.is_lowercase();
+        let delimiter = c.is_whitespace() || "_-./(),:".contains(c);
+        spaced.push(if delimiter { ' ' } else { c });
+    }
+    spaced.split_whitespace().map(str::to_lowercase).collect()
+}
+
+/// Sum over the query's words of the best match among `targets`: 10 equal, 5 prefix, 2 inside, each plus `boost`.
+pub fn score<'t>(query: &[String], targets: impl Iterator<Item = &'t String> + Clone, boost: u32) -> u32 {
+    let best = |word: &String| {
+        targets
+            .clone()
+            .map(|target| match target.find(word.as_str()) {
+                Some(0) if target.len() == word.len() => 10 + boost,
+                Some(0) => 5 + boost,
+                Some(_) => 2 + boost,
+                None => 0,
+            })
+            .max()
+            .unwrap_or(0)
+    };
+    query.iter().map(best).fold(0, u32::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_end_at_case_changes_and_punctuation() {
+        assert_eq!(tokenize("getPullRequest"), ["get", "pull", "request"]);
+        assert_eq!(tokenize("HTTPServer"), ["httpserver"]);
+        assert_eq!(
+            tokenize("str/split-lines (a_b.c:d,e)"),
+            ["str", "split", "lines", "a", "b", "c", "d", "e"]
+        );
+        assert!(tokenize(" -/ ").is_empty());
+    }
+
+    #[test]
+    fn the_best_word_counts_for_each_query_word() {
+        let points =
+            |query: &str, target: &str, boost| score(&tokenize(query), tokenize(target).iter(), boost);
+        assert_eq!(points("sort", "sort by", 2), 12);
+        assert_eq!(points("sort", "sorted", 2), 7);
+        assert_eq!(points("sort", "resort", 0), 2);
+        assert_eq!(points("sort sort", "sort", 0), 20);
+        assert_eq!(points("x", "sort", 2), 0);
+    }
+}

@@ -21,7 +21,7 @@ use crate::protocol::Service;
 use crate::settings::{BootError, Http, Settings};
 use crate::transport::http::{HttpServer, Listening};
 use crate::transport::stdio::{StdioOptions, run_stdio, standard_streams};
-use process::{stop_signal, survive_file_limits};
+use process::{ignore_signals, stop_signal, survive_file_limits};
 use upstreams::start_upstreams;
 
 pub use assembly::{Assembly, assemble};
@@ -54,6 +54,7 @@ pub fn serve(settings: Settings, redactor: Redactor) -> Result<(), BootError> {
 /// Starts the upstreams, serves, and stops the upstreams again.
 async fn run(settings: &Settings, redactor: &Redactor, engine: &Engine) -> Result<(), BootError> {
     survive_file_limits();
+    ignore_signals(settings.http.is_some());
     let http = settings.http.as_ref();
     redactor.register(http.into_iter().flat_map(|http| &http.tokens).map(|token| &token.token));
     let upstreams = start_upstreams(settings, redactor, engine.memory()).await?;
@@ -63,7 +64,7 @@ async fn run(settings: &Settings, redactor: &Redactor, engine: &Engine) -> Resul
         None => {
             let options = StdioOptions { max_frame_bytes: settings.limits.max_frame_bytes };
             let (reader, writer) = standard_streams();
-            run_stdio(service, options, reader, writer, stop_signal()).await;
+            run_stdio(service, options, reader, writer, stop_signal(false)).await;
             Ok(())
         }
     };
@@ -91,7 +92,10 @@ async fn serve_http(
     };
     descriptors::make_room_for(http.max_connections);
     let server = HttpServer::bind(http, listening, service, engine.clone())?;
-    server.run(stop_signal).await.map_err(|error| BootError::new(format!("cannot serve HTTP: {error}")))
+    server
+        .run(|| stop_signal(true))
+        .await
+        .map_err(|error| BootError::new(format!("cannot serve HTTP: {error}")))
 }
 
 /// The longest time that a call's own work may take.

@@ -5,9 +5,10 @@ use ptc_host::catalog::check_call;
 use ptc_host::upstream::{Call, CallFault, CallLimits, ReplyPayload};
 
 use super::{json, report, tools};
+use crate::cli::output::outln;
 use clap::Args;
 use ptc_vm::machine::{ToolArguments, UpstreamCall};
-use std::io::{IsTerminal, Write as _};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -68,10 +69,10 @@ async fn call(args: CallArgs) -> ExitCode {
     aggregator.shutdown().await;
     match answer {
         Ok(payload) => {
-            let mut out = std::io::stdout().lock();
-            let shown = show(payload, &aggregator, std::io::stdout().is_terminal());
-            let written = shown.map_or(Ok(()), |text| writeln!(out, "{text}").and_then(|()| out.flush()));
-            if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+            if let Some(text) = show(payload, &aggregator, std::io::stdout().is_terminal()) {
+                outln!("{text}");
+            }
+            ExitCode::SUCCESS
         }
         Err(message) => {
             let message = aggregator.redactor().scrub_string(message);

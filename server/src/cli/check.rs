@@ -7,7 +7,6 @@ use super::{report, upstreams};
 use clap::Args;
 use serde::Serialize;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -76,7 +75,7 @@ async fn check(args: CheckArgs) -> ExitCode {
     } else {
         table(&findings)
     };
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    super::output::write(format_args!("{text}"));
     if faults == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 

@@ -6,6 +6,7 @@
 //! `session` text share definitions and `*1 *2 *3`.
 
 use super::limits::LimitArgs;
+use super::output::{self, outln};
 use super::report;
 use clap::Args;
 use ptc_host::aggregator::SnapshotMode;
@@ -116,17 +117,16 @@ async fn single(engine: &Engine, mut request: EvalRequest, args: EvalArgs) -> Ex
     request.program = Arc::from(source.as_str());
     request.context = args.context.as_deref().map(Arc::from);
     let outcome = engine.eval(request).await;
-    let mut out = io::stdout().lock();
+    let terminal = io::stdout().is_terminal();
     for print in &outcome.prints {
-        let _ = writeln!(out, "{}", report::displayable(print, io::stdout().is_terminal()));
+        outln!("{}", report::displayable(print, terminal));
     }
     match &outcome.result {
         Ok(answer) => {
-            let _ = writeln!(out, "{}", report::displayable(&answer.text, io::stdout().is_terminal()));
+            outln!("{}", report::displayable(&answer.text, terminal));
             ExitCode::SUCCESS
         }
         Err(failure) => {
-            drop(out);
             report::failure(&source, failure, io::stderr().is_terminal());
             ExitCode::FAILURE
         }
@@ -136,7 +136,7 @@ async fn single(engine: &Engine, mut request: EvalRequest, args: EvalArgs) -> Ex
 /// Evaluates JSON Lines.
 async fn lines(engine: &Engine, template: &EvalRequest) -> ExitCode {
     let mut input = io::stdin().lock();
-    let mut output = io::BufWriter::new(io::stdout().lock());
+    let mut answers = io::BufWriter::new(io::stdout().lock());
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -159,22 +159,22 @@ async fn lines(engine: &Engine, template: &EvalRequest) -> ExitCode {
                 if bytes > cap {
                     // In the words of the MCP server, which has the same limit.
                     let message = format!("argument `program` exceeds max_program_bytes ({bytes} > {cap})");
-                    refuse(&mut output, request.id, &message)
+                    refuse(&mut answers, request.id, &message)
                 } else {
-                    respond(&mut output, request.id, &engine.eval(eval).await)
+                    respond(&mut answers, request.id, &engine.eval(eval).await)
                 }
             }
             Err(error) => {
                 let message = format!("the line is not a request object with a `program` text: {error}");
-                refuse(&mut output, None, &message)
+                refuse(&mut answers, None, &message)
             }
         };
-        // A reader that goes away is no fault of ours, but there is nothing left to do.
-        if written.is_err() {
-            return ExitCode::FAILURE;
+        // Nobody takes further answers.
+        if !output::keep(written) {
+            break;
         }
     }
-    if output.flush().is_err() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    ExitCode::SUCCESS
 }
 
 /// Answers a line that did not become a program.

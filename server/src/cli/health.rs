@@ -1,6 +1,7 @@
 //! `ptc health`: checks whether a running server is healthy, for containers and service managers that have no other
 //! program for this.
 
+use crate::cli::output::outln;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -40,7 +41,7 @@ pub fn run(args: &HealthArgs) -> ExitCode {
     match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => match runtime.block_on(ask(args)) {
             Ok(text) => {
-                println!("{text}");
+                outln!("{text}");
                 ExitCode::SUCCESS
             }
             Err(error) => report::fault(&error),

@@ -17,6 +17,7 @@ pub mod upstreams;
 
 mod input;
 mod json;
+mod output;
 mod version;
 
 use clap::{Parser, Subcommand};
@@ -68,12 +69,15 @@ pub fn main() -> ExitCode {
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
-            // Writing to a closed terminal is no further error.
-            let _ = error.print();
-            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+            let exit = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+            let printed = error.print();
+            if !error.use_stderr() {
+                output::keep(printed);
+            }
+            return output::conclude(exit);
         }
     };
-    match cli.command {
+    output::conclude(match cli.command {
         Command::Start(args) => start::run(&args),
         Command::Eval(args) => eval::run(args),
         Command::Repl(args) => repl::run(args),
@@ -85,7 +89,7 @@ pub fn main() -> ExitCode {
         Command::Demo => demo::run(),
         Command::DemoUpstream(args) => demo::run_upstream(&args),
         Command::Version => version::run(),
-    }
+    })
 }
 
 /// MCP clients launch the bare command or pass only flags: both mean `start`. A person who types the bare command wants

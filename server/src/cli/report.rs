@@ -1,12 +1,13 @@
 //! Messages for a person at a terminal.
 
+use crate::cli::output::errln;
 use ptc_host::engine::Failure;
 use std::borrow::Cow;
 use std::process::ExitCode;
 
 /// Reports on standard error why the command cannot do its work.
 pub fn fault(message: &str) -> ExitCode {
-    eprintln!("ptc: {message}");
+    errln!("ptc: {message}");
     ExitCode::FAILURE
 }
 
@@ -31,7 +32,7 @@ pub fn failure(source: &str, failure: &Failure, terminal: bool) {
     let reason = failure.reason.as_str();
     // Many messages begin with their reason.
     let text = message.strip_prefix(reason).and_then(|text| text.strip_prefix(": ")).unwrap_or(&message);
-    eprintln!("{red}{reason}{plain}: {}", displayable(text, terminal));
+    errln!("{red}{reason}{plain}: {}", displayable(text, terminal));
     let Some(position) = failure.position else { return };
     let Some(line) = source.split('\n').nth(position.line as usize - 1) else { return };
     let number = position.line.to_string();
@@ -39,6 +40,6 @@ pub fn failure(source: &str, failure: &Failure, terminal: bool) {
     // Tabs stay tabs under the line, so that the caret stands where the reader sees the place.
     let pad: String =
         line.chars().take(position.column as usize - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
-    eprintln!("{dim}{number} |{plain} {}", displayable(line, terminal));
-    eprintln!("{dim}{} |{plain} {pad}{red}^{plain}", " ".repeat(number.len()));
+    errln!("{dim}{number} |{plain} {}", displayable(line, terminal));
+    errln!("{dim}{} |{plain} {pad}{red}^{plain}", " ".repeat(number.len()));
 }

@@ -1,5 +1,6 @@
 //! `ptc start`: the MCP server.
 
+use crate::cli::output::errln;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
@@ -61,6 +62,6 @@ pub(super) fn run(StartArgs(matches): &StartArgs) -> ExitCode {
 /// Reports a start that failed: one line for machines, one sentence for people.
 fn refuse(failure: &BootError) -> ExitCode {
     error!(event = "boot_failed", "{failure}");
-    eprintln!("{failure}");
+    errln!("{failure}");
     ExitCode::FAILURE
 }

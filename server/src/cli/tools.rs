@@ -1,5 +1,6 @@
 //! `ptc tools`: lists or searches the tools of the configured upstreams.
 
+use crate::cli::output::{self, errln};
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, SnapshotMode};
 use ptc_host::catalog::{Catalog, ServerEntry, ToolEntry, find_tools};
 use ptc_host::config::{ProcessEnv, SERVER_VARIABLE, locate};
@@ -7,7 +8,7 @@ use ptc_host::config::{ProcessEnv, SERVER_VARIABLE, locate};
 use super::{report, upstreams};
 use clap::Args;
 use std::fmt::Write as _;
-use std::io::{IsTerminal, Write as _};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -60,11 +61,11 @@ async fn list(args: ToolsArgs) -> ExitCode {
     } else {
         report::displayable(&table(&found), std::io::stdout().is_terminal()).into_owned()
     };
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    output::write(format_args!("{text}"));
     aggregator.shutdown().await;
     for (server, why) in &faults {
         let why = report::displayable(why, std::io::stderr().is_terminal());
-        eprintln!("ptc: the tools of {server} cannot be listed: {why}");
+        errln!("ptc: the tools of {server} cannot be listed: {why}");
     }
     if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

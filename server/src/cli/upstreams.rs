@@ -1,5 +1,6 @@
 //! Opens the configured upstreams for a sub-command.
 
+use crate::cli::output::errln;
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{ConfigLocation, LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::http::Client;
@@ -36,7 +37,7 @@ pub async fn open(
         return Ok(None);
     };
     for warning in &config.warnings {
-        eprintln!("ptc: {}", warning.message);
+        errln!("ptc: {}", warning.message);
     }
     Aggregator::start(config, AggregatorOptions { limits, http, ..AggregatorOptions::new(mode) })
         .await

@@ -1,11 +1,12 @@
 //! `ptc version`
 
+use crate::cli::output::outln;
 use std::process::ExitCode;
 
 use crate::identity;
 
 /// Prints name and version.
 pub(super) fn run() -> ExitCode {
-    println!("{} {}", identity::PROGRAM_NAME, identity::VERSION);
+    outln!("{} {}", identity::PROGRAM_NAME, identity::VERSION);
     ExitCode::SUCCESS
 }

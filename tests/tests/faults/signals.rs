@@ -1,7 +1,7 @@
 //! A server that is asked to end while it works: every call that it took on is answered, or refused in the
 //! documented way, and it ends with status 0.
 
-use nix::sys::signal::Signal::{SIGINT, SIGTERM};
+use nix::sys::signal::Signal::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 
 use crate::process::{Answer, Launch, family, tool, until, wait_until, waiting};
 
@@ -9,7 +9,7 @@ const CALLS: usize = 40;
 
 #[test]
 fn on_pipes_calls_that_end_in_time_are_answered() {
-    for signal in [SIGTERM, SIGINT] {
+    for signal in [SIGTERM, SIGINT, SIGHUP] {
         let launch = Launch::new(&[]).with_upstream();
         let file = launch.path("now");
         let mut server = launch.on_pipes();
@@ -24,6 +24,11 @@ fn on_pipes_calls_that_end_in_time_are_answered() {
             }
         }
         let children = family(server.server.pid());
+        for ignored in [SIGUSR1, SIGUSR2] {
+            server.server.signal(ignored);
+        }
+        server.call("after", "(+ 1 2)");
+        assert_eq!(server.answer(), ("after".into(), "user=> 3".to_owned()));
         server.server.signal(signal);
         std::fs::write(&file, "").unwrap();
         let mut rest = server.rest();
@@ -45,6 +50,10 @@ fn a_listener_answers_what_it_took_on_and_refuses_the_rest() {
     let mut server = launch.on_http();
     let calls: Vec<_> = (0..CALLS).map(|_| server.call(&until(&file))).collect();
     wait_until("all wait", || server.eval(&waiting()) == format!("user=> {CALLS}"));
+    for ignored in [SIGHUP, SIGUSR1, SIGUSR2] {
+        server.server.signal(ignored);
+        assert_eq!(server.get("/ready").status, 200);
+    }
     server.server.signal(SIGTERM);
     wait_until("it is not ready any more", || server.get("/ready").status == 503);
     assert_eq!(server.get("/health").status, 200);

@@ -1,5 +1,6 @@
 //! Asks the model: one question, or a chat that keeps its history.
 
+use crate::cli::output::outln;
 use ptc_mcp::json::Value as Json;
 
 use super::setup::Host;
@@ -49,7 +50,7 @@ pub(super) async fn converse(host: &Host) -> ExitCode {
         Ok(input) => input,
         Err(error) => return report::fault(&format!("cannot start a thread: {error}")),
     };
-    println!("ptc {} with {} (/help for help, Ctrl-D to leave)", crate::identity::VERSION, host.model.name);
+    outln!("ptc {} with {} (/help for help, Ctrl-D to leave)", crate::identity::VERSION, host.model.name);
     let mut messages: Vec<Message> = Vec::new();
     let mut state: Option<ChatState> = None;
     let mut used = Usage::default();
@@ -58,7 +59,7 @@ pub(super) async fn converse(host: &Host) -> ExitCode {
             Line::Text(line) => line,
             Line::Interrupted => continue,
             Line::End => {
-                println!("Goodbye!");
+                outln!("Goodbye!");
                 return ExitCode::SUCCESS;
             }
             Line::Failed(why) => return report::fault(&why),
@@ -66,21 +67,21 @@ pub(super) async fn converse(host: &Host) -> ExitCode {
         match line.trim() {
             "" => {}
             "/quit" | "/exit" => return ExitCode::SUCCESS,
-            "/help" => println!("{HELP}"),
+            "/help" => outln!("{HELP}"),
             "/new" => {
                 messages.clear();
                 state = None;
             }
-            "/usage" => println!("{} tokens in, {} out", used.input, used.output),
+            "/usage" => outln!("{} tokens in, {} out", used.input, used.output),
             "/tools" => match &host.upstreams {
                 Some(upstreams) => {
                     let table = tools::table(&tools::find(&upstreams.catalog(), None));
-                    print!("{}", report::displayable(&table, true));
+                    outln!("{}", report::displayable(table.trim_end(), true));
                 }
-                None => println!("no upstreams are configured: name a file with --upstreams-config"),
+                None => outln!("no upstreams are configured: name a file with --upstreams-config"),
             },
             command if command.starts_with('/') && !command.contains(' ') => {
-                println!("unknown command {}; /help lists them", report::displayable(command, true));
+                outln!("unknown command {}; /help lists them", report::displayable(command, true));
             }
             question => {
                 let asked = tokio::select! {
@@ -102,7 +103,7 @@ pub(super) async fn converse(host: &Host) -> ExitCode {
                     // The question counts as not asked: a history that ends within a turn is none.
                     None => {
                         host.screen.settle();
-                        println!("(stopped)");
+                        outln!("(stopped)");
                     }
                 }
             }

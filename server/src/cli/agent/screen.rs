@@ -1,5 +1,6 @@
 //! User-visible output: the answer on standard output, progress on standard error.
 
+use crate::cli::output::{self, outln};
 use crate::cli::report::displayable;
 use ptc_host::credentials::Redactor;
 use std::borrow::Cow;
@@ -95,8 +96,8 @@ impl Screen {
         }
         let clean = state.redactor.scrub(text).into_owned();
         let shown = displayable(&clean, self.out);
-        let mut out = std::io::stdout().lock();
-        writeln!(out, "{}", shown.trim_end_matches('\n')).and_then(|()| out.flush()).is_ok()
+        outln!("{}", shown.trim_end_matches('\n'));
+        !output::is_closed()
     }
 
     /// A program that the model runs.
@@ -177,9 +178,8 @@ fn end_line(state: &mut ScreenState) {
 }
 
 fn write_out(text: &str) {
-    let mut out = std::io::stdout().lock();
     // A terminal that is gone ends the chat at its next prompt.
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    output::write(format_args!("{text}"));
 }
 
 /// A text on one line, cut to `max` characters.

@@ -1,5 +1,6 @@
 //! The demo's output: coloured at a terminal, plain in a pipe.
 
+use crate::cli::output::outln;
 use ptc_mcp::json::Value;
 
 use super::programs::Example;
@@ -31,33 +32,29 @@ impl Screen {
         let names: Vec<&str> = tools["tools"]
             .as_array()
             .map_or_else(Vec::new, |tools| tools.iter().filter_map(|tool| tool["name"].as_str()).collect());
-        println!("{}", self.paint("1", "ptc demo: one small program instead of many tool calls"));
-        println!();
-        println!("Three upstream servers run as child processes: fs, github, store.");
-        println!(
-            "The client sees {} tool: {}. Its programs reach all others.",
-            names.len(),
-            names.join(", ")
-        );
+        outln!("{}", self.paint("1", "ptc demo: one small program instead of many tool calls"));
+        outln!();
+        outln!("Three upstream servers run as child processes: fs, github, store.");
+        outln!("The client sees {} tool: {}. Its programs reach all others.", names.len(), names.join(", "));
     }
 
     pub(super) fn example(&mut self, number: usize, example: &Example, result: &Value, right: bool) {
-        println!();
-        println!("{}", self.paint("1", &format!("{number}. {}", example.title)));
-        println!();
+        outln!();
+        outln!("{}", self.paint("1", &format!("{number}. {}", example.title)));
+        outln!();
         for line in example.program.lines() {
-            println!("    {}", self.paint("2", line));
+            outln!("    {}", self.paint("2", line));
         }
-        println!();
+        outln!();
         let content = &result["structuredContent"];
         let answer = content["result"].as_str().or(content["message"].as_str()).unwrap_or("(no answer)");
         let verdict = if right { self.paint("32", "right") } else { self.paint("31", "WRONG") };
-        println!("  answer   {}  [{verdict}]", displayable(&shortened(answer), true));
+        outln!("  answer   {}  [{verdict}]", displayable(&shortened(answer), true));
         if !right {
-            println!("  expected {}", displayable(&shortened(example.answer), true));
+            outln!("  expected {}", displayable(&shortened(example.answer), true));
         }
         let calls = content["upstream_calls"].as_array().map_or(&[][..], Vec::as_slice);
-        println!("  calls    {}", calls.len());
+        outln!("  calls    {}", calls.len());
         for call in calls {
             let text = |key: &str| call[key].as_str().unwrap_or_default();
             let name = format!("{}.{}", text("server"), text("tool"));
@@ -67,22 +64,22 @@ impl Screen {
             };
             let bytes =
                 call["result_bytes"].as_u64().map_or_else(String::new, |bytes| format!("{bytes} bytes"));
-            println!("    {name:<20} {:>4} ms  {bytes:>12}  {status}", call["duration_ms"]);
+            outln!("    {name:<20} {:>4} ms  {bytes:>12}  {status}", call["duration_ms"]);
         }
         let metrics = &content["ptc_metrics"];
         let number = |key: &str| metrics[key].as_u64().unwrap_or_default();
         let (fetched, returned) = (number("upstream_result_bytes"), number("final_result_bytes"));
-        println!("  bytes    {fetched} fetched, {returned} returned{}", reduction(fetched, returned));
+        outln!("  bytes    {fetched} fetched, {returned} returned{}", reduction(fetched, returned));
         self.fetched += fetched;
         self.returned += returned;
         self.calls += calls.len() as u64;
     }
 
     pub(super) fn conclusion(&self, right: usize, of: usize) {
-        println!();
+        outln!();
         let verdict = format!("{right} of {of} answers right");
-        println!("{}", self.paint(if right == of { "1;32" } else { "1;31" }, &verdict));
-        println!(
+        outln!("{}", self.paint(if right == of { "1;32" } else { "1;31" }, &verdict));
+        outln!(
             "{} upstream calls, {} model round trips; {} bytes fetched, {} bytes returned to the model{}",
             self.calls,
             of,
@@ -90,7 +87,7 @@ impl Screen {
             self.returned,
             reduction(self.fetched, self.returned)
         );
-        println!("(Measured here: payload that the programs collapsed. Not a claim about tokens saved.)");
+        outln!("(Measured here: payload that the programs collapsed. Not a claim about tokens saved.)");
     }
 }
 

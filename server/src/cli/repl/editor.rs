@@ -2,6 +2,7 @@
 
 use super::forms::{self, Typed};
 use crate::cli::input::Line;
+use crate::cli::output::errln;
 use ptc_vm::SpecialForm;
 use ptc_vm::builtins::library;
 use rustyline::completion::Completer;
@@ -56,7 +57,7 @@ impl Prompt {
                 read => read,
             });
             if let Err(error) = read {
-                eprintln!("ptc: no history is kept: {}: {error}", path.display());
+                errln!("ptc: no history is kept: {}: {error}", path.display());
                 history = None;
             }
         }
@@ -73,7 +74,7 @@ impl LineEditor {
             // Appended at once: a REPL that is killed loses nothing, and two at a time keep each other's lines.
             if new && self.history.as_ref().is_some_and(|path| self.editor.append_history(path).is_err()) {
                 self.history = None;
-                eprintln!("ptc: the history file cannot be written any more");
+                errln!("ptc: the history file cannot be written any more");
             }
         }
         read.into()

@@ -11,6 +11,7 @@ mod forms;
 mod remote;
 mod session;
 
+use crate::cli::output::{self, errln, outln};
 use ptc_host::aggregator::{Aggregator, SnapshotMode};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions};
@@ -139,7 +140,7 @@ impl Repl {
             if !self.session.load(&program).await {
                 return ExitCode::FAILURE;
             }
-            eprintln!("Loaded {}", path.display());
+            errln!("Loaded {}", path.display());
         }
         if !args.eval.is_empty() {
             for program in &args.eval {
@@ -150,7 +151,7 @@ impl Repl {
             return ExitCode::SUCCESS;
         }
         let input = if self.terminal {
-            println!("PTC-Lisp {} (:help for help, Ctrl-D to leave)", crate::identity::VERSION);
+            outln!("PTC-Lisp {} (:help for help, Ctrl-D to leave)", crate::identity::VERSION);
             let history = args.history.clone().or_else(default_history);
             let prompt = Prompt { text: "user=> ", history, names: self.names.clone() };
             Input::terminal(move || prompt.open(), LineEditor::line)
@@ -172,6 +173,9 @@ impl Repl {
                 line = input.line() => line,
                 Ok(()) = tokio::signal::ctrl_c() => return ExitCode::from(INTERRUPTED),
             };
+            if output::is_closed() {
+                return ExitCode::SUCCESS;
+            }
             match line {
                 Line::Text(line) => {
                     if typed.is_empty()
@@ -197,7 +201,7 @@ impl Repl {
                         self.session.show(&typed).await;
                     }
                     if self.terminal {
-                        println!("Goodbye!");
+                        outln!("Goodbye!");
                     }
                     return ExitCode::SUCCESS;
                 }
@@ -236,13 +240,13 @@ impl Repl {
             Command::Tools(query) => match &self.upstreams {
                 Some(upstreams) => {
                     for (server, why) in tools::load_all(upstreams).await {
-                        eprintln!("{server}: {}", report::displayable(&why, self.terminal));
+                        errln!("{server}: {}", report::displayable(&why, self.terminal));
                     }
                     self.session.say(tools::table(&tools::find(&upstreams.catalog(), query)).trim_end());
                 }
                 None => self.session.say("no upstreams are configured: name a file with --upstreams-config"),
             },
-            Command::Incomplete(what) => eprintln!("{what}"),
+            Command::Incomplete(what) => errln!("{what}"),
             Command::Quit => {}
         }
     }

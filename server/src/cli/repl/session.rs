@@ -1,10 +1,10 @@
 //! Evaluates typed input in one session of an engine.
 
+use crate::cli::output::{errln, outln};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EvalId, EvalOutcome, EvalRequest, Failure};
 
 use crate::cli::report;
-use std::io::Write as _;
 use std::pin::pin;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -104,7 +104,7 @@ impl Session {
         }
         if outcome.is_none() {
             // A terminal has shown ^C by itself.
-            eprintln!("{}cancelled", if self.terminal { "\n" } else { "" });
+            errln!("{}cancelled", if self.terminal { "\n" } else { "" });
             self.settle().await;
         }
         outcome
@@ -137,9 +137,7 @@ impl Session {
     /// Shows a text on standard output.
     pub(super) fn say(&self, text: &str) {
         let text = self.redactor.scrub(text);
-        let mut out = std::io::stdout().lock();
-        // A reader that went away is noticed at the next line of input.
-        let _ = writeln!(out, "{}", report::displayable(&text, self.terminal)).and_then(|()| out.flush());
+        outln!("{}", report::displayable(&text, self.terminal));
     }
 
     fn report(&self, program: &str, mut failure: Failure) {

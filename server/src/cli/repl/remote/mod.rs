@@ -5,6 +5,7 @@
 
 mod client;
 
+use crate::cli::output::{self, errln, outln};
 use std::cell::Cell;
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -165,10 +166,10 @@ impl Remote {
         for program in programs {
             match self.evaluate(program).await {
                 Ok((text, false)) => {
-                    println!("{}", report::displayable(&text, std::io::stdout().is_terminal()))
+                    outln!("{}", report::displayable(&text, std::io::stdout().is_terminal()))
                 }
                 Ok((text, true)) => {
-                    eprintln!("{}", report::displayable(&text, std::io::stderr().is_terminal()));
+                    errln!("{}", report::displayable(&text, std::io::stderr().is_terminal()));
                     return ExitCode::FAILURE;
                 }
                 Err(error) => return report::fault(&error),
@@ -180,8 +181,8 @@ impl Remote {
     /// Takes lines until there are no more.
     async fn converse(&self, history: Option<std::path::PathBuf>) -> ExitCode {
         let input = if self.terminal {
-            println!("PTC-Lisp MCP REPL (Ctrl+D or :quit to exit)");
-            println!("Mode: {}\nDisplay: {}\nType :help for commands.", self.mode(), self.display_name());
+            outln!("PTC-Lisp MCP REPL (Ctrl+D or :quit to exit)");
+            outln!("Mode: {}\nDisplay: {}\nType :help for commands.", self.mode(), self.display_name());
             let history = history.or_else(default_history);
             let prompt = Prompt { text: "ptc> ", history, names: Names::default() };
             Input::terminal(move || prompt.open(), LineEditor::line)
@@ -198,6 +199,9 @@ impl Remote {
                 line = input.line() => line,
                 Ok(()) = tokio::signal::ctrl_c() => return ExitCode::from(INTERRUPTED),
             };
+            if output::is_closed() {
+                return ExitCode::SUCCESS;
+            }
             match line {
                 Line::Text(line) if typed.is_empty() && line.trim().starts_with(':') => {
                     if !self.obey(line.trim()).await {
@@ -220,7 +224,7 @@ impl Remote {
                     if !typed.trim().is_empty() {
                         self.show(&typed).await;
                     }
-                    println!("Goodbye.");
+                    outln!("Goodbye.");
                     return ExitCode::SUCCESS;
                 }
                 Line::Failed(why) => return report::fault(&why),
@@ -237,11 +241,11 @@ impl Remote {
         match answer {
             Ok((text, failed)) => {
                 if failed && self.display.get() == Display::Text {
-                    println!("Error:");
+                    outln!("Error:");
                 }
-                println!("{}", report::displayable(&text, self.terminal));
+                outln!("{}", report::displayable(&text, self.terminal));
             }
-            Err(error) => eprintln!("ptc: {}", report::displayable(&error, self.terminal)),
+            Err(error) => errln!("ptc: {}", report::displayable(&error, self.terminal)),
         }
     }
 
@@ -251,25 +255,25 @@ impl Remote {
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         match (word, rest.trim()) {
             (":quit" | ":q" | ":exit", "") => return false,
-            (":help", "") => println!("{HELP}"),
-            (":mode", "") => println!("Mode: {}", self.mode()),
-            (":display", "") => println!("Display: {}", self.display_name()),
+            (":help", "") => outln!("{HELP}"),
+            (":mode", "") => outln!("Mode: {}", self.mode()),
+            (":display", "") => outln!("Display: {}", self.display_name()),
             (":display", mode) => match Display::from_str(mode, false) {
                 Ok(display) => self.display.set(display),
-                Err(_) => println!("Unknown display mode: {}", report::displayable(mode, self.terminal)),
+                Err(_) => outln!("Unknown display mode: {}", report::displayable(mode, self.terminal)),
             },
             (":tools", "") => match self.caller.tools().await {
                 Ok(tools) => {
                     for (name, line) in tools {
-                        println!(
+                        outln!(
                             "{}",
                             report::displayable(format!("{name}  {line}").trim_end(), self.terminal)
                         );
                     }
                 }
-                Err(error) => eprintln!("ptc: {}", report::displayable(&error, self.terminal)),
+                Err(error) => errln!("ptc: {}", report::displayable(&error, self.terminal)),
             },
-            _ => println!("{UNKNOWN_COMMAND}"),
+            _ => outln!("{UNKNOWN_COMMAND}"),
         }
         true
     }

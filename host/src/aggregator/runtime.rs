@@ -70,6 +70,7 @@ impl Aggregator {
     pub(super) fn take_tools(&self, member: &Member, tools: &[ToolInfo]) {
         let tools = tools.iter().filter_map(|tool| serde_json::from_str(tool.json.get()).ok()).collect();
         let (entry, left_out) = ServerEntry::loaded(&member.config, tools, &self.redactor);
+        let entry = entry.introduced(&member.handle.introduction(), &self.redactor);
         for why in left_out {
             tracing::warn!(event = "upstream_tool_left_out", upstream = %member.config.name, reason = %why);
         }

@@ -6,7 +6,7 @@
 use ptc_mcp::json::{Map, Value, json};
 
 use super::call::{unknown_server, unknown_tool};
-use super::doc::{tool_doc, tool_meta};
+use super::doc::{server_doc, tool_doc, tool_meta};
 use super::literal::literal;
 use super::search::apropos;
 use super::{Catalog, ServerEntry, ToolEntry};
@@ -40,6 +40,8 @@ pub enum Query {
     },
     /// `(doc "server/tool")`
     Doc(ToolRef),
+    /// `(doc "server")`: a configured server.
+    DocServer(String),
     /// `(meta "server/tool")`
     Meta(ToolRef),
 }
@@ -145,6 +147,9 @@ impl Query {
             "doc" | "meta" => {
                 let reference =
                     text.ok_or_else(|| format!("{form} requires a quoted symbol or string ref, got {got}"))?;
+                if form == "doc" && catalog.server(reference).is_some() {
+                    return Ok(Self::DocServer(reference.to_owned()));
+                }
                 let (server, tool) = catalog
                     .split_reference(reference)
                     .ok_or_else(|| format!("{form} requires upstream/tool ref, got {got}"))?;
@@ -164,6 +169,7 @@ impl Query {
             Self::Servers | Self::Apropos { load: false, .. } => Needs::Nothing,
             Self::Apropos { load: true, .. } => Needs::Everything,
             Self::Dir { server, .. }
+            | Self::DocServer(server)
             | Self::Doc(ToolRef { server, .. })
             | Self::Meta(ToolRef { server, .. }) => Needs::Server(server),
         }
@@ -175,7 +181,7 @@ impl Query {
             Self::Servers => "servers",
             Self::Apropos { .. } => "apropos",
             Self::Dir { .. } => "dir",
-            Self::Doc(_) => "doc",
+            Self::Doc(_) | Self::DocServer(_) => "doc",
             Self::Meta(_) => "meta",
         }
     }
@@ -188,6 +194,7 @@ impl Query {
                 json!({"query": query, "opts": {"limit": limit, "load": load}})
             }
             Self::Dir { server, .. } => json!({"server": server}),
+            Self::DocServer(server) => json!({"ref": server}),
             Self::Doc(tool) | Self::Meta(tool) => json!({"ref": format!("{}/{}", tool.server, tool.tool)}),
         }
     }
@@ -215,6 +222,7 @@ impl Query {
                 let (server, tool) = found(catalog, reference)?;
                 capped(Value::from(tool_doc(server, tool)), max_bytes)
             }
+            Self::DocServer(name) => capped(Value::from(server_doc(loaded(catalog, name)?)), max_bytes),
             Self::Meta(reference) => {
                 let (server, tool) = found(catalog, reference)?;
                 capped(tool_meta(server, tool), max_bytes)
@@ -395,7 +403,8 @@ mod tests {
             ("dir", json!(["fs", {"offset": -1}]), "dir :offset must be a non-negative integer, got -1"),
             ("dir", json!(["nope"]), "no upstream 'nope' configured"),
             ("dir", json!([5]), "dir requires a quoted symbol or string ref, got 5"),
-            ("doc", json!(["fs"]), "doc requires upstream/tool ref, got \"fs\""),
+            ("doc", json!(["nope"]), "doc requires upstream/tool ref, got \"nope\""),
+            ("meta", json!(["fs"]), "meta requires upstream/tool ref, got \"fs\""),
             ("meta", json!(["fs/"]), "meta requires upstream/tool ref, got \"fs/\""),
             ("doc", json!(["nope/none"]), "no upstream 'nope' configured"),
             ("doc", json!([5]), "doc requires a quoted symbol or string ref, got 5"),
@@ -424,6 +433,22 @@ mod tests {
         let text = answer("doc", json!(["fs/read_text_file"])).unwrap();
         assert!(text.as_str().unwrap().starts_with("fs/read_text_file\nDescription: Read the contents"));
         assert_eq!(answer("meta", json!(["github/get_pr"])).unwrap()["name"], "get_pr");
+    }
+
+    #[test]
+    fn doc_of_a_server_needs_its_tools() {
+        let query = parse("doc", json!(["fs"])).unwrap();
+        assert_eq!(query.needs(), Needs::Server("fs"));
+        assert_eq!((query.operation(), query.record()), ("doc", json!({"ref": "fs"})));
+        let text = query.answer(&fixtures::catalog(), ROOMY).unwrap();
+        assert!(text.as_str().unwrap().starts_with("fs\nDescription: Filesystem MCP server.\n"), "{text}");
+        assert_eq!(
+            answer("doc", json!(["cold"])),
+            Err(DiscoveryFault::World(WorldFault::UpstreamUnavailable))
+        );
+        let slashed = Catalog::new([fixtures::server("a/b", vec![]).0, fixtures::server("a", vec![]).0]);
+        let query = Query::parse("doc", &[json!("a/b")], &["\"a/b\"".to_owned()], &slashed);
+        assert_eq!(query, Ok(Query::DocServer("a/b".to_owned())));
     }
 
     #[test]

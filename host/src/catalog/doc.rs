@@ -3,13 +3,20 @@
 use ptc_mcp::json::{Value, json};
 
 use super::argument_notes::argument_notes;
+use super::shape::tool_shape;
 use super::types::{arguments_type, needed_arguments, result_type};
 use super::{ServerEntry, ToolEntry};
 use crate::json_schema::properties;
-use crate::text::{argument_key, bounded_line, string_literal};
+use crate::text::{argument_key, bounded_line, named, short_line, string_literal};
 
 /// Longest description, in bytes.
 const DESCRIPTION: usize = 2048;
+/// Longest title of a server, in bytes.
+const TITLE: usize = 200;
+/// Tools that `(doc "server")` lists.
+const SERVER_TOOLS: usize = 50;
+/// Longest description of a tool there, in characters.
+const TOOL_LINE: usize = 100;
 
 /// The text that `(doc "server/tool")` gives.
 pub fn tool_doc(server: &ServerEntry, tool: &ToolEntry) -> String {
@@ -34,6 +41,40 @@ pub(super) fn render(server: &ServerEntry, tool: &ToolEntry, with_description: b
         call_example(server, tool),
         result_type(tool.output_schema.as_ref()),
     )
+}
+
+/// The text that `(doc "server")` gives: who the server is, and a line for each of its tools.
+pub(crate) fn server_doc(server: &ServerEntry) -> String {
+    let mut text = named(&server.name, &bounded_line(&server.title, TITLE));
+    for (label, prose) in [("Description", &server.description), ("Instructions", &server.instructions)] {
+        let line = bounded_line(prose, DESCRIPTION);
+        if !line.is_empty() {
+            text.push_str(&format!("\n{label}: {line}"));
+        }
+    }
+    let total = server.tools().len();
+    text.push_str(&match total {
+        0 => "\n0 tools".to_owned(),
+        1 => "\n1 tool:".to_owned(),
+        n => format!("\n{n} tools:"),
+    });
+    for tool in server.tools_by_name().take(SERVER_TOOLS) {
+        let line = format!("{} {}", tool.name, tool_shape(tool));
+        text.push_str(&format!("\n- {}", named(&line, &short_line(&tool.description, TOOL_LINE))));
+    }
+    let name = string_literal(&server.name);
+    if total > SERVER_TOOLS {
+        let more = total - SERVER_TOOLS;
+        text.push_str(&format!("\n- and {more} more: (dir {name} {{:offset {SERVER_TOOLS}}})"));
+    }
+    if let Some(first) = server.tools_by_name().next() {
+        let reference = string_literal(&format!("{}/{}", server.name, first.name));
+        text.push_str(&format!(
+            "\n\nMore about a tool: (doc {reference})\nCall:\n{}",
+            call_example(server, first)
+        ));
+    }
+    text
 }
 
 /// A call of the tool, ready to be edited: with its required arguments, else the first one by name, else none.
@@ -75,6 +116,8 @@ pub fn tool_meta(server: &ServerEntry, tool: &ToolEntry) -> Value {
 mod tests {
     use super::*;
     use crate::catalog::fixtures;
+    use crate::credentials::Redactor;
+    use crate::upstream::Introduction;
 
     fn doc_of(tool: Value) -> String {
         let (server, _) = fixtures::server("server", vec![tool]);
@@ -119,6 +162,62 @@ mod tests {
         );
         let text = doc_of(json!({"name": "tool", "inputSchema": {"properties": {"b_x": {}, "a": {}}}}));
         assert!(text.contains(":args {:a ...}})"), "{text}");
+    }
+
+    #[test]
+    fn doc_of_a_server_introduces_it_and_lists_its_tools() {
+        let introduction = Introduction {
+            title: "Ticket desk".into(),
+            instructions: "Read only.\nAsk for one page at a time.".into(),
+        };
+        let upstream = fixtures::upstream("tickets", json!({"description": "Support tickets"}));
+        let tools = vec![
+            json!({"name": "search", "description": "Finds tickets.",
+                "inputSchema": {"required": ["query"], "properties": {"query": {}, "limit": {"maximum": 50}}}}),
+            json!({"name": "count"}),
+        ];
+        let redactor = Redactor::new();
+        let entry = ServerEntry::loaded(&upstream, tools, &redactor).0.introduced(&introduction, &redactor);
+        assert_eq!(
+            server_doc(&entry),
+            "tickets - Ticket desk\n\
+             Description: Support tickets\n\
+             Instructions: Read only. Ask for one page at a time.\n\
+             2 tools:\n\
+             - count {}\n\
+             - search {query limit?≤50} - Finds tickets.\n\
+             \n\
+             More about a tool: (doc \"tickets/count\")\n\
+             Call:\n\
+             (tool/call {:server \"tickets\" :tool \"count\" :args {}})"
+        );
+        assert_eq!(server_doc(&fixtures::server("s", vec![]).0), "s\n0 tools");
+        let many = (0..60).map(|i| json!({"name": format!("t{i:02}")})).collect();
+        let text = server_doc(&fixtures::server("s", many).0);
+        assert!(
+            text.contains("\n60 tools:\n")
+                && text.contains("\n- t49 {}\n- and 10 more: (dir \"s\" {:offset 50})\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_server_without_a_description_is_described_by_itself() {
+        let redactor = Redactor::new();
+        redactor.register([&crate::credentials::Secret::new("tok-tok-tok")]);
+        let described = |description: &str, title: &str, instructions: &str| {
+            let upstream = fixtures::upstream("s", json!({"description": description}));
+            let introduction = Introduction { title: title.into(), instructions: instructions.into() };
+            let entry =
+                ServerEntry::loaded(&upstream, vec![], &redactor).0.introduced(&introduction, &redactor);
+            crate::catalog::search::server_description(&entry)
+        };
+        assert_eq!(described("Ours.", "Title", "Text."), Some("Ours".to_owned()));
+        assert_eq!(described("", "Its\ntitle", "Text."), Some("Its title".to_owned()));
+        let text = "Version 1.2 reads\nfiles of tok-tok-tok. Then more.\n\nAnd more.";
+        assert_eq!(described("", "", text), Some("Version 1.2 reads files of [REDACTED]".to_owned()));
+        assert_eq!(described("", "", "No stop here\n\nSecond."), Some("No stop here".to_owned()));
+        assert_eq!(described("", "", " "), None);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use ptc_mcp::json::{Map, Value};
 use super::tokens::Tokens;
 use crate::config::{Transport, UpstreamConfig};
 use crate::credentials::Redactor;
+use crate::upstream::Introduction;
 
 /// The most tools kept of one upstream; a longer list is cut.
 const MAX_TOOLS: usize = 1000;
@@ -78,6 +79,10 @@ pub struct ServerEntry {
     pub description: String,
     /// The operator's key words.
     pub capabilities: Vec<String>,
+    /// The title that it gave itself; may be empty.
+    pub title: String,
+    /// Its own instructions, control characters replaced by spaces; may be empty.
+    pub instructions: String,
     /// `mcp_stdio`, `mcp_http` or `openapi`.
     pub transport: &'static str,
     /// Whether its tools have been listed. Until then `tools` is empty and proves nothing.
@@ -96,6 +101,8 @@ impl ServerEntry {
             name: upstream.name.clone(),
             description: upstream.description.clone(),
             capabilities: upstream.capabilities.clone(),
+            title: String::new(),
+            instructions: String::new(),
             transport: upstream.transport.as_str(),
             loaded: false,
             tools: Vec::new(),
@@ -138,6 +145,15 @@ impl ServerEntry {
         entry.by_name = (0..).take(entry.tools.len()).collect();
         entry.by_name.sort_by(|a, b| entry.tools[*a as usize].name.cmp(&entry.tools[*b as usize].name));
         (entry, left_out)
+    }
+
+    /// The same server with what it says of itself, scrubbed.
+    #[must_use]
+    pub fn introduced(mut self, introduction: &Introduction, redactor: &Redactor) -> Self {
+        let scrubbed = |text: &str| redactor.scrub_string(readable(text));
+        self.title = scrubbed(&introduction.title);
+        self.instructions = scrubbed(&introduction.instructions);
+        self
     }
 
     /// Its tools in the order in which the upstream listed them.

@@ -101,9 +101,24 @@ fn server_match<'c>(server: &'c ServerEntry, query: &[String]) -> Option<Match<'
 
 /// The server's description as a clause: one line, without dots at its end, at most 80 characters.
 pub(super) fn server_description(server: &ServerEntry) -> Option<String> {
-    let line = one_line(&server.description);
-    let text = crate::text::cut(line.trim_end_matches(['.', ' ']).to_owned(), SERVER_DESCRIPTION);
+    let own = || first_sentence(&server.instructions).to_owned();
+    let line = [one_line(&server.description), one_line(&server.title)]
+        .into_iter()
+        .find(|line| !line.is_empty())
+        .unwrap_or_else(own);
+    let text = crate::text::cut(one_line(&line).trim_end_matches(['.', ' ']).to_owned(), SERVER_DESCRIPTION);
     (!text.is_empty()).then_some(text)
+}
+
+/// Up to the first full stop, question or exclamation mark that ends a word, or the first empty line.
+fn first_sentence(text: &str) -> &str {
+    let text = text.trim_start();
+    let paragraph = text.split("\n\n").next().unwrap_or_default();
+    let end = paragraph
+        .match_indices(['.', '!', '?'])
+        .map(|(at, mark)| at + mark.len())
+        .find(|end| paragraph[*end..].starts_with(char::is_whitespace));
+    &paragraph[..end.unwrap_or(paragraph.len())]
 }
 
 #[cfg(test)]

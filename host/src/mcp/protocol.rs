@@ -4,8 +4,11 @@
 //! carries version, identity and capabilities in `_meta` of every request.
 
 use ptc_mcp::encode::push_string;
+use ptc_mcp::meta::SERVER_INFO;
 use ptc_mcp::text::clip;
 use ptc_mcp::{ClientInfo, Era, Revision};
+
+use crate::upstream::Introduction;
 
 /// The modern revision that we speak.
 pub(crate) const MODERN_VERSION: &str = Revision::LATEST.name();
@@ -62,6 +65,8 @@ pub(crate) struct ServerHello {
     pub(crate) version: Box<str>,
     /// Whether it announces changes of its tool list.
     pub(crate) tools_change: bool,
+    /// What it says of itself.
+    pub(crate) introduction: Introduction,
 }
 
 #[derive(serde::Deserialize, Default)]
@@ -70,6 +75,10 @@ struct HelloMembers {
     protocol_version: ptc_mcp::json::Value,
     supported_versions: ptc_mcp::json::Value,
     capabilities: ptc_mcp::json::Value,
+    server_info: ptc_mcp::json::Value,
+    instructions: ptc_mcp::json::Value,
+    #[serde(rename = "_meta")]
+    meta: ptc_mcp::json::Value,
 }
 
 impl HelloMembers {
@@ -79,6 +88,15 @@ impl HelloMembers {
 
     fn tools_change(&self) -> bool {
         self.capabilities["tools"]["listChanged"] == true
+    }
+
+    /// The handshake era names the server in the result, the modern one in its `_meta`.
+    fn introduction(&self) -> Introduction {
+        let server_info = match &self.server_info {
+            ptc_mcp::json::Value::Null => &self.meta[SERVER_INFO],
+            named => named,
+        };
+        Introduction::read(server_info, &self.instructions)
     }
 }
 
@@ -95,17 +113,22 @@ pub(crate) fn read_initialize(result: &[u8], any_version: bool) -> Result<Server
         let (version, ours) = (clip(version, 40), Revision::LATEST_HANDSHAKE);
         return Err(format!("protocol version mismatch: server={version} client={ours}"));
     }
-    Ok(ServerHello { version: version.into(), tools_change: members.tools_change() })
+    Ok(ServerHello {
+        version: version.into(),
+        tools_change: members.tools_change(),
+        introduction: members.introduction(),
+    })
 }
 
 /// Reads the result of `server/discover`; `None` if it is no such result or offers no revision of ours.
 pub(crate) fn read_discover(result: &[u8]) -> Option<ServerHello> {
     let members = HelloMembers::read(result);
     let versions = members.supported_versions.as_array()?;
-    versions
-        .iter()
-        .any(|version| version == MODERN_VERSION)
-        .then(|| ServerHello { version: MODERN_VERSION.into(), tools_change: members.tools_change() })
+    versions.iter().any(|version| version == MODERN_VERSION).then(|| ServerHello {
+        version: MODERN_VERSION.into(),
+        tools_change: members.tools_change(),
+        introduction: members.introduction(),
+    })
 }
 
 /// The revisions that an unsupported-version error offers.
@@ -154,6 +177,24 @@ mod tests {
         );
         assert_eq!(&*hello("1999-01-01", true).unwrap().version, "1999-01-01");
         assert_eq!(read_initialize(b"[1]", true).unwrap_err(), "initialize returned unexpected payload [1]");
+    }
+
+    #[test]
+    fn both_eras_introduce_the_server() {
+        let info = json!({"name": "n", "title": "The Title", "version": "1"});
+        let told = Introduction { title: "The Title".into(), instructions: "Do this.".into() };
+        let greeting =
+            json!({"protocolVersion": "2025-11-25", "serverInfo": info, "instructions": "Do this."});
+        assert_eq!(read_initialize(greeting.to_string().as_bytes(), false).unwrap().introduction, told);
+        let discovered = json!({"supportedVersions": ["2026-07-28"], "instructions": "Do this.",
+            "_meta": {"io.modelcontextprotocol/serverInfo": info}});
+        assert_eq!(read_discover(discovered.to_string().as_bytes()).unwrap().introduction, told);
+        let odd = json!({"protocolVersion": "2025-11-25", "serverInfo": [1], "instructions": {"a": 1}});
+        let hello = read_initialize(odd.to_string().as_bytes(), false).unwrap();
+        assert_eq!(hello.introduction, Introduction::default());
+        let long = json!({"protocolVersion": "2025-11-25", "instructions": "é".repeat(100_000)});
+        let hello = read_initialize(long.to_string().as_bytes(), false).unwrap();
+        assert_eq!(hello.introduction.instructions.len(), 8192);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use tokio::sync::broadcast;
 use crate::config::UpstreamConfig;
 use crate::upstream::lifecycle::{Connection, Lifecycle, Started};
 use crate::upstream::slots::Slots;
-use crate::upstream::{Call, CallFault, CallReply, Health, ToolInfo, Upstream, UpstreamEvent};
+use crate::upstream::{Call, CallFault, CallReply, Health, Introduction, ToolInfo, Upstream, UpstreamEvent};
 
 /// How one transport does what all of them do. Whatever has to know of the connection's life is given its lifecycle.
 pub(crate) trait Transport: Send + Sync + 'static {
@@ -108,6 +108,10 @@ impl<T: Transport> Upstream for McpUpstream<T> {
             Ok(self.lifecycle.tools().unwrap_or_default())
         }
         .boxed()
+    }
+
+    fn introduction(&self) -> Introduction {
+        self.lifecycle.introduction()
     }
 
     fn refresh_tools(&self) -> BoxFuture<'_, Result<Arc<[ToolInfo]>, CallFault>> {

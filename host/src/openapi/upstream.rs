@@ -21,7 +21,8 @@ use crate::credentials::CredentialStore;
 use crate::upstream::lifecycle::{Connection, End, Lifecycle, Started, closed};
 use crate::upstream::slots::Slots;
 use crate::upstream::{
-    Arrivals, Call, CallFault, CallReply, FaultReason, Health, ToolInfo, Upstream, UpstreamEvent,
+    Arrivals, Call, CallFault, CallReply, FaultReason, Health, Introduction, ToolInfo, Upstream,
+    UpstreamEvent,
 };
 
 /// The HTTP requests of an OpenAPI upstream: one GET, never redirected, never retried.
@@ -173,7 +174,12 @@ impl<H: HttpGet> OpenApiUpstream<H> {
                     () = lifecycle.closing() => return Err(closed()),
                 },
             };
-            Ok(Started { tools: api.tools.clone(), connection: api, protocol_version: Box::default() })
+            Ok(Started {
+                tools: api.tools.clone(),
+                connection: api,
+                protocol_version: Box::default(),
+                introduction: Introduction::default(),
+            })
         };
         self.lifecycle.connect(patience, start).await
     }

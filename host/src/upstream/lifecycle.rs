@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, broadcast, watch};
 use tokio::time::{Duration, Instant};
 
-use super::{CallFault, Health, Phase, ToolInfo, UpstreamEvent};
+use super::{CallFault, Health, Introduction, Phase, ToolInfo, UpstreamEvent};
 use crate::config::Backoff;
 use crate::maybe_ready::MaybeReady;
 
@@ -49,6 +49,7 @@ pub(crate) struct Started<C> {
     pub(crate) connection: Arc<C>,
     pub(crate) tools: Arc<[ToolInfo]>,
     pub(crate) protocol_version: Box<str>,
+    pub(crate) introduction: Introduction,
 }
 
 /// Keeps at most one live connection.
@@ -67,6 +68,7 @@ struct LifecycleState<C> {
     link: Link<C>,
     tools: Option<Arc<[ToolInfo]>>,
     protocol_version: Option<Box<str>>,
+    introduction: Introduction,
     next_window: Duration,
     window_until: Option<Instant>,
     last_session_loss: Option<Instant>,
@@ -92,6 +94,7 @@ impl<C: Connection> Lifecycle<C> {
                 link: Link::Stopped,
                 tools: None,
                 protocol_version: None,
+                introduction: Introduction::default(),
                 next_window: backoff.initial,
                 window_until: None,
                 last_session_loss: None,
@@ -206,6 +209,11 @@ impl<C: Connection> Lifecycle<C> {
         self.lock().tools.clone()
     }
 
+    /// The introduction of the latest start.
+    pub(crate) fn introduction(&self) -> Introduction {
+        self.lock().introduction.clone()
+    }
+
     /// Replaces the tool list of a running upstream.
     pub(crate) fn set_tools(&self, tools: Arc<[ToolInfo]>) {
         self.lock().tools = Some(tools);
@@ -309,6 +317,7 @@ impl<C: Connection> Starting<C> {
                 Ok(started) => {
                     state.tools = Some(started.tools);
                     state.protocol_version = Some(started.protocol_version);
+                    state.introduction = started.introduction;
                     state.next_window = lifecycle.backoff.initial;
                     state.window_until = None;
                     state.starts += 1;
@@ -387,9 +396,14 @@ mod tests {
         Arc::new(Lifecycle::new(Handle::current(), backoff))
     }
 
+    fn started(connection: Arc<Fake>) -> Started<Fake> {
+        let introduction = Introduction::default();
+        Started { connection, tools: Arc::new([]), protocol_version: "v".into(), introduction }
+    }
+
     async fn start() -> Result<Started<Fake>, CallFault> {
         tokio::time::sleep(Duration::from_millis(10)).await;
-        Ok(Started { connection: Arc::default(), tools: Arc::new([]), protocol_version: "v".into() })
+        Ok(started(Arc::default()))
     }
 
     #[tokio::test(start_paused = true)]
@@ -480,7 +494,7 @@ mod tests {
         let dead = || async {
             let connection = Arc::new(Fake::default());
             connection.end(EndKind::Crash);
-            Ok(Started { connection, tools: Arc::new([]), protocol_version: "v".into() })
+            Ok(started(connection))
         };
         lifecycle.connect(None, dead).await.unwrap();
         assert!(lifecycle.current().is_none());

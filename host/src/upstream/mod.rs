@@ -9,6 +9,7 @@
 
 mod fault;
 mod health;
+mod introduction;
 pub(crate) mod lifecycle;
 mod reply;
 pub(crate) mod slots;
@@ -16,6 +17,7 @@ pub(crate) mod slots;
 pub use crate::memory::Arrivals;
 pub use fault::{CallFault, FaultReason};
 pub use health::{Health, Phase, UpstreamEvent};
+pub use introduction::Introduction;
 pub use reply::{CallReply, ReplyPayload};
 
 use std::sync::Arc;
@@ -54,6 +56,11 @@ pub trait Upstream: Send + Sync {
     /// # Errors
     /// As [`Upstream::ensure_started`].
     fn list_tools(&self) -> BoxFuture<'_, Result<Arc<[ToolInfo]>, CallFault>>;
+
+    /// How the upstream introduced itself at its latest start; empty before, and where a transport knows no greeting.
+    fn introduction(&self) -> Introduction {
+        Introduction::default()
+    }
 
     /// Lists the tools afresh, after [`UpstreamEvent::ToolsChanged`].
     ///

@@ -52,7 +52,8 @@ pub(super) async fn start(
     match list_tools(&endpoint, &session).await {
         Ok(tools) => {
             session.set_tools(&tools);
-            Ok(Started { connection: Arc::new(session), tools, protocol_version: hello.version })
+            let ServerHello { version: protocol_version, introduction, .. } = hello;
+            Ok(Started { connection: Arc::new(session), tools, protocol_version, introduction })
         }
         Err(fault) => {
             endpoint.delete(&session, &handshake_limits(&endpoint)).await;

@@ -57,7 +57,8 @@ pub(super) async fn start(
             if hello.tools_change && connection.modern.load(Ordering::Relaxed) {
                 connection.request_unanswered("subscriptions/listen", &protocol::listen_params());
             }
-            Ok(Started { connection, tools, protocol_version: hello.version })
+            let ServerHello { version: protocol_version, introduction, .. } = hello;
+            Ok(Started { connection, tools, protocol_version, introduction })
         }
         Err(fault) => {
             let died = fault.message.starts_with("mcp_stdio process");

@@ -71,7 +71,7 @@ fn suspending(group: &mut BenchmarkGroup<'_, WallTime>) {
                 Machine::new(program.clone(), Setup { limits, upstreams: true, ..Setup::new(library()) });
             while let Step::Wait = machine.resume(u64::MAX) {
                 for call in machine.take_calls() {
-                    machine.complete(call.id, Reply::Success { payload: Payload::None, raw: None });
+                    machine.complete(call.id, Reply::success(Payload::None));
                 }
             }
             assert!(machine.finish(true).result.is_ok());

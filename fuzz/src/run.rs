@@ -3,7 +3,7 @@
 use ptc_compiler::CompileOptions;
 use ptc_compiler::verify::verify;
 use ptc_vm::builtins::library;
-use ptc_vm::machine::{HostRequest, Limits, Payload, PendingCall, Reply, Setup};
+use ptc_vm::machine::{ContentBlock, HostRequest, Limits, Payload, PendingCall, Reply, Setup};
 use ptc_vm::{Error, Machine, Program, Reason, Step, print};
 use std::rc::Rc;
 
@@ -97,14 +97,14 @@ fn reply(request: &HostRequest) -> Reply {
         },
         HostRequest::Upstream(call) => match (&call.server, &call.tool, &call.arguments) {
             (Ok(_), Ok(_), Ok(arguments)) => match digest(&arguments.json) % 8 {
-                0 => {
-                    Reply::Fault { reason: "timeout".to_owned(), message: "no answer".to_owned(), raw: None }
-                }
+                0 => Reply::fault("timeout", "no answer"),
                 1 => Reply::Success {
                     payload: Payload::Text("text".to_owned()),
+                    content: vec![ContentBlock { kind: "text".to_owned(), members: Vec::new() }],
                     raw: Some(arguments.json.clone().into()),
+                    watch: None,
                 },
-                _ => Reply::Success { payload: echo(&arguments.json), raw: None },
+                _ => Reply::success(echo(&arguments.json)),
             },
             _ => Reply::Raise(Error::new(Reason::InvalidToolArgs, "not a call")),
         },

@@ -111,7 +111,15 @@ async fn call(aggregator: &Aggregator, arguments: &str, max_bytes: usize) -> Res
     let (_, upstream) = aggregator.upstreams().next().expect("one upstream");
     let timeout = Duration::from_secs(30);
     let limits = CallLimits { timeout, deadline: Instant::now() + timeout, max_bytes };
-    upstream.call(Call { tool: "get-thing", arguments: arguments.as_bytes(), limits, arrivals: None }).await
+    upstream
+        .call(Call {
+            tool: "get-thing",
+            arguments: arguments.as_bytes(),
+            limits,
+            arrivals: None,
+            may_wrap: true,
+        })
+        .await
 }
 
 #[tokio::test]

@@ -21,10 +21,10 @@ impl HostCalls for Store {
         let arguments: ptc_mcp::json::Value = serde_json::from_slice(&arguments.json).expect("JSON");
         let id = arguments["id"].as_i64().expect("an id");
         Box::pin(std::future::ready(if id < 0 {
-            Reply::Fault { reason: "tool_error".into(), message: format!("no item {id}"), raw: None }
+            Reply::fault("tool_error", format!("no item {id}"))
         } else {
             let item = ptc_mcp::json::json!({"id": id, "name": format!("item {id}"), "price": id * 10});
-            Reply::Success { payload: Payload::Json(item.to_string().into()), raw: None }
+            Reply::success(Payload::Json(item.to_string().into()))
         }))
     }
 }

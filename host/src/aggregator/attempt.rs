@@ -4,9 +4,10 @@ use super::overview::overview;
 use super::runtime::Aggregator;
 use crate::config::UpstreamConfig;
 use crate::credentials::Redactor;
-use crate::engine::{CallAuth, CallRecord, CallStatus, RunContext, whole_millis};
-use crate::upstream::{CallFault, CallReply};
-use ptc_vm::machine::Reply;
+use crate::engine::{AnswerBlocks, CallAuth, CallRecord, CallStatus, RunContext, ValueSource, whole_millis};
+use crate::upstream::{BlockMember, CallFault, CallReply, ReplyBlock, ReplyPayload};
+use bytes::Bytes;
+use ptc_vm::machine::{BlockMember as Member, ContentBlock, Payload, Reply};
 use std::borrow::Cow;
 use tokio::time::Instant;
 
@@ -20,34 +21,44 @@ pub(super) struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// Records a success.
-    pub(super) fn succeeded(&self, arguments: &[u8], began: Instant, reply: &CallReply) {
+    /// Records a success and gives it to the program.
+    pub(super) fn succeeded(&self, arguments: &[u8], began: Instant, reply: CallReply) -> Reply {
         let overview = match self.aggregator.overviews {
             true => overview(&reply.payload, &self.aggregator.redactor),
             false => None,
         };
-        self.record(CallRecord {
+        let wants_raw = self.config.is_some_and(|config| config.raw_envelope.for_tool(self.tool));
+        let watch = self.run.log.push_watched(CallRecord {
             result_bytes: Some(reply.result_bytes),
             overview,
+            blocks: blocks(&reply),
             ..self.begun(arguments, Some(began))
         });
+        Reply::Success {
+            payload: payload(reply.payload),
+            content: reply.content.into_iter().map(block).collect(),
+            raw: wants_raw.then_some(reply.envelope),
+            watch: Some(watch),
+        }
     }
 
     /// Records a fault and gives it to the program. `began` is `None` when nothing went out.
     pub(super) fn failed(&self, arguments: &[u8], began: Option<Instant>, fault: CallFault) -> Reply {
         let oversize = fault.oversize();
         let message = self.aggregator.redactor.scrub_string(fault.message);
-        self.record(CallRecord {
+        let reason = fault.reason.as_str().to_owned();
+        let watch = self.run.log.push_watched(CallRecord {
             status: CallStatus::Error,
-            reason: Some(fault.reason.as_str().to_owned()),
+            reason: Some(reason.clone()),
             error: Some(message.clone()),
-            // There was no result, but for an answer that was refused for its size.
-            result_bytes: oversize.then_some(fault.received_bytes),
+            result_bytes: (oversize || fault.received_bytes > 0).then_some(fault.received_bytes),
             oversize,
             http_status: fault.http_status,
             ..self.begun(arguments, began)
         });
-        Reply::Fault { reason: fault.reason.as_str().to_owned(), message, raw: None }
+        let wants_raw = self.config.is_some_and(|config| config.raw_envelope.for_tool(self.tool));
+        let raw = fault.envelope.filter(|_| wants_raw);
+        Reply::Fault { reason, message, data: fault.data, raw, watch: Some(watch) }
     }
 
     /// The common part of all attempts' records.
@@ -68,11 +79,53 @@ impl Attempt<'_> {
             auth: self.config.and_then(auth),
             http_status: None,
             overview: None,
+            looked_at: false,
+            blocks: None,
         }
     }
+}
 
-    fn record(&self, record: CallRecord) {
-        self.run.records.borrow_mut().push(record);
+/// What an answer of several blocks has besides its value; `None` where the value says it all.
+fn blocks(reply: &CallReply) -> Option<AnswerBlocks> {
+    let first = reply.content.first()?;
+    let value = match &reply.payload {
+        ReplyPayload::None => ValueSource::Nothing,
+        ReplyPayload::Json(_) | ReplyPayload::JsonNull => ValueSource::Structured,
+        ReplyPayload::JsonOrText(_) | ReplyPayload::Text(_) if first.text().is_some() => {
+            ValueSource::FirstBlock
+        }
+        ReplyPayload::JsonOrText(_) | ReplyPayload::Text(_) => ValueSource::FirstText,
+    };
+    Some(AnswerBlocks { count: reply.content.len(), value })
+}
+
+/// The payload as the machine takes it.
+fn payload(payload: ReplyPayload) -> Payload {
+    match payload {
+        ReplyPayload::Json(bytes) => Payload::Json(bytes),
+        // The machine reads text that may be JSON and keeps it as text when it is not.
+        ReplyPayload::JsonOrText(bytes) => Payload::JsonOrText(bytes),
+        ReplyPayload::Text(bytes) => Payload::Text(String::from_utf8_lossy(&bytes).into_owned()),
+        ReplyPayload::JsonNull => Payload::Json(Bytes::from_static(b"null")),
+        ReplyPayload::None => Payload::None,
+    }
+}
+
+/// A block as the machine takes it: a text decoded as `:value` is, text of other kinds as it stands.
+fn block(block: ReplyBlock) -> ContentBlock {
+    let text = |bytes: &Bytes| Payload::Text(String::from_utf8_lossy(bytes).into_owned());
+    match block {
+        ReplyBlock::Text(bytes) => ContentBlock {
+            kind: "text".to_owned(),
+            members: vec![("text", Member::Payload(payload(ReplyPayload::of_text(bytes))))],
+        },
+        ReplyBlock::Other { kind, members } => {
+            let members = members.into_iter().map(|(name, member)| match member {
+                BlockMember::Text(bytes) => (name, Member::Payload(text(&bytes))),
+                BlockMember::Count(count) => (name, Member::Count(count)),
+            });
+            ContentBlock { kind, members: members.collect() }
+        }
     }
 }
 

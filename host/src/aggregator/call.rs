@@ -7,9 +7,8 @@ use super::usage::{Usage, take_call};
 use crate::catalog::check_call;
 use crate::engine::RunContext;
 use crate::memory::ReplyCharge;
-use crate::upstream::{Call, CallFault, CallLimits, CallReply, FaultReason, ReplyPayload};
-use bytes::Bytes;
-use ptc_vm::machine::{Payload, Reply, UpstreamCall};
+use crate::upstream::{Call, CallFault, CallLimits, FaultReason};
+use ptc_vm::machine::{Reply, UpstreamCall};
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
@@ -28,23 +27,24 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
     let config = member.map(|member| &member.config);
     let attempt = Attempt { aggregator: &aggregator, run: &run, server, tool, config };
     if !take_call(&run, aggregator.limits.max_calls) {
-        let fault = CallFault::new(FaultReason::CapExhausted, "cap_exhausted");
-        return attempt.failed(&arguments, None, fault);
+        return attempt.failed(&arguments, None, cap_exhausted(&run, aggregator.limits.max_calls));
     }
     let Some(member) = member else {
         return raise(&format!("no upstream '{server}' configured"));
     };
     let warm;
+    let mut may_wrap = checked.may_wrap;
     if checked.tool.is_none() {
         if let Err(NotStarted { fault, tried }) = start(&aggregator, &run, server).await {
             return attempt.failed(&arguments, tried.then_some(began), fault);
         }
         // Checked again, now that its tools are known.
         warm = aggregator.catalog();
-        arguments = match check_call(&warm, &call) {
-            Ok(checked) => checked.arguments,
+        let checked = match check_call(&warm, &call) {
+            Ok(checked) => checked,
             Err(text) => return raise(&text),
         };
+        (arguments, may_wrap) = (checked.arguments, checked.may_wrap);
     }
     let limits = CallLimits {
         timeout: aggregator.limits.call_timeout,
@@ -52,16 +52,32 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
         max_bytes: aggregator.limits.max_response_bytes,
     };
     let charge = ReplyCharge::new(run.memory.clone());
-    let sent = Call { tool, arguments: &arguments, limits, arrivals: Some(&charge) };
+    let sent = Call { tool, arguments: &arguments, limits, arrivals: Some(&charge), may_wrap };
     match member.handle.call(sent).await {
         Ok(reply) => {
             run.arrived.borrow_mut().push(charge);
-            attempt.succeeded(&arguments, began, &reply);
-            let raw = member.config.raw_envelope.for_tool(tool).then(|| reply.envelope.clone());
-            Reply::Success { payload: payload(reply), raw }
+            attempt.succeeded(&arguments, began, reply)
         }
-        Err(fault) => attempt.failed(&arguments, Some(began), fault),
+        Err(fault) => {
+            if fault.envelope.is_some() {
+                run.arrived.borrow_mut().push(charge);
+            }
+            attempt.failed(&arguments, Some(began), fault)
+        }
     }
+}
+
+/// The fault of a call beyond the cap, which was not sent (ruling 53).
+fn cap_exhausted(run: &RunContext, cap: u32) -> CallFault {
+    // The number that it took.
+    let (call, plural) = (run.calls.get(), if cap == 1 { "" } else { "s" });
+    CallFault::new(
+        FaultReason::CapExhausted,
+        format!(
+            "cap_exhausted: this program may make {cap} upstream call{plural} (flag \
+             `--max-upstream-calls-per-program`); call {call} was not sent"
+        ),
+    )
 }
 
 /// Why an upstream did not start.
@@ -84,15 +100,4 @@ async fn start(aggregator: &Aggregator, run: &RunContext, server: &str) -> Resul
         usage.note_failed_start(server, fault.message.clone());
         NotStarted { fault, tried: true }
     })
-}
-
-/// The payload as the machine takes it.
-fn payload(reply: CallReply) -> Payload {
-    match reply.payload {
-        // The machine reads text that may be JSON and keeps it as text when it is not.
-        ReplyPayload::Json(bytes) | ReplyPayload::JsonOrText(bytes) => Payload::Json(bytes),
-        ReplyPayload::Text(bytes) => Payload::Text(String::from_utf8_lossy(&bytes).into_owned()),
-        ReplyPayload::JsonNull => Payload::Json(Bytes::from_static(b"null")),
-        ReplyPayload::None => Payload::None,
-    }
 }

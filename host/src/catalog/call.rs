@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use ptc_vm::machine::{BadArguments, UpstreamCall};
 
 use super::arguments::{Spelled, spell_arguments};
+use super::payload::may_wrap;
 use super::{Catalog, ServerEntry, ToolEntry};
 use crate::json_schema::properties;
 use crate::text::{argument_key, string_literal};
@@ -25,6 +26,8 @@ pub struct CheckedCall<'c> {
     pub tool_name: &'c str,
     /// The tool, if the server's list is known. If not, the caller loads the list and checks the call again.
     pub tool: Option<&'c ToolEntry>,
+    /// Whether an answer of nothing but `result` is a wrapper around the payload (ruling 50).
+    pub may_wrap: bool,
     /// The arguments as one JSON object, keys spelled as the tool's schema has them if that is known.
     pub arguments: Cow<'c, [u8]>,
 }
@@ -79,7 +82,8 @@ pub fn check_call<'c>(catalog: &'c Catalog, call: &'c UpstreamCall) -> Result<Ch
             spelled.json
         }
     };
-    Ok(CheckedCall { server, tool_name, tool, arguments })
+    let may_wrap = tool.is_none_or(|tool| may_wrap(tool.output_schema.as_ref()));
+    Ok(CheckedCall { server, tool_name, tool, may_wrap, arguments })
 }
 
 /// `no upstream 'x' configured`, and which ones are.

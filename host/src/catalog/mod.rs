@@ -15,6 +15,7 @@ mod entry;
 #[cfg(test)]
 mod fixtures;
 mod literal;
+mod payload;
 mod search;
 mod shape;
 mod tokens;

@@ -1,5 +1,6 @@
 //! The start of an eval: the machine is built from the request and runs its first slice.
 
+use super::call_log::CallLog;
 use super::conclude::conclude;
 use super::context::RunContext;
 use super::outcome::{EvalOutcome, Failure};
@@ -30,7 +31,7 @@ pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>) -> MaybeReady<Ev
     show_progress(&request, &mut machine, &mut shown);
     if matches!(step, Step::Done) {
         // The usual short program never waits: nothing is set up for that.
-        return MaybeReady::Ready(conclude(machine, &request, session, Vec::new(), started));
+        return MaybeReady::Ready(conclude(machine, &request, session, &CallLog::default(), started));
     }
     let memory = ReplyMemory::new(request.limits.memory_bytes, worker.memory.clone());
     let context = RunContext::new(started, started + request.limits.timeout, memory);

@@ -1,6 +1,7 @@
 //! The end of an eval: the value is rendered and checked, and the session is updated.
 
-use super::outcome::{CallRecord, EvalOutcome, Failure, FinalValue};
+use super::call_log::CallLog;
+use super::outcome::{EvalOutcome, Failure, FinalValue};
 use super::request::EvalRequest;
 use super::session::SessionLock;
 use crate::text::clip;
@@ -12,7 +13,7 @@ pub(super) fn conclude(
     mut machine: Machine,
     request: &EvalRequest,
     mut lock: Option<SessionLock>,
-    upstream_calls: Vec<CallRecord>,
+    log: &CallLog,
     started: Instant,
 ) -> EvalOutcome {
     let answer = match machine.inspect(|value| Ok(render(value, request))) {
@@ -23,6 +24,7 @@ pub(super) fn conclude(
         },
     };
     let mut answer = answer.map_err(|error| Failure::from(&error));
+    let upstream_calls = log.settle();
     let gave_up = answer.as_ref().is_err_and(|failure| failure.payload.is_some());
     let keeps = gave_up && lock.as_ref().is_some_and(SessionLock::keeps_after_fail);
     let outcome = machine.finish(answer.is_ok() || keeps);

@@ -1,6 +1,7 @@
 //! State shared by a program's calls.
 
-use super::outcome::{CallRecord, CatalogOp};
+use super::call_log::CallLog;
+use super::outcome::CatalogOp;
 use crate::memory::{ReplyCharge, ReplyMemory};
 use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -15,8 +16,8 @@ pub struct RunContext {
     pub deadline: Instant,
     /// Calls that the program has made, refused ones included.
     pub calls: Cell<u32>,
-    /// Records of calls, in order of completion.
-    pub records: RefCell<Vec<CallRecord>>,
+    /// Records of calls.
+    pub log: CallLog,
     /// Records of discovery operations, in order of completion.
     pub catalog_ops: RefCell<Vec<CatalogOp>>,
     /// The memory of replies in flight.
@@ -34,7 +35,7 @@ impl RunContext {
             started,
             deadline,
             calls: Cell::new(0),
-            records: RefCell::new(Vec::new()),
+            log: CallLog::default(),
             catalog_ops: RefCell::new(Vec::new()),
             memory,
             arrived: RefCell::default(),

@@ -10,6 +10,7 @@
 
 mod begin;
 mod cache;
+mod call_log;
 mod calls;
 mod conclude;
 mod context;
@@ -23,13 +24,14 @@ mod tools;
 mod worker;
 
 pub use crate::memory::MemoryBudget;
+pub use call_log::CallLog;
 pub use context::RunContext;
 pub use handle::{Engine, EngineError, EngineOptions, EvalFuture};
 pub(crate) use limits::whole_millis;
 pub use limits::{ChosenLimits, Limits};
 pub use outcome::{
-    CallAuth, CallRecord, CallStatus, CatalogOp, Changed, EvalOutcome, Exceeded, Failure, FinalValue,
-    HistoryNotice, ResultOverview, SessionReport,
+    AnswerBlocks, CallAuth, CallRecord, CallStatus, CatalogOp, Changed, EvalOutcome, Exceeded, Failure,
+    FinalValue, HistoryNotice, ResultOverview, SessionReport, ValueSource,
 };
 pub use request::{CallsSoFar, EvalId, EvalRequest, Render};
 pub use session::{

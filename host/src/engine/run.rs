@@ -149,7 +149,7 @@ impl Run {
     fn tell_progress(&self) {
         let Some(progress) = &self.request.progress else { return };
         let made = self.context.calls.get();
-        let ended = u32::try_from(self.context.records.borrow().len()).unwrap_or(u32::MAX);
+        let ended = u32::try_from(self.context.log.len()).unwrap_or(u32::MAX);
         let now = CallsSoFar { made: made.max(ended), ended };
         progress.send_if_modified(|so_far| std::mem::replace(so_far, now) != now);
     }
@@ -168,8 +168,7 @@ impl Run {
         let machine = self.machine.take().expect("a run finishes once");
         show_prints(&self.request, &machine, &mut self.shown);
         let lock = self.session.take();
-        let records = self.context.records.take();
-        let mut outcome = conclude(machine, &self.request, lock, records, self.context.started);
+        let mut outcome = conclude(machine, &self.request, lock, &self.context.log, self.context.started);
         outcome.catalog_ops = self.context.catalog_ops.take();
         outcome
     }

@@ -4,15 +4,17 @@
 //! * [`HttpUpstream`] — `mcp_http`: JSON or event streams over kept-alive connections.
 //!
 //! The transports share `upstream` (calls, lists and shutdown, over a `Transport`), `protocol` (the start of a
-//! connection), `tools` (reading `tools/list`), `result` (unwrapping `tools/call`), `lifecycle` (one connection,
+//! connection), `tools` (reading `tools/list`), `result` (reading `tools/call`, with `content` and `wrapped`), `lifecycle` (one connection,
 //! restarted when needed) and `slots` (the limit on calls in flight).
 
+mod content;
 pub mod http;
 mod protocol;
 mod result;
 mod stdio;
 mod tools;
 mod upstream;
+mod wrapped;
 
 pub use http::HttpUpstream;
 pub use stdio::StdioUpstream;

@@ -1,5 +1,5 @@
-//! Unwrapping the result of `tools/call` (upstreams.md 9.2). The payload is selected by its position and keeps the
-//! bytes that the upstream wrote.
+//! Reading the result of `tools/call` (upstreams.md 9.2). The payload is selected by its position and keeps the bytes
+//! that the upstream wrote.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,62 +9,91 @@ use memchr::memchr;
 use ptc_mcp::json::compact_len;
 use ptc_mcp::json::{Kind, Raw, Scanner};
 use ptc_mcp::text::clip;
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::content;
 use super::protocol::render;
-use crate::upstream::{CallFault, CallReply, FaultReason, ReplyPayload};
+use super::wrapped;
+use crate::upstream::{CallFault, CallReply, FaultReason, ReplyBlock, ReplyPayload};
 
 /// Longest text of a tool's own error report, in characters.
 const TOOL_ERROR_CHARS: usize = 500;
+/// The most texts of a tool's own error report that are shown.
+const TOOL_ERROR_TEXTS: usize = 8;
 
-/// Turns the `result` member of a reply into what the program gets.
+/// Turns the `result` member of a reply into what the program gets. `may_wrap` says that nothing is known against a
+/// payload that lies under `result` (ruling 50).
 ///
 /// # Errors
 /// [`FaultReason::ToolError`] if the tool says so, [`FaultReason::UpstreamError`] if the result is none that can be
 /// used: not an object, or one that asks us for something that we do not have.
-pub(crate) fn read(result: Bytes) -> Result<CallReply, CallFault> {
-    let bytes = result.len() as u64;
-    let fail = |message: String| Err(CallFault::upstream_error(message).with_bytes(bytes));
+pub(crate) fn read(result: Bytes, may_wrap: bool) -> Result<CallReply, CallFault> {
     let Some(members) = Members::read(&result) else {
-        return fail(format!("tools/call returned unexpected payload {}", render(&result)));
-    };
-    if members.is_error {
-        let message = match members.text {
-            Some(text) => clip(&String::from_utf8_lossy(&text_of(&result, text)), TOOL_ERROR_CHARS),
-            None => format!("upstream isError envelope: {}", render(&result)),
-        };
-        return Err(CallFault::new(FaultReason::ToolError, message).with_bytes(bytes));
-    }
-    match members.result_type {
-        None | Some("\"complete\"") => {}
-        Some("\"input_required\"") => {
-            return fail(
-                "the tool asks for input (input_required), which a program cannot give\n\
-                 Call it with arguments that leave nothing to ask, or use another tool."
-                    .to_owned(),
-            );
-        }
-        Some("\"task\"") => {
-            return fail(
-                "the tool answered with a task to wait for, which is not supported\n\
-                 Use a tool that answers directly."
-                    .to_owned(),
-            );
-        }
-        Some(other) => return fail(format!("unexpected resultType {}", clip(other, 40))),
-    }
-    let payload = match (members.structured, members.text) {
-        (Some(structured), _) => ReplyPayload::Json(result.slice_ref(structured.as_bytes())),
-        (None, Some(text)) => ReplyPayload::of_text(text_of(&result, text)),
-        (None, None) => ReplyPayload::None,
+        let message = format!("tools/call returned unexpected payload {}", render(&result));
+        return Err(CallFault::upstream_error(message).with_bytes(compact_len(&result)));
     };
     let result_bytes = members.compact_len.unwrap_or_else(|| compact_len(&result));
-    Ok(CallReply { payload, result_bytes, envelope: result })
+    if members.is_error {
+        return Err(tool_error(&result, &members).with_bytes(result_bytes));
+    }
+    if let Some(message) = members.unusable() {
+        return Err(CallFault::upstream_error(message).with_bytes(result_bytes));
+    }
+    let blocks = if members.has_more { content::blocks(&result) } else { Vec::new() };
+    let texts = || -> Vec<Bytes> {
+        match members.has_more {
+            true => blocks.iter().filter_map(ReplyBlock::text).cloned().collect(),
+            false => members.text.map(|text| text_of(&result, text)).into_iter().collect(),
+        }
+    };
+    let Some(structured) = members.structured else {
+        let payload =
+            members.text.map_or(ReplyPayload::None, |text| ReplyPayload::of_text(text_of(&result, text)));
+        return Ok(CallReply { payload, content: blocks, result_bytes, envelope: result });
+    };
+    let texts = texts();
+    let inner = wrapped::inner(structured, may_wrap, &texts);
+    let repeats = wrapped::repeats(structured, inner, &texts);
+    let payload = match inner {
+        // The text block has the same characters, decoded already.
+        Some(inner) if inner.is_text => ReplyPayload::of_text(text_of(&result, Text::AsWritten(inner.json))),
+        Some(inner) => ReplyPayload::Json(result.slice_ref(inner.json.as_bytes())),
+        None => ReplyPayload::Json(result.slice_ref(structured.as_bytes())),
+    };
+    // A payload that comes twice, as data and as text, counts once.
+    let twice = if repeats {
+        texts.iter().map(|text| ptc_mcp::json::string_len(&String::from_utf8_lossy(text)) as u64).sum()
+    } else {
+        0
+    };
+    let content =
+        if repeats && blocks.iter().all(|block| block.text().is_some()) { Vec::new() } else { blocks };
+    Ok(CallReply { payload, content, result_bytes: result_bytes.saturating_sub(twice), envelope: result })
+}
+
+/// The failure that a tool reports.
+fn tool_error(result: &Bytes, members: &Members<'_>) -> CallFault {
+    let texts: Vec<Bytes> = match members.has_more {
+        true => content::blocks(result).iter().filter_map(ReplyBlock::text).cloned().collect(),
+        false => members.text.map(|text| text_of(result, text)).into_iter().collect(),
+    };
+    let shown = |text: &Bytes| clip(&String::from_utf8_lossy(text), TOOL_ERROR_CHARS);
+    let mut message = texts.iter().take(TOOL_ERROR_TEXTS).map(shown).collect::<Vec<_>>().join("\n");
+    if texts.len() > TOOL_ERROR_TEXTS {
+        message.push_str(&format!("\n… {} more texts", texts.len() - TOOL_ERROR_TEXTS));
+    }
+    if texts.is_empty() {
+        message = format!("upstream isError envelope: {}", render(result));
+    }
+    let mut fault = CallFault::new(FaultReason::ToolError, message);
+    fault.data = members.structured.map(|data| result.slice_ref(data.as_bytes()));
+    fault.envelope = Some(result.clone());
+    fault
 }
 
 /// The characters of a JSON string: a slice of the reply when it has no escapes.
-fn text_of(reply: &Bytes, text: Text<'_>) -> Bytes {
+pub(super) fn text_of(reply: &Bytes, text: Text<'_>) -> Bytes {
     let quoted = match text {
         Text::Checked(raw) => match raw.as_str() {
             Some(Cow::Owned(text)) => return Bytes::from(text),
@@ -119,6 +148,8 @@ struct Members<'a> {
     structured: Option<&'a str>,
     /// `text` of the first text block, as a JSON string.
     text: Option<Text<'a>>,
+    /// Whether `content` has anything besides that block.
+    has_more: bool,
     /// `resultType` as written.
     result_type: Option<&'a str>,
     /// Bytes of the whole as compact JSON, if they have been counted.
@@ -127,7 +158,7 @@ struct Members<'a> {
 
 /// A JSON string of a reply.
 #[derive(Clone, Copy)]
-enum Text<'a> {
+pub(super) enum Text<'a> {
     /// It denotes text.
     Checked(Raw<'a>),
     /// Half a surrogate pair may be in it.
@@ -135,6 +166,20 @@ enum Text<'a> {
 }
 
 impl<'a> Members<'a> {
+    /// Why the result is none that a program can use, if it is none.
+    fn unusable(&self) -> Option<String> {
+        Some(match self.result_type? {
+            "\"complete\"" => return None,
+            "\"input_required\"" => "the tool asks for input (input_required), which a program cannot give\n\
+                 Call it with arguments that leave nothing to ask, or use another tool."
+                .to_owned(),
+            "\"task\"" => "the tool answered with a task to wait for, which is not supported\n\
+                 Use a tool that answers directly."
+                .to_owned(),
+            other => format!("unexpected resultType {}", clip(other, 40)),
+        })
+    }
+
     /// The members of a result; `None` if it is no object.
     fn read(result: &'a Bytes) -> Option<Self> {
         Self::scan(result).or_else(|| serde_json::from_slice(result).ok())
@@ -152,7 +197,10 @@ impl<'a> Members<'a> {
                     members.structured = Some(scanner.value().ok()?.text()).filter(|text| *text != "null");
                 }
                 Key::ResultType => members.result_type = Some(scanner.value().ok()?.text()),
-                Key::Content => members.text = scan_content(&mut scanner)?,
+                Key::Content => {
+                    let content = scan_content(&mut scanner)?;
+                    (members.text, members.has_more) = (content.text, content.has_more);
+                }
                 Key::Other => {
                     scanner.value().ok()?;
                 }
@@ -164,12 +212,20 @@ impl<'a> Members<'a> {
     }
 }
 
-/// The first text block of the `content` at the cursor. The outer `None`: it is not written as usual.
-fn scan_content<'a>(scanner: &mut Scanner<'a>) -> Option<Option<Text<'a>>> {
-    let (mut found, mut first) = (None, true);
+/// What `content` holds, as far as most results need it.
+#[derive(Default)]
+struct Content<'a> {
+    text: Option<Text<'a>>,
+    has_more: bool,
+}
+
+/// The `content` at the cursor; `None`: it is not written as usual.
+fn scan_content<'a>(scanner: &mut Scanner<'a>) -> Option<Content<'a>> {
+    let (mut content, mut first) = (Content::default(), true);
     scanner.enter_array().ok()?;
     while scanner.next_element(&mut first).ok()? {
-        if found.is_some() {
+        if content.text.is_some() {
+            content.has_more = true;
             scanner.value().ok()?;
             continue;
         }
@@ -188,9 +244,10 @@ fn scan_content<'a>(scanner: &mut Scanner<'a>) -> Option<Option<Text<'a>>> {
             }
         }
         let is_text = kind.is_some_and(|kind| kind.text() == "\"text\"");
-        found = text.filter(|text| is_text && text.kind() == Kind::String).map(Text::Checked);
+        content.text = text.filter(|text| is_text && text.kind() == Kind::String).map(Text::Checked);
+        content.has_more |= content.text.is_none();
     }
-    Some(found)
+    Some(content)
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
@@ -214,10 +271,12 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
                         }
                         Key::ResultType => members.result_type = Some(raw(&mut map)?.get()),
                         Key::Content => {
-                            let content = raw(&mut map)?;
-                            // Content of another shape has no text block.
-                            let first = serde_json::from_str::<FirstText<'_>>(content.get()).ok();
-                            members.text = first.and_then(|text| Some(Text::AsWritten(text.0?.get())));
+                            let content = content::raw_blocks(raw(&mut map)?.get());
+                            members.text = content
+                                .iter()
+                                .find_map(|block| content::text_of_block(block))
+                                .map(Text::AsWritten);
+                            members.has_more = content.len() > usize::from(members.text.is_some());
                         }
                         Key::Other => {
                             map.next_value::<IgnoredAny>()?;
@@ -276,58 +335,18 @@ impl<'de> Deserialize<'de> for Key {
     }
 }
 
-/// The text of the first block of type `text` in a `content` list.
-struct FirstText<'a>(Option<&'a RawValue>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for FirstText<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct BlocksVisitor;
-
-        impl<'de> Visitor<'de> for BlocksVisitor {
-            type Value = FirstText<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list of content blocks")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut blocks: A) -> Result<Self::Value, A::Error> {
-                let mut first = None;
-                while first.is_none() {
-                    let Some(block) = blocks.next_element::<&'de RawValue>()? else { break };
-                    first = text_block(block);
-                }
-                while blocks.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(FirstText(first))
-            }
-        }
-
-        deserializer.deserialize_seq(BlocksVisitor)
-    }
-}
-
-fn text_block(block: &RawValue) -> Option<&RawValue> {
-    #[derive(serde::Deserialize)]
-    struct Block<'a> {
-        #[serde(borrow, rename = "type")]
-        kind: &'a RawValue,
-        #[serde(borrow)]
-        text: &'a RawValue,
-    }
-    let block: Block<'_> = serde_json::from_str(block.get()).ok()?;
-    (block.kind.get() == "\"text\"" && block.text.get().starts_with('"')).then_some(block.text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::upstream::BlockMember;
     use proptest::prelude::*;
 
     fn payload(json: &'static str) -> ReplyPayload {
-        read(Bytes::from_static(json.as_bytes())).unwrap().payload.resolve()
+        read(Bytes::from_static(json.as_bytes()), true).unwrap().payload.resolve()
     }
 
     fn fault(json: &'static str) -> (FaultReason, String) {
-        let fault = read(Bytes::from_static(json.as_bytes())).unwrap_err();
+        let fault = read(Bytes::from_static(json.as_bytes()), true).unwrap_err();
         (fault.reason, fault.message)
     }
 
@@ -344,7 +363,7 @@ mod tests {
         for value in ["false", "0", "\"\"", "[]", "{\"n\":12345678901234567890123}"] {
             let result =
                 format!(r#"{{"content":[{{"type":"text","text":"no"}}],"structuredContent":{value}}}"#);
-            let reply = read(Bytes::from(result)).unwrap();
+            let reply = read(Bytes::from(result), true).unwrap();
             assert_eq!(reply.payload, ReplyPayload::Json(Bytes::from(value.to_owned())));
         }
         assert_eq!(
@@ -362,7 +381,7 @@ mod tests {
             let result = format!(
                 r#"{{"content":[{image},{{"text":{t},"type":"text"}},{{"type":"text","text":"2"}}]}}"#
             );
-            read(Bytes::from(result)).unwrap().payload.resolve()
+            read(Bytes::from(result), true).unwrap().payload.resolve()
         };
         assert_eq!(one("null"), json("null"));
         assert_eq!(one(" 42\n"), json(" 42\n"));
@@ -394,15 +413,105 @@ mod tests {
         assert_eq!(payload(r#"{"isError":"true","structuredContent":1}"#), json("1"));
         let long =
             format!(r#"{{"isError":true,"content":[{{"type":"text","text":"{}"}}]}}"#, "é".repeat(501));
-        let message = read(Bytes::from(long)).unwrap_err().message;
+        let message = read(Bytes::from(long), true).unwrap_err().message;
         assert_eq!(message, format!("{}…", "é".repeat(500)));
+    }
+
+    #[test]
+    fn an_error_has_all_its_texts_and_its_data() {
+        let result = r#"{"isError":true,"structuredContent":{"code":7},
+            "content":[{"type":"text","text":"one"},{"type":"image","data":""},{"type":"text","text":"two"}]}"#;
+        let fault = read(Bytes::from_static(result.as_bytes()), true).unwrap_err();
+        assert_eq!(fault.message, "one\ntwo");
+        assert_eq!(fault.data.as_deref(), Some(br#"{"code":7}"#.as_slice()));
+        assert_eq!(fault.envelope.as_deref(), Some(result.as_bytes()));
+        assert_eq!(fault.received_bytes, compact_len(result.as_bytes()));
+        let many =
+            format!(r#"{{"isError":true,"content":[{}]}}"#, [r#"{"type":"text","text":"x"}"#; 10].join(","));
+        let message = read(Bytes::from(many), true).unwrap_err().message;
+        assert_eq!(message, format!("{}… 2 more texts", "x\n".repeat(8)));
+    }
+
+    #[test]
+    fn wrapped_payloads_are_unwrapped() {
+        let result = |structured: &str, text: &str| {
+            Bytes::from(format!(
+                r#"{{"content":[{{"type":"text","text":"{text}"}}],"structuredContent":{structured}}}"#
+            ))
+        };
+        let of = |structured: &str, text: &str, may_wrap| {
+            read(result(structured, text), may_wrap).unwrap().payload.resolve()
+        };
+        assert_eq!(of(r#"{"content":"a\nb"}"#, "a\\nb", false), text("a\nb"));
+        assert_eq!(of(r#"{"content":"[1]"}"#, "[1]", false), json("[1]"));
+        assert_eq!(of(r#"{"content":"other"}"#, "a", true), json(r#"{"content":"other"}"#));
+        assert_eq!(of(r#"{"result":[1]}"#, "1", true), json("[1]"));
+        assert_eq!(of(r#"{"result":[1]}"#, "1", false), json(r#"{"result":[1]}"#));
+        assert_eq!(of(r#"{"result":"5"}"#, "5", true), json("5"), "the text block's text, decoded as such");
+        assert_eq!(of(r#"{"result":"5"}"#, "x", true), json("\"5\""));
+    }
+
+    #[test]
+    fn a_payload_that_comes_as_data_and_as_text_counts_once() {
+        let bytes = |content: &str, structured: &str| {
+            let result = format!(r#"{{"content":[{content}],"structuredContent":{structured}}}"#);
+            (read(Bytes::from(result.clone()), true).unwrap().result_bytes, result.len() as u64)
+        };
+        let (counted, all) = bytes(r#"{"type":"text","text":"{\n\"a\": 1}"}"#, r#"{"a":1}"#);
+        assert_eq!(counted, all - r#""{\n\"a\": 1}""#.len() as u64);
+        let (counted, all) = bytes(r#"{"type":"text","text":"one row"}"#, r#"{"a":1}"#);
+        assert_eq!(counted, all);
+    }
+
+    #[test]
+    fn blocks_are_listed_where_there_are_several() {
+        let of = |result: &str| read(Bytes::from(result.to_owned()), true).unwrap();
+        let reply = of(
+            r#"{"content":[{"type":"text","text":"a"},{"type":"image","data":"AAAA","mimeType":"image/png"},
+            {"type":"resource","resource":{"uri":"file:///x","mimeType":"text/plain","text":"body\n"}},
+            {"type":"resource","resource":{"uri":"file:///y","blob":"AAA="}},
+            {"type":"resource_link","uri":"file:///z","name":"z","size":12},7]}"#,
+        );
+        assert_eq!(reply.payload, text("a"));
+        let other = |kind: &str, members: Vec<(&'static str, BlockMember)>| ReplyBlock::Other {
+            kind: kind.into(),
+            members,
+        };
+        let word = |text: &'static str| BlockMember::Text(Bytes::from_static(text.as_bytes()));
+        assert_eq!(
+            reply.content,
+            [
+                ReplyBlock::Text(Bytes::from_static(b"a")),
+                other("image", vec![("mime_type", word("image/png")), ("bytes", BlockMember::Count(3))]),
+                other(
+                    "resource",
+                    vec![
+                        ("uri", word("file:///x")),
+                        ("mime_type", word("text/plain")),
+                        ("text", word("body\n"))
+                    ]
+                ),
+                other("resource", vec![("uri", word("file:///y")), ("bytes", BlockMember::Count(2))]),
+                other(
+                    "resource_link",
+                    vec![("uri", word("file:///z")), ("name", word("z")), ("bytes", BlockMember::Count(12))]
+                ),
+                other("unknown", vec![]),
+            ]
+        );
+        assert!(of(r#"{"content":[{"type":"text","text":"a"}]}"#).content.is_empty());
+        assert_eq!(of(r#"{"content":[{"type":"audio","data":"AAAA"}]}"#).content.len(), 1);
+        let list = r#"{"content":[{"type":"text","text":"1"},{"type":"text","text":"{\"a\": 2}"}],
+            "structuredContent":{"result":[1,{"a":2}]}}"#;
+        assert!(of(list).content.is_empty(), "the blocks are the elements");
+        assert_eq!(of(&list.replace("[1,", "[2,")).content.len(), 2, "they are not");
     }
 
     #[test]
     fn results_that_ask_for_more_are_faults() {
         for (kind, word) in [("input_required", "input_required"), ("task", "task"), ("odd", "\"odd\"")] {
             let result = format!(r#"{{"resultType":"{kind}","inputRequests":{{}}}}"#);
-            let fault = read(Bytes::from(result)).unwrap_err();
+            let fault = read(Bytes::from(result), true).unwrap_err();
             assert_eq!(fault.reason, FaultReason::UpstreamError);
             assert!(fault.message.contains(word), "{}", fault.message);
         }
@@ -420,7 +529,7 @@ mod tests {
 
     #[test]
     fn the_size_is_that_of_the_compact_envelope() {
-        let reply = read(Bytes::from_static(b"{ \"content\": [ ], \"x y\": \"a b\" }")).unwrap();
+        let reply = read(Bytes::from_static(b"{ \"content\": [ ], \"x y\": \"a b\" }"), true).unwrap();
         assert_eq!(reply.result_bytes, b"{\"content\":[],\"x y\":\"a b\"}".len() as u64);
     }
 
@@ -431,6 +540,7 @@ mod tests {
         let slow: Members<'_> =
             serde_json::from_slice(&bytes).expect("the fast reader takes nothing that is no JSON");
         let text = |text: Option<Text<'_>>| text.map(|text| text_of(&bytes, text));
+        assert_eq!(fast.has_more, slow.has_more);
         assert_eq!(fast.is_error, slow.is_error);
         assert_eq!(fast.structured, slow.structured);
         assert_eq!(fast.result_type, slow.result_type);
@@ -468,7 +578,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_result_makes_the_reader_panic(text in r#"[\{\}\[\]",:a-z0-9 \\]{0,60}"#) {
-            let _ = read(Bytes::from(text));
+            let _ = read(Bytes::from(text), true);
         }
 
         #[test]

@@ -33,7 +33,12 @@ pub fn decode(status: u16, body: Bytes) -> Result<CallReply, CallFault> {
         200..300 => match std::str::from_utf8(&body).map(serde_json::from_str::<IgnoredAny>) {
             Ok(Ok(_)) => {
                 let result_bytes = compact_len(&body);
-                Ok(CallReply { payload: ReplyPayload::Json(body.clone()), envelope: body, result_bytes })
+                Ok(CallReply {
+                    payload: ReplyPayload::Json(body.clone()),
+                    content: Vec::new(),
+                    envelope: body,
+                    result_bytes,
+                })
             }
             Ok(Err(e)) => fault(FaultReason::UpstreamError, format!("malformed JSON response: {e}")),
             Err(e) => {
@@ -50,7 +55,12 @@ pub fn decode(status: u16, body: Bytes) -> Result<CallReply, CallFault> {
 }
 
 fn empty() -> CallReply {
-    CallReply { payload: ReplyPayload::JsonNull, envelope: Bytes::from_static(b"null"), result_bytes: 0 }
+    CallReply {
+        payload: ReplyPayload::JsonNull,
+        content: Vec::new(),
+        envelope: Bytes::from_static(b"null"),
+        result_bytes: 0,
+    }
 }
 
 #[cfg(test)]

@@ -380,7 +380,13 @@ mod tests {
         let timeout = Duration::from_secs(5);
         let limits = CallLimits { timeout, deadline: Instant::now() + timeout, max_bytes };
         upstream
-            .call(Call { tool: "get-thing", arguments: arguments.as_bytes(), limits, arrivals: None })
+            .call(Call {
+                tool: "get-thing",
+                arguments: arguments.as_bytes(),
+                limits,
+                arrivals: None,
+                may_wrap: true,
+            })
             .await
     }
 

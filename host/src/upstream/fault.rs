@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use bytes::Bytes;
+
 use crate::http::HttpError;
 
 /// Why a call failed, from the closed set that programs see as `:reason`.
@@ -64,13 +66,24 @@ pub struct CallFault {
     pub http_status: Option<u16>,
     /// Bytes of the answer that had arrived when the call failed.
     pub received_bytes: u64,
+    /// What a tool says of its failure as data, as JSON.
+    pub data: Option<Bytes>,
+    /// The whole untouched answer as JSON, if it was one.
+    pub envelope: Option<Bytes>,
 }
 
 impl CallFault {
     /// A fault with a message and no status or bytes.
     #[must_use]
     pub fn new(reason: FaultReason, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into(), http_status: None, received_bytes: 0 }
+        Self {
+            reason,
+            message: message.into(),
+            http_status: None,
+            received_bytes: 0,
+            data: None,
+            envelope: None,
+        }
     }
 
     /// [`FaultReason::UpstreamUnavailable`] with `message`.

@@ -18,7 +18,7 @@ pub use crate::memory::Arrivals;
 pub use fault::{CallFault, FaultReason};
 pub use health::{Health, Phase, UpstreamEvent};
 pub use introduction::Introduction;
-pub use reply::{CallReply, ReplyPayload};
+pub use reply::{BlockMember, CallReply, ReplyBlock, ReplyPayload};
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -98,6 +98,9 @@ pub struct Call<'a> {
     pub limits: CallLimits,
     /// The account of the reply's bytes, if there is one.
     pub arrivals: Option<&'a dyn Arrivals>,
+    /// Whether an answer of nothing but `result` is taken as a wrapper around the payload: the tool's description says so,
+    /// or says nothing about its answers.
+    pub may_wrap: bool,
 }
 
 /// The fault of a reply that its caller had no memory for. The caller knows more about why.

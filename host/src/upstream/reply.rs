@@ -8,11 +8,47 @@ use serde::de::IgnoredAny;
 pub struct CallReply {
     /// The payload selected for the program.
     pub payload: ReplyPayload,
+    /// All blocks of the answer in their order; empty where the payload says it all.
+    pub content: Vec<ReplyBlock>,
     /// The whole untouched result (MCP: the `result` object; OpenAPI: the body), for `:raw`. Shares
     /// its memory with the payload.
     pub envelope: Bytes,
     /// Size of the result as compact JSON: what a client without us would have received.
     pub result_bytes: u64,
+}
+
+/// One block of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReplyBlock {
+    /// A text block.
+    Text(Bytes),
+    /// A block of another kind, described.
+    Other {
+        /// Its kind as the upstream wrote it: `image`, `audio`, `resource`, `resource_link` …
+        kind: String,
+        /// What is known of it, by the names that programs see.
+        members: Vec<(&'static str, BlockMember)>,
+    },
+}
+
+impl ReplyBlock {
+    /// The text of a text block.
+    #[must_use]
+    pub fn text(&self) -> Option<&Bytes> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Other { .. } => None,
+        }
+    }
+}
+
+/// A member of a [`ReplyBlock`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BlockMember {
+    /// Text as it stands.
+    Text(Bytes),
+    /// A number of bytes.
+    Count(u64),
 }
 
 /// The part of a result that a program gets as `:value`, with its origin.

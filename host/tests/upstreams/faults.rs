@@ -151,7 +151,9 @@ async fn echo(
 ) -> Result<CallReply, CallFault> {
     let tool = if way == Way::Handshake { "t" } else { "echo" };
     let arguments = format!("{{\"word\":\"{word}\"}}");
-    upstream.call(Call { tool, arguments: arguments.as_bytes(), limits, arrivals: None }).await
+    upstream
+        .call(Call { tool, arguments: arguments.as_bytes(), limits, arrivals: None, may_wrap: true })
+        .await
 }
 
 fn word_of(reply: CallReply) -> String {
@@ -286,7 +288,13 @@ async fn a_caller_without_memory() {
     let ask = async |word: &str, room: usize| {
         let room = Room(AtomicUsize::new(room));
         let arguments = format!("{{\"word\":\"{word}\"}}");
-        let call = Call { tool: "t", arguments: arguments.as_bytes(), limits, arrivals: Some(&room) };
+        let call = Call {
+            tool: "t",
+            arguments: arguments.as_bytes(),
+            limits,
+            arrivals: Some(&room),
+            may_wrap: true,
+        };
         upstream.call(call).await.map(|reply| reply.result_bytes)
     };
     assert!(ask("json", 1_000_000).await.unwrap() > 500_000);

@@ -46,7 +46,9 @@ pub(crate) async fn call_with(
     arguments: &str,
     limits: CallLimits,
 ) -> Result<CallReply, CallFault> {
-    upstream.call(Call { tool, arguments: arguments.as_bytes(), limits, arrivals: None }).await
+    upstream
+        .call(Call { tool, arguments: arguments.as_bytes(), limits, arrivals: None, may_wrap: true })
+        .await
 }
 
 /// The JSON payload of a call that must succeed.

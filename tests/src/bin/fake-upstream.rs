@@ -10,6 +10,8 @@
 //! | `bulk` | answers with `bytes` bytes of text |
 //! | `until` | answers once there is a file at `path` |
 //! | `refuse` | an error that says `refused` |
+//! | `answer` | gives `result`, the text of a result object; each `DIGITS` in it becomes that many digits as `digits` says |
+//! | `answer_record` | likewise; its `outputSchema` has the properties `result` and `total` |
 //! | `waiting` | how many calls of `hang` and `until` are neither answered nor cancelled |
 
 use ptc_mcp::json::{Value, json};
@@ -18,6 +20,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 fn say(message: &Value) {
+    say_line(&message.to_string());
+}
+
+fn say_line(message: &str) {
     let mut out = std::io::stdout().lock();
     // A reader that is gone is the end of the test.
     let _ = writeln!(out, "{message}").and_then(|()| out.flush());
@@ -82,17 +88,25 @@ fn main() {
                 "protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}},
                 "serverInfo": {"name": "fake", "version": "1"}}})),
             "tools/list" => {
-                let tools: Vec<Value> =
-                    ["echo", "gather", "hang", "die", "bulk", "until", "refuse", "waiting"]
+                let mut tools: Vec<Value> =
+                    ["echo", "gather", "hang", "die", "bulk", "until", "refuse", "waiting", "answer"]
                         .iter()
                         .map(|name| json!({"name": name, "inputSchema": {"type": "object"}}))
                         .collect();
+                let record = json!({"type": "object", "properties": {"result": {}, "total": {}}});
+                tools.push(json!({"name": "answer_record", "inputSchema": {"type": "object"}, "outputSchema": record}));
                 say(&json!({"jsonrpc": "2.0", "id": id, "result": {"tools": tools}}));
             }
             "tools/call" => {
                 let arguments = &params["arguments"];
                 match params["name"].as_str().unwrap_or_default() {
                     "echo" => say(&text_result(id, &arguments.to_string())),
+                    "answer" | "answer_record" => {
+                        let digits = arguments["digits"].as_u64().unwrap_or(0) as usize;
+                        let result = arguments["result"].as_str().unwrap_or("{}");
+                        let result = result.replace('\n', " ").replace("DIGITS", &"7".repeat(digits));
+                        say_line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#));
+                    }
                     "gather" => {
                         gathered.push((id.clone(), arguments.clone()));
                         if gathered.len() as u64 >= arguments["n"].as_u64().unwrap_or(1) {

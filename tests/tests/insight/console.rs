@@ -53,7 +53,7 @@ async fn the_page_is_open_and_the_data_is_not() {
     assert_eq!(own["sessions"][0]["title"], "hers");
     assert_has(
         &own["upstreams"][0],
-        &json!({"name": "fake", "phase": "started", "transport": "mcp_stdio", "tools": 8}),
+        &json!({"name": "fake", "phase": "started", "transport": "mcp_stdio", "tools": 10}),
     );
     let call = &own["recent"][1];
     assert_has(call, &json!({"tool": "lisp_eval", "status": "ok", "program": {"preview": program}}));
@@ -68,7 +68,7 @@ async fn the_page_is_open_and_the_data_is_not() {
     );
     assert_eq!(others["timeline"]["points"], json!([]));
     let catalog = state(ask("/console/api/catalog", &bob).await);
-    assert_eq!(catalog["servers"][0]["tools"].as_array().unwrap().len(), 8);
+    assert_eq!(catalog["servers"][0]["tools"].as_array().unwrap().len(), 10);
     listener.stop().await;
 
     // Off by default; lisp_debug stays off with the console on.

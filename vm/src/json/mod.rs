@@ -15,6 +15,7 @@ mod write;
 
 pub use lines::parse_lines;
 pub use parse::{MAX_NESTING, parse};
+pub(crate) use parse::{Read, parse_reply};
 pub use write::{ToolArguments, generate, write, write_tool_arguments, write_within};
 
 #[cfg(test)]

@@ -2,13 +2,14 @@
 
 use super::parse::Fault;
 use crate::meter;
-use crate::number::{MAX_INTEGER_BITS, integer_too_large};
+use crate::number::MAX_INTEGER_BITS;
 use crate::print::big_cost;
 use crate::value::Value;
 use num_bigint::BigInt;
 
-/// Reads the number at the beginning of `text`; how many bytes it has.
-pub(super) fn read(text: &str) -> Result<(Value, usize), Fault> {
+/// Reads the number at the beginning of `text`, and how many bytes it has. `None` is an integer of more than
+/// [`MAX_INTEGER_BITS`] bits.
+pub(super) fn read(text: &str) -> Result<(Option<Value>, usize), Fault> {
     let bytes = text.as_bytes();
     let negative = bytes.first() == Some(&b'-');
     let start = usize::from(negative);
@@ -33,7 +34,7 @@ pub(super) fn read(text: &str) -> Result<(Value, usize), Fault> {
         }
         (float, end) = (true, end + 1 + sign + digits);
     }
-    let value = if float { read_float(&text[..end])? } else { read_integer(&text[..end], digits)? };
+    let value = if float { Some(read_float(&text[..end])?) } else { read_integer(&text[..end], digits)? };
     Ok((value, end))
 }
 
@@ -49,18 +50,18 @@ fn read_float(text: &str) -> Result<Value, Fault> {
     }
 }
 
-fn read_integer(text: &str, digits: usize) -> Result<Value, Fault> {
+fn read_integer(text: &str, digits: usize) -> Result<Option<Value>, Fault> {
     if digits <= 18 {
         let magnitude =
             text.bytes().filter(u8::is_ascii_digit).fold(0, |n, digit| n * 10 + i64::from(digit - b'0'));
-        return Ok(Value::Int(if text.starts_with('-') { -magnitude } else { magnitude }));
+        return Ok(Some(Value::Int(if text.starts_with('-') { -magnitude } else { magnitude })));
     }
     // log₂ 10 is a little less than 3.3220.
     let bits = digits as u64 * 33_220 / 10_000;
     if bits > MAX_INTEGER_BITS + 8 {
-        return Err(Fault::Limit(integer_too_large()));
+        return Ok(None);
     }
     meter::charge_steps(big_cost(bits))?;
     meter::reserve(bits as usize / 4)?;
-    text.parse::<BigInt>().map(Value::integer).map_err(|_| Fault::NotJson)
+    text.parse::<BigInt>().map(|n| Some(Value::integer(n))).map_err(|_| Fault::NotJson)
 }

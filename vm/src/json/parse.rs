@@ -5,6 +5,7 @@ use super::layouts::{LayoutId, Layouts};
 use super::{number, strings};
 use crate::error::{Error, Result};
 use crate::meter;
+use crate::number::{MAX_INTEGER_BITS, integer_too_large};
 use crate::value::{Map, Str, Value, Vector};
 
 /// Deepest nesting of arrays and objects that is read (ruling 10).
@@ -20,6 +21,39 @@ pub fn parse(text: &[u8]) -> Result<Option<Value>> {
     match parser.document() {
         Ok(value) => Ok(Some(value)),
         Err(Fault::NotJson) => Ok(None),
+        Err(Fault::Limit(error)) => Err(error),
+    }
+}
+
+/// What the reader makes of a document that came from outside.
+#[derive(Debug)]
+pub(crate) enum Read {
+    /// Its value.
+    Value(Value),
+    /// It is not JSON as ruling 10 defines it; the sentence says what is wrong.
+    Malformed(String),
+    /// It is JSON with a number that no program can hold; the sentence says so.
+    TooLarge(String),
+}
+
+/// As [`parse`], for the reply of an upstream: what is wrong with it is not the program's fault. The maps remember that
+/// they came from a reply.
+pub(crate) fn parse_reply(bytes: &[u8]) -> Result<Read> {
+    meter::charge_steps(bytes.len() as u64 / 16)?;
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => return Ok(Read::Malformed(format!("no UTF-8 at byte {}", error.valid_up_to()))),
+    };
+    let mut parser = Parser::new(text);
+    parser.reply = true;
+    match parser.document() {
+        Ok(value) => match parser.too_large {
+            None => Ok(Read::Value(value)),
+            Some(digits) => Ok(Read::TooLarge(format!(
+                "an integer of {digits} digits is more than the {MAX_INTEGER_BITS} bits that a program can hold"
+            ))),
+        },
+        Err(Fault::NotJson) => Ok(Read::Malformed(parser.complaint())),
         Err(Fault::Limit(error)) => Err(error),
     }
 }
@@ -53,6 +87,10 @@ pub(super) struct Parser<'a> {
     layouts: Layouts,
     /// Whether more documents may follow.
     repeats: bool,
+    /// Whether this is the reply of an upstream.
+    reply: bool,
+    /// Digits of an integer of a reply that no program can hold.
+    too_large: Option<usize>,
     /// Room for strings with escapes.
     scratch: String,
 }
@@ -74,6 +112,8 @@ impl<'a> Parser<'a> {
             keys: Keys::default(),
             layouts: Layouts::default(),
             repeats: false,
+            reply: false,
+            too_large: None,
             scratch: String::new(),
         }
     }
@@ -136,13 +176,37 @@ impl<'a> Parser<'a> {
             b'-' | b'0'..=b'9' => {
                 let (value, len) = number::read(&self.text[self.at..])?;
                 self.at += len;
-                Ok(value)
+                match value {
+                    Some(value) => Ok(value),
+                    None => self.integer_too_large(&self.text[self.at - len..self.at]),
+                }
             }
             b't' => self.word("true", Value::True),
             b'f' => self.word("false", Value::False),
             b'n' => self.word("null", Value::Nil),
             _ => Err(Fault::NotJson),
         }
+    }
+
+    /// An integer that no program can hold: whose fault that is depends on where the text comes from.
+    #[cold]
+    fn integer_too_large(&mut self, text: &str) -> Parsed<Value> {
+        if !self.reply {
+            return Err(Fault::Limit(integer_too_large()));
+        }
+        self.too_large = Some(text.trim_start_matches('-').len());
+        Ok(Value::Nil)
+    }
+
+    /// What is wrong with a text that is not JSON, for whoever wrote it.
+    #[cold]
+    fn complaint(&self) -> String {
+        if self.depth > MAX_NESTING {
+            return format!("nested deeper than {MAX_NESTING} levels at byte {}", self.at);
+        }
+        let half_pair = strings::has_half_pair(&self.text.as_bytes()[self.at..]);
+        let what = if half_pair { "half a surrogate pair in the string" } else { "no JSON" };
+        format!("{what} at byte {}", self.at)
     }
 
     fn nested(&mut self, read: fn(&mut Self) -> Parsed<Value>) -> Parsed<Value> {

@@ -75,6 +75,31 @@ pub(super) fn read<'a>(text: &'a str, at: &mut usize, scratch: &'a mut String) -
     Ok(scratch)
 }
 
+/// Whether the string that begins at the start of `bytes`, with its quote or behind it, has half a surrogate pair.
+pub(super) fn has_half_pair(bytes: &[u8]) -> bool {
+    let (mut at, mut pending) = (usize::from(bytes.first() == Some(&b'"')), false);
+    while let Some(byte) = bytes.get(at) {
+        let unit = match (byte, bytes.get(at + 1)) {
+            (b'\\', Some(b'u')) => hex(bytes, at + 2).ok(),
+            _ => None,
+        };
+        match unit {
+            Some(0xD800..=0xDBFF) if !pending => pending = true,
+            Some(0xDC00..=0xDFFF) if pending => pending = false,
+            Some(0xD800..=0xDFFF) => return true,
+            _ if pending => return true,
+            _ => {}
+        }
+        at += match (byte, unit) {
+            (b'"', _) => return false,
+            (_, Some(_)) => 6,
+            (b'\\', None) => 2,
+            _ => 1,
+        };
+    }
+    pending
+}
+
 /// Decodes the escape behind a backslash; where it ends.
 fn escape(bytes: &[u8], at: usize, out: &mut String) -> Result<usize, Fault> {
     let plain = match bytes.get(at) {

@@ -1,10 +1,11 @@
 //! What a program asks of its host, and what the host answers.
 
-use crate::error::{Error, Result};
-use crate::json::{self, ToolArguments};
+use crate::error::{Error, Reason, Result};
+use crate::json::{self, Read, ToolArguments};
 use crate::meter::Account;
-use crate::value::{Map, Value};
+use crate::value::{Map, ReplyWatch, Value, Vector};
 use bytes::Bytes;
+use std::rc::Rc;
 
 /// Number of a host call, unique within a machine.
 pub type CallId = u64;
@@ -66,12 +67,16 @@ pub enum BadArguments {
 pub enum Reply {
     /// The value itself: tools of the host, discovery.
     Value(Payload),
-    /// `{:ok true :value … :value_kind …}`, with `:raw` when given.
+    /// `{:ok true :value … :value_kind …}`.
     Success {
         /// The value and its kind.
         payload: Payload,
-        /// The untouched envelope as JSON.
+        /// All blocks of the answer, for `:content`; empty where `:value` says it all.
+        content: Vec<ContentBlock>,
+        /// The untouched envelope as JSON, for `:raw`.
         raw: Option<Bytes>,
+        /// Learns what becomes of the result.
+        watch: Option<Rc<ReplyWatch>>,
     },
     /// `{:ok false :reason … :message …}`: the world's fault, which the program sees as data.
     Fault {
@@ -79,22 +84,59 @@ pub enum Reply {
         reason: String,
         /// What happened.
         message: String,
-        /// The untouched envelope as JSON.
+        /// What the tool says of its failure as data, as JSON, for `:data`.
+        data: Option<Bytes>,
+        /// The untouched envelope as JSON, for `:raw`.
         raw: Option<Bytes>,
+        /// Learns what becomes of the result.
+        watch: Option<Rc<ReplyWatch>>,
     },
     /// The program's fault: it ends with this error.
     Raise(Error),
 }
 
+impl Reply {
+    /// A success of nothing but a value.
+    pub fn success(payload: Payload) -> Reply {
+        Reply::Success { payload, content: Vec::new(), raw: None, watch: None }
+    }
+
+    /// A world fault of nothing but a reason and a message.
+    pub fn fault(reason: impl Into<String>, message: impl Into<String>) -> Reply {
+        let (reason, message) = (reason.into(), message.into());
+        Reply::Fault { reason, message, data: None, raw: None, watch: None }
+    }
+}
+
 /// A value on its way into a program.
 #[derive(Debug)]
 pub enum Payload {
-    /// One JSON document (upstreams.md 9.2: kind `json`).
+    /// One JSON document (upstreams.md 9.2: kind `json`). What no program can hold is a world fault.
     Json(Bytes),
+    /// Text that is taken as JSON where it is (kind `json`), and as it stands otherwise (kind `text`).
+    JsonOrText(Bytes),
     /// Text that is not JSON (kind `text`).
     Text(String),
     /// Nothing (kind `none`).
     None,
+}
+
+/// One block of an answer, as `:content` lists it: `{:type …}` and its members.
+#[derive(Debug)]
+pub struct ContentBlock {
+    /// What kind of block it is, for instance `text`.
+    pub kind: String,
+    /// Its members in any order, by the names of their keywords.
+    pub members: Vec<(&'static str, BlockMember)>,
+}
+
+/// A member of a [`ContentBlock`].
+#[derive(Debug)]
+pub enum BlockMember {
+    /// A decoded value.
+    Payload(Payload),
+    /// A count.
+    Count(u64),
 }
 
 thread_local! {
@@ -137,47 +179,154 @@ fn name(of: impl FnOnce(&Names) -> &Value) -> Value {
     NAMES.with(|names| of(names).clone())
 }
 
+/// The reason of a success whose value no program can hold (ruling 78).
+const UNREADABLE: &str = "upstream_error";
+
+/// Why a payload has no value.
+enum NoValue {
+    /// No program can hold it; the sentence says why.
+    Unreadable(String),
+    /// This program cannot: its limits are reached.
+    Limit(Error),
+}
+
+impl From<Error> for NoValue {
+    fn from(error: Error) -> NoValue {
+        NoValue::Limit(error)
+    }
+}
+
 impl Payload {
     /// The value and its kind.
-    fn into_value(self) -> Result<(Value, Value)> {
-        Ok(match self {
-            Payload::Json(bytes) => match json::parse(&bytes)? {
-                Some(value) => (value, name(|n| &n.json)),
-                None => {
-                    crate::meter::reserve(bytes.len())?;
-                    (Value::str(String::from_utf8_lossy(&bytes)), name(|n| &n.text))
-                }
-            },
+    fn into_value(self) -> std::result::Result<(Value, Value), NoValue> {
+        let (bytes, may_be_text) = match self {
+            Payload::Json(bytes) => (bytes, false),
+            Payload::JsonOrText(bytes) => (bytes, true),
             Payload::Text(text) => {
                 crate::meter::reserve(text.len())?;
-                (Value::Str(text.into()), name(|n| &n.text))
+                return Ok((Value::Str(text.into()), name(|n| &n.text)));
             }
-            Payload::None => (Value::Nil, name(|n| &n.none)),
-        })
+            Payload::None => return Ok((Value::Nil, name(|n| &n.none))),
+        };
+        match json::parse_reply(&bytes)? {
+            Read::Value(value) => Ok((value, name(|n| &n.json))),
+            Read::Malformed(_) if may_be_text => {
+                crate::meter::reserve(bytes.len())?;
+                Ok((Value::str(String::from_utf8_lossy(&bytes)), name(|n| &n.text)))
+            }
+            Read::Malformed(why) | Read::TooLarge(why) => Err(NoValue::Unreadable(why)),
+        }
+    }
+}
+
+impl ContentBlock {
+    /// `{:type … …}`.
+    fn into_value(self) -> std::result::Result<Value, NoValue> {
+        let mut entries = Vec::with_capacity(1 + self.members.len());
+        entries.push((Value::keyword("type"), Value::str(self.kind)));
+        for (name, member) in self.members {
+            let value = match member {
+                BlockMember::Payload(payload) => payload.into_value()?.0,
+                BlockMember::Count(count) => Value::Int(i64::try_from(count).unwrap_or(i64::MAX)),
+            };
+            entries.push((Value::keyword(name), value));
+        }
+        Ok(Value::Map(Map::from_entries(entries)))
     }
 }
 
 impl Reply {
     /// The value that the program sees. Parsed on the machine's thread and charged to it.
     pub(super) fn into_value(self) -> Result<Value> {
-        let (ok, entries, raw) = match self {
+        let unreadable = match self {
             Reply::Raise(error) => return Err(error),
-            Reply::Value(payload) => return Ok(payload.into_value()?.0),
-            Reply::Success { payload, raw } => {
-                let (value, kind) = payload.into_value()?;
-                (true, [(name(|n| &n.value), value), (name(|n| &n.value_kind), kind)], raw)
+            Reply::Value(payload) => {
+                let payload = match payload {
+                    Payload::Json(bytes) => Payload::JsonOrText(bytes),
+                    other => other,
+                };
+                return match payload.into_value() {
+                    Ok((value, _)) => Ok(value),
+                    Err(NoValue::Limit(error)) => Err(error),
+                    Err(NoValue::Unreadable(why)) => {
+                        Err(Error::verbatim(Reason::RuntimeError, format!("runtime_error: {why}")))
+                    }
+                };
             }
-            Reply::Fault { reason, message, raw } => {
-                let reason = (name(|n| &n.reason), Value::keyword(reason));
-                (false, [reason, (name(|n| &n.message), Value::str(message))], raw)
-            }
+            Reply::Success { payload, content, raw, watch } => match success(payload, content, raw) {
+                Ok(value) => return Ok(value),
+                Err(NoValue::Limit(error)) => return Err(error),
+                Err(NoValue::Unreadable(why)) => {
+                    let message = format!("the answer cannot be read: {why}");
+                    if let Some(watch) = &watch {
+                        watch.note_unreadable(&message);
+                    }
+                    Reply::Fault { reason: UNREADABLE.to_owned(), message, data: None, raw: None, watch }
+                }
+            },
+            fault @ Reply::Fault { .. } => fault,
         };
-        let mut all = Vec::with_capacity(4);
-        all.push((name(|n| &n.ok), Value::bool(ok)));
-        all.extend(entries);
-        if let Some(raw) = raw {
-            all.push((name(|n| &n.raw), json::parse(&raw)?.unwrap_or_default()));
+        match unreadable {
+            Reply::Fault { reason, message, data, raw, watch } => fault(reason, message, data, raw, watch),
+            _ => unreachable!("all else has been answered"),
         }
-        Ok(Value::Map(Map::from_entries(all)))
     }
+}
+
+/// `{:ok true :value … :value_kind …}`, with `:content` and `:raw` where there are any.
+fn success(
+    payload: Payload,
+    content: Vec<ContentBlock>,
+    raw: Option<Bytes>,
+) -> std::result::Result<Value, NoValue> {
+    let (value, kind) = payload.into_value()?;
+    let mut all = Vec::with_capacity(3 + usize::from(!content.is_empty()) + usize::from(raw.is_some()));
+    all.push((name(|n| &n.ok), Value::True));
+    all.push((name(|n| &n.value), value));
+    all.push((name(|n| &n.value_kind), kind));
+    if !content.is_empty() {
+        let mut blocks = Vector::new();
+        for block in content {
+            crate::meter::check_memory()?;
+            blocks.push(block.into_value()?);
+        }
+        all.push((Value::keyword("content"), Value::Vector(blocks)));
+    }
+    if let Some(raw) = raw {
+        all.push((name(|n| &n.raw), lenient(&raw)?));
+    }
+    Ok(Value::Map(Map::from_entries(all)))
+}
+
+/// `{:ok false :reason … :message …}`, with `:data` and `:raw` where there are any.
+fn fault(
+    reason: String,
+    message: String,
+    data: Option<Bytes>,
+    raw: Option<Bytes>,
+    watch: Option<Rc<ReplyWatch>>,
+) -> Result<Value> {
+    let mut all = Vec::with_capacity(3 + usize::from(data.is_some()) + usize::from(raw.is_some()));
+    all.push((name(|n| &n.ok), Value::False));
+    all.push((name(|n| &n.reason), Value::keyword(reason)));
+    all.push((name(|n| &n.message), Value::str(message)));
+    if let Some(data) = data {
+        all.push((Value::keyword("data"), lenient(&data)?));
+    }
+    if let Some(raw) = raw {
+        all.push((name(|n| &n.raw), lenient(&raw)?));
+    }
+    let map = Map::from_entries(all);
+    Ok(Value::Map(match watch {
+        Some(watch) => map.watched(watch),
+        None => map,
+    }))
+}
+
+/// A document that comes besides the answer proper: `nil` where no program can hold it.
+fn lenient(json: &[u8]) -> Result<Value> {
+    Ok(match json::parse_reply(json)? {
+        Read::Value(value) => value,
+        Read::Malformed(_) | Read::TooLarge(_) => Value::Nil,
+    })
 }

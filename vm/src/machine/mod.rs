@@ -32,7 +32,9 @@ pub use call::CallNow;
 pub use ctx::Ctx;
 pub use fork::ForkNote;
 pub use frame::{AnyFrame, Args, Flow, ForkKind, FrameKind, Input, NativeFrame, Reentry};
-pub use host_call::{BadArguments, CallId, HostRequest, Payload, PendingCall, Reply, UpstreamCall};
+pub use host_call::{
+    BadArguments, BlockMember, CallId, ContentBlock, HostRequest, Payload, PendingCall, Reply, UpstreamCall,
+};
 pub(crate) use library::LibraryParts;
 pub use library::{Known, Library};
 pub use namespace::{Binding, Namespace};

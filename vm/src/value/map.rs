@@ -2,7 +2,7 @@
 
 use super::order::{compare_to_name, compare_to_underscored, is_dear};
 use super::ordered::{Held, Ordered, Shape};
-use super::{Value, Vector};
+use super::{ReplyWatch, Value, Vector};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -30,7 +30,14 @@ impl Map {
         Map(Ordered::from_shape(shape, values))
     }
 
-    /// The keys of a small map, for [`Map::with_shape`]; `None` for a map of more than 32 entries.
+    /// The same entries, whose reading `watch` learns of. What is made of the map by adding and removing entries is
+    /// watched as well.
+    pub(crate) fn watched(self, watch: Rc<ReplyWatch>) -> Map {
+        Map(self.0.watched(watch))
+    }
+
+    /// The keys of a small map, for [`Map::with_shape`]; `None` for a map of more than 32 entries, and for one that is
+    /// watched.
     pub fn shape(&self) -> Option<&Rc<Shape>> {
         self.0.shape()
     }

@@ -36,8 +36,8 @@ pub struct CallRecord {
     /// What the upstream or the transport said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Bytes of the upstream's result as compact JSON (for an answer that was refused for its size: of that answer);
-    /// `None` where there was no result.
+    /// Bytes of the upstream's result as compact JSON, of a failed call as far as it had arrived; `None` where nothing
+    /// had.
     pub result_bytes: Option<u64>,
     /// Whether the answer passed the byte cap.
     pub oversize: bool,
@@ -50,11 +50,39 @@ pub struct CallRecord {
     /// What the value looked like, for models and diagnostics; not part of `upstream_calls`.
     #[serde(skip)]
     pub overview: Option<ResultOverview>,
+    /// Whether the program looked at the result of a call that failed; not part of `upstream_calls`.
+    #[serde(skip)]
+    pub looked_at: bool,
+    /// The blocks of an answer that has more than its value shows; not part of `upstream_calls`.
+    #[serde(skip)]
+    pub blocks: Option<AnswerBlocks>,
 }
 
 impl CallRecord {
     /// Longest arguments that a record keeps, in bytes of JSON: records of a whole program stay small.
     pub(crate) const MAX_ARGS_BYTES: usize = 4096;
+}
+
+/// The blocks of an answer of which `:value` is only a part (ruling 51).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnswerBlocks {
+    /// How many there are.
+    pub count: usize,
+    /// Where `:value` comes from.
+    pub value: ValueSource,
+}
+
+/// Where the `:value` of an answer of several blocks comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueSource {
+    /// The first block.
+    FirstBlock,
+    /// The first text, behind blocks of other kinds.
+    FirstText,
+    /// The structured content beside the blocks.
+    Structured,
+    /// Nothing: no block is a text.
+    Nothing,
 }
 
 /// Names of the credential used for a call, never its value.

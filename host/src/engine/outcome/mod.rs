@@ -5,7 +5,7 @@ mod catalog_op;
 mod failure;
 mod session_report;
 
-pub use call_record::{CallAuth, CallRecord, CallStatus, ResultOverview};
+pub use call_record::{AnswerBlocks, CallAuth, CallRecord, CallStatus, ResultOverview, ValueSource};
 pub use catalog_op::CatalogOp;
 pub use failure::Failure;
 pub use session_report::{Changed, Exceeded, HistoryNotice, SessionReport};

@@ -111,7 +111,7 @@ impl Transport for HttpTransport {
         call: Call<'_>,
     ) -> Result<CallReply, CallFault> {
         match self.exchange(lifecycle, session, &call).await? {
-            HttpReply::Result(bytes) => result::read(bytes),
+            HttpReply::Result(bytes) => result::read(bytes, call.may_wrap),
             HttpReply::Error(error, _)
                 if error.code == RpcError::HEADER_MISMATCH && session.era == Era::Modern =>
             {
@@ -121,7 +121,7 @@ impl Transport for HttpTransport {
                     self.exchange(lifecycle, session, &call).await
                 };
                 match Box::pin(again).await? {
-                    HttpReply::Result(bytes) => result::read(bytes),
+                    HttpReply::Result(bytes) => result::read(bytes, call.may_wrap),
                     HttpReply::Error(error, _) => Err(CallFault::upstream_error(error.message)),
                 }
             }

@@ -80,7 +80,7 @@ impl Transport for StdioTransport {
             {
                 Err(no_memory(bytes.len() as u64))
             }
-            PipeReply::Result(bytes) => result::read(bytes),
+            PipeReply::Result(bytes) => result::read(bytes, call.may_wrap),
             PipeReply::Error(error) => {
                 Err(CallFault::upstream_error(RpcError::of_bytes(&error).message)
                     .with_bytes(error.len() as u64))

@@ -145,7 +145,8 @@ impl Handler {
         let Limits { timeout, max_bytes } = self.limits;
         let deadline = Instant::now() + timeout.saturating_mul(2);
         let limits = CallLimits { timeout, deadline, max_bytes };
-        let call = Call { tool: &self.tool, arguments: &checked.arguments, limits, arrivals: None };
+        let may_wrap = checked.may_wrap;
+        let call = Call { tool: &self.tool, arguments: &checked.arguments, limits, arrivals: None, may_wrap };
         let reply = upstream.call(call).await.map_err(|fault| fault.to_string())?;
         let mut value = match reply.payload.resolve() {
             ReplyPayload::Json(bytes) | ReplyPayload::JsonOrText(bytes) => ptc_mcp::json::from_slice(&bytes)

@@ -145,7 +145,7 @@ impl HostCalls for WatchedCalls {
 
 fn size(payload: &Payload) -> usize {
     match payload {
-        Payload::Json(bytes) => bytes.len(),
+        Payload::Json(bytes) | Payload::JsonOrText(bytes) => bytes.len(),
         Payload::Text(text) => text.len(),
         Payload::None => 0,
     }

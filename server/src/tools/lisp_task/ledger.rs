@@ -144,7 +144,7 @@ impl HostCalls for Ledger {
             let reply = answer.await;
             // The upstreams note a call right before they answer it, on this thread: the last record is ours.
             let recorded = matches!(reply, Reply::Success { .. } | Reply::Fault { .. });
-            let record = recorded.then(|| run.records.borrow().last().cloned()).flatten();
+            let record = recorded.then(|| run.log.last()).flatten();
             ledger.close(number, record);
             reply
         })

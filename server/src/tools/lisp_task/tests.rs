@@ -27,7 +27,7 @@ impl HostCalls for Fs {
                 return std::future::pending().await;
             }
             let fails = tool == "fails";
-            run.records.borrow_mut().push(CallRecord {
+            run.log.push(CallRecord {
                 server: "fs".into(),
                 tool,
                 args: None,
@@ -45,15 +45,12 @@ impl HostCalls for Fs {
                     shape: "string bytes=9120".into(),
                     preview: "# Title".into(),
                 }),
+                looked_at: false,
+                blocks: None,
             });
             match fails {
-                true => {
-                    Reply::Fault { reason: "tool_error".into(), message: "no such file".into(), raw: None }
-                }
-                false => Reply::Success {
-                    payload: CallPayload::Json(Bytes::from_static(b"\"# Title\"")),
-                    raw: None,
-                },
+                true => Reply::fault("tool_error", "no such file"),
+                false => Reply::success(CallPayload::Json(Bytes::from_static(b"\"# Title\""))),
             }
         })
     }

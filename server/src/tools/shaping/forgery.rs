@@ -144,6 +144,8 @@ fn call(text: &str, status: CallStatus) -> CallRecord {
             shape: text.to_owned(),
             preview: text.to_owned(),
         }),
+        looked_at: false,
+        blocks: None,
     }
 }
 

@@ -52,6 +52,8 @@ fn call(status: CallStatus, bytes: Option<u64>) -> CallRecord {
             shape: "string bytes=9".into(),
             preview: "# Title\nx".into(),
         }),
+        looked_at: false,
+        blocks: None,
     }
 }
 

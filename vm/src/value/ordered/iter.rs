@@ -32,6 +32,7 @@ fn entry<'a, V: EntryValue>(
 ) -> (&'a Value, &'a V) {
     match &*ordered.0 {
         Repr::Small(small) => (small.shape.key(index), &small.payloads[index]),
+        Repr::Watched(watched) => watched.read(index),
         Repr::Tree(tree) => {
             if let Some((leaf, first)) = *cached
                 && let Some(within) = index.checked_sub(first)
@@ -112,6 +113,7 @@ impl<V: EntryValue> Iterator for Held<V> {
         self.next += 1;
         let (key, payload) = match &*self.ordered.0 {
             Repr::Small(small) => (small.shape.key(index), &small.payloads[index]),
+            Repr::Watched(watched) => watched.read(index),
             Repr::Tree(tree) => {
                 let cached = match &self.leaf {
                     Some((leaf, first)) => {

@@ -18,7 +18,7 @@ pub use layouts::Layouts;
 pub use shape::Shape;
 
 use super::order::key_compare;
-use super::{Value, drop_deferred};
+use super::{ReplyWatch, Value, drop_deferred};
 use crate::meter;
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -52,6 +52,23 @@ pub(super) struct Ordered<V: EntryValue>(Rc<Repr<V>>);
 enum Repr<V: EntryValue> {
     Small(Small<V>),
     Tree(Tree<V>),
+    Watched(Box<Watched<V>>),
+}
+
+/// The failed result of a call, which tells whether a program looks at it. It is a form of its own so that nothing else
+/// has to ask whether it is one.
+struct Watched<V> {
+    small: Small<V>,
+    watch: Rc<ReplyWatch>,
+}
+
+impl<V: EntryValue> Watched<V> {
+    /// The entry at `index`, which is being read.
+    fn read(&self, index: usize) -> (&Value, &V) {
+        let key = self.small.shape.key(index);
+        self.watch.look_at(key);
+        (key, &self.small.payloads[index])
+    }
 }
 
 /// As many payloads as the shape has keys.
@@ -69,6 +86,11 @@ impl<V: EntryValue> Repr<V> {
         Repr::Small(Small { shape, payloads })
     }
 
+    fn watched(small: Small<V>, watch: Rc<ReplyWatch>) -> Repr<V> {
+        meter::charge_memory(Repr::<V>::BYTES + small.payloads.capacity() * size_of::<V>());
+        Repr::Watched(Box::new(Watched { small, watch }))
+    }
+
     fn tree(tree: Tree<V>) -> Repr<V> {
         meter::charge_memory(Repr::<V>::BYTES);
         Repr::Tree(tree)
@@ -80,6 +102,11 @@ impl<V: EntryValue> Clone for Repr<V> {
         match self {
             Repr::Small(small) => Repr::small(small.shape.clone(), small.payloads.clone()),
             Repr::Tree(tree) => Repr::tree(tree.clone()),
+            Repr::Watched(watched) => {
+                let Small { shape, payloads } = &watched.small;
+                let small = Small { shape: shape.clone(), payloads: payloads.clone() };
+                Repr::watched(small, watched.watch.clone())
+            }
         }
     }
 }
@@ -87,9 +114,14 @@ impl<V: EntryValue> Clone for Repr<V> {
 impl<V: EntryValue> Drop for Repr<V> {
     fn drop(&mut self) {
         let mut bytes = Repr::<V>::BYTES;
-        if let Repr::Small(small) = self {
-            bytes += small.payloads.capacity() * size_of::<V>();
-            while let Some(payload) = small.payloads.pop() {
+        let payloads = match self {
+            Repr::Small(small) => Some(&mut small.payloads),
+            Repr::Watched(watched) => Some(&mut watched.small.payloads),
+            Repr::Tree(_) => None,
+        };
+        if let Some(payloads) = payloads {
+            bytes += payloads.capacity() * size_of::<V>();
+            while let Some(payload) = payloads.pop() {
                 payload.discard();
             }
         }
@@ -125,11 +157,19 @@ impl<V: EntryValue> Ordered<V> {
         Ordered(Rc::new(Repr::small(shape, payloads)))
     }
 
+    /// The same keys and payloads, whose reading `watch` learns of.
+    pub(super) fn watched(self, watch: Rc<ReplyWatch>) -> Ordered<V> {
+        let Repr::Small(small) = &*self.0 else { return self };
+        let small = Small { shape: small.shape.clone(), payloads: small.payloads.clone() };
+        Ordered(Rc::new(Repr::watched(small, watch)))
+    }
+
     #[inline]
     pub(super) fn len(&self) -> usize {
         match &*self.0 {
             Repr::Small(small) => small.payloads.len(),
             Repr::Tree(tree) => tree.len(),
+            Repr::Watched(watched) => watched.small.payloads.len(),
         }
     }
 
@@ -138,7 +178,7 @@ impl<V: EntryValue> Ordered<V> {
     pub(super) fn shape(&self) -> Option<&Rc<Shape>> {
         match &*self.0 {
             Repr::Small(small) => Some(&small.shape),
-            Repr::Tree(_) => None,
+            Repr::Tree(_) | Repr::Watched(_) => None,
         }
     }
 
@@ -147,7 +187,7 @@ impl<V: EntryValue> Ordered<V> {
     pub(super) fn small(&self) -> Option<(&Shape, &[V])> {
         match &*self.0 {
             Repr::Small(small) => Some((&small.shape, &small.payloads)),
-            Repr::Tree(_) => None,
+            Repr::Tree(_) | Repr::Watched(_) => None,
         }
     }
 
@@ -171,6 +211,7 @@ impl<V: EntryValue> Ordered<V> {
                 Some((small.shape.key(index), &small.payloads[index]))
             }
             Repr::Tree(tree) => tree.get_by(|other| key_compare(other, key)),
+            Repr::Watched(watched) => Some(watched.read(watched.small.shape.find(key).ok()?)),
         }
     }
 
@@ -182,6 +223,10 @@ impl<V: EntryValue> Ordered<V> {
                 Some((small.shape.key(index), &small.payloads[index]))
             }
             Repr::Tree(tree) => tree.get_by(compare),
+            Repr::Watched(watched) => {
+                let index = watched.small.shape.keys().binary_search_by(compare).ok()?;
+                Some(watched.read(index))
+            }
         }
     }
 
@@ -192,6 +237,7 @@ impl<V: EntryValue> Ordered<V> {
             Repr::Tree(tree) => (index < tree.len())
                 .then(|| tree.leaf_at(index))
                 .map(|(leaf, first)| leaf.entry(index - first)),
+            Repr::Watched(watched) => (index < watched.small.payloads.len()).then(|| watched.read(index)),
         }
     }
 
@@ -201,10 +247,16 @@ impl<V: EntryValue> Ordered<V> {
         let found = match &*self.0 {
             Repr::Small(small) => small.shape.find(key).ok()?,
             Repr::Tree(tree) => tree.get_by(|other| key_compare(other, key)).map(|_| 0)?,
+            Repr::Watched(watched) => {
+                let found = watched.small.shape.find(key).ok()?;
+                watched.watch.look_at(key);
+                found
+            }
         };
         match Rc::make_mut(&mut self.0) {
             Repr::Small(small) => small.payloads.get_mut(found),
             Repr::Tree(tree) => tree.get_mut(key),
+            Repr::Watched(watched) => watched.small.payloads.get_mut(found),
         }
     }
 
@@ -230,8 +282,22 @@ impl<V: EntryValue> Ordered<V> {
                 }
             }
         }
-        if let Repr::Tree(tree) = Rc::make_mut(&mut self.0) {
-            tree.insert(key, payload);
+        match Rc::make_mut(&mut self.0) {
+            Repr::Tree(tree) => tree.insert(key, payload),
+            Repr::Watched(watched) => {
+                let small = &mut watched.small;
+                match small.shape.find(&key) {
+                    Ok(index) => std::mem::replace(&mut small.payloads[index], payload).discard(),
+                    Err(index) if small.payloads.len() < SMALL_MAX => small.insert(index, key, payload),
+                    Err(_) => {
+                        // No failed result is as large as that.
+                        let mut entries: Vec<(Value, V)> = self.held().collect();
+                        entries.push((key, payload));
+                        *self = Ordered::from_entries(entries);
+                    }
+                }
+            }
+            Repr::Small(_) => {}
         }
     }
 
@@ -265,6 +331,12 @@ impl<V: EntryValue> Ordered<V> {
                     *self = Ordered::from_sorted(self.held().collect());
                 }
                 removed
+            }
+            Repr::Watched(watched) => {
+                let index = watched.small.shape.find(key).ok()?;
+                let Repr::Watched(watched) = Rc::make_mut(&mut self.0) else { unreachable!("it is watched") };
+                Shape::remove(&mut watched.small.shape, index);
+                Some(watched.small.payloads.remove(index))
             }
         }
     }

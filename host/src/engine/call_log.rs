@@ -1,0 +1,59 @@
+//! The records of one program's calls, and what the program made of their results.
+
+use super::outcome::{CallRecord, CallStatus};
+use ptc_vm::value::ReplyWatch;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// Records in order of completion.
+#[derive(Default)]
+pub struct CallLog {
+    records: RefCell<Vec<CallRecord>>,
+    /// For some of the records, by index: what becomes of the result.
+    watches: RefCell<Vec<(usize, Rc<ReplyWatch>)>>,
+}
+
+impl CallLog {
+    /// How many calls have ended.
+    pub fn len(&self) -> usize {
+        self.records.borrow().len()
+    }
+
+    /// Whether none has.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The one that ended last.
+    pub fn last(&self) -> Option<CallRecord> {
+        self.records.borrow().last().cloned()
+    }
+
+    /// Adds a record.
+    pub fn push(&self, record: CallRecord) {
+        self.records.borrow_mut().push(record);
+    }
+
+    /// Adds the record of a result that tells what becomes of it.
+    pub fn push_watched(&self, record: CallRecord) -> Rc<ReplyWatch> {
+        let watch = Rc::new(ReplyWatch::default());
+        self.watches.borrow_mut().push((self.len(), watch.clone()));
+        self.push(record);
+        watch
+    }
+
+    /// The records, once the program's value has been read: what it made of the results is written down in them.
+    pub(super) fn settle(&self) -> Vec<CallRecord> {
+        let mut records = self.records.take();
+        for (index, watch) in self.watches.take() {
+            let record = &mut records[index];
+            record.looked_at = watch.looked_at();
+            if let Some(why) = watch.unreadable() {
+                record.status = CallStatus::Error;
+                record.reason = Some("upstream_error".to_owned());
+                record.error = Some(why);
+            }
+        }
+        records
+    }
+}

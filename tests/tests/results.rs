@@ -1,0 +1,201 @@
+//! What a program gets of an upstream's answer (upstreams.md 9).
+
+use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode};
+use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
+use ptc_host::engine::{CallStatus, Engine, EngineOptions, EvalOutcome, EvalRequest, HostCalls, Limits};
+use ptc_mcp::json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+struct World {
+    engine: Engine,
+    aggregator: Arc<Aggregator>,
+}
+
+impl World {
+    async fn with(options: Value, limits: AggregatorLimits) -> World {
+        let mut entry = json!({"transport": "mcp_stdio", "command": env!("CARGO_BIN_EXE_fake-upstream")});
+        for (key, value) in options.as_object().expect("an object").iter() {
+            entry.as_object_mut().expect("an object").insert(key.clone(), value.clone());
+        }
+        let env = ProcessEnv::current();
+        let load = LoadOptions { env: &env, base_dir: None, own_exe: None };
+        let config =
+            UpstreamsConfig::from_value(&json!({"upstreams": {"fake": entry}}), &load).expect("a right file");
+        let options = AggregatorOptions { limits, ..AggregatorOptions::new(SnapshotMode::Frozen) };
+        World {
+            engine: Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads"),
+            aggregator: Aggregator::start(config, options).await.expect("the fake starts"),
+        }
+    }
+
+    async fn new() -> World {
+        World::with(json!({}), AggregatorLimits::default()).await
+    }
+
+    async fn eval(&self, program: &str) -> EvalOutcome {
+        let mut request = EvalRequest::new(program);
+        request.limits = Limits { timeout: Duration::from_secs(60), ..Limits::aggregator() };
+        request.upstreams = Some(Arc::new(self.aggregator.clone()) as Arc<dyn HostCalls>);
+        self.engine.eval(request).await
+    }
+
+    /// The text of `form`, in which `r` is the result of a call that is answered with `result`.
+    async fn of(&self, tool: &str, result: &str, form: &str) -> String {
+        let outcome = self.eval(&program(tool, result, 0, form)).await;
+        text(&outcome).to_owned()
+    }
+}
+
+/// A program that calls a tool, which answers with `result`, and gives `form` of it.
+fn program(tool: &str, result: &str, digits: usize, form: &str) -> String {
+    let result = Value::from(result).to_string();
+    format!(
+        "(let [r (tool/call {{:server \"fake\" :tool \"{tool}\" :args {{:result {result} :digits {digits}}}}})] {form})"
+    )
+}
+
+fn text(outcome: &EvalOutcome) -> &str {
+    match &outcome.result {
+        Ok(answer) => &answer.text,
+        Err(failure) => &failure.message,
+    }
+}
+
+#[tokio::test]
+async fn payloads_come_out_of_their_wrappers() {
+    let world = World::new().await;
+    for (tool, result, seen) in [
+        // (a) `result`, where no schema speaks against it.
+        (
+            "answer",
+            r#"{"structuredContent":{"result":[{"id":1}]},"content":[{"type":"text","text":"{\"id\": 1}"}]}"#,
+            "[[{\"id\" 1}] :json]",
+        ),
+        ("answer", r#"{"structuredContent":{"result":null},"content":[]}"#, "[nil :json]"),
+        ("answer_record", r#"{"structuredContent":{"result":[1]},"content":[]}"#, "[{\"result\" [1]} :json]"),
+        (
+            "answer",
+            r#"{"structuredContent":{"result":1,"total":2},"content":[]}"#,
+            "[{\"result\" 1 \"total\" 2} :json]",
+        ),
+        // (b) one key with the text of the blocks.
+        (
+            "answer",
+            r#"{"structuredContent":{"content":"a\nb"},"content":[{"type":"text","text":"a\nb"}]}"#,
+            "[\"a\\nb\" :text]",
+        ),
+        (
+            "answer",
+            r#"{"structuredContent":{"content":"{\"n\":1}"},"content":[{"type":"text","text":"{\"n\":1}"}]}"#,
+            "[{\"n\" 1} :json]",
+        ),
+        (
+            "answer",
+            r#"{"structuredContent":{"content":"a"},"content":[{"type":"text","text":"b"}]}"#,
+            "[{\"content\" \"a\"} :json]",
+        ),
+        // (c) the table.
+        ("answer", r#"{"structuredContent":false,"content":[{"type":"text","text":"b"}]}"#, "[false :json]"),
+        ("answer", r#"{"content":[{"type":"text","text":" 42 "}]}"#, "[42 :json]"),
+        ("answer", r#"{"content":[{"type":"text","text":"[1] x"}]}"#, "[\"[1] x\" :text]"),
+        ("answer", r#"{"content":[]}"#, "[nil :none]"),
+    ] {
+        assert_eq!(world.of(tool, result, "[(:value r) (:value_kind r)]").await, seen, "{result}");
+    }
+    world.aggregator.shutdown().await;
+    let raw = World::with(json!({"raw_envelope": true}), AggregatorLimits::default()).await;
+    let result = r#"{"structuredContent":{"result":1},"content":[]}"#;
+    assert_eq!(
+        raw.of("answer", result, "(:raw r)").await,
+        r#"{"content" [] "structuredContent" {"result" 1}}"#
+    );
+    let failed = r#"{"isError":true,"content":[{"type":"text","text":"no"}]}"#;
+    assert_eq!(raw.of("answer", failed, "(get-in r [:raw \"isError\"])").await, "true");
+    raw.aggregator.shutdown().await;
+}
+
+#[tokio::test]
+async fn several_blocks_are_all_there() {
+    let world = World::new().await;
+    let result = r#"{"content":[{"type":"text","text":"a"},{"type":"text","text":"{\"n\":1}"},
+        {"type":"image","data":"AAAA","mimeType":"image/png"},
+        {"type":"resource","resource":{"uri":"file:///x","mimeType":"text/plain","text":"[1]"}},
+        {"type":"resource_link","uri":"file:///y","name":"y"}]}"#;
+    assert_eq!(world.of("answer", result, "(:value r)").await, "\"a\"");
+    assert_eq!(
+        world.of("answer", result, "(:content r)").await,
+        "[{:text \"a\" :type \"text\"} {:text {\"n\" 1} :type \"text\"} {:bytes 3 :mime_type \"image/png\" :type \"image\"} \
+         {:mime_type \"text/plain\" :text \"[1]\" :type \"resource\" :uri \"file:///x\"} \
+         {:name \"y\" :type \"resource_link\" :uri \"file:///y\"}]"
+    );
+    let one = r#"{"content":[{"type":"text","text":"a"}]}"#;
+    assert_eq!(world.of("answer", one, "(contains? r :content)").await, "false");
+    let image = r#"{"content":[{"type":"image","data":"AAAA","mimeType":"image/png"}]}"#;
+    assert_eq!(world.of("answer", image, "[(:value r) (count (:content r))]").await, "[nil 1]");
+    world.aggregator.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_error_tells_all_of_its_texts_and_data() {
+    let world = World::new().await;
+    let result = r#"{"isError":true,"structuredContent":{"code":7},"content":[{"type":"text","text":"one"},
+        {"type":"text","text":"two"}]}"#;
+    assert_eq!(
+        world.of("answer", result, "r").await,
+        "{:data {\"code\" 7} :message \"one\\ntwo\" :ok false :reason :tool_error}"
+    );
+    let outcome = world.eval(&program("answer", result, 0, "(:ok r)")).await;
+    assert!(outcome.upstream_calls[0].result_bytes.is_some_and(|bytes| bytes > 100), "its bytes are counted");
+    world.aggregator.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_no_program_can_hold_is_a_fault_of_the_upstream() {
+    let world = World::new().await;
+    let deep =
+        format!(r#"{{"structuredContent":{{"a":{}{}}},"content":[]}}"#, "[".repeat(128), "]".repeat(128));
+    for (result, why) in [
+        (r#"{"structuredContent":{"n":DIGITS},"content":[]}"#, "an integer of 1500000 digits"),
+        (r#"{"content":[{"type":"text","text":"{\"n\":[-DIGITS]}"}]}"#, "an integer of 1500000 digits"),
+        (
+            r#"{"content":[{"type":"text","text":"a"},{"type":"text","text":"DIGITS"}]}"#,
+            "an integer of 1500000 digits",
+        ),
+        (r#"{"structuredContent":{"n":1e999},"content":[]}"#, "no JSON"),
+        (r#"{"structuredContent":{"s":"a\ud800"},"content":[]}"#, "half a surrogate pair"),
+        (deep.as_str(), ""),
+    ] {
+        let form = "[(:ok r) (:reason r) (:message r)]";
+        let outcome = world.eval(&program("answer", result, 1_500_000, form)).await;
+        let shown = text(&outcome);
+        assert!(shown.starts_with("[false :upstream_error \"") && shown.contains(why), "{shown}");
+        let record = &outcome.upstream_calls[0];
+        assert_eq!((record.status, record.reason.as_deref()), (CallStatus::Error, Some("upstream_error")));
+    }
+    // These are no trouble: text that is no JSON stays text, and of equal keys the last one wins.
+    let digits = r#"{"content":[{"type":"text","text":"DIGITS and more"}]}"#;
+    let outcome =
+        world.eval(&program("answer", digits, 1_500_000, "[(:value_kind r) (count (:value r))]")).await;
+    assert_eq!(text(&outcome), "[:text 1500009]");
+    let twice = r#"{"structuredContent":{"a":1,"a":2},"content":[]}"#;
+    assert_eq!(world.of("answer", twice, "(:value r)").await, "{\"a\" 2}");
+    world.aggregator.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_cap_that_refuses_a_call_says_so() {
+    let limits = AggregatorLimits { max_calls: 2, ..AggregatorLimits::default() };
+    let world = World::with(json!({}), limits).await;
+    let outcome = world
+        .eval("(map :message (remove :ok (map (fn [i] (tool/call {:server \"fake\" :tool \"echo\" :args {:i i}})) (range 4))))")
+        .await;
+    let message = |call: u32| {
+        format!(
+            "\"cap_exhausted: this program may make 2 upstream calls (flag `--max-upstream-calls-per-program`); \
+             call {call} was not sent\""
+        )
+    };
+    assert_eq!(text(&outcome), format!("[{} {}]", message(3), message(4)));
+    world.aggregator.shutdown().await;
+}

@@ -1,0 +1,43 @@
+//! What becomes of the result of a call.
+
+use super::Value;
+use std::cell::{Cell, RefCell};
+
+/// What a program made of the result of a call. Whoever made the reply keeps one end, the result the other.
+#[derive(Debug, Default)]
+pub struct ReplyWatch {
+    looked_at: Cell<bool>,
+    unreadable: RefCell<Option<String>>,
+}
+
+impl ReplyWatch {
+    /// Whether the program looked at a failure: read `:ok`, `:reason` or `:message` of it, or went through all of it, as
+    /// printing and writing JSON do.
+    pub fn looked_at(&self) -> bool {
+        self.looked_at.get()
+    }
+
+    /// Why no program can hold the value of a success, which the program therefore got as a world fault.
+    pub fn unreadable(&self) -> Option<String> {
+        self.unreadable.borrow().clone()
+    }
+
+    /// All of the result is read.
+    pub(crate) fn look(&self) {
+        self.looked_at.set(true);
+    }
+
+    /// The entry under `key` is read.
+    pub(crate) fn look_at(&self, key: &Value) {
+        if let Value::Keyword(key) = key
+            && matches!(key.name(), "ok" | "reason" | "message")
+        {
+            self.look();
+        }
+    }
+
+    /// The program gets a world fault with this message instead of a value.
+    pub(crate) fn note_unreadable(&self, message: &str) {
+        *self.unreadable.borrow_mut() = Some(message.to_owned());
+    }
+}

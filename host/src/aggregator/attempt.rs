@@ -57,8 +57,10 @@ impl Attempt<'_> {
             ..self.begun(arguments, began)
         });
         let wants_raw = self.config.is_some_and(|config| config.raw_envelope.for_tool(self.tool));
-        let raw = fault.envelope.filter(|_| wants_raw);
-        Reply::Fault { reason, message, data: fault.data, raw, watch: Some(watch) }
+        let (data, envelope) =
+            fault.answer.map_or((None, None), |answer| (answer.data, Some(answer.envelope)));
+        let raw = envelope.filter(|_| wants_raw);
+        Reply::Fault { reason, message, data, raw, watch: Some(watch) }
     }
 
     /// The common part of all attempts' records.

@@ -59,7 +59,7 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
             attempt.succeeded(&arguments, began, reply)
         }
         Err(fault) => {
-            if fault.envelope.is_some() {
+            if fault.answer.is_some() {
                 run.arrived.borrow_mut().push(charge);
             }
             attempt.failed(&arguments, Some(began), fault)

@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use super::content;
 use super::protocol::render;
 use super::wrapped;
-use crate::upstream::{CallFault, CallReply, FaultReason, ReplyBlock, ReplyPayload};
+use crate::upstream::{CallFault, CallReply, FailureAnswer, FaultReason, ReplyBlock, ReplyPayload};
 
 /// Longest text of a tool's own error report, in characters.
 const TOOL_ERROR_CHARS: usize = 500;
@@ -87,8 +87,8 @@ fn tool_error(result: &Bytes, members: &Members<'_>) -> CallFault {
         message = format!("upstream isError envelope: {}", render(result));
     }
     let mut fault = CallFault::new(FaultReason::ToolError, message);
-    fault.data = members.structured.map(|data| result.slice_ref(data.as_bytes()));
-    fault.envelope = Some(result.clone());
+    let data = members.structured.map(|data| result.slice_ref(data.as_bytes()));
+    fault.answer = Some(Box::new(FailureAnswer { data, envelope: result.clone() }));
     fault
 }
 
@@ -423,9 +423,10 @@ mod tests {
             "content":[{"type":"text","text":"one"},{"type":"image","data":""},{"type":"text","text":"two"}]}"#;
         let fault = read(Bytes::from_static(result.as_bytes()), true).unwrap_err();
         assert_eq!(fault.message, "one\ntwo");
-        assert_eq!(fault.data.as_deref(), Some(br#"{"code":7}"#.as_slice()));
-        assert_eq!(fault.envelope.as_deref(), Some(result.as_bytes()));
         assert_eq!(fault.received_bytes, compact_len(result.as_bytes()));
+        let answer = fault.answer.unwrap();
+        assert_eq!(answer.data.as_deref(), Some(br#"{"code":7}"#.as_slice()));
+        assert_eq!(answer.envelope, result.as_bytes());
         let many =
             format!(r#"{{"isError":true,"content":[{}]}}"#, [r#"{"type":"text","text":"x"}"#; 10].join(","));
         let message = read(Bytes::from(many), true).unwrap_err().message;

@@ -66,24 +66,24 @@ pub struct CallFault {
     pub http_status: Option<u16>,
     /// Bytes of the answer that had arrived when the call failed.
     pub received_bytes: u64,
-    /// What a tool says of its failure as data, as JSON.
+    /// The answer with which a tool reported its failure.
+    pub answer: Option<Box<FailureAnswer>>,
+}
+
+/// The answer with which a tool reports its failure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailureAnswer {
+    /// What it says of the failure as data, as JSON.
     pub data: Option<Bytes>,
-    /// The whole untouched answer as JSON, if it was one.
-    pub envelope: Option<Bytes>,
+    /// All of it, untouched, as JSON.
+    pub envelope: Bytes,
 }
 
 impl CallFault {
     /// A fault with a message and no status or bytes.
     #[must_use]
     pub fn new(reason: FaultReason, message: impl Into<String>) -> Self {
-        Self {
-            reason,
-            message: message.into(),
-            http_status: None,
-            received_bytes: 0,
-            data: None,
-            envelope: None,
-        }
+        Self { reason, message: message.into(), http_status: None, received_bytes: 0, answer: None }
     }
 
     /// [`FaultReason::UpstreamUnavailable`] with `message`.

@@ -15,7 +15,7 @@ mod reply;
 pub(crate) mod slots;
 
 pub use crate::memory::Arrivals;
-pub use fault::{CallFault, FaultReason};
+pub use fault::{CallFault, FailureAnswer, FaultReason};
 pub use health::{Health, Phase, UpstreamEvent};
 pub use introduction::Introduction;
 pub use reply::{BlockMember, CallReply, ReplyBlock, ReplyPayload};

@@ -47,6 +47,18 @@ pub enum Full {
     Memory,
 }
 
+impl Full {
+    /// The limit's name in metrics.
+    pub(crate) fn limit(self) -> &'static str {
+        match self {
+            Full::Calls(_) => "global_concurrency",
+            Full::OwnerCalls(_) => "per_owner_concurrency",
+            Full::SessionCalls(_) => "in_flight",
+            Full::Memory => "max_total_memory_bytes",
+        }
+    }
+}
+
 impl fmt::Display for Full {
     /// The limit that is reached, its value and its flag.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -22,7 +22,7 @@ struct Account {
 
 impl PartialEq for Principal {
     fn eq(&self, other: &Self) -> bool {
-        self.is_clone_of(other) || self.0.name == other.0.name
+        Arc::ptr_eq(&self.0, &other.0) || self.0.name == other.0.name
     }
 }
 
@@ -41,9 +41,9 @@ impl Principal {
         Principal(Arc::new(Account { name: name.into(), hash, usage: Usage::default() }))
     }
 
-    /// Whether both are one value, so that they share an account.
-    pub(crate) fn is_clone_of(&self, other: &Principal) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+    /// A number that it shares with its clones and, while any of them exists, with no other.
+    pub(crate) fn number(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
     }
 
     /// What it uses now, under this value and its clones.

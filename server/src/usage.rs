@@ -18,6 +18,11 @@ impl Count {
         self.0.fetch_update(Ordering::AcqRel, Ordering::Relaxed, within).is_ok()
     }
 
+    /// Takes `more`, whatever the limit.
+    pub(crate) fn take(&self, more: usize) {
+        self.0.fetch_add(more, Ordering::AcqRel);
+    }
+
     /// Gives back `count` of what was taken.
     pub(crate) fn give_back(&self, count: usize) {
         self.0.fetch_sub(count, Ordering::AcqRel);
@@ -29,6 +34,10 @@ impl Count {
 pub(crate) struct Usage {
     /// Running calls that hold a permit.
     pub(crate) calls: Count,
+    /// Open connections whose last request was its own.
+    pub(crate) connections: Count,
+    /// Bytes of its request bodies in memory, and of answers that it has not read.
+    pub(crate) buffered_bytes: Count,
 }
 
 /// What one of several principals may take of `total` unless the operator says otherwise: a quarter, so that three
@@ -46,7 +55,8 @@ mod tests {
         let count = Count::default();
         assert!(count.try_take(2, 3) && !count.try_take(2, 3) && count.try_take(1, 3));
         assert!(!count.try_take(usize::MAX, usize::MAX), "no overflow");
-        count.give_back(2);
+        count.take(4);
+        count.give_back(6);
         assert_eq!(count.get(), 1);
     }
 

@@ -199,7 +199,7 @@ fn cases() -> Vec<Case> {
 }
 
 /// Limits whose two sides are held by tests elsewhere: what it is, the file, the test.
-const ELSEWHERE: [(&str, &str, &str); 65] = [
+const ELSEWHERE: [(&str, &str, &str); 68] = [
     (
         "--max-frame-bytes",
         "server/src/transport/stdio/tests.rs",
@@ -345,6 +345,21 @@ const ELSEWHERE: [(&str, &str, &str); 65] = [
     ),
     ("--http-max-body-bytes", "server/src/transport/http/tests.rs", "bodies_are_checked_in_order"),
     ("--http-max-connections", "tests/tests/faults/silence.rs", "ten_thousand_connections_that_say_nothing"),
+    (
+        "--http-max-connections-per-owner",
+        "server/tests/wire/neighbours.rs",
+        "slow_bodies_of_one_principal_take_places_from_that_principal",
+    ),
+    (
+        "--http-max-buffered-bytes",
+        "server/tests/wire/neighbours.rs",
+        "bodies_of_one_principal_are_bounded_together",
+    ),
+    (
+        "--http-max-buffered-bytes-per-owner",
+        "server/tests/wire/neighbours.rs",
+        "bodies_of_one_principal_are_bounded_together",
+    ),
     ("--http-session-ttl-ms", "server/src/transport/http/sessions.rs", "caps_ownership_and_ends"),
     (
         "--http-session-idle-timeout-ms",

@@ -319,7 +319,25 @@ pub const HTTP: Group = Group {
             "Time for running calls when the server stops",
         ),
         flag("http-max-body-bytes", HttpPositive, Derived("max-frame-bytes"), "Largest request body"),
+        flag(
+            "http-max-buffered-bytes",
+            HttpPositive,
+            Derived("a quarter of max-total-memory-bytes, at least one body"),
+            "Bytes of request bodies and of unread answers in memory",
+        ),
+        flag(
+            "http-max-buffered-bytes-per-owner",
+            HttpPositive,
+            Derived("http-max-buffered-bytes; a quarter of it with several tokens, at least one body"),
+            "Bytes of request bodies and of unread answers of one token",
+        ),
         flag("http-max-connections", HttpPositive, Number(4096), "Open connections"),
+        flag(
+            "http-max-connections-per-owner",
+            HttpPositive,
+            Derived("http-max-connections; a quarter of it with several tokens"),
+            "Open connections of one token",
+        ),
         flag("http-session-ttl-ms", HttpPositive, Number(3_600_000), "Longest life of an HTTP session"),
         flag(
             "http-session-idle-timeout-ms",

@@ -52,6 +52,14 @@ pub(super) fn resolve(
     let max_sessions = values.size("http-max-sessions")?;
     let principals = if auth_disabled { 1 } else { tokens.len() };
     let max_sessions_per_owner = values.share("http-max-sessions-per-owner", max_sessions, principals)?;
+    let max_connections = values.size("http-max-connections")?;
+    let max_body_bytes = values.size_or("http-max-body-bytes", limits.max_frame_bytes)?;
+    let quarter = usize::try_from(limits.max_total_memory_bytes / 4).unwrap_or(usize::MAX);
+    // With less room than one body takes, no such body could ever come.
+    let max_buffered_bytes = values.size_or("http-max-buffered-bytes", quarter)?.max(max_body_bytes);
+    let max_buffered_bytes_per_owner = values
+        .share("http-max-buffered-bytes-per-owner", max_buffered_bytes, principals)?
+        .max(max_body_bytes);
     let max_listeners = values.size("http-max-listeners")?;
     if auth_disabled || tokens.is_empty() {
         let message =
@@ -74,8 +82,15 @@ pub(super) fn resolve(
         request_timeout: values.time("http-request-timeout-ms")?,
         idle_timeout: values.time("http-idle-timeout-ms")?,
         shutdown_grace: values.time("http-shutdown-grace-ms")?,
-        max_body_bytes: values.size_or("http-max-body-bytes", limits.max_frame_bytes)?,
-        max_connections: values.size("http-max-connections")?,
+        max_body_bytes,
+        max_buffered_bytes,
+        max_buffered_bytes_per_owner,
+        max_connections,
+        max_connections_per_owner: values.share(
+            "http-max-connections-per-owner",
+            max_connections,
+            principals,
+        )?,
         session_ttl: values.time("http-session-ttl-ms")?,
         session_idle: values.time("http-session-idle-timeout-ms")?,
         max_sessions,

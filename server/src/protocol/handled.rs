@@ -25,8 +25,17 @@ pub struct Reply {
     pub body: Vec<u8>,
     /// The kind of answer.
     pub disposition: Disposition,
-    /// The limit that is reached, its value and its flag, where the answer is that there is no capacity.
-    pub reached: Option<Box<str>>,
+    /// The limit that is reached, where the answer is that there is no capacity.
+    pub reached: Option<Reached>,
+}
+
+/// A limit that is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reached {
+    /// Its name in metrics.
+    pub limit: &'static str,
+    /// What is too much, the limit's value and its flag.
+    pub text: Box<str>,
 }
 
 /// The kind of answer of a reply. A transport with its own vocabulary for this, such as HTTP status codes, maps it.
@@ -65,9 +74,10 @@ impl Handled {
         Handled::Reply(Reply::new(disposition, body))
     }
 
-    /// An answer by a server that has no capacity because of the limit `reached`.
-    pub fn busy(body: Vec<u8>, reached: impl Into<Box<str>>) -> Handled {
-        Handled::Reply(Reply { reached: Some(reached.into()), ..Reply::new(Disposition::Busy, body) })
+    /// An answer by a server that has no capacity because of this limit.
+    pub(crate) fn busy(body: Vec<u8>, limit: &'static str, text: impl Into<Box<str>>) -> Handled {
+        let reached = Reached { limit, text: text.into() };
+        Handled::Reply(Reply { reached: Some(reached), ..Reply::new(Disposition::Busy, body) })
     }
 
     /// An error that answers `id`.

@@ -34,6 +34,16 @@ pub(crate) enum TooMany {
     Own(usize),
 }
 
+impl TooMany {
+    /// The limit's name in metrics.
+    pub(crate) fn limit(self) -> &'static str {
+        match self {
+            TooMany::All(_) => "max_listeners",
+            TooMany::Own(_) => "max_listeners_per_owner",
+        }
+    }
+}
+
 impl fmt::Display for TooMany {
     /// The limit that is reached, its value and its flag.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

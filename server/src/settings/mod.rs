@@ -231,8 +231,14 @@ pub struct Http {
     pub shutdown_grace: Duration,
     /// Largest body.
     pub max_body_bytes: usize,
+    /// Bytes of request bodies and of unread answers.
+    pub max_buffered_bytes: usize,
+    /// The same for one principal.
+    pub max_buffered_bytes_per_owner: usize,
     /// Open connections.
     pub max_connections: usize,
+    /// Open connections of one principal.
+    pub max_connections_per_owner: usize,
     /// Longest lifetime of a session.
     pub session_ttl: Duration,
     /// Longest idle time of a session.

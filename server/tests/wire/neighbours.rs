@@ -159,3 +159,124 @@ fn the_oldest_listener_of_the_greediest_ends_when_there_is_no_room() {
     held[1].get_ref().set_read_timeout(Some(Duration::from_millis(50))).expect("a timeout");
     assert!(!is_open(&mut held[1]), "the others have heard nothing");
 }
+
+/// A request whose body stops after its first byte.
+fn slow_body(server: &Listener, headers: &str) -> TcpStream {
+    let mut stream = server.connect();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n{headers}\r\n{{"
+    );
+    // It may be closed at once.
+    let _ = stream.write_all(head.as_bytes());
+    stream
+}
+
+const HEALTH: &[u8] = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+
+#[test]
+fn slow_bodies_on_all_places_keep_nobody_out() {
+    let server = Listener::start(&["--http-max-connections", "64"]);
+    let mut slow = Vec::new();
+    for _ in 0..5 {
+        slow.extend((0..64).map(|_| slow_body(&server, "")));
+        assert_eq!(server.exchange(HEALTH).status, 200);
+        let answer = server.post("", br#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#);
+        assert_eq!(answer.status, 200);
+    }
+}
+
+#[test]
+fn slow_bodies_of_one_principal_take_places_from_that_principal() {
+    let town = Town::start(&["--http-max-connections", "64"]);
+    let own = authorization("greedy");
+    // Of the other principal, a body that takes its time as well.
+    let mut patient = slow_body(&town.server, &authorization("other"));
+    let mut slow = Vec::new();
+    for _ in 0..5 {
+        slow.extend((0..64).map(|_| slow_body(&town.server, &own)));
+        assert_eq!(town.server.exchange(HEALTH).status, 200);
+        assert_eq!(town.value("other", "(+ 1 2)"), "user=> 3");
+    }
+    patient.write_all(&[b'x'; 999]).expect("still open");
+    assert_eq!(Answer::read(&mut BufReader::new(patient)).status, 400, "read to its end");
+    let refused = slow.into_iter().map(|stream| {
+        // Those that still wait for their bodies have no answer.
+        stream.set_read_timeout(Some(Duration::from_millis(20))).expect("a timeout");
+        Answer::read(&mut BufReader::new(stream))
+    });
+    let refused = refused.filter(|answer| answer.status == 429).last().expect("beyond the share");
+    assert_eq!(
+        refused.body,
+        "too many connections: all 16 that one caller may have are at work (--http-max-connections-per-owner)"
+    );
+}
+
+#[test]
+fn listeners_on_all_places_keep_nobody_out() {
+    let server = Listener::start(&["--http-max-connections", "32"]);
+    let request = modern_request("nobody", "subscriptions/listen", &json!({"notifications": {}}));
+    let mut held = Vec::new();
+    for _ in 0..3 {
+        for _ in 0..32 {
+            let mut stream = server.connect();
+            stream.write_all(&request).expect("it reads");
+            held.push(stream);
+        }
+        assert_eq!(server.exchange(HEALTH).status, 200);
+    }
+}
+
+#[test]
+fn a_byte_now_and_then_is_no_body() {
+    let server = Listener::start(&["--http-request-timeout-ms", "300"]);
+    let mut slow = slow_body(&server, "");
+    slow.set_read_timeout(Some(Duration::from_millis(20))).expect("a timeout");
+    let mut answer = Vec::new();
+    // Each byte comes well within the time for one.
+    let sent = (0..500).take_while(|_| {
+        let _ = slow.write_all(b" ");
+        let mut piece = [0; 4096];
+        match std::io::Read::read(&mut slow, &mut piece) {
+            Ok(count) => {
+                answer.extend_from_slice(&piece[..count]);
+                count == 0
+            }
+            Err(_) => true,
+        }
+    });
+    assert!(sent.count() < 500);
+    assert!(answer.starts_with(b"HTTP/1.1 408 "), "{}", String::from_utf8_lossy(&answer));
+}
+
+#[test]
+fn bodies_of_one_principal_are_bounded_together() {
+    let town = Town::start(&["--http-max-body-bytes", "1000000", "--http-max-buffered-bytes", "4000000"]);
+    let own = authorization("greedy");
+    let unfinished = |name: &str, bytes: usize| {
+        let mut stream = town.server.connect();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n{}\r\n",
+            authorization(name)
+        );
+        let _ = stream.write_all(&[head.as_bytes(), &vec![b' '; bytes]].concat());
+        stream
+    };
+    // Whichever of the two comes second is refused, and the other one stays for as long as it is not refused itself.
+    let (refused, _held) = loop {
+        let held = unfinished("greedy", 900_000);
+        let answer = Answer::read(&mut BufReader::new(unfinished("greedy", 1_000_000)));
+        if answer.status == 429 {
+            break (answer, held);
+        }
+    };
+    assert_eq!((refused.status, refused.header("retry-after")), (429, Some("1")));
+    assert_eq!(
+        refused.body,
+        "server busy: request bodies and unread answers of this caller may hold 1000000 bytes \
+         (--http-max-buffered-bytes-per-owner)"
+    );
+    assert_eq!(town.value("other", "(+ 1 2)"), "user=> 3");
+    // What is small still fits.
+    let ping = town.server.post(&own, br#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#);
+    assert_eq!(ping.status, 200);
+}

@@ -33,14 +33,14 @@ pub fn answer(
         return Handled::error(id, &RpcError::new(RpcError::INVALID_PARAMS, message));
     }
     debug!(event = "subscriptions_listen", request_id = %id);
-    let saturated = |reached: String| {
+    let saturated = |limit, reached: String| {
         let error = RpcError::new(RpcError::REFUSED, format!("server saturated: {reached}"));
-        Handled::busy(reply::error(Answers::Request(id), &error), reached)
+        Handled::busy(reply::error(Answers::Request(id), &error), limit, reached)
     };
     let (ticket, cancelled) = match connection.enter(id) {
         Ok(entered) => entered,
         Err(Refused::Full(limit)) => {
-            return saturated(format!("{limit} requests of this conversation are open"));
+            return saturated("in_flight", format!("{limit} requests of this conversation are open"));
         }
         Err(Refused::Duplicate) => {
             warn!(event = "duplicate_request_id", request_id = %id);
@@ -49,7 +49,7 @@ pub fn answer(
     };
     let place = match service.listeners.try_open(&connection.owner().principal) {
         Ok(place) => place,
-        Err(too_many) => return saturated(too_many.to_string()),
+        Err(too_many) => return saturated(too_many.limit(), too_many.to_string()),
     };
     Handled::Call(Box::new(Call {
         service: service.clone(),

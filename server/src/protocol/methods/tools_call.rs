@@ -189,7 +189,7 @@ impl Request<'_> {
             span.answered(&mut reply);
         }
         let body = results::tool_call(self.service, self.from.era, self.id, &reply);
-        Handled::busy(body, full.to_string())
+        Handled::busy(body, full.limit(), full.to_string())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use http::{Response, StatusCode};
 
@@ -18,6 +18,9 @@ pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-i
 /// `x-request-id`
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
+/// Seconds after which a client of a busy or draining server may retry.
+pub(super) const COME_BACK: u64 = 1;
+
 const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
@@ -29,6 +32,23 @@ pub(super) fn empty(status: StatusCode) -> Answer {
 /// A response of plain text.
 pub(super) fn text(status: StatusCode, text: &'static str) -> Answer {
     let mut answer = with_body(status, Body::full(Bytes::from_static(text.as_bytes())));
+    answer.headers_mut().insert(CONTENT_TYPE, TEXT);
+    answer
+}
+
+/// The refusal of a connection beyond those that its principal may have. The connection closes.
+pub(super) fn too_many_connections(limit: usize) -> Answer {
+    let text = format!(
+        "too many connections: all {limit} that one caller may have are at work (--http-max-connections-per-owner)"
+    );
+    let mut answer = retry_after(busy(StatusCode::TOO_MANY_REQUESTS, text), COME_BACK);
+    answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    answer
+}
+
+/// A refusal of plain text that names a limit.
+pub(super) fn busy(status: StatusCode, text: String) -> Answer {
+    let mut answer = with_body(status, Body::full(Bytes::from(text)));
     answer.headers_mut().insert(CONTENT_TYPE, TEXT);
     answer
 }

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
@@ -17,10 +17,14 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
 use super::connection::InProgress;
+use crate::principal::Principal;
 use crate::protocol::Finished;
+use crate::usage::Count;
 
-/// The total time for a body, as a multiple of the time for one read.
+/// The total time for a body that keeps coming, as a multiple of the time for one read.
 const PATIENCE: u32 = 4;
+/// Bytes a second that a body must bring beyond the time for one read.
+const LEAST_RATE: f64 = 32_768.0;
 
 /// Why a body was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,18 +35,57 @@ pub(super) enum Unread {
     TooSlow,
     /// The connection broke.
     Broken,
-    /// All request bodies together would take too much memory.
-    NoRoom,
+    /// What is buffered would take too much memory.
+    NoRoom(NoRoom),
 }
 
-/// Limits on request bodies, and the account of all bodies in memory.
+/// Which limit on what is buffered is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoRoom {
+    /// That of one principal, in bytes.
+    Own(usize),
+    /// That of all together, in bytes.
+    All(usize),
+    /// The memory that bodies share with everything else is exhausted.
+    Memory,
+}
+
+impl fmt::Display for NoRoom {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoRoom::Own(limit) => write!(
+                out,
+                "request bodies and unread answers of this caller may hold {limit} bytes \
+                 (--http-max-buffered-bytes-per-owner)"
+            ),
+            NoRoom::All(limit) => write!(
+                out,
+                "request bodies and unread answers may hold {limit} bytes (--http-max-buffered-bytes)"
+            ),
+            NoRoom::Memory => out.write_str("the memory budget is exhausted (--max-total-memory-bytes)"),
+        }
+    }
+}
+
+/// Limits on what is buffered: request bodies, and answers that their clients have not read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BodyLimits {
+    /// The size of one request body.
+    pub(super) one: usize,
+    /// Everything that is buffered for one principal.
+    pub(super) per_owner: usize,
+    /// Everything that is buffered.
+    pub(super) all: usize,
+    /// The longest wait for a part of a body.
+    pub(super) timeout: Duration,
+}
+
+/// The account of all bodies in memory.
 #[derive(Debug)]
 pub(super) struct Bodies {
-    max_bytes: usize,
-    timeout: Duration,
-    /// Bytes of all bodies held now, and their maximum.
-    held: AtomicUsize,
-    max_held: usize,
+    limits: BodyLimits,
+    /// Bytes of all bodies held now.
+    held: Count,
     /// The memory that bodies share with everything else.
     memory: MemoryBudget,
 }
@@ -51,42 +94,67 @@ pub(super) struct Bodies {
 #[derive(Debug)]
 pub(super) struct Held {
     bodies: Arc<Bodies>,
+    /// On whose account they are besides the process's.
+    principal: Option<Principal>,
     count: usize,
     /// The part of them taken from the shared memory.
     taken: u64,
 }
 
 impl Held {
-    /// Counts `count` more bytes; `false` if the shared memory does not have them.
-    fn more(&mut self, count: usize) -> bool {
-        self.count += count;
-        self.bodies.held.fetch_add(count, Ordering::Relaxed);
-        let taken = self.bodies.memory.try_take(count as u64);
-        if taken {
-            self.taken += count as u64;
-        }
-        taken
+    fn own(&self) -> Option<&Count> {
+        self.principal.as_ref().map(|principal| &principal.usage().buffered_bytes)
     }
 
-    /// Counts `count` bytes from now on, instead of the previous number.
-    fn become_of(&mut self, count: usize) {
+    /// Counts `count` more bytes, unless there is no room for them.
+    fn try_more(&mut self, count: usize) -> Result<(), NoRoom> {
+        let BodyLimits { all, per_owner, .. } = self.bodies.limits;
+        if self.own().is_some_and(|own| !own.try_take(count, per_owner)) {
+            return Err(NoRoom::Own(per_owner));
+        }
+        let refused = if !self.bodies.held.try_take(count, all) {
+            NoRoom::All(all)
+        } else if !self.bodies.memory.try_take(count as u64) {
+            self.bodies.held.give_back(count);
+            NoRoom::Memory
+        } else {
+            self.count += count;
+            self.taken += count as u64;
+            return Ok(());
+        };
+        self.own().into_iter().for_each(|own| own.give_back(count));
+        Err(refused)
+    }
+
+    /// Counts `count` bytes from now on, instead of the previous number. What has been computed is sent in any case;
+    /// while too much is held, further requests are refused instead.
+    pub(super) fn become_of(&mut self, count: usize) {
         let more = count.saturating_sub(self.count);
         if more > 0 {
-            // What has been computed is sent in any case.
-            self.more(more);
+            self.bodies.held.take(more);
+            self.own().into_iter().for_each(|own| own.take(more));
+            self.count = count;
+            if self.bodies.memory.try_take(more as u64) {
+                self.taken += more as u64;
+            }
             return;
         }
-        self.bodies.held.fetch_sub(self.count - count, Ordering::Relaxed);
+        self.give_back(self.count - count);
         self.count = count;
         let surplus = self.taken.saturating_sub(count as u64);
         self.bodies.memory.give_back(surplus);
         self.taken -= surplus;
     }
+
+    fn give_back(&self, count: usize) {
+        self.bodies.held.give_back(count);
+        self.own().into_iter().for_each(|own| own.give_back(count));
+    }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.bodies.held.fetch_sub(self.count, Ordering::Relaxed);
+        self.give_back(self.count);
         self.bodies.memory.give_back(self.taken);
     }
 }
@@ -128,11 +196,14 @@ impl Reception {
         Poll::Ready(taken.map(|()| self.body.is_end_stream()))
     }
 
-    /// Takes the rest. Each read has a time limit, and so have all of them together.
+    /// Takes the rest. Each part has a time limit. All of them together have the same one, and longer only for as long as
+    /// they come at the least rate.
     pub(super) async fn rest(mut self) -> Result<Received, Unread> {
-        let timeout = self.received.held.bodies.timeout;
-        let last = Instant::now() + timeout * PATIENCE;
+        let timeout = self.received.held.bodies.limits.timeout;
+        let begun = Instant::now();
         loop {
+            let earned = Duration::from_secs_f64(self.received.bytes.len() as f64 / LEAST_RATE);
+            let last = begun + (timeout + earned).min(timeout * PATIENCE);
             let next = poll_fn(|context| self.poll(context));
             match timeout_at(last.min(Instant::now() + timeout), next).await {
                 Err(_) => return Err(Unread::TooSlow),
@@ -151,14 +222,11 @@ impl Reception {
 
 impl Received {
     fn take(&mut self, data: Bytes) -> Result<(), Unread> {
-        let bodies = self.held.bodies.clone();
-        if self.bytes.len() + data.len() > bodies.max_bytes {
+        if self.bytes.len() + data.len() > self.held.bodies.limits.one {
             return Err(Unread::TooLarge);
         }
         // Counted before it is kept; `held` gives it back whatever happens.
-        if !self.held.more(data.len()) {
-            return Err(Unread::NoRoom);
-        }
+        self.held.try_more(data.len()).map_err(Unread::NoRoom)?;
         if self.bytes.is_empty() {
             // The usual small body comes in one piece, which needs no copy.
             self.bytes = data;
@@ -167,46 +235,36 @@ impl Received {
             bytes.extend_from_slice(&data);
             self.bytes = bytes.freeze();
         }
-        if bodies.held() > bodies.max_held {
-            return Err(Unread::NoRoom);
-        }
         Ok(())
     }
 }
 
 impl Bodies {
-    /// Bodies of at most `max_bytes` each and a quarter of `memory` together, or one of them; each read may take
-    /// `timeout`.
-    pub(super) fn new(max_bytes: usize, memory: MemoryBudget, timeout: Duration) -> Arc<Self> {
-        let quarter = usize::try_from(memory.limit() / 4).unwrap_or(usize::MAX);
-        Arc::new(Bodies {
-            max_bytes,
-            timeout,
-            held: AtomicUsize::new(0),
-            max_held: quarter.max(max_bytes),
-            memory,
-        })
+    /// No bodies yet.
+    pub(super) fn new(limits: BodyLimits, memory: MemoryBudget) -> Arc<Self> {
+        Arc::new(Bodies { limits, held: Count::default(), memory })
     }
 
-    /// Bytes of all bodies held now.
-    pub(super) fn held(&self) -> usize {
-        self.held.load(Ordering::Relaxed)
+    /// Bytes of all bodies held now, and how many there may be.
+    pub(super) fn held(&self) -> (usize, usize) {
+        (self.held.get(), self.limits.all)
     }
 
-    /// Counts an answer of `count` bytes as held. A computed answer is always sent; while too much is held, further
-    /// requests are refused instead.
-    pub(super) fn hold(self: &Arc<Self>, count: usize) -> Held {
-        let mut held = Held { bodies: self.clone(), count: 0, taken: 0 };
-        held.become_of(count);
-        held
+    /// An account of nothing yet, for the body of an answer to `principal`.
+    pub(super) fn nothing(self: &Arc<Self>, principal: Option<&Principal>) -> Held {
+        Held { bodies: self.clone(), principal: principal.cloned(), count: 0, taken: 0 }
     }
 
-    /// Begins to receive a body.
-    pub(super) fn receive(self: &Arc<Self>, body: Incoming) -> Result<Reception, Unread> {
-        if body.size_hint().lower() > self.max_bytes as u64 {
+    /// Begins to receive a body of `principal`.
+    pub(super) fn receive(
+        self: &Arc<Self>,
+        body: Incoming,
+        principal: &Principal,
+    ) -> Result<Reception, Unread> {
+        if body.size_hint().lower() > self.limits.one as u64 {
             return Err(Unread::TooLarge);
         }
-        let held = Held { bodies: self.clone(), count: 0, taken: 0 };
+        let held = self.nothing(Some(principal));
         Ok(Reception { body, received: Received { bytes: Bytes::new(), held } })
     }
 }
@@ -291,16 +349,16 @@ impl Body {
         Self::of(Source::Full((!bytes.is_empty()).then_some(bytes)))
     }
 
-    /// The events of a call that puts its notifications into `notes`. The call starts at once, on this thread.
+    /// The events of a call that puts its notifications into `notes` and whose answer is on the account `held`. The call
+    /// starts at once, on this thread.
     pub(super) fn events(
         call: impl Future<Output = Finished> + 'static,
         notes: Notes,
-        bodies: &Arc<Bodies>,
+        mut held: Held,
     ) -> Self {
-        let bodies = bodies.clone();
         let call = tokio::task::spawn_local(async move {
             let reply = call.await.into_reply();
-            let held = bodies.hold(reply.len());
+            held.become_of(reply.len());
             (reply, held)
         });
         Self::of(Source::Events(Events { call: Some(call), notes }))
@@ -315,10 +373,15 @@ impl Body {
         self.request = Some(request);
     }
 
-    /// Counts the body as held until it is sent, in place of the bytes that `held` counts, if it is given.
-    pub(super) fn account(&mut self, bodies: &Arc<Bodies>, held: Option<Held>) {
+    /// Counts the body as held for `principal` until it is sent, in place of the bytes that `held` counts, if it is given.
+    pub(super) fn account(
+        &mut self,
+        bodies: &Arc<Bodies>,
+        held: Option<Held>,
+        principal: Option<&Principal>,
+    ) {
         if let Source::Full(Some(bytes)) = &self.source {
-            let mut held = held.unwrap_or_else(|| bodies.hold(0));
+            let mut held = held.unwrap_or_else(|| bodies.nothing(principal));
             held.become_of(bytes.len());
             self.held = Some(held);
         }

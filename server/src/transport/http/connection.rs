@@ -155,7 +155,7 @@ pub(super) async fn serve<S>(
         }
         match registration.activity.rest() {
             Rest::Busy => {}
-            Rest::Silent => return,
+            Rest::Silent | Rest::Receiving | Rest::Listening => return,
             // Its last answer may still be on the way.
             Rest::Served => break,
         }

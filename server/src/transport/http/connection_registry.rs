@@ -1,35 +1,82 @@
-//! All open connections: the state of each, and which to close when there are too many.
+//! All open connections: who holds each, what it waits for, and which to close when there are too many.
 //!
-//! No client can lock others out by holding connections. At the limit, idle connections are closed: those that never
-//! sent a request first, and the oldest first among them. A connection that is being served is never closed for this.
+//! No client can lock others out by holding connections. One principal has a share of the places, and takes further ones
+//! from itself. When all places are taken, connections that wait for their client are closed: those of whoever holds more
+//! than a share first; among these, those that never sent a request, those whose request does not come to its end,
+//! those at rest, and last those that only listen; of each kind, those of the greediest holder, the oldest first. A
+//! connection with a request that the server works on is never closed for this.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::observers::metrics::{Exposition, MetricKind};
+use crate::principal::Principal;
+
 /// Connections closed at a time: the search through all of them should free more than one.
 const CLOSED_AT_ONCE: usize = 32;
-/// How long an idle connection is spared: the first request of a new one is on its way.
+/// How long a connection that waits for its client is spared: what it waits for is usually on its way.
 const SPARED: Duration = Duration::from_millis(100);
+/// A request that takes its client longer than this is slow.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// How many connections may be open.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ConnectionLimits {
+    /// Of everybody together.
+    pub(super) all: usize,
+    /// Of one principal.
+    pub(super) per_owner: usize,
+}
+
+/// Who holds a connection: whoever sent the last request with credentials; until then, an address.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Holder {
+    Address(IpAddr),
+    Principal(Principal),
+}
 
 /// The activity of a connection.
 #[derive(Debug)]
 pub(super) struct Activity {
     state: Mutex<Usage>,
+    /// The principal that holds it, as a number; 0 while nobody does. It spares requests of the same caller the lock.
+    holder: AtomicUsize,
     unwanted: Notify,
 }
 
 #[derive(Debug)]
 struct Usage {
-    requests: usize,
+    holder: Holder,
+    /// Requests that are not answered yet, by [`Phase`].
+    requests: [usize; PHASES],
+    /// Whether any request has been answered.
     served: bool,
+    /// Since when it waits for its client, if it does.
     since: Instant,
     limit: Duration,
+    /// Whether it has been asked to close.
+    unwanted: bool,
 }
+
+/// What a request that is not answered yet waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// The server.
+    Working,
+    /// The rest of its body.
+    Receiving,
+    /// News, for as long as its client likes.
+    Listening,
+}
+
+const PHASES: usize = 3;
 
 /// Why a connection is to be closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,36 +89,80 @@ pub(super) enum Over {
     Closing,
 }
 
-/// Whether a connection is idle, and since when.
+/// What a connection waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rest {
-    /// A request is being answered.
+    /// The server.
     Busy,
-    /// It has never brought a request.
+    /// The first request.
     Silent,
-    /// Its last request is answered.
+    /// The next request.
     Served,
+    /// The end of a request.
+    Receiving,
+    /// News.
+    Listening,
+}
+
+/// Kinds of connections in metrics, in the order of [`Rest`].
+const KINDS: [&str; 5] = ["busy", "silent", "idle", "receiving", "listening"];
+
+impl Usage {
+    fn rest(&self) -> Rest {
+        match self.requests {
+            [0, 0, 0] if self.served => Rest::Served,
+            [0, 0, 0] => Rest::Silent,
+            [0, 0, _] => Rest::Listening,
+            [0, _, _] => Rest::Receiving,
+            _ => Rest::Busy,
+        }
+    }
+
+    /// How early it is closed when places are needed, or `None` if it is not closed now.
+    fn order(&self, now: Instant) -> Option<u8> {
+        let waits = now.saturating_duration_since(self.since);
+        if self.unwanted || waits < SPARED {
+            return None;
+        }
+        match self.rest() {
+            Rest::Busy => None,
+            Rest::Silent => Some(0),
+            Rest::Receiving if waits >= SLOW => Some(1),
+            Rest::Served => Some(2),
+            Rest::Receiving => Some(3),
+            Rest::Listening => Some(4),
+        }
+    }
 }
 
 impl Activity {
-    /// A new connection, which must send its first request within `limit`.
-    fn new(limit: Duration) -> Arc<Self> {
-        let state = Usage { requests: 0, served: false, since: Instant::now(), limit };
-        Arc::new(Activity { state: Mutex::new(state), unwanted: Notify::new() })
+    /// A new connection from `peer`, which must send its first request within `limit`.
+    fn new(peer: IpAddr, limit: Duration) -> Arc<Self> {
+        let state = Usage {
+            holder: Holder::Address(peer),
+            requests: [0; PHASES],
+            served: false,
+            since: Instant::now(),
+            limit,
+            unwanted: false,
+        };
+        Arc::new(Activity { state: Mutex::new(state), holder: AtomicUsize::new(0), unwanted: Notify::new() })
     }
 
     /// Marks a request as being answered until the returned value is dropped; `idle` is then the longest idle time.
     pub(super) fn request(self: &Arc<Self>, idle: Duration) -> Busy {
-        self.lock().requests += 1;
-        Busy { activity: self.clone(), idle }
+        self.lock().requests[Phase::Working as usize] += 1;
+        Busy { activity: self.clone(), phase: Phase::Working, idle }
     }
 
-    /// Its current activity.
+    /// What it waits for now. What it has waited for only a moment counts as the server's work.
     pub(super) fn rest(&self) -> Rest {
-        match *self.lock() {
-            Usage { requests: 1.., .. } => Rest::Busy,
-            Usage { served: true, .. } => Rest::Served,
-            Usage { .. } => Rest::Silent,
+        let mut state = self.lock();
+        // Whoever asks does something about it; until then it may be asked to close again.
+        state.unwanted = false;
+        match state.rest() {
+            Rest::Receiving if state.since.elapsed() < SPARED => Rest::Busy,
+            rest => rest,
         }
     }
 
@@ -80,7 +171,8 @@ impl Activity {
         loop {
             let deadline = {
                 let state = self.lock();
-                let from = if state.requests > 0 { Instant::now() } else { state.since };
+                let rests = state.requests == [0; PHASES];
+                let from = if rests { state.since } else { Instant::now() };
                 from + state.limit
             };
             if deadline <= Instant::now() {
@@ -102,13 +194,66 @@ impl Activity {
 #[derive(Debug)]
 pub(super) struct Busy {
     activity: Arc<Activity>,
+    phase: Phase,
     idle: Duration,
+}
+
+impl Busy {
+    /// From now on it waits for something else.
+    pub(super) fn enter(&mut self, phase: Phase) {
+        let mut state = self.activity.lock();
+        state.requests[self.phase as usize] -= 1;
+        // Further requests of the same kind do not make a connection look younger.
+        if phase == Phase::Working || state.requests[phase as usize] == 0 {
+            state.since = Instant::now();
+        }
+        state.requests[phase as usize] += 1;
+        self.phase = phase;
+    }
+
+    /// The connection belongs to `principal` from now on. Where that principal has all the connections that it may
+    /// have, its oldest one that waits for it makes room.
+    ///
+    /// # Errors
+    /// The number of connections that it may have, if the server works for each of them.
+    pub(super) fn belongs_to(
+        &self,
+        principal: &Principal,
+        registry: &ConnectionRegistry,
+    ) -> Result<(), usize> {
+        let number = principal.number();
+        if self.activity.holder.load(Ordering::Relaxed) == number {
+            return Ok(());
+        }
+        let own = &principal.usage().connections;
+        if !own.try_take(1, registry.limits.per_owner) {
+            if !registry.make_room_of(principal) {
+                return Err(registry.limits.per_owner);
+            }
+            own.take(1);
+        }
+        let mut state = self.activity.lock();
+        let before = std::mem::replace(&mut state.holder, Holder::Principal(principal.clone()));
+        self.activity.holder.store(number, Ordering::Relaxed);
+        drop(state);
+        before.leave();
+        Ok(())
+    }
+}
+
+impl Holder {
+    /// Gives up a connection.
+    fn leave(&self) {
+        if let Holder::Principal(principal) = self {
+            principal.usage().connections.give_back(1);
+        }
+    }
 }
 
 impl Drop for Busy {
     fn drop(&mut self) {
         let mut state = self.activity.lock();
-        state.requests -= 1;
+        state.requests[self.phase as usize] -= 1;
         state.served = true;
         state.since = Instant::now();
         state.limit = self.idle;
@@ -116,38 +261,108 @@ impl Drop for Busy {
 }
 
 /// The connections of a listener.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct ConnectionRegistry {
+    limits: ConnectionLimits,
     registered: Mutex<HashMap<u64, Arc<Activity>>>,
     next: AtomicU64,
+    /// Connections closed because their place was needed.
+    evicted: AtomicU64,
 }
 
 impl ConnectionRegistry {
-    /// Registers a new connection, until the returned value is dropped.
-    pub(super) fn join(self: &Arc<Self>, limit: Duration) -> Registration {
+    /// No connections.
+    pub(super) fn new(limits: ConnectionLimits) -> Arc<Self> {
+        Arc::new(ConnectionRegistry {
+            limits,
+            registered: Mutex::default(),
+            next: AtomicU64::new(0),
+            evicted: AtomicU64::new(0),
+        })
+    }
+
+    /// Registers a new connection from `peer`, until the returned value is dropped.
+    pub(super) fn join(self: &Arc<Self>, peer: IpAddr, limit: Duration) -> Registration {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let activity = Activity::new(limit);
+        let activity = Activity::new(peer, limit);
         self.registered().insert(number, activity.clone());
         Registration { registry: self.clone(), number, activity }
     }
 
-    /// Closes some idle connections, and returns their number.
+    /// Closes some connections that wait for their clients, and returns their number.
     pub(super) fn make_room(&self) -> usize {
         let (registered, now) = (self.registered(), Instant::now());
-        let mut resting: Vec<_> = registered
-            .values()
-            .filter_map(|activity| {
-                let state = activity.lock();
-                let rests = state.requests == 0 && now.saturating_duration_since(state.since) >= SPARED;
-                rests.then_some((state.served, state.since, activity))
+        let mut held: HashMap<Holder, usize> = HashMap::new();
+        let mut waiting: HashMap<Holder, Vec<_>> = HashMap::new();
+        for activity in registered.values() {
+            let state = activity.lock();
+            *held.entry(state.holder.clone()).or_default() += 1;
+            if let Some(order) = state.order(now) {
+                waiting.entry(state.holder.clone()).or_default().push((order, state.since, activity));
+            }
+        }
+        let share = self.limits.all / 4;
+        let mut ranked: Vec<_> = waiting
+            .iter_mut()
+            .flat_map(|(holder, theirs)| {
+                theirs.sort_by_key(|(order, since, _)| (*order, *since));
+                // With each one that goes, its holder is less greedy.
+                let levels = (1..=held[holder]).rev();
+                theirs.iter().zip(levels).map(|((order, since, activity), level)| {
+                    ((level <= share, *order, Reverse(level), *since), *activity)
+                })
             })
             .collect();
-        let count = resting.len().min(CLOSED_AT_ONCE);
-        if count < resting.len() {
-            resting.select_nth_unstable_by_key(count, |(served, since, _)| (*served, *since));
+        let count = ranked.len().min(CLOSED_AT_ONCE);
+        if count < ranked.len() {
+            ranked.select_nth_unstable_by_key(count, |(rank, _)| *rank);
         }
-        resting[..count].iter().for_each(|(_, _, activity)| activity.unwanted.notify_one());
+        ranked[..count].iter().for_each(|(_, activity)| self.evict(activity));
         count
+    }
+
+    /// Closes the connection of `principal` that it misses least; `false` if the server works for all of them.
+    fn make_room_of(&self, principal: &Principal) -> bool {
+        let (registered, now) = (self.registered(), Instant::now());
+        let number = principal.number();
+        let own = registered.values().filter(|activity| activity.holder.load(Ordering::Relaxed) == number);
+        let waiting = own.filter_map(|activity| {
+            let state = activity.lock();
+            Some(((state.order(now)?, state.since), activity))
+        });
+        let Some((_, activity)) = waiting.min_by_key(|(rank, _)| *rank) else { return false };
+        self.evict(activity);
+        true
+    }
+
+    fn evict(&self, activity: &Activity) {
+        activity.lock().unwanted = true;
+        activity.unwanted.notify_one();
+        self.evicted.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Writes the families of connections.
+    pub(super) fn write_metrics(&self, to: &mut Exposition) {
+        let mut counts = [0_usize; KINDS.len()];
+        for activity in self.registered().values() {
+            counts[activity.lock().rest() as usize] += 1;
+        }
+        to.family("ptc_http_connections_max", "Connections that may be open.", MetricKind::Gauge)
+            .sample(&[], self.limits.all);
+        let mut family = to.family(
+            "ptc_http_connections_open",
+            "Open connections, by what they wait for.",
+            MetricKind::Gauge,
+        );
+        for (kind, count) in KINDS.iter().zip(counts) {
+            family.sample(&[("state", kind)], count);
+        }
+        to.family(
+            "ptc_http_connections_evicted",
+            "Connections closed because their place was needed.",
+            MetricKind::Counter,
+        )
+        .sample(&[], self.evicted.load(Ordering::Relaxed));
     }
 
     fn registered(&self) -> MutexGuard<'_, HashMap<u64, Arc<Activity>>> {
@@ -167,6 +382,7 @@ pub(super) struct Registration {
 impl Drop for Registration {
     fn drop(&mut self) {
         self.registry.registered().remove(&self.number);
+        self.activity.lock().holder.leave();
     }
 }
 
@@ -176,23 +392,32 @@ mod tests {
 
     use super::*;
 
+    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+    const LONG: Duration = Duration::from_secs(1000);
+
+    fn registry(all: usize, per_owner: usize) -> Arc<ConnectionRegistry> {
+        ConnectionRegistry::new(ConnectionLimits { all, per_owner })
+    }
+
+    fn over(registration: &Registration) -> Option<Over> {
+        registration.activity.over().now_or_never()
+    }
+
     #[tokio::test(start_paused = true)]
     async fn those_that_never_asked_go_first_and_the_oldest_of_them_but_none_that_has_just_come() {
-        let registry = Arc::new(ConnectionRegistry::default());
-        let long = Duration::from_secs(1000);
-        let served: Vec<_> = (0..40).map(|_| registry.join(long)).collect();
-        served.iter().for_each(|registration| drop(registration.activity.request(long)));
+        let registry = registry(1000, 1000);
+        let served: Vec<_> = (0..40).map(|_| registry.join(HERE, LONG)).collect();
+        served.iter().for_each(|registration| drop(registration.activity.request(LONG)));
         let mut silent = Vec::new();
         for _ in 0..40 {
             tokio::time::advance(Duration::from_millis(1)).await;
-            silent.push(registry.join(long));
+            silent.push(registry.join(HERE, LONG));
         }
-        let busy = registry.join(long);
-        let _request = busy.activity.request(long);
-        let over = |registration: &Registration| registration.activity.over().now_or_never();
+        let busy = registry.join(HERE, LONG);
+        let _request = busy.activity.request(LONG);
         assert_eq!(registry.make_room(), 0, "requests of those that have just come are on their way");
         tokio::time::advance(SPARED).await;
-        let young = registry.join(long);
+        let young = registry.join(HERE, LONG);
         assert_eq!(registry.make_room(), 32);
         assert_eq!(over(&young), None);
         drop(young);
@@ -206,9 +431,78 @@ mod tests {
         assert_eq!((registry.make_room(), over(&busy)), (0, None));
     }
 
+    /// A connection that `principal` holds and that waits in `phase`.
+    fn held(registry: &Arc<ConnectionRegistry>, principal: &Principal, phase: Phase) -> (Registration, Busy) {
+        let registration = registry.join(HERE, LONG);
+        let mut busy = registration.activity.request(LONG);
+        busy.belongs_to(principal, registry).unwrap();
+        busy.enter(phase);
+        (registration, busy)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn bodies_that_do_not_come_and_listeners_make_room_but_not_what_the_server_works_on() {
+        let registry = registry(100, 100);
+        let me = Principal::named("me");
+        let of = |phase| (0..3).map(|_| held(&registry, &me, phase)).collect::<Vec<_>>();
+        let (working, receiving, listening) =
+            (of(Phase::Working), of(Phase::Receiving), of(Phase::Listening));
+        let at_rest = registry.join(HERE, LONG);
+        drop(at_rest.activity.request(LONG));
+        tokio::time::advance(SLOW).await;
+        let fresh = of(Phase::Receiving);
+        assert_eq!(registry.make_room(), 7);
+        for (registration, _) in receiving.iter().chain(&listening) {
+            assert_eq!(over(registration), Some(Over::Unwanted));
+        }
+        for (registration, _) in working.iter().chain(&fresh) {
+            assert_eq!(over(registration), None);
+        }
+        // One that has come to its end in the meantime is worked on.
+        let (registration, mut busy) = receiving.into_iter().next().unwrap();
+        busy.enter(Phase::Working);
+        assert_eq!(registration.activity.rest(), Rest::Busy);
+        assert_eq!(me.usage().connections.get(), 10, "those that were dropped are not counted");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_holds_more_than_a_share_loses_its_own_first() {
+        let registry = registry(40, 40);
+        let [greedy, small] = ["greedy", "small"].map(Principal::named);
+        let old: Vec<_> = (0..5).map(|_| held(&registry, &small, Phase::Receiving)).collect();
+        tokio::time::advance(SLOW).await;
+        let listening: Vec<_> = (0..35).map(|_| held(&registry, &greedy, Phase::Listening)).collect();
+        tokio::time::advance(SPARED).await;
+        assert_eq!(registry.make_room(), 32);
+        // Twenty-five until no more than a share is left, though they came later and only listen.
+        let gone = listening.iter().filter_map(|(registration, _)| over(registration)).count();
+        assert_eq!(gone, 27);
+        assert_eq!(old.iter().filter_map(|(registration, _)| over(registration)).count(), 5);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_principal_takes_further_places_from_itself() {
+        let registry = registry(40, 3);
+        let [greedy, other] = ["greedy", "other"].map(Principal::named);
+        let mut own: Vec<_> = (0..3).map(|_| held(&registry, &greedy, Phase::Receiving)).collect();
+        let _neighbour = held(&registry, &other, Phase::Receiving);
+        let next = registry.join(HERE, LONG);
+        let request = next.activity.request(LONG);
+        assert_eq!(request.belongs_to(&greedy, &registry), Err(3), "all have just come");
+        tokio::time::advance(SPARED).await;
+        assert_eq!(request.belongs_to(&greedy, &registry), Ok(()));
+        assert_eq!(request.belongs_to(&greedy, &registry), Ok(()), "it is counted once");
+        assert_eq!(own.iter().filter_map(|(registration, _)| over(registration)).count(), 1);
+        own.clear();
+        assert_eq!(greedy.usage().connections.get(), 1);
+        // Another caller on the same connection takes it over.
+        assert_eq!(request.belongs_to(&other, &registry), Ok(()));
+        assert_eq!([&greedy, &other].map(|who| who.usage().connections.get()), [0, 2]);
+    }
+
     #[tokio::test(start_paused = true)]
     async fn rest_is_measured_from_the_last_answer() {
-        let registration = Arc::new(ConnectionRegistry::default()).join(Duration::from_secs(5));
+        let registration = registry(9, 9).join(HERE, Duration::from_secs(5));
         let busy = registration.activity.request(Duration::from_secs(60));
         tokio::time::advance(Duration::from_secs(1000)).await;
         assert_eq!(registration.activity.over().now_or_never(), None);

@@ -13,7 +13,19 @@ use crate::observers::metrics::{Exposition, MetricKind};
 use crate::sharded_counter::ShardedCounter;
 
 /// Limits that refuse requests.
-const LIMITS: [&str; 4] = ["max_sessions", "max_sessions_per_owner", "in_flight", "global_concurrency"];
+const LIMITS: [&str; 11] = [
+    "max_sessions",
+    "max_sessions_per_owner",
+    "in_flight",
+    "per_owner_concurrency",
+    "global_concurrency",
+    "max_listeners",
+    "max_listeners_per_owner",
+    "max_connections_per_owner",
+    "max_buffered_bytes",
+    "max_buffered_bytes_per_owner",
+    "max_total_memory_bytes",
+];
 /// Routes that are counted separately.
 const ROUTES: [&str; 2] = ["mcp", "other"];
 /// Classes of status codes.

@@ -13,9 +13,9 @@ use tokio_rustls::TlsAcceptor;
 use tracing::{debug, info, warn};
 
 use super::auth::Authenticator;
-use super::body::Bodies;
+use super::body::{Bodies, BodyLimits};
 use super::connection::{Times, serve};
-use super::connection_registry::ConnectionRegistry;
+use super::connection_registry::{ConnectionLimits, ConnectionRegistry};
 use super::counts::Counts;
 use super::limiter::Limiter;
 use super::origin::OriginRule;
@@ -59,7 +59,7 @@ pub struct HttpServer {
 pub struct Listening {
     /// Longest run of one call: the program's time and that before and after it.
     pub call_budget: Duration,
-    /// Memory for everything; request bodies may take at most a quarter of it.
+    /// Memory for everything.
     pub memory: MemoryBudget,
     /// The telemetry for operators.
     pub telemetry: Arc<Telemetry>,
@@ -91,6 +91,16 @@ impl HttpServer {
             idle: settings.session_idle,
             max_in_flight: settings.max_in_flight,
         };
+        let bodies = BodyLimits {
+            one: settings.max_body_bytes,
+            per_owner: settings.max_buffered_bytes_per_owner,
+            all: settings.max_buffered_bytes,
+            timeout: settings.request_timeout,
+        };
+        let registry = ConnectionRegistry::new(ConnectionLimits {
+            all: settings.max_connections,
+            per_owner: settings.max_connections_per_owner,
+        });
         let gone = service.clone();
         let sessions =
             Sessions::new(limits, settings.instance.clone(), move |owner| gone.tools.owner_gone(owner));
@@ -106,8 +116,8 @@ impl HttpServer {
             origins: OriginRule::new(&settings.allowed_origins, loopback_bind),
             limiter: settings.rate_limit.map(Limiter::new),
             sessions,
-            max_in_flight: settings.max_in_flight,
-            bodies: Bodies::new(settings.max_body_bytes, listening.memory, settings.request_timeout),
+            connections: registry.clone(),
+            bodies: Bodies::new(bodies, listening.memory),
             call_budget: listening.call_budget,
             active: Active::default(),
             ending: Drain::default(),
@@ -124,7 +134,7 @@ impl HttpServer {
             tls,
             engine,
             connections: Arc::new(Semaphore::new(settings.max_connections)),
-            registry: Arc::default(),
+            registry,
             max_connections: settings.max_connections,
             times: Times { first_request: settings.request_timeout, idle: settings.idle_timeout },
             shutdown_grace: settings.shutdown_grace,
@@ -235,11 +245,11 @@ impl HttpServer {
         let _ = stream.set_nodelay(true);
         let Ok(stream) = stream.into_std() else { return };
         let (endpoint, tls, times) = (self.endpoint.clone(), self.tls.clone(), self.times);
-        let registration = self.registry.join(times.first_request);
+        let peer = peer.ip().to_canonical();
+        let registration = self.registry.join(peer, times.first_request);
         self.engine.spawn_on(thread, move || async move {
             let _permit = permit;
             let Ok(stream) = TcpStream::from_std(stream) else { return };
-            let peer = peer.ip().to_canonical();
             match tls {
                 None => serve(endpoint, stream, peer, times.idle, &registration, closing).await,
                 Some(acceptor) => {

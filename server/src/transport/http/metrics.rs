@@ -46,8 +46,16 @@ pub(super) fn answer(
     endpoint.sessions.write_metrics(&mut to);
     to.family("ptc_http_requests_in_progress", "HTTP requests that are being answered.", MetricKind::Gauge)
         .sample(&[], endpoint.active.count());
-    to.family("ptc_http_body_bytes", "Bytes of request bodies held now.", MetricKind::Gauge)
-        .sample(&[], endpoint.bodies.held());
+    let (held, most) = endpoint.bodies.held();
+    to.family(
+        "ptc_http_body_bytes",
+        "Bytes of request bodies and of unread answers held now.",
+        MetricKind::Gauge,
+    )
+    .sample(&[], held);
+    to.family("ptc_http_body_bytes_max", "Bytes of them that may be held.", MetricKind::Gauge)
+        .sample(&[], most);
+    endpoint.connections.write_metrics(&mut to);
     let draining = u8::from(endpoint.service.is_draining());
     to.family("ptc_draining", "1 while the server is about to stop.", MetricKind::Gauge)
         .sample(&[], draining);

@@ -13,9 +13,10 @@ use hyper::body::Incoming as RequestBody;
 use ptc_host::maybe_ready::MaybeReady;
 use ptc_mcp::Revision;
 
-use super::answer::{self, Answer, SESSION_ID};
+use super::answer::{self, Answer, COME_BACK, SESSION_ID};
 use super::auth::Caller;
-use super::body::{Body, Notes, Received, Reception, Unread};
+use super::body::{Body, NoRoom, Notes, Received, Reception, Unread};
+use super::connection_registry::Phase;
 use super::headers::{self, Headers};
 use super::router::{Endpoint, Seen, Step};
 use super::sessions::{NoSession, Session};
@@ -27,8 +28,6 @@ use ptc_mcp::RpcError;
 use ptc_mcp::message::id::IdMember;
 use ptc_mcp::message::strict::{self, Incoming, Message};
 
-/// Seconds after which a client of a busy or draining server may retry.
-const COME_BACK: u64 = 1;
 /// Interval of comments on a quiet channel, so that no intermediary takes it for dead and a dead client is noticed.
 const HEARTBEAT: Duration = Duration::from_secs(20);
 
@@ -50,8 +49,8 @@ impl Waiting {
     ) -> Answer {
         let calls = match *self {
             Waiting::Calls(calls) => calls,
-            Waiting::Body { reception, caller, said_modern } => match reception.rest().await {
-                Err(unread) => return not_read(unread),
+            Waiting::Body { reception, caller, said_modern } => match body(reception, seen).await {
+                Err(unread) => return not_read(endpoint, unread),
                 Ok(received) => {
                     let post =
                         Post { endpoint, caller: &caller, headers: &Headers::of(headers), said_modern };
@@ -86,16 +85,16 @@ pub(super) fn begin(
         let text = "not acceptable: answers are application/json";
         return Step::Ready(answer::text(StatusCode::NOT_ACCEPTABLE, text));
     }
-    let mut reception = match endpoint.bodies.receive(body) {
+    let mut reception = match endpoint.bodies.receive(body, &caller.principal) {
         Ok(reception) => reception,
-        Err(unread) => return Step::Ready(not_read(unread)),
+        Err(unread) => return Step::Ready(not_read(endpoint, unread)),
     };
     // Usually the whole body is there, and no clock is asked.
     loop {
         match reception.poll(context) {
             Poll::Ready(Ok(false)) => {}
             Poll::Ready(Ok(true)) => break,
-            Poll::Ready(Err(unread)) => return Step::Ready(not_read(unread)),
+            Poll::Ready(Err(unread)) => return Step::Ready(not_read(endpoint, unread)),
             Poll::Pending => {
                 let caller = caller.clone();
                 return Step::Waiting(Box::new(Waiting::Body { reception, caller, said_modern }));
@@ -126,17 +125,33 @@ pub(super) fn begin(
     }
 }
 
-/// The answer to a body that could not be read.
-fn not_read(unread: Unread) -> Answer {
-    match unread {
-        Unread::TooLarge => answer::text(StatusCode::PAYLOAD_TOO_LARGE, "payload too large"),
-        Unread::TooSlow => answer::text(StatusCode::REQUEST_TIMEOUT, "request timeout"),
-        Unread::Broken => answer::text(StatusCode::BAD_REQUEST, "body could not be read"),
-        Unread::NoRoom => {
-            let busy = answer::text(StatusCode::SERVICE_UNAVAILABLE, "server busy");
-            answer::retry_after(busy, COME_BACK)
-        }
+/// The rest of a body. Its connection waits for its client meanwhile.
+async fn body(reception: Reception, seen: &mut Seen) -> Result<Received, Unread> {
+    if let Some(busy) = &mut seen.busy {
+        busy.enter(Phase::Receiving);
     }
+    let received = reception.rest().await;
+    if let Some(busy) = &mut seen.busy {
+        busy.enter(Phase::Working);
+    }
+    received
+}
+
+/// The answer to a body that could not be read.
+fn not_read(endpoint: &Endpoint, unread: Unread) -> Answer {
+    let no_room = match unread {
+        Unread::TooLarge => return answer::text(StatusCode::PAYLOAD_TOO_LARGE, "payload too large"),
+        Unread::TooSlow => return answer::text(StatusCode::REQUEST_TIMEOUT, "request timeout"),
+        Unread::Broken => return answer::text(StatusCode::BAD_REQUEST, "body could not be read"),
+        Unread::NoRoom(no_room) => no_room,
+    };
+    let (status, limit) = match no_room {
+        NoRoom::Own(_) => (StatusCode::TOO_MANY_REQUESTS, "max_buffered_bytes_per_owner"),
+        NoRoom::All(_) => (StatusCode::SERVICE_UNAVAILABLE, "max_buffered_bytes"),
+        NoRoom::Memory => (StatusCode::SERVICE_UNAVAILABLE, "max_total_memory_bytes"),
+    };
+    endpoint.counts.limit_rejected(&endpoint.instance, limit);
+    answer::retry_after(answer::busy(status, format!("server busy: {no_room}")), COME_BACK)
 }
 
 /// The outcome of a message: its answer, or calls to run.
@@ -236,9 +251,11 @@ impl Post<'_> {
         }
         match self.handle(&self.caller.modern, message, Era::Modern, seen) {
             Handled::Reply(reply) if reply.disposition == Disposition::Busy => {
-                self.endpoint.counts.limit_rejected(&self.endpoint.instance, "global_concurrency");
-                let reached = reply.reached.unwrap_or_default();
-                let error = RpcError::new(RpcError::REFUSED, format!("server saturated: {reached}"));
+                let text = reply.reached.map_or("busy".into(), |reached| {
+                    self.endpoint.counts.limit_rejected(&self.endpoint.instance, reached.limit);
+                    reached.text
+                });
+                let error = RpcError::new(RpcError::REFUSED, format!("server saturated: {text}"));
                 let answer = self.refused(StatusCode::SERVICE_UNAVAILABLE, message, &error);
                 Outcome::Ready(answer::retry_after(answer, COME_BACK))
             }
@@ -269,10 +286,8 @@ impl Post<'_> {
                 Outcome::Ready(answer::empty(StatusCode::ACCEPTED))
             }
             Handled::Reply(reply) => {
-                if reply.disposition == Disposition::Busy {
-                    let full = session.connection.running() >= self.endpoint.max_in_flight;
-                    let limit = if full { "in_flight" } else { "global_concurrency" };
-                    self.endpoint.counts.limit_rejected(&self.endpoint.instance, limit);
+                if let Some(reached) = &reply.reached {
+                    self.endpoint.counts.limit_rejected(&self.endpoint.instance, reached.limit);
                 }
                 Outcome::Ready(answer::reply(reply))
             }
@@ -414,7 +429,7 @@ fn stream(
         drop(busy);
         finished
     });
-    answer::events(Body::events(call, notes, &endpoint.bodies))
+    answer::events(Body::events(call, notes, endpoint.bodies.nothing(seen.principal.as_ref())))
 }
 
 /// Opens a notification channel; it lasts as long as its client listens and the server runs.
@@ -440,6 +455,9 @@ fn listen(endpoint: &Endpoint, call: Call, headers: &Headers<'_>, seen: &mut See
             Either::Right((never, _)) => never,
         }
     };
+    if let Some(busy) = &mut seen.busy {
+        busy.enter(Phase::Listening);
+    }
     stream(endpoint, listening, notes, seen)
 }
 

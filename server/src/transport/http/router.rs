@@ -22,7 +22,7 @@ use super::answer::{self, Answer, REQUEST_ID};
 use super::auth::{Authenticator, Caller};
 use super::body::{Bodies, Held};
 use super::connection::{Asked, InProgress};
-use super::connection_registry::Busy;
+use super::connection_registry::{Busy, ConnectionRegistry};
 use super::counts::Counts;
 use super::headers::Headers;
 use super::limiter::{Limiter, Verdict};
@@ -53,8 +53,7 @@ pub(super) struct Endpoint {
     pub(super) origins: OriginRule,
     pub(super) limiter: Option<Limiter>,
     pub(super) sessions: Sessions,
-    /// Calls of one session at the same time.
-    pub(super) max_in_flight: usize,
+    pub(super) connections: Arc<ConnectionRegistry>,
     pub(super) bodies: Arc<Bodies>,
     /// Longest wait for the answer of a call.
     pub(super) call_budget: Duration,
@@ -196,7 +195,7 @@ impl Exchange {
         let path = parts.uri.path();
         let is_mcp = path == endpoint.path;
         answer::caching(&mut answer, is_mcp || console::holds_data(path));
-        answer.body_mut().account(&endpoint.bodies, seen.held);
+        answer.body_mut().account(&endpoint.bodies, seen.held, seen.principal.as_ref());
         let status = answer.status();
         endpoint.counts.request(is_mcp, status);
         info!(
@@ -234,6 +233,12 @@ fn mcp(
         Err(answer) => return Step::Ready(*answer),
     };
     seen.principal = Some(caller.principal.clone());
+    let held =
+        seen.busy.as_ref().map_or(Ok(()), |busy| busy.belongs_to(&caller.principal, &endpoint.connections));
+    if let Err(limit) = held {
+        endpoint.counts.limit_rejected(&endpoint.instance, "max_connections_per_owner");
+        return Step::Ready(answer::too_many_connections(limit));
+    }
     let modern = headers.say_modern();
     Step::Ready(match *method {
         Method::POST => return post::begin(endpoint, caller, headers, modern, body, seen, context),

@@ -1,5 +1,6 @@
-//! The start of an eval: the machine is built from the request and runs its first slice.
+//! The start of an eval: the machine is built from the request and has its first turn.
 
+use super::cache::compile;
 use super::call_log::CallLog;
 use super::conclude::conclude;
 use super::context::RunContext;
@@ -7,35 +8,33 @@ use super::outcome::{EvalOutcome, Failure};
 use super::request::EvalRequest;
 use super::run::{Run, SLICE_STEPS, show_progress};
 use super::session::{SessionKey, SessionLock};
+use super::stack::{nanoseconds, nanoseconds_at};
+use super::work::Done;
 use super::worker::Worker;
-use crate::maybe_ready::MaybeReady;
 use crate::memory::{MemoryBudget, MemoryReservation, ReplyMemory};
 use ptc_vm::builtins::library;
 use ptc_vm::machine::{Limits as VmLimits, Namespace, Setup};
 use ptc_vm::meter::{Account, Deadline, Reservation};
 use ptc_vm::{Machine, Program, Reason, Step, Value, json, meter};
 use std::rc::Rc;
-use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::time::Instant;
 
-/// Starts an eval and runs its first slice.
-pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>) -> MaybeReady<EvalOutcome, Box<Run>> {
-    let started = Instant::now();
-    let Prepared { mut machine, session, granted } = match prepare(worker, &request) {
+/// The first turn of an eval that was asked for when it was `started`. Runs on a stack of its own.
+pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>, started: Instant) -> Done {
+    let Prepared { mut machine, session, granted } = match prepare(worker, &request, started) {
         Ok(prepared) => prepared,
-        Err(failure) => return MaybeReady::Ready(EvalOutcome::not_run(failure, started.elapsed())),
+        Err(failure) => return Done::Outcome(EvalOutcome::not_run(failure, started.elapsed())),
     };
     let step = machine.resume(SLICE_STEPS);
-    let mut shown = 0;
-    show_progress(&request, &mut machine, &mut shown);
     if matches!(step, Step::Done) {
         // The usual short program never waits: nothing is set up for that.
-        return MaybeReady::Ready(conclude(machine, &request, session, &CallLog::default(), started));
+        show_progress(&request, &mut machine, &mut 0);
+        return Done::Outcome(conclude(machine, &request, session, &CallLog::default(), started));
     }
     let memory = ReplyMemory::new(request.limits.memory_bytes, worker.memory.clone());
     let context = RunContext::new(started, started + request.limits.timeout, memory);
-    MaybeReady::Waiting(Box::new(Run::new(machine, request, context, session, granted, shown)))
+    Box::new(Run::new(machine, request, context, session, granted)).run_on(step)
 }
 
 /// A machine before its first step, and the data that belongs to it.
@@ -46,13 +45,13 @@ struct Prepared {
 }
 
 /// Checks and compiles the program, reads its context and takes its session.
-fn prepare(worker: &Worker, request: &EvalRequest) -> Result<Prepared, Failure> {
+fn prepare(worker: &Worker, request: &EvalRequest, started: Instant) -> Result<Prepared, Failure> {
     let program = compiled(worker, request)?;
     let (context, granted) = match request.context.as_deref() {
         None => (Value::Nil, None),
         Some(text) => granted_context(text, worker.memory.as_ref())?,
     };
-    let mut setup = setup(worker, request, context);
+    let mut setup = setup(worker, request, context, started);
     let session = match &request.session {
         None => None,
         Some(key) => Some(take_session(worker, request, key, &mut setup)?),
@@ -67,7 +66,13 @@ fn compiled(worker: &Worker, request: &EvalRequest) -> Result<Rc<Program>, Failu
         let text = format!("program size {size} bytes exceeds limit of {limit}");
         return Err(Failure::new(Reason::ProgramTooLarge, text));
     }
-    worker.cache.borrow_mut().get(&request.program).map_err(|error| Failure::from(&error))
+    if let Some(program) = worker.cache.borrow_mut().find(&request.program) {
+        return Ok(program);
+    }
+    // Not borrowed meanwhile: compiling may pause.
+    let program = compile(&request.program).map_err(|error| Failure::from(&error))?;
+    worker.cache.borrow_mut().remember(&request.program, &program);
+    Ok(program)
 }
 
 /// The context as a value, and what it has taken of the memory that all programs share. It is granted data: the limit of
@@ -99,7 +104,7 @@ fn granted_context(
 }
 
 /// The machine's initial state, without its session.
-fn setup(worker: &Worker, request: &EvalRequest, context: Value) -> Setup {
+fn setup(worker: &Worker, request: &EvalRequest, context: Value, started: Instant) -> Setup {
     let limits = &request.limits;
     let tools = request.tools.as_deref();
     // All members are named: a default would make an empty map of its own for each program.
@@ -115,8 +120,9 @@ fn setup(worker: &Worker, request: &EvalRequest, context: Value) -> Setup {
             .clone()
             .map(|budget| Rc::new(MemoryReservation::new(budget)) as Rc<dyn Reservation>),
         deadline: Some(Deadline {
-            clock: monotonic,
-            at: monotonic().saturating_add(u64::try_from(limits.timeout.as_nanos()).unwrap_or(u64::MAX)),
+            clock: nanoseconds,
+            at: nanoseconds_at(started.into_std())
+                .saturating_add(u64::try_from(limits.timeout.as_nanos()).unwrap_or(u64::MAX)),
             allowed_ms: limits.timeout_ms(),
         }),
         note_forks: tools.is_some_and(|tools| tools.watches_forks()),
@@ -149,11 +155,4 @@ fn clock() -> i64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
-}
-
-/// Nanoseconds since the first call of this function in the process.
-fn monotonic() -> u64 {
-    static FIRST: OnceLock<std::time::Instant> = OnceLock::new();
-    let first = FIRST.get_or_init(std::time::Instant::now);
-    u64::try_from(first.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }

@@ -22,27 +22,29 @@ pub(super) struct ProgramCache {
 }
 
 impl ProgramCache {
-    /// The program of this text, compiled if it is not known.
-    pub(super) fn get(&mut self, source: &Arc<str>) -> Result<Rc<Program>> {
+    /// The program of this text, if it is known.
+    pub(super) fn find(&mut self, source: &Arc<str>) -> Option<Rc<Program>> {
         if let Some(program) = self.young.get(source) {
-            return Ok(program.clone());
+            return Some(program.clone());
         }
-        let program = match self.old.remove(source) {
-            Some(program) => program,
-            None => Rc::new(compile(source)?),
-        };
+        let program = self.old.remove(source)?;
+        self.remember(source, &program);
+        Some(program)
+    }
+
+    /// Remembers the program of this text.
+    pub(super) fn remember(&mut self, source: &Arc<str>, program: &Rc<Program>) {
         if self.young_bytes >= CAPACITY_BYTES / 2 {
             self.old = std::mem::take(&mut self.young);
             self.young_bytes = 0;
         }
         self.young_bytes += source.len() + 64;
         self.young.insert(source.clone(), program.clone());
-        Ok(program)
     }
 }
 
 /// Compiles a program. Its size has been checked against the eval's own limit.
-fn compile(source: &str) -> Result<Program> {
+pub(super) fn compile(source: &str) -> Result<Rc<Program>> {
     let options = CompileOptions { max_source_bytes: usize::MAX, ..CompileOptions::default() };
-    Ok(ptc_compiler::compile(source, library(), &options)?)
+    Ok(Rc::new(ptc_compiler::compile(source, library(), &options)?))
 }

@@ -4,6 +4,7 @@ use super::call_log::CallLog;
 use super::outcome::{EvalOutcome, Failure, FinalValue};
 use super::request::EvalRequest;
 use super::session::SessionLock;
+use super::stack;
 use crate::text::clip;
 use ptc_vm::{Error, Machine, Reason, Value, json, print};
 use tokio::time::Instant;
@@ -25,6 +26,10 @@ pub(super) fn conclude(
     };
     let mut answer = answer.map_err(|error| Failure::from(&error));
     let upstream_calls = log.settle();
+    if !stack::is_wanted() {
+        // Given up in the middle of the lines above: nothing of it stays.
+        answer = Err(Failure::new(Reason::Cancelled, "the program was cancelled"));
+    }
     let gave_up = answer.as_ref().is_err_and(|failure| failure.payload.is_some());
     let keeps = gave_up && lock.as_ref().is_some_and(SessionLock::keeps_after_fail);
     let outcome = machine.finish(answer.is_ok() || keeps);

@@ -1,15 +1,13 @@
 //! The handle to an engine, and its worker threads.
 
-use super::begin::begin;
-use super::outcome::{EvalOutcome, Failure};
+use super::outcome::EvalOutcome;
 use super::request::EvalRequest;
-use super::run::Run;
+use super::run::{self, Begun};
 use super::session::SessionStore;
 use super::worker::Worker;
 use crate::maybe_ready::{Eager, MaybeReady, Start};
 use crate::memory::MemoryBudget;
 use futures_util::future::BoxFuture;
-use ptc_vm::Reason;
 use std::cell::OnceCell;
 use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
@@ -18,9 +16,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
-use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::LocalSet;
+use tokio::time::Instant;
 
 /// Why an engine could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -51,7 +49,7 @@ pub struct Engine {
 }
 
 struct Shared {
-    workers: Vec<mpsc::UnboundedSender<Command>>,
+    workers: Vec<Handle>,
     next: AtomicUsize,
     routing: RandomState,
     /// Tells this engine's workers from another engine's.
@@ -59,11 +57,19 @@ struct Shared {
     memory: Option<MemoryBudget>,
 }
 
+/// The way to a worker.
+struct Handle {
+    commands: mpsc::UnboundedSender<Command>,
+    /// Programs that wait for it.
+    load: Arc<AtomicUsize>,
+}
+
 /// Work for a worker's own thread.
 type WorkerTask = Box<dyn FnOnce(&Worker) + Send>;
 
 enum Command {
-    Eval(Box<EvalRequest>, oneshot::Sender<EvalOutcome>),
+    /// With the moment when it was asked for.
+    Eval(Box<EvalRequest>, Instant, oneshot::Sender<EvalOutcome>),
     Run(WorkerTask),
 }
 
@@ -84,11 +90,13 @@ impl Engine {
         for index in 0..threads {
             let (sender, receiver) = mpsc::unbounded_channel();
             let memory = options.memory.clone();
+            let load = Arc::new(AtomicUsize::new(0));
+            let noted = load.clone();
             std::thread::Builder::new()
                 .name(format!("ptc-worker-{index}"))
-                .spawn(move || run_worker(id, index, memory, receiver))
+                .spawn(move || run_worker(id, index, memory, noted, receiver))
                 .map_err(|source| EngineError::Thread { index, source })?;
-            workers.push(sender);
+            workers.push(Handle { commands: sender, load });
         }
         let (next, routing, memory) = (AtomicUsize::new(0), RandomState::new(), options.memory);
         let shared = Shared { workers, next, routing, id, memory };
@@ -120,7 +128,7 @@ impl Engine {
         let command = Command::Run(Box::new(move |worker| {
             let _ = sender.send(work(&worker.sessions));
         }));
-        let _ = self.shared.workers[self.worker_of(key)].send(command);
+        let _ = self.shared.workers[self.worker_of(key)].commands.send(command);
         async move { receiver.await.ok() }
     }
 
@@ -133,26 +141,43 @@ impl Engine {
         let command = Command::Run(Box::new(move |_| {
             tokio::task::spawn_local(task());
         }));
-        let _ = self.shared.workers[index % self.shared.workers.len()].send(command);
+        let _ = self.shared.workers[index % self.shared.workers.len()].commands.send(command);
     }
 
     fn worker_of(&self, session: &str) -> usize {
         (self.shared.routing.hash_one(session) % self.shared.workers.len() as u64) as usize
     }
 
-    /// The worker that runs a request: the session's, this thread's, or the next in turn.
+    /// The worker that runs a request: the session's, or the one that the fewest programs wait for, the next in turn of equal
+    /// ones.
     fn route(&self, request: &EvalRequest) -> usize {
         match &request.session {
             Some(key) => self.worker_of(key),
-            None => self.shared.next.fetch_add(1, Ordering::Relaxed) % self.shared.workers.len(),
+            None => {
+                let count = self.shared.workers.len();
+                let next = self.shared.next.fetch_add(1, Ordering::Relaxed);
+                let in_turn = (0..count).map(|step| (next + step) % count);
+                in_turn.min_by_key(|worker| self.load_of(*worker)).unwrap_or(0)
+            }
         }
     }
 
-    /// The worker of this thread, if it may run `request` here.
+    /// Programs that wait for a worker.
+    fn load_of(&self, worker: usize) -> usize {
+        self.shared.workers[worker].load.load(Ordering::Relaxed)
+    }
+
+    /// The worker of this thread, if it may run `request` here. A request that could run at once elsewhere does not wait here.
     fn here(&self, request: &EvalRequest) -> Option<Rc<Worker>> {
         CURRENT.with(|current| {
             let worker = current.get().filter(|worker| worker.engine == self.shared.id)?;
-            let fits = request.session.as_ref().is_none_or(|key| self.worker_of(key) == worker.index);
+            let fits = match &request.session {
+                Some(key) => self.worker_of(key) == worker.index,
+                None => {
+                    let mut others = 0..self.shared.workers.len();
+                    self.load_of(worker.index) == 0 || others.all(|other| self.load_of(other) > 0)
+                }
+            };
             fits.then(|| worker.clone())
         })
     }
@@ -193,21 +218,22 @@ impl Start for Eval {
 
     fn start(self, _: &mut Context<'_>) -> MaybeReady<EvalOutcome, Reported> {
         let Eval(engine, request) = self;
-        let receiver = if let Some(worker) = engine.here(&request) {
-            let run = match begin(&worker, request) {
+        let started = Instant::now();
+        if let Some(worker) = engine.here(&request) {
+            let begun = match worker.begin(request, started) {
                 MaybeReady::Ready(outcome) => return MaybeReady::Ready(outcome),
-                MaybeReady::Waiting(run) => run,
+                MaybeReady::Waiting(begun) => begun,
             };
             let (sender, receiver) = oneshot::channel();
-            tokio::task::spawn_local(drive(run, sender));
-            receiver
+            tokio::task::spawn_local(drive(worker, begun, sender));
+            MaybeReady::Waiting(Reported(receiver))
         } else {
-            let worker = engine.route(&request);
             let (sender, receiver) = oneshot::channel();
-            let _ = engine.shared.workers[worker].send(Command::Eval(request, sender));
-            receiver
-        };
-        MaybeReady::Waiting(Reported(receiver))
+            let worker = &engine.shared.workers[engine.route(&request)];
+            worker.load.fetch_add(1, Ordering::Relaxed);
+            let _ = worker.commands.send(Command::Eval(request, started, sender));
+            MaybeReady::Waiting(Reported(receiver))
+        }
     }
 }
 
@@ -218,19 +244,14 @@ impl Future for Reported {
     type Output = EvalOutcome;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<EvalOutcome> {
-        Pin::new(&mut self.0).poll(cx).map(|outcome| outcome.unwrap_or_else(|_| lost()))
+        Pin::new(&mut self.0).poll(cx).map(|outcome| outcome.unwrap_or_else(|_| EvalOutcome::lost()))
     }
 }
 
-/// The outcome of a program whose worker is gone.
-fn lost() -> EvalOutcome {
-    EvalOutcome::not_run(Failure::new(Reason::Cancelled, "the engine was shut down"), Duration::ZERO)
-}
-
 /// Runs a program until it ends or its outcome is no longer awaited.
-async fn drive(run: Box<Run>, mut reply: oneshot::Sender<EvalOutcome>) {
+async fn drive(worker: Rc<Worker>, begun: Begun, mut reply: oneshot::Sender<EvalOutcome>) {
     let outcome = tokio::select! {
-        outcome = run.drive() => outcome,
+        outcome = run::drive(worker.scheduler.clone(), begun) => outcome,
         () = reply.closed() => return,
     };
     let _ = reply.send(outcome);
@@ -240,30 +261,39 @@ fn run_worker(
     engine: usize,
     index: usize,
     memory: Option<MemoryBudget>,
+    load: Arc<AtomicUsize>,
     mut commands: mpsc::UnboundedReceiver<Command>,
 ) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .expect("the operating system gives an event queue to a process that could start a thread");
-    let worker = Rc::new(Worker::new(engine, index, memory));
+    let worker = Rc::new(Worker::new(engine, index, memory, load.clone()));
     CURRENT.with(|current| {
         let _ = current.set(worker.clone());
     });
     let local = LocalSet::new();
+    let scheduler = worker.scheduler.clone();
+    local.spawn_local(scheduler.clone().give_turns());
     local.block_on(&runtime, async move {
         while let Some(command) = commands.recv().await {
             match command {
-                Command::Eval(request, reply) => match begin(&worker, request) {
-                    MaybeReady::Ready(outcome) => {
-                        let _ = reply.send(outcome);
+                Command::Eval(request, started, reply) => {
+                    load.fetch_sub(1, Ordering::Relaxed);
+                    match worker.begin(request, started) {
+                        MaybeReady::Ready(outcome) => {
+                            let _ = reply.send(outcome);
+                        }
+                        MaybeReady::Waiting(begun) => {
+                            tokio::task::spawn_local(drive(worker.clone(), begun, reply));
+                        }
                     }
-                    MaybeReady::Waiting(run) => {
-                        tokio::task::spawn_local(drive(run, reply));
-                    }
-                },
+                }
                 Command::Run(work) => work(&worker),
             }
         }
     });
+    // Programs that have not ended are given up, and end.
+    drop(local);
+    scheduler.close();
 }

@@ -4,8 +4,8 @@
 //! the output ([`EvalOutcome`]) are text and JSON. A session lives on one worker, and its evals are routed there.
 //! Dropping the future of an eval cancels the program and its calls.
 //!
-//! A worker runs a program in slices of about 100 µs and does other work between them, so a short program behind a long
-//! one waits microseconds. An eval awaited *on* a worker thread (by a server whose connections live there) starts
+//! A worker's programs have their turns, of half a millisecond and fairly by principal ([`scheduler`]), and it does other work
+//! between them. A program runs on a stack of its own ([`stack`]), so that a turn can end in the middle of a builtin. An eval awaited *on* a worker thread (by a server whose connections live there) starts
 //! inline, without a thread switch.
 
 mod begin;
@@ -17,10 +17,15 @@ mod context;
 mod handle;
 mod limits;
 mod outcome;
+mod pool;
 mod request;
 mod run;
+mod scheduler;
 mod session;
+mod stack;
 mod tools;
+mod turns;
+mod work;
 mod worker;
 
 pub use crate::memory::MemoryBudget;

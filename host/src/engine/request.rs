@@ -75,6 +75,9 @@ pub struct EvalRequest {
     pub session: Option<SessionKey>,
     /// What the session may keep; `None` for everything.
     pub session_rules: Option<Arc<dyn SessionRules>>,
+    /// On whose behalf it runs: principals share the workers alike, however many programs each of them has. All without a name
+    /// are one.
+    pub principal: Option<Arc<str>>,
     /// Limits.
     pub limits: Limits,
     /// Whether reading a context key that is not there is an error.
@@ -111,6 +114,7 @@ impl EvalRequest {
             context: None,
             session: None,
             session_rules: None,
+            principal: None,
             limits: Limits::plain(),
             strict_data: false,
             render: Render { max_text_bytes: None, json: false },

@@ -1,22 +1,26 @@
-//! Execution of a program: runs its slices and answers its calls.
+//! Execution of a program: its turns, and the answers to its calls.
 
 use super::calls::Calls;
 use super::conclude::conclude;
 use super::context::RunContext;
 use super::outcome::EvalOutcome;
 use super::request::{CallsSoFar, EvalRequest};
+use super::scheduler::{Scheduler, Ticket};
 use super::session::SessionLock;
+use super::stack;
+use super::work::{Done, Principal, Work};
 use crate::memory::MemoryReservation;
 use futures_util::future::LocalBoxFuture;
-use ptc_vm::machine::{HostRequest, Payload, Reply};
+use ptc_vm::machine::{CallId, HostRequest, Payload, PendingCall, Reply};
 use ptc_vm::{Error, Machine, Reason, Step};
+use smallvec::SmallVec;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Steps that a program runs before its worker turns to its other work: some 100 µs.
+/// Steps that a program runs before it looks whether its turn is over: some 100 µs.
 pub(super) const SLICE_STEPS: u64 = 20_000;
 
 /// A program in execution.
@@ -33,6 +37,16 @@ pub(super) struct Run {
     alarm: Option<Pin<Box<Sleep>>>,
     /// How many prints went to the request's sink.
     shown: usize,
+    /// Calls that the program has made in its last turn.
+    made: SmallVec<[PendingCall; 1]>,
+    /// Replies for its next turn.
+    arrived: SmallVec<[(CallId, Reply); 1]>,
+    /// Whether it can go on without a reply.
+    is_ready: bool,
+    /// Whether its time is over.
+    is_late: bool,
+    /// Nanoseconds that it has had the thread.
+    pub(super) served: u64,
 }
 
 impl Drop for Run {
@@ -65,14 +79,13 @@ fn show_prints(request: &EvalRequest, machine: &Machine, shown: &mut usize) {
 }
 
 impl Run {
-    /// A program that continues after its first slice.
+    /// A program after its first slice.
     pub(super) fn new(
         machine: Machine,
         request: Box<EvalRequest>,
         context: RunContext,
         session: Option<SessionLock>,
         granted: Option<Rc<MemoryReservation>>,
-        shown: usize,
     ) -> Run {
         Run {
             machine: Some(machine),
@@ -82,66 +95,93 @@ impl Run {
             calls: Calls::default(),
             _granted: granted,
             alarm: None,
-            shown,
+            shown: 0,
+            made: SmallVec::new(),
+            arrived: SmallVec::new(),
+            is_ready: false,
+            is_late: false,
+            served: 0,
         }
     }
 
-    /// Runs to the end.
-    pub(super) async fn drive(mut self: Box<Self>) -> EvalOutcome {
-        let deadline = self.context.deadline;
-        // The first slice has run already.
-        let mut step = Step::Wait;
+    /// Who the program is for.
+    pub(super) fn principal(&self) -> &Principal {
+        &self.request.principal
+    }
+
+    /// Notes that it is `now`.
+    pub(super) fn note_time(&mut self, now: Instant) {
+        self.is_late |= now >= self.context.deadline;
+    }
+
+    /// One turn of the program: takes over the replies that have arrived, and runs until it ends, waits or has had its time.
+    /// Runs on a stack of its own.
+    pub(super) fn go_on(mut self: Box<Self>) -> Done {
+        let Some(machine) = &mut self.machine else { return Done::Freed };
+        let late = self.is_late.then(|| Error::timeout(self.request.limits.timeout_ms()));
+        if let Some(error) = late.or_else(|| self.context.memory.refusal()) {
+            machine.abort(error);
+            return self.finish();
+        }
+        for (id, reply) in self.arrived.drain(..) {
+            machine.complete(id, reply);
+        }
+        self.context.arrived.borrow_mut().clear();
+        let step = machine.resume(SLICE_STEPS);
+        self.run_on(step)
+    }
+
+    /// The rest of a turn, whose first slice ended with `step`.
+    pub(super) fn run_on(mut self: Box<Self>, mut step: Step) -> Done {
         loop {
-            let Some(machine) = &mut self.machine else { return self.finish() };
+            let Some(machine) = &mut self.machine else { return Done::Freed };
+            show_progress(&self.request, machine, &mut self.shown);
+            self.made = machine.take_calls();
             self.context.memory.note_machine(machine.memory_live());
-            for call in machine.take_calls() {
-                self.calls.push(call.id, answer(&self.request, &self.context, call.request));
-            }
+            self.tell_progress();
             match step {
                 Step::Done => return self.finish(),
-                Step::Slice => {
-                    if Instant::now() >= deadline {
-                        return self.time_out();
-                    }
-                    tokio::task::yield_now().await;
-                }
-                // Nothing to wait for right after the first slice, if that used all its steps.
-                Step::Wait if self.calls.is_empty() => {}
                 Step::Wait => {
-                    let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
-                    let calls = &mut self.calls;
-                    let reply = poll_fn(|cx| match calls.poll_next(cx) {
-                        Poll::Ready(reply) => Poll::Ready(Ok(reply)),
-                        Poll::Pending => alarm.as_mut().poll(cx).map(Err),
-                    });
-                    match reply.await {
-                        Ok(Some((id, reply))) => {
-                            if let Some(error) = self.context.memory.refusal() {
-                                machine.abort(error);
-                                return self.finish();
-                            }
-                            machine.complete(id, reply);
-                        }
-                        Ok(None) => {}
-                        Err(()) => return self.time_out(),
-                    }
+                    self.is_ready = false;
+                    return Done::Waiting(self);
                 }
+                Step::Slice if !stack::is_wanted() => return Done::Freed,
+                Step::Slice if stack::turn_is_over() || !self.made.is_empty() => {
+                    self.is_ready = true;
+                    self.note_time(Instant::now());
+                    if !self.is_late {
+                        return Done::Waiting(self);
+                    }
+                    return self.go_on();
+                }
+                Step::Slice => {}
             }
-            let Some(machine) = &mut self.machine else { return self.finish() };
-            // Replies that came in the meantime need no slice of their own.
-            while let Poll::Ready(Some((id, reply))) =
-                poll_fn(|cx| Poll::Ready(self.calls.poll_next(cx))).await
-            {
-                machine.complete(id, reply);
-            }
-            if let Some(error) = self.context.memory.refusal() {
-                machine.abort(error);
-                return self.finish();
-            }
-            self.context.arrived.borrow_mut().clear();
+            let Some(machine) = &mut self.machine else { return Done::Freed };
             step = machine.resume(SLICE_STEPS);
-            show_progress(&self.request, machine, &mut self.shown);
-            self.tell_progress();
+        }
+    }
+
+    /// Begins the calls that the program has made, and waits until it can go on: for a reply, or for its time to be over.
+    async fn wait(&mut self) {
+        for call in std::mem::take(&mut self.made) {
+            self.calls.push(call.id, answer(&self.request, &self.context, call.request));
+        }
+        if !self.is_ready && !self.calls.is_empty() {
+            let deadline = self.context.deadline;
+            let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+            let calls = &mut self.calls;
+            let reply = poll_fn(|cx| match calls.poll_next(cx) {
+                Poll::Ready(reply) => Poll::Ready(Ok(reply)),
+                Poll::Pending => alarm.as_mut().poll(cx).map(Err),
+            });
+            match reply.await {
+                Ok(reply) => self.arrived.extend(reply),
+                Err(()) => self.is_late = true,
+            }
+        }
+        // Replies that came in the meantime need no turn of their own.
+        while let Poll::Ready(Some(reply)) = poll_fn(|cx| Poll::Ready(self.calls.poll_next(cx))).await {
+            self.arrived.push(reply);
         }
     }
 
@@ -154,23 +194,56 @@ impl Run {
         progress.send_if_modified(|so_far| std::mem::replace(so_far, now) != now);
     }
 
-    fn time_out(mut self: Box<Self>) -> EvalOutcome {
-        let error = Error::timeout(self.request.limits.timeout_ms());
-        if let Some(machine) = &mut self.machine {
-            machine.abort(error);
-        }
-        self.finish()
-    }
-
-    /// Ends what still runs, and returns the program's outcome.
-    fn finish(mut self: Box<Self>) -> EvalOutcome {
+    /// Ends what still runs, and gives the program's outcome.
+    fn finish(mut self: Box<Self>) -> Done {
         self.calls.clear();
-        let machine = self.machine.take().expect("a run finishes once");
+        let Some(machine) = self.machine.take() else { return Done::Freed };
         show_prints(&self.request, &machine, &mut self.shown);
         let lock = self.session.take();
         let mut outcome = conclude(machine, &self.request, lock, &self.context.log, self.context.started);
         outcome.catalog_ops = self.context.catalog_ops.take();
-        outcome
+        Done::Outcome(outcome)
+    }
+}
+
+/// A program that has begun and not ended.
+pub(super) enum Begun {
+    /// It waits.
+    Waiting(Box<Run>),
+    /// It has its turns.
+    Queued(Ticket),
+}
+
+/// Runs a program to its end. Dropping this ends it and leaves its session as it was.
+pub(super) async fn drive(scheduler: Rc<Scheduler>, begun: Begun) -> EvalOutcome {
+    let mut done = match begun {
+        Begun::Waiting(run) => Done::Waiting(run),
+        Begun::Queued(ticket) => ticket.await,
+    };
+    loop {
+        let run = match done {
+            Done::Outcome(outcome) => return outcome,
+            Done::Waiting(run) => run,
+            Done::Freed => return EvalOutcome::lost(),
+        };
+        let mut held = Held { scheduler: &scheduler, run: Some(run) };
+        if let Some(run) = &mut held.run {
+            run.wait().await;
+        }
+        let Some(run) = held.run.take() else { return EvalOutcome::lost() };
+        done = scheduler.finish(Work::GoOn(run)).await;
+    }
+}
+
+/// A program that waits. Dropped, it is freed in turns.
+struct Held<'s> {
+    scheduler: &'s Rc<Scheduler>,
+    run: Option<Box<Run>>,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.run.take().into_iter().for_each(|run| self.scheduler.discard(Work::Free(run)));
     }
 }
 

@@ -10,6 +10,7 @@ pub use catalog_op::CatalogOp;
 pub use failure::Failure;
 pub use session_report::{Changed, Exceeded, HistoryNotice, SessionReport};
 
+use ptc_vm::Reason;
 use std::time::Duration;
 
 /// How an eval ended.
@@ -38,6 +39,12 @@ pub struct EvalOutcome {
 }
 
 impl EvalOutcome {
+    /// The outcome of a program whose worker is gone.
+    pub(super) fn lost() -> EvalOutcome {
+        let failure = Failure::new(Reason::Cancelled, "the engine was shut down");
+        EvalOutcome::not_run(failure, Duration::ZERO)
+    }
+
     /// The outcome of a program that never ran.
     pub(super) fn not_run(failure: Failure, duration: Duration) -> EvalOutcome {
         EvalOutcome {

@@ -57,7 +57,8 @@ impl SessionLock {
                 .collect();
             Rc::new(Committed { bindings, history: history.clone(), sizes: sizes.clone() })
         });
-        place.borrow_mut().committed.clone_from(&committed);
+        let before = std::mem::replace(&mut place.borrow_mut().committed, committed.clone());
+        drop(before);
         let reservation =
             reservation.or_else(|| memory.cloned().map(MemoryReservation::new)).filter(|_| rules.is_some());
         let lock = SessionLock {
@@ -249,7 +250,9 @@ impl SessionLock {
             state.remember(value, bytes);
         }
         state.release_surplus();
-        *place.borrow_mut() = SessionPlace { state: Some(state), committed: None };
+        let before = place.replace(SessionPlace { state: Some(state), committed: None });
+        // Not borrowed meanwhile: what it freed may be large, and freeing pauses.
+        drop(before);
     }
 }
 

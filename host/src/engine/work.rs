@@ -1,0 +1,91 @@
+//! What runs on a program's stack: everything that costs time in proportion to what a program is, holds or returns.
+
+use super::begin::begin;
+use super::outcome::{EvalOutcome, Failure};
+use super::request::EvalRequest;
+use super::run::Run;
+use super::worker::Worker;
+use ptc_vm::Error;
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::time::Instant;
+
+/// Whose turn it is: the principal of a request, or nobody's in particular.
+pub(super) type Principal = Option<Arc<str>>;
+
+/// One piece of work of a program.
+pub(super) enum Work {
+    /// Compile it, and run it until it ends or waits.
+    Begin(Rc<Worker>, Box<EvalRequest>, Instant),
+    /// Run it on.
+    GoOn(Box<Run>),
+    /// Free it, and leave its session as it was.
+    Free(Box<Run>),
+}
+
+/// What a piece of work has come to.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly every program ends in its first turn, and its outcome goes on by value"
+)]
+pub(super) enum Done {
+    /// The end of the program.
+    Outcome(EvalOutcome),
+    /// The program waits, for replies or its next turn.
+    Waiting(Box<Run>),
+    /// Nothing is left of it.
+    Freed,
+}
+
+impl Work {
+    /// Does it.
+    pub(super) fn run(self) -> Done {
+        match self {
+            Work::Begin(worker, request, started) => begin(&worker, request, started),
+            Work::GoOn(run) => run.go_on(),
+            Work::Free(run) => {
+                drop(run);
+                Done::Freed
+            }
+        }
+    }
+
+    /// Who it is for.
+    pub(super) fn principal(&self) -> &Principal {
+        match self {
+            Work::Begin(_, request, _) => &request.principal,
+            Work::GoOn(run) | Work::Free(run) => run.principal(),
+        }
+    }
+
+    /// What the program has had of the thread already, in nanoseconds.
+    pub(super) fn served(&self) -> u64 {
+        match self {
+            Work::Begin(..) => 0,
+            Work::GoOn(run) | Work::Free(run) => run.served,
+        }
+    }
+
+    /// The same work, told that its program's time is over if it is: waiting for a turn counts.
+    pub(super) fn on_time(self, now: Instant) -> Result<Work, Box<Done>> {
+        match self {
+            Work::Begin(_, request, started) if now >= started + request.limits.timeout => {
+                let failure = Failure::from(&Error::timeout(request.limits.timeout_ms()));
+                Err(Box::new(Done::Outcome(EvalOutcome::not_run(failure, now - started))))
+            }
+            Work::GoOn(mut run) => {
+                run.note_time(now);
+                Ok(Work::GoOn(run))
+            }
+            work => Ok(work),
+        }
+    }
+
+    /// What is left to do when nobody waits for the result any more.
+    pub(super) fn unwanted(self) -> Option<Work> {
+        match self {
+            Work::Begin(..) => None,
+            Work::GoOn(run) | Work::Free(run) => Some(Work::Free(run)),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Programs in the middle of a builtin leave the thread to others: on an engine with one worker, programs that come later are
+//! answered while one that never ends works. Nothing here looks at a clock: were the worker held, nobody would be answered
+//! before the endless program has ended.
+
+use ptc_host::engine::{AppTools, Engine, EngineOptions, EvalOutcome, EvalRequest, Limits, MemoryBudget};
+use ptc_vm::machine::{Payload, Reply};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+/// Long, and given up at the end of the test.
+fn endless(program: String, reached: &Arc<Reached>) -> EvalRequest {
+    let limits = Limits {
+        timeout: Duration::from_secs(600),
+        steps: u64::MAX >> 1,
+        memory_bytes: 64 << 20,
+        ..Limits::plain()
+    };
+    EvalRequest { limits, tools: Some(reached.clone()), ..EvalRequest::new(program) }
+}
+
+/// The tool `tool/here`, by which a program tells how far it has come.
+#[derive(Default)]
+struct Reached(Notify);
+
+impl AppTools for Reached {
+    fn names(&self) -> Vec<String> {
+        vec!["here".to_owned()]
+    }
+
+    fn call(&self, _: &str, _: Vec<u8>) -> Pin<Box<dyn Future<Output = Reply> + Send>> {
+        self.0.notify_one();
+        Box::pin(async { Reply::Value(Payload::None) })
+    }
+}
+
+/// Each works for many seconds on little memory, in one call of one builtin.
+const ENDLESS_BUILTINS: &[(&str, &str)] = &[
+    ("sort", r#"(sort (vec (take 200000 (cycle [(str s "a") (str s "b")]))))"#),
+    ("max-key by text", r#"(apply max-key count (repeat 100000 s))"#),
+    ("distinct", r#"(distinct (map (fn [n] [s n]) (range 100000)))"#),
+    ("frequencies", r#"(frequencies (mapv (fn [n] [s (mod n 7)]) (range 100000)))"#),
+    ("group-by", r#"(group-by identity (mapv (fn [n] [s (mod n 7)]) (range 100000)))"#),
+    ("compare", r#"(sort-by identity compare (vec (take 200000 (cycle [(str s "a") (str s "b")]))))"#),
+    ("str of shared trees", "(mapv (fn [_] (count (str small))) (range 1000000))"),
+    ("json of shared trees", "(mapv (fn [_] (count (json/generate-string small))) (range 1000000))"),
+    ("re-find", r#"(re-find #"(?=(a|aa)+c)b" (apply str (repeat 200000 "a")))"#),
+    ("into a set", r#"(into #{} (mapv (fn [n] [s (mod n 7)]) (range 100000)))"#),
+];
+
+const SETTING: &str = r#"(def s (apply str (repeat 5000 "0123456789")))
+  (def small (reduce (fn [inner _] [inner inner]) 1 (range 15)))"#;
+
+fn engine() -> Engine {
+    Engine::start(EngineOptions { threads: 1, memory: None }).expect("a worker thread")
+}
+
+fn text(outcome: EvalOutcome) -> String {
+    outcome.result.expect("a value").text
+}
+
+/// Starts an endless program and waits until it has come to `(tool/here {})`.
+async fn start(engine: &Engine, request: EvalRequest, reached: &Reached) -> JoinHandle<EvalOutcome> {
+    let long = tokio::spawn(engine.eval(request));
+    reached.0.notified().await;
+    long
+}
+
+/// Evaluates some short programs for `principal`, one after the other.
+async fn short_ones(engine: &Engine, principal: &str, name: &str) {
+    for n in 0..50 {
+        let request =
+            EvalRequest { principal: Some(principal.into()), ..EvalRequest::new(format!("(+ {n} 1)")) };
+        assert_eq!(text(engine.eval(request).await), (n + 1).to_string(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn programs_are_answered_while_a_builtin_works() {
+    let engine = engine();
+    for (name, call) in ENDLESS_BUILTINS {
+        let reached = Arc::new(Reached::default());
+        let long = endless(format!("{SETTING} (tool/here {{}}) {call}"), &reached);
+        let long = start(&engine, long, &reached).await;
+        short_ones(&engine, "another", name).await;
+        if long.is_finished() {
+            panic!("{name} has ended: {:?}", long.await.map(|outcome| outcome.result));
+        }
+        long.abort();
+    }
+}
+
+#[tokio::test]
+async fn more_endless_programs_than_there_are_stacks_hold_nobody() {
+    let engine = engine();
+    let mut all = Vec::new();
+    for n in 0..40 {
+        let reached = Arc::new(Reached::default());
+        let (_, call) = ENDLESS_BUILTINS[n % 2];
+        let long = endless(format!("{SETTING} (tool/here {{}}) {call}"), &reached);
+        all.push(start(&engine, EvalRequest { principal: Some("greedy".into()), ..long }, &reached).await);
+    }
+    short_ones(&engine, "another", "beside forty").await;
+    // Those of the same principal wait for their turns, and have them.
+    short_ones(&engine, "greedy", "of the same principal").await;
+    assert!(all.iter().all(|long| !long.is_finished()));
+    all.iter().for_each(JoinHandle::abort);
+    short_ones(&engine, "another", "after forty").await;
+}
+
+#[tokio::test]
+async fn a_program_given_up_in_a_builtin_leaves_its_session_as_it_was() {
+    let engine = engine();
+    let within = |request: EvalRequest| EvalRequest { session: Some("s".into()), ..request };
+    let _ = engine.eval(within(EvalRequest::new("(def kept 1)"))).await;
+    for (name, call) in ENDLESS_BUILTINS {
+        let reached = Arc::new(Reached::default());
+        let program = format!("(def kept 2) {SETTING} (tool/here {{}}) {call}");
+        let long = start(&engine, within(endless(program, &reached)), &reached).await;
+        short_ones(&engine, "another", name).await;
+        long.abort();
+        let _ = long.await;
+        // Until it is told, the program goes on.
+        let seen = loop {
+            let outcome = engine.eval(within(EvalRequest::new("kept"))).await;
+            match outcome.result {
+                Ok(answer) => break answer.text,
+                Err(failure) => assert!(failure.message.contains("already running"), "{failure:?}"),
+            }
+        };
+        assert_eq!(seen, "1", "{name}");
+    }
+}
+
+#[tokio::test]
+async fn an_engine_that_ends_ends_what_has_paused() {
+    let memory = MemoryBudget::new(1 << 30);
+    let engine =
+        Engine::start(EngineOptions { threads: 1, memory: Some(memory.clone()) }).expect("a worker thread");
+    let mut all = Vec::new();
+    for (_, call) in ENDLESS_BUILTINS {
+        let reached = Arc::new(Reached::default());
+        let long = endless(format!("{SETTING} (tool/here {{}}) {call}"), &reached);
+        all.push(start(&engine, long, &reached).await);
+    }
+    assert!(memory.used() > 0);
+    drop(engine);
+    all.iter().for_each(JoinHandle::abort);
+    while memory.used() > 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}

@@ -103,6 +103,11 @@ impl Connection {
         self.state().in_flight.len()
     }
 
+    /// Whether any call was ever registered.
+    pub(crate) fn has_called(&self) -> bool {
+        self.generation.load(Ordering::Relaxed) > 0
+    }
+
     /// Registers a call. Dropping the ticket removes the call; its cancellation fires when a message asks for it.
     pub fn enter(self: &Arc<Self>, id: &RequestId) -> Result<(Ticket, Cancellation), Refused> {
         let Some(max_in_flight) = self.max_in_flight else {

@@ -199,12 +199,12 @@ fn slow_bodies_of_one_principal_take_places_from_that_principal() {
     }
     patient.write_all(&[b'x'; 999]).expect("still open");
     assert_eq!(Answer::read(&mut BufReader::new(patient)).status, 400, "read to its end");
-    let refused = slow.into_iter().map(|stream| {
+    let mut refused = slow.into_iter().map(|stream| {
         // Those that still wait for their bodies have no answer.
         stream.set_read_timeout(Some(Duration::from_millis(20))).expect("a timeout");
         Answer::read(&mut BufReader::new(stream))
     });
-    let refused = refused.filter(|answer| answer.status == 429).last().expect("beyond the share");
+    let refused = refused.rfind(|answer| answer.status == 429).expect("beyond the share");
     assert_eq!(
         refused.body,
         "too many connections: all 16 that one caller may have are at work (--http-max-connections-per-owner)"
@@ -279,4 +279,32 @@ fn bodies_of_one_principal_are_bounded_together() {
     // What is small still fits.
     let ping = town.server.post(&own, br#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#);
     assert_eq!(ping.status, 200);
+}
+
+#[test]
+fn beginning_sessions_in_a_loop_locks_nobody_out() {
+    let begin = |town: &Town, name: &str| {
+        let body =
+            br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}"#;
+        town.server.post(&authorization(name), body)
+    };
+    let ping = |town: &Town, name: &str, session: &str| {
+        let headers = format!("{}MCP-Session-Id: {session}\r\n", authorization(name));
+        town.server.post(&headers, br#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#).status
+    };
+    let ready = b"GET /ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    for names in [&["greedy", "other"][..], &["greedy"]] {
+        let town = Town::with(names, &[]);
+        let other = names.last().expect("one");
+        let first = begin(&town, other).header("mcp-session-id").expect("an id").to_owned();
+        for _ in 0..300 {
+            begin(&town, "greedy");
+        }
+        assert_eq!(town.server.exchange(ready).status, 200);
+        let session = begin(&town, other);
+        assert_eq!(session.status, 200);
+        assert_eq!(ping(&town, other, session.header("mcp-session-id").expect("an id")), 200);
+        // Another principal's session is not touched by it.
+        assert_eq!(ping(&town, other, &first), if names.len() > 1 { 200 } else { 404 });
+    }
 }

@@ -36,10 +36,17 @@ pub(super) struct ConnectionLimits {
 }
 
 /// Who holds a connection: whoever sent the last request with credentials; until then, an address.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug)]
 enum Holder {
     Address(IpAddr),
     Principal(Principal),
+}
+
+/// A holder, as far as it is told from others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum HolderKey {
+    Address(IpAddr),
+    Principal(usize),
 }
 
 /// The activity of a connection.
@@ -242,6 +249,13 @@ impl Busy {
 }
 
 impl Holder {
+    fn key(&self) -> HolderKey {
+        match self {
+            Holder::Address(address) => HolderKey::Address(*address),
+            Holder::Principal(principal) => HolderKey::Principal(principal.number()),
+        }
+    }
+
     /// Gives up a connection.
     fn leave(&self) {
         if let Holder::Principal(principal) = self {
@@ -292,13 +306,13 @@ impl ConnectionRegistry {
     /// Closes some connections that wait for their clients, and returns their number.
     pub(super) fn make_room(&self) -> usize {
         let (registered, now) = (self.registered(), Instant::now());
-        let mut held: HashMap<Holder, usize> = HashMap::new();
-        let mut waiting: HashMap<Holder, Vec<_>> = HashMap::new();
+        let mut held: HashMap<HolderKey, usize> = HashMap::new();
+        let mut waiting: HashMap<HolderKey, Vec<_>> = HashMap::new();
         for activity in registered.values() {
             let state = activity.lock();
-            *held.entry(state.holder.clone()).or_default() += 1;
+            *held.entry(state.holder.key()).or_default() += 1;
             if let Some(order) = state.order(now) {
-                waiting.entry(state.holder.clone()).or_default().push((order, state.since, activity));
+                waiting.entry(state.holder.key()).or_default().push((order, state.since, activity));
             }
         }
         let share = self.limits.all / 4;

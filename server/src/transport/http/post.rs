@@ -313,15 +313,30 @@ impl Post<'_> {
         let session = match self.endpoint.sessions.create(&self.caller.principal, negotiate(&message.params))
         {
             Ok(session) => session,
-            Err(NoSession::OwnerLimit) => {
-                self.endpoint.counts.limit_rejected(&self.endpoint.instance, "max_sessions_per_owner");
-                let error = RpcError::new(RpcError::REFUSED, "session owner limit exceeded");
-                return self.refused(StatusCode::TOO_MANY_REQUESTS, message, &error);
-            }
-            Err(NoSession::Saturated | NoSession::NoEntropy) => {
-                self.endpoint.counts.limit_rejected(&self.endpoint.instance, "max_sessions");
-                let error = RpcError::new(RpcError::REFUSED, "server saturated");
-                return self.refused(StatusCode::SERVICE_UNAVAILABLE, message, &error);
+            Err(refusal) => {
+                let (status, limit, text) = match refusal {
+                    NoSession::OwnerLimit(limit) => (
+                        StatusCode::TOO_MANY_REQUESTS,
+                        "max_sessions_per_owner",
+                        format!(
+                            "session owner limit exceeded: all {limit} sessions of this caller are in use \
+                             (--http-max-sessions-per-owner)"
+                        ),
+                    ),
+                    NoSession::Saturated(limit) => (
+                        StatusCode::SERVICE_UNAVAILABLE,
+                        "max_sessions",
+                        format!("server saturated: all {limit} sessions are in use (--http-max-sessions)"),
+                    ),
+                    NoSession::NoEntropy => (
+                        StatusCode::SERVICE_UNAVAILABLE,
+                        "max_sessions",
+                        "server saturated: the system gives no random bytes".to_owned(),
+                    ),
+                };
+                self.endpoint.counts.limit_rejected(&self.endpoint.instance, limit);
+                let error = RpcError::new(RpcError::REFUSED, text);
+                return answer::retry_after(self.refused(status, message, &error), COME_BACK);
             }
         };
         seen.session = Some(session.clone());

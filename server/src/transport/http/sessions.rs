@@ -1,4 +1,8 @@
 //! HTTP sessions of the handshake era.
+//!
+//! A session at rest gives its place to one that begins: those that never made a call first, then those that have rested
+//! for a while, of each the longest at rest. A principal that has all the sessions that it may have gives up its own; when
+//! all places are taken, the principal with the most sessions does.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,6 +18,7 @@ use crate::digest::short_hash;
 use crate::observers::metrics::{Exposition, MetricKind};
 use crate::principal::{Owner, Principal};
 use crate::protocol::Connection;
+use crate::usage::Count;
 
 /// One session.
 #[derive(Debug)]
@@ -37,18 +42,30 @@ impl Session {
         *self.last_seen.lock().unwrap_or_else(PoisonError::into_inner) = now;
     }
 
+    /// How little it would be missed, least first; `None` if it must stay.
+    fn rank(&self, now: Instant) -> Option<(bool, Instant)> {
+        let last_seen = *self.last_seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_called = self.connection.has_called();
+        let stays =
+            self.connection.running() > 0 || has_called && now.saturating_duration_since(last_seen) < SPARED;
+        (!stays).then_some((has_called, last_seen))
+    }
+
     fn idle_for(&self, now: Instant) -> Duration {
         now.saturating_duration_since(*self.last_seen.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
+/// How long a session that has made calls rests before another one may take its place.
+const SPARED: Duration = Duration::from_secs(5);
+
 /// Why there is no new session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoSession {
-    /// The server has its maximum of sessions.
-    Saturated,
-    /// The owner has its maximum of sessions.
-    OwnerLimit,
+    /// The server has this many sessions, and none gives up its place.
+    Saturated(usize),
+    /// The principal has this many sessions, and none gives up its place.
+    OwnerLimit(usize),
     /// The system returned no random bytes.
     NoEntropy,
 }
@@ -68,6 +85,8 @@ pub(super) struct Sessions {
     limits: SessionLimits,
     instance: String,
     open: Mutex<HashMap<Arc<str>, Arc<Session>>>,
+    /// How many are open, for those who must not wait.
+    count: Count,
     /// Informed of every owner whose session has ended.
     gone: Box<dyn Fn(&Owner) + Send + Sync>,
     created: AtomicU64,
@@ -76,7 +95,7 @@ pub(super) struct Sessions {
 }
 
 /// Why sessions end.
-const ENDS: [&str; 5] = ["delete", "exit", "ttl", "idle", "shutdown"];
+const ENDS: [&str; 6] = ["delete", "exit", "ttl", "idle", "evicted", "shutdown"];
 
 impl Sessions {
     pub(super) fn new(
@@ -88,6 +107,7 @@ impl Sessions {
             limits,
             instance,
             open: Mutex::default(),
+            count: Count::default(),
             gone: Box::new(gone),
             created: AtomicU64::new(0),
             closed: Default::default(),
@@ -99,9 +119,56 @@ impl Sessions {
         self.open().len()
     }
 
-    /// Whether no further session fits.
+    /// Whether no further session fits, whoever asks: all places are taken by sessions that do not give them up.
     pub(super) fn is_saturated(&self) -> bool {
-        self.open().len() >= self.limits.max
+        if self.count.get() < self.limits.max {
+            return false;
+        }
+        let (open, now) = (self.open(), Instant::now());
+        open.len() >= self.limits.max && !open.values().any(|session| session.rank(now).is_some())
+    }
+
+    /// The session among `of` that another one may take the place of.
+    fn least_missed<'s>(of: impl Iterator<Item = &'s Arc<Session>>, now: Instant) -> Option<Arc<Session>> {
+        let resting = of.filter_map(|session| Some((session.rank(now)?, session)));
+        resting.min_by_key(|(rank, _)| *rank).map(|(_, session)| session.clone())
+    }
+
+    /// The session that makes room for a further one of `principal`, which has `own` of them, where all places are taken.
+    fn of_greediest(&self, principal: &Principal, own: usize, now: Instant) -> Option<Arc<Session>> {
+        let open = self.open();
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        for session in open.values() {
+            *counts.entry(session.principal.name()).or_default() += 1;
+        }
+        // Whoever asks gives up its own rather than another's where nobody has more than it would have.
+        let mut holders: Vec<_> = counts.into_iter().filter(|(_, count)| *count > own + 1).collect();
+        holders.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let names = holders.iter().map(|(name, _)| *name).chain([principal.name()]);
+        names
+            .filter_map(|name| {
+                Self::least_missed(open.values().filter(|session| session.principal.name() == name), now)
+            })
+            .next()
+    }
+
+    /// Ends sessions at rest until a further one of `principal` fits.
+    fn make_room(&self, principal: &Principal, now: Instant) -> Result<(), NoSession> {
+        let own = || -> Vec<_> {
+            let open = self.open();
+            open.values().filter(|session| session.principal == *principal).cloned().collect()
+        };
+        let theirs = own();
+        if theirs.len() >= self.limits.max_per_owner {
+            let least = Self::least_missed(theirs.iter(), now);
+            let least = least.ok_or(NoSession::OwnerLimit(self.limits.max_per_owner))?;
+            self.close(&least, "evicted");
+        } else if self.open().len() >= self.limits.max {
+            let least = self.of_greediest(principal, theirs.len(), now);
+            let least = least.ok_or(NoSession::Saturated(self.limits.max))?;
+            self.close(&least, "evicted");
+        }
+        Ok(())
     }
 
     /// Opens a session.
@@ -112,19 +179,19 @@ impl Sessions {
     ) -> Result<Arc<Session>, NoSession> {
         let now = Instant::now();
         // Sessions that are over must not keep out new ones until the next sweep.
-        if self.is_saturated() {
+        if self.count.get() >= self.limits.max {
             self.sweep(now);
         }
         let id: Arc<str> = format!("mcp_{}", random_text::<24>().ok_or(NoSession::NoEntropy)?).into();
-        let mut open = self.open();
-        if open.len() >= self.limits.max {
-            return Err(NoSession::Saturated);
-        }
-        if open.values().filter(|session| session.principal == *principal).count()
-            >= self.limits.max_per_owner
-        {
-            return Err(NoSession::OwnerLimit);
-        }
+        // Others may begin at the same moment: then there is room for one of them, and the next one makes its own.
+        let mut open = loop {
+            self.make_room(principal, now)?;
+            let open = self.open();
+            let own = open.values().filter(|session| session.principal == *principal).count();
+            if open.len() < self.limits.max && own < self.limits.max_per_owner {
+                break open;
+            }
+        };
         let owner = Owner { principal: principal.clone(), http_session: Some(id.clone()) };
         let session = Arc::new(Session {
             hash: short_hash(id.as_bytes()),
@@ -136,6 +203,7 @@ impl Sessions {
             id: id.clone(),
         });
         open.insert(id, session.clone());
+        self.count.take(1);
         drop(open);
         self.created.fetch_add(1, Ordering::Relaxed);
         info!(
@@ -165,6 +233,7 @@ impl Sessions {
         if self.open().remove(&session.id).is_none() {
             return;
         }
+        self.count.give_back(1);
         session.connection.drain();
         session.connection.cancel_all();
         if let Some(end) = ENDS.iter().position(|end| *end == reason) {
@@ -262,17 +331,54 @@ mod tests {
         let (alice, bob) = (Principal::named("alice"), Principal::named("bob"));
         let first = sessions.create(&alice, Revision::V2025_06_18).unwrap();
         assert!(first.id.starts_with("mcp_") && first.id.len() == 36);
-        sessions.create(&alice, Revision::V2025_06_18).unwrap();
-        assert_eq!(sessions.create(&alice, Revision::V2025_06_18).unwrap_err(), NoSession::OwnerLimit);
-        sessions.create(&bob, Revision::V2025_06_18).unwrap();
-        assert_eq!(sessions.create(&bob, Revision::V2025_06_18).unwrap_err(), NoSession::Saturated);
-        assert!(sessions.get(&first.id, &bob).is_none() && sessions.get(&first.id, &alice).is_some());
+        let second = sessions.create(&alice, Revision::V2025_06_18).unwrap();
         let id = RequestId::from_raw(Raw::parse("1").unwrap()).unwrap();
         let (_ticket, mut cancelled) = first.connection.enter(&id).unwrap();
+        let _running = second.connection.enter(&id).unwrap();
+        assert_eq!(sessions.create(&alice, Revision::V2025_06_18).unwrap_err(), NoSession::OwnerLimit(2));
+        let third = sessions.create(&bob, Revision::V2025_06_18).unwrap();
+        assert!(!sessions.is_saturated());
+        let _running = third.connection.enter(&id).unwrap();
+        assert!(sessions.is_saturated());
+        assert_eq!(sessions.create(&bob, Revision::V2025_06_18).unwrap_err(), NoSession::Saturated(3));
+        assert!(sessions.get(&first.id, &bob).is_none() && sessions.get(&first.id, &alice).is_some());
         sessions.close(&first, "delete");
         assert!((&mut cancelled).now_or_never().is_some() && sessions.get(&first.id, &alice).is_none());
         assert_eq!(gone.load(Ordering::Relaxed), 1);
         assert!(sessions.create(&alice, Revision::V2025_06_18).is_ok());
+    }
+
+    #[test]
+    fn sessions_at_rest_give_up_their_places_and_those_that_never_called_go_first() {
+        let limits = SessionLimits {
+            max: 6,
+            max_per_owner: 4,
+            ttl: Duration::from_secs(100),
+            idle: Duration::from_secs(10),
+            max_in_flight: 4,
+        };
+        let sessions = Sessions::new(limits, "test".into(), |_| {});
+        let [alice, bob, carol] = ["alice", "bob", "carol"].map(Principal::named);
+        let create = |who: &Principal| sessions.create(who, Revision::V2025_06_18).unwrap();
+        let is_open = |session: &Session| sessions.get(&session.id, &session.principal).is_some();
+        let id = RequestId::from_raw(Raw::parse("1").unwrap()).unwrap();
+        let used = create(&alice);
+        drop(used.connection.enter(&id).unwrap());
+        let unused = create(&alice);
+        for _ in 0..100 {
+            create(&alice);
+        }
+        assert!(is_open(&used) && !is_open(&unused));
+        // All places are taken; the greediest gives one up for somebody who has fewer.
+        let theirs = [create(&bob), create(&bob)];
+        let one = create(&carol);
+        assert_eq!((sessions.len(), is_open(&one)), (6, true));
+        assert!(theirs.iter().all(|session| is_open(session)) && is_open(&used));
+        // Among equals, whoever wants more gives up its own.
+        create(&carol);
+        let other = create(&carol);
+        assert!(theirs.iter().all(|session| is_open(session)) && is_open(&used) && is_open(&other));
+        assert!(!is_open(&one) && !sessions.is_saturated());
     }
 
     #[test]

@@ -397,20 +397,32 @@ async fn shutdown_and_exit_end_one_session_only() {
 #[tokio::test]
 async fn caps_of_sessions() {
     let server = Server::start(&settings(), 4);
-    server.initialize().await;
-    server.initialize().await;
+    // Sessions in which a call runs keep their places.
+    let work = async |server: &Server| {
+        let (mut client, session) = server.initialize().await;
+        let named = [("MCP-Session-Id", session.as_str())];
+        client.send("POST", "/mcp", &named, &call(1, json!({"wait":true})).to_string()).await;
+        let mut other = server.connect().await;
+        while other.post(&named, call(1, json!({}))).await.json().get("error").is_none() {}
+        client
+    };
+    let _working = [work(&server).await, work(&server).await];
     let mut client = server.connect().await;
     let reply = client.post(&[], initialize("2025-06-18")).await;
-    assert_eq!(reply.status, 429);
-    assert_eq!(
-        reply.json(),
-        json!({"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"session owner limit exceeded"}})
-    );
+    assert_eq!((reply.status, reply.header("retry-after")), (429, Some("1")));
+    let text = "session owner limit exceeded: all 2 sessions of this caller are in use (--http-max-sessions-per-owner)";
+    assert_eq!(reply.json(), json!({"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":text}}));
+    assert_eq!(client.ask("GET", "/ready", &[], "").await.status, 200, "one owner is not the process");
     let server = Server::start(&Http { max_sessions: 1, ..settings() }, 4);
+    // Those at rest give their place to the next one.
+    let (mut client, first) = server.initialize().await;
     server.initialize().await;
+    assert_eq!(client.post(&[("MCP-Session-Id", &first)], request(2, "ping")).await.status, 404);
+    let _working = work(&server).await;
     let mut client = server.connect().await;
     let reply = client.post(&[], initialize("2025-06-18")).await;
-    assert_eq!((reply.status, &reply.json()["error"]["message"]), (503, &json!("server saturated")));
+    let text = "server saturated: all 1 sessions are in use (--http-max-sessions)";
+    assert_eq!((reply.status, &reply.json()["error"]["message"]), (503, &json!(text)));
     assert_eq!(client.ask("GET", "/ready", &[], "").await.body, r#"{"status":"saturated"}"#);
 }
 

@@ -2,10 +2,8 @@
 
 use super::parse::Fault;
 use crate::meter;
-use crate::number::MAX_INTEGER_BITS;
-use crate::print::big_cost;
+use crate::number::{MAX_INTEGER_BITS, read_decimal};
 use crate::value::Value;
-use num_bigint::BigInt;
 
 /// Reads the number at the beginning of `text`, and how many bytes it has. `None` is an integer of more than
 /// [`MAX_INTEGER_BITS`] bits.
@@ -61,7 +59,6 @@ fn read_integer(text: &str, digits: usize) -> Result<Option<Value>, Fault> {
     if bits > MAX_INTEGER_BITS + 8 {
         return Ok(None);
     }
-    meter::charge_steps(big_cost(bits))?;
     meter::reserve(bits as usize / 4)?;
-    text.parse::<BigInt>().map(|n| Some(Value::integer(n))).map_err(|_| Fault::NotJson)
+    read_decimal(text)?.map(|n| Some(Value::integer(n))).ok_or(Fault::NotJson)
 }

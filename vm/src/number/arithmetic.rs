@@ -1,6 +1,7 @@
 //! `+ - * /` and their like on two numbers: integers of any size, floats, and both together (functions.md 14).
 
-use super::big::{admit, charge_product, charge_quotient, integral, scaled, to_float, unscaled};
+use super::big::{admit, integral, scaled, to_float, unscaled};
+use super::pieces::{floor_quotient_and_remainder, product, quotient_and_remainder};
 use crate::error::{Error, Result};
 use crate::value::{Value, compare};
 use num_bigint::BigInt;
@@ -131,8 +132,7 @@ pub(crate) fn multiply(a: &Value, b: &Value) -> Result<Value> {
         Pair::Bigs(x, y) => {
             // A product has the bits of both factors, or one less.
             admit((x.bits() + y.bits()).saturating_sub(1))?;
-            charge_product(x.bits(), y.bits())?;
-            Ok(Value::integer(&*x * &*y))
+            Ok(Value::integer(product(&x, &y)?))
         }
         Pair::Neither(why) => Err(unfit(&why, "*", a, b)),
     }
@@ -196,8 +196,7 @@ pub(crate) fn quotient(a: &Value, b: &Value) -> Result<Value> {
         Pair::Floats(x, y) if (x / y).is_finite() => Ok(integral((x / y).trunc())),
         Pair::Bigs(x, y) => {
             admit(x.bits())?;
-            charge_quotient(x.bits(), y.bits())?;
-            Ok(Value::integer(&*x / &*y))
+            Ok(Value::integer(quotient_and_remainder(&x, &y)?.0))
         }
         _ => Err(Error::bad_arithmetic()),
     }
@@ -214,8 +213,7 @@ pub(crate) fn remainder(a: &Value, b: &Value) -> Result<Value> {
         Pair::Floats(x, y) => checked(x - y * (x / y).trunc(), x, y),
         Pair::Bigs(x, y) => {
             admit(y.bits())?;
-            charge_quotient(x.bits(), y.bits())?;
-            Ok(Value::integer(&*x % &*y))
+            Ok(Value::integer(quotient_and_remainder(&x, &y)?.1))
         }
         Pair::Neither(_) => Err(Error::bad_arithmetic()),
     }
@@ -232,8 +230,7 @@ pub(crate) fn modulo(a: &Value, b: &Value) -> Result<Value> {
         Pair::Floats(x, y) => checked(x - y * (x / y).floor(), x, y),
         Pair::Bigs(x, y) => {
             admit(y.bits() + 1)?;
-            charge_quotient(x.bits(), y.bits())?;
-            Ok(Value::integer(x.mod_floor(&y)))
+            Ok(Value::integer(floor_quotient_and_remainder(&x, &y)?.1))
         }
         Pair::Neither(_) => Err(Error::bad_arithmetic()),
     }
@@ -247,8 +244,7 @@ pub(crate) fn floor_quotient(a: &Value, b: &Value) -> Result<Value> {
         Pair::Floats(x, y) if (x / y).is_finite() => Ok(integral((x / y).floor())),
         Pair::Bigs(x, y) => {
             admit(x.bits())?;
-            charge_quotient(x.bits(), y.bits())?;
-            Ok(Value::integer(x.div_floor(&y)))
+            Ok(Value::integer(floor_quotient_and_remainder(&x, &y)?.0))
         }
         Pair::Ints(x, _) => Ok(Value::integer(-BigInt::from(x))),
         _ => Err(Error::bad_arithmetic()),

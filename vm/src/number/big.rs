@@ -28,18 +28,14 @@ pub(crate) fn admit(bits: u64) -> Result<()> {
     meter::reserve(bits as usize / 8 + 64)
 }
 
-/// Charges for a product of integers of so many bits, which takes more than linear work.
-pub(super) fn charge_product(a: u64, b: u64) -> Result<()> {
-    meter::charge_steps(product_cost(a, b))
-}
-
-/// Charges for a division of integers of so many bits: three times the product of quotient and divisor, as
+/// Steps for a division of integers of so many bits: three times the product of quotient and divisor, as
 /// measured.
-pub(super) fn charge_quotient(a: u64, b: u64) -> Result<()> {
-    meter::charge_steps(3 * product_cost(a.saturating_sub(b), b))
+pub(super) fn quotient_cost(a: u64, b: u64) -> u64 {
+    3 * product_cost(a.saturating_sub(b), b)
 }
 
-fn product_cost(a: u64, b: u64) -> u64 {
+/// Steps for a product of integers of so many bits, which takes more than linear work.
+pub(super) fn product_cost(a: u64, b: u64) -> u64 {
     let (short, long) = (a.min(b) / 64 + 1, a.max(b) / 64 + 1);
     // Long multiplication up to 32 words; beyond that the exponent of the algorithms in use is about 1.5.
     if short <= 32 { long * short / 64 + 1 } else { long.div_ceil(short) * (short * short.isqrt() / 4) }

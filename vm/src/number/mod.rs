@@ -1,12 +1,14 @@
 //! Arithmetic on the numbers of the language: integers of any size up to [`MAX_INTEGER_BITS`], and floats.
 //!
-//! What a program can make huge is charged and reserved before it is computed. A float operand makes the result a float.
+//! What a program can make huge is charged and reserved before it is computed, and computed in pieces. A float operand makes the result a float.
 
 mod arithmetic;
 mod big;
+mod pieces;
 
 pub(crate) use arithmetic::{
     add, divide, extreme, float, floor_quotient, increment, modulo, multiply, negate, quotient, remainder,
     subtract,
 };
+pub(crate) use pieces::{read_decimal, write_decimal};
 pub(crate) use big::{MAX_INTEGER_BITS, admit, integer_too_large, integral, scaled, to_float, unscaled};

@@ -23,7 +23,6 @@ pub(crate) use buffer::{grow_bytes, grow_string};
 pub use capped::{Budget, Cut, CutUnit, Rendered, render_capped};
 pub(crate) use level::Level;
 pub use level::MAX_DEPTH;
-pub(crate) use number::big_cost;
 pub(crate) use number::integer_len;
 pub use number::write_integer;
 pub(crate) use path::Path;

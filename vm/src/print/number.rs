@@ -1,7 +1,7 @@
 //! Numbers as text: integers of any size and the two float styles (language.md 6.1, ruling 9).
 
 use crate::error::Result;
-use crate::meter;
+use crate::number::write_decimal;
 use crate::value::Big;
 use std::fmt::Write as _;
 
@@ -14,13 +14,10 @@ const INTEGRAL: f64 = 9_007_199_254_740_992.0;
 /// Decimals of the fixed style: 10^10.
 const SCALE: f64 = 1e10;
 
-/// Appends an integer outside 64 bits. Charged like the quadratic work that it is.
+/// Appends an integer outside 64 bits, charged.
 pub fn write_integer(n: &Big, out: &mut String) -> Result<()> {
-    let bits = n.get().bits();
-    meter::charge_steps(big_cost(bits))?;
-    super::grow_string(out, decimal_digits(bits))?;
-    let _ = write!(out, "{}", n.get());
-    Ok(())
+    super::grow_string(out, decimal_digits(n.get().bits()))?;
+    write_decimal(n.get(), out)
 }
 
 /// How many bytes an integer of 64 bits prints as.
@@ -31,7 +28,7 @@ pub(crate) fn integer_len(n: i64) -> usize {
 }
 
 /// Steps for making digits of an integer of `bits` bits, or reading them: quadratic work, as measured.
-pub(crate) fn big_cost(bits: u64) -> u64 {
+pub(super) fn big_cost(bits: u64) -> u64 {
     let words = bits / 64 + 1;
     words + words * words / 64
 }

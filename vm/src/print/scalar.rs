@@ -71,7 +71,7 @@ pub(super) fn len_bound(value: &Value) -> usize {
     }
 }
 
-/// Appends the readable form of anything but a vector, map or set, uncharged.
+/// Appends the readable form of anything but a vector, map or set; charges for nothing but the digits of large integers.
 pub(super) fn push(value: &Value, out: &mut String) {
     match value {
         Value::Nil => out.push_str("nil"),
@@ -79,7 +79,12 @@ pub(super) fn push(value: &Value, out: &mut String) {
         Value::False => out.push_str("false"),
         Value::Int(n) => out.push_str(itoa::Buffer::new().format(*n)),
         Value::BigInt(n) => {
-            let _ = write!(out, "{}", n.get());
+            // What is refused in the middle is shown nobody: the program ends, or has ended.
+            let before = out.len();
+            if crate::number::write_decimal(n.get(), out).is_err() {
+                out.truncate(before);
+                let _ = write!(out, "an integer of {} bits", n.get().bits());
+            }
         }
         Value::Float(x) => number::write_float_fixed(x.get(), out),
         Value::Keyword(k) => {

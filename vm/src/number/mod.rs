@@ -10,5 +10,5 @@ pub(crate) use arithmetic::{
     add, divide, extreme, float, floor_quotient, increment, modulo, multiply, negate, quotient, remainder,
     subtract,
 };
-pub(crate) use pieces::{read_decimal, write_decimal};
 pub(crate) use big::{MAX_INTEGER_BITS, admit, integer_too_large, integral, scaled, to_float, unscaled};
+pub(crate) use pieces::{read_decimal, write_decimal};

@@ -15,6 +15,16 @@ pub(super) enum PayloadSchema<'s> {
     TextOrWhole(&'s Value),
 }
 
+impl<'s> PayloadSchema<'s> {
+    /// The schema of what `:value` is as a rule: servers that describe a text send the same text beside it.
+    pub(super) fn usual(self) -> Option<&'s Value> {
+        match self {
+            Self::Whole(schema) => schema,
+            Self::Inside(schema) | Self::TextOrWhole(schema) => Some(schema),
+        }
+    }
+}
+
 /// Reads an `outputSchema`.
 pub(super) fn payload_schema(output: Option<&Value>) -> PayloadSchema<'_> {
     let Some(root) = output else { return PayloadSchema::Whole(None) };

@@ -3,6 +3,7 @@
 use ptc_mcp::json::{Map, Value};
 
 use super::ToolEntry;
+use super::payload::payload_schema;
 use super::types::ordered_arguments;
 use crate::json_schema::{resolve, views};
 use crate::text::{argument_key, cut, one_line, string_literal};
@@ -17,7 +18,10 @@ const MAX_CHARS: usize = 200;
 /// What a call takes and, if the tool says so, what its value has. Names are the upstream's own; values never appear.
 pub(super) fn tool_shape(tool: &ToolEntry) -> String {
     let arguments = arguments_shape(&tool.input_schema);
-    let result = tool.output_schema.as_ref().and_then(|schema| result_shape(schema, schema, 0));
+    let result = tool.output_schema.as_ref().and_then(|root| {
+        let payload = payload_schema(Some(root)).usual().unwrap_or(root);
+        result_shape(root, payload, 0)
+    });
     cut(result.map_or_else(|| arguments.clone(), |result| format!("{arguments} → {result}")), MAX_CHARS)
 }
 
@@ -141,6 +145,8 @@ mod tests {
     fn results_of_every_kind() {
         for (schema, expected) in [
             (json!({"type": "string"}), "{} → string"),
+            (json!({"properties": {"content": {"type": "string"}}}), "{} → string"),
+            (json!({"properties": {"result": {"items": {"type": "integer"}}}}), "{} → [integer]"),
             (
                 json!({"type": "array", "items": {"properties": {"id": {}, "tags": {"items": {}}}}}),
                 "{} → [{\"id\" \"tags\" […]}]",

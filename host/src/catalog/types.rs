@@ -3,6 +3,7 @@
 use ptc_mcp::json::{Map, Value};
 
 use super::literal::literal;
+use super::payload::payload_schema;
 use crate::json_schema::{properties, required, resolve};
 use crate::text::{argument_key, cut};
 
@@ -96,11 +97,13 @@ pub(super) fn arguments_type(input_schema: &Value) -> String {
     format!("{{{}}}", shown.join(" "))
 }
 
-/// The type of a result, at most 400 characters: `[{:number int :title string?}]`, `any` if nothing is known.
+/// The type of `:value`, at most 400 characters: `[{:number int :title string?}]`, `any` if nothing is known. Where a
+/// server wraps its payload, the type of what is inside (ruling 50).
 pub(super) fn result_type(output_schema: Option<&Value>) -> String {
     let Some(root) = output_schema else { return "any".to_owned() };
     let mut nodes = MAX_RESULT_NODES;
-    cut(ResultTypes { root, nodes: &mut nodes }.of(root, 1), MAX_RESULT_CHARS)
+    let payload = payload_schema(output_schema).usual().unwrap_or(root);
+    cut(ResultTypes { root, nodes: &mut nodes }.of(payload, 1), MAX_RESULT_CHARS)
 }
 
 /// The type of an argument that holds objects, since the line of types says only `array` or `object` of it.
@@ -281,6 +284,9 @@ mod tests {
             assert_eq!(result_type(Some(&schema)), expected, "{schema}");
         }
         assert_eq!(result_type(None), "any");
+        let wrapped = json!({"properties": {"result": {"$ref": "#/$defs/L"}}, "$defs": {"L": {"items": {"type": "string"}}}});
+        assert_eq!(result_type(Some(&wrapped)), "[string]");
+        assert_eq!(result_type(Some(&json!({"properties": {"content": {"type": "string"}}}))), "string");
         let schema = json!({"type": "array", "items": {"type": "object", "required": ["number"],
             "properties": {"title": {"type": "string"}, "number": {"type": "integer"}}}});
         assert_eq!(result_type(Some(&schema)), "[{:number int :title string?}]");

@@ -13,10 +13,12 @@ pub const EVAL: &str = "Runs one PTC-Lisp program in a clean sandbox. The value 
 
 /// How to look around among upstreams and call their tools. `CAPS` stands for what a program may use up.
 const DISCOVERY: &str = "Programs call the tools of the upstreams listed at the end. Look first; this only reads: \
-    (tool/servers), (apropos \"text\" {:limit 8}), (dir \"server\" {:limit 20}), (doc \"server/tool\"); raw schemas: \
-    (meta \"server/tool\"). To run a tool: (tool/call {:server \"s\" :tool \"t\" :args {...}}) gives {:ok true :value v} or \
-    {:ok false :reason k :message text}; test :ok first. Unknown shape? Print (keys (:value r)) or (pr-str (:value r)) \
-    before you compute. Give up with (fail (:message r)). Several calls: (map tool/call calls) or pmap. CAPS";
+    (doc \"server\") lists a server's tools with arguments and results, (doc \"server/tool\") tells all of one; \
+    (tool/servers), (dir \"server\" {:limit 20}), (apropos \"text\" {:limit 8}); raw schemas: (meta \"server/tool\"). \
+    To run a tool: (tool/call {:server \"s\" :tool \"t\" :args {...}}) gives {:ok true :value v} or \
+    {:ok false :reason k :message text}; test :ok first. Unknown shape? Print (keys (:value r)) or (pr-str (:value r)); \
+    prints are shown, before an error too. Give up with (fail (:message r)). Several calls: (map tool/call calls) or pmap. \
+    CAPS";
 
 /// What one call of `lisp_eval` with upstreams is.
 const ONE_PROGRAM: &str = "One program per call, last form is the answer, nothing is kept. Context is read as \
@@ -35,6 +37,13 @@ JSON maps keep string keys: (get row \"status\"). Input: data/orders (not (data/
 Example: (count (filter #(= \"paid\" (get % \"status\")) data/orders))
 Namespaces: json/parse-string json/generate-string str/join set/union; Double/parseDouble LocalDate/parse, String methods.
 Help: apropos dir doc meta. Stop with (fail reason).";
+
+/// What saves models a second program, most useful first: as many lines as find a place under the cut.
+const HINTS: [&str; 3] = [
+    "Dates: (.getDayOfWeek (LocalDate/parse \"2026-03-01\")) is 7, Monday is 1.",
+    "JSON lines: (map json/parse-string (str/split-lines text)). Decimals: (format \"%.2f\" x).",
+    "Print with println. An answer of several lines: (str/join \"\\n\" lines).",
+];
 
 const NOTE_SLIM: &str = "Answers are plain text without structuredContent.";
 const NOTE_STRUCTURED: &str =
@@ -68,34 +77,53 @@ pub fn lisp_eval(profile: Profile, upstreams: Option<&UpstreamCard>, timeout: Du
         Profile::Structured => Some(NOTE_STRUCTURED.to_owned()),
         Profile::Debug => None,
     };
-    let parts: Vec<String> = match upstreams {
-        None => note.into_iter().chain([EVAL.to_owned(), LANGUAGE.to_owned()]).collect(),
-        Some(card) => {
-            let cards = format!("{} {ONE_PROGRAM}", card.discovery(timeout));
-            let head = [cards, LANGUAGE.to_owned(), card.catalog.clone()];
-            head.into_iter().chain(note).collect()
-        }
+    let composed = |language: &str| {
+        let parts: Vec<String> = match upstreams {
+            None => note.iter().cloned().chain([EVAL.to_owned(), language.to_owned()]).collect(),
+            Some(card) => {
+                let cards = format!("{} {ONE_PROGRAM}", card.discovery(timeout));
+                let head = [cards, language.to_owned(), card.catalog.clone()];
+                head.into_iter().chain(note.clone()).collect()
+            }
+        };
+        parts.join("\n\n")
     };
-    parts.join("\n\n")
+    with_hints(composed)
+}
+
+/// A description whose language card has as many hints as fit.
+fn with_hints(composed: impl Fn(&str) -> String) -> String {
+    let mut language = LANGUAGE.to_owned();
+    let mut room = (CUT - 1).saturating_sub(composed(&language).chars().count());
+    for hint in HINTS {
+        if hint.len() + 1 > room {
+            break;
+        }
+        room -= hint.len() + 1;
+        language.push('\n');
+        language.push_str(hint);
+    }
+    composed(&language)
 }
 
 /// The description of `lisp_session_eval`.
 pub fn lisp_session_eval(upstreams: Option<&UpstreamCard>, timeout: Duration) -> String {
-    match upstreams {
-        None => [SESSION_EVAL, LANGUAGE].join("\n\n"),
+    with_hints(|language| match upstreams {
+        None => [SESSION_EVAL, language].join("\n\n"),
         Some(card) => {
             let cards = format!("{} {SESSION_EVAL}", card.discovery(timeout));
-            [cards.as_str(), LANGUAGE, &card.catalog].join("\n\n")
+            [cards.as_str(), language, &card.catalog].join("\n\n")
         }
-    }
+    })
 }
 
 /// The characters that a catalog may have so that no client cuts a description that ends with it.
 pub fn catalog_room(profile: Profile, max_calls: u32, timeout: Duration) -> usize {
-    let card = UpstreamCard { catalog: String::new(), max_calls };
+    // With this in its place no hint fits, so what is longer than it is the rest.
+    let card = UpstreamCard { catalog: "x".repeat(CUT), max_calls };
     let texts = [lisp_eval(profile, Some(&card), timeout), lisp_session_eval(Some(&card), timeout)];
     let longest = texts.iter().map(|text| text.chars().count()).max().unwrap_or_default();
-    (CUT - 1).saturating_sub(longest)
+    (2 * CUT - 1).saturating_sub(longest)
 }
 
 /// `instructions` of the server: which tool to start with.
@@ -104,7 +132,8 @@ pub fn instructions(has_upstreams: bool, sessions: bool) -> String {
         String::from("Call lisp_eval with a PTC-Lisp program; the value of its last form is the answer.");
     if has_upstreams {
         text.push_str(
-            " Programs reach the tools of all configured upstream servers with tool/call, several at once.",
+            " Programs reach the tools of all configured upstream servers with tool/call, several at once. Begin with one \
+             program that prints (doc \"server\") of each server that you need; then one program a task is mostly enough.",
         );
     }
     if sessions {
@@ -133,7 +162,7 @@ mod tests {
         ];
         for text in all {
             let text = text.trim_end();
-            assert!(text.len() <= 1500, "{} bytes", text.len());
+            assert!(text.len() < CUT, "{} bytes", text.len());
             let lines: Vec<_> = text.lines().filter(|line| !line.is_empty()).collect();
             let mut unique = lines.clone();
             unique.sort_unstable();

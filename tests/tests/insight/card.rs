@@ -6,7 +6,7 @@ use ptc_mcp::json::json;
 use crate::support::{Pipe, fake_upstream, service, settings};
 
 /// The text of each form between parentheses, as it is written.
-fn forms(text: &str) -> Vec<&str> {
+pub(super) fn forms(text: &str) -> Vec<&str> {
     let (mut found, mut depth, mut start, mut quoted) = (Vec::new(), 0, 0, false);
     for (at, byte) in text.bytes().enumerate() {
         match byte {
@@ -43,10 +43,11 @@ async fn the_forms_of_the_description_work() {
     let result = "(let [r (tool/call {:server \"fake\" :tool \"echo\" :args {:a 1}})] FORM)";
     let failure = "(let [r (tool/call {:server \"fake\" :tool \"refuse\"})] FORM)";
     let calls = "(let [calls [{:server \"fake\" :tool \"echo\" :args {:a 1}}]] (map :ok FORM))";
-    let meanings: [(&str, &str, &str); 11] = [
+    let meanings: [(&str, &str, &str); 12] = [
         ("(tool/servers)", "FORM", "fake"),
         ("(apropos \"text\" {:limit 8})", "FORM", "user=> "),
         ("(dir \"server\" {:limit 20})", "FORM", "echo"),
+        ("(doc \"server\")", "FORM", "echo {}"),
         ("(doc \"server/tool\")", "FORM", "echo"),
         ("(meta \"server/tool\")", "FORM", "object"),
         ("(tool/call {:server \"s\" :tool \"t\" :args {...}})", "FORM", ":ok true"),

@@ -4,6 +4,7 @@
 mod card;
 mod console;
 mod debug;
+mod language_card;
 mod metrics;
 #[path = "../support/in_process.rs"]
 mod support;

@@ -1,7 +1,10 @@
 """The servers of the seed's examples, made with the Python SDK, which wraps what a tool returns under `result`."""
-from mcp.server.fastmcp import FastMCP
+try:
+    from mcp.server.mcpserver import MCPServer
+except ImportError:  # before version 2 of the SDK
+    from mcp.server.fastmcp import FastMCP as MCPServer
 
-server = FastMCP("examples")
+server = MCPServer("examples")
 
 
 @server.tool()

@@ -14,7 +14,7 @@ pub struct Principal(Arc<Account>);
 
 #[derive(Debug)]
 struct Account {
-    name: Box<str>,
+    name: Arc<str>,
     /// Computed once, because every request's log line and trace identifies its caller by it.
     hash: Box<str>,
     usage: Usage,
@@ -59,6 +59,11 @@ impl Principal {
     /// The name.
     pub fn name(&self) -> &str {
         &self.0.name
+    }
+
+    /// The name as the engine knows whose turn it is.
+    pub fn shared_name(&self) -> Arc<str> {
+        self.0.name.clone()
     }
 
     /// The caller's identifier in logs and traces.

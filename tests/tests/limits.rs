@@ -69,9 +69,9 @@ fn cases() -> Vec<Case> {
         case(
             "--program-timeout-ms",
             &["--program-timeout-ms", "50", "--program-step-limit", "1000000000000"],
-            ("(= [1 [2]] [1 [2]])", "user=> true"),
+            ("(first (sort [\"b\" \"a\"]))", "user=> \"a\""),
             (
-                "(let [tree #(reduce (fn [a _] [a a]) [%] (range 60))] (= (tree 1) (tree 1)))",
+                "(let [s (apply str (repeat 5000 \"0123456789\"))] (first (sort (vec (take 100000 (cycle [(str s 1) (str s 2)]))))))",
                 "timeout: execution exceeded 50ms limit",
             ),
         ),

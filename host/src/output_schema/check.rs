@@ -2,7 +2,7 @@
 
 use ptc_mcp::json::Value as Json;
 use ptc_vm::value::{Map, Temporal};
-use ptc_vm::{Value, json};
+use ptc_vm::{Value, json, meter};
 
 use super::{ObjectSchema, OutputSchema, Property, spelling};
 
@@ -68,6 +68,7 @@ impl Check {
     /// Recursion is as deep as the schema.
     fn value(&mut self, schema: &OutputSchema, value: &Value, path: &mut Path) {
         self.nodes += 1;
+        meter::uncharged(1);
         if self.nodes > MAX_NODES {
             return;
         }

@@ -19,8 +19,7 @@
 
 mod pausing;
 
-pub(crate) use pausing::freed;
-pub use pausing::{Pauses, Resumed, pausing};
+pub use pausing::{Pauses, Resumed, pausing, uncharged};
 
 use crate::error::{Error, Result};
 use std::cell::{Cell, RefCell};
@@ -84,8 +83,8 @@ struct Meter {
     overdue: Cell<bool>,
     /// How the host takes the thread from what runs, if it does. Belongs to the thread's work and not to an account.
     pauses: Cell<Option<Pauses>>,
-    /// Values freed since the host was last asked whether to pause.
-    freed: Cell<u32>,
+    /// Uncharged units of work since the host was last asked whether to pause.
+    uncharged: Cell<u32>,
 }
 
 thread_local! {
@@ -102,7 +101,7 @@ thread_local! {
             deadline: Cell::new(None),
             overdue: Cell::new(false),
             pauses: Cell::new(None),
-            freed: Cell::new(0),
+            uncharged: Cell::new(0),
         }
     };
 

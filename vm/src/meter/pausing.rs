@@ -2,7 +2,7 @@
 //!
 //! A host that runs its machines on stacks of their own may stop one at any depth of calls and run another. It gives
 //! [`pausing`] two functions: whether it is time to give way, and how. They are asked wherever the clock is looked at:
-//! each [`LOOK`](super::LOOK) steps of one builtin's work, whenever memory is reserved, and while values are freed. Without such a
+//! each [`LOOK`](super::LOOK) steps of one builtin's work, whenever memory is reserved, and in work that costs no steps ([`uncharged`]), such as freeing. Without such a
 //! host nothing here has any effect.
 //!
 //! What runs meanwhile on the thread must find it as if nobody was in the middle of anything. So all thread-locals
@@ -31,8 +31,8 @@ pub enum Resumed {
     CutShort,
 }
 
-/// Values that may be freed between two questions whether to pause: less than a tenth of a millisecond's.
-const FREED_BETWEEN_LOOKS: u32 = 2_000;
+/// Uncharged units of work between two questions whether to pause: less than a tenth of a millisecond's.
+const UNCHARGED_BETWEEN_LOOKS: u32 = 2_000;
 
 /// Runs `work`, which pauses where `pauses` says so. Nothing else may be charged on this thread when it is called.
 pub fn pausing<R>(pauses: Pauses, work: impl FnOnce() -> R) -> R {
@@ -51,14 +51,15 @@ pub fn pausing<R>(pauses: Pauses, work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// Counts values that are freed, and gives way after many. Freeing cannot be refused and costs the program no steps.
+/// Counts work that costs the program no steps and cannot be refused, such as freeing or measuring so many values, and gives
+/// way after much of it.
 #[inline]
-pub(crate) fn freed(values: usize) {
+pub fn uncharged(values: usize) {
     METER.with(|m| {
-        let freed = m.freed.get().saturating_add(values as u32);
-        m.freed.set(freed);
-        if freed >= FREED_BETWEEN_LOOKS {
-            m.freed.set(0);
+        let uncharged = m.uncharged.get().saturating_add(u32::try_from(values).unwrap_or(u32::MAX));
+        m.uncharged.set(uncharged);
+        if uncharged >= UNCHARGED_BETWEEN_LOOKS {
+            m.uncharged.set(0);
             give_way(m);
         }
     });
@@ -169,6 +170,16 @@ mod tests {
         }
         assert_eq!(account.live, 0);
         assert!(PAUSED.get() >= 20, "{}", PAUSED.get());
+    }
+
+    #[test]
+    fn what_is_shown_of_a_result_gives_way_while_it_is_written_and_counted() {
+        let wide = Value::Vector((0..100_000).map(|_| Value::Vector([].into_iter().collect())).collect());
+        for most in [100, usize::MAX] {
+            PAUSED.set(0);
+            pausing(ALWAYS, || crate::print::render_capped(&wide, most, crate::print::Budget::default()));
+            assert!(PAUSED.get() >= 40, "{most}: {}", PAUSED.get());
+        }
     }
 
     #[test]

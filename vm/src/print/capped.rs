@@ -7,6 +7,7 @@
 
 use super::level::is_collection;
 use super::{Level, MAX_DEPTH, Path, number, scalar, text};
+use crate::meter;
 use crate::value::{Str, Value};
 use std::fmt;
 
@@ -88,7 +89,7 @@ const MARKER: &str = "...";
 const LEAST_STRING: usize = 16;
 
 /// The readable form in at most `max_bytes` bytes (a few more where even an empty collection would not fit).
-/// Charges nothing; `budget` bounds the work.
+/// Charges nothing; `budget` bounds the work, which may pause.
 pub fn render_capped(value: &Value, max_bytes: usize, budget: Budget) -> Rendered {
     let mut capped =
         Capped { text: String::new(), max: max_bytes, levels: Vec::new(), marks: Vec::new(), budget };
@@ -191,6 +192,7 @@ impl Capped {
     }
 
     fn write_one(&mut self, value: &Value) -> Result<(), Stop> {
+        meter::uncharged(1);
         self.budget.nodes = self.budget.nodes.checked_sub(cost(value)).ok_or(Stop::Spent)?;
         let before = self.text.len();
         let at_once = match value {
@@ -316,6 +318,7 @@ impl Capped {
         let mut next = Some(first);
         loop {
             if let Some(value) = next.take() {
+                meter::uncharged(1);
                 let Some(left) = self.budget.nodes.checked_sub(cost(&value)) else { return (counted, true) };
                 self.budget.nodes = left;
                 match Level::of(&value) {

@@ -50,7 +50,7 @@ pub(crate) fn drop_deferred(value: Value) {
 /// to whoever keeps them from being dropped, there is nothing left to drop.
 pub(super) fn drop_all(values: &mut [Value]) {
     let Some(first) = values.iter().position(|value| !value.is_immediate()) else { return };
-    meter::freed(values.len());
+    meter::uncharged(values.len());
     let counted = values[first..].iter_mut().filter(|value| !value.is_immediate()).map(std::mem::take);
     let depth = DEPTH.get();
     if depth >= NATIVE_LEVELS {
@@ -73,7 +73,7 @@ fn drop_container(value: Value) {
         return;
     }
     DEPTH.set(depth + 1);
-    meter::freed(1);
+    meter::uncharged(1);
     drop(value);
     if depth == 0 {
         drop_waiting();

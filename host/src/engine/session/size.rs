@@ -2,6 +2,7 @@
 
 use ptc_vm::Value;
 use ptc_vm::machine::Binding;
+use ptc_vm::meter;
 use std::rc::Rc;
 
 /// The byte that leads every measured whole.
@@ -50,6 +51,7 @@ fn traverse(values: &[Value], cap: u64) -> u64 {
     let mut bytes: u64 = 0;
     let mut open: Vec<Value> = values.to_vec();
     while let Some(value) = open.pop() {
+        meter::uncharged(1);
         bytes = bytes.saturating_add(match &value {
             Value::Nil => 5,
             Value::True => 6,

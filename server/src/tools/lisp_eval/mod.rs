@@ -81,6 +81,7 @@ impl LispEval {
             render: Render { max_text_bytes: Some(options.shaper.max_result_bytes), json: false },
             upstreams: options.upstreams.clone(),
             progress: context.progress.clone(),
+            principal: Some(context.owner.principal.shared_name()),
             ..EvalRequest::with_id(arguments.program, context.eval_id)
         }
     }

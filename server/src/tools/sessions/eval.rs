@@ -79,6 +79,7 @@ impl Eval {
             render: Render { max_text_bytes: Some(self.options.shaper.max_result_bytes), json: false },
             upstreams: self.options.upstreams.clone(),
             progress: context.progress.clone(),
+            principal: Some(context.owner.principal.shared_name()),
             ..EvalRequest::with_id(checked.program, context.eval_id)
         })
     }

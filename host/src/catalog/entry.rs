@@ -1,5 +1,6 @@
 //! Catalog entries: servers and their tools.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use ptc_mcp::json::{Map, Value};
@@ -8,6 +9,7 @@ use super::tokens::Tokens;
 use crate::config::{Transport, UpstreamConfig};
 use crate::credentials::Redactor;
 use crate::upstream::Introduction;
+use crate::visible::{has_hidden, visible};
 
 /// The most tools kept of one upstream; a longer list is cut.
 const MAX_TOOLS: usize = 1000;
@@ -19,7 +21,7 @@ const MAX_NAME: usize = 256;
 pub struct ToolEntry {
     /// The name that calls use.
     pub name: String,
-    /// As the upstream wrote it, control characters replaced by spaces; may be empty.
+    /// As the upstream wrote it, control characters replaced by spaces and hidden ones escaped; may be empty.
     pub description: String,
     /// JSON Schema of the arguments; `{"type":"object"}` if the upstream gave none.
     pub input_schema: Value,
@@ -42,8 +44,11 @@ impl ToolEntry {
             Some(Value::String(name)) if !name.is_empty() => name,
             _ => return Err("its name is not a non-empty string"),
         };
-        if name.chars().count() > MAX_NAME || name.contains(char::is_control) {
-            return Err("its name is too long or has control characters");
+        if name.chars().count() > MAX_NAME {
+            return Err("its name is too long");
+        }
+        if has_hidden(&name) {
+            return Err("its name has characters that a reader does not see");
         }
         if tool
             .get("execution")
@@ -226,7 +231,12 @@ impl Catalog {
 
 /// Control characters other than line breaks and tabs become spaces: terminals and models obey them.
 fn readable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { ' ' } else { c }).collect()
+    let spaced: String =
+        text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { ' ' } else { c }).collect();
+    match visible(&spaced) {
+        Cow::Borrowed(_) => spaced,
+        Cow::Owned(shown) => shown,
+    }
 }
 
 #[cfg(test)]
@@ -241,14 +251,14 @@ mod tests {
     fn tools_keep_their_order_and_are_found_by_name() {
         let (server, left_out) = fixtures::server(
             "s",
-            vec![json!({"name": "zed"}), json!({"name": "a/b.c", "description": "x\u{7}y\nz"})],
+            vec![json!({"name": "zed"}), json!({"name": "a/b.c", "description": "x\u{7}y\nz\u{202e}"})],
         );
         assert!(left_out.is_empty());
         let listed: Vec<_> = server.tools().iter().map(|t| t.name.as_str()).collect();
         assert_eq!(listed, ["zed", "a/b.c"]);
         let sorted: Vec<_> = server.tools_by_name().map(|t| t.name.as_str()).collect();
         assert_eq!(sorted, ["a/b.c", "zed"]);
-        assert_eq!(server.tool("a/b.c").unwrap().description, "x y\nz");
+        assert_eq!(server.tool("a/b.c").unwrap().description, "x y\nz\\u202e");
         assert_eq!(server.tool("zed").unwrap().input_schema, json!({"type": "object"}));
         assert!(server.tool("none").is_none());
     }
@@ -266,6 +276,9 @@ mod tests {
                 json!({"name": "task", "execution": {"taskSupport": "required"}}),
                 json!({"name": "a\nb"}),
                 json!({"name": "plain", "execution": {"taskSupport": "optional"}}),
+                json!({"name": "list\u{200b}files"}),
+                json!({"name": "files\u{202e}tsil"}),
+                json!({"name": "é".repeat(257)}),
             ],
         );
         assert_eq!(server.tools().len(), 2);
@@ -277,7 +290,10 @@ mod tests {
                 "upstream s: tool number 3 is left out: it is not an object",
                 "upstream s lists tool \"t\" twice; the second one is left out",
                 "upstream s: tool number 6 is left out: it can be called as a task only",
-                "upstream s: tool number 7 is left out: its name is too long or has control characters",
+                "upstream s: tool number 7 is left out: its name has characters that a reader does not see",
+                "upstream s: tool number 9 is left out: its name has characters that a reader does not see",
+                "upstream s: tool number 10 is left out: its name has characters that a reader does not see",
+                "upstream s: tool number 11 is left out: its name is too long",
             ]
         );
         let (server, left_out) =

@@ -1,5 +1,7 @@
 //! Reading the upstreams file.
 
+use std::collections::BTreeSet;
+
 use ptc_mcp::json::{Map, Value};
 
 use super::duplicates::UniqueKeys;
@@ -132,6 +134,7 @@ impl UpstreamsConfig {
             })
             .collect::<Result<Vec<_>, _>>()?;
         credentials.check_lengths()?;
+        warnings.extend(guessable(&upstreams, &credentials));
         let known = ["credentials", "upstreams", "raw_envelope"];
         let unknown: Vec<&str> =
             top.keys().map(String::as_str).filter(|k| !known.contains(k) && !k.starts_with('$')).collect();
@@ -147,6 +150,21 @@ impl UpstreamsConfig {
         }
         Ok(Self { upstreams, credentials, warnings, substituted })
     }
+}
+
+/// A warning for each credential that a program could guess.
+fn guessable(upstreams: &[UpstreamConfig], credentials: &CredentialStore) -> Vec<ConfigWarning> {
+    let auths = upstreams.iter().filter_map(|upstream| upstream.transport.auth());
+    let names: BTreeSet<&str> = auths.flat_map(|auth| auth.guessable(credentials)).collect();
+    let warning = |name: &str| {
+        let message = format_args!(
+            "credential {name} can be guessed, and programs can test guesses by what is redacted; use a random one of at \
+             least 20 characters"
+        )
+        .to_string();
+        ConfigWarning::new("credential_guessable", None, message)
+    };
+    names.into_iter().map(warning).collect()
 }
 
 /// The environment variables that bindings are read from.

@@ -57,7 +57,7 @@ fn reads_the_three_transports() {
                 }
             }
         }),
-        &[("GITHUB_PAT", "pat-pat-pat")],
+        &[("GITHUB_PAT", "github_pat_11ABCDEFG0q8Zr2LxT0vKd")],
     )
     .unwrap();
     let names: Vec<_> = config.upstreams.iter().map(|u| (u.name.as_str(), u.transport.as_str())).collect();
@@ -83,7 +83,7 @@ fn reads_the_three_transports() {
     assert_eq!((http.request_timeout, http.protocol), (Duration::from_millis(1500), Protocol::Handshake));
     let headers = http.auth.headers(&config.credentials).unwrap();
     let sent: Vec<_> = headers.iter().map(|(n, v)| format!("{n}: {}", v.to_str().unwrap())).collect();
-    assert_eq!(sent, ["x-mcp-readonly: true", "authorization: Bearer pat-pat-pat"]);
+    assert_eq!(sent, ["x-mcp-readonly: true", "authorization: Bearer github_pat_11ABCDEFG0q8Zr2LxT0vKd"]);
 
     let Transport::OpenApi(api) = &config.upstream("observatory").unwrap().transport else {
         panic!("openapi")
@@ -351,7 +351,12 @@ fn oddities_are_warnings() {
     let names: Vec<_> = other_origin.iter().map(|(event, _)| *event).collect();
     assert_eq!(
         names,
-        ["credentials_literal_binding", "schema_url_other_origin", "operation_override_unused"]
+        [
+            "credentials_literal_binding",
+            "schema_url_other_origin",
+            "operation_override_unused",
+            "credential_guessable"
+        ]
     );
     assert!(other_origin[1].1.contains("the schema host other too"), "{}", other_origin[1].1);
 }
@@ -376,7 +381,7 @@ fn the_documented_example_loads() {
         text.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
     let config = load_with(
         &serde_json::from_str(example).unwrap(),
-        &[("GITHUB_PAT", "pat-pat-pat"), ("OBSERVATORY_TOKEN", "tok-tok-tok")],
+        &[("GITHUB_PAT", "github_pat_11ABCDEFG0q8Zr2LxT0vKd"), ("OBSERVATORY_TOKEN", "q8Zr2LxT0vKd5NfBw7Yc")],
     );
     let config = config.unwrap();
     assert_eq!((config.upstreams.len(), &config.warnings[..]), (3, &[][..]));

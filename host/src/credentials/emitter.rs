@@ -10,6 +10,9 @@ use super::headers::{custom_header_name, static_headers};
 use super::{Credential, CredentialStore, Redactor, SchemeHint, Secret};
 use crate::config_error::ConfigError;
 
+/// Shortest password of a Basic credential, in bytes, unless its binding allows short ones.
+const MIN_PASSWORD_BYTES: usize = 12;
+
 /// How an emitter presents its credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuthScheme {
@@ -145,8 +148,25 @@ impl HttpAuth {
             emitter
                 .header_value(store)
                 .map_err(|e| ConfigError::upstream(upstream, format_args!("auth: {e}")))?;
+            if emitter.has_short_password(credential) {
+                return Err(ConfigError::upstream(
+                    upstream,
+                    format_args!(
+                        "uses credential {binding} as basic, and its password is shorter than {MIN_PASSWORD_BYTES} bytes: \
+                         programs can test guesses; use a longer one, or set \"allow_short\": true in its binding"
+                    ),
+                ));
+            }
         }
         Ok(())
+    }
+
+    /// Names of bindings whose secrets could be guessed.
+    pub(crate) fn guessable<'a>(&'a self, store: &'a CredentialStore) -> impl Iterator<Item = &'a str> {
+        self.emitters
+            .iter()
+            .filter(|emitter| store.get(&emitter.binding).is_some_and(|secret| emitter.is_guessable(secret)))
+            .map(|emitter| emitter.binding.as_str())
     }
 
     /// Refuses two sources for one header.
@@ -186,6 +206,23 @@ impl HttpAuth {
 }
 
 impl AuthEmitter {
+    /// Whether the secret part of a Basic credential is shorter than it must be: the password, or without one the user.
+    fn has_short_password(&self, credential: &Credential) -> bool {
+        if self.scheme != AuthScheme::Basic || credential.allow_short {
+            return false;
+        }
+        let Ok(pair) = BasicPair::of(credential.secret.open()) else { return false };
+        pair.secret().len() < MIN_PASSWORD_BYTES
+    }
+
+    /// Whether what it sends could be guessed.
+    fn is_guessable(&self, credential: &Credential) -> bool {
+        match BasicPair::of(credential.secret.open()) {
+            Ok(pair) if self.scheme == AuthScheme::Basic => Secret::new(pair.secret()).is_guessable(),
+            _ => credential.secret.is_guessable(),
+        }
+    }
+
     fn header_value(&self, store: &CredentialStore) -> Result<HeaderValue, AuthError> {
         let fail = |detail| AuthError { binding: self.binding.clone(), detail };
         let Some(Credential { secret, .. }) = store.get(&self.binding) else {
@@ -220,6 +257,11 @@ impl BasicPair {
         }
         let (user, pass) = text.split_once(':').ok_or("basic credential must be user:pass")?;
         Ok(Self { user: Zeroizing::new(user.to_owned()), password: Zeroizing::new(pass.to_owned()) })
+    }
+
+    /// What must not be guessed: the password, or without one the user.
+    fn secret(&self) -> &str {
+        if self.password.is_empty() { &self.user } else { &self.password }
     }
 
     fn encoded(&self) -> Secret {
@@ -376,6 +418,41 @@ mod tests {
             auth.check_bindings("x", &store(&[("t", "nocolon", None)])).unwrap_err().to_string(),
             "upstream x auth: credential t: basic credential must be user:pass"
         );
+    }
+
+    #[test]
+    fn passwords_are_long_and_guessable_credentials_are_named() {
+        let auth = parse(json!([{"scheme": "basic", "binding": "t"}])).unwrap();
+        for short in [
+            "a-long-user-name:hunter2",
+            "short-token:",
+            r#"{"user": "a-long-user-name", "pass": "elevenbytes"}"#,
+        ] {
+            let allowed = store(&[("t", short, None)]);
+            auth.check_bindings("x", &allowed).unwrap();
+            let mut store = CredentialStore::default();
+            let credential = Credential { allow_short: false, ..allowed.get("t").unwrap().clone() };
+            store.insert("t", credential);
+            assert_eq!(
+                auth.check_bindings("x", &store).unwrap_err().to_string(),
+                "upstream x uses credential t as basic, and its password is shorter than 12 bytes: programs can test guesses; \
+                 use a longer one, or set \"allow_short\": true in its binding"
+            );
+        }
+        let bearer = parse(json!([{"scheme": "bearer", "binding": "t"}])).unwrap();
+        for (auth, text, guessable) in [
+            (&auth, "a-user-of-many-letters:password1234", true),
+            (&auth, "u:q8Zr2LxT0vKd5NfB", false),
+            (&bearer, "hunter2-hunter2", true),
+            (&bearer, "20260304", true),
+            (&bearer, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", true),
+            (&bearer, "ghp_q8Zr2LxT0vKd5NfBw7", false),
+            (&bearer, "9f86d081884c7d659a2feaa0c55ad015", false),
+        ] {
+            auth.check_bindings("x", &store(&[("t", text, None)])).unwrap();
+            let store = store(&[("t", text, None)]);
+            assert_eq!(auth.guessable(&store).eq(["t"]), guessable, "{text}");
+        }
     }
 
     #[test]

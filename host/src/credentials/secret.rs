@@ -7,6 +7,9 @@ use http::HeaderValue;
 use subtle::ConstantTimeEq as _;
 use zeroize::Zeroizing;
 
+/// Information below which a secret is said to be guessable: a random text of 16 characters has more.
+const GUESSABLE_BITS: f64 = 48.0;
+
 /// What a secret prints as, everywhere.
 pub const REDACTED: &str = "[REDACTED]";
 
@@ -39,6 +42,17 @@ impl Secret {
         let mut value = HeaderValue::from_bytes(text.as_bytes()).ok()?;
         value.set_sensitive(true);
         Some(value)
+    }
+
+    /// Whether somebody who can test guesses could find the text: little information in it, counted by its characters.
+    /// Words of a dictionary are not recognised.
+    #[must_use]
+    pub fn is_guessable(&self) -> bool {
+        let mut counts = [0u32; 256];
+        self.0.bytes().for_each(|byte| counts[usize::from(byte)] += 1);
+        let len = self.0.len() as f64;
+        let bits = |count: u32| f64::from(count) * (len / f64::from(count)).log2();
+        counts.into_iter().filter(|count| *count > 0).map(bits).sum::<f64>() < GUESSABLE_BITS
     }
 
     /// Whether `candidate` is this secret, in a time that does not depend on where they differ.

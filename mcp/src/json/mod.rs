@@ -3,6 +3,7 @@
 
 mod scan;
 mod text;
+mod unique_keys;
 mod value;
 mod write;
 
@@ -11,5 +12,6 @@ pub use crate::json_value as json;
 pub use scan::{Kind, MAX_DEPTH, Malformed, Members, Raw, Scanner, string_len};
 pub use text::compact_len;
 pub(crate) use text::string_of;
+pub use unique_keys::repeated_key;
 pub use value::{Index, MAX_NESTING, Map, Number, Value, from_slice, from_str, parse_within, to_value};
 pub use write::{Object, object_text, write_array, write_integer, write_string, write_strings};

@@ -6,6 +6,7 @@ use ptc_host::aggregator::Aggregator;
 use ptc_host::catalog::{InlineLimits, describe};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, HostCalls};
+use ptc_host::visible::visible;
 use tracing::info;
 
 use super::task::task;
@@ -82,7 +83,7 @@ fn upstream_card(settings: &Settings, upstreams: &Aggregator) -> UpstreamCard {
     let room = catalog_room(settings.profile, max_calls, settings.limits.program.timeout);
     let mode = settings.aggregator.catalog_mode;
     let catalog = describe(&upstreams.advertised(), mode, inline_limits(settings), room);
-    UpstreamCard { catalog, max_calls }
+    UpstreamCard { catalog: visible(&catalog).into_owned(), max_calls }
 }
 
 fn eval_options(

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, MemoryBudget};
+use tracing::warn;
 
 use crate::observers::Telemetry;
 use crate::protocol::Service;
@@ -57,6 +58,9 @@ async fn run(settings: &Settings, redactor: &Redactor, engine: &Engine) -> Resul
     ignore_signals(settings.http.is_some());
     let http = settings.http.as_ref();
     redactor.register(http.into_iter().flat_map(|http| &http.tokens).map(|token| &token.token));
+    for token in http.into_iter().flat_map(|http| &http.tokens).filter(|token| token.token.is_guessable()) {
+        warn!(event = "http_auth_token_guessable", principal = %token.name, "use a random token: openssl rand -hex 32");
+    }
     let upstreams = start_upstreams(settings, redactor, engine.memory()).await?;
     let Assembly { service, telemetry } = assemble(settings, engine, upstreams.as_ref(), redactor)?;
     let served = match http {

@@ -1,5 +1,6 @@
 //! JSON arguments on the command line.
 
+use ptc_mcp::json::repeated_key;
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +11,10 @@ use std::sync::Arc;
 /// What is wrong with it, for the person who typed it.
 pub(super) fn object(text: &str) -> Result<Arc<str>, String> {
     match serde_json::from_str::<BTreeMap<String, IgnoredAny>>(text) {
-        Ok(_) => Ok(Arc::from(text)),
+        Ok(_) => match repeated_key(text) {
+            None => Ok(Arc::from(text)),
+            Some(key) => Err(format!("the key {key:?} stands twice in one object")),
+        },
         Err(error) => Err(format!("not a JSON object such as {{\"key\": 1}}: {error}")),
     }
 }
@@ -25,5 +29,7 @@ mod tests {
         for wrong in ["[]", "1", "", "{a: 1}", "{} {}", "null"] {
             assert!(object(wrong).unwrap_err().starts_with("not a JSON object"), "{wrong}");
         }
+        let twice = object(r#"{"a": {"b": 1, "b": 2}}"#).unwrap_err();
+        assert_eq!(twice, "the key \"b\" stands twice in one object");
     }
 }

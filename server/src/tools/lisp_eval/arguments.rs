@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ptc_host::output_schema::OutputSchema;
 
-use ptc_mcp::json::{Kind, Raw, write_string};
+use ptc_mcp::json::{Kind, Raw, repeated_key, write_string};
 
 /// Deepest nesting of `context`.
 const MAX_CONTEXT_DEPTH: usize = 128;
@@ -184,6 +184,9 @@ pub(in crate::tools) fn context(
     }
     if members.deepest() > MAX_CONTEXT_DEPTH {
         return Err(wording.complain(&format!("is nested deeper than {MAX_CONTEXT_DEPTH} levels")));
+    }
+    if let Some(key) = repeated_key(value.text()) {
+        return Err(wording.complain(&format!("gives a key twice in one object: {key:?}")));
     }
     Ok(Some(value.text().into()))
 }

@@ -172,6 +172,14 @@ fn each_tool_complains_of_a_context_in_its_own_words() {
                 "context keys must be non-empty",
             ],
         ),
+        (
+            r#"{"a":[{"b":1,"\u0062":2}]}"#,
+            [
+                "argument `context` gives a key twice in one object: \"b\"",
+                "argument `context` gives a key twice in one object: \"b\"",
+                "context gives a key twice in one object: \"b\"",
+            ],
+        ),
     ] {
         assert_eq!(complaint(context, Wording::Full), full);
         assert_eq!(complaint(context, Wording::Unexplained), unexplained);

@@ -519,7 +519,10 @@ async fn batch(endpoint: &Arc<Endpoint>, mut replies: Vec<Vec<u8>>, calls: Vec<C
 
 /// Whether the body is declared as JSON, or not declared at all.
 fn is_json(headers: &Headers<'_>) -> bool {
-    let Some(value) = headers.content_type.first() else { return true };
+    // A page can send a body of no stated type to anywhere without asking first. Programs that do not state it either are
+    // told from pages by the missing `Origin`.
+    let Ok(value) = headers.content_type.only() else { return false };
+    let Some(value) = value else { return headers.origin.first().is_none() };
     if value.as_bytes() == b"application/json" {
         return true;
     }

@@ -270,7 +270,11 @@ pub(super) fn check_source(
         endpoint.counts.host_rejected(&endpoint.instance);
         return forbidden();
     }
-    let origin = headers.origin.first().map(|value| value.to_str().map_err(|_| ()));
+    // Two origins are one too many.
+    let origin = match headers.origin.only() {
+        Ok(origin) => origin.map(|value| value.to_str().map_err(|_| ())),
+        Err(()) => Some(Err(())),
+    };
     if !endpoint.origins.admits(origin) {
         endpoint.counts.origin_rejected(&endpoint.instance);
         return forbidden();

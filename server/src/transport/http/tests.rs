@@ -248,6 +248,8 @@ async fn host_and_origin_come_first() {
         &[("Host", "127.0.0.1.evil.com:80")],
         &[("Origin", "http://evil.example.com")],
         &[("Origin", "null")],
+        &[("Origin", "http://localhost:5173"), ("Origin", "http://evil.example.com")],
+        &[("Origin", "http://localhost:5173"), ("Origin", "http://localhost:5173")],
     ] {
         let reply = client.ask("GET", "/mcp", headers, "").await;
         assert_eq!((reply.status, reply.body.as_str()), (403, "forbidden"), "{headers:?}");
@@ -296,8 +298,17 @@ async fn tokens_and_the_limiter() {
 async fn bodies_are_checked_in_order() {
     let server = Server::start(&settings(), 4);
     let mut client = server.connect().await;
-    let reply = client.post(&[("Content-Type", "text/plain")], "{}").await;
-    assert_eq!((reply.status, reply.body.as_str()), (415, "unsupported media type"));
+    // A page can send what has no type without asking first; a program that states no type sends no origin either.
+    let page = ("Origin", "http://localhost:5173");
+    for headers in [
+        &[("Content-Type", "text/plain")][..],
+        &[("Content-Type", "application/json"), ("Content-Type", "text/plain")],
+        &[page, ("Content-Length", "0")],
+    ] {
+        let body = if headers[0] == page { "" } else { "{}" };
+        let reply = client.ask("POST", "/mcp", headers, body).await;
+        assert_eq!((reply.status, reply.body.as_str()), (415, "unsupported media type"), "{headers:?}");
+    }
     assert_eq!(
         client
             .post(&[("Content-Type", "APPLICATION/JSON; charset=x")], initialize("2025-06-18"))

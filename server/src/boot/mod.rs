@@ -20,7 +20,9 @@ use tracing::warn;
 use crate::observers::Telemetry;
 use crate::protocol::Service;
 use crate::settings::{BootError, Http, Settings};
+use crate::transport::health::HealthListener;
 use crate::transport::http::{HttpServer, Listening};
+use crate::transport::readiness::Readiness;
 use crate::transport::stdio::{StdioOptions, run_stdio, standard_streams};
 use process::{ignore_signals, stop_signal, survive_file_limits};
 use upstreams::start_upstreams;
@@ -56,6 +58,8 @@ pub fn serve(settings: Settings, redactor: Redactor) -> Result<(), BootError> {
 async fn run(settings: &Settings, redactor: &Redactor, engine: &Engine) -> Result<(), BootError> {
     survive_file_limits();
     ignore_signals(settings.http.is_some());
+    // Whoever probes the process hears of it while it starts.
+    let health = settings.health.as_ref().map(HealthListener::start).transpose()?;
     let http = settings.http.as_ref();
     redactor.register(http.into_iter().flat_map(|http| &http.tokens).map(|token| &token.token));
     for token in http.into_iter().flat_map(|http| &http.tokens).filter(|token| token.token.is_guessable()) {
@@ -64,10 +68,16 @@ async fn run(settings: &Settings, redactor: &Redactor, engine: &Engine) -> Resul
     let upstreams = start_upstreams(settings, redactor, engine.memory()).await?;
     let Assembly { service, telemetry } = assemble(settings, engine, upstreams.as_ref(), redactor)?;
     let served = match http {
-        Some(http) => serve_http(http, settings, service, telemetry.clone(), engine).await,
+        Some(http) => serve_http(http, settings, service, telemetry.clone(), engine, health.as_ref()).await,
         None => {
             let options = StdioOptions { max_frame_bytes: settings.limits.max_frame_bytes };
             let (reader, writer) = standard_streams();
+            if let Some(health) = &health {
+                let service = service.clone();
+                health.follow(
+                    move || if service.is_draining() { Readiness::Draining } else { Readiness::Ready },
+                );
+            }
             run_stdio(service, options, reader, writer, stop_signal(false)).await;
             Ok(())
         }
@@ -85,6 +95,7 @@ async fn serve_http(
     service: Arc<Service>,
     telemetry: Arc<Telemetry>,
     engine: &Engine,
+    health: Option<&HealthListener>,
 ) -> Result<(), BootError> {
     let listening = Listening {
         call_budget: longest_call(settings) + CALL_OVERHEAD,
@@ -96,6 +107,9 @@ async fn serve_http(
     };
     descriptors::make_room_for(http.max_connections);
     let server = HttpServer::bind(http, listening, service, engine.clone())?;
+    if let Some(health) = health {
+        health.follow(server.readiness());
+    }
     server
         .run(|| stop_signal(true))
         .await

@@ -241,6 +241,12 @@ pub const SESSIONS: Group = Group {
 pub(crate) const DIAGNOSTICS: Group = Group {
     heading: "Diagnostics",
     flags: &[
+        flag(
+            "health-listen",
+            Text,
+            Unset,
+            "ADDRESS:PORT that answers /health and /ready from a thread of its own, without a token",
+        ),
         flag("trace-dir", Path, Unset, "Folder for one trace file per call; without it nothing is traced"),
         flag(
             "trace-payloads",

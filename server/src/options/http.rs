@@ -1,13 +1,13 @@
 //! The options of the HTTP listener, and the combinations that prevent a start.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use ptc_host::credentials::Secret;
 
 use super::values::Values;
 use crate::settings::BootError;
-use crate::settings::{Http, Limits, NamedToken, RateLimit};
+use crate::settings::{Health, Http, Limits, NamedToken, RateLimit};
 
 /// Least length of a token, in bytes.
 const MIN_TOKEN_BYTES: usize = 32;
@@ -102,9 +102,31 @@ pub(super) fn resolve(
         tokens,
         metrics: values.switch("http-metrics"),
         metrics_path,
-        instance: values.text("http-instance-label").unwrap_or_else(host_name),
+        instance: instance(values),
         console,
     }))
+}
+
+/// The listener for probes, which is there for pipes as well.
+pub(super) fn health(values: &Values<'_>) -> Result<Option<Health>, BootError> {
+    let Some(text) = values.text("health-listen") else { return Ok(None) };
+    let address = match text.split_once(':') {
+        Some((host, port)) if host.eq_ignore_ascii_case("localhost") => {
+            port.parse().ok().map(|port: u16| SocketAddr::from(([127, 0, 0, 1], port)))
+        }
+        _ => text.parse().ok(),
+    };
+    let address = address.ok_or_else(|| {
+        BootError::new(format!(
+            "--health-listen / PTC_RUNNER_MCP_HEALTH_LISTEN must be an IP address or localhost and a port, such as \
+             127.0.0.1:7333, got: {text:?}"
+        ))
+    })?;
+    Ok(Some(Health { address, instance: instance(values) }))
+}
+
+fn instance(values: &Values<'_>) -> String {
+    values.text("http-instance-label").unwrap_or_else(host_name)
 }
 
 fn host(values: &Values<'_>) -> Result<IpAddr, BootError> {

@@ -37,6 +37,7 @@ impl Settings {
         limits.max_concurrent_calls_per_owner =
             values.share("max-concurrent-calls-per-owner", limits.max_concurrent_calls, principals)?;
         let sessions = sessions(&mut values, principals)?;
+        let health = super::http::health(&values)?;
         let warnings = values.into_warnings();
         Ok(Settings {
             limits,
@@ -47,6 +48,7 @@ impl Settings {
             diagnostics,
             planner,
             http,
+            health,
             env,
             warnings,
         })

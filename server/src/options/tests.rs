@@ -226,3 +226,24 @@ fn an_env_file_adds_variables() {
     std::fs::write(&path, "PTC_RUNNER_MCP_HTTP=1\n").unwrap();
     assert!(refused(&["--env-file", path.to_str().unwrap()], &[]).contains("line 1"));
 }
+
+#[test]
+fn probes_have_an_address() {
+    let address = |given: &str| {
+        let given = format!("--health-listen={given}");
+        resolve(&[&given, "--http-instance-label=here"], &[]).unwrap().health.unwrap()
+    };
+    assert_eq!(address("localhost:81").address.to_string(), "127.0.0.1:81");
+    assert_eq!(address("[::]:81").address.to_string(), "[::]:81");
+    assert_eq!(address(" 0.0.0.0:0 ").instance, "here");
+    assert!(resolve(&[], &[]).unwrap().health.is_none());
+    for wrong in ["81", "example.com:81", "127.0.0.1", "localhost:x", ":81"] {
+        assert_eq!(
+            refused(&[&format!("--health-listen={wrong}")], &[]),
+            format!(
+                "--health-listen / PTC_RUNNER_MCP_HEALTH_LISTEN must be an IP address or localhost and a port, such as \
+                 127.0.0.1:7333, got: {wrong:?}"
+            )
+        );
+    }
+}

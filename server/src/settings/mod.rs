@@ -2,7 +2,7 @@
 
 mod error;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -277,6 +277,15 @@ impl Http {
     }
 }
 
+/// The listener for probes.
+#[derive(Debug, Clone)]
+pub struct Health {
+    /// Address to bind.
+    pub address: SocketAddr,
+    /// Name of this instance.
+    pub instance: String,
+}
+
 /// All settings of a server.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -296,6 +305,8 @@ pub struct Settings {
     pub planner: Planner,
     /// The listener; `None` means stdio.
     pub http: Option<Http>,
+    /// The listener for probes, if there is one.
+    pub health: Option<Health>,
     /// The environment, with the env file on top.
     pub env: ProcessEnv,
     /// What was odd about the options.

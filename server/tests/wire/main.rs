@@ -2,6 +2,7 @@
 
 mod disk;
 mod floods;
+mod health;
 mod http;
 mod neighbours;
 mod process;

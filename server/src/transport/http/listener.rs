@@ -26,6 +26,7 @@ use crate::observers::Telemetry;
 use crate::protocol::{Drain, Service};
 use crate::settings::BootError;
 use crate::settings::Http;
+use crate::transport::readiness::Readiness;
 
 /// Interval of the search for expired sessions.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
@@ -147,6 +148,12 @@ impl HttpServer {
     /// The system's error.
     pub fn address(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
+    }
+
+    /// Tells whether the server takes work, now and whenever it is asked.
+    pub(crate) fn readiness(&self) -> impl Fn() -> Readiness + Send + Sync + use<> {
+        let endpoint = self.endpoint.clone();
+        move || endpoint.readiness()
     }
 
     /// Serves until `stop()` completes, then drains: running calls get their grace, unless `stop()` completes again.

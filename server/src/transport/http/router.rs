@@ -14,7 +14,6 @@ use http::{HeaderValue, Method, StatusCode};
 use hyper::body::Incoming;
 use ptc_host::maybe_ready::MaybeReady;
 use ptc_host::text::clip;
-use ptc_mcp::json::object_text;
 use tokio::sync::Notify;
 use tracing::{info, warn};
 
@@ -34,6 +33,7 @@ use crate::observers::Telemetry;
 use crate::principal::Principal;
 use crate::protocol::{Drain, Service};
 use crate::sharded_counter::ShardedCounter;
+use crate::transport::readiness::{Readiness, probe};
 
 /// Longest `X-Request-Id` that is adopted, in bytes.
 const MAX_REQUEST_ID: usize = 128;
@@ -169,13 +169,14 @@ fn step(
         path if path == endpoint.path => {
             return mcp(endpoint, peer, authority(), &parts.method, headers, body, seen, context);
         }
-        "/health" if parts.method == Method::GET => answer::json(StatusCode::OK, r#"{"status":"ok"}"#),
-        "/ready" if parts.method == Method::GET => ready(endpoint),
         path if endpoint.metrics_path.as_deref() == Some(path) => {
             metrics::answer(endpoint, peer, authority(), &parts.method, headers)
         }
-        path => console::answer(endpoint, peer, authority(), (&parts.method, path), headers, seen)
-            .unwrap_or_else(|| answer::text(StatusCode::NOT_FOUND, "not found")),
+        path => match probe(&parts.method, path, &endpoint.instance, || endpoint.readiness()) {
+            Some((status, body)) => answer::json(status, body),
+            None => console::answer(endpoint, peer, authority(), (&parts.method, path), headers, seen)
+                .unwrap_or_else(|| answer::text(StatusCode::NOT_FOUND, "not found")),
+        },
     })
 }
 
@@ -330,6 +331,15 @@ fn delete(endpoint: &Endpoint, principal: &Principal, headers: &Headers<'_>, see
 }
 
 impl Endpoint {
+    /// Whether the server takes work. The usual answer takes no lock.
+    pub(super) fn readiness(&self) -> Readiness {
+        match self.service.is_draining() {
+            true => Readiness::Draining,
+            false if self.sessions.is_saturated() => Readiness::Saturated,
+            false => Readiness::Ready,
+        }
+    }
+
     /// The session that `MCP-Session-Id` names: 400 without one, 404 for one that is not the caller's.
     pub(super) fn named_session(
         &self,
@@ -341,20 +351,6 @@ impl Endpoint {
         let session = id.to_str().ok().and_then(|id| self.sessions.get(id, principal));
         session.ok_or_else(|| Box::new(answer::empty(StatusCode::NOT_FOUND)))
     }
-}
-
-fn ready(endpoint: &Endpoint) -> Answer {
-    if endpoint.service.is_draining() {
-        return answer::json(StatusCode::SERVICE_UNAVAILABLE, r#"{"status":"draining"}"#);
-    }
-    if endpoint.sessions.is_saturated() {
-        return answer::json(StatusCode::SERVICE_UNAVAILABLE, r#"{"status":"saturated"}"#);
-    }
-    let body = object_text(|object| {
-        object.string("instance", &endpoint.instance);
-        object.string("status", "ready");
-    });
-    answer::json(StatusCode::OK, body)
 }
 
 /// Whether `Host`, or the HTTP/2 authority in its place, names this machine.

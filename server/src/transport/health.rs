@@ -1,0 +1,124 @@
+//! `--health-listen`: `/health` and `/ready` from a thread of their own.
+//!
+//! Nothing that programs, calls or connections of the main port do makes a probe wait: the thread shares no queue with
+//! them, and what it reads of the server's state is one number. Its own clients cannot keep it from others either: a
+//! connection is for one request, has a short time for it, and gives way to a newer one when there are many.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::net::TcpListener as StdListener;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use http::{Method, Response, StatusCode};
+use http_body_util::Full;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::AbortHandle;
+use tracing::info;
+
+use super::readiness::{Readiness, probe};
+use crate::settings::{BootError, Health};
+
+/// How long a connection may last.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Open connections; the oldest one goes when another comes.
+const MAX_CONNECTIONS: usize = 256;
+/// Pause after a failed accept: the usual cause, too many open files, passes when connections end.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(5);
+/// Longest head of a request, in bytes.
+const MAX_HEAD: usize = 8 << 10;
+
+type State = Box<dyn Fn() -> Readiness + Send + Sync>;
+
+/// The listener for probes. It lasts as long as the process.
+pub(crate) struct HealthListener {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    instance: String,
+    /// Tells whether the server takes work; missing until it has started.
+    state: OnceLock<State>,
+}
+
+impl HealthListener {
+    /// Binds the address of `settings` and answers from now on: `/ready` says that the server is starting.
+    ///
+    /// # Errors
+    /// If the address cannot be bound or no thread can be started.
+    pub(crate) fn start(settings: &Health) -> Result<HealthListener, BootError> {
+        let address = settings.address;
+        let cannot = |error: std::io::Error| {
+            BootError::new(format!("cannot listen on {address} (--health-listen): {error}"))
+        };
+        let listener = StdListener::bind(address).map_err(cannot)?;
+        listener.set_nonblocking(true).map_err(cannot)?;
+        info!(event = "health_listening", address = %listener.local_addr().unwrap_or(address));
+        let shared = Arc::new(Shared { instance: settings.instance.clone(), state: OnceLock::new() });
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot)?;
+        let served = shared.clone();
+        std::thread::Builder::new()
+            .name("health".into())
+            .spawn(move || runtime.block_on(accept(listener, served)))
+            .map_err(cannot)?;
+        Ok(HealthListener { shared })
+    }
+
+    /// Has `/ready` say what `state` tells from now on. It is asked on the thread of probes and must not wait.
+    pub(crate) fn follow(&self, state: impl Fn() -> Readiness + Send + Sync + 'static) {
+        // There is one server in a process, and so one caller.
+        let _ = self.shared.state.set(Box::new(state));
+    }
+}
+
+async fn accept(listener: StdListener, shared: Arc<Shared>) {
+    let Ok(listener) = TcpListener::from_std(listener) else { return };
+    let mut open: VecDeque<AbortHandle> = VecDeque::new();
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
+        open.retain(|connection| !connection.is_finished());
+        if open.len() >= MAX_CONNECTIONS {
+            open.pop_front().iter().for_each(AbortHandle::abort);
+        }
+        let connection = tokio::time::timeout(PATIENCE, serve(stream, shared.clone()));
+        open.push_back(tokio::spawn(connection).abort_handle());
+    }
+}
+
+/// Answers one request.
+async fn serve(stream: TcpStream, shared: Arc<Shared>) {
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(|request: http::Request<_>| {
+        let answer = shared.answer(request.method(), request.uri().path());
+        std::future::ready(Ok::<_, Infallible>(answer))
+    });
+    let mut builder = http1::Builder::new();
+    // The time for all of it is bounded where it is called.
+    builder.keep_alive(false).header_read_timeout(None).max_buf_size(MAX_HEAD);
+    // A broken connection is the client's affair.
+    let _ = builder.serve_connection(TokioIo::new(stream), service).await;
+}
+
+impl Shared {
+    fn answer(&self, method: &Method, path: &str) -> Response<Full<Bytes>> {
+        let state = || self.state.get().map_or(Readiness::Starting, |state| state());
+        let (content_type, (status, body)) = match probe(method, path, &self.instance, state) {
+            Some(answer) => ("application/json; charset=utf-8", answer),
+            None => ("text/plain; charset=utf-8", (StatusCode::NOT_FOUND, "not found".to_owned())),
+        };
+        let mut answer = Response::new(Full::new(Bytes::from(body)));
+        *answer.status_mut() = status;
+        let headers = answer.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        answer
+    }
+}

@@ -539,6 +539,35 @@ impl Ast {
         self.lists.reserve(nodes);
     }
 
+    /// Bytes that [`reserve`](Ast::reserve) takes at most for so many nodes.
+    pub(crate) fn reserved_bytes(nodes: usize) -> usize {
+        nodes * (size_of::<Node>() + size_of::<Span>() + size_of::<NodeId>())
+    }
+
+    /// How many nodes there are.
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Bytes that it holds on to.
+    pub(crate) fn bytes(&self) -> usize {
+        fn of<T>(table: &Vec<T>) -> usize {
+            table.capacity() * size_of::<T>()
+        }
+        let nodes = of(&self.nodes) + of(&self.spans) + of(&self.lists);
+        let patterns = of(&self.patterns) + of(&self.pattern_lists) + of(&self.entries) + of(&self.bindings);
+        let forms = of(&self.cases)
+            + of(&self.condps)
+            + of(&self.conditional_lets)
+            + of(&self.loops)
+            + of(&self.pipes)
+            + of(&self.comprehensions)
+            + of(&self.definitions);
+        let functions = of(&self.functions) + of(&self.display) + of(&self.groups) + of(&self.captures);
+        let captured: usize = self.captures.iter().map(of).sum();
+        nodes + patterns + forms + functions + captured + of(&self.read_sets)
+    }
+
     /// Takes everything out, for the next program.
     pub(crate) fn clear(&mut self) {
         let Self {

@@ -62,6 +62,11 @@ impl CompileError {
         self
     }
 
+    /// A limit of the program's that compilation came to.
+    pub(crate) fn limit(span: Span, error: &ptc_vm::Error) -> Self {
+        Self::new(error.reason(), span, error.message())
+    }
+
     /// Fills in lines and columns. Errors are rare, so they are counted only here.
     pub(crate) fn locate(mut self, source: &str) -> Self {
         self.0.position = Some(Position::of(source, self.0.span));

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use ahash::RandomState;
 use num_bigint::BigInt;
+use ptc_vm::meter::Held;
 
 use crate::names::{self, Name, Names};
 use crate::source::Span;
@@ -163,6 +164,8 @@ pub struct Forms<'s> {
     source: &'s str,
     tables: Box<Tables>,
     program: Items,
+    /// What the tables take, on the account of the program.
+    held: Held,
 }
 
 /// What forms lie in, without the program they are of: kept from one program to the next.
@@ -184,10 +187,16 @@ enum Text {
     Decoded(Span),
 }
 
+/// Bytes of an integer of as many digits as a literal may have, about.
+const BIG: usize = 80;
+
 impl Tables {
     /// Bytes that it holds on to.
     pub(crate) fn bytes(&self) -> usize {
-        self.nodes.capacity() * size_of::<Form>() + self.decoded.capacity()
+        self.nodes.capacity() * size_of::<Form>()
+            + self.strings.capacity() * size_of::<Text>()
+            + self.decoded.capacity()
+            + self.big.capacity() * BIG
     }
 }
 
@@ -196,7 +205,7 @@ impl<'s> Forms<'s> {
     pub(crate) fn with_tables(source: &'s str, mut tables: Box<Tables>) -> Self {
         let names = Names::with_tables(source, std::mem::take(&mut tables.names));
         tables.nodes.reserve(source.len() / 6 + 8);
-        Self { names, source, tables, program: Items::default() }
+        Self { names, source, tables, program: Items::default(), held: Held::default() }
     }
 
     /// The tables, emptied.
@@ -209,6 +218,12 @@ impl<'s> Forms<'s> {
         tables.decoded.clear();
         tables.big.clear();
         tables
+    }
+
+    /// Charges what the tables have come to, and `more` bytes of others.
+    pub(crate) fn charge(&mut self, more: usize) -> ptc_vm::Result<()> {
+        let bytes = self.tables.bytes() + self.names.bytes();
+        self.held.resize(bytes + more)
     }
 
     /// How many forms there are, at all depths.

@@ -110,6 +110,12 @@ fn bytes(source: &str, span: Span) -> &[u8] {
 }
 
 impl<'s> Names<'s> {
+    /// Bytes that the tables hold on to.
+    pub(crate) fn bytes(&self) -> usize {
+        self.tables.entries.capacity() * size_of::<Interned>()
+            + self.tables.slots.capacity() * size_of::<u32>()
+    }
+
     /// The names of `source`, in empty tables that may have served before.
     pub(crate) fn with_tables(source: &'s str, tables: Tables) -> Self {
         Self { source, tables, secrets: SECRETS.1 }

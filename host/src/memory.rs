@@ -88,9 +88,30 @@ impl MemoryReservation {
     }
 }
 
+thread_local! {
+    static ON_SHORTAGE: Cell<Option<fn()>> = const { Cell::new(None) };
+}
+
+/// Says what this thread does when a program asks for more than is left: it gives up what it only keeps.
+pub(crate) fn on_shortage(shed: fn()) {
+    ON_SHORTAGE.set(Some(shed));
+}
+
+/// Has this thread give up what it only keeps.
+fn shed() {
+    // What is done about it does not lead here again.
+    if let Some(shed) = ON_SHORTAGE.take() {
+        shed();
+        ON_SHORTAGE.set(Some(shed));
+    }
+}
+
 impl Reservation for MemoryReservation {
     fn grow(&self, bytes: u64) -> bool {
-        let taken = self.budget.try_take(bytes);
+        let taken = self.budget.try_take(bytes) || {
+            shed();
+            self.budget.try_take(bytes)
+        };
         if taken {
             self.bytes.set(self.bytes.get() + bytes);
         }

@@ -5,6 +5,7 @@ use crate::ast::Ast;
 use crate::names::Name;
 use crate::source::Span;
 use ptc_vm::machine::{Known, Library};
+use ptc_vm::meter::Held;
 
 /// A name that the program uses but does not certainly define before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub(crate) struct Analysis {
     pub shadows_builtin: bool,
     /// Where names are looked up.
     pub library: &'static Library,
+    /// What the tables take, on the account of the program.
+    pub(super) _held: Held,
     pub(super) names: Vec<NameState>,
     pub(super) scope: Scope,
 }

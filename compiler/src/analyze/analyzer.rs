@@ -9,11 +9,17 @@ use crate::names::Name;
 use crate::source::{Span, excerpt};
 use ptc_vm::SpecialForm;
 use ptc_vm::machine::{Known, Library};
+use ptc_vm::meter::{self, Held};
 use ptc_vm::special_forms::Shadowing;
 use smallvec::SmallVec;
 
 /// How deep core forms may be nested: the 65 levels of the reader, and as many special forms in threads.
 const MAX_DEPTH: u32 = 130;
+
+/// Steps of analysing a form.
+const STEPS_PER_NODE: u64 = 6;
+/// Nodes beyond those that were expected that are charged at a time.
+const NODES_CHARGED: usize = 256;
 
 /// What a [`FormKind::Threaded`] stands for.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +57,10 @@ pub(super) struct Analyzer<'a, 's> {
     pub(super) literals: u32,
     depth: u32,
     pub(super) shadows_builtin: bool,
+    /// What the tables take, on the account of the program.
+    held: Held,
+    /// How many nodes there are when the next ones are to be charged.
+    next_charge: usize,
 }
 
 pub(super) type Nodes = SmallVec<[NodeId; 8]>;
@@ -61,11 +71,19 @@ impl<'a, 's> Analyzer<'a, 's> {
         library: &'static Library,
         forms: &'a mut Forms<'s>,
         tables: Tables,
-    ) -> Self {
+    ) -> Result<Self> {
         let Tables { mut ast, mut names, scope } = tables;
+        let refused = |error| CompileError::limit(Span::default(), &error);
+        meter::charge_steps(STEPS_PER_NODE * forms.len() as u64).map_err(refused)?;
+        let mut held = Held::default();
+        held.resize(Ast::reserved_bytes(forms.len() + 2) + forms.names.len() * size_of::<NameState>())
+            .map_err(refused)?;
         names.resize(forms.names.len(), NameState::default());
         ast.reserve(forms.len() + 2);
-        Self {
+        let next_charge = forms.len() + NODES_CHARGED;
+        Ok(Self {
+            held,
+            next_charge,
             source,
             library,
             forms,
@@ -79,7 +97,17 @@ impl<'a, 's> Analyzer<'a, 's> {
             literals: 0,
             depth: 0,
             shadows_builtin: false,
-        }
+        })
+    }
+
+    /// Charges nodes beyond those that were expected, and what the tables have come to.
+    #[cold]
+    fn charge(&mut self, span: Span) -> Result<()> {
+        self.next_charge = self.ast.len() + NODES_CHARGED;
+        let bytes = self.ast.bytes() + self.names.capacity() * size_of::<NameState>();
+        meter::charge_steps(STEPS_PER_NODE * NODES_CHARGED as u64)
+            .and_then(|()| self.held.resize(bytes))
+            .map_err(|error| CompileError::limit(span, &error))
     }
 
     pub(super) fn program(&mut self, items: Items) -> Result<()> {
@@ -110,6 +138,7 @@ impl<'a, 's> Analyzer<'a, 's> {
             local_names = self.forms.names.all().filter(|name| names[name.index()].bound).collect();
         }
         Analysis {
+            _held: self.held,
             ast: self.ast,
             requires,
             tools,
@@ -168,6 +197,9 @@ impl<'a, 's> Analyzer<'a, 's> {
         if self.depth >= MAX_DEPTH {
             let text = format!("special forms inside each other exceed a depth of {MAX_DEPTH}");
             return Err(CompileError::prefixed(Reason::InvalidThreadForm, form.span, text));
+        }
+        if self.ast.len() >= self.next_charge {
+            self.charge(form.span)?;
         }
         self.depth += 1;
         let node = inner(self);

@@ -6,6 +6,7 @@ use crate::error::{CompileError, Reason, Result};
 use crate::form::{Form, FormKind, Items};
 use crate::source::{Span, excerpt};
 use ahash::AHashMap;
+use ptc_vm::meter;
 
 impl Analyzer<'_, '_> {
     pub(super) fn vector(&mut self, form: Form, items: Items) -> Result<NodeId> {
@@ -78,7 +79,14 @@ impl Analyzer<'_, '_> {
         if self.are_different_keywords(items, stride) {
             return Ok(());
         }
-        match self.duplicate(&self.forms[items], stride) {
+        // Each may be gone through once more for what it stands in, at each of the levels of nesting.
+        let forms = &self.forms[items];
+        if let (Some(first), Some(last)) = (forms.first(), forms.last()) {
+            let span = Span { start: first.span.start, end: last.span.end.max(first.span.start) };
+            meter::charge_steps(2 * u64::from(span.end - span.start))
+                .map_err(|error| CompileError::limit(span, &error))?;
+        }
+        match self.duplicate(forms, stride) {
             None => Ok(()),
             Some(key) => {
                 let text = format!("duplicate {noun} {} in {literal} literal", self.excerpt(key));

@@ -45,7 +45,7 @@ pub(crate) fn analyze<'s>(
     tables: Tables,
 ) -> Result<Analysis> {
     let program = forms.program();
-    let mut analyzer = Analyzer::new(source, library, forms, tables);
+    let mut analyzer = Analyzer::new(source, library, forms, tables)?;
     analyzer.program(program)?;
     Ok(analyzer.finish())
 }

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use ptc_vm::Value;
 use ptc_vm::code::Op;
+use ptc_vm::meter;
 use ptc_vm::value::{Map, Set, Str};
 use smallvec::SmallVec;
 
@@ -15,6 +16,11 @@ use crate::error::{CompileError, Result};
 use crate::form::{Form, FormKind, Items};
 use crate::names::Name;
 use crate::source::Span;
+
+/// Steps of making a value of a collection.
+const STEPS_PER_VALUE: u64 = 4;
+/// Bytes that a value takes in a collection that is being built, at most, besides what it holds itself.
+const BYTES_PER_VALUE: usize = 64;
 
 impl Generator<'_> {
     /// The keyword of a name; one allocation for the whole program.
@@ -69,6 +75,7 @@ impl Generator<'_> {
             Node::Vector { items, .. } => {
                 // Loops, no adaptors: this recurses as deep as literals are nested, on threads with small stacks.
                 let items = ast.list(items);
+                self.charge_values(items.len(), || ast.span(id))?;
                 let mut values = Vec::with_capacity(items.len());
                 for &item in items {
                     values.push(self.constant(item)?);
@@ -76,6 +83,7 @@ impl Generator<'_> {
                 Value::vector(values)
             }
             Node::Map { items, .. } => {
+                self.charge_values(ast.list(items).len(), || ast.span(id))?;
                 let mut pairs = SmallVec::<[Value; 16]>::new();
                 for &item in ast.list(items) {
                     pairs.push(self.constant(item)?);
@@ -83,6 +91,7 @@ impl Generator<'_> {
                 Value::Map(self.layouts.map(&mut pairs))
             }
             Node::Set { items, .. } => {
+                self.charge_values(ast.list(items).len(), || ast.span(id))?;
                 let mut set = Set::new();
                 for &item in ast.list(items) {
                     set.insert(self.constant(item)?);
@@ -116,6 +125,19 @@ impl Generator<'_> {
     fn regex(&mut self, pattern: u32, span: Span) -> Result<Value> {
         ptc_vm::value::Regex::literal(self.forms.string(pattern))
             .map_err(|error| CompileError::new(error.reason(), span, error.message()))
+    }
+
+    /// Charges a collection of so many values that is about to be built.
+    fn charge_values(&self, values: usize, span: impl FnOnce() -> Span) -> Result<()> {
+        meter::charge_steps(STEPS_PER_VALUE * values as u64)
+            .and_then(|()| meter::reserve(BYTES_PER_VALUE * values))
+            .map_err(|error| CompileError::limit(span(), &error))
+    }
+
+    /// Charges the collection of a literal.
+    fn charge_literal(&self, items: Items) -> Result<()> {
+        let forms = &self.forms[items];
+        self.charge_values(forms.len(), || forms.first().map_or_else(Span::default, |form| form.span))
     }
 
     // --- what stands for itself, straight from the forms -------------------------------------------------
@@ -152,6 +174,7 @@ impl Generator<'_> {
     }
 
     fn literal_vector(&mut self, items: Items) -> Result<Value> {
+        self.charge_literal(items)?;
         let forms = self.forms;
         let mut values = Vec::with_capacity(items.len());
         for &item in &forms[items] {
@@ -161,6 +184,7 @@ impl Generator<'_> {
     }
 
     fn literal_set(&mut self, items: Items) -> Result<Value> {
+        self.charge_literal(items)?;
         let forms = self.forms;
         let mut set = Set::new();
         for &item in &forms[items] {
@@ -170,6 +194,7 @@ impl Generator<'_> {
     }
 
     fn literal_map(&mut self, items: Items) -> Result<Value> {
+        self.charge_literal(items)?;
         let forms = self.forms;
         let parts = &forms[items];
         let Some(row) = self.row(parts) else {

@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use ptc_vm::Program;
 use ptc_vm::Value;
-use ptc_vm::code::{Arity, Capture, DefInfo, Function, Op, Parameters, Requirement};
+use ptc_vm::code::{Arity, Capture, DefInfo, Function, Op, Parameters, Requirement, Reserved};
+use ptc_vm::meter::{self, Held};
 use ptc_vm::value::{Layouts, Str};
 
 use super::body::Body;
@@ -16,6 +17,13 @@ use crate::error::{CompileError, Result};
 use crate::form::Forms;
 use crate::names::Name;
 use crate::source::Span;
+
+/// Steps of generating the code of a node, and of marking its last uses before.
+const STEPS_PER_NODE: u64 = 6;
+/// Bytes of a function and its documentation, besides its code.
+const FUNCTION_BYTES: usize = 256;
+/// Bytes of a name, besides its text.
+const NAME_BYTES: usize = 64;
 
 /// What generation lies in, without the program it is of: kept from one program to the next.
 #[derive(Default)]
@@ -53,6 +61,11 @@ pub(super) struct Generator<'a> {
     /// Keys of the other constant maps so far: those that have the same ones share them.
     pub(super) layouts: Layouts,
     defs: Vec<Rc<DefInfo>>,
+    /// What the code takes so far, on the account of the program.
+    held: Held,
+    code_bytes: usize,
+    /// Bytes that the account held before the first constant.
+    live_before: i64,
 }
 
 impl<'a> Generator<'a> {
@@ -76,10 +89,26 @@ impl<'a> Generator<'a> {
             rows: Rows::default(),
             layouts: Layouts::default(),
             defs: Vec::new(),
+            held: Held::default(),
+            code_bytes: 0,
+            live_before: meter::live(),
         }
     }
 
+    /// Charges the code so far, and the values it has.
+    fn charge(&mut self, span: Span) -> Result<()> {
+        self.held
+            .resize(self.code_bytes)
+            .and_then(|()| meter::check_memory())
+            .map_err(|error| CompileError::limit(span, &error))
+    }
+
     pub(super) fn program(&mut self) -> Result<()> {
+        let nodes = self.ast.len();
+        let span = Span::default();
+        meter::charge_steps(STEPS_PER_NODE * nodes as u64)
+            .and_then(|()| meter::reserve(nodes * size_of::<Op>()))
+            .map_err(|error| CompileError::limit(span, &error))?;
         let mut body = self.open_body(self.ast.program_locals);
         body.sequence(self, self.ast.program, true)?;
         let arity = self.close_body(body, Parameters { required: 0, rest: false });
@@ -98,8 +127,10 @@ impl<'a> Generator<'a> {
                 None => self.stub(0, self.ast.functions[index].span),
             };
             self.functions.push(Rc::new(function));
+            self.code_bytes += FUNCTION_BYTES;
+            self.charge(self.ast.functions[index].span)?;
         }
-        Ok(())
+        self.charge(span)
     }
 
     fn function(&mut self, id: FnId, captures: Vec<Capture>) -> Result<Function> {
@@ -137,6 +168,7 @@ impl<'a> Generator<'a> {
 
     fn close_body(&mut self, mut body: Box<Body>, parameters: Parameters) -> Arity {
         let arity = body.finish(parameters);
+        self.code_bytes += arity.heap_bytes();
         self.spare = Some(body);
         arity
     }
@@ -188,11 +220,16 @@ impl<'a> Generator<'a> {
             analysis.requires.iter().map(requirement).collect(),
             analysis.tools.iter().map(requirement).collect(),
         );
+        let names: usize = self.globals.iter().map(|name| NAME_BYTES + name.len()).sum();
+        // What the tables keep for the next program is dropped before the constants are counted.
         let mut functions = self.functions;
         functions.append(&mut self.helpers);
         self.global_of.clear();
         self.keywords.clear();
         self.strings.clear();
+        drop((self.rows, self.layouts));
+        drop(self.held);
+        let constants = meter::live() - self.live_before;
         *tables = Tables {
             body: self.spare,
             global_of: self.global_of,
@@ -212,6 +249,11 @@ impl<'a> Generator<'a> {
                 .collect(),
             shadows_builtin: analysis.shadows_builtin,
             source_bytes: self.source.len(),
+            heap_bytes: size_of::<Program>()
+                + self.code_bytes
+                + names
+                + usize::try_from(constants).unwrap_or(0),
+            reserved: Reserved::default(),
         }
     }
 
@@ -258,6 +300,8 @@ impl<'a> Generator<'a> {
         let ast::Node::Fn(id) = self.ast.node(definition.value) else { return None };
         let function = &self.ast.functions[id.0 as usize];
         let parameters = function.arities.iter().map(|arity| Rc::from(arity.parameters.text(self.source)));
+        // The text of a definition inside another one is kept with both.
+        self.code_bytes += FUNCTION_BYTES + 2 * definition.span.text(self.source).len();
         self.defs.push(Rc::new(DefInfo {
             doc: definition.doc.map(|doc| Rc::from(self.forms.string(doc))),
             parameters: parameters.collect(),

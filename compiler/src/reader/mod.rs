@@ -8,12 +8,15 @@ mod numbers;
 mod strings;
 
 use logos::Logos;
+use ptc_vm::meter;
 
-use crate::error::{CompileError, Result};
+use crate::error::{CompileError, Reason, Result};
 use crate::form::{Contents, Form, FormKind, Forms, Tables};
 use crate::source::{Span, line_column};
 use crate::token::{Escapes, LexError, NameKind, NumberKind, Token};
 
+/// Bytes of text that are charged at a time.
+const CHARGED: usize = 4 << 10;
 /// How many collections an atom may sit in.
 const MAX_DEPTH: usize = 64;
 
@@ -31,7 +34,9 @@ pub(crate) fn read_into(source: &str, tables: Box<Tables>, stacks: Stacks) -> Re
     let mut reader = Reader::new(source, tables, stacks);
     match reader.run() {
         Ok(()) => Ok(reader.finished()),
-        Err(error) => Err(failure::diagnose(source, error)),
+        Err(error) if error.reason() == Reason::ParseError => Err(failure::diagnose(source, error)),
+        // A limit of the program's.
+        Err(error) => Err(error),
     }
 }
 
@@ -147,6 +152,8 @@ struct Reader<'s> {
     careful: bool,
     /// Whether the text ended too early.
     unfinished: bool,
+    /// Where the next part of the text is to be charged.
+    next_charge: usize,
 }
 
 impl<'s> Reader<'s> {
@@ -159,7 +166,18 @@ impl<'s> Reader<'s> {
             depth: 0,
             careful: false,
             unfinished: false,
+            next_charge: 0,
         }
+    }
+
+    /// Charges the part of the text that comes next, and what the tables have come to.
+    #[cold]
+    fn charge(&mut self, at: usize) -> Result<()> {
+        self.next_charge = at + CHARGED;
+        let part = CHARGED.min(self.source.len() - at);
+        meter::charge_steps(part as u64 / 2)
+            .and_then(|()| self.forms.charge(self.stacks.bytes()))
+            .map_err(|error| CompileError::limit(Span::new(at, at), &error))
     }
 
     fn finished(mut self) -> (Forms<'s>, Stacks) {
@@ -190,6 +208,9 @@ impl<'s> Reader<'s> {
                     at += 1;
                 }
                 ByteClass::Other => {
+                    if at >= self.next_charge {
+                        self.charge(at)?;
+                    }
                     lexer.bump(at - lexer.span().end);
                     let Some(token) = lexer.next() else { break };
                     let span = Span::new(lexer.span().start, lexer.span().end);
@@ -311,6 +332,9 @@ impl<'s> Reader<'s> {
     }
 
     fn open(&mut self, opening: Opening, span: Span) -> Result<()> {
+        if span.start as usize >= self.next_charge {
+            self.charge(span.start as usize)?;
+        }
         if opening != Opening::Discard {
             self.check_depth(span)?;
             self.depth += 1;

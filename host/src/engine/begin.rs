@@ -1,7 +1,7 @@
 //! The start of an eval: the machine is built from the request and has its first turn.
 
-use super::cache::compile;
 use super::call_log::CallLog;
+use super::compile::compiled;
 use super::conclude::conclude;
 use super::context::RunContext;
 use super::outcome::{EvalOutcome, Failure};
@@ -46,12 +46,13 @@ struct Prepared {
 
 /// Checks and compiles the program, reads its context and takes its session.
 fn prepare(worker: &Worker, request: &EvalRequest, started: Instant) -> Result<Prepared, Failure> {
-    let program = compiled(worker, request)?;
+    let deadline = deadline(request, started);
+    let program = checked(worker, request, deadline)?;
     let (context, granted) = match request.context.as_deref() {
         None => (Value::Nil, None),
         Some(text) => granted_context(text, worker.memory.as_ref())?,
     };
-    let mut setup = setup(worker, request, context, started);
+    let mut setup = setup(worker, request, context, deadline);
     let session = match &request.session {
         None => None,
         Some(key) => Some(take_session(worker, request, key, &mut setup)?),
@@ -60,19 +61,13 @@ fn prepare(worker: &Worker, request: &EvalRequest, started: Instant) -> Result<P
 }
 
 /// The request's program, unless it is too large or cannot be compiled.
-fn compiled(worker: &Worker, request: &EvalRequest) -> Result<Rc<Program>, Failure> {
+fn checked(worker: &Worker, request: &EvalRequest, deadline: Deadline) -> Result<Rc<Program>, Failure> {
     let (size, limit) = (request.program.len(), request.limits.program_bytes);
     if size > limit {
         let text = format!("program size {size} bytes exceeds limit of {limit}");
         return Err(Failure::new(Reason::ProgramTooLarge, text));
     }
-    if let Some(program) = worker.cache.borrow_mut().find(&request.program) {
-        return Ok(program);
-    }
-    // Not borrowed meanwhile: compiling may pause.
-    let program = compile(&request.program).map_err(|error| Failure::from(&error))?;
-    worker.cache.borrow_mut().remember(&request.program, &program);
-    Ok(program)
+    compiled(worker, request, deadline).map_err(|error| Failure::from(&error))
 }
 
 /// The context as a value, and what it has taken of the memory that all programs share. It is granted data: the limit of
@@ -103,8 +98,19 @@ fn granted_context(
     }
 }
 
+/// When the program has to end, compilation included.
+fn deadline(request: &EvalRequest, started: Instant) -> Deadline {
+    let limits = &request.limits;
+    Deadline {
+        clock: nanoseconds,
+        at: nanoseconds_at(started.into_std())
+            .saturating_add(u64::try_from(limits.timeout.as_nanos()).unwrap_or(u64::MAX)),
+        allowed_ms: limits.timeout_ms(),
+    }
+}
+
 /// The machine's initial state, without its session.
-fn setup(worker: &Worker, request: &EvalRequest, context: Value, started: Instant) -> Setup {
+fn setup(worker: &Worker, request: &EvalRequest, context: Value, deadline: Deadline) -> Setup {
     let limits = &request.limits;
     let tools = request.tools.as_deref();
     // All members are named: a default would make an empty map of its own for each program.
@@ -119,12 +125,7 @@ fn setup(worker: &Worker, request: &EvalRequest, context: Value, started: Instan
             .memory
             .clone()
             .map(|budget| Rc::new(MemoryReservation::new(budget)) as Rc<dyn Reservation>),
-        deadline: Some(Deadline {
-            clock: nanoseconds,
-            at: nanoseconds_at(started.into_std())
-                .saturating_add(u64::try_from(limits.timeout.as_nanos()).unwrap_or(u64::MAX)),
-            allowed_ms: limits.timeout_ms(),
-        }),
+        deadline: Some(deadline),
         note_forks: tools.is_some_and(|tools| tools.watches_forks()),
         clock,
         history: Default::default(),

@@ -1,50 +1,88 @@
 //! A cache of compiled programs by source text.
 //!
-//! A program's constants belong to one thread, so every worker has its own cache.
+//! A program's constants belong to one thread, so every worker has its own cache. What a cache holds is counted in
+//! bytes of text, code and constants; each program has reserved its own of what all programs may take.
 
+use super::compile::Compiled;
 use ahash::AHashMap;
-use ptc_compiler::CompileOptions;
-use ptc_vm::builtins::library;
-use ptc_vm::{Program, Result};
-use std::rc::Rc;
 use std::sync::Arc;
-
-/// Most bytes of program text that a cache remembers.
-const CAPACITY_BYTES: usize = 4 << 20;
 
 /// A bounded cache in two generations: when the young one is full it becomes the old one, and what is used
 /// again moves back.
-#[derive(Default)]
 pub(super) struct ProgramCache {
-    young: AHashMap<Arc<str>, Rc<Program>>,
-    old: AHashMap<Arc<str>, Rc<Program>>,
-    young_bytes: usize,
+    young: Generation,
+    old: Generation,
+    /// Most bytes of both together.
+    limit: usize,
+}
+
+#[derive(Default)]
+struct Generation {
+    programs: AHashMap<Arc<str>, Compiled>,
+    bytes: usize,
+}
+
+impl Generation {
+    fn insert(&mut self, source: Arc<str>, program: Compiled) {
+        self.bytes += program.bytes();
+        if let Some(before) = self.programs.insert(source, program) {
+            self.bytes -= before.bytes();
+        }
+    }
+
+    fn remove(&mut self, source: &str) -> Option<(Arc<str>, Compiled)> {
+        let (source, program) = self.programs.remove_entry(source)?;
+        self.bytes -= program.bytes();
+        Some((source, program))
+    }
 }
 
 impl ProgramCache {
-    /// The program of this text, if it is known.
-    pub(super) fn find(&mut self, source: &Arc<str>) -> Option<Rc<Program>> {
-        if let Some(program) = self.young.get(source) {
-            return Some(program.clone());
-        }
-        let program = self.old.remove(source)?;
-        self.remember(source, &program);
-        Some(program)
+    /// An empty cache of at most `limit` bytes.
+    pub(super) fn new(limit: usize) -> ProgramCache {
+        ProgramCache { young: Generation::default(), old: Generation::default(), limit }
     }
 
-    /// Remembers the program of this text.
-    pub(super) fn remember(&mut self, source: &Arc<str>, program: &Rc<Program>) {
-        if self.young_bytes >= CAPACITY_BYTES / 2 {
-            self.old = std::mem::take(&mut self.young);
-            self.young_bytes = 0;
+    /// Bytes of all programs in it.
+    pub(super) fn bytes(&self) -> usize {
+        self.young.bytes + self.old.bytes
+    }
+
+    /// The program of this text, if it is known.
+    pub(super) fn get(&mut self, source: &str) -> Option<(Compiled, Discarded)> {
+        if let Some(program) = self.young.programs.get(source) {
+            return Some((program.clone(), Discarded::default()));
         }
-        self.young_bytes += source.len() + 64;
-        self.young.insert(source.clone(), program.clone());
+        let (source, program) = self.old.remove(source)?;
+        let discarded = self.insert(source, program.clone());
+        Some((program, discarded))
+    }
+
+    /// Remembers a program, unless it would take more than half of the cache. Gives what has to go for it.
+    #[must_use]
+    pub(super) fn insert(&mut self, source: Arc<str>, program: Compiled) -> Discarded {
+        let bytes = program.bytes();
+        if bytes > self.limit / 2 {
+            return Discarded::default();
+        }
+        let mut discarded = Generation::default();
+        if self.young.bytes + bytes > self.limit / 2 {
+            discarded = std::mem::replace(&mut self.old, std::mem::take(&mut self.young));
+        }
+        self.young.insert(source, program);
+        Discarded { _programs: discarded }
+    }
+
+    /// Forgets all programs.
+    #[must_use]
+    pub(super) fn clear(&mut self) -> [Discarded; 2] {
+        [&mut self.young, &mut self.old].map(|generation| Discarded { _programs: std::mem::take(generation) })
     }
 }
 
-/// Compiles a program. Its size has been checked against the eval's own limit.
-pub(super) fn compile(source: &str) -> Result<Rc<Program>> {
-    let options = CompileOptions { max_source_bytes: usize::MAX, ..CompileOptions::default() };
-    Ok(Rc::new(ptc_compiler::compile(source, library(), &options)?))
+/// Programs that a cache has forgotten, to be dropped where nobody borrows the cache: dropping them takes time, and others
+/// may run meanwhile.
+#[derive(Default)]
+pub(super) struct Discarded {
+    _programs: Generation,
 }

@@ -4,9 +4,9 @@ use super::outcome::EvalOutcome;
 use super::request::EvalRequest;
 use super::run::{self, Begun};
 use super::session::SessionStore;
-use super::worker::Worker;
+use super::worker::{CacheBytes, Worker};
 use crate::maybe_ready::{Eager, MaybeReady, Start};
-use crate::memory::MemoryBudget;
+use crate::memory::{self, MemoryBudget};
 use futures_util::future::BoxFuture;
 use std::cell::OnceCell;
 use std::future::Future;
@@ -42,6 +42,16 @@ pub struct EngineOptions {
     pub memory: Option<MemoryBudget>,
 }
 
+/// What is kept between programs, in bytes of the heap. It has been taken from the memory that all programs share, and
+/// goes when they need it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cached {
+    /// Compiled programs, with their texts and constants.
+    pub program_bytes: u64,
+    /// What has been built of regular expressions, and scratch memory for searches.
+    pub pattern_bytes: u64,
+}
+
 /// A handle to the worker threads. They end when the last handle is dropped and their evals are done.
 #[derive(Clone)]
 pub struct Engine {
@@ -55,6 +65,7 @@ struct Shared {
     /// Tells this engine's workers from another engine's.
     id: usize,
     memory: Option<MemoryBudget>,
+    caches: Arc<CacheBytes>,
 }
 
 /// The way to a worker.
@@ -87,19 +98,22 @@ impl Engine {
             n => n,
         };
         let mut workers = Vec::with_capacity(threads);
+        let caches = Arc::<CacheBytes>::default();
         for index in 0..threads {
             let (sender, receiver) = mpsc::unbounded_channel();
-            let memory = options.memory.clone();
+            let (memory, caches) = (options.memory.clone(), caches.clone());
             let load = Arc::new(AtomicUsize::new(0));
+            let noted = load.clone();
+            let worker = move || Worker::new(id, (index, threads), memory, (noted, caches));
             let noted = load.clone();
             std::thread::Builder::new()
                 .name(format!("ptc-worker-{index}"))
-                .spawn(move || run_worker(id, index, memory, noted, receiver))
+                .spawn(move || run_worker(worker, noted, receiver))
                 .map_err(|source| EngineError::Thread { index, source })?;
             workers.push(Handle { commands: sender, load });
         }
         let (next, routing, memory) = (AtomicUsize::new(0), RandomState::new(), options.memory);
-        let shared = Shared { workers, next, routing, id, memory };
+        let shared = Shared { workers, next, routing, id, memory, caches };
         Ok(Engine { shared: Arc::new(shared) })
     }
 
@@ -111,6 +125,15 @@ impl Engine {
     /// What all programs and sessions together may hold, if that is bounded.
     pub fn memory(&self) -> Option<&MemoryBudget> {
         self.shared.memory.as_ref()
+    }
+
+    /// What the caches of all workers hold between programs.
+    pub fn cached(&self) -> Cached {
+        let caches = &self.shared.caches;
+        Cached {
+            program_bytes: caches.programs.load(Ordering::Relaxed),
+            pattern_bytes: caches.patterns.load(Ordering::Relaxed),
+        }
     }
 
     /// How many worker threads there are.
@@ -254,13 +277,12 @@ async fn drive(worker: Rc<Worker>, begun: Begun, mut reply: oneshot::Sender<Eval
         outcome = run::drive(worker.scheduler.clone(), begun) => outcome,
         () = reply.closed() => return,
     };
+    worker.settle();
     let _ = reply.send(outcome);
 }
 
 fn run_worker(
-    engine: usize,
-    index: usize,
-    memory: Option<MemoryBudget>,
+    worker: impl FnOnce() -> Worker,
     load: Arc<AtomicUsize>,
     mut commands: mpsc::UnboundedReceiver<Command>,
 ) {
@@ -268,9 +290,12 @@ fn run_worker(
         .enable_all()
         .build()
         .expect("the operating system gives an event queue to a process that could start a thread");
-    let worker = Rc::new(Worker::new(engine, index, memory, load.clone()));
+    let worker = Rc::new(worker());
     CURRENT.with(|current| {
         let _ = current.set(worker.clone());
+    });
+    memory::on_shortage(|| {
+        CURRENT.with(|current| current.get().into_iter().for_each(|worker| worker.shed()))
     });
     let local = LocalSet::new();
     let scheduler = worker.scheduler.clone();

@@ -12,6 +12,7 @@ mod begin;
 mod cache;
 mod call_log;
 mod calls;
+mod compile;
 mod conclude;
 mod context;
 mod handle;
@@ -31,7 +32,7 @@ mod worker;
 pub use crate::memory::MemoryBudget;
 pub use call_log::CallLog;
 pub use context::RunContext;
-pub use handle::{Engine, EngineError, EngineOptions, EvalFuture};
+pub use handle::{Cached, Engine, EngineError, EngineOptions, EvalFuture};
 pub(crate) use limits::whole_millis;
 pub use limits::{ChosenLimits, Limits};
 pub use outcome::{

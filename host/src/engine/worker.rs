@@ -1,6 +1,7 @@
 //! The state of one worker thread.
 
 use super::cache::ProgramCache;
+use super::compile::Compiled;
 use super::outcome::EvalOutcome;
 use super::request::EvalRequest;
 use super::run::Begun;
@@ -8,18 +9,31 @@ use super::scheduler::Scheduler;
 use super::session::SessionStore;
 use super::work::{Done, Work};
 use crate::maybe_ready::MaybeReady;
-use crate::memory::MemoryBudget;
+use crate::memory::{MemoryBudget, MemoryReservation};
 use ptc_vm::Value;
-use ptc_vm::value::Map;
-use std::cell::RefCell;
+use ptc_vm::meter::Account;
+use ptc_vm::value::{Map, forget_patterns, pattern_bytes};
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tokio::time::Instant;
+
+/// Most bytes that the caches of all workers together may take of each kind.
+const CACHES_BYTES: u64 = 64 << 20;
+/// They never take more than such a part of what all programs may take.
+const CACHES_PART: u64 = 8;
+
+/// What the caches of all workers of an engine hold.
+#[derive(Debug, Default)]
+pub(super) struct CacheBytes {
+    pub(super) programs: AtomicU64,
+    pub(super) patterns: AtomicU64,
+}
 
 /// The state that the programs of one worker thread share.
 pub(super) struct Worker {
-    pub(super) cache: RefCell<ProgramCache>,
+    cache: RefCell<ProgramCache>,
     pub(super) sessions: SessionStore,
     pub(super) scheduler: Rc<Scheduler>,
     pub(super) memory: Option<MemoryBudget>,
@@ -29,24 +43,103 @@ pub(super) struct Worker {
     pub(super) engine: usize,
     /// Number of the worker in its engine.
     pub(super) index: usize,
+    /// Most bytes of its compiled patterns.
+    patterns_limit: u64,
+    /// What the patterns have reserved.
+    patterns: Option<MemoryReservation>,
+    /// What it has reported to `caches`: bytes of programs, of patterns.
+    reported: Cell<(u64, u64)>,
+    caches: Arc<CacheBytes>,
 }
 
 impl Worker {
-    /// A worker without programs and sessions yet, which keeps `load` up to date.
+    /// Worker `index` of so many, without programs and sessions yet, which keeps `load` and `caches` up to date.
     pub(super) fn new(
         engine: usize,
-        index: usize,
+        (index, workers): (usize, usize),
         memory: Option<MemoryBudget>,
-        load: Arc<AtomicUsize>,
+        (load, caches): (Arc<AtomicUsize>, Arc<CacheBytes>),
     ) -> Worker {
+        let all =
+            memory.as_ref().map_or(CACHES_BYTES, |budget| CACHES_BYTES.min(budget.limit() / CACHES_PART));
+        let share = all / workers.max(1) as u64;
         Worker {
-            cache: RefCell::default(),
+            cache: RefCell::new(ProgramCache::new(usize::try_from(share).unwrap_or(usize::MAX))),
             sessions: SessionStore::default(),
             scheduler: Scheduler::new(memory.clone(), load),
+            patterns_limit: share,
+            patterns: memory.clone().map(MemoryReservation::new),
             memory,
             no_budget: Value::Map(Map::new()),
             engine,
             index,
+            reported: Cell::default(),
+            caches,
+        }
+    }
+
+    /// The program of this text, if the worker knows it.
+    pub(super) fn known(&self, source: &str) -> Option<Compiled> {
+        // What has to go for it is dropped when the cache is no longer borrowed.
+        let known = self.cache.borrow_mut().get(source);
+        known.map(|(program, _discarded)| program)
+    }
+
+    /// Remembers a program.
+    pub(super) fn remember(&self, source: &Arc<str>, program: &Compiled) {
+        let discarded = self.cache.borrow_mut().insert(source.clone(), program.clone());
+        drop(discarded);
+    }
+
+    /// Sees to it that what stays between programs is counted and within its bounds.
+    pub(super) fn settle(&self) {
+        let limit = self.patterns_limit;
+        if pattern_bytes() as u64 > limit {
+            forget_patterns();
+            if pattern_bytes() as u64 > limit {
+                // Those that are left belong to constants, most of them of programs that are only remembered.
+                self.forget_programs();
+            }
+        }
+        let fits = |bytes: usize| self.patterns.as_ref().is_none_or(|held| held.resize(bytes as u64));
+        if !fits(pattern_bytes()) {
+            self.shed();
+            // Those that are in use may not fit at all; their programs have been charged for them.
+            let _counted = fits(pattern_bytes());
+        }
+        self.report();
+    }
+
+    /// Forgets whatever it keeps for programs to come, because there is no memory for those that run.
+    pub(super) fn shed(&self) {
+        self.forget_programs();
+        forget_patterns();
+        if let Some(patterns) = &self.patterns {
+            let left = patterns.bytes().min(pattern_bytes() as u64);
+            let fits = patterns.resize(left);
+            debug_assert!(fits, "a reservation shrinks");
+        }
+        self.report();
+    }
+
+    fn forget_programs(&self) {
+        // What is dropped is nobody's who runs now.
+        let mut nobody = Account::new(u64::MAX);
+        let _installed = nobody.install();
+        let Ok(mut cache) = self.cache.try_borrow_mut() else { return };
+        let programs = cache.clear();
+        drop(cache);
+        drop(programs);
+    }
+
+    fn report(&self) {
+        let programs = self.cache.try_borrow().map_or(self.reported.get().0, |cache| cache.bytes() as u64);
+        let patterns = pattern_bytes() as u64;
+        let before = self.reported.replace((programs, patterns));
+        if before != (programs, patterns) {
+            // Together they are never less than nothing, so wrapping differences add up.
+            self.caches.programs.fetch_add(programs.wrapping_sub(before.0), Ordering::Relaxed);
+            self.caches.patterns.fetch_add(patterns.wrapping_sub(before.1), Ordering::Relaxed);
         }
     }
 
@@ -57,7 +150,10 @@ impl Worker {
         started: Instant,
     ) -> MaybeReady<EvalOutcome, Begun> {
         match self.scheduler.run(Work::Begin(self.clone(), request, started)) {
-            MaybeReady::Ready(Done::Outcome(outcome)) => MaybeReady::Ready(outcome),
+            MaybeReady::Ready(Done::Outcome(outcome)) => {
+                self.settle();
+                MaybeReady::Ready(outcome)
+            }
             MaybeReady::Ready(Done::Waiting(run)) => MaybeReady::Waiting(Begun::Waiting(run)),
             MaybeReady::Ready(Done::Freed) => MaybeReady::Ready(EvalOutcome::lost()),
             MaybeReady::Waiting(ticket) => MaybeReady::Waiting(Begun::Queued(ticket)),

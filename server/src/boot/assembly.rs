@@ -132,7 +132,7 @@ fn telemetry(
         recent: (diagnostics.debug_tool || console).then(|| Ring::new(diagnostics.ring_size)),
         console: console.then(|| Arc::new(Console::new(recording.clone()))),
         traces,
-        sources: Sources { sessions: None, upstreams: upstreams.cloned(), memory: engine.memory().cloned() },
+        sources: Sources { sessions: None, upstreams: upstreams.cloned(), engine: Some(engine.clone()) },
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ptc_host::aggregator::Aggregator;
-use ptc_host::engine::MemoryBudget;
+use ptc_host::engine::Engine;
 use ptc_host::upstream::Phase;
 
 use crate::identity;
@@ -26,8 +26,8 @@ pub struct Sources {
     pub sessions: Option<Arc<dyn SessionSource>>,
     /// Upstreams, where some are configured.
     pub upstreams: Option<Arc<Aggregator>>,
-    /// The memory budget shared by programs, sessions and messages.
-    pub memory: Option<MemoryBudget>,
+    /// The engine: the memory that programs, sessions and messages share, and what is kept between programs.
+    pub engine: Option<Engine>,
 }
 
 impl Sources {
@@ -35,7 +35,14 @@ impl Sources {
     pub(super) fn write_metrics(&self, to: &mut Exposition) {
         let labels = [("version", identity::VERSION), ("commit", identity::GIT_COMMIT)];
         to.family("ptc_build_info", "The version that runs.", MetricKind::Gauge).sample(&labels, 1);
-        if let Some(memory) = &self.memory {
+        if let Some(engine) = &self.engine {
+            let cached = engine.cached();
+            let help = "Memory that is kept between programs, and goes when programs need it.";
+            let mut family = to.family("ptc_cache_bytes", help, MetricKind::Gauge);
+            family.sample(&[("cache", "programs")], cached.program_bytes);
+            family.sample(&[("cache", "patterns")], cached.pattern_bytes);
+        }
+        if let Some(memory) = self.engine.as_ref().and_then(Engine::memory) {
             to.family(
                 "ptc_memory_bytes",
                 "Memory that programs, sessions and messages hold.",

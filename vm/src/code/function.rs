@@ -2,6 +2,7 @@
 
 use super::Op;
 use crate::error::Position;
+use crate::meter::Reservation;
 use crate::value::Value;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -24,8 +25,22 @@ pub struct Program {
     pub local_names: Vec<Rc<str>>,
     /// Whether the text defines a name that a builtin has.
     pub shadows_builtin: bool,
-    /// Size of the program's text in bytes, which stands for its cost in caches.
+    /// Size of the program's text in bytes.
     pub source_bytes: usize,
+    /// Bytes that it takes: code, tables and constants, as it was compiled.
+    pub heap_bytes: usize,
+    /// What its bytes have been reserved from, as long as anybody has it: a cache, a machine, a function of a session.
+    pub reserved: Reserved,
+}
+
+/// What something has reserved of the memory that all programs share. Dropping this releases it.
+#[derive(Default)]
+pub struct Reserved(pub Option<Rc<dyn Reservation>>);
+
+impl std::fmt::Debug for Reserved {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Reserved").field(&self.0.is_some()).finish()
+    }
 }
 
 /// A name that linking must find, and where the text first uses it.
@@ -131,6 +146,15 @@ impl Function {
 }
 
 impl Arity {
+    /// Bytes that it takes besides what its constants hold.
+    pub fn heap_bytes(&self) -> usize {
+        size_of::<Arity>()
+            + self.code.capacity() * size_of::<Op>()
+            + self.constants.capacity() * size_of::<Value>()
+            + self.lookups.capacity() * size_of::<Cell<u32>>()
+            + self.positions.capacity() * size_of::<(u32, Position)>()
+    }
+
     /// The source position of instruction `pc`.
     pub fn position(&self, pc: usize) -> Option<Position> {
         let after = self.positions.partition_point(|(first, _)| *first as usize <= pc);

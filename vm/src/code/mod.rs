@@ -15,6 +15,6 @@ mod function;
 mod module;
 mod op;
 
-pub use function::{Arity, Capture, DefInfo, Function, Parameters, Program, Requirement};
+pub use function::{Arity, Capture, DefInfo, Function, Parameters, Program, Requirement, Reserved};
 pub use module::Module;
 pub use op::Op;

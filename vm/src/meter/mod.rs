@@ -17,8 +17,10 @@
 //! reserved; once it has passed, every charge is refused and every walk cuts itself short, as if the steps were used up. At the same
 //! places a builtin may pause ([`pausing`]).
 
+mod allowance;
 mod pausing;
 
+pub use allowance::{Allowance, Spent};
 pub use pausing::{Pauses, Resumed, pausing, uncharged};
 
 use crate::error::{Error, Result};
@@ -127,14 +129,14 @@ fn grow(m: &Meter, wanted: i64) -> Result<()> {
     let need = wanted - granted;
     let ample =
         (granted / 4).clamp(SMALLEST_RESERVATION, LARGEST_RESERVATION).max(need).min(ceiling - granted);
-    RESERVATION.with_borrow(|reservation| {
-        let take = |bytes: i64| {
-            reservation.as_ref().is_none_or(|reservation| reservation.grow(bytes as u64)).then_some(bytes)
-        };
-        let bytes = take(ample).or_else(|| take(need)).ok_or_else(Error::memory_budget)?;
-        m.memory_limit.set(granted + bytes);
-        Ok(())
-    })
+    // Whoever is asked may free what it keeps, which must not find this borrowed.
+    let reservation = RESERVATION.with_borrow(Clone::clone);
+    let take = |bytes: i64| {
+        reservation.as_ref().is_none_or(|reservation| reservation.grow(bytes as u64)).then_some(bytes)
+    };
+    let bytes = take(ample).or_else(|| take(need)).ok_or_else(Error::memory_budget)?;
+    m.memory_limit.set(granted + bytes);
+    Ok(())
 }
 
 /// Adds `bytes` to what the running machine holds. Never refuses; see [`reserve`] for large amounts.
@@ -234,6 +236,11 @@ pub fn is_over() -> bool {
     METER.with(|m| m.live.get() > m.memory_limit.get())
 }
 
+/// Bytes that the installed account holds.
+pub fn live() -> i64 {
+    METER.with(|m| m.live.get())
+}
+
 /// Bytes that may still be built before the limit.
 #[cfg(test)]
 pub(crate) fn memory_left() -> usize {
@@ -248,7 +255,7 @@ pub(crate) fn live_and_peak() -> (i64, i64) {
 
 /// Charges `steps` of work to the running program, and refuses when its steps are used up.
 #[inline]
-pub(crate) fn charge_steps(steps: u64) -> Result<()> {
+pub fn charge_steps(steps: u64) -> Result<()> {
     if !METERED {
         return Ok(());
     }
@@ -315,6 +322,7 @@ pub(crate) fn set_work_limit(steps: u64) {
 }
 
 /// Bytes besides values that are charged as long as this lives.
+#[derive(Debug, Default)]
 pub struct Held(usize);
 
 impl Held {
@@ -328,6 +336,19 @@ impl Held {
     pub fn taken(bytes: usize) -> Held {
         charge_memory(bytes);
         Held(bytes)
+    }
+
+    /// Charges `bytes` in all; refuses what goes beyond the limit, and charges no more than before then.
+    pub fn resize(&mut self, bytes: usize) -> Result<()> {
+        match bytes.checked_sub(self.0) {
+            Some(more) => {
+                reserve(more)?;
+                charge_memory(more);
+            }
+            None => credit_memory(self.0 - bytes),
+        }
+        self.0 = bytes;
+        Ok(())
     }
 }
 

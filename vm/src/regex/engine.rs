@@ -44,8 +44,8 @@ struct Compiled {
     pattern: Pattern,
     /// Steps that building one of its automata takes, about.
     price: u64,
-    /// Instructions that the backtracking engine needs.
-    instructions: usize,
+    /// Steps that writing the instructions of the backtracking engine takes, about.
+    program_price: u64,
     /// The linear engine, for patterns that it can match at a price that is not too high.
     linear: Option<Linear>,
     /// The backtracking engine, built when it is needed.
@@ -193,8 +193,7 @@ fn read(source: &str) -> Result<Rc<Compiled>, Refusal> {
         return Ok(known);
     }
     let pattern = parse(source).map_err(Refusal::Unreadable)?;
-    let instructions = price::instructions(&pattern.node);
-    if instructions >= MOST_INSTRUCTIONS {
+    if price::instructions(&pattern.node) >= MOST_INSTRUCTIONS {
         return Err(Refusal::TooLarge);
     }
     let price = price::automaton(&pattern.node);
@@ -205,9 +204,9 @@ fn read(source: &str) -> Result<Rc<Compiled>, Refusal> {
     let mut compiled = Compiled {
         id: 0,
         text: text_hash(source),
-        pattern,
         price,
-        instructions,
+        program_price: price::program(&pattern.node),
+        pattern,
         read_bytes: READ_BYTES + READ_BYTES_PER_BYTE * source.len(),
         linear,
         backtracking: OnceCell::new(),
@@ -258,7 +257,7 @@ impl Engine {
         if compiled.bytes.get() > before {
             KEPT.with_borrow_mut(Kept::shed);
         }
-        meter.holds(compiled.bytes.get())
+        Ok(())
     }
 
     /// The automaton of this kind, built at its first use. `None` when the other engine must do.
@@ -459,8 +458,7 @@ impl Engine {
     }
 
     fn backtracking<M: Meter>(&self, meter: &M) -> Searched<&Program, M> {
-        let steps = price::program(self.0.instructions, self.0.read_bytes);
-        self.part(meter, Part::Instructions, steps, |compiled| {
+        self.part(meter, Part::Instructions, self.0.program_price, |compiled| {
             compiled.backtracking.get_or_init(|| Program::new(&compiled.pattern));
         })?;
         self.0.backtracking.get().and_then(Option::as_ref).ok_or(Stop::TooComplex)

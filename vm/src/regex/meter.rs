@@ -15,12 +15,9 @@ pub(crate) trait Meter {
     /// another one has had it built.
     fn has_paid(&self, part: Part) -> bool;
 
-    /// Charges a part that is about to be built or used for the first time: its steps, and room for its bytes. `pattern`
-    /// stands for the pattern's text.
+    /// Charges a part that is about to be built or used for the first time: its steps and its bytes. `pattern` stands for
+    /// the pattern's text.
     fn pay(&self, pattern: u64, part: Part, steps: u64, bytes: usize) -> Result<(), Self::Refusal>;
-
-    /// Takes note of how many bytes the pattern takes with all that has been built of it.
-    fn holds(&self, bytes: usize) -> Result<(), Self::Refusal>;
 }
 
 /// What may be built of a pattern, each at its first use.

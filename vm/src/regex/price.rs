@@ -19,8 +19,10 @@ const ANY: u64 = 100;
 const SOME_RANGES: u64 = 600;
 /// Steps of a class with many hundred ranges, such as `\w` and `\p{L}`.
 const MANY_RANGES: u64 = 6_000;
-/// Bytes that are taken while an automaton is built, for each of its steps.
-const BYTES_PER_STEP: u64 = 20;
+/// Bytes of what is built, for each of its steps.
+const BYTES_PER_STEP: u64 = 16;
+/// Bytes of what is built, whatever the pattern.
+const BASE_BYTES: u64 = 8 << 10;
 /// Steps of an automaton that make each byte of text one step dearer to search.
 const STEPS_PER_WEIGHT: u64 = 1_000;
 
@@ -29,9 +31,9 @@ pub(super) fn automaton(node: &Node) -> u64 {
     BASE.saturating_add(part(node))
 }
 
-/// Bytes that building an automaton of this price takes, about.
-pub(super) fn bytes(price: u64) -> usize {
-    usize::try_from(price.min(MOST_STEPS).saturating_mul(BYTES_PER_STEP)).unwrap_or(usize::MAX)
+/// Bytes that something takes that is built in so many steps: about, and rather more than less.
+pub(super) fn bytes(steps: u64) -> usize {
+    usize::try_from(BASE_BYTES + steps.min(MOST_STEPS) * BYTES_PER_STEP).unwrap_or(usize::MAX)
 }
 
 /// Steps that searching one byte costs: pattern size times subject (ruling 7).
@@ -44,9 +46,22 @@ pub(super) fn sequence(price: u64) -> u64 {
     price.min(16_000) / 8
 }
 
-/// Steps that writing these instructions takes, of a pattern that takes so many bytes as it was read.
-pub(super) fn program(instructions: usize, read_bytes: usize) -> u64 {
-    BASE + 4 * instructions as u64 + read_bytes as u64 / 4
+/// Steps that writing the instructions of a pattern takes.
+pub(super) fn program(node: &Node) -> u64 {
+    BASE + 4 * instructions(node) as u64 + classes(node) / 10
+}
+
+/// Steps of all classes, each once where it stands.
+fn classes(node: &Node) -> u64 {
+    match node {
+        Node::Class { text, ignore_case } => class(text, *ignore_case),
+        Node::Char { ignore_case: true, .. } => SOME_RANGES,
+        Node::Capture(_, node) | Node::Atomic(node) | Node::Look { node, .. } | Node::Repeat { node, .. } => {
+            classes(node)
+        }
+        Node::Concat(parts) | Node::Alternate(parts) => parts.iter().map(classes).sum(),
+        _ => 0,
+    }
 }
 
 fn part(node: &Node) -> u64 {

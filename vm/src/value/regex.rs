@@ -4,7 +4,7 @@ use super::{Str, Value};
 use crate::error::{Error, Reason, Result};
 use crate::meter::{self, Account};
 use crate::regex::{self, Engine, Groups, Meter, Part, Stop};
-use ahash::{AHashMap, AHashSet};
+use ahash::AHashMap;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -38,13 +38,13 @@ pub struct Regex {
     engine: Engine,
     /// The account that used it last, and the parts of the engine that it has paid for.
     paid: Cell<(u64, u8)>,
-    /// Bytes that are charged for it.
-    charged: Cell<usize>,
+    /// Bytes that are charged for it, and the account that they are charged to.
+    charged: Cell<(u64, usize)>,
 }
 
 thread_local! {
-    /// What the programs of this thread have paid for: for each account, texts of patterns and their parts.
-    static PAID: RefCell<AHashMap<u64, AHashSet<(u64, Part)>>> = RefCell::default();
+    /// What the programs of this thread have paid for: for each account, texts of patterns and which of their parts.
+    static PAID: RefCell<AHashMap<u64, AHashMap<u64, u8>>> = RefCell::default();
 }
 
 /// What a program has paid for of the patterns it has used. Forgotten with the machine that has this.
@@ -91,27 +91,30 @@ impl Meter for Regex {
     fn pay(&self, pattern: u64, part: Part, steps: u64, bytes: usize) -> Result<()> {
         let account = meter::account();
         // Who has no account pays nothing.
-        let first = account != 0
-            && PAID.with_borrow_mut(|paid| paid.entry(account).or_default().insert((pattern, part)));
+        let before = match account {
+            0 => u8::MAX,
+            _ => PAID.with_borrow_mut(|paid| {
+                let parts = paid.entry(account).or_default().entry(pattern).or_default();
+                std::mem::replace(parts, *parts | part as u8)
+            }),
+        };
+        let first = before & part as u8 == 0;
+        let (user, parts) = self.paid.get();
+        let (holder, charged) = self.charged.get();
+        // A constant is charged to each program that uses it, as if that was the first one; other values to the one that has
+        // made them.
+        let charged = if holder == account || before != 0 { charged } else { 0 };
+        let bytes = if first || holder == 0 || holder == account { bytes } else { 0 };
+        if account != 0 {
+            meter::reserve(bytes + PAID_BYTES)?;
+            meter::charge_memory(bytes + if first { PAID_BYTES } else { 0 });
+        }
+        self.charged.set((account, charged + bytes));
         if first {
-            meter::charge_memory(PAID_BYTES);
-            meter::reserve(bytes)?;
             meter::charge_steps(steps)?;
         }
-        let (before, parts) = self.paid.get();
-        let parts = if before == account { parts } else { 0 };
+        let parts = if user == account { parts } else { 0 };
         self.paid.set((account, parts | part as u8));
-        Ok(())
-    }
-
-    fn holds(&self, bytes: usize) -> Result<()> {
-        let more = bytes.saturating_sub(self.charged.get());
-        if more == 0 {
-            return Ok(());
-        }
-        meter::reserve(more)?;
-        meter::charge_memory(more);
-        self.charged.set(bytes);
         Ok(())
     }
 }
@@ -143,10 +146,10 @@ fn read_steps(source: &str) -> u64 {
 impl Regex {
     fn new(source: &str, engine: Engine) -> Result<Rc<Regex>> {
         let bytes = engine.read_bytes();
-        let regex =
-            Regex { source: Str::new(source), engine, paid: Cell::new((0, 0)), charged: Cell::new(0) };
-        regex.holds(bytes)?;
-        Ok(Rc::new(regex))
+        meter::reserve(bytes)?;
+        meter::charge_memory(bytes);
+        let charged = Cell::new((meter::account(), bytes));
+        Ok(Rc::new(Regex { source: Str::new(source), engine, paid: Cell::default(), charged }))
     }
 
     /// The value of the literal `#"source"`, for the compiler. The error is the one of language.md 7.2.
@@ -217,6 +220,9 @@ impl Regex {
 
 impl Drop for Regex {
     fn drop(&mut self) {
-        meter::credit_memory(self.charged.get());
+        let (account, bytes) = self.charged.get();
+        if account == meter::account() {
+            meter::credit_memory(bytes);
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use ptc_host::aggregator::Aggregator;
+use ptc_host::engine::Engine;
 use ptc_host::upstream::Phase;
 use ptc_mcp::json::{Object, object_text, write_array};
 
@@ -55,7 +56,7 @@ pub fn state(
         server.integer("permits", facts.permits as u64);
         server.integer("permits_in_use", facts.permits_in_use as u64);
         server.integer("http_sessions", facts.http_sessions as u64);
-        if let Some(memory) = &sources.memory {
+        if let Some(memory) = sources.engine.as_ref().and_then(Engine::memory) {
             server.integer("memory_bytes", memory.used());
             server.integer("memory_limit_bytes", memory.limit());
         }

@@ -5,7 +5,7 @@ mod reader;
 pub(crate) use reader::read;
 
 use crate::builtins::{Native, library};
-use crate::code::{Arity, Function, Op, Parameters, Program};
+use crate::code::{Arity, Function, Op, Parameters, Program, Reserved};
 use crate::error::{Position, Result};
 use crate::machine::{Limits, Machine, Outcome, Setup};
 use crate::value::Value;
@@ -92,5 +92,7 @@ fn program(code: Vec<Op>, constants: Vec<Value>) -> Program {
         local_names: Vec::new(),
         shadows_builtin: false,
         source_bytes: 0,
+        heap_bytes: 0,
+        reserved: Reserved::default(),
     }
 }

@@ -1,0 +1,82 @@
+//! Compilation of a request's program, under the program's own limits (ruling 64).
+//!
+//! It runs on an account of its own, before there is a machine: it may take as many bytes as the program's values may, its
+//! time is the program's, and its steps are counted apart, so that a program takes the same steps whether or not
+//! the worker knows it already. What it took is remembered with the program: one that is known is
+//! refused where a fresh one would be.
+
+use super::request::EvalRequest;
+use super::worker::Worker;
+use crate::memory::MemoryReservation;
+use ptc_compiler::CompileOptions;
+use ptc_vm::builtins::library;
+use ptc_vm::code::Reserved;
+use ptc_vm::meter::{Allowance, Deadline, Reservation, Spent};
+use ptc_vm::{Error, Program, Result};
+use std::rc::Rc;
+
+/// Steps that compilation may take even where the program itself gets fewer: those of a text of some 64 KiB.
+const LEAST_STEPS: u64 = 1_000_000;
+/// Bytes of a program's places in the cache.
+const PLACE_BYTES: usize = 256;
+
+/// A program and what compiling it took.
+#[derive(Clone)]
+pub(super) struct Compiled {
+    pub(super) program: Rc<Program>,
+    spent: Spent,
+}
+
+impl Compiled {
+    /// Bytes that it takes with its text.
+    pub(super) fn bytes(&self) -> usize {
+        PLACE_BYTES + self.program.source_bytes + self.program.heap_bytes
+    }
+
+    /// Refuses it where compiling it would have come to a limit.
+    fn check(&self, steps: u64, memory_bytes: u64) -> Result<()> {
+        if self.spent.steps > steps {
+            return Err(Error::steps(steps));
+        }
+        if self.spent.peak_bytes > memory_bytes {
+            return Err(Error::memory(memory_bytes));
+        }
+        Ok(())
+    }
+}
+
+/// The request's program, compiled if the worker does not know it. Its size has been checked.
+pub(super) fn compiled(worker: &Worker, request: &EvalRequest, deadline: Deadline) -> Result<Rc<Program>> {
+    let limits = &request.limits;
+    let steps = limits.steps.max(LEAST_STEPS);
+    if let Some(known) = worker.known(&request.program) {
+        known.check(steps, limits.memory_bytes)?;
+        return Ok(known.program);
+    }
+    let fresh = compile(worker, request, steps, deadline)?;
+    worker.remember(&request.program, &fresh);
+    Ok(fresh.program)
+}
+
+fn compile(worker: &Worker, request: &EvalRequest, steps: u64, deadline: Deadline) -> Result<Compiled> {
+    let reservation = worker.memory.clone().map(|budget| Rc::new(MemoryReservation::new(budget)));
+    let allowance = Allowance {
+        memory_bytes: request.limits.memory_bytes,
+        steps,
+        reservation: reservation.clone().map(|reservation| reservation as Rc<dyn Reservation>),
+        deadline: Some(deadline),
+    };
+    // The program's size has been checked against its own limit.
+    let options = CompileOptions { max_source_bytes: usize::MAX, ..CompileOptions::default() };
+    let (mut program, spent) =
+        allowance.spend(|| Ok(ptc_compiler::compile(&request.program, library(), &options)?))?;
+    if let Some(reservation) = reservation {
+        // Compilation held more, so this shrinks, but for what only the cache has.
+        let bytes = PLACE_BYTES + program.source_bytes + program.heap_bytes;
+        if !reservation.resize(bytes as u64) {
+            return Err(Error::memory_budget());
+        }
+        program.reserved = Reserved(Some(reservation));
+    }
+    Ok(Compiled { program: Rc::new(program), spent })
+}

@@ -26,6 +26,7 @@ pub mod mcp;
 mod memory;
 pub mod openapi;
 pub mod output_schema;
+mod seen_shape;
 pub mod text;
 pub mod upstream;
 pub mod visible;

@@ -1,6 +1,6 @@
 //! What a program gets of an upstream's answer (upstreams.md 9).
 
-use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode};
+use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode, notes};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::engine::{CallStatus, Engine, EngineOptions, EvalOutcome, EvalRequest, HostCalls, Limits};
 use ptc_mcp::json::{Value, json};
@@ -197,5 +197,109 @@ async fn a_cap_that_refuses_a_call_says_so() {
         )
     };
     assert_eq!(text(&outcome), format!("[{} {}]", message(3), message(4)));
+    world.aggregator.shutdown().await;
+}
+
+/// Two answers and two failures, in `rs`.
+const FOUR: &str = r#"(def rs (map (fn [t] (tool/call {:server "fake" :tool t :args {:n 1}})) ["echo" "refuse" "echo" "refuse"])) "#;
+
+#[tokio::test]
+async fn failures_that_nobody_looked_at_are_told() {
+    let world = World::new().await;
+    let told = "2 of 4 upstream calls failed: fake.refuse tool_error (2)";
+    for form in [
+        "(count rs)",
+        "(map :value rs)",
+        "(map (fn [r] (get r :value 0)) rs)",
+        "(do (:ok (nth rs 1)) (count rs))",
+        "(map (fn [{v :value}] v) rs)",
+        "(map #(select-keys % [:value]) rs)",
+        "(count (map #(assoc % :id 1) rs))",
+        "(map :value (filter map? rs))",
+    ] {
+        let notes = notes(&world.eval(&format!("{FOUR}{form}")).await);
+        assert_eq!(notes, [told], "{form}");
+    }
+    for form in [
+        "(count (filter :ok rs))",
+        "(count (remove #(= :tool_error (:reason %)) rs))",
+        "(count (map #(get % :message) rs))",
+        "(count (map (fn [{:keys [ok]}] ok) rs))",
+        "(count (map (fn [{m :message}] m) rs))",
+        "(count (map #(get-in % [:ok]) rs))",
+        "(count (map #(select-keys % [:reason]) rs))",
+        "(do (println rs) 1)",
+        "(count (json/generate-string rs))",
+        "(count (pr-str rs))",
+        "(count (str rs))",
+        "rs",
+        "{:all rs}",
+        "(return rs)",
+        "(count (filter :ok (map #(assoc % :id 1) rs)))",
+        "(count (group-by :ok rs))",
+        "(count (map vals rs))",
+        "(count (map #(if-let [v (and (:ok %) (:value %))] v 0) rs))",
+    ] {
+        let notes = notes(&world.eval(&format!("{FOUR}{form}")).await);
+        assert_eq!(notes, [] as [&str; 0], "{form}");
+    }
+    let failed = notes(&world.eval(&format!("{FOUR}(fail (count rs))")).await);
+    assert_eq!(failed, [] as [&str; 0], "an error tells of its calls by itself");
+    world.aggregator.shutdown().await;
+}
+
+#[tokio::test]
+async fn blocks_behind_the_value_are_told_once() {
+    let world = World::new().await;
+    let result =
+        r#"{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"},{"type":"image","data":""}]}"#;
+    let twice =
+        format!("[{} {}]", program("answer", result, 0, "(:value r)"), program("answer", result, 0, "1"));
+    assert_eq!(
+        notes(&world.eval(&twice).await),
+        ["`fake.answer` answered 3 content blocks; `:value` is the first, `:content` has all"]
+    );
+    world.aggregator.shutdown().await;
+}
+
+#[tokio::test]
+async fn keys_that_are_absent_are_told_where_nothing_came_of_it() {
+    let world = World::new().await;
+    let result = r#"{"structuredContent":{"count":2,"matches":[{"id":1,"title":"a"},{"id":2,"title":"b"}]},"content":[]}"#;
+    let of = async |form: &str| notes(&world.eval(&program("answer", result, 0, form)).await);
+    let outer = r#"no key "tickets"; keys: "count", "matches""#;
+    let inner = r#"no key "name"; keys: "id", "title""#;
+    let shape = r#"fake.answer ok {"count" int, "matches" [{"id" "title"}]}"#;
+    for (form, miss) in [
+        ("(:tickets (:value r))", outer),
+        ("(get (:value r) \"tickets\")", outer),
+        ("(get-in r [:value :tickets])", outer),
+        ("(let [{:keys [tickets]} (:value r)] tickets)", outer),
+        ("(map :id (:tickets (:value r)))", outer),
+        ("(count (:tickets (:value r)))", outer),
+        ("{:found (vec (:tickets (:value r)))}", outer),
+        ("(map :name (:matches (:value r)))", inner),
+        ("(mapv #(get % \"name\") (:matches (:value r)))", inner),
+        ("(:matches r)", "no key :matches; keys: :ok, :value, :value_kind"),
+    ] {
+        assert_eq!(of(form).await, [miss, shape], "{form}");
+    }
+    assert_eq!(
+        of("(+ 1 (:total (:value r)))").await,
+        [r#"no key "total"; keys: "count", "matches""#],
+        "an error"
+    );
+    for form in [
+        "[(:tickets (:value r)) (:count (:value r))]",
+        "(:tickets (:value r) 5)",
+        "(:a {:b 1})",
+        "(:message r)",
+    ] {
+        assert_eq!(of(form).await, [] as [&str; 0], "{form}");
+    }
+    // Keys that are data are not told.
+    let people = r#"{"structuredContent":{"ada@example.org":1},"content":[]}"#;
+    let outcome = world.eval(&program("answer", people, 0, "(:x (:value r))")).await;
+    assert_eq!(notes(&outcome), [] as [&str; 0]);
     world.aggregator.shutdown().await;
 }

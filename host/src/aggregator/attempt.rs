@@ -5,6 +5,7 @@ use super::runtime::Aggregator;
 use crate::config::UpstreamConfig;
 use crate::credentials::Redactor;
 use crate::engine::{AnswerBlocks, CallAuth, CallRecord, CallStatus, RunContext, ValueSource, whole_millis};
+use crate::seen_shape::SAMPLE_BYTES;
 use crate::upstream::{BlockMember, CallFault, CallReply, ReplyBlock, ReplyPayload};
 use bytes::Bytes;
 use ptc_vm::machine::{BlockMember as Member, ContentBlock, Payload, Reply};
@@ -28,7 +29,16 @@ impl Attempt<'_> {
             false => None,
         };
         let wants_raw = self.config.is_some_and(|config| config.raw_envelope.for_tool(self.tool));
+        let sample = match &reply.payload {
+            ReplyPayload::Json(bytes) | ReplyPayload::JsonOrText(bytes)
+                if self.run.log.wants_sample(self.server, self.tool) =>
+            {
+                Some(bytes[..bytes.len().min(SAMPLE_BYTES)].into())
+            }
+            _ => None,
+        };
         let watch = self.run.log.push_watched(CallRecord {
+            sample,
             result_bytes: Some(reply.result_bytes),
             overview,
             blocks: blocks(&reply),
@@ -83,6 +93,8 @@ impl Attempt<'_> {
             overview: None,
             looked_at: false,
             blocks: None,
+            sample: None,
+            seen_shape: None,
         }
     }
 }

@@ -7,6 +7,7 @@
 mod attempt;
 mod call;
 mod discovery;
+mod notes;
 mod options;
 mod overview;
 mod program_fault;
@@ -16,6 +17,7 @@ mod start;
 mod upkeep;
 mod usage;
 
+pub use notes::notes;
 pub use options::{AggregatorLimits, AggregatorOptions, SnapshotMode};
 pub use runtime::Aggregator;
 pub use start::StartError;

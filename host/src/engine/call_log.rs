@@ -5,12 +5,17 @@ use ptc_vm::value::ReplyWatch;
 use std::cell::RefCell;
 use std::rc::Rc;
 
+/// Tools whose first answers are sampled.
+const MOST_SAMPLES: usize = 4;
+
 /// Records in order of completion.
 #[derive(Default)]
 pub struct CallLog {
     records: RefCell<Vec<CallRecord>>,
     /// For some of the records, by index: what becomes of the result.
     watches: RefCell<Vec<(usize, Rc<ReplyWatch>)>>,
+    /// Indices of records with a sample.
+    sampled: RefCell<Vec<usize>>,
 }
 
 impl CallLog {
@@ -22,6 +27,17 @@ impl CallLog {
     /// Whether none has.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Whether the answer of this tool is to be sampled: it is among the first few tools, and this is its first answer.
+    pub(crate) fn wants_sample(&self, server: &str, tool: &str) -> bool {
+        let (records, mut sampled) = (self.records.borrow(), self.sampled.borrow_mut());
+        let same = |index: &usize| records[*index].tool == tool && records[*index].server == server;
+        let wanted = sampled.len() < MOST_SAMPLES && !sampled.iter().any(same);
+        if wanted {
+            sampled.push(records.len());
+        }
+        wanted
     }
 
     /// The one that ended last.

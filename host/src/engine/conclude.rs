@@ -17,7 +17,12 @@ pub(super) fn conclude(
     log: &CallLog,
     started: Instant,
 ) -> EvalOutcome {
-    let answer = match machine.inspect(|value| Ok(render(value, request))) {
+    let has_missed = machine.has_missed_keys();
+    let mut is_hollow = false;
+    let answer = match machine.inspect(|value| {
+        is_hollow = has_missed && hollow(value);
+        Ok(render(value, request))
+    }) {
         Some(rendered) => rendered.and_then(|answer| answer),
         None => match machine.result() {
             Some(Err(error)) => Err(error.clone()),
@@ -53,6 +58,7 @@ pub(super) fn conclude(
         (Some(lock), _) => lock.roll_back(outcome.namespace),
         (None, _) => {}
     }
+    let failed = answer.is_err();
     EvalOutcome {
         result: answer,
         prints,
@@ -63,8 +69,31 @@ pub(super) fn conclude(
         catalog_ops: Vec::new(),
         changed: outcome.changed.iter().map(|name| name.to_string()).collect(),
         session,
+        // What was missed matters where it led to an error, or to nothing.
+        missed_keys: if failed || is_hollow { outcome.missed_keys } else { Vec::new() },
         duration: started.elapsed(),
     }
+}
+
+/// Whether a value is made of `nil`s, zeros and empties only. A large one is not.
+fn hollow(value: &Value) -> bool {
+    const MOST: usize = 1000;
+    let mut waiting = vec![value.clone()];
+    let mut seen = 0;
+    while let Some(value) = waiting.pop() {
+        seen += 1;
+        match value {
+            Value::Nil | Value::Int(0) => {}
+            Value::Str(text) if text.as_str().is_empty() => {}
+            Value::Vector(items) if seen + waiting.len() + items.len() <= MOST => waiting.extend(items),
+            Value::Map(map) if seen + waiting.len() + map.len() <= MOST => {
+                waiting.extend(map.into_iter().map(|(_, value)| value));
+            }
+            Value::Set(set) if seen + waiting.len() + set.len() <= MOST => waiting.extend(set),
+            _ => return false,
+        }
+    }
+    true
 }
 
 /// The value as text and JSON, as far as it is wanted.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use ptc_host::aggregator::notes;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{CallRecord, EvalOutcome, Failure};
 use ptc_mcp::json::write_strings;
@@ -157,6 +158,7 @@ impl Payload {
 
     /// The payload of an evaluation of `program`.
     pub fn of(outcome: EvalOutcome, program: &str) -> Self {
+        let notes = notes(&outcome);
         let ending = match outcome.result {
             Ok(answer) => Ending::Ok {
                 result: (!answer.is_nil).then(|| format!("user=> {}", answer.text)),
@@ -176,7 +178,7 @@ impl Payload {
         Payload {
             ending,
             prints: outcome.prints,
-            notes: Vec::new(),
+            notes,
             upstream_calls: outcome.upstream_calls,
             session: None,
         }
@@ -202,7 +204,12 @@ impl Payload {
             }
         }
         self.prints.iter_mut().chain(&mut self.notes).for_each(text);
-        // Records of calls are scrubbed where they are made.
+        if self.is_error() {
+            for call in &mut self.upstream_calls {
+                call.seen_shape = call.shape().map(|shape| redactor.scrub_string(shape));
+            }
+        }
+        // Everything else in the records of calls is scrubbed where they are made.
     }
 
     /// Whether the evaluation failed.

@@ -308,6 +308,11 @@ impl<'a> Parser<'a> {
         }
         drop(items);
         let map = Map::from_entries(entries);
+        if self.reply
+            && let Some(shape) = map.shape()
+        {
+            shape.mark_reply();
+        }
         self.layouts.learn(self.depth, names, &map);
         Ok(Value::Map(map))
     }

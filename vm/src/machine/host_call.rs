@@ -295,7 +295,11 @@ fn success(
     if let Some(raw) = raw {
         all.push((name(|n| &n.raw), lenient(&raw)?));
     }
-    Ok(Value::Map(Map::from_entries(all)))
+    let map = Map::from_entries(all);
+    if let Some(shape) = map.shape() {
+        shape.mark_reply();
+    }
+    Ok(Value::Map(map))
 }
 
 /// `{:ok false :reason … :message …}`, with `:data` and `:raw` where there are any.

@@ -44,7 +44,7 @@ pub use unbound::qualified_hint;
 use crate::code::Program;
 use crate::error::{Error, Reason, Result};
 use crate::meter::{self, Account, Deadline, Reservation};
-use crate::value::{Captures, Closure, Layouts, Map, PaidPatterns, Str, Value};
+use crate::value::{Captures, Closure, Layouts, Map, MissedKey, PaidPatterns, Str, Value, take_missed_keys};
 use ahash::AHashMap;
 use env::Env;
 use fiber::{Fiber, FiberId, Next};
@@ -151,6 +151,8 @@ pub struct Outcome {
     pub memory_peak: u64,
     /// Whether `(return …)` ended it, rather than its last form or a failure.
     pub returned: bool,
+    /// Keys that it looked for in maps of tools' results, which have others; the first few.
+    pub missed_keys: Vec<MissedKey>,
 }
 
 /// A program in execution. Belongs to one thread.
@@ -177,6 +179,7 @@ pub struct Machine {
     ended: Option<Result<Value>>,
     /// Whether `(return …)` ended it.
     returned: bool,
+    missed_keys: Vec<MissedKey>,
     prints: Vec<Str>,
 }
 
@@ -234,6 +237,7 @@ impl Machine {
             steps_used: 0,
             ended,
             returned: false,
+            missed_keys: Vec::new(),
             prints: Vec::new(),
         }
     }
@@ -252,7 +256,13 @@ impl Machine {
             account.release_surplus(&**reservation);
         }
         self.account = account;
+        take_missed_keys(&mut self.missed_keys);
         step
+    }
+
+    /// Whether the program looked for a key that a tool's result does not have.
+    pub fn has_missed_keys(&self) -> bool {
+        !self.missed_keys.is_empty()
     }
 
     fn run_fibers(&mut self, fuel: u64) -> Step {
@@ -472,6 +482,7 @@ impl Machine {
             steps: self.steps_used,
             memory_peak,
             returned: self.returned,
+            missed_keys: self.missed_keys,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Maps: unordered by contract, always traversed in ascending key order (language.md 2.6, 2.11).
 
+use super::missed_keys;
 use super::order::{compare_to_name, compare_to_underscored, is_dear};
 use super::ordered::{Held, Ordered, Shape};
 use super::{ReplyWatch, Value, Vector};
@@ -106,7 +107,15 @@ impl Map {
     #[inline]
     pub(crate) fn get_flexible(&self, key: &Value) -> Option<&Value> {
         match self.0.small() {
-            Some((shape, values)) => shape.find_flexible(key).map(|index| &values[index]),
+            Some((shape, values)) => match shape.find_flexible(key) {
+                Some(index) => Some(&values[index]),
+                None => {
+                    if shape.is_of_reply() {
+                        missed_keys::note(shape, key);
+                    }
+                    None
+                }
+            },
             None => self.entry_flexible(key).map(|(_, value)| value),
         }
     }
@@ -132,7 +141,12 @@ impl Map {
         if shape.certainly_finds(key, guessed) {
             return values.get(guessed);
         }
-        let index = shape.find_flexible(key)?;
+        let Some(index) = shape.find_flexible(key) else {
+            if shape.is_of_reply() {
+                missed_keys::note(shape, key);
+            }
+            return None;
+        };
         // Finding a long name costs steps, which must be the same when the program runs again.
         if !is_dear(key) {
             guess.set(index as u32);

@@ -1,5 +1,6 @@
 //! Records of a program's tool calls.
 
+use crate::seen_shape::seen_shape;
 use serde::Serialize;
 
 /// Whether an upstream call worked.
@@ -56,9 +57,21 @@ pub struct CallRecord {
     /// The blocks of an answer that has more than its value shows; not part of `upstream_calls`.
     #[serde(skip)]
     pub blocks: Option<AnswerBlocks>,
+    /// The beginning of the value's JSON, of the first few tools that a program calls; not part of `upstream_calls`.
+    #[serde(skip)]
+    pub sample: Option<Box<[u8]>>,
+    /// The shape of the sample, scrubbed, once there is a need to show it; not part of `upstream_calls`.
+    #[serde(skip)]
+    pub seen_shape: Option<String>,
 }
 
 impl CallRecord {
+    /// The shape of the value, `{"count" int, "matches" [{"id" "title"}]}`: keys and types, but no keys that are data. `None`
+    /// where the value was not sampled or is no JSON. Not scrubbed.
+    pub fn shape(&self) -> Option<String> {
+        seen_shape(self.sample.as_deref()?)
+    }
+
     /// Longest arguments that a record keeps, in bytes of JSON: records of a whole program stay small.
     pub(crate) const MAX_ARGS_BYTES: usize = 4096;
 }

@@ -11,6 +11,7 @@ pub use failure::Failure;
 pub use session_report::{Changed, Exceeded, HistoryNotice, SessionReport};
 
 use ptc_vm::Reason;
+use ptc_vm::value::MissedKey;
 use std::time::Duration;
 
 /// How an eval ended.
@@ -34,6 +35,8 @@ pub struct EvalOutcome {
     pub returned: bool,
     /// What its session holds now, or why nothing was stored; only for sessions under rules.
     pub session: Option<Box<SessionReport>>,
+    /// Keys that it looked for in maps of tools' results which have others, if it came to an error or to nothing.
+    pub missed_keys: Vec<MissedKey>,
     /// From the program's first step to its end.
     pub duration: Duration,
 }
@@ -57,6 +60,7 @@ impl EvalOutcome {
             changed: Vec::new(),
             returned: false,
             session: None,
+            missed_keys: Vec::new(),
             duration,
         }
     }

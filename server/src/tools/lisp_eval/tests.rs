@@ -39,6 +39,7 @@ fn outcome(result: Result<FinalValue, Failure>) -> EvalOutcome {
         changed: Vec::new(),
         returned: false,
         session: None,
+        missed_keys: Vec::new(),
         duration: Duration::ZERO,
     }
 }

@@ -296,6 +296,7 @@ impl Done<'_> {
             changed: Vec::new(),
             returned: true,
             session: None,
+            missed_keys: Vec::new(),
             duration,
         };
         let program: Option<Arc<str>> = program.map(Into::into);

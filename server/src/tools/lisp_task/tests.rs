@@ -47,6 +47,8 @@ impl HostCalls for Fs {
                 }),
                 looked_at: false,
                 blocks: None,
+                sample: None,
+                seen_shape: None,
             });
             match fails {
                 true => Reply::fault("tool_error", "no such file"),

@@ -66,8 +66,14 @@ pub fn prints(prints: &[String], max_chars: usize) -> (String, bool) {
 
 /// What upstream tools said before a program failed; `None` if there is nothing to tell.
 pub(crate) fn upstream_summary(calls: &[CallRecord]) -> Option<String> {
-    let lines: Vec<String> =
-        calls.iter().take(SUMMARY_LINES).map(|call| visible_line(&summary_line(call)).into_owned()).collect();
+    let mut lines: Vec<String> = Vec::with_capacity(SUMMARY_LINES);
+    for call in calls {
+        let line = visible_line(&summary_line(call)).into_owned();
+        // A hundred calls alike are told once.
+        if lines.len() < SUMMARY_LINES && !told(&lines, call, &line) {
+            lines.push(line);
+        }
+    }
     if lines.is_empty() {
         return None;
     }
@@ -78,11 +84,22 @@ pub(crate) fn upstream_summary(calls: &[CallRecord]) -> Option<String> {
     ))
 }
 
+/// Whether the lines have that already: the same line, or another answer of a tool whose shape they show.
+fn told(lines: &[String], call: &CallRecord, line: &str) -> bool {
+    let is_plain = call.status == CallStatus::Ok && call.overview.is_none() && call.seen_shape.is_none();
+    lines.iter().any(|known| known == line || is_plain && known.starts_with(&format!("{line} ")))
+}
+
 fn summary_line(call: &CallRecord) -> String {
     let mut line = format!("- {}.{} ", call.server, call.tool);
     match call.status {
         CallStatus::Ok => {
             line.push_str("ok");
+            if call.overview.is_none()
+                && let Some(shape) = &call.seen_shape
+            {
+                line.push_str(&format!(" {shape}"));
+            }
             if let Some(overview) = &call.overview {
                 line.push_str(&format!("; {}", overview.shape));
                 if !overview.preview.is_empty() {

@@ -146,6 +146,8 @@ fn call(text: &str, status: CallStatus) -> CallRecord {
         }),
         looked_at: false,
         blocks: None,
+        sample: None,
+        seen_shape: None,
     }
 }
 

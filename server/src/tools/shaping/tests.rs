@@ -54,6 +54,8 @@ fn call(status: CallStatus, bytes: Option<u64>) -> CallRecord {
         }),
         looked_at: false,
         blocks: None,
+        sample: None,
+        seen_shape: None,
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::meter;
 use crate::value::order::{compare_to_name, compare_to_underscored, is_dear, key_compare, sort_by_key};
 use crate::value::{Value, drop_deferred};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
 use std::rc::{Rc, Weak};
 
@@ -14,6 +14,8 @@ const SCAN_MAX: usize = 8;
 pub struct Shape {
     keys: Vec<Value>,
     kinds: Kinds,
+    /// Whether the maps came from the reply of a call.
+    of_reply: Cell<bool>,
     /// What the last change to a map of this shape came to. Maps that are changed alike, as the rows of a table are by
     /// `(map #(assoc % :k v) rows)`, share their keys afterwards too.
     change: RefCell<Option<Change>>,
@@ -88,7 +90,19 @@ impl Shape {
 
     fn charged(keys: Vec<Value>, kinds: Kinds) -> Shape {
         meter::charge_memory(Shape::BYTES + keys.capacity() * size_of::<Value>());
-        Shape { keys, kinds, change: RefCell::new(None) }
+        Shape { keys, kinds, of_reply: Cell::new(false), change: RefCell::new(None) }
+    }
+
+    /// The maps of this shape came from the reply of a call. A shape that is made from it by adding or removing a key does
+    /// not have this.
+    pub(crate) fn mark_reply(&self) {
+        self.of_reply.set(true);
+    }
+
+    /// Whether the maps of this shape came from the reply of a call.
+    #[inline]
+    pub(crate) fn is_of_reply(&self) -> bool {
+        self.of_reply.get()
     }
 
     /// How many keys.
@@ -185,6 +199,7 @@ impl Shape {
     /// Adds `key` at `index`, where it belongs; in place when nobody else holds this shape.
     pub(super) fn insert(shape: &mut Rc<Shape>, index: usize, key: Value) {
         if let Some(alone) = Rc::get_mut(shape) {
+            alone.of_reply.set(false);
             alone.add(index, key);
             return;
         }
@@ -204,6 +219,7 @@ impl Shape {
     /// Removes the key at `index`; in place when nobody else holds this shape.
     pub(super) fn remove(shape: &mut Rc<Shape>, index: usize) {
         if let Some(alone) = Rc::get_mut(shape) {
+            alone.of_reply.set(false);
             drop_deferred(alone.keys.remove(index));
             return;
         }

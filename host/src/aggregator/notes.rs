@@ -1,0 +1,109 @@
+//! What a reader of an answer should know of the calls behind it, one sentence each (rulings 51, 52 and 76).
+
+use std::fmt::Write as _;
+
+use ptc_vm::value::{KeyName, MissedKey};
+
+use crate::engine::{CallRecord, CallStatus, EvalOutcome, ValueSource};
+use crate::seen_shape::are_names;
+use crate::text::string_literal;
+
+/// Tools, kinds of failures and misses that are told.
+const MOST: usize = 3;
+/// Keys that a note lists.
+const MOST_KEYS: usize = 16;
+
+/// The notes on an outcome. Names in them are the upstreams' own: whoever shows them scrubs and escapes them like values.
+pub fn notes(outcome: &EvalOutcome) -> Vec<String> {
+    let calls = &outcome.upstream_calls;
+    let mut notes = blocks(calls);
+    if outcome.result.is_ok() {
+        notes.extend(failures(calls));
+    }
+    let misses: Vec<String> = outcome.missed_keys.iter().take(MOST).filter_map(miss).collect();
+    // An error shows the shapes by itself.
+    if !misses.is_empty() && outcome.result.is_ok() {
+        notes.extend(misses);
+        notes.extend(shapes(calls).into_iter().take(MOST));
+    } else {
+        notes.extend(misses);
+    }
+    notes
+}
+
+/// `tickets.search ok {"count" int, "matches" [{"id" …}]}` for each tool whose answer was sampled.
+fn shapes(calls: &[CallRecord]) -> Vec<String> {
+    let shape = |call: &CallRecord| Some(format!("{}.{} ok {}", call.server, call.tool, call.shape()?));
+    calls.iter().filter(|call| call.status == CallStatus::Ok).filter_map(shape).collect()
+}
+
+/// Answers of which `:value` is a part, once for each tool.
+fn blocks(calls: &[CallRecord]) -> Vec<String> {
+    let mut told: Vec<(&str, &str)> = Vec::new();
+    let mut notes = Vec::new();
+    for call in calls {
+        let Some(blocks) = call.blocks.filter(|_| notes.len() < MOST) else { continue };
+        let name = (call.server.as_str(), call.tool.as_str());
+        if told.contains(&name) {
+            continue;
+        }
+        told.push(name);
+        let value = match blocks.value {
+            ValueSource::FirstBlock => "the first",
+            ValueSource::FirstText => "the first text",
+            ValueSource::Structured => "its structured content",
+            ValueSource::Nothing => "nil",
+        };
+        let (count, plural) = (blocks.count, if blocks.count == 1 { "" } else { "s" });
+        notes.push(format!(
+            "`{}.{}` answered {count} content block{plural}; `:value` is {value}, `:content` has all",
+            name.0, name.1
+        ));
+    }
+    notes
+}
+
+/// Failed calls, unless the program looked at each of them.
+fn failures(calls: &[CallRecord]) -> Option<String> {
+    let failed: Vec<&CallRecord> = calls.iter().filter(|call| call.status == CallStatus::Error).collect();
+    if failed.iter().all(|call| call.looked_at) {
+        return None;
+    }
+    let mut kinds: Vec<((&str, &str, &str), usize)> = Vec::new();
+    for call in &failed {
+        let kind =
+            (call.server.as_str(), call.tool.as_str(), call.reason.as_deref().unwrap_or("upstream_error"));
+        match kinds.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, count)) => *count += 1,
+            None => kinds.push((kind, 1)),
+        }
+    }
+    kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let plural = if calls.len() == 1 { "" } else { "s" };
+    let mut text = format!("{} of {} upstream call{plural} failed: ", failed.len(), calls.len());
+    for (index, ((server, tool, reason), count)) in kinds.iter().take(MOST).enumerate() {
+        let comma = if index > 0 { ", " } else { "" };
+        let _ = write!(text, "{comma}{server}.{tool} {reason} ({count})");
+    }
+    if kinds.len() > MOST {
+        let _ = write!(text, " and {} more kinds", kinds.len() - MOST);
+    }
+    Some(text)
+}
+
+/// `no key "tickets"; keys: "count", "matches"`; nothing where the keys are data.
+fn miss(missed: &MissedKey) -> Option<String> {
+    if missed.keys.is_empty() || !are_names(missed.keys.iter().map(|key| key.name.as_str())) {
+        return None;
+    }
+    let shown: Vec<String> = missed.keys.iter().take(MOST_KEYS).map(key).collect();
+    let more = missed.keys.len() - shown.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    // A program may look for a string by a keyword: told as the map would spell it.
+    let sought = KeyName { is_keyword: missed.keys[0].is_keyword, ..missed.key.clone() };
+    Some(format!("no key {}; keys: {}{more}", key(&sought), shown.join(", ")))
+}
+
+fn key(key: &KeyName) -> String {
+    if key.is_keyword { format!(":{}", key.name) } else { string_literal(&key.name) }
+}

@@ -1,0 +1,360 @@
+//! The shape of a value that was seen: `{"count" int, "matches" [{"id" "title"}]}`. Keys and types, never values.
+//!
+//! It is read from the beginning of the value's JSON, which may end anywhere. Keys that are data (a map by e-mail address)
+//! never show: [`are_names`] is the rule.
+
+use std::fmt::Write as _;
+
+use crate::text::string_literal;
+
+/// Most keys of a map that are shown.
+const MAX_KEYS: usize = 10;
+/// Nesting that is shown.
+const MAX_DEPTH: usize = 4;
+/// Longest shape, in bytes.
+const MAX_BYTES: usize = 240;
+/// Most keys of a record; a map of more is a table.
+const MOST_NAMES: usize = 32;
+/// Longest name, in bytes.
+const LONGEST_NAME: usize = 40;
+
+/// Bytes of a value's JSON from which its shape is read.
+pub(crate) const SAMPLE_BYTES: usize = 4096;
+
+/// The shape of the value whose JSON begins like this; `None` if it is no JSON.
+pub(crate) fn seen_shape(json: &[u8]) -> Option<String> {
+    let mut reader = Reader { json, at: 0 };
+    let seen = reader.value(0)?;
+    let mut out = String::new();
+    show(&seen, 0, &mut out);
+    Some(out)
+}
+
+/// Whether keys are the names of a record's fields: few, and each like an identifier.
+pub(crate) fn are_names<'k>(keys: impl IntoIterator<Item = &'k str>) -> bool {
+    let mut count = 0;
+    keys.into_iter().all(|key| {
+        count += 1;
+        count <= MOST_NAMES && is_name(key)
+    })
+}
+
+/// Whether a key is like an identifier: a letter first, no spaces, and not mostly digits.
+fn is_name(key: &str) -> bool {
+    let digits = key.bytes().filter(u8::is_ascii_digit).count();
+    key.len() <= LONGEST_NAME
+        && key.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '$'))
+        && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-$?!".contains(&byte))
+        && digits * 2 <= key.len()
+        && digits <= 4
+}
+
+/// What is known of a value.
+#[derive(Clone, Debug, PartialEq)]
+enum Seen {
+    Scalar(&'static str),
+    /// With its first element, if it was seen.
+    List(Option<Box<Seen>>),
+    /// The entries that were seen, and whether these are all.
+    Map(Vec<(String, Seen)>, bool),
+    /// It begins behind the end of what was read, or nests too deep.
+    Cut,
+}
+
+impl Seen {
+    /// The shape without names: what two values of one table have in common.
+    fn kind(&self) -> &'static str {
+        match self {
+            Seen::Scalar(word) => word,
+            Seen::List(_) => "list",
+            Seen::Map(..) => "map",
+            Seen::Cut => "cut",
+        }
+    }
+}
+
+/// Whether the entries are a record. A map whose keys are data has keys that are no names, or values that are all alike:
+/// maps with the same keys, or many of one kind.
+fn is_record(entries: &[(String, Seen)]) -> bool {
+    if !are_names(entries.iter().map(|(key, _)| key.as_str())) {
+        return false;
+    }
+    let [(_, first), rest @ ..] = entries else { return true };
+    let alike = rest.iter().all(|(_, seen)| seen.kind() == first.kind() || *seen == Seen::Cut);
+    if rest.is_empty() || !alike {
+        return true;
+    }
+    match first {
+        Seen::Map(fields, _) => {
+            let names =
+                |fields: &[(String, Seen)]| fields.iter().map(|(key, _)| key.clone()).collect::<Vec<_>>();
+            let fields = names(fields);
+            !rest.iter().any(|(_, seen)| matches!(seen, Seen::Map(other, _) if names(other) == fields))
+        }
+        Seen::List(_) => entries.len() < 4,
+        Seen::Scalar("string") => entries.len() < 12,
+        Seen::Scalar(_) => entries.len() < 5,
+        Seen::Cut => true,
+    }
+}
+
+fn show(seen: &Seen, depth: usize, out: &mut String) {
+    match seen {
+        Seen::Scalar(word) => out.push_str(word),
+        Seen::Cut => out.push('…'),
+        Seen::List(None) => out.push_str("[]"),
+        Seen::List(Some(first)) => {
+            out.push('[');
+            show(first, depth, out);
+            out.push(']');
+        }
+        Seen::Map(entries, _) if entries.is_empty() => out.push_str("{}"),
+        Seen::Map(entries, _) if depth >= MAX_DEPTH || !is_record(entries) => out.push_str("{…}"),
+        Seen::Map(entries, complete) => {
+            out.push('{');
+            let mut shown = 0;
+            for (key, value) in entries.iter().take(MAX_KEYS) {
+                if out.len() > MAX_BYTES {
+                    break;
+                }
+                if shown > 0 {
+                    out.push_str(if depth == 0 { ", " } else { " " });
+                }
+                shown += 1;
+                let _ = write!(out, "{}", string_literal(key));
+                // Below the outermost level the names of scalars tell enough.
+                if depth == 0 || !matches!(value, Seen::Scalar(_) | Seen::Cut) {
+                    out.push(' ');
+                    show(value, depth + 1, out);
+                }
+            }
+            if shown < entries.len() || !complete {
+                out.push_str(" …");
+            }
+            out.push('}');
+        }
+    }
+}
+
+/// Reads JSON that may end anywhere. What follows a mistake is not looked at: whether a text is JSON is decided elsewhere.
+struct Reader<'a> {
+    json: &'a [u8],
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn token(&mut self) -> Option<u8> {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.json.get(self.at) {
+            self.at += 1;
+        }
+        self.json.get(self.at).copied()
+    }
+
+    /// The value at the cursor; `None` if it is none, or begins behind the end.
+    fn value(&mut self, depth: usize) -> Option<Seen> {
+        let first = self.token()?;
+        Some(match first {
+            b'{' => self.map(depth),
+            b'[' => self.list(depth),
+            b'"' => {
+                self.string();
+                Seen::Scalar("string")
+            }
+            b't' | b'f' | b'n' | b'-' | b'0'..=b'9' => self.word(first),
+            _ => return None,
+        })
+    }
+
+    fn word(&mut self, first: u8) -> Seen {
+        let rest = &self.json[self.at..];
+        let end = rest.iter().position(|byte| b",]} \n\r\t".contains(byte)).unwrap_or(rest.len());
+        self.at += end;
+        Seen::Scalar(match first {
+            b't' | b'f' => "bool",
+            b'n' => "nil",
+            _ if rest[..end].iter().any(|byte| b".eE".contains(byte)) => "float",
+            _ => "int",
+        })
+    }
+
+    /// The string at the cursor, decoded; `None` if its end is not there.
+    fn string(&mut self) -> Option<String> {
+        let start = self.at;
+        self.at += 1;
+        loop {
+            match self.json.get(self.at)? {
+                b'"' => break,
+                b'\\' => self.at += 2,
+                _ => self.at += 1,
+            }
+        }
+        self.at += 1;
+        serde_json::from_slice(&self.json[start..self.at]).ok()
+    }
+
+    fn map(&mut self, depth: usize) -> Seen {
+        self.at += 1;
+        let mut entries = Vec::new();
+        loop {
+            match self.token() {
+                Some(b'}') => {
+                    self.at += 1;
+                    return Seen::Map(entries, true);
+                }
+                Some(b',') => self.at += 1,
+                Some(b'"') => {
+                    let Some(key) = self.string() else { break };
+                    if self.token() != Some(b':') {
+                        break;
+                    }
+                    self.at += 1;
+                    let value = self.nested(depth);
+                    let cut = value == Seen::Cut;
+                    entries.push((key, value));
+                    if cut && self.at >= self.json.len() {
+                        break;
+                    }
+                }
+                _ => break,
+            }
+        }
+        self.at = self.json.len();
+        Seen::Map(entries, false)
+    }
+
+    fn list(&mut self, depth: usize) -> Seen {
+        self.at += 1;
+        let mut first = None;
+        loop {
+            match self.token() {
+                Some(b']') => {
+                    self.at += 1;
+                    break;
+                }
+                Some(b',') => self.at += 1,
+                None => break,
+                Some(_) => {
+                    let before = self.at;
+                    let element = self.nested(depth);
+                    first.get_or_insert_with(|| Box::new(element));
+                    if self.at == before {
+                        self.at = self.json.len();
+                        break;
+                    }
+                }
+            }
+        }
+        Seen::List(first)
+    }
+
+    /// A value inside another one. Native recursion is bounded: deeper ones are skipped.
+    fn nested(&mut self, depth: usize) -> Seen {
+        if depth < MAX_DEPTH {
+            return self.value(depth + 1).unwrap_or(Seen::Cut);
+        }
+        let mut open = 0_usize;
+        loop {
+            match self.token() {
+                None => return Seen::Cut,
+                Some(b'"') => {
+                    if self.string().is_none() {
+                        self.at = self.json.len();
+                        return Seen::Cut;
+                    }
+                }
+                Some(b'{' | b'[') => {
+                    open += 1;
+                    self.at += 1;
+                }
+                Some(b'}' | b']') if open == 0 => return Seen::Cut,
+                Some(b'}' | b']') => {
+                    open -= 1;
+                    self.at += 1;
+                }
+                Some(b',') if open == 0 => return Seen::Cut,
+                Some(_) => self.at += 1,
+            }
+            if open == 0
+                && !matches!(self.json.get(self.at), Some(byte) if byte.is_ascii_alphanumeric() || b".+-".contains(byte))
+            {
+                return Seen::Cut;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(json: &str) -> String {
+        seen_shape(json.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn keys_and_types_are_shown() {
+        assert_eq!(
+            of(
+                r#"{"count": 2, "matches": [{"id": 1, "title": "x", "tags": ["a"]}, {"id": 2}], "next": null}"#
+            ),
+            r#"{"count" int, "matches" [{"id" "title" "tags" [string]}], "next" nil}"#
+        );
+        assert_eq!(of("[]"), "[]");
+        assert_eq!(of("[1.5, 2]"), "[float]");
+        assert_eq!(of(" \"x\" "), "string");
+        assert_eq!(of("true"), "bool");
+        assert_eq!(
+            of(r#"{"a":{"b":{"c":{"d":{"e":{"f":1}}}}}, "z": 1}"#),
+            r#"{"a" {"b" {"c" {"d" {…}}}}, "z" int}"#
+        );
+        assert_eq!(seen_shape(b"plain text"), None);
+        assert_eq!(seen_shape(b""), None);
+    }
+
+    #[test]
+    fn what_was_cut_ends_in_dots() {
+        let whole = r#"{"count": 2, "matches": [{"id": 1, "title": "a \" quote"}]}"#;
+        for end in 1..whole.len() {
+            let shape = of(&whole[..end]);
+            assert!(shape.starts_with('{') && shape.ends_with('}') && !shape.contains("quote"), "{shape}");
+        }
+        assert_eq!(of(&whole[..20]), r#"{"count" int …}"#);
+        let wide: Vec<String> = (0..20).map(|n| format!("\"{}\":{{}}", char::from(b'a' + n))).collect();
+        assert!(of(&format!("{{\"x\":1,{}}}", wide.join(","))).ends_with(" …}"));
+    }
+
+    #[test]
+    fn keys_that_are_data_do_not_show() {
+        for data in [
+            r#"{"ada@example.org": {"n": 1}}"#,
+            r#"{"2024-01-01": 1, "2024-01-02": 2}"#,
+            r#"{"Ada Lovelace": 1}"#,
+            r#"{"8c5f2a1e": 1}"#,
+            r#"{"alice": {"age": 1}, "bob": {"age": 2}}"#,
+            r#"{"alice": 1, "bob": 2, "carol": 3, "dave": 4, "erin": 5}"#,
+            r#"{"alice": [1], "bob": [], "carol": [2], "dave": []}"#,
+        ] {
+            assert_eq!(of(data), "{…}", "{data}");
+            assert_eq!(of(&format!(r#"{{"total": 1, "rows": {data}}}"#)), r#"{"total" int, "rows" {…}}"#);
+        }
+        let table: Vec<String> = (0..40).map(|n| format!("\"key_{}\":\"v\"", "x".repeat(n))).collect();
+        assert_eq!(of(&format!("{{{}}}", table.join(","))), "{…}");
+        assert_eq!(
+            of(r#"{"name":"a","title":"b","state":"c"}"#),
+            r#"{"name" string, "title" string, "state" string}"#
+        );
+        assert_eq!(
+            of(r#"{"entities":[{"name":"a"}],"relations":[]}"#),
+            r#"{"entities" [{"name"}], "relations" []}"#
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_makes_it_fail(text in r#"[\{\}\[\]",:a-z0-9 \\.-]{0,80}"#) {
+            let shape = seen_shape(text.as_bytes());
+            prop_assert!(shape.is_none_or(|shape| shape.len() < 2 * MAX_BYTES));
+        }
+    }
+}

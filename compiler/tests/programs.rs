@@ -330,3 +330,53 @@ fn shared_values_are_not_changed_in_place() {
         ("(letfn [(f [x] (conj x (g x))) (g [x] (count x))] (let [a [1]] [(f a) a]))", "[[1 1] [1]]"),
     ]);
 }
+
+#[test]
+fn json_keys_become_what_the_program_says() {
+    check(&[
+        (
+            r#"(json/parse-string "{\"a\": [{\"b c\": 1, \"d\": {\"e\": 2}}]}" true)"#,
+            r#"{:a [{:d {:e 2} "b c" 1}]}"#,
+        ),
+        (r#"(json/parse-string "{\"a\": 1}" keyword)"#, "{:a 1}"),
+        (r#"(json/parse-string "{\"a\": 1}" :key-fn keyword)"#, "{:a 1}"),
+        (
+            r#"(json/read-str "{\"a\": {\"b\": 1}}" :key-fn (fn [k] (keyword (str "x-" k))))"#,
+            "{:x-a {:x-b 1}}",
+        ),
+        (r#"(json/parse-string "{\"a\": [\"a\"]}" str/upper-case)"#, r#"{"A" ["a"]}"#),
+        (r#"(json/parse-string "{\"a\": 1}" {:key-fn keyword})"#, "{:a 1}"),
+        (r#"(json/parse-string "{\"a\": 1}" false)"#, r#"{"a" 1}"#),
+        (r#"(map #(json/parse-string % true) ["{\"a\":1}" "[2]" "x"])"#, "[{:a 1} [2] nil]"),
+        (r#"(map :a (json/parse-lines "{\"a\":1}\n{\"a\":2}" true))"#, "[1 2]"),
+        (r#"(json/parse-lenient "{'a': None}" true)"#, "{:a nil}"),
+        (
+            r#"(json/parse-string "{}" 5)"#,
+            "!type_error type_error: json/parse-string: arg 2 expected true or a function for the keys, got 5",
+        ),
+        (
+            r#"(json/parse-string "{}" :bigdec true)"#,
+            "!type_error type_error: json/parse-string: unknown option :bigdec, expected :key-fn",
+        ),
+    ]);
+}
+
+#[test]
+fn numbers_are_rounded_to_digits() {
+    check(&[
+        (
+            "[(round 2.345 2) (round -2.345 2) (round 1.005 2) (round 2.5) (round 3 2)]",
+            "[2.35 -2.35 1.01 3 3]",
+        ),
+        (
+            "[(round 9.999 2) (round 0.004 2) (round 1234.5 -2) (round 1250 -2) (round -1250 -2)]",
+            "[10.0 0.0 1200.0 1300 -1300]",
+        ),
+        (
+            "[(round 1e300 2) (round 1e-300 2) (round ##Inf 2) (round 0.1 20) (round 99.5 0) (round 5 -30)]",
+            "[1.0e300 0.0 ##Inf 0.1 100.0 0]",
+        ),
+        ("(round 1.5 nil)", "!type_error type_error: round: invalid argument types: number, nil"),
+        ("(Math/round 2.5)", "3"),
+    ]);
+}

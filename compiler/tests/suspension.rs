@@ -57,6 +57,9 @@ const PROGRAMS: &[&str] = &[
     "(not-any? (fn [x] (neg? (f x))) [3 1 2])",
     "(not-every? (fn [x] (odd? (f x))) [3 1 2])",
     // trees, text, sets
+    "(json/parse-string \"{\\\"a\\\": {\\\"b\\\": 1}}\" (fn [k] (f k)))",
+    "(json/parse-lines \"{\\\"a\\\": 1}\" (fn [k] (f k)))",
+    "(json/parse-lenient \"{'a': 1}\" (fn [k] (f k)))",
     "(walk/walk (fn [x] (f x)) (fn [x] (count x)) [3 1 2])",
     "(walk/prewalk (fn [x] (if (number? x) (f x) x)) {:a [1 {:b 2}]})",
     "(walk/postwalk (fn [x] (if (number? x) (inc (f x)) x)) {:a [1 {:b 2}]})",

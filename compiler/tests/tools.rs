@@ -233,3 +233,127 @@ fn programs_describe_themselves() {
         assert_eq!(run(&format!("{program}{source}"), setup(&[], false), never), want, "{source}");
     }
 }
+
+/// Runs a program against a server that answers each request's arguments by `answer`; how often it was asked.
+fn paged(source: &str, answer: impl Fn(&str) -> Reply) -> (String, usize) {
+    let mut asked = 0;
+    let got = run(source, setup(&[], true), |request| match request {
+        HostRequest::Upstream(call) => {
+            asked += 1;
+            answer(std::str::from_utf8(&call.arguments.expect("arguments").json).expect("JSON"))
+        }
+        other => panic!("not an upstream call: {other:?}"),
+    });
+    (got, asked)
+}
+
+fn success(json: &str) -> Reply {
+    Reply::Success { payload: Payload::Json(json.as_bytes().to_vec().into()), raw: None }
+}
+
+fn failure(message: &str) -> Reply {
+    Reply::Fault { reason: "tool_error".into(), message: message.into(), raw: None }
+}
+
+#[test]
+fn a_call_that_must_succeed_gives_its_value_or_ends_the_program() {
+    let good = |_: &str| success(r#"{"n": 5}"#);
+    for source in [
+        "(:n (tool/call! {:server \"s\" :tool \"t\" :args {}}))",
+        "(:n (tool/call! 's/t))",
+        "(:n (tool/call! 's/t {:a 1}))",
+    ] {
+        assert_eq!(paged(source, good), ("5".to_owned(), 1), "{source}");
+    }
+    assert_eq!(paged("(map :n (map tool/call! [{:server \"s\" :tool \"t\"}]))", good).0, "[5]");
+    assert_eq!(paged("[(tool/call! 's/t) 1]", |_| failure("no such thing")).0, "!fail \"no such thing\"");
+}
+
+#[test]
+fn pages_are_followed_to_the_end() {
+    let by_cursor = |arguments: &str| match arguments {
+        a if a.contains("\"c2\"") => success(r#"{"tickets": [3], "next_cursor": null, "total": 3}"#),
+        a if a.contains("\"c1\"") => success(r#"{"tickets": [2], "next_cursor": "c2"}"#),
+        _ => success(r#"{"tickets": [1], "next_cursor": "c1"}"#),
+    };
+    for source in [
+        "(tool/pages {:server \"s\" :tool \"t\" :args {:limit 1}})",
+        "(tool/pages {:server \"s\" :tool \"t\"})",
+        "(tool/pages 's/t)",
+        "(tool/pages 's/t {:limit 1})",
+        "(tool/pages 's/t {} {:items :tickets})",
+        "(tool/pages {:server \"s\" :tool \"t\" :items \"tickets\"})",
+        "(tool/pages 's/t {} (fn [page] (:next_cursor page)))",
+        "(tool/pages 's/t {} {:next :next_cursor :cursor :cursor})",
+        "(tool/pages 's/t {} {:next (fn [page] (when-let [c (:next_cursor page)] {:cursor c}))})",
+        "(first (pmap tool/pages [{:server \"s\" :tool \"t\"}]))",
+    ] {
+        assert_eq!(paged(source, by_cursor), ("[1 2 3]".to_owned(), 3), "{source}");
+    }
+    assert_eq!(paged("(tool/pages 's/t {} {:max-pages 2})", by_cursor), ("[1 2]".to_owned(), 2));
+    assert_eq!(
+        paged("(tool/pages 's/t {} {:items (fn [p] (map inc (:tickets p)))})", by_cursor).0,
+        "[2 3 4]"
+    );
+    let by_page = |arguments: &str| match arguments {
+        a if a.contains("\"page\":2") => {
+            success(r#"{"data": [2], "errors": [], "nextPage": 0, "has_more": false}"#)
+        }
+        _ => success(r#"{"data": [1], "errors": [], "pagination": {"next_page": 2}}"#),
+    };
+    assert_eq!(paged("(tool/pages 's/t)", by_page), ("[1 2]".to_owned(), 2));
+    assert_eq!(paged("(tool/pages 's/t)", |_| success("[7, 8]")), ("[7 8]".to_owned(), 1));
+    assert_eq!(paged("(tool/pages 's/t)", |_| success("null")), ("[]".to_owned(), 1));
+    // A server that repeats the cursor of the request.
+    let echo = |arguments: &str| match arguments {
+        a if a.contains("c1") => success(r#"{"items": [2], "cursor": "c1"}"#),
+        _ => success(r#"{"items": [1], "cursor": "c1"}"#),
+    };
+    assert_eq!(paged("(tool/pages 's/t)", echo), ("[1 2]".to_owned(), 2));
+}
+
+#[test]
+fn pages_that_cannot_be_followed_say_so() {
+    let fails = |arguments: &str| match arguments {
+        a if a.contains("c1") => failure("too many"),
+        _ => success(r#"{"items": [1], "next_cursor": "c1"}"#),
+    };
+    let (got, asked) = paged("(tool/pages 's/t)", fails);
+    assert_eq!((got.as_str(), asked), (r#"{:message "too many" :ok false :reason :tool_error}"#, 2));
+    for (source, page, text) in [
+        (
+            "(tool/pages 's/t)",
+            r#"{"items": [1], "next_cursor": "c1"}"#,
+            "tool/pages: the page asks for itself again",
+        ),
+        ("(tool/pages 's/t)", r#"{"a": [1], "b": [2]}"#, "keys: \"a\", \"b\". Say it by {:items \"key\"}"),
+        ("(tool/pages 's/t)", r#"{"total": 3}"#, "keys: \"total\""),
+        ("(tool/pages 's/t)", r#""text""#, "the page is a string"),
+        ("(tool/pages 's/t {} {:items :total})", r#"{"total": 3}"#, ":items gave a number"),
+        ("(tool/pages 's/t {} {:limit 3})", "[]", "unknown option :limit"),
+        ("(tool/pages 's/t {} {:max-pages 0})", "[]", ":max-pages expected a positive integer"),
+        ("(tool/pages \"s\" \"t\")", "[]", "expected (tool/pages"),
+    ] {
+        let got = paged(source, |_| success(page)).0;
+        assert!(got.starts_with('!') && got.contains(text), "{source}: {got}");
+    }
+}
+
+#[test]
+fn misshapen_calls_show_the_right_form() {
+    let hint = |source: &str| {
+        let program = compile(source, library(), &CompileOptions::default()).expect("a program");
+        let mut machine = Machine::new(Rc::new(program), setup(&[], true));
+        while let Step::Slice = machine.resume(100_000) {}
+        let error = machine.finish(true).result.expect_err("a fault");
+        format!("{}{}", error.message(), error.hint().unwrap_or_default())
+    };
+    for (source, text) in [
+        ("(tool/call \"s\" \"t\" {:a 1})", "Write (tool/call {:server \"s\" :tool \"t\" :args {:a 1}})"),
+        ("(tool/call {:server \"s\" :tool \"t\" :arguments {}})", "unknown key \"arguments\". Write :args"),
+        ("(tool/call {:server \"s\" :tool \"t\" :timeout 5})", "unknown key \"timeout\". Leave it out"),
+        ("(tool/call {:server \"s\" :tool \"t\" :path \"x\"})", "the tool's arguments inside :args"),
+    ] {
+        assert!(hint(source).contains(text), "{source}: {}", hint(source));
+    }
+}

@@ -75,14 +75,19 @@ impl Analyzer<'_, '_> {
         }
         match namespaces::member(prefix, member, self.library) {
             Some(id) => Ok(Qualified::Builtin(id)),
-            None => Err(CompileError::form(span, namespaces::not_available(prefix, member))
-                .with_hint(qualified_hint(prefix, member, self.library))),
+            None => {
+                let mut hint = qualified_hint(prefix, member, self.library);
+                if hint.is_empty() && may_be_server(prefix) && !namespaces::exists(prefix, self.library) {
+                    hint = tool_hint(prefix, member, "{…}");
+                }
+                Err(CompileError::form(span, namespaces::not_available(prefix, member)).with_hint(hint))
+            }
         }
     }
 
     fn tool(&mut self, name: Name, span: Span) -> Node {
-        // These two come with upstreams and are checked when they are called.
-        if !matches!(self.text(name), "call" | "servers") {
+        // These come with upstreams and are checked when they are called.
+        if !matches!(self.text(name), "call" | "call!" | "pages" | "servers") {
             self.tools.push(FreeName { name, span, in_function: false });
         }
         Node::Tool(name)
@@ -141,10 +146,8 @@ impl Analyzer<'_, '_> {
                     [] => "{…}".to_owned(),
                     [map, ..] => self.excerpt(map),
                 };
-                return Err(CompileError::form(span, namespaces::unknown(prefix)).with_hint(format!(
-                    " A tool of an upstream server is called by (tool/call {{:server \"{prefix}\" :tool \"{member}\" \
-                     :args {arguments}}})."
-                )));
+                return Err(CompileError::form(span, namespaces::unknown(prefix))
+                    .with_hint(tool_hint(prefix, member, &arguments)));
             }
             _ => {}
         }
@@ -155,11 +158,9 @@ impl Analyzer<'_, '_> {
     fn is_meant_as_tool(&self, namespace: Name, name: Name, arguments: Items) -> bool {
         let (prefix, member) = (self.text(namespace), self.text(name));
         let is_shaped_so = matches!(self.forms[arguments], [] | [Form { kind: FormKind::Map(_), .. }]);
-        // Classes and libraries of other languages have capitals or dots in their names.
-        let is_server = |prefix: &str| !prefix.contains(|c: char| c == '.' || c.is_ascii_uppercase());
         is_shaped_so
             && !matches!(prefix, "tool" | "budget")
-            && is_server(prefix)
+            && may_be_server(prefix)
             && namespaces::member(prefix, member, self.library).is_none()
             && !namespaces::exists(prefix, self.library)
     }
@@ -184,6 +185,20 @@ impl Analyzer<'_, '_> {
             None => Err(CompileError::form(span, format!("{name} is not available"))),
         }
     }
+}
+
+/// Whether a prefix may be the name of an upstream server: classes and libraries of other languages have capitals or dots in
+/// their names.
+fn may_be_server(prefix: &str) -> bool {
+    !matches!(prefix, "data" | "mcp" | "user")
+        && !prefix.contains(|c: char| c == '.' || c.is_ascii_uppercase())
+}
+
+/// The hint how to call a tool.
+fn tool_hint(server: &str, tool: &str, arguments: &str) -> String {
+    format!(
+        " A tool of an upstream server is called by (tool/call {{:server \"{server}\" :tool \"{tool}\" :args {arguments}}})."
+    )
 }
 
 fn is_constant(node: Node, library: &Library) -> bool {

@@ -10,6 +10,7 @@ use super::discovery::functions as discovery;
 use super::generate::unfolding;
 use super::maps::{path, transform as maps, update};
 use super::ordering::sort;
+use super::pages;
 use super::regex::scan;
 use super::sets::relational;
 use super::strings::join;
@@ -45,6 +46,7 @@ frame_kinds! {
     "map" Each<mapping::Collect>;
     "mapcat" Each<mapping::Splice>;
     "merge-with" maps::MergeWith;
+    "pages" pages::Pages;
     "partition-by" Each<runs::Runs>;
     "quantifier" Each<quantifiers::Quantifier>;
     "reduce" fold::Reduce;
@@ -56,6 +58,7 @@ frame_kinds! {
     "select" Each<relational::Kept>;
     "sort" sort::Sorting;
     "sort keys" sort::Keys;
+    "tool/call!" Then<pages::Unwrap>;
     "total by key" Each<sums::Total>;
     "trampoline" calling::Trampoline;
     "transducers" pipeline::Pipeline;

@@ -2,26 +2,73 @@
 
 use super::Builtin;
 use super::namespaces::JSON;
-use super::row::{fun, section};
-use crate::error::Result;
+use super::row::{frame, fun, section};
+use super::trees::walk::{Action, Keys, When, walk};
+use crate::error::{Error, Result};
 use crate::json;
-use crate::machine::Ctx;
+use crate::machine::{Ctx, Flow};
+use crate::print;
 use crate::value::{Str, Value};
+use std::mem::take;
 
-/// `(json/parse-string s)`
-fn parse(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    match &args[0] {
-        Value::Str(text) => Ok(json::parse(text.as_str().as_bytes())?.unwrap_or_default()),
-        _ => Ok(Value::Nil),
+/// What becomes of the keys of objects, as the arguments behind the text say; `None` if they stay strings.
+fn key_function(name: &str, options: &mut [Value]) -> Result<Option<Action>> {
+    match options {
+        [] | [Value::Nil | Value::False] => Ok(None),
+        [Value::True] => Ok(Some(Action::Rename(Keys::Keywords))),
+        // Every key can be read this way, whatever it holds: what is no name of a keyword stays a string.
+        [Value::Builtin(function)] if function.name == "keyword" => Ok(Some(Action::Rename(Keys::Keywords))),
+        [Value::Map(map)] if map.len() == 1 && map.iter().all(|(key, _)| is_option(key)) => {
+            let mut function: Vec<Value> = map.iter().map(|(_, value)| value.clone()).collect();
+            key_function(name, &mut function)
+        }
+        [function] if function.is_callable() && !matches!(function, Value::Keyword(_)) => {
+            Ok(Some(Action::CallKeys(take(function))))
+        }
+        [key, function] if is_option(key) => key_function(name, std::slice::from_mut(function)),
+        [Value::Keyword(key), _] => {
+            Err(Error::type_error(format!("{name}: unknown option :{}, expected :key-fn", key.name())))
+        }
+        [other, ..] => Err(Error::type_error(format!(
+            "{name}: arg 2 expected true or a function for the keys, got {}",
+            print::readable_lossy(other)
+        ))),
     }
 }
 
-/// `(json/parse-lines s)`
-fn parse_lines(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    match &args[0] {
-        Value::Str(text) => json::parse_lines(text.as_str()),
-        _ => Ok(Value::Nil),
-    }
+fn is_option(key: &Value) -> bool {
+    matches!(key, Value::Keyword(key) if matches!(key.name(), "key-fn" | "keywords?" | "keywordize?"))
+}
+
+/// Reads the text with `read`, and renames the keys.
+fn read(name: &str, args: &mut [Value], read: impl FnOnce(&str) -> Result<Value>) -> Result<Flow> {
+    let action = match args {
+        [_] => None,
+        _ => key_function(name, &mut args[1..])?,
+    };
+    let value = match &args[0] {
+        Value::Str(text) => read(text.as_str())?,
+        _ => Value::Nil,
+    };
+    Ok(match action {
+        Some(action) => walk(action, When::After, value),
+        None => Flow::Return(value),
+    })
+}
+
+/// `(json/parse-string s)`, `(json/parse-string s key-fn)`, `(json/parse-string s :key-fn key-fn)`
+fn parse(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    read("json/parse-string", args, |text| Ok(json::parse(text.as_bytes())?.unwrap_or_default()))
+}
+
+/// `(json/parse-lenient s)` with the keys as for `json/parse-string`
+fn parse_lenient(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    read("json/parse-lenient", args, |text| Ok(json::parse_lenient(text)?.unwrap_or_default()))
+}
+
+/// `(json/parse-lines s)` with the keys as for `json/parse-string`
+fn parse_lines(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    read("json/parse-lines", args, json::parse_lines)
 }
 
 /// `(json/generate-string v)`
@@ -31,10 +78,11 @@ fn generate(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 
 /// The family's functions.
 pub(super) static BUILTINS: &[Builtin] = &section("json", "JSON").of([
-    fun("json/parse-string", JSON, "s", parse)
+    frame("json/parse-string", JSON, "s | s key-fn | s :key-fn key-fn", parse)
         .aliases(&["json/read-str", "json/decode"])
-        .doc("Value of a JSON text; nil when it is not one")
+        .doc("Value of a JSON text; nil when it is not one. With true, or a function, the keys are keywords, or what it gives")
         .example(r#"(json/parse-string "{\"a\":[1,2.5,null]}")"#, r#"{"a" [1 2.5 nil]}"#)
+        .example(r#"(json/parse-string "{\"a\":{\"b c\":1}}" true)"#, r#"{:a {"b c" 1}}"#)
         .example(r#"(json/parse-string "oops")"#, "nil"),
     fun("json/generate-string", JSON, "v", generate)
         .aliases(&["json/write-str", "json/encode"])
@@ -42,9 +90,14 @@ pub(super) static BUILTINS: &[Builtin] = &section("json", "JSON").of([
         .example(r#"(json/generate-string {"a" [1 true nil]})"#, r#""{\"a\":[1,true,null]}""#)
         .example("(json/generate-string {:a #{2 1}})", r#""{\"a\":[1,2]}""#)
         .example("(json/generate-string ##NaN)", "nil"),
-    fun("json/parse-lines", JSON, "s", parse_lines)
-        .doc("Vector of the values of JSON Lines; blank lines are skipped, a bad line gives nil")
-        .example(r#"(json/parse-lines "{\"a\":1}\n[2]\n")"#, r#"[{"a" 1} [2]]"#),
+    frame("json/parse-lines", JSON, "s | s key-fn | s :key-fn key-fn", parse_lines)
+        .doc("Vector of the values of JSON Lines; blank lines are skipped, a bad line gives nil. Keys as for json/parse-string")
+        .example(r#"(json/parse-lines "{\"a\":1}\n[2]\n")"#, r#"[{"a" 1} [2]]"#)
+        .example(r#"(map :a (json/parse-lines "{\"a\":1}\n{\"a\":2}" true))"#, "[1 2]"),
+    frame("json/parse-lenient", JSON, "s | s key-fn | s :key-fn key-fn", parse_lenient)
+        .doc("As json/parse-string, and reads what Python and JavaScript print: single quotes, None True False, trailing commas, comments")
+        .example("(json/parse-lenient \"[{'id': 1, 'ok': True, 'note': None},]\")", r#"[{"id" 1 "note" nil "ok" true}]"#)
+        .example("(json/parse-lenient \"oops\")", "nil"),
 ]);
 
 #[cfg(test)]
@@ -57,6 +110,7 @@ mod tests {
         assert_eq!(display("json/parse-string", [Value::str("[1, 2.0")]), "nil");
         assert_eq!(display("json/parse-string", [Value::Int(5)]), "nil");
         assert_eq!(display("json/parse-lines", [Value::Nil]), "nil");
+        assert_eq!(display("json/parse-lenient", [Value::Nil]), "nil");
         assert_eq!(display("json/generate-string", [Value::vector([Value::Var("x".into())])]), "nil");
     }
 

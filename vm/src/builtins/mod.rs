@@ -26,6 +26,7 @@ mod math;
 mod namespaces;
 mod numeric_predicates;
 mod ordering;
+mod pages;
 mod parallel;
 mod parsing;
 mod printing;

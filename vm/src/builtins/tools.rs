@@ -17,6 +17,13 @@ pub(super) fn call(ctx: &mut Ctx<'_>, name: &Str, args: &[Value]) -> Result<Flow
     if name == "servers" && !registered {
         return servers(ctx, args);
     }
+    if ctx.has_upstreams() && !registered {
+        match name {
+            "call!" => return super::pages::call_or_fail(ctx, args.to_vec().as_mut_slice()),
+            "pages" => return super::pages::pages(args),
+            _ => {}
+        }
+    }
     let upstream = name == "call" && ctx.has_upstreams();
     if upstream && let [Value::Symbol(symbol), rest @ ..] = args {
         return by_symbol(symbol, rest, args);
@@ -73,6 +80,11 @@ fn positional(name: &str, args: &[Value]) -> Error {
     let hint = match args {
         [text @ Value::Str(_)] => {
             format!(" Got string {} — try (tool/{name} {{:url \"...\"}})", print::literal(text))
+        }
+        [server @ Value::Str(_), tool @ Value::Str(_), rest @ ..] if matches!(name, "call" | "call!") => {
+            let args = rest.first().map_or_else(|| "{…}".to_owned(), print::literal);
+            let (server, tool) = (print::literal(server), print::literal(tool));
+            format!(" Write (tool/{name} {{:server {server} :tool {tool} :args {args}}})")
         }
         [other] => format!(" Got {} — wrap in {{:key value}}", print::literal(other)),
         _ => String::new(),
@@ -143,6 +155,21 @@ fn by_symbol(symbol: &Str, rest: &[Value], args: &[Value]) -> Result<Flow> {
     })))
 }
 
+/// What to write for a key that `tool/call` does not have.
+#[cold]
+fn meant(key: Option<&str>) -> String {
+    let text = match key.unwrap_or_default() {
+        "arguments" | "params" | "parameters" | "input" | "arg" | "inputs" | "argument" => ". Write :args",
+        "name" | "tool_name" | "tool-name" | "method" | "operation" => ". Write :tool",
+        "upstream" | "server_name" | "server-name" | "mcp" | "service" => ". Write :server",
+        "timeout" | "timeout_ms" | "timeout-ms" | "retries" | "retry" => {
+            ". Leave it out: the time of calls is the operator's to set"
+        }
+        _ => ". Write (tool/call {:server \"…\" :tool \"…\" :args {…}}), the tool's arguments inside :args",
+    };
+    text.to_owned()
+}
+
 /// The keys of `tool/call`.
 const PARTS: [&str; 3] = ["server", "tool", "args"];
 
@@ -162,7 +189,7 @@ fn upstream_call(map: &Map) -> Result<Flow> {
                 Value::Keyword(key) => print::literal(&Value::str(key.name())),
                 other => print::literal(other),
             };
-            return Err(fault(format!("tool/call got unknown key {shown}")));
+            return Err(fault(format!("tool/call got unknown key {shown}")).with_hint(meant(name)));
         };
         twice[part] |= parts[part].replace(value).is_some();
     }

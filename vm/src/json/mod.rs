@@ -7,12 +7,14 @@
 
 mod keys;
 mod layouts;
+mod lenient;
 mod lines;
 mod number;
 mod parse;
 mod strings;
 mod write;
 
+pub use lenient::parse_lenient;
 pub use lines::parse_lines;
 pub use parse::{MAX_NESTING, parse};
 pub(crate) use parse::{Read, parse_reply};

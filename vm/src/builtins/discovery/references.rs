@@ -18,6 +18,22 @@ pub(super) static REFERENCES: &[Reference] = &[
         doc: "Call a tool of an upstream server: {:ok true :value …} or {:ok false :reason … :message …}",
     },
     Reference {
+        name: "tool/call!",
+        namespace: "tool",
+        signatures: &["(tool/call! {:server s :tool t :args m})", "(tool/call! 'server/tool m)"],
+        doc: "The value of a call of a tool of an upstream server; the program fails with the call's message if the call does",
+    },
+    Reference {
+        name: "tool/pages",
+        namespace: "tool",
+        signatures: &[
+            "(tool/pages {:server s :tool t :args m})",
+            "(tool/pages {:server s :tool t :args m} {:items key :next f :cursor argument :max-pages 100})",
+        ],
+        doc: "All items of all pages as a vector, or the first failed result (a map); follows next_cursor, nextCursor, cursor \
+              and the like, or what :next gives; each page is a call",
+    },
+    Reference {
         name: "tool/servers",
         namespace: "tool",
         signatures: &["(tool/servers)"],

@@ -27,11 +27,12 @@ pub(super) static BUILTINS: &[Builtin] = &section("math", "Mathematics").of([
         .also_in(MATH)
         .doc("Smallest integer not below")
         .example("(ceil 3.2)", "4"),
-    fun("round", EXTENSION, "x", rounding::round)
+    fun("round", EXTENSION, "x | x digits", rounding::round)
         .also_in(MATH)
-        .doc("Nearest integer, halves away from zero")
+        .doc("Nearest integer, halves away from zero; with digits, a float of so many decimals")
         .example("(round 2.5)", "3")
-        .example("(round -2.5)", "-3"),
+        .example("(round -2.5)", "-3")
+        .example("(round 2.345 2)", "2.35"),
     fun("trunc", EXTENSION, "x", rounding::trunc)
         .also_in(MATH)
         .doc("Integer part: rounds toward zero")

@@ -83,18 +83,20 @@ impl Level {
 }
 
 /// What is done to every node.
-pub(super) enum Action {
+pub(in crate::builtins) enum Action {
     /// A call of a function of the program.
     Call(Value),
     /// The value of exactly this key takes the place of the node.
     Replace(Map),
     /// Every map gets keys of another kind.
     Rename(Keys),
+    /// A call of a function of the program for every key of a map, and for nothing else.
+    CallKeys(Value),
 }
 
 /// What the keys of maps become.
 #[derive(Clone, Copy)]
-pub(super) enum Keys {
+pub(in crate::builtins) enum Keys {
     /// Strings that can be keywords become keywords.
     Keywords,
     /// Keywords become strings.
@@ -128,7 +130,7 @@ impl Keys {
 
 /// When it is done: before the children, which are then those of the result, or after.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum When {
+pub(in crate::builtins) enum When {
     Before,
     After,
 }
@@ -155,7 +157,7 @@ pub(crate) struct Walk {
 }
 
 /// Walks all of `form`.
-pub(super) fn walk(action: Action, when: When, form: Value) -> Flow {
+pub(in crate::builtins) fn walk(action: Action, when: When, form: Value) -> Flow {
     Flow::Push(Box::new(Walk { action, when, levels: Vec::new(), at: At::Node(form) }))
 }
 
@@ -165,10 +167,21 @@ impl Walk {
         match &self.action {
             Action::Replace(replacements) => Ok(Ok(replacements.get(&node).cloned().unwrap_or(node))),
             Action::Rename(keys) => keys.rename_all(ctx, node).map(Ok),
-            Action::Call(function) => match ctx.call_now(function, callee::one(node))? {
-                CallNow::Done(value) => Ok(Ok(value)),
-                CallNow::NeedsFrame(args) => Ok(Err(Flow::Call(function.clone(), args))),
-            },
+            Action::CallKeys(_) if !self.is_at_key() => Ok(Ok(node)),
+            Action::Call(function) | Action::CallKeys(function) => {
+                match ctx.call_now(function, callee::one(node))? {
+                    CallNow::Done(value) => Ok(Ok(value)),
+                    CallNow::NeedsFrame(args) => Ok(Err(Flow::Call(function.clone(), args))),
+                }
+            }
+        }
+    }
+
+    /// Whether the node is the first part of an entry of a map.
+    fn is_at_key(&self) -> bool {
+        match &self.levels[..] {
+            [.., map, entry] => matches!(map.kind, Collection::Map) && entry.done.is_empty(),
+            _ => false,
         }
     }
 

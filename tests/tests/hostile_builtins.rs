@@ -152,7 +152,7 @@ const CLASSES: &[Class] = &[
         input: "data/x",
         around: DROPPED,
         work: Work::Grows,
-        calls: "(json/parse-lines x)",
+        calls: "(json/parse-lines x) (json/parse-lenient x)",
     },
     Class {
         granted: numbers,

@@ -248,11 +248,11 @@ fn paged(source: &str, answer: impl Fn(&str) -> Reply) -> (String, usize) {
 }
 
 fn success(json: &str) -> Reply {
-    Reply::Success { payload: Payload::Json(json.as_bytes().to_vec().into()), raw: None }
+    Reply::success(Payload::Json(json.as_bytes().to_vec().into()))
 }
 
 fn failure(message: &str) -> Reply {
-    Reply::Fault { reason: "tool_error".into(), message: message.into(), raw: None }
+    Reply::fault("tool_error", message)
 }
 
 #[test]

@@ -179,7 +179,11 @@ impl Directory {
             if inner.open.len() >= self.settings.max {
                 return Some(Refusal::Limit);
             }
-            let own = inner.by_owner.get(owner).map_or(0, HashSet::len);
+            // All conversations of a principal together: it may begin as many of those as it likes.
+            let of_principal = |(other, ids): (&Owner, &HashSet<_>)| {
+                if other.principal == owner.principal { ids.len() } else { 0 }
+            };
+            let own: usize = inner.by_owner.iter().map(of_principal).sum();
             (own >= self.settings.max_per_owner).then_some(Refusal::OwnerLimit)
         };
         if full(&self.lock()).is_some() {

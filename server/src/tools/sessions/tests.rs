@@ -221,6 +221,16 @@ async fn sessions_belong_to_their_owner_and_are_counted() {
 }
 
 #[tokio::test]
+async fn a_principal_has_one_account_for_all_its_conversations() {
+    let bench = bench(Profile::Slim, limits());
+    let conversation = |id: &str| Owner { principal: Principal::named("me"), http_session: Some(id.into()) };
+    assert!(bench.directory.start(&conversation("a"), None, None).is_ok());
+    assert!(bench.directory.start(&conversation("b"), None, None).is_ok());
+    assert!(bench.directory.start(&conversation("c"), None, None).is_err());
+    assert!(bench.directory.start(&Owner::of(Principal::named("you")), None, None).is_ok());
+}
+
+#[tokio::test]
 async fn sessions_end_by_age_and_by_rest() {
     let bench = bench(Profile::Slim, limits());
     let id = bench.start("me").await;

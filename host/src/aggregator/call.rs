@@ -4,7 +4,7 @@ use super::attempt::Attempt;
 use super::program_fault::raise;
 use super::runtime::Aggregator;
 use super::usage::{Usage, take_call};
-use crate::catalog::check_call;
+use crate::catalog::{ToolEntry, check_call};
 use crate::engine::RunContext;
 use crate::memory::ReplyCharge;
 use crate::upstream::{Call, CallFault, CallLimits, FaultReason};
@@ -34,6 +34,8 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
     };
     let warm;
     let mut may_wrap = checked.may_wrap;
+    let describes_none = |tool: Option<&ToolEntry>| tool.is_some_and(|tool| tool.output_schema.is_none());
+    let mut undescribed = describes_none(checked.tool);
     if checked.tool.is_none() {
         if let Err(NotStarted { fault, tried }) = start(&aggregator, &run, server).await {
             return attempt.failed(&arguments, tried.then_some(began), fault);
@@ -45,6 +47,7 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
             Err(text) => return raise(&text),
         };
         (arguments, may_wrap) = (checked.arguments, checked.may_wrap);
+        undescribed = describes_none(checked.tool);
     }
     let limits = CallLimits {
         timeout: aggregator.limits.call_timeout,
@@ -56,6 +59,9 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
     match member.handle.call(sent).await {
         Ok(reply) => {
             run.arrived.borrow_mut().push(charge);
+            if let Some(seen) = aggregator.seen.as_ref().filter(|_| undescribed) {
+                seen.note(run.principal.as_ref(), server, tool, &reply.payload, &aggregator.redactor);
+            }
             attempt.succeeded(&arguments, began, reply)
         }
         Err(fault) => {

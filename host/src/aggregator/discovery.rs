@@ -68,5 +68,17 @@ async fn found(
         }
     });
     join_all(loads).await;
-    query.answer(&aggregator.catalog(), aggregator.limits.max_discovery_bytes)
+    let answer = query.answer(&aggregator.catalog(), aggregator.limits.max_discovery_bytes)?;
+    Ok(with_seen_shape(aggregator, run, query, answer))
+}
+
+/// The text of `doc`, with the shape of the first answer that this principal got from a tool that describes none.
+fn with_seen_shape(aggregator: &Aggregator, run: &RunContext, query: &Query, answer: Value) -> Value {
+    let (Query::Doc(asked), Value::String(text), Some(seen)) = (query, &answer, &aggregator.seen) else {
+        return answer;
+    };
+    let Some(shape) = seen.of(run.principal.as_ref(), &asked.server, &asked.tool) else { return answer };
+    let told = Value::from(format!("{text}\nSeen in its first answer: {shape}"));
+    // The limit of bytes is for all of it; what was seen is worth less than what is described.
+    if told.to_string().len() <= aggregator.limits.max_discovery_bytes { told } else { answer }
 }

@@ -13,6 +13,7 @@ mod overview;
 mod program_fault;
 mod requests;
 mod runtime;
+mod seen;
 mod start;
 mod upkeep;
 mod usage;

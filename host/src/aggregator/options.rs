@@ -56,6 +56,8 @@ pub struct AggregatorOptions {
     pub http: Client,
     /// Whether call records carry an overview of the value, which costs a second pass over each answer.
     pub overviews: bool,
+    /// Whether `doc` shows the shape of the first answer of a tool that describes none, to the principal that got it.
+    pub seen_shapes: bool,
     /// Runs the tasks of the transports.
     pub owner: Handle,
     /// What the process may take in all, replies on their way from children included.
@@ -74,6 +76,7 @@ impl AggregatorOptions {
             redactor: Redactor::new(),
             http: Client::new(),
             overviews: false,
+            seen_shapes: true,
             owner: Handle::current(),
             memory: None,
         }

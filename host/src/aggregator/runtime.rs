@@ -1,6 +1,7 @@
 //! The running upstreams of a process, and the catalog that they fill.
 
 use super::options::{AggregatorLimits, SnapshotMode};
+use super::seen::SeenShapes;
 use crate::catalog::{Catalog, ServerEntry};
 use crate::config::UpstreamConfig;
 use crate::credentials::Redactor;
@@ -26,6 +27,8 @@ pub struct Aggregator {
     pub(super) redactor: Redactor,
     pub(super) limits: AggregatorLimits,
     pub(super) overviews: bool,
+    /// What `doc` adds, unless the operator does not want it.
+    pub(super) seen: Option<SeenShapes>,
 }
 
 impl Aggregator {

@@ -2,6 +2,7 @@
 
 use super::options::{AggregatorOptions, SnapshotMode};
 use super::runtime::{Aggregator, Member};
+use super::seen::SeenShapes;
 use super::upkeep::{follow, retry};
 use crate::catalog::{Catalog, ServerEntry};
 use crate::config::{Transport, UpstreamConfig, UpstreamsConfig};
@@ -47,9 +48,11 @@ impl Aggregator {
         config.register_secrets(&options.redactor);
         let catalog = RwLock::new(Catalog::new(config.upstreams.iter().map(ServerEntry::unloaded)));
         let members = members(config, &options)?;
-        let AggregatorOptions { mode, limits, redactor, overviews, owner, .. } = options;
+        let AggregatorOptions { mode, limits, redactor, overviews, seen_shapes, owner, .. } = options;
         let advertised = Catalog::default();
-        let mut aggregator = Aggregator { members, catalog, advertised, mode, redactor, limits, overviews };
+        let seen = seen_shapes.then(SeenShapes::default);
+        let mut aggregator =
+            Aggregator { members, catalog, advertised, mode, redactor, limits, overviews, seen };
         let unloaded = aggregator.load_at_start().await?;
         aggregator.advertised = aggregator.catalog();
         let aggregator = Arc::new(aggregator);

@@ -33,7 +33,8 @@ pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>, started: Instant
         return Done::Outcome(conclude(machine, &request, session, &CallLog::default(), started));
     }
     let memory = ReplyMemory::new(request.limits.memory_bytes, worker.memory.clone());
-    let context = RunContext::new(started, started + request.limits.timeout, memory);
+    let mut context = RunContext::new(started, started + request.limits.timeout, memory);
+    context.principal = request.principal.clone();
     Box::new(Run::new(machine, request, context, session, granted)).run_on(step)
 }
 

@@ -14,6 +14,8 @@ pub struct RunContext {
     pub started: Instant,
     /// When the program's time is up.
     pub deadline: Instant,
+    /// On whose behalf it runs.
+    pub principal: Option<Arc<str>>,
     /// Calls that the program has made, refused ones included.
     pub calls: Cell<u32>,
     /// Records of calls.
@@ -34,6 +36,7 @@ impl RunContext {
         RunContext {
             started,
             deadline,
+            principal: None,
             calls: Cell::new(0),
             log: CallLog::default(),
             catalog_ops: RefCell::new(Vec::new()),

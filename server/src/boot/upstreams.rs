@@ -45,6 +45,7 @@ pub(super) async fn start_upstreams(
         // The planner reads what its calls brought when it mends a program.
         overviews: settings.profile == Profile::Debug || settings.planner.enabled,
         memory: memory.cloned(),
+        seen_shapes: settings.aggregator.seen_shapes,
         ..AggregatorOptions::new(SnapshotMode::Frozen)
     };
     Aggregator::start(config, options).await.map(Some).map_err(|error| BootError::new(error.to_string()))

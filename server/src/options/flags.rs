@@ -183,6 +183,12 @@ pub(crate) const AGGREGATOR: Group = Group {
             On(false),
             "Claim that no upstream tool changes anything (shown to clients, not enforced)",
         ),
+        flag(
+            "hide-seen-shapes",
+            Switch,
+            On(false),
+            "Keep keys and types of answers that were seen out of what doc tells",
+        ),
         flag("upstream-call-timeout-ms", Positive, Number(5000), "Time one upstream call may take"),
         flag(
             "max-upstream-response-bytes",

@@ -125,6 +125,7 @@ fn aggregator(values: &mut Values<'_>, env: &ProcessEnv) -> Result<Aggregator, B
     Ok(Aggregator {
         config,
         read_only: values.switch("aggregator-read-only"),
+        seen_shapes: !values.switch("hide-seen-shapes"),
         limits,
         catalog_mode,
         inline_max_chars: values.size("catalog-inline-max-chars")?,

@@ -87,6 +87,8 @@ pub struct Aggregator {
     pub config: Option<ConfigLocation>,
     /// Whether the operator declares the upstreams read-only.
     pub read_only: bool,
+    /// Whether `doc` tells the shapes of answers that were seen.
+    pub seen_shapes: bool,
     /// One program's limits on upstream calls.
     pub limits: AggregatorLimits,
     /// Whether descriptions list tools.

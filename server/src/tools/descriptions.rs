@@ -39,7 +39,9 @@ Namespaces: json/parse-string json/generate-string str/join set/union; Double/pa
 Help: apropos dir doc meta. Stop with (fail reason).";
 
 /// What saves models a second program, most useful first: as many lines as find a place under the cut.
-const HINTS: [&str; 3] = [
+const HINTS: [&str; 5] = [
+    "(tool/call! {...}) gives v or fails; (tool/pages {...}) gives the items of all pages.",
+    "(json/parse-lenient text) reads Python literals.",
     "Dates: (.getDayOfWeek (LocalDate/parse \"2026-03-01\")) is 7, Monday is 1.",
     "JSON lines: (map json/parse-string (str/split-lines text)). Decimals: (format \"%.2f\" x).",
     "Print with println. An answer of several lines: (str/join \"\\n\" lines).",
@@ -88,14 +90,14 @@ pub fn lisp_eval(profile: Profile, upstreams: Option<&UpstreamCard>, timeout: Du
         };
         parts.join("\n\n")
     };
-    with_hints(composed)
+    with_hints(upstreams.is_some(), composed)
 }
 
 /// A description whose language card has as many hints as fit.
-fn with_hints(composed: impl Fn(&str) -> String) -> String {
+fn with_hints(has_upstreams: bool, composed: impl Fn(&str) -> String) -> String {
     let mut language = LANGUAGE.to_owned();
     let mut room = (CUT - 1).saturating_sub(composed(&language).chars().count());
-    for hint in HINTS {
+    for hint in HINTS.into_iter().filter(|hint| has_upstreams || !hint.starts_with("(tool/")) {
         if hint.len() + 1 > room {
             break;
         }
@@ -108,7 +110,7 @@ fn with_hints(composed: impl Fn(&str) -> String) -> String {
 
 /// The description of `lisp_session_eval`.
 pub fn lisp_session_eval(upstreams: Option<&UpstreamCard>, timeout: Duration) -> String {
-    with_hints(|language| match upstreams {
+    with_hints(upstreams.is_some(), |language| match upstreams {
         None => [SESSION_EVAL, language].join("\n\n"),
         Some(card) => {
             let cards = format!("{} {SESSION_EVAL}", card.discovery(timeout));

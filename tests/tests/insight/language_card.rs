@@ -51,7 +51,10 @@ const OFFERED: [(&str, &str, &str); 35] = [
 ];
 
 /// The forms of the hints, with what stands for their names, and the answer.
-const HINTED: [(&str, &str, &str); 4] = [
+const HINTED: [(&str, &str, &str); 7] = [
+    ("(tool/call! {...})", "(get FORM \"items\")", "[1 2]"),
+    ("(tool/pages {...})", "FORM", "[1 2]"),
+    ("(json/parse-lenient text)", "(let [text \"[{'a': None}]\"] FORM)", "[{\"a\" nil}]"),
     ("(.getDayOfWeek (LocalDate/parse \"2026-03-01\"))", "FORM", "7"),
     (
         "(map json/parse-string (str/split-lines text))",
@@ -61,6 +64,9 @@ const HINTED: [(&str, &str, &str); 4] = [
     ("(format \"%.2f\" x)", "(let [x 1.005] FORM)", "1.0"),
     ("(str/join \"\\n\" lines)", "(let [lines [\"a\" \"b\"]] FORM)", "a\nb"),
 ];
+
+/// What `{...}` stands for in a form that calls a tool.
+const CALL: &str = "{:server \"fake\" :tool \"echo\" :args {:items [1 2]}}";
 
 /// What the card says is missing, and programs that show it.
 const MISSING: [(&str, &str); 10] = [
@@ -137,7 +143,8 @@ async fn every_word_of_the_language_card_is_true() {
                     let hint = HINTED.iter().find(|(known, ..)| *known == form);
                     let (_, around, answer) =
                         hint.unwrap_or_else(|| panic!("no program runs the hint {form}"));
-                    let (text, is_error) = reply(&mut pipe, &around.replace("FORM", form)).await;
+                    let (text, is_error) =
+                        reply(&mut pipe, &around.replace("FORM", &form.replace("{...}", CALL))).await;
                     assert!(!is_error && text.contains(answer), "{form} gave {text}");
                 }
             }

@@ -10,7 +10,7 @@
 //! borrowed must not be left borrowed by a pause: whoever borrows one neither charges nor drops values until it is given back.
 
 use super::{LOOK, METER, Meter, OVERDRAFT, RESERVATION, Reservation, Saved};
-use crate::value::Deferred;
+use crate::value::{Deferred, MissedKey, replace_missed_keys};
 use std::rc::Rc;
 
 /// How a host takes the thread from what runs on it.
@@ -88,6 +88,7 @@ struct Inside {
     pauses: Option<Pauses>,
     reservation: Option<Rc<dyn Reservation>>,
     deferred: Deferred,
+    missed_keys: Vec<MissedKey>,
 }
 
 impl Inside {
@@ -97,6 +98,7 @@ impl Inside {
             pauses: m.pauses.take(),
             reservation: RESERVATION.take(),
             deferred: Deferred::take(),
+            missed_keys: replace_missed_keys(Vec::new()),
         }
     }
 
@@ -105,6 +107,7 @@ impl Inside {
         m.pauses.set(self.pauses);
         RESERVATION.set(self.reservation);
         self.deferred.put_back();
+        replace_missed_keys(self.missed_keys);
     }
 }
 

@@ -64,6 +64,11 @@ pub(super) fn note(shape: &Shape, key: &Value) {
     });
 }
 
+/// Makes `missed` what has been missed, and gives what was: a pause puts away what belongs to the machine that pauses.
+pub(crate) fn replace(missed: Vec<MissedKey>) -> Vec<MissedKey> {
+    MISSED.replace(missed)
+}
+
 /// Moves what was missed into `all`, which keeps the first few.
 pub(crate) fn take(all: &mut Vec<MissedKey>) {
     MISSED.with_borrow_mut(|missed| {

@@ -1,8 +1,10 @@
 //! Every builtin that loops charges steps and memory: each builtin of the registry gets an input made to hurt, under
 //! a step limit and under a memory limit that leave little beyond what making the input took, and must end at once.
 
-use ptc_host::engine::{Engine, EngineOptions, EvalOutcome, EvalRequest, Limits, Render};
+use ptc_host::engine::{self, Engine, EngineOptions, EvalOutcome, EvalRequest, Render};
+use ptc_tests::hostile::{CLASSES, Class, Inputs, Work, calls, head};
 use ptc_vm::builtins::{Native, library};
+use ptc_vm::machine::Limits;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -19,377 +21,6 @@ const SLACK: u64 = 1 << 20;
 /// Most steps of a call whose work does not grow with its input.
 const CONSTANT: u64 = 200;
 
-/// What calls of a class do with their input.
-#[derive(Clone, Copy, PartialEq)]
-enum Work {
-    /// It grows with the input: one of the two limits stops it.
-    Grows,
-    /// It is the same for every input, large ones too; the call may also refuse its input.
-    Constant,
-}
-
-/// Calls with the same input.
-struct Class {
-    /// The granted context's `data/x`.
-    granted: fn() -> String,
-    /// Makes the input `x`.
-    input: &'static str,
-    /// How the call's value is used, with `CALL` in its place.
-    around: &'static str,
-    work: Work,
-    /// Calls whose heads are the builtins that are tried, one a line.
-    calls: &'static str,
-}
-
-const NOTHING: fn() -> String = || "0".to_owned();
-const DROPPED: &str = "(do CALL nil)";
-
-/// 100 000 characters of every class, some of more than one byte.
-fn text() -> String {
-    format!("\"{}\"", "aé1 ,B-é7\\n".repeat(10_000))
-}
-
-fn numbers() -> String {
-    let numbers: Vec<String> =
-        (0..20_000).map(|n: u32| (n.wrapping_mul(7_919) % 20_011).to_string()).collect();
-    format!("[{}]", numbers.join(","))
-}
-
-fn dictionary() -> String {
-    let entries: Vec<String> = (0..5_000).map(|n| format!("\"k{n}\":{n}")).collect();
-    format!("{{{}}}", entries.join(","))
-}
-
-fn rows() -> String {
-    let rows: Vec<String> = (0..3_000).map(|n| format!("{{\"a\":{n},\"b\":{}}}", n % 7)).collect();
-    format!("[{}]", rows.join(","))
-}
-
-/// JSON text with a JSON array inside.
-fn json_text() -> String {
-    format!("\"[{}0]\"", "1,".repeat(60_000))
-}
-
-fn json_lines() -> String {
-    format!("\"{}\"", "[1]\\n".repeat(30_000))
-}
-
-/// 2^40 leaves in forty vectors.
-const TREE: &str = "(reduce (fn [a _] [a a]) [1] (range 40))";
-/// Two of them that are equal and share nothing.
-const TWINS: &str = "(mapv (fn [_] (reduce (fn [a _] [a a]) [1] (range 40))) [1 2])";
-/// Two long vectors that are equal and share nothing.
-const WIDE_TWINS: &str = "(mapv (fn [_] (mapv vector (range 20000))) [1 2])";
-/// A tree made of maps.
-const MAP_TREE: &str = r#"(reduce (fn [a _] {"a" a "b" a}) {"c" 1} (range 40))"#;
-/// Just below the largest integer there is.
-const BIG: &str = "(bit-shift-left 1 1000000)";
-const DATE: &str = r#"(LocalDate/parse "2024-01-31")"#;
-const INSTANT: &str = r#"(Instant/parse "2024-01-31T00:00:00Z")"#;
-
-const CLASSES: &[Class] = &[
-    Class {
-        granted: text,
-        input: "data/x",
-        around: DROPPED,
-        work: Work::Grows,
-        calls: r#"
-            (upper-case x) (lower-case x) (upcase x) (downcase x) (capitalize x) (str/reverse x) (escape x {"a" "b"})
-            (replace x "a" "bb") (replace-first x "zzz" "b") (split x ",") (split-lines x) (index-of x "zzz")
-            (last-index-of x "zzz") (includes? x "zzz") (join x) (str x x) (subs x 50000) (format "%s%s" x x)
-            (keyword x) (symbol x) (char? x)
-            (.charAt x 99999) (.concat x x) (.contains x "zzz") (.indexOf x "zzz") (.lastIndexOf x "zzz") (.length x)
-            (.replace x "a" "bb") (.split x ",") (.substring x 50000) (.toLowerCase x) (.toUpperCase x)
-            (.matches x "(aé)*") (.equalsIgnoreCase x (str x)) (.equals x (str x "!"))
-            (String/join "," x)
-            (re-find #"zz+" x) (re-matches #"(.|\n)*" x) (re-seq #"." x) (re-split #"," x)
-            (extract #"z(z)" x) (extract-int #"(z)" x)
-            (pr-str x) (print x x) (println x) (prn x) (pr x) (print-str x x) (println-str x x) (prn-str x) (printf "%s%s" x x)
-            (json/generate-string x) (apropos x) (count x) (nth x 99999) (parse-long x) (parse-int x)
-            (Integer/parseInt x) (Long/parseLong x) (char x)
-        "#,
-    },
-    Class {
-        granted: text,
-        input: "data/x",
-        around: DROPPED,
-        work: Work::Constant,
-        calls: r#"
-            (re-pattern x) (parse-boolean x) (parse-uuid x) (Boolean/parseBoolean x) (name x) (namespace x) (starts-with? x "ab") (.startsWith x "ab") (ends-with? x "ab")
-            (.endsWith x "ab") (.isEmpty x) (string? x) (uuid? x) (java.util.Date. x)
-        "#,
-    },
-    Class {
-        granted: || format!("\"{}\"", " ".repeat(200_000)),
-        input: "data/x",
-        around: DROPPED,
-        work: Work::Grows,
-        calls: "(blank? x) (trim x) (triml x) (trimr x) (.trim x) (.isBlank x)",
-    },
-    Class {
-        granted: || format!("\"{}\"", "\\n".repeat(200_000)),
-        input: "data/x",
-        around: DROPPED,
-        work: Work::Grows,
-        calls: "(trim-newline x)",
-    },
-    Class {
-        granted: || format!("\"{}\"", "1".repeat(200_000)),
-        input: "data/x",
-        around: DROPPED,
-        work: Work::Grows,
-        calls: "(parse-double x) (Double/parseDouble x) (Float/parseFloat x)",
-    },
-    Class {
-        granted: json_text,
-        input: "data/x",
-        around: DROPPED,
-        work: Work::Grows,
-        calls: "(json/parse-string x)",
-    },
-    Class {
-        granted: json_lines,
-        input: "data/x",
-        around: DROPPED,
-        work: Work::Grows,
-        calls: "(json/parse-lines x) (json/parse-lenient x)",
-    },
-    Class {
-        granted: numbers,
-        input: "data/x",
-        around: DROPPED,
-        work: Work::Grows,
-        calls: "
-            (apply + x) (map inc x) (mapv inc x) (map-indexed + x) (mapcat list x) (filter even? x) (filterv even? x)
-            (remove even? x) (keep identity x) (keep-indexed + x) (distinct x) (distinct-by identity x) (dedupe x)
-            (flatten x) (run! inc x) (reduce + x) (reductions + x) (sum x) (avg x) (sum-by inc x) (avg-by inc x)
-            (frequencies x) (group-by even? x) (max-by inc x) (min-by inc x) (max-key inc (apply max-key inc x))
-            (min-key inc (apply min-key inc x)) (sort x) (sort-by inc x) (reverse x) (rseq x) (combinations x 2)
-            (concat x x) (interleave x x) (interpose 0 x) (into #{} x) (zip x x) (zipmap x x)
-            (set x) (every? int? x) (not-any? nil? x) (not-every? int? x) (some nil? x) (distinct? (apply distinct? x))
-            (drop-while int? x) (take-while int? x) (take-nth 2 x) (partition 2 x) (partition-all 2 x)
-            (partition-by even? x) (partitionv 2 x) (partitionv-all 2 x) (split-with int? x)
-            (pmap inc x) (pcalls (fn [] (reduce + x))) (transduce (map inc) + x) (eduction (map inc) x)
-            (sequence (map inc) x) (describe x) (tree-seq vector? identity x)
-            (walk inc identity x) (postwalk identity x) (prewalk identity x) (postwalk-replace {1 2} x)
-            (prewalk-replace {1 2} x) (json/generate-string x) (str x) (contains? x -1) (mapcat list x)
-            (list* 1 2 (apply list x)) (vector (apply vector x)) (list (apply list x)) (hash-set (apply hash-set x))
-            (hash-map (apply hash-map x)) (array-map (apply array-map x)) (sorted-map (apply sorted-map x))
-            (sorted-set (apply sorted-set x)) (max (apply max x)) (min (apply min x)) (* (apply * x)) (*' (apply *' x))
-            (+ (apply + x)) (+' (apply +' x)) (- (apply - x)) (-' (apply -' x)) (/ (apply / x))
-            (< (apply <= (sort x))) (bit-and (apply bit-and x)) (bit-or (apply bit-or x)) (bit-xor (apply bit-xor x))
-            (bit-and-not (apply bit-and-not x)) (comp (apply comp x)) (juxt (apply juxt x)) (partial (apply partial x))
-            (every-pred (apply every-pred x)) (some-fn (apply some-fn x)) (dir (mapv str x)) (update-vals x inc)
-        ",
-    },
-    Class {
-        granted: numbers,
-        input: "data/x",
-        around: DROPPED,
-        work: Work::Constant,
-        calls: "
-            (empty x) (empty? x) (first x) (ffirst x) (second x) (last x) (not-empty x) (peek x) (seq x) (vec x) (realized? x)
-            (fnext x) (nfirst x) (doall x) (dorun x) (bounded-count 3 x) (counted? x) (reduced x) (reduced? x)
-            (unreduced x) (ensure-reduced x)
-        ",
-    },
-    Class {
-        granted: dictionary,
-        input: "data/x",
-        around: DROPPED,
-        work: Work::Grows,
-        calls: "
-            (entries x) (keys x) (vals x) (merge {1 2} x) (merge-with + {1 2} x) (reduce-kv (fn [a k v] v) nil x)
-            (select-keys x (range 100000)) (update-keys x str) (update-vals x inc) (map-invert x) (rename-keys x x)
-            (stringify-keys x) (keywordize-keys x)
-        ",
-    },
-    Class {
-        granted: rows,
-        input: "data/x",
-        around: DROPPED,
-        work: Work::Grows,
-        calls: "
-            (set/index x [:a]) (set/join x x) (set/project x [:a]) (set/rename x {:a :c}) (set/select :a x)
-        ",
-    },
-    Class {
-        granted: numbers,
-        input: "(set data/x)",
-        around: DROPPED,
-        work: Work::Grows,
-        calls: "
-            (union #{-1} x) (difference x x) (intersection x x) (subset? x (conj x -1)) (superset? (conj x -1) x)
-            (subseq x > -1) (rsubseq x > -1)
-        ",
-    },
-    Class {
-        granted: NOTHING,
-        input: WIDE_TWINS,
-        around: DROPPED,
-        work: Work::Grows,
-        calls: "
-            (= (first x) (last x)) (== (first x) (last x)) (not= (first x) (last x)) (compare (first x) (last x))
-            (<= (first x) (last x)) (>= (first x) (last x)) (> (first x) (last x)) (hash-set (first x) (last x))
-            (assoc {(first x) 1} (last x) 1) (assoc-in {(first x) 1} [(last x)] 1)
-            (update {(first x) 1} (last x) identity) (update-in {(first x) 1} [(last x)] identity)
-            (find {(first x) 1} (last x)) (dissoc {(first x) 1} (last x)) (disj #{(first x)} (last x))
-            (contains? #{(first x)} (last x)) (comparator (apply (comparator <) x)) (frequencies x)
-            (.equals (first x) (last x))
-        ",
-    },
-    Class {
-        granted: NOTHING,
-        input: TWINS,
-        around: DROPPED,
-        work: Work::Grows,
-        calls: "
-            (flatten x) (tree-seq vector? seq x) (pr-str x) (str x) (.toString x) (postwalk identity x)
-            (prewalk identity x) (json/generate-string x) (step-done \"a\" (str x))
-        ",
-    },
-    Class {
-        granted: NOTHING,
-        input: MAP_TREE,
-        around: DROPPED,
-        work: Work::Grows,
-        calls: "(stringify-keys x) (keywordize-keys x)",
-    },
-    Class {
-        granted: NOTHING,
-        input: TREE,
-        around: DROPPED,
-        work: Work::Constant,
-        calls: "
-            (boolean x) (identity x) (not x) (any? x) (associative? x) (boolean? x) (bytes? x) (coll? x)
-            (decimal? x) (double? x) (false? x) (float? x) (fn? x) (ident? x) (ifn? x) (indexed? x) (int? x) (integer? x)
-            (keyword? x) (list? x) (map-entry? x) (map? x) (nil? x) (number? x) (ratio? x) (rational? x) (regex? x)
-            (reversible? x) (seq? x) (seqable? x) (sequential? x) (set? x) (simple-keyword? x) (some? x) (sorted? x)
-            (symbol? x) (true? x) (type x) (vector? x) (inst? x) (NaN? x) (even? x) (infinite? x)
-            (nat-int? x) (neg-int? x) (neg? x) (odd? x) (pos-int? x) (pos? x) (zero? x) (constantly x) (complement x)
-            (fnil first x) (memoize first) (cons x [x]) (conj x x) (rest x) (next x) (nnext x) (butlast x) (pop x)
-            (subvec x 1) (nthnext x 1) (nthrest x 1) (take 1 x) (drop 1 x) (drop-last x) (take-last 1 x) (split-at 1 x)
-            (splitv-at 1 x) (key x) (val x) (get x 0) (get-in x [0 0]) (completing conj) (halt-when nil?) (cat conj)
-            (trampoline identity x) (newline) (flush) (all-ns) (ns-name 'str) (describe x)
-            (task-reset \"a\")
-            (.between ChronoUnit/DAYS 1 2)
-        ",
-    },
-    Class {
-        granted: NOTHING,
-        input: BIG,
-        around: "(dotimes [_ 20] CALL)",
-        work: Work::Grows,
-        calls: "
-            (* x x) (*' x x) (+ x x) (+' x x) (- x 1) (-' x 1) (inc x) (inc' x) (dec x) (dec' x) (quot x 7) (rem x 7919)
-            (mod x 7919) (bit-and x (dec x)) (bit-or x 1) (bit-xor x 1) (bit-not x) (bit-set x 1) (bit-clear x 1) (bit-flip x 1)
-            (bit-shift-left x 1) (bit-shift-right x 1) (bit-and-not x 1) (abs (- x)) (str x)
-            (Math/floorDiv x 7) (Math/floorMod x 7919) (parse-long (str x)) (parse-double (str x))
-        ",
-    },
-    Class {
-        granted: NOTHING,
-        input: BIG,
-        around: DROPPED,
-        work: Work::Constant,
-        calls: "
-            (bit-test x 5) (pow x 2) (bigint x) (byte x) (ceil x) (double x) (float x) (floor x) (int x) (long x) (num x) (round x)
-            (short x) (sqrt x) (trunc x) (Math/acos x) (Math/asin x) (Math/atan x) (Math/atan2 x x) (Math/cbrt x)
-            (Math/cos x) (Math/cosh x) (Math/exp x) (Math/hypot x x) (Math/log x) (Math/log10 x) (Math/signum x)
-            (Math/sin x) (Math/sinh x) (Math/tan x) (Math/tanh x) (Math/toDegrees x) (Math/toRadians x)
-            (Duration/ofDays x) (Duration/ofHours x) (Duration/ofMillis x) (Duration/ofMinutes x) (Duration/ofSeconds x)
-            (Instant/ofEpochMilli x) (Instant/ofEpochSecond x) (LocalDate/of x 1 1) (LocalDate/ofEpochDay x)
-        ",
-    },
-    Class {
-        granted: NOTHING,
-        input: DATE,
-        around: DROPPED,
-        work: Work::Constant,
-        calls: "
-            (.plusDays x 1000000000000) (.minusDays x 1000000000000) (.plusWeeks x 1000000000000) (.minusWeeks x 1000000000000)
-            (.plusMonths x 1000000000000) (.minusMonths x 1000000000000) (.plusYears x 1000000000000)
-            (.minusYears x 1000000000000) (.getDayOfMonth x) (.getDayOfWeek x) (.getDayOfYear x) (.getMonthValue x)
-            (.getYear x) (.toEpochDay x) (.isAfter x x) (.isBefore x x) (.isEqual x x) (.compareTo x x)
-        ",
-    },
-    Class {
-        granted: NOTHING,
-        input: INSTANT,
-        around: DROPPED,
-        work: Work::Constant,
-        calls: "
-            (.plusMillis x 1000000000000) (.minusMillis x 1000000000000) (.plusSeconds x 1000000000000)
-            (.minusSeconds x 1000000000000) (.getTime x) (.getEpochSecond x) (Duration/between x x)
-            (.toDays (Duration/between x x)) (.toHours (Duration/between x x)) (.toMillis (Duration/between x x))
-            (.toMinutes (Duration/between x x)) (.toSeconds (Duration/between x x)) (Instant/now) (LocalDate/now)
-            (System/nanoTime) (currentTimeMillis) (java.util.Date.)
-        ",
-    },
-    Class {
-        granted: text,
-        input: "data/x",
-        around: DROPPED,
-        work: Work::Constant,
-        calls: "(parse x) (Duration/parse x)",
-    },
-    Class {
-        granted: NOTHING,
-        input: "1000000000",
-        around: "(reduce (fn [_ y] y) nil (take x CALL))",
-        work: Work::Grows,
-        calls: "(range x) (repeat x 0) (iterate inc 0) (cycle [1 2]) (repeatedly (fn [] 1))",
-    },
-    Class {
-        granted: NOTHING,
-        input: "(fn [y] y)",
-        around: DROPPED,
-        work: Work::Constant,
-        calls: "(doc map) (meta map) (source map)",
-    },
-    Class {
-        granted: NOTHING,
-        input: "1",
-        around: "(dotimes [_ 100000] CALL)",
-        work: Work::Grows,
-        calls: "(ns-publics 'str) (dir 'str)",
-    },
-];
-
-/// The calls of a class: its lists at the outermost level.
-fn calls(class: &Class) -> Vec<&'static str> {
-    let mut found = Vec::new();
-    let (mut depth, mut start, mut quoted, mut escaped) = (0, 0, false, false);
-    for (at, c) in class.calls.char_indices() {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            '"' => quoted = !quoted,
-            '(' if !quoted => {
-                if depth == 0 {
-                    start = at;
-                }
-                depth += 1;
-            }
-            ')' if !quoted => {
-                depth -= 1;
-                if depth == 0 {
-                    found.push(&class.calls[start..=at]);
-                }
-            }
-            _ => {}
-        }
-    }
-    assert_eq!((depth, quoted), (0, false), "unbalanced calls");
-    found
-}
-
-/// The builtin that a call tries: its head.
-fn head(call: &str) -> &'static str {
-    let name = call[1..].split([' ', ')']).next().unwrap_or_default();
-    library().find(name).unwrap_or_else(|| panic!("{name} is no builtin")).name
-}
-
 struct Bench<'a> {
     engine: &'a Engine,
     class: &'a Class,
@@ -401,7 +32,7 @@ impl Bench<'_> {
         let mut request = EvalRequest::new(format!("(def x {})\n{program}", self.class.input));
         request.context = Some(self.context.clone());
         let timeout = Duration::from_secs(120);
-        request.limits = Limits { timeout, memory_bytes: memory, steps, ..Limits::plain() };
+        request.limits = engine::Limits { timeout, memory_bytes: memory, steps, ..engine::Limits::plain() };
         request.render = Render { max_text_bytes: Some(1_000), json: false };
         self.engine.eval(request).await
     }
@@ -460,7 +91,7 @@ async fn every_builtin_ends_at_once_on_hostile_input() {
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads");
     let mut faults = String::new();
     for class in CLASSES {
-        let context = format!("{{\"x\":{}}}", (class.granted)()).into();
+        let context = format!("{{\"x\":{}}}", (class.granted)(1)).into();
         let bench = Bench { engine: &engine, class, context };
         let base = bench.run("nil", 25_000_000, 256 << 20).await;
         assert!(base.result.is_ok(), "{}: {:?}", class.input, base.result);
@@ -486,4 +117,23 @@ fn every_builtin_is_tried() {
         .map(|builtin| builtin.name)
         .collect();
     assert!(missing.is_empty(), "not tried: {missing:?}");
+}
+
+/// Steps that a builtin may charge at once: some two milliseconds' work.
+const AT_ONCE: u64 = 50_000;
+
+#[test]
+fn no_builtin_works_long_between_two_places_where_others_may_run() {
+    let mut faults = String::new();
+    for class in CLASSES {
+        let context = format!("{{\"x\":{}}}", (class.granted)(4));
+        let inputs = Inputs::new(&context, class.input, Limits { memory_bytes: 100 << 20, steps: 4_000_000 });
+        for call in calls(class) {
+            let held = inputs.run(&class.around.replace("CALL", call));
+            if held.gap.steps > AT_ONCE {
+                let _ = writeln!(faults, "{call} with x = {}: {} steps at once", class.input, held.gap.steps);
+            }
+        }
+    }
+    assert!(faults.is_empty(), "\n{faults}");
 }

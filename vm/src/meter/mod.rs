@@ -302,7 +302,7 @@ pub(crate) fn take_work() -> u64 {
 
 /// Work charged and not collected yet.
 #[inline]
-pub(crate) fn pending_work() -> u64 {
+pub fn pending_work() -> u64 {
     if !METERED {
         return 0;
     }

@@ -1,0 +1,113 @@
+//! How much a program does, and how long it takes, between two places where its thread can be taken from it.
+
+use nix::time::{ClockId, clock_gettime};
+use ptc_compiler::{CompileOptions, compile};
+use ptc_vm::builtins::library;
+use ptc_vm::machine::{Limits, Setup};
+use ptc_vm::meter::{Pauses, Resumed, pausing, pending_work};
+use ptc_vm::{Error, Machine, Step, Value, json};
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// The most between two places where the thread may be taken.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Gap {
+    /// Steps charged.
+    pub steps: u64,
+    /// Processor time of the thread.
+    pub time: Duration,
+}
+
+/// What a run came to.
+#[derive(Debug)]
+pub struct Held {
+    /// Its widest gap, from compiling to freeing.
+    pub gap: Gap,
+    /// Processor time in all.
+    pub time: Duration,
+    /// How it ended.
+    pub result: Result<(), Error>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Probe {
+    work: u64,
+    time: Duration,
+    widest: Gap,
+}
+
+thread_local! {
+    static PROBE: Cell<Probe> = const {
+        let none = Gap { steps: 0, time: Duration::ZERO };
+        Cell::new(Probe { work: 0, time: Duration::ZERO, widest: none })
+    };
+}
+
+fn processor_time() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
+}
+
+/// Notes that the thread could be taken here.
+fn here() -> bool {
+    let (before, work, time) = (PROBE.get(), pending_work(), processor_time());
+    let steps = work.checked_sub(before.work).unwrap_or(work);
+    let widest =
+        Gap { steps: before.widest.steps.max(steps), time: before.widest.time.max(time - before.time) };
+    PROBE.set(Probe { work, time, widest });
+    false
+}
+
+const PROBING: Pauses = Pauses { is_due: here, pause: || Resumed::GoOn };
+
+/// What calls find: the granted context, and `x`.
+pub struct Inputs {
+    context: Value,
+    input: &'static str,
+    limits: Limits,
+}
+
+/// Steps between two looks of a host that runs a machine.
+const SLICE: u64 = 10_000;
+
+impl Inputs {
+    /// The granted context as JSON, the expression that makes `x`, and the limits of the calls.
+    ///
+    /// # Panics
+    /// If `context` is no JSON.
+    pub fn new(context: &str, input: &'static str, limits: Limits) -> Inputs {
+        let context = json::parse(context.as_bytes()).expect("no limit").expect("JSON");
+        Inputs { context, input, limits }
+    }
+
+    /// Makes `x` and runs `program`, looking only at what the program does.
+    pub fn run(&self, program: &str) -> Held {
+        let made = Limits { memory_bytes: 1 << 30, steps: 1 << 40 };
+        let setup = Setup { limits: made, context: self.context.clone(), ..Setup::new(library()) };
+        let made = run(&format!("(def x {})", self.input), setup);
+        let namespace = match made {
+            Ok(outcome) => outcome.namespace,
+            Err(error) => return Held { gap: Gap::default(), time: Duration::ZERO, result: Err(error) },
+        };
+        let limits = Limits { ..self.limits };
+        let setup = Setup { limits, namespace, context: self.context.clone(), ..Setup::new(library()) };
+        let begin = processor_time();
+        PROBE.set(Probe { time: begin, ..Probe::default() });
+        let result = pausing(PROBING, || {
+            let result = run(program, setup).and_then(|outcome| outcome.result.map(drop));
+            here();
+            result
+        });
+        Held { gap: PROBE.get().widest, time: processor_time() - begin, result }
+    }
+}
+
+fn run(program: &str, setup: Setup) -> Result<ptc_vm::machine::Outcome, Error> {
+    let program = compile(program, library(), &CompileOptions::default())
+        .map_err(|error| Error::type_error(error.to_string()))?;
+    let mut machine = Machine::new(Rc::new(program), setup);
+    while !matches!(machine.resume(SLICE), Step::Done) {
+        here();
+    }
+    Ok(machine.finish(true))
+}

@@ -1,11 +1,11 @@
 //! Strings: UTF-8, with lengths and positions in extended grapheme clusters (language.md 2.3).
 
+use super::graphemes::Graphemes;
 use super::{Value, Vector};
 use crate::meter;
 use compact_str::CompactString;
 use std::cell::Cell;
 use std::rc::Rc;
-use unicode_segmentation::UnicodeSegmentation;
 
 /// An immutable string.
 #[derive(Clone)]
@@ -96,7 +96,7 @@ impl Str {
             let mut buffer = [0u8; 4];
             self.as_str().chars().map(|c| Value::str(&*c.encode_utf8(&mut buffer))).collect()
         } else {
-            self.as_str().graphemes(true).map(Value::str).collect()
+            Graphemes::new(self.as_str()).map(|(_, grapheme)| Value::str(grapheme)).collect()
         }
     }
 
@@ -106,7 +106,7 @@ impl Str {
             return index.min(self.as_str().len());
         }
         meter::work(self.as_str().len() as u64);
-        self.as_str().grapheme_indices(true).nth(index).map_or(self.as_str().len(), |(offset, _)| offset)
+        Graphemes::new(self.as_str()).nth(index).map_or(self.as_str().len(), |(offset, _)| offset)
     }
 
     /// The graphemes from `start` up to `end`, both clamped.
@@ -117,7 +117,7 @@ impl Str {
 }
 
 fn count_graphemes(text: &str) -> usize {
-    if text.is_ascii() { text.len() - count_crlf(text.as_bytes()) } else { text.graphemes(true).count() }
+    if text.is_ascii() { text.len() - count_crlf(text.as_bytes()) } else { Graphemes::new(text).count() }
 }
 
 fn count_crlf(bytes: &[u8]) -> usize {

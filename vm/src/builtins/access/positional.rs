@@ -4,14 +4,14 @@
 use crate::builtins::support::{elements, errors};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
-use crate::value::{Str, Value, Vector};
+use crate::value::{Graphemes, Str, Value, Vector};
 use std::mem::take;
 use unicode_segmentation::UnicodeSegmentation;
 
 fn grapheme_at(text: &Str, index: usize) -> Option<Value> {
     if index == 0 {
         // Needs no count of the whole text.
-        return text.as_str().graphemes(true).next().map(Value::str);
+        return Graphemes::new(text.as_str()).next().map(|(_, first)| Value::str(first));
     }
     if index >= text.len() { None } else { Some(Value::Str(text.slice(index, index + 1))) }
 }

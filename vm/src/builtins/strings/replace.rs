@@ -5,8 +5,7 @@ use crate::builtins::transform::mapping::replace_elements;
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
 use crate::print::grow_string;
-use crate::value::{Regex, Str, Value};
-use unicode_segmentation::UnicodeSegmentation;
+use crate::value::{Graphemes, Regex, Str, Value};
 
 /// `(replace s pat new)`, and `(replace m c)` over collections.
 pub(super) fn replace(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
@@ -61,7 +60,7 @@ pub(crate) fn literal(
     };
     let most = if first_only { 1 } else { usize::MAX };
     if wanted.is_empty() {
-        for (i, grapheme) in text.graphemes(true).enumerate() {
+        for (i, (_, grapheme)) in Graphemes::new(text).enumerate() {
             if i < most {
                 append(ctx, new)?;
             }

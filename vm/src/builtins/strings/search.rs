@@ -3,8 +3,7 @@
 use super::args::{position, two_texts};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
-use crate::value::{Str, Value};
-use unicode_segmentation::UnicodeSegmentation;
+use crate::value::{Graphemes, Str, Value};
 
 /// The grapheme that holds byte `offset`: its number. Texts are searched by bytes, so that a match may begin inside
 /// a grapheme.
@@ -13,7 +12,7 @@ fn grapheme_at(ctx: &mut Ctx<'_>, text: &Str, offset: usize) -> Result<i64> {
         return Ok(offset as i64);
     }
     ctx.charge(offset)?;
-    let begun = text.as_str().grapheme_indices(true).take_while(|(start, _)| *start <= offset).count();
+    let begun = Graphemes::new(text.as_str()).take_while(|(start, _)| *start <= offset).count();
     Ok(if offset == text.as_str().len() { begun } else { begun - 1 } as i64)
 }
 

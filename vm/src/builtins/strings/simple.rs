@@ -4,8 +4,7 @@ use super::args::{position, text, two_texts};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::print::grow_string;
-use crate::value::{Str, Value};
-use unicode_segmentation::UnicodeSegmentation;
+use crate::value::{Graphemes, Str, Value};
 
 /// Charges a walk over the text.
 fn charge_traversal(ctx: &mut Ctx<'_>, text: &Str) -> Result<()> {
@@ -115,7 +114,7 @@ pub(super) fn capitalize(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value>
     let text = text("capitalize", args)?;
     ctx.charge(text.as_str().len() / 4)?;
     ctx.reserve(text.as_str().len().saturating_mul(3))?;
-    let first = text.as_str().graphemes(true).next().unwrap_or("");
+    let first = Graphemes::new(text.as_str()).next().map_or("", |(_, first)| first);
     let mut out = first.to_uppercase();
     out.push_str(&text.as_str()[first.len()..].to_lowercase());
     Ok(Value::Str(Str::from_string(out)))
@@ -126,7 +125,13 @@ pub(super) fn reverse(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let text = text("reverse", args)?;
     ctx.charge(text.as_str().len())?;
     ctx.reserve(text.as_str().len())?;
-    Ok(Value::Str(Str::from_string(text.as_str().graphemes(true).rev().collect())))
+    // From the beginning, since the end of a text does not tell where its graphemes begin without a look at all of it.
+    let mut out = vec![0; text.as_str().len()];
+    for (start, grapheme) in Graphemes::new(text.as_str()) {
+        let end = out.len() - start;
+        out[end - grapheme.len()..end].copy_from_slice(grapheme.as_bytes());
+    }
+    Ok(Value::Str(Str::from_string(String::from_utf8(out).expect("graphemes are whole"))))
 }
 
 /// `(str/escape s m)`: graphemes that are keys of `m`, replaced by the text of their values.
@@ -135,7 +140,7 @@ pub(super) fn escape(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         return Err(Error::argument_types("escape", args));
     };
     let mut out = String::new();
-    for grapheme in text.as_str().graphemes(true) {
+    for (_, grapheme) in Graphemes::new(text.as_str()) {
         ctx.charge(1)?;
         match table.get(&Value::str(grapheme)) {
             Some(Value::Nil) | None => {

@@ -7,8 +7,7 @@ use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
 use crate::meter;
 use crate::print;
-use crate::value::{Str, Value};
-use unicode_segmentation::UnicodeSegmentation;
+use crate::value::{Graphemes, Str, Value};
 
 /// Bytes of a piece besides its text, for reservations.
 const PIECE: usize = 64;
@@ -41,7 +40,7 @@ fn split_at_text(text: &Str, separator: &Str, limit: Option<usize>) -> Result<Va
     let mut pieces = Builder::new();
     let mut rest = text.as_str();
     if separator.as_str().is_empty() {
-        while let Some(grapheme) = rest.graphemes(true).next().filter(|_| pieces.len() + 1 < limit) {
+        while let Some((_, grapheme)) = Graphemes::new(rest).next().filter(|_| pieces.len() + 1 < limit) {
             push(&mut pieces, grapheme)?;
             rest = &rest[grapheme.len()..];
         }

@@ -123,6 +123,7 @@ impl<V: EntryValue> Iterator for Held<V> {
                 };
                 if !cached {
                     let (leaf, first) = tree.leaf_at(index);
+                    crate::meter::uncharged(leaf.keys.len());
                     self.leaf = Some((leaf.clone(), first));
                 }
                 match &self.leaf {

@@ -37,6 +37,7 @@ impl<V: EntryValue> Leaf<V> {
     const BYTES: usize = size_of::<Leaf<V>>() + 16 + WIDTH * (size_of::<Value>() + size_of::<V>());
 
     pub(super) fn new() -> Leaf<V> {
+        meter::uncharged(WIDTH);
         meter::charge_memory(Leaf::<V>::BYTES);
         Leaf { keys: Vec::with_capacity(WIDTH), payloads: Vec::with_capacity(WIDTH) }
     }

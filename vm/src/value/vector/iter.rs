@@ -2,6 +2,7 @@
 
 use super::trie::Run;
 use super::{Repr, Vector};
+use crate::meter;
 use crate::value::Value;
 
 /// Iterates a vector that it holds.
@@ -35,6 +36,7 @@ impl VectorIter {
         if let Repr::Tree(trie) = &*self.vector.0 {
             let (run, start, end) = trie.run(self.next);
             (self.run, self.run_start, self.run_end) = (Some(run), start, end);
+            meter::uncharged(Vector::BLOCK);
         }
     }
 }

@@ -62,6 +62,7 @@ impl Leaf {
     pub(super) const BYTES: usize = size_of::<Leaf>() + 16;
 
     pub(super) fn new(items: [Value; WIDTH]) -> Rc<Leaf> {
+        meter::uncharged(WIDTH);
         meter::charge_memory(Leaf::BYTES);
         Rc::new(Leaf(ManuallyDrop::new(items)))
     }

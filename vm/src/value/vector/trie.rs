@@ -128,6 +128,7 @@ impl Trie {
         while next < self.len() {
             let (run, first, end) = self.run(next);
             let mut places = (next as i64 - first) as usize..(end as i64 - first) as usize;
+            crate::meter::uncharged(places.len());
             let all = match &run {
                 Run::Leaf(leaf) => leaf.0[places].iter().all(&mut holds),
                 run => places.all(|at| holds(&run.get(at))),

@@ -5,9 +5,8 @@ use super::specifier::{Specifier, unsupported};
 use crate::error::{Error, Result};
 use crate::meter;
 use crate::print::{self, grow_string, write_plain};
-use crate::value::Value;
+use crate::value::{Graphemes, Value};
 use num_bigint::Sign;
-use unicode_segmentation::UnicodeSegmentation;
 
 /// Appends `value` as `specifier` says; `whole` is the format string from its `%` on.
 pub(super) fn write(specifier: &Specifier, value: &Value, whole: &str, out: &mut String) -> Result<()> {
@@ -37,7 +36,7 @@ pub(super) fn write(specifier: &Specifier, value: &Value, whole: &str, out: &mut
 /// A text: cut to the precision, padded to the width.
 fn word(specifier: &Specifier, mut text: String, out: &mut String) -> Result<()> {
     if let Some(precision) = specifier.precision
-        && let Some((end, _)) = text.grapheme_indices(true).nth(precision)
+        && let Some((end, _)) = Graphemes::new(&text).nth(precision)
     {
         text.truncate(end);
     }
@@ -50,7 +49,7 @@ fn word(specifier: &Specifier, mut text: String, out: &mut String) -> Result<()>
 fn pad(specifier: &Specifier, text: &str, out: &mut String) -> Result<()> {
     meter::charge_steps(text.len() as u64 / 8)?;
     let missing =
-        if specifier.width == 0 { 0 } else { specifier.width.saturating_sub(text.graphemes(true).count()) };
+        if specifier.width == 0 { 0 } else { specifier.width.saturating_sub(Graphemes::new(text).count()) };
     grow_string(out, text.len().saturating_add(missing))?;
     meter::charge_steps(missing as u64 / 16)?;
     if specifier.left {

@@ -119,19 +119,24 @@ fn every_builtin_is_tried() {
     assert!(missing.is_empty(), "not tried: {missing:?}");
 }
 
-/// Steps that a builtin may charge at once: some two milliseconds' work.
-const AT_ONCE: u64 = 50_000;
+/// Steps that a builtin may work, on the average, between two places where others may have its thread: less than a
+/// millisecond's work. What charges for all its work at once has to give way in the middle of it all the same.
+const BETWEEN_PLACES: u64 = 25_000;
+
+/// What cannot give way, since one call of a library does its work; docs/reliability.md says how long that takes.
+const HOLDS_ON: &[&str] = &["apropos", "parse-double", "Double/parseDouble", "Float/parseFloat"];
 
 #[test]
-fn no_builtin_works_long_between_two_places_where_others_may_run() {
+fn every_builtin_gives_way_in_the_middle_of_its_work() {
     let mut faults = String::new();
     for class in CLASSES {
         let context = format!("{{\"x\":{}}}", (class.granted)(4));
         let inputs = Inputs::new(&context, class.input, Limits { memory_bytes: 100 << 20, steps: 4_000_000 });
         for call in calls(class) {
             let held = inputs.run(&class.around.replace("CALL", call));
-            if held.gap.steps > AT_ONCE {
-                let _ = writeln!(faults, "{call} with x = {}: {} steps at once", class.input, held.gap.steps);
+            if !HOLDS_ON.contains(&head(call)) && held.steps > held.places * BETWEEN_PLACES {
+                let (steps, places) = (held.steps, held.places);
+                let _ = writeln!(faults, "{call} with x = {}: {steps} steps, {places} places", class.input);
             }
         }
     }

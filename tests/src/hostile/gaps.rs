@@ -24,6 +24,10 @@ pub struct Gap {
 pub struct Held {
     /// Its widest gap, from compiling to freeing.
     pub gap: Gap,
+    /// Steps charged in all.
+    pub steps: u64,
+    /// Places where the thread could be taken.
+    pub places: u64,
     /// Processor time in all.
     pub time: Duration,
     /// How it ended.
@@ -35,12 +39,14 @@ struct Probe {
     work: u64,
     time: Duration,
     widest: Gap,
+    steps: u64,
+    places: u64,
 }
 
 thread_local! {
     static PROBE: Cell<Probe> = const {
         let none = Gap { steps: 0, time: Duration::ZERO };
-        Cell::new(Probe { work: 0, time: Duration::ZERO, widest: none })
+        Cell::new(Probe { work: 0, time: Duration::ZERO, widest: none, steps: 0, places: 0 })
     };
 }
 
@@ -54,7 +60,8 @@ fn here() -> bool {
     let steps = work.checked_sub(before.work).unwrap_or(work);
     let widest =
         Gap { steps: before.widest.steps.max(steps), time: before.widest.time.max(time - before.time) };
-    PROBE.set(Probe { work, time, widest });
+    let (steps, places) = (before.steps + steps, before.places + 1);
+    PROBE.set(Probe { work, time, widest, steps, places });
     false
 }
 
@@ -87,7 +94,10 @@ impl Inputs {
         let made = run(&format!("(def x {})", self.input), setup);
         let namespace = match made {
             Ok(outcome) => outcome.namespace,
-            Err(error) => return Held { gap: Gap::default(), time: Duration::ZERO, result: Err(error) },
+            Err(error) => {
+                let (gap, time) = (Gap::default(), Duration::ZERO);
+                return Held { gap, steps: 0, places: 0, time, result: Err(error) };
+            }
         };
         let limits = Limits { ..self.limits };
         let setup = Setup { limits, namespace, context: self.context.clone(), ..Setup::new(library()) };
@@ -98,7 +108,8 @@ impl Inputs {
             here();
             result
         });
-        Held { gap: PROBE.get().widest, time: processor_time() - begin, result }
+        let Probe { widest: gap, steps, places, .. } = PROBE.get();
+        Held { gap, steps, places, time: processor_time() - begin, result }
     }
 }
 

@@ -161,6 +161,7 @@ pub(super) fn equals_ignore_case(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Resul
     let lower = |text: &Str| {
         text.as_str()
             .chars()
+            .inspect(|_| crate::meter::uncharged(1))
             .flat_map(char::to_lowercase)
             .eq(other.as_str().chars().flat_map(char::to_lowercase))
     };

@@ -3,6 +3,7 @@
 use crate::builtins::support::{Builder, cursor};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
+use crate::meter;
 use crate::value::{Map, Value, Vector};
 use std::mem::take;
 
@@ -102,6 +103,7 @@ pub(in crate::builtins) fn select(
     ctx.charge(keys.remaining())?;
     let mut entries = Vec::new();
     while let Some(key) = keys.advance() {
+        meter::uncharged(1);
         if let Some(value) = read(ctx, from, &key)? {
             if entries.len() == entries.capacity() {
                 ctx.reserve((2 * entries.len()).max(4) * 3 * Map::ENTRY_BYTES)?;

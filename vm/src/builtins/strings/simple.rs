@@ -3,6 +3,7 @@
 use super::args::{position, text, two_texts};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
+use crate::meter;
 use crate::print::grow_string;
 use crate::value::{Graphemes, Str, Value};
 
@@ -82,19 +83,46 @@ pub(super) fn blank(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     }
 }
 
+/// Bytes of a text whose case is changed in one go.
+const PIECE: usize = 16 << 10;
+
+/// What `change`, a mapping of case, makes of the text, piece by piece. Only a sigma looks at its neighbours, and none of them
+/// is beyond a space, so that a text with sigmas is taken apart at spaces.
+fn in_pieces(text: &str, change: fn(&str) -> String) -> String {
+    if text.len() <= PIECE {
+        return change(text);
+    }
+    let sigmas = text.contains('Σ');
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let mut end = rest.len().min(PIECE);
+        while !(rest.is_char_boundary(end)
+            && (!sigmas || end == rest.len() || rest.as_bytes()[end].is_ascii_whitespace()))
+        {
+            end += 1;
+        }
+        let (piece, after) = rest.split_at(end);
+        meter::uncharged(piece.len() / 8);
+        out.push_str(&change(piece));
+        rest = after;
+    }
+    out
+}
+
 /// The text in upper case: full mapping, `ß` becomes `SS`.
 pub(crate) fn to_upper(ctx: &mut Ctx<'_>, text: &Str) -> Result<Value> {
     // The longest mapping makes three characters of one.
     ctx.charge(text.as_str().len() / 4)?;
     ctx.reserve(text.as_str().len().saturating_mul(3))?;
-    Ok(Value::Str(Str::from_string(text.as_str().to_uppercase())))
+    Ok(Value::Str(Str::from_string(in_pieces(text.as_str(), str::to_uppercase))))
 }
 
 /// The text in lower case, with the rule of the final sigma.
 pub(crate) fn to_lower(ctx: &mut Ctx<'_>, text: &Str) -> Result<Value> {
     ctx.charge(text.as_str().len() / 4)?;
     ctx.reserve(text.as_str().len().saturating_mul(2))?;
-    Ok(Value::Str(Str::from_string(text.as_str().to_lowercase())))
+    Ok(Value::Str(Str::from_string(in_pieces(text.as_str(), str::to_lowercase))))
 }
 
 /// `(upper-case s)`, `(upcase s)`
@@ -116,7 +144,7 @@ pub(super) fn capitalize(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value>
     ctx.reserve(text.as_str().len().saturating_mul(3))?;
     let first = Graphemes::new(text.as_str()).next().map_or("", |(_, first)| first);
     let mut out = first.to_uppercase();
-    out.push_str(&text.as_str()[first.len()..].to_lowercase());
+    out.push_str(&in_pieces(&text.as_str()[first.len()..], str::to_lowercase));
     Ok(Value::Str(Str::from_string(out)))
 }
 

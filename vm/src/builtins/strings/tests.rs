@@ -187,3 +187,17 @@ fn the_number_of_steps_does_not_depend_on_the_slices() {
     assert!(first > 2_000);
     assert_eq!(steps("split", vec![text, re(", ")]), first);
 }
+
+#[test]
+fn the_case_of_a_long_text_changes_as_that_of_a_short_one() {
+    let plain = "Straße İ ǅ ﬁ ".repeat(3_000);
+    let sigmas = "ΟΔΥΣΣΕΥΣ' ΣΟΦΟΣ. ".repeat(3_000);
+    let one_word = "ΑΣ".repeat(20_000);
+    for text in [plain, sigmas, one_word] {
+        let same = |name: &str, expected: &str| {
+            assert_eq!(display(name, [s(&text)]), display("identity", [s(expected)]), "{name}");
+        };
+        same("upper-case", &text.to_uppercase());
+        same("lower-case", &text.to_lowercase());
+    }
+}

@@ -42,9 +42,10 @@ const ABSENT: &[(&str, &str)] = &[
         "no file I/O: call a tool of a server that has files, (tool/call {:server \"…\" :tool \"…\" :args {…}})",
     ),
     (
-        "use refer refer-clojure in-ns load load-file",
+        "require ns use refer refer-clojure in-ns load load-file",
         "no namespace loading: every function is there, as clojure.string/join or str/join",
     ),
+    ("import", "no Java interop: classes are there under their names, as LocalDate/parse"),
     (
         "new gen-class proxy memfn bean definterface extend bases supers",
         "no Java interop beyond the usual methods: write (.method value)",
@@ -99,10 +100,13 @@ const ABSENT: &[(&str, &str)] = &[
     ("HashSet. java.util.HashSet.", "use a set with conj or into"),
     ("sorted-map-by sorted-set-by", "maps and sets are in ascending order: use sort-by for another one"),
     ("re-matcher re-groups", "use re-find, re-matches or re-seq, which give [match group1 …]"),
-    ("SimpleDateFormat. java.text.SimpleDateFormat.", "use (DateTimeFormatter/ofPattern \"yyyy-MM-dd\")"),
+    (
+        "SimpleDateFormat. java.text.SimpleDateFormat. DateTimeFormatter/ofPattern",
+        "dates are read and written as yyyy-MM-dd: use LocalDate/parse and str, and subs for parts",
+    ),
     (
         "ZonedDateTime/parse ZonedDateTime/now ZonedDateTime/of ZonedDateTime/ofInstant ZoneId/of ZoneId/systemDefault",
-        "there is no table of time zones: use OffsetDateTime/parse or Instant/parse for a text with an offset, and .plusHours",
+        "there is no table of time zones: use Instant/parse for a text with an offset",
     ),
     ("md5 sha256 sha1 hash hash-code base64-encode base64-decode", "there are no digests and encodings"),
     ("sh shell exec system", "no processes: call a tool"),
@@ -217,7 +221,7 @@ const WRITE: &[(&str, &str)] = &[
     ("remove-vals", "(into {} (remove (comp pred val)) m)"),
     ("remove-keys", "(into {} (remove (comp pred key)) m)"),
     ("map-kv", "(into {} (map (fn [[k v]] [k v])) m)"),
-    ("format-date date-format", "(.format date \"yyyy-MM-dd\")"),
+    ("format-date date-format", "(str date)"),
     ("percent percentage", "(* 100 (/ part whole))"),
     ("title-case capitalize-words", "(str/join \" \" (map str/capitalize (str/split s #\" \")))"),
     ("if-let* when-let* cond-let", "nested if-let or when-let"),

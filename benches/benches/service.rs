@@ -17,7 +17,7 @@ use ptc_host::engine::{Engine, EngineOptions, EvalRequest, MemoryBudget};
 use ptc_server::boot::{self, Assembly};
 use ptc_server::options::{command::arguments, flags::ALL};
 use ptc_server::settings::Settings;
-use ptc_server::transport::http::{HttpServer, Listening};
+use ptc_server::transport::http::{Bound, HttpServer, Listening};
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -112,7 +112,8 @@ async fn ptc() -> SocketAddr {
     let mut settings = settings.http.expect("--http");
     settings.port = 0;
     let listening = Listening { call_budget: Duration::from_secs(30), memory, telemetry };
-    let server = HttpServer::bind(&settings, listening, service, engine).expect("a free port");
+    let server =
+        HttpServer::new(&settings, Bound::open(&settings).expect("a free port"), listening, service, engine);
     let address = SocketAddr::from(([127, 0, 0, 1], server.address().expect("bound").port()));
     std::thread::spawn(move || self::runtime().block_on(server.run(std::future::pending)));
     address

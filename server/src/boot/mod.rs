@@ -21,7 +21,7 @@ use crate::observers::Telemetry;
 use crate::protocol::Service;
 use crate::settings::{BootError, Http, Settings};
 use crate::transport::health::HealthListener;
-use crate::transport::http::{HttpServer, Listening};
+use crate::transport::http::{Bound, HttpServer, Listening};
 use crate::transport::readiness::Readiness;
 use crate::transport::stdio::{StdioOptions, run_stdio, standard_streams};
 use process::{ignore_signals, stop_signal, survive_file_limits};
@@ -65,10 +65,14 @@ async fn run(settings: &Settings, redactor: &Redactor, engine: &Engine) -> Resul
     for token in http.into_iter().flat_map(|http| &http.tokens).filter(|token| token.token.is_guessable()) {
         warn!(event = "http_auth_token_guessable", principal = %token.name, "use a random token: openssl rand -hex 32");
     }
+    // An address that is taken is told before any upstream starts, and clients that come early wait instead of being refused.
+    let bound = http.map(Bound::open).transpose()?;
     let upstreams = start_upstreams(settings, redactor, engine.memory()).await?;
     let Assembly { service, telemetry } = assemble(settings, engine, upstreams.as_ref(), redactor)?;
-    let served = match http {
-        Some(http) => serve_http(http, settings, service, telemetry.clone(), engine, health.as_ref()).await,
+    let served = match http.zip(bound) {
+        Some((http, bound)) => {
+            serve_http(http, bound, settings, service, telemetry.clone(), engine, health.as_ref()).await
+        }
         None => {
             let options = StdioOptions { max_frame_bytes: settings.limits.max_frame_bytes };
             let (reader, writer) = standard_streams();
@@ -91,6 +95,7 @@ async fn run(settings: &Settings, redactor: &Redactor, engine: &Engine) -> Resul
 
 async fn serve_http(
     http: &Http,
+    bound: Bound,
     settings: &Settings,
     service: Arc<Service>,
     telemetry: Arc<Telemetry>,
@@ -106,7 +111,7 @@ async fn serve_http(
         telemetry,
     };
     descriptors::make_room_for(http.max_connections);
-    let server = HttpServer::bind(http, listening, service, engine.clone())?;
+    let server = HttpServer::new(http, bound, listening, service, engine.clone());
     if let Some(health) = health {
         health.follow(server.readiness());
     }

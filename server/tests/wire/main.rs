@@ -7,4 +7,5 @@ mod http;
 mod neighbours;
 mod process;
 mod results;
+mod start;
 mod stdio;

@@ -66,17 +66,18 @@ pub struct Listening {
     pub telemetry: Arc<Telemetry>,
 }
 
-impl HttpServer {
+/// A bound address. Connections to it wait until a server takes it.
+pub struct Bound {
+    listener: StdListener,
+    tls: Option<TlsAcceptor>,
+}
+
+impl Bound {
     /// Binds the address of `settings`.
     ///
     /// # Errors
     /// If the address cannot be bound or the TLS files cannot be used.
-    pub fn bind(
-        settings: &Http,
-        listening: Listening,
-        service: Arc<Service>,
-        engine: Engine,
-    ) -> Result<HttpServer, BootError> {
+    pub fn open(settings: &Http) -> Result<Bound, BootError> {
         let address = SocketAddr::new(settings.host, settings.port);
         let cannot = |error: std::io::Error| BootError::new(format!("cannot listen on {address}: {error}"));
         let listener = listen(address).map_err(cannot)?;
@@ -84,6 +85,20 @@ impl HttpServer {
             Some((cert, key)) => Some(tls::acceptor(cert, key)?),
             None => None,
         };
+        Ok(Bound { listener, tls })
+    }
+}
+
+impl HttpServer {
+    /// A server on a bound address.
+    pub fn new(
+        settings: &Http,
+        bound: Bound,
+        listening: Listening,
+        service: Arc<Service>,
+        engine: Engine,
+    ) -> HttpServer {
+        let Bound { listener, tls } = bound;
         let loopback_bind = settings.is_loopback();
         let limits = SessionLimits {
             max: settings.max_sessions,
@@ -129,7 +144,7 @@ impl HttpServer {
             service,
             telemetry: listening.telemetry,
         });
-        Ok(HttpServer {
+        HttpServer {
             endpoint,
             listener,
             tls,
@@ -139,7 +154,7 @@ impl HttpServer {
             max_connections: settings.max_connections,
             times: Times { first_request: settings.request_timeout, idle: settings.idle_timeout },
             shutdown_grace: settings.shutdown_grace,
-        })
+        }
     }
 
     /// The bound address.

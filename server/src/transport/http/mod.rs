@@ -27,4 +27,4 @@ mod tls;
 #[cfg(test)]
 mod tests;
 
-pub use listener::{HttpServer, Listening};
+pub use listener::{Bound, HttpServer, Listening};

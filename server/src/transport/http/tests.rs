@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use super::{HttpServer, Listening};
+use super::{Bound, HttpServer, Listening};
 use crate::settings::{Http, NamedToken, RateLimit};
 use crate::testing::{Strings, mock_service};
 
@@ -69,7 +69,8 @@ impl Server {
             memory: MemoryBudget::new(1 << 30),
             telemetry: Arc::default(),
         };
-        let server = HttpServer::bind(settings, listening, Arc::new(service), engine).unwrap();
+        let server =
+            HttpServer::new(settings, Bound::open(settings).unwrap(), listening, Arc::new(service), engine);
         let address = server.address().unwrap();
         let stop = Arc::new(Notify::new());
         let stopped = stop.clone();
@@ -742,16 +743,8 @@ async fn https_with_both_protocols() {
 
 #[tokio::test]
 async fn tls_files_that_cannot_be_used_are_named() {
-    let (service, _) = mock_service(1);
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
-    let listening = Listening {
-        call_budget: Duration::from_secs(30),
-        memory: MemoryBudget::new(1 << 30),
-        telemetry: Arc::default(),
-    };
     let tls = Some(("/nowhere/cert.pem".into(), "/nowhere/key.pem".into()));
-    let Err(error) = HttpServer::bind(&Http { tls, ..settings() }, listening, Arc::new(service), engine)
-    else {
+    let Err(error) = Bound::open(&Http { tls, ..settings() }) else {
         panic!("bound without a certificate");
     };
     assert!(error.to_string().starts_with("--http-tls-cert /nowhere/cert.pem: "), "{error}");
@@ -838,7 +831,8 @@ async fn a_burst_of_connections_waits_to_be_taken_on() {
         memory: MemoryBudget::new(1 << 30),
         telemetry: Arc::default(),
     };
-    let server = HttpServer::bind(&settings(), listening, Arc::new(service), engine).unwrap();
+    let server =
+        HttpServer::new(&settings(), Bound::open(&settings()).unwrap(), listening, Arc::new(service), engine);
     let address = server.address().unwrap();
     // Nobody accepts; one beyond the places would wait for longer than this test.
     let mut waiting = Vec::new();

@@ -3,14 +3,14 @@
 use peak_alloc::PeakAlloc;
 use ptc_host::engine::{Engine, EngineOptions, EvalOutcome, EvalRequest, Limits, MemoryBudget};
 use std::fmt::Write;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+use tokio::sync::Mutex;
 
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
 /// One test at a time: they measure the process.
-static ALONE: Mutex<()> = Mutex::new(());
+static ALONE: Mutex<()> = Mutex::const_new(());
 
 /// What the process may take beyond a program's limit: its text, and the old block of a table that grows.
 const BEYOND_THE_LIMIT: usize = 4 << 20;
@@ -95,7 +95,7 @@ fn demanding() -> Vec<(&'static str, String)> {
 
 #[tokio::test]
 async fn a_demanding_text_stays_within_the_limits_of_its_program() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = ALONE.lock().await;
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads");
     let mut wrong = String::new();
     for (name, program) in demanding() {
@@ -125,7 +125,7 @@ const HUNGRY: [&str; 6] = [
 
 #[tokio::test]
 async fn automata_are_built_at_the_cost_of_who_uses_them() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = ALONE.lock().await;
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads");
     let patterns = repeated(r#"#"(?:\w\p{L}){7}%" "#);
     for program in HUNGRY {
@@ -152,7 +152,7 @@ async fn automata_are_built_at_the_cost_of_who_uses_them() {
 
 #[tokio::test]
 async fn what_programs_leave_behind_is_counted_and_bounded() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = ALONE.lock().await;
     for part in ["[%] ", "{:k% [%]} ", "(fn [x] %) ", r#"#"(?:\w\p{L}){5}%" "#, "\"text %\" "] {
         let memory = MemoryBudget::new(64 << 20);
         let options = EngineOptions { threads: 1, memory: Some(memory.clone()) };
@@ -182,7 +182,7 @@ async fn what_programs_leave_behind_is_counted_and_bounded() {
 
 #[tokio::test]
 async fn caches_give_way_to_programs() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = ALONE.lock().await;
     let memory = MemoryBudget::new(8 << 20);
     let options = EngineOptions { threads: 1, memory: Some(memory.clone()) };
     let engine = Engine::start(options).expect("threads");
@@ -199,7 +199,7 @@ async fn caches_give_way_to_programs() {
 
 #[tokio::test]
 async fn compilation_names_the_limit_it_comes_to() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = ALONE.lock().await;
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads");
     let vectors = format!("[{}]", repeated("[] "));
     for _ in 0..2 {
@@ -228,7 +228,7 @@ async fn compilation_names_the_limit_it_comes_to() {
 
 #[tokio::test]
 async fn compilation_is_reserved_from_the_budget() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = ALONE.lock().await;
     let memory = MemoryBudget::new(1 << 20);
     let options = EngineOptions { threads: 1, memory: Some(memory.clone()) };
     let engine = Engine::start(options).expect("threads");

@@ -25,10 +25,6 @@ async fn runaway_programs_end_with_a_named_error_while_others_answer() {
         ("(defn f [x] (+ 1 (f x))) (f 1)", "memory_exceeded"),
         ("(reduce (fn [s _] (str s s)) \"ab\" (range 60))", "memory_exceeded"),
         ("(reduce (fn [a _] [a a]) [] (range 60))", "step_limit_exceeded"),
-        (
-            "(= (reduce (fn [a _] [a a]) [] (range 60)) (reduce (fn [a _] [a a]) [] (range 60)))",
-            "step_limit_exceeded",
-        ),
         ("(map (fn [x] (range 1000000)) (range 1000000))", "memory_exceeded"),
         ("(pmap (fn f [x] (pmap f [x x])) [1])", "memory_exceeded"),
         ("(loop [] (println \"again\") (recur))", "memory_exceeded"),

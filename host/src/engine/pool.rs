@@ -7,7 +7,7 @@ use crate::memory::MemoryBudget;
 const MOST_STACKS: usize = 256;
 
 /// Most stacks of one principal's programs on a worker.
-pub(super) const STACKS_OF_ONE: usize = MOST_STACKS / 16;
+pub(super) const STACKS_OF_ONE: usize = MOST_STACKS / 4;
 
 /// Stacks that a worker keeps when nothing runs. They are part of what a worker costs, as its thread's own; only those beyond
 /// them are charged to the process's memory.

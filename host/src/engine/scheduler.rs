@@ -284,7 +284,12 @@ impl Scheduler {
             if left.is_empty() {
                 break;
             }
-            drop(left);
+            for entry in left {
+                if let Job::Paused(mut stack) = entry.job {
+                    stack.end();
+                    self.pool.borrow_mut().put(stack);
+                }
+            }
         }
         self.pool.borrow_mut().close();
     }

@@ -74,6 +74,13 @@ impl Stack {
         self.turn(None, wanted)
     }
 
+    /// Lets what has paused run to its end, which is soon.
+    pub(super) fn end(&mut self) {
+        while self.has_paused {
+            let _ = self.go_on(false);
+        }
+    }
+
     fn turn(&mut self, work: Option<Work>, wanted: bool) -> Ended {
         TURN_ENDS.set(0);
         WANTED.set(wanted);
@@ -89,11 +96,9 @@ impl Stack {
 }
 
 impl Drop for Stack {
-    /// Lets what has paused run to its end, which is soon, and leaves nothing on the stack.
+    /// Leaves nothing on the stack.
     fn drop(&mut self) {
-        while self.has_paused {
-            let _ = self.go_on(false);
-        }
+        self.end();
         let _ = self.coroutine.raw_send(None);
     }
 }

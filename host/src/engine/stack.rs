@@ -3,7 +3,7 @@
 //! A [`Stack`] is a coroutine that takes one piece of [`Work`] after the other. What pauses keeps its stack, with everything
 //! that it is in the middle of; what ends leaves a warm one to the next. The switch to a stack and back costs some 60 ns.
 //!
-//! The machine itself needs no native stack beyond a small bound (design.md, "The machine"), and the tests of `.ci/run` hold it, the
+//! The machine itself needs no native stack beyond a small bound (docs/design.md tells why), and the tests of `.ci/run` hold it, the
 //! compiler and the library against threads of [`STACK_BYTES`]. Below each stack lies a guard page, so what would overflow ends the
 //! process, as it does on a thread.
 

@@ -4,7 +4,7 @@
 
 mod common;
 
-use ptc_agent::agent::{Agent, Mode};
+use ptc_agent::agent::{Agent, Output, Transport};
 use ptc_agent::llm::{LlmResponse, ToolCall};
 use ptc_agent::run::RunOptions;
 use ptc_agent::signature::Signature;
@@ -28,7 +28,8 @@ pub(crate) async fn run() -> Result<Json, Box<dyn Error>> {
     .cache(true);
 
     let agent = Agent::builder("How many orders of {{year}} are unpaid, and how much is that in cents?")
-        .mode(Mode::Combined)
+        .output(Output::Text)
+        .transport(Transport::ToolCall)
         .signature("(year :int) -> {unpaid :int, cents :int}")
         .tool("orders", orders)
         .build()?;

@@ -6,7 +6,7 @@
 //! The model is a small server in this file that speaks OpenAI's chat completions over real HTTP and decides by what it
 //! was sent, so every byte that a provider would see is counted.
 
-use ptc_agent::agent::{Agent, Mode};
+use ptc_agent::agent::{Agent, Output, Transport};
 use ptc_agent::llm::OpenAi;
 use ptc_agent::run::RunOptions;
 use ptc_agent::signature::Signature;
@@ -65,7 +65,8 @@ pub(crate) async fn run() -> Result<Report, Box<dyn Error>> {
 
     let agent = Agent::builder("How many errors with code 42 last hour?")
         .name("support")
-        .mode(Mode::Combined)
+        .output(Output::Text)
+        .transport(Transport::ToolCall)
         .tool("search_logs", search)
         .max_turns(6)
         .build()?;

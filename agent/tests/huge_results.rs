@@ -2,7 +2,7 @@
 //!
 //! One test in a process of its own: what it measures is the memory of the whole process.
 
-use ptc_agent::agent::{Agent, Mode};
+use ptc_agent::agent::{Agent, Output, Transport};
 use ptc_agent::llm::{LlmResponse, Message, ScriptedLlm, ToolCall};
 use ptc_agent::run::RunOptions;
 use ptc_agent::tool::{Expose, JsonMap, ToolSpec};
@@ -35,7 +35,8 @@ async fn two_hundred_megabytes_are_refused_and_every_call_is_answered() {
         Ok::<_, String>((0..4).map(|_| Json::from("x".repeat(50 * MB))).collect::<Json>())
     });
     let agent = Agent::builder("How much is it?")
-        .mode(Mode::Combined)
+        .output(Output::Text)
+        .transport(Transport::ToolCall)
         .tool("text", text.expose(Expose::Both))
         .tool("rows", rows.expose(Expose::Both).cache(true))
         .max_turns(6)

@@ -62,7 +62,7 @@ impl Principal {
     }
 
     /// The name as the engine knows whose turn it is.
-    pub fn shared_name(&self) -> Arc<str> {
+    pub(crate) fn shared_name(&self) -> Arc<str> {
         self.0.name.clone()
     }
 

@@ -28,7 +28,6 @@ pub enum Reason {
     DuplicateKey,
     UnboundVar,
     UnknownTool,
-    CompileTimeout,
     CompileMemoryExceeded,
     TypeError,
     ArithmeticError,
@@ -51,7 +50,6 @@ pub enum Reason {
     Fail,
     ValidationError,
     InvalidConfig,
-    InvalidTool,
     Cancelled,
 }
 
@@ -71,7 +69,6 @@ impl Reason {
             Reason::DuplicateKey => "duplicate_key",
             Reason::UnboundVar => "unbound_var",
             Reason::UnknownTool => "unknown_tool",
-            Reason::CompileTimeout => "compile_timeout",
             Reason::CompileMemoryExceeded => "compile_memory_exceeded",
             Reason::TypeError => "type_error",
             Reason::ArithmeticError => "arithmetic_error",
@@ -94,7 +91,6 @@ impl Reason {
             Reason::Fail => "fail",
             Reason::ValidationError => "validation_error",
             Reason::InvalidConfig => "invalid_config",
-            Reason::InvalidTool => "invalid_tool",
             Reason::Cancelled => "cancelled",
         }
     }

@@ -102,22 +102,11 @@ impl AgentBuilder {
         self
     }
 
-    /// How programs come from the model. With text output [`Transport::ToolCall`] means combined mode.
+    /// How programs come from the model. With text output [`Transport::ToolCall`] means combined mode, and `None` (the
+    /// default) that there are no programs.
     #[must_use]
-    pub fn transport(mut self, transport: Transport) -> Self {
-        self.transport = Some(transport);
-        self
-    }
-
-    /// Output and transport in one word.
-    #[must_use]
-    pub fn mode(mut self, mode: Mode) -> Self {
-        self.output = mode.output();
-        self.transport = match mode {
-            Mode::Lisp => Some(Transport::Content),
-            Mode::LispTool | Mode::Combined => Some(Transport::ToolCall),
-            Mode::Text => None,
-        };
+    pub fn transport(mut self, transport: impl Into<Option<Transport>>) -> Self {
+        self.transport = transport.into();
         self
     }
 

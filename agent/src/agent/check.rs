@@ -2,7 +2,7 @@
 
 use super::AgentBuilder;
 use crate::settings::{Config, ConfigError, Mode, Output, native_name};
-use crate::signature::Signature;
+use crate::signature::{Signature, Type};
 use crate::template::Template;
 use crate::tool::{Expose, NativeResult, ToolSpec};
 use ptc_host::json::Value as Json;
@@ -35,7 +35,8 @@ pub(super) fn config(builder: AgentBuilder) -> Result<Config, ConfigError> {
         (Some(text), None) => Some(Signature::parse(&text).map_err(invalid)?),
         (None, Some(schema)) => {
             describe(&mut config, &schema);
-            Some(Signature::from_json_schemas(None, Some(&schema)).map_err(invalid)?)
+            let returns = Type::from_json_schema(&schema).map_err(invalid)?;
+            Some(Signature { params: Vec::new(), returns })
         }
     };
     numbers(&config)?;

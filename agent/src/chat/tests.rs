@@ -1,4 +1,4 @@
-use crate::agent::{Agent, Mode, Output};
+use crate::agent::{Agent, Output, Transport};
 use crate::llm::{LlmResponse, Message, ScriptedLlm, ToolCall};
 use crate::run::{ChatState, RunOptions};
 use crate::tool::{Expose, JsonMap, ToolSpec};
@@ -22,7 +22,8 @@ fn support(runs: &Arc<AtomicU32>) -> Agent {
         runs.fetch_add(1, Ordering::Relaxed);
         async { Ok::<_, String>(json!([{"id": 1}, {"id": 2}])) }
     });
-    let builder = Agent::builder("You are a support assistant.").mode(Mode::Combined);
+    let builder =
+        Agent::builder("You are a support assistant.").output(Output::Text).transport(Transport::ToolCall);
     builder.signature("() -> :int").tool("search", search.expose(Expose::Both).cache(true)).build().unwrap()
 }
 

@@ -37,7 +37,7 @@ pub type ChunkSink = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// A sink that passes the text on and drops the rest.
 #[must_use]
-pub fn text_sink(sink: ChunkSink) -> EventSink {
+pub(crate) fn text_sink(sink: ChunkSink) -> EventSink {
     Arc::new(move |event| {
         if let LlmEvent::Text(text) = event {
             sink(text);

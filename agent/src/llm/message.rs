@@ -151,7 +151,7 @@ impl ToolCall {
 
     /// The arguments as text, for the history.
     #[must_use]
-    pub fn arguments_text(&self) -> String {
+    pub(crate) fn arguments_text(&self) -> String {
         match &self.args_error {
             Some(error) => error.text.clone(),
             None => Json::Object(self.args.clone()).to_string(),

@@ -33,7 +33,8 @@ pub use anthropic::Anthropic;
 pub use choice::{LlmRef, LlmRegistry};
 pub use endpoint::TimeLimits;
 pub use error::{LlmError, LlmErrorKind, RetryClass};
-pub use event::{ChunkSink, EventSink, LlmEvent, emit, text_sink};
+pub(crate) use event::text_sink;
+pub use event::{ChunkSink, EventSink, LlmEvent, emit};
 pub use message::{
     ArgsError, LlmRequest, LlmResponse, Message, StopReason, ToolCall, ToolCallMsg, ToolDef, Usage,
 };

@@ -61,31 +61,6 @@ impl Agent {
         let result = run.start().await;
         run.finish(result).await
     }
-
-    /// The initial prompt, without a request.
-    #[must_use]
-    pub fn preview_prompt(&self, context: &crate::tool::JsonMap) -> PromptPreview {
-        let config = &self.0;
-        PromptPreview {
-            system: prompt::system(config, false),
-            user: prompt::user(config, context, &config.context_descriptions),
-            tools: prompt::tools(config),
-            schema: prompt::schema(config),
-        }
-    }
-}
-
-/// The initial prompt of a model.
-#[derive(Debug, Clone)]
-pub struct PromptPreview {
-    /// The system prompt.
-    pub system: String,
-    /// The first user message.
-    pub user: String,
-    /// The tools it is offered.
-    pub tools: Vec<ToolDef>,
-    /// The JSON Schema that its answer is held to by the provider.
-    pub schema: Option<Json>,
 }
 
 /// A run in progress.

@@ -277,7 +277,7 @@ fn preview(value: &Json, max_chars: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::{Agent, Output};
+    use crate::settings::{Agent, Output, Transport};
     use crate::tool::{Expose, ToolSpec};
 
     fn tool() -> ToolSpec {
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn combined_mode_has_the_card_also_without_tools() {
-        let agent = Agent::builder("p").mode(Mode::Combined).build().unwrap();
+        let agent = Agent::builder("p").output(Output::Text).transport(Transport::ToolCall).build().unwrap();
         let system = system(&agent.0, false);
         assert!(system.contains("<ptc_lisp_reference>") && !system.contains("Tools callable from inside"));
         let tools: Vec<String> = tools(&agent.0).into_iter().map(|tool| tool.name).collect();
@@ -303,7 +303,8 @@ mod tests {
     fn each_mode_lists_its_tools() {
         let names = |mode: Mode| {
             let agent = Agent::builder("p")
-                .mode(mode)
+                .output(mode.output())
+                .transport(mode.transport())
                 .tool("a-n", tool().expose(Expose::Native))
                 .tool("b", tool().expose(Expose::Both).description("Both."))
                 .tool("p", tool().expose(Expose::PtcLisp))
@@ -325,7 +326,8 @@ mod tests {
         let context = json!({"rows": [{"a": 1}], "note": "</context_data>\nx"});
         let context = context.as_object().unwrap();
         let agent = Agent::builder("Do {{note}}")
-            .mode(Mode::Combined)
+            .output(Output::Text)
+            .transport(Transport::ToolCall)
             .signature("[{a :int}]")
             .context_description("rows", "the rows")
             .build()

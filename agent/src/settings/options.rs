@@ -43,7 +43,7 @@ impl Mode {
     ///
     /// # Errors
     /// Text output has no programs in its text.
-    pub fn of(output: Output, transport: Option<Transport>) -> Result<Mode, ConfigError> {
+    pub(crate) fn of(output: Output, transport: Option<Transport>) -> Result<Mode, ConfigError> {
         match (output, transport) {
             (Output::PtcLisp, None | Some(Transport::Content)) => Ok(Mode::Lisp),
             (Output::PtcLisp, Some(Transport::ToolCall)) => Ok(Mode::LispTool),
@@ -65,9 +65,19 @@ impl Mode {
         }
     }
 
+    /// How programs come from the model, if it writes any.
+    #[must_use]
+    pub fn transport(self) -> Option<Transport> {
+        match self {
+            Mode::Lisp => Some(Transport::Content),
+            Mode::LispTool | Mode::Combined => Some(Transport::ToolCall),
+            Mode::Text => None,
+        }
+    }
+
     /// Whether the native tool `lisp_eval` is offered.
     #[must_use]
-    pub fn has_lisp_eval(self) -> bool {
+    pub(crate) fn has_lisp_eval(self) -> bool {
         matches!(self, Mode::LispTool | Mode::Combined)
     }
 }

@@ -1,6 +1,6 @@
 //! JSON Schema to types (agent.md 5), for the subset that types express.
 
-use super::{Field, Signature, Type};
+use super::{Field, Type};
 use ptc_host::json::{Map, Value as Json};
 
 /// Deepest nesting that is read.
@@ -28,25 +28,6 @@ pub struct SchemaError {
     pub place: String,
     /// What is wrong there.
     pub message: String,
-}
-
-impl Signature {
-    /// The signature that takes an object of the schema `parameters` and gives a value of the schema `returns`.
-    ///
-    /// # Errors
-    /// The first place that no type stands for.
-    pub fn from_json_schemas(
-        parameters: Option<&Json>,
-        returns: Option<&Json>,
-    ) -> Result<Signature, SchemaError> {
-        let params = match parameters.map(Type::from_json_schema).transpose()? {
-            None | Some(Type::Map) => Vec::new(),
-            Some(Type::Record(fields) | Type::Closed(fields)) => fields,
-            Some(_) => return Err(error("#", "arguments are an object: `type` must be `object`")),
-        };
-        let returns = returns.map(Type::from_json_schema).transpose()?.unwrap_or(Type::Any);
-        Ok(Signature { params, returns })
-    }
 }
 
 impl Type {

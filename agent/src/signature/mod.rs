@@ -86,7 +86,7 @@ impl Type {
 
     /// Whether an answer of this type is looked for as a JSON object or array.
     #[must_use]
-    pub fn is_structured(&self) -> bool {
+    pub(crate) fn is_structured(&self) -> bool {
         matches!(self.required(), Type::List(_) | Type::Record(_) | Type::Closed(_) | Type::Map)
     }
 }

@@ -49,7 +49,7 @@ impl Type {
 
     /// The schema that a provider's constraint gets: always an object, so that a list is wrapped as `items`.
     #[must_use]
-    pub fn response_schema(&self) -> Json {
+    pub(crate) fn response_schema(&self) -> Json {
         match self.required() {
             list @ Type::List(_) => json!({
                 "type": "object", "properties": {"items": list.json_schema()}, "required": ["items"],
@@ -63,7 +63,7 @@ impl Type {
 impl Signature {
     /// The parameters as the schema of a tool's arguments.
     #[must_use]
-    pub fn parameters_schema(&self) -> Json {
+    pub(crate) fn parameters_schema(&self) -> Json {
         Json::Object(object(&self.params))
     }
 }

@@ -136,10 +136,6 @@ fn json_schemas_are_types() {
         word.check(&json!("c")).unwrap_err().to_string(),
         "root: expected one of [\"a\", \"b\"], got \"c\""
     );
-    let parameters = json!({"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]});
-    let signature = Signature::from_json_schemas(Some(&parameters), None).unwrap();
-    assert_eq!(signature.to_string(), "(q :string) -> :any");
-    assert_eq!(signature.parameters_schema(), parameters);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::time::Duration;
 pub(crate) use emit::{Emitter, OpenSpan, args, summary};
 
 /// The target of all `tracing` events of this crate.
-pub const TARGET: &str = "ptc_runner.sub_agent";
+pub(crate) const TARGET: &str = "ptc_runner.sub_agent";
 
 /// Gets the events of a run. Called between the run's own steps, so it should be quick; its panics are caught.
 pub trait Observer: Send + Sync {

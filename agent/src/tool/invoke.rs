@@ -22,7 +22,7 @@ impl<T> Drop for AbortOnDrop<T> {
 ///
 /// # Errors
 /// The text that the model reads.
-pub async fn invoke(
+pub(crate) async fn invoke(
     runtime: &Handle,
     tool: &ToolSpec,
     arguments: JsonMap,

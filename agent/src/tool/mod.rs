@@ -13,8 +13,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 pub(crate) use grep::grep_tools;
-pub use invoke::invoke;
-pub(crate) use invoke::panic_text;
+pub(crate) use invoke::{invoke, panic_text};
 pub use spec::{Expose, NativeResult, PreviewFn, ToolSpec};
 
 /// The name of the native tool that runs programs.

@@ -154,7 +154,7 @@ impl ServerEntry {
 
     /// The same server with what it says of itself, scrubbed.
     #[must_use]
-    pub fn introduced(mut self, introduction: &Introduction, redactor: &Redactor) -> Self {
+    pub(crate) fn introduced(mut self, introduction: &Introduction, redactor: &Redactor) -> Self {
         let scrubbed = |text: &str| redactor.scrub_string(readable(text));
         self.title = scrubbed(&introduction.title);
         self.instructions = scrubbed(&introduction.instructions);

@@ -51,7 +51,7 @@ impl CallLog {
     }
 
     /// Adds the record of a result that tells what becomes of it.
-    pub fn push_watched(&self, record: CallRecord) -> Rc<ReplyWatch> {
+    pub(crate) fn push_watched(&self, record: CallRecord) -> Rc<ReplyWatch> {
         let watch = Rc::new(ReplyWatch::default());
         self.watches.borrow_mut().push((self.len(), watch.clone()));
         self.push(record);

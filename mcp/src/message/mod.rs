@@ -33,11 +33,6 @@ pub struct Envelope<'a, Id, Params> {
 }
 
 impl<Id, Params> Envelope<'_, Id, Params> {
-    /// `method`, if it is there and a string: then the message is a request (with id) or a notification.
-    pub fn method_name(&self) -> Option<&str> {
-        self.method.as_ref()?.as_deref()
-    }
-
     /// Whether it carries `result` or `error`: the response to a request.
     pub fn is_response(&self) -> bool {
         self.result.is_some() || self.error.is_some()

@@ -83,7 +83,7 @@ impl From<Reason> for ErrorReason {
     fn from(reason: Reason) -> Self {
         match reason {
             Reason::ParseError | Reason::ProgramTooLarge => ErrorReason::ParseError,
-            Reason::Timeout | Reason::CompileTimeout => ErrorReason::Timeout,
+            Reason::Timeout => ErrorReason::Timeout,
             Reason::MemoryExceeded | Reason::CompileMemoryExceeded => ErrorReason::MemoryLimit,
             Reason::StepLimitExceeded => ErrorReason::StepLimit,
             Reason::Fail => ErrorReason::Fail,

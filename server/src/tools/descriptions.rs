@@ -8,7 +8,7 @@ use crate::settings::Profile;
 const CUT: usize = 2000;
 
 /// `lisp_eval` without upstreams.
-pub const EVAL: &str = "Runs one PTC-Lisp program in a clean sandbox. The value of the last form is the answer. Calls do \
+const EVAL: &str = "Runs one PTC-Lisp program in a clean sandbox. The value of the last form is the answer. Calls do \
     not share state.";
 
 /// How to look around among upstreams and call their tools. `CAPS` stands for what a program may use up.
@@ -120,7 +120,7 @@ pub fn lisp_session_eval(upstreams: Option<&UpstreamCard>, timeout: Duration) ->
 }
 
 /// The characters that a catalog may have so that no client cuts a description that ends with it.
-pub fn catalog_room(profile: Profile, max_calls: u32, timeout: Duration) -> usize {
+pub(crate) fn catalog_room(profile: Profile, max_calls: u32, timeout: Duration) -> usize {
     // With this in its place no hint fits, so what is longer than it is the rest.
     let card = UpstreamCard { catalog: "x".repeat(CUT), max_calls };
     let texts = [lisp_eval(profile, Some(&card), timeout), lisp_session_eval(Some(&card), timeout)];

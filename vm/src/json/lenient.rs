@@ -16,7 +16,7 @@ use num_traits::Num;
 /// `0x1F`. `None` when the text is not even that.
 ///
 /// Charges steps and memory to the running program, and fails only at its limits.
-pub fn parse_lenient(text: &str) -> Result<Option<Value>> {
+pub(crate) fn parse_lenient(text: &str) -> Result<Option<Value>> {
     if let Some(value) = parse::parse(text.as_bytes())? {
         return Ok(Some(value));
     }

@@ -14,11 +14,12 @@ mod parse;
 mod strings;
 mod write;
 
-pub use lenient::parse_lenient;
-pub use lines::parse_lines;
+pub(crate) use lenient::parse_lenient;
+pub(crate) use lines::parse_lines;
 pub use parse::{MAX_NESTING, parse};
 pub(crate) use parse::{Read, parse_reply};
-pub use write::{ToolArguments, generate, write, write_tool_arguments, write_within};
+pub(crate) use write::write_tool_arguments;
+pub use write::{ToolArguments, generate, write};
 
 #[cfg(test)]
 mod tests;

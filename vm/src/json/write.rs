@@ -2,8 +2,8 @@
 
 use super::strings;
 use crate::error::{Error, Reason, Result};
-use crate::meter::{self, Account};
-use crate::print::{self, Budget, Level, MAX_DEPTH, Path, grow_bytes};
+use crate::meter;
+use crate::print::{self, Level, MAX_DEPTH, Path, grow_bytes};
 use crate::value::{Map, Temporal, Value};
 use std::io::Write as _;
 use std::ops::Range;
@@ -14,23 +14,6 @@ use std::ops::Range;
 /// The error's message is exactly `non-JSON-encodable value at rows[0].ts`, or `… at <root>`.
 pub fn write(value: &Value, out: &mut Vec<u8>) -> Result<()> {
     Writer::new(out).document(value).map_err(Fault::into_error)
-}
-
-/// As [`write()`], after the program: bounded by `budget` instead of the program's limits.
-pub fn write_within(value: &Value, out: &mut Vec<u8>, budget: Budget) -> Result<()> {
-    let mut account = Account::new(budget.bytes);
-    let _installed = account.install();
-    meter::set_work_limit(budget.nodes);
-    write(value, out).map_err(|error| match error.reason() {
-        Reason::StepLimitExceeded | Reason::MemoryExceeded => Error::verbatim(
-            Reason::MemoryExceeded,
-            format!(
-                "the value is too large to be written as JSON (more than {} values or {} bytes); return less of it",
-                budget.nodes, budget.bytes
-            ),
-        ),
-        _ => error,
-    })
 }
 
 /// JSON text of a value for `json/generate-string`: `None` where [`write()`] would refuse the value. Fails only
@@ -55,7 +38,7 @@ pub struct ToolArguments {
 
 /// The arguments of a tool call as JSON, with the places of the keyword keys that a schema may respell
 /// (ruling 37). Fails as [`write()`] does.
-pub fn write_tool_arguments(arguments: &Map) -> Result<ToolArguments> {
+pub(crate) fn write_tool_arguments(arguments: &Map) -> Result<ToolArguments> {
     let mut json = Vec::new();
     let mut writer = Writer::new(&mut json);
     writer.document(&Value::Map(arguments.clone())).map_err(Fault::into_error)?;

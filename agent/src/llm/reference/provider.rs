@@ -81,7 +81,7 @@ impl Provider {
 
     /// Whether it requires a key.
     #[must_use]
-    pub fn needs_key(self) -> bool {
+    pub(super) fn needs_key(self) -> bool {
         !matches!(self, Ollama | OpenAiCompat)
     }
 

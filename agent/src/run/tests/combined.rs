@@ -1,11 +1,11 @@
 //! Combined mode, and text mode with tools.
 
 use super::*;
-use crate::agent::Mode;
+use crate::agent::{Output, Transport};
 use crate::tool::Expose;
 
 fn combined() -> AgentBuilder {
-    Agent::builder("How many?").mode(Mode::Combined).max_turns(10)
+    Agent::builder("How many?").output(Output::Text).transport(Transport::ToolCall).max_turns(10)
 }
 
 fn shared(runs: &Arc<AtomicU32>) -> ToolSpec {
@@ -108,7 +108,7 @@ async fn handlers_that_fail_panic_or_stay_silent_are_answered() {
     });
     let silent = ToolSpec::new(|_: JsonMap| std::future::pending::<Result<Json, String>>());
     let agent = Agent::builder("p")
-        .mode(Mode::Text)
+        .output(Output::Text)
         .tool_timeout(Duration::from_millis(20))
         .max_result_bytes(50)
         .tool("fails", counting(&runs))
@@ -147,7 +147,7 @@ async fn handlers_that_fail_panic_or_stay_silent_are_answered() {
 
 #[tokio::test]
 async fn answers_are_checked_and_turns_counted() {
-    let typed = || Agent::builder("p {{n}}").mode(Mode::Text).signature(":int").max_turns(2);
+    let typed = || Agent::builder("p {{n}}").output(Output::Text).signature(":int").max_turns(2);
     let step = run(typed(), vec![LlmResponse::text("five"), LlmResponse::text("5")]).await;
     assert_eq!(step.value, Some(json!(5)));
     let step = run(typed(), vec![LlmResponse::text("five"), LlmResponse::text("5.5")]).await;

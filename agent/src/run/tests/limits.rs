@@ -1,7 +1,7 @@
 //! Tests of failures: misbehaving models, misbehaving tools, exhausted budgets.
 
 use super::*;
-use crate::agent::{Mode, Output};
+use crate::agent::{Output, Transport};
 use crate::run::{Fail, OnBudgetExceeded, TraceMode};
 use crate::tool::{Expose, ToolContext, ToolError, ToolHandler};
 use futures_util::future::BoxFuture;
@@ -48,7 +48,11 @@ async fn twenty_calls_at_once_run_together_and_answer_in_order() {
 async fn equal_calls_at_once_run_once() {
     let runs = Arc::new(AtomicU32::new(0));
     let tool = counting(&runs).expose(Expose::Both).cache(true);
-    let agent = Agent::builder("p").mode(Mode::Combined).parallel_tool_calls(4).tool("t", tool);
+    let agent = Agent::builder("p")
+        .output(Output::Text)
+        .transport(Transport::ToolCall)
+        .parallel_tool_calls(4)
+        .tool("t", tool);
     let calls = (0..4).map(|n| call(&format!("c{n}"), "t", json!({"q": 1}))).collect();
     let step = run(agent, vec![LlmResponse::calls(calls), LlmResponse::text("done")]).await;
     assert_eq!(runs.load(Ordering::Relaxed), 1);
@@ -80,7 +84,8 @@ async fn nothing_at_all_is_told_and_then_fails() {
 async fn enormous_results_are_refused_on_both_sides() {
     let huge = ToolSpec::new(|_: JsonMap| async { Ok::<_, String>(Json::from("x".repeat(200_000))) });
     let agent = Agent::builder("p")
-        .mode(Mode::Combined)
+        .output(Output::Text)
+        .transport(Transport::ToolCall)
         .max_tool_bytes(100_000)
         .tool("huge", huge.expose(Expose::Both));
     let step = run(
@@ -103,7 +108,8 @@ async fn what_cannot_be_kept_is_told() {
     let runs = Arc::new(AtomicU32::new(0));
     let tool = || counting(&runs).expose(Expose::Both).cache(true);
     let agent = Agent::builder("p")
-        .mode(Mode::Combined)
+        .output(Output::Text)
+        .transport(Transport::ToolCall)
         .tool_cache_limit(100)
         .tool("small", tool().max_cached_bytes(10))
         .tool("t", tool());
@@ -239,7 +245,7 @@ async fn handlers_know_who_calls_and_how_long_they_have() {
     }
     let asked = Arc::new(Mutex::new(Vec::new()));
     let tool = ToolSpec::new(Asked(asked.clone())).expose(Expose::Both);
-    let agent = Agent::builder("p").mode(Mode::Combined).tool("t", tool);
+    let agent = Agent::builder("p").output(Output::Text).transport(Transport::ToolCall).tool("t", tool);
     let calls = LlmResponse::calls(vec![call("a", "t", json!({}))]);
     run(agent, vec![calls, eval("b", "(tool/t {})"), LlmResponse::text("done")]).await;
     assert_eq!(*asked.lock().unwrap(), [(1, "native", true), (2, "ptc_lisp", true)]);

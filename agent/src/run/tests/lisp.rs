@@ -1,14 +1,14 @@
 //! PTC-Lisp agents over both transports.
 
 use super::*;
-use crate::agent::{Compaction, CompletionMode, MemoryStrategy, Mode};
+use crate::agent::{Compaction, CompletionMode, MemoryStrategy, Output, Transport};
 
 fn lisp() -> AgentBuilder {
     Agent::builder("Sum {{n}}")
 }
 
 fn by_tool() -> AgentBuilder {
-    Agent::builder("Sum {{n}}").mode(Mode::LispTool)
+    Agent::builder("Sum {{n}}").transport(Transport::ToolCall)
 }
 
 #[tokio::test]
@@ -170,7 +170,7 @@ async fn memory_is_limited_strictly_or_by_rolling_back() {
 #[tokio::test]
 async fn history_keeps_the_beginning_of_long_values_and_no_returned_ones() {
     let step = run(
-        Agent::builder("p").mode(Mode::Combined).max_turns(9),
+        Agent::builder("p").output(Output::Text).transport(Transport::ToolCall).max_turns(9),
         vec![
             eval("a", "1"),
             eval("b", "(apply str (repeat 5000 \"x\"))"),

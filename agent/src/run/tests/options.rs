@@ -1,7 +1,7 @@
 //! Tests of agent and run options, by their effect on the model or the host.
 
 use super::*;
-use crate::agent::{FormatOptions, Mode, Output};
+use crate::agent::{FormatOptions, Output, Transport};
 use crate::llm::{Llm, LlmError, LlmErrorKind, LlmRegistry, RetryPolicy};
 use crate::run::Progress;
 use crate::telemetry::{Event, Scope};
@@ -106,7 +106,7 @@ async fn the_model_reads_how_far_its_plan_is() {
 
 #[tokio::test]
 async fn a_system_prompt_keeps_to_its_limit_and_says_so() {
-    let agent = Agent::builder("p").mode(Mode::Combined).prompt_limit(500);
+    let agent = Agent::builder("p").output(Output::Text).transport(Transport::ToolCall).prompt_limit(500);
     let (_, requests) = run_with(agent, vec![LlmResponse::text("done")], |_| {}).await;
     let system = &requests[0].system;
     assert!(system.len() <= 500 && system.ends_with("\n[the system prompt is cut at 500 bytes]"), "{system}");
@@ -225,7 +225,7 @@ async fn text_that_nothing_has_to_check_comes_piece_by_piece() {
         (text().signature(":string"), &["1", "2"]),
         (text().signature(":int"), &["12"]),
         (text().tool("t", counting(&Arc::default())), &["12"]),
-        (Agent::builder("p").mode(Mode::Combined), &["12"]),
+        (Agent::builder("p").output(Output::Text).transport(Transport::ToolCall), &["12"]),
     ] {
         let told: Arc<Mutex<Vec<String>>> = Arc::default();
         let log = told.clone();
@@ -240,7 +240,11 @@ async fn text_that_nothing_has_to_check_comes_piece_by_piece() {
 async fn rows_that_are_too_large_for_the_model_become_metadata() {
     let rows = ToolSpec::new(|_: JsonMap| async { Ok::<_, String>(json!([{"text": "x".repeat(1000)}])) });
     let rows = rows.expose(Expose::Both).cache(true).native_result(NativeResult::Rows { limit: 5 });
-    let agent = Agent::builder("p").mode(Mode::Combined).max_result_bytes(600).tool("rows", rows);
+    let agent = Agent::builder("p")
+        .output(Output::Text)
+        .transport(Transport::ToolCall)
+        .max_result_bytes(600)
+        .tool("rows", rows);
     let step =
         run(agent, vec![LlmResponse::calls(vec![call("a", "rows", json!({}))]), LlmResponse::text("done")])
             .await;

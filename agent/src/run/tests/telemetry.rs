@@ -1,7 +1,7 @@
 //! The events of a run.
 
 use super::*;
-use crate::agent::Mode;
+use crate::agent::{Output, Transport};
 use crate::telemetry::{Event, Scope};
 use crate::tool::Expose;
 use std::sync::Mutex;
@@ -20,7 +20,11 @@ async fn the_transcript_is_told_event_by_event() {
     let runs = Arc::new(AtomicU32::new(0));
     let seen = Seen::default();
     let tool = counting(&runs).expose(Expose::Both).cache(true);
-    let agent = Agent::builder("p").mode(Mode::Combined).name("support").tool("search_logs", tool);
+    let agent = Agent::builder("p")
+        .output(Output::Text)
+        .transport(Transport::ToolCall)
+        .name("support")
+        .tool("search_logs", tool);
     let (step, _) = run_with(
         agent,
         vec![
@@ -90,7 +94,11 @@ async fn refused_and_failed_calls_are_events_and_never_cached() {
     let runs = Arc::new(AtomicU32::new(0));
     let seen = Seen::default();
     let tool = counting(&runs).expose(Expose::Both).cache(true);
-    let agent = Agent::builder("p").mode(Mode::Combined).max_tool_calls(2).tool("t", tool);
+    let agent = Agent::builder("p")
+        .output(Output::Text)
+        .transport(Transport::ToolCall)
+        .max_tool_calls(2)
+        .tool("t", tool);
     let fails = || call("a", "t", json!({"fail": 1}));
     run_with(
         agent,

@@ -99,11 +99,6 @@ impl Value {
         self.as_u64().is_some()
     }
 
-    /// Whether it is a number with a fraction or an exponent that a finite `f64` stands for.
-    pub fn is_f64(&self) -> bool {
-        matches!(self, Value::Number(number) if number.is_f64())
-    }
-
     /// Whether it is a string.
     pub fn is_string(&self) -> bool {
         matches!(self, Value::String(_))

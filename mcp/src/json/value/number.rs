@@ -27,7 +27,7 @@ impl Number {
     }
 
     /// The shortest text that reads as `float`; `None` for what JSON has no numbers for.
-    pub fn from_f32(float: f32) -> Option<Self> {
+    pub(crate) fn from_f32(float: f32) -> Option<Self> {
         let text = float.is_finite().then(|| serde_json::to_string(&float).ok()).flatten()?;
         Some(Self(text.into()))
     }
@@ -60,11 +60,6 @@ impl Number {
     /// Whether it is written as an integer that a `u64` holds.
     pub fn is_u64(&self) -> bool {
         self.as_u64().is_some()
-    }
-
-    /// Whether it has a fraction or an exponent, and a finite `f64` is near it.
-    pub fn is_f64(&self) -> bool {
-        self.0.contains(['.', 'e', 'E']) && self.as_f64().is_some()
     }
 }
 

@@ -144,7 +144,8 @@ impl Host {
         let settings = &self.settings;
         let mut builder = Agent::builder(question)
             .literal_prompt()
-            .mode(settings.mode)
+            .output(settings.mode.output())
+            .transport(settings.mode.transport())
             .name("ptc-agent")
             .system_prompt(self.system.clone())
             .max_turns(settings.max_turns)

@@ -10,7 +10,7 @@ mod meta;
 pub mod ping;
 pub mod shutdown;
 pub mod tools_call;
-pub mod tools_list;
+mod tools_list;
 
 use std::sync::Arc;
 

@@ -15,7 +15,7 @@ use crate::protocol::results::{write_cache_hints, write_server_meta};
 use crate::protocol::service::Service;
 
 /// Lists the tools. We issue no cursors, so every cursor is invalid.
-pub fn answer(service: &Arc<Service>, era: Era, id: &RequestId, params: &ParamsMember<'_>) -> Handled {
+pub(super) fn answer(service: &Arc<Service>, era: Era, id: &RequestId, params: &ParamsMember<'_>) -> Handled {
     debug!(event = "tools_list", request_id = %id);
     let cursor = params.object().and_then(|params| params.cursor);
     if cursor.is_some_and(|raw| raw.kind() != Kind::Null) {

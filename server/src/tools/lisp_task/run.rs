@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use ptc_agent::agent::{Agent, CompletionMode, ConfigError, Mode, SystemPrompt};
+use ptc_agent::agent::{Agent, CompletionMode, ConfigError, SystemPrompt};
 use ptc_agent::run::{Fail, RunOptions, Step, Turn};
 use ptc_agent::telemetry::{Event, Scope};
 use ptc_host::engine::{CallRecord, EvalId, EvalOutcome, Failure, FinalValue};
@@ -84,7 +84,6 @@ fn agent(options: &TaskOptions, task: &Task) -> Result<Agent, ConfigError> {
     let turns = options.planner.max_turns.saturating_add(options.planner.retry_turns);
     Agent::builder(prompt::user(task))
         .literal_prompt()
-        .mode(Mode::Lisp)
         .name("lisp_task")
         .system_prompt(SystemPrompt::Replace(prompt::system(options)))
         .completion_mode(CompletionMode::Explicit)

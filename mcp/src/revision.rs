@@ -33,9 +33,6 @@ impl Revision {
     pub const LATEST: Revision = Revision::V2026_07_28;
     /// The revisions of the modern era, as `server/discover` lists them.
     pub const MODERN: [Revision; 1] = [Revision::V2026_07_28];
-    /// Every published revision with a handshake.
-    pub const HANDSHAKE: [Revision; 4] =
-        [Revision::V2024_11_05, Revision::V2025_03_26, Revision::V2025_06_18, Revision::V2025_11_25];
     /// What HTTP assumes of a client that names no revision (2025-06-18, transports).
     pub const HTTP_DEFAULT: Revision = Revision::V2025_03_26;
     /// The first revision without handshake: header values from here on mean the modern era.

@@ -25,18 +25,12 @@ const EXACT: u64 = 4;
 /// A session's state while one program has it to itself.
 pub(in super::super) struct SessionLock {
     place: Rc<RefCell<SessionPlace>>,
-    history: [Value; 3],
-    turn: u64,
-    sizes: Vec<(Rc<str>, u64)>,
-    history_sizes: [u64; 3],
-    journal: Map,
-    summaries: Vec<(Str, Value)>,
-    journal_bytes: u64,
+    /// All but the namespace, which the program has: an empty one stands here.
+    state: SessionState,
     /// The process had no memory for what a program left in the journal.
     journal_refused: bool,
     rules: Option<Arc<dyn SessionRules>>,
     committed: Option<Rc<Committed>>,
-    reservation: Option<MemoryReservation>,
 }
 
 impl SessionLock {
@@ -46,67 +40,52 @@ impl SessionLock {
         rules: Option<Arc<dyn SessionRules>>,
         memory: Option<&MemoryBudget>,
     ) -> Option<(SessionLock, Namespace)> {
-        let state = place.borrow_mut().state.take()?;
-        let SessionState { namespace, history, turn, sizes, history_sizes, .. } = state;
-        let SessionState { journal, summaries, journal_bytes, reservation, .. } = state;
+        let mut state = place.borrow_mut().state.take()?;
+        let namespace = std::mem::replace(&mut state.namespace, Namespace::new(library()));
         let committed = rules.is_some().then(|| {
             let bindings = namespace
                 .bindings()
                 .into_iter()
                 .map(|(name, binding)| (name.clone(), binding.clone()))
                 .collect();
-            Rc::new(Committed { bindings, history: history.clone(), sizes: sizes.clone() })
+            Rc::new(Committed { bindings, history: state.history.clone(), sizes: state.sizes.clone() })
         });
         let before = std::mem::replace(&mut place.borrow_mut().committed, committed.clone());
         drop(before);
-        let reservation =
-            reservation.or_else(|| memory.cloned().map(MemoryReservation::new)).filter(|_| rules.is_some());
-        let lock = SessionLock {
-            place,
-            history,
-            turn,
-            sizes,
-            history_sizes,
-            journal,
-            summaries,
-            journal_bytes,
-            journal_refused: false,
-            rules,
-            committed,
-            reservation,
-        };
-        Some((lock, namespace))
+        let reservation = state.reservation.take().or_else(|| memory.cloned().map(MemoryReservation::new));
+        state.reservation = reservation.filter(|_| rules.is_some());
+        Some((SessionLock { place, state, journal_refused: false, rules, committed }, namespace))
     }
 
     /// The last three results, latest first.
     pub(in super::super) fn history(&self) -> [Value; 3] {
-        self.history.clone()
+        self.state.history.clone()
     }
 
     /// The journal that a program works with, if the session keeps one.
     pub(in super::super) fn journal(&self) -> Option<Map> {
-        self.rules.as_ref().is_some_and(|rules| rules.keeps_journal()).then(|| self.journal.clone())
+        self.rules.as_ref().is_some_and(|rules| rules.keeps_journal()).then(|| self.state.journal.clone())
     }
 
     /// Takes over what a program left in the journal, whatever it ended with. If the process has no memory for it, the
     /// journal stays as it was, and the program fails.
     pub(in super::super) fn note(&mut self, journal: Option<Map>, summaries: Vec<(Str, Value)>) {
         let Some(journal) = journal else { return };
-        if let (Some(reservation), Some(rules)) = (&self.reservation, &self.rules) {
+        if let (Some(reservation), Some(rules)) = (&self.state.reservation, &self.rules) {
             let cap = rules.limits().memory_bytes.saturating_mul(EXACT);
-            let noted = self.summaries.iter().chain(&summaries);
+            let noted = self.state.summaries.iter().chain(&summaries);
             let noted = noted.map(|(id, text)| id.as_str().len() as u64 + measure(text, cap));
             let bytes = measure(&Value::Map(journal.clone()), cap) + noted.sum::<u64>();
             if !reservation
-                .resize(reservation.bytes().saturating_sub(self.journal_bytes).saturating_add(bytes))
+                .resize(reservation.bytes().saturating_sub(self.state.journal_bytes).saturating_add(bytes))
             {
                 self.journal_refused = true;
                 return;
             }
-            self.journal_bytes = bytes;
+            self.state.journal_bytes = bytes;
         }
-        self.journal = journal;
-        self.summaries.extend(summaries);
+        self.state.journal = journal;
+        self.state.summaries.extend(summaries);
     }
 
     /// Whether the value of a program goes into the history; `returned` says that `(return v)` gave it.
@@ -148,8 +127,9 @@ impl SessionLock {
                 (Some((value, bytes)), notice)
             }
         };
-        let history =
-            value.as_ref().map_or(self.history_sizes, |(_, b)| history_with(self.history_sizes, *b));
+        let history = value
+            .as_ref()
+            .map_or(self.state.history_sizes, |(_, b)| history_with(self.state.history_sizes, *b));
         let mut report = SessionReport {
             changed: changed
                 .iter()
@@ -164,7 +144,7 @@ impl SessionLock {
             closed: false,
         };
         let held =
-            report.memory_bytes.saturating_add(history.iter().sum()).saturating_add(self.journal_bytes);
+            report.memory_bytes.saturating_add(history.iter().sum()).saturating_add(self.state.journal_bytes);
         if report.exceeded.is_none() && (self.journal_refused || !self.reserve(held)) {
             let before = self.restored();
             self.give_back(before, None);
@@ -172,7 +152,7 @@ impl SessionLock {
             return Err(Box::new((failure, report)));
         }
         if report.exceeded.is_none() && rules.commit(&report, prints, calls) {
-            self.sizes = sizes;
+            self.state.sizes = sizes;
             self.give_back(namespace, value);
             return Ok(Some(Box::new(report)));
         }
@@ -188,7 +168,7 @@ impl SessionLock {
 
     /// Reserves what definitions, history and journal hold of the process's memory, if there is as much.
     fn reserve(&self, bytes: u64) -> bool {
-        self.reservation.as_ref().is_none_or(|reservation| reservation.resize(bytes))
+        self.state.reservation.as_ref().is_none_or(|reservation| reservation.resize(bytes))
     }
 
     /// Sizes after the program: known ones for names that did not change.
@@ -200,8 +180,8 @@ impl SessionLock {
     ) -> Vec<(Rc<str>, u64)> {
         let cap = limits.memory_bytes.max(limits.binding_bytes).saturating_mul(EXACT);
         let known = |name: &Rc<str>| {
-            let at = self.sizes.binary_search_by(|(known, _)| known.cmp(name)).ok()?;
-            changed.binary_search(name).is_err().then(|| self.sizes[at].1)
+            let at = self.state.sizes.binary_search_by(|(known, _)| known.cmp(name)).ok()?;
+            changed.binary_search(name).is_err().then(|| self.state.sizes[at].1)
         };
         namespace
             .bindings()
@@ -223,34 +203,13 @@ impl SessionLock {
     }
 
     fn give_back(self, namespace: Namespace, result: Option<(Value, u64)>) {
-        let SessionLock {
-            place,
-            history,
-            turn,
-            sizes,
-            history_sizes,
-            journal,
-            summaries,
-            journal_bytes,
-            reservation,
-            ..
-        } = self;
-        let mut state = SessionState {
-            namespace,
-            history,
-            turn,
-            journal,
-            summaries,
-            sizes,
-            history_sizes,
-            journal_bytes,
-            reservation,
-        };
+        let mut state = self.state;
+        state.namespace = namespace;
         if let Some((value, bytes)) = result {
             state.remember(value, bytes);
         }
         state.release_surplus();
-        let before = place.replace(SessionPlace { state: Some(state), committed: None });
+        let before = self.place.replace(SessionPlace { state: Some(state), committed: None });
         // Not borrowed meanwhile: what it freed may be large, and freeing pauses.
         drop(before);
     }

@@ -22,21 +22,25 @@ pub(super) struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// Records a success and gives it to the program.
-    pub(super) fn succeeded(&self, arguments: &[u8], began: Instant, reply: CallReply) -> Reply {
+    /// Records a success and gives it to the program. `undescribed`: the tool does not say what it answers.
+    pub(super) fn succeeded(
+        &self,
+        arguments: &[u8],
+        began: Instant,
+        reply: CallReply,
+        undescribed: bool,
+    ) -> Reply {
         let overview = match self.aggregator.overviews {
             true => overview(&reply.payload, &self.aggregator.redactor),
             false => None,
         };
         let wants_raw = self.config.is_some_and(|config| config.raw_envelope.for_tool(self.tool));
-        let sample = match &reply.payload {
-            ReplyPayload::Json(bytes) | ReplyPayload::JsonOrText(bytes)
-                if self.run.log.wants_sample(self.server, self.tool) =>
-            {
-                Some(bytes[..bytes.len().min(SAMPLE_BYTES)].into())
-            }
-            _ => None,
-        };
+        let beginning = reply.payload.json().map(|json| &json[..json.len().min(SAMPLE_BYTES)]);
+        if let (true, Some(seen), Some(json)) = (undescribed, &self.aggregator.seen, beginning) {
+            let principal = self.run.principal.as_ref();
+            seen.note(principal, self.server, self.tool, json, &self.aggregator.redactor);
+        }
+        let sample = beginning.filter(|_| self.run.log.wants_sample(self.server, self.tool)).map(Box::from);
         let watch = self.run.log.push_watched(CallRecord {
             sample,
             result_bytes: Some(reply.result_bytes),

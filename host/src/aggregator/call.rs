@@ -59,10 +59,7 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
     match member.handle.call(sent).await {
         Ok(reply) => {
             run.arrived.borrow_mut().push(charge);
-            if let Some(seen) = aggregator.seen.as_ref().filter(|_| undescribed) {
-                seen.note(run.principal.as_ref(), server, tool, &reply.payload, &aggregator.redactor);
-            }
-            attempt.succeeded(&arguments, began, reply)
+            attempt.succeeded(&arguments, began, reply, undescribed)
         }
         Err(fault) => {
             if fault.answer.is_some() {

@@ -79,6 +79,14 @@ impl ReplyPayload {
         }
     }
 
+    /// Its text, if that is JSON or may be.
+    pub(crate) fn json(&self) -> Option<&Bytes> {
+        match self {
+            Self::Json(text) | Self::JsonOrText(text) => Some(text),
+            Self::Text(_) | Self::None | Self::JsonNull => None,
+        }
+    }
+
     /// Decides [`ReplyPayload::JsonOrText`] by reading the text once. For consumers that do not read the
     /// value themselves.
     #[must_use]

@@ -101,7 +101,7 @@ impl Scheduler {
     /// A scheduler without work. Stacks beyond the first few are charged to `memory`, and `load` is kept up to date.
     pub(super) fn new(memory: Option<MemoryBudget>, load: Arc<AtomicUsize>) -> Rc<Scheduler> {
         Rc::new(Scheduler {
-            queue: RefCell::new(Turns::new()),
+            queue: RefCell::new(Turns::new(STACKS_OF_ONE)),
             pool: RefCell::new(Pool::new(memory)),
             waiting: Notify::new(),
             at_once: Cell::default(),
@@ -189,8 +189,7 @@ impl Scheduler {
             // What holds a stack goes on and gives it back; where nobody holds one, there is nothing to wait for.
             pool.has_room() || !pool.is_in_use()
         };
-        let Some((principal, (served, _), entry)) = self.queue.borrow_mut().pop(STACKS_OF_ONE, may_begin)
-        else {
+        let Some((principal, (served, _), entry)) = self.queue.borrow_mut().pop(may_begin) else {
             return;
         };
         self.load.fetch_sub(1, Ordering::Relaxed);

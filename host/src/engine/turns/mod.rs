@@ -1,0 +1,204 @@
+//! The order of turns: principals first, then the programs of one principal, least served first.
+//!
+//! Each principal has a count of the time that its programs have had, and each program one of its own. Who comes new, or comes back
+//! from waiting, starts where those are that are served now: nobody saves up turns.
+//!
+//! A turn costs time in proportion to the logarithm of the principals that wait: who is next is read from indexes, which
+//! [`Order::change`] keeps up to date.
+
+use ahash::AHashMap;
+use std::collections::BTreeMap;
+use std::hash::Hash;
+
+/// Identifies what waits in the queue.
+pub(super) type Place = (u64, u64);
+
+/// What a principal has had, and a number that tells it from others that have had as much.
+type Rank = (u64, u64);
+
+/// What waits for a turn, by principal.
+pub(super) struct Turns<P, T> {
+    lines: AHashMap<P, Line<T>>,
+    order: Order<P>,
+    /// What the principal that was served last had had.
+    floor: u64,
+    /// Numbers of places and lines, in order of arrival.
+    next: u64,
+    waiting: usize,
+}
+
+/// The principals, least served first.
+struct Order<P> {
+    /// Those that may have a turn.
+    ready: BTreeMap<Rank, P>,
+    /// Those that may have one while nobody begins anything.
+    ready_to_go_on: BTreeMap<Rank, P>,
+    /// Those that wait for nothing.
+    idle: BTreeMap<Rank, P>,
+    /// A principal whose programs hold as many stacks begins nothing new.
+    most_stacks: usize,
+}
+
+/// What waits for a turn of one principal.
+struct Line<T> {
+    number: u64,
+    served: u64,
+    floor: u64,
+    /// By what the program has had, then by arrival.
+    fresh: BTreeMap<Place, T>,
+    /// The same of those in the middle of something, which hold a stack.
+    paused: BTreeMap<Place, T>,
+}
+
+/// Where a principal stands in the order.
+#[derive(PartialEq)]
+struct Ranks {
+    ready: Option<Rank>,
+    ready_to_go_on: Option<Rank>,
+    idle: Option<Rank>,
+}
+
+impl<T> Line<T> {
+    /// Whose turn it is, if those that hold no stack may begin.
+    fn first(&self, may_begin: bool, most_stacks: usize) -> Option<(Place, bool)> {
+        let may_begin = may_begin && self.paused.len() < most_stacks;
+        let paused = self.paused.keys().next().map(|place| (*place, true));
+        let fresh = self.fresh.keys().next().filter(|_| may_begin).map(|place| (*place, false));
+        paused.into_iter().chain(fresh).min()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.fresh.is_empty() && self.paused.is_empty()
+    }
+
+    fn ranks(&self, most_stacks: usize) -> Ranks {
+        // Of principals that have had as much, the one whose first has waited longest.
+        let rank = |may_begin| self.first(may_begin, most_stacks).map(|(place, _)| (self.served, place.1));
+        let idle = self.is_empty().then_some((self.served, self.number));
+        Ranks { ready: rank(true), ready_to_go_on: rank(false), idle }
+    }
+}
+
+impl<P: Clone> Order<P> {
+    /// Changes a principal's line, and where it stands.
+    fn change<T, R>(
+        &mut self,
+        principal: &P,
+        line: &mut Line<T>,
+        change: impl FnOnce(&mut Line<T>) -> R,
+    ) -> R {
+        let before = line.ranks(self.most_stacks);
+        let result = change(line);
+        let after = line.ranks(self.most_stacks);
+        for (index, before, after) in [
+            (&mut self.ready, before.ready, after.ready),
+            (&mut self.ready_to_go_on, before.ready_to_go_on, after.ready_to_go_on),
+            (&mut self.idle, before.idle, after.idle),
+        ] {
+            if before == after {
+                continue;
+            }
+            // Ranks are unique: each has the number of an arrival.
+            let known = before.and_then(|rank| index.remove(&rank));
+            if let Some(rank) = after {
+                index.insert(rank, known.unwrap_or_else(|| principal.clone()));
+            }
+        }
+        result
+    }
+}
+
+impl<P: Clone + Eq + Hash, T> Turns<P, T> {
+    /// Nobody waits. A principal whose programs hold `most_stacks` begins nothing new.
+    pub(super) fn new(most_stacks: usize) -> Self {
+        let (ready, ready_to_go_on, idle) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let order = Order { ready, ready_to_go_on, idle, most_stacks };
+        Turns { lines: AHashMap::new(), order, floor: 0, next: 0, waiting: 0 }
+    }
+
+    /// How many wait.
+    pub(super) fn len(&self) -> usize {
+        self.waiting
+    }
+
+    /// Whether this principal has anything waiting.
+    pub(super) fn has(&self, principal: &P) -> bool {
+        self.waiting > 0 && self.lines.get(principal).is_some_and(|line| !line.is_empty())
+    }
+
+    /// Queues what has had `served` and `holds_stack` or not.
+    pub(super) fn push(&mut self, principal: &P, served: u64, holds_stack: bool, item: T) -> Place {
+        self.next += 1;
+        let (number, floor) = (self.next, self.floor);
+        let line = self.lines.entry(principal.clone()).or_insert_with(|| Line {
+            number,
+            served: floor,
+            floor: 0,
+            fresh: BTreeMap::new(),
+            paused: BTreeMap::new(),
+        });
+        self.waiting += 1;
+        self.order.change(principal, line, |line| {
+            if line.is_empty() {
+                line.served = line.served.max(floor);
+            }
+            let place = (served.max(line.floor), number);
+            let waiting = if holds_stack { &mut line.paused } else { &mut line.fresh };
+            waiting.insert(place, item);
+            place
+        })
+    }
+
+    /// Takes what has its turn now. Nobody begins anything new unless `may_begin`.
+    pub(super) fn pop(&mut self, may_begin: bool) -> Option<(P, Place, T)> {
+        let ready = if may_begin { &self.order.ready } else { &self.order.ready_to_go_on };
+        let principal = ready.values().next()?.clone();
+        let line = self.lines.get_mut(&principal)?;
+        let (place, holds_stack) = line.first(may_begin, self.order.most_stacks)?;
+        line.floor = line.floor.max(place.0);
+        self.floor = self.floor.max(line.served);
+        let item = self.remove(&principal, place, holds_stack)?;
+        Some((principal, place, item))
+    }
+
+    /// Takes what waits at this place.
+    pub(super) fn take(&mut self, principal: &P, place: Place) -> Option<T> {
+        self.remove(principal, place, false).or_else(|| self.remove(principal, place, true))
+    }
+
+    fn remove(&mut self, principal: &P, place: Place, holds_stack: bool) -> Option<T> {
+        let line = self.lines.get_mut(principal)?;
+        let item = self.order.change(principal, line, |line| {
+            let waiting = if holds_stack { &mut line.paused } else { &mut line.fresh };
+            waiting.remove(&place)
+        })?;
+        self.waiting -= 1;
+        Some(item)
+    }
+
+    /// Notes that a program of this principal has had `time` more.
+    pub(super) fn charge(&mut self, principal: &P, time: u64) {
+        if let Some(line) = self.lines.get_mut(principal) {
+            self.order.change(principal, line, |line| line.served = line.served.saturating_add(time));
+        }
+        // Who neither waits nor is ahead of the others needs no memory.
+        while let Some(first) = self.order.idle.first_entry()
+            && first.key().0 <= self.floor
+        {
+            self.lines.remove(&first.remove());
+        }
+    }
+
+    /// Everything that waits.
+    pub(super) fn drain(&mut self) -> Vec<T> {
+        self.waiting = 0;
+        for index in [&mut self.order.ready, &mut self.order.ready_to_go_on, &mut self.order.idle] {
+            index.clear();
+        }
+        let lines = std::mem::take(&mut self.lines).into_values();
+        lines.flat_map(|line| line.paused.into_values().chain(line.fresh.into_values())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -494,3 +494,38 @@ fn what_the_language_lacks_has_one_hint() {
         assert!(got.contains(hint), "{source}\n  want {hint}\n  got  {}", support::run(source));
     }
 }
+
+#[test]
+fn what_cannot_be_loaded() {
+    let known = "Known: clojure.core, clojure.string, clojure.set, clojure.walk, clojure.math, clojure.data.json, cheshire.core, json. Nothing else can be loaded";
+    let unknown = format!("!invalid_form invalid_form: there is no namespace foo.bar. {known}");
+    let options = "!invalid_form invalid_form: [clojure.set …] takes :as alias, :refer [names] and :refer :all, each with its value: write [clojure.set :as alias]";
+    check(&[
+        ("(require '[foo.bar :as b])", unknown.as_str()),
+        ("(require '(foo [bar]))", &unknown),
+        ("(ns a (:require [clojure.set :as s] foo.bar))", &unknown),
+        ("(use 'foo.bar)", &unknown),
+        ("(require '[clojure.set :as])", options),
+        ("(require '[clojure.set :rename {a b}])", options),
+        ("(require '[clojure.set :as \"s\"])", options),
+        (
+            "(require 5)",
+            "!invalid_form invalid_form: 5 names no namespace: write (require '[clojure.string :as str])",
+        ),
+        ("(require '[clojure.set :refer [foo]])", "!invalid_form invalid_form: clojure.set has no foo here"),
+        (
+            "(require '[clojure.set :as data])",
+            "!invalid_form invalid_form: data/ is reserved: choose another alias",
+        ),
+        ("(ns)", "!invalid_form invalid_form: expected (ns name (:require [namespace :as alias]))"),
+        ("(import 5)", "!invalid_form invalid_form: 5 names no class: write (import java.time.LocalDate)"),
+        (
+            "(import java.util.UUID)",
+            "!invalid_form invalid_form: there is no class java.util.UUID here. Known are LocalDate, LocalDateTime, Instant, Duration and the like of java.time, java.util.Date, and the static methods of Math, Integer, Long, Double, Boolean and String",
+        ),
+        (
+            "(when true (require '[clojure.set :as s]))",
+            "!unbound_var Undefined variable: require. Not available in PTC-Lisp — (require '[clojure.string :as str]) stands at top level only; every function is there without it, as str/join",
+        ),
+    ]);
+}

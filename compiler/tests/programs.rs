@@ -380,3 +380,34 @@ fn numbers_are_rounded_to_digits() {
         ("(Math/round 2.5)", "3"),
     ]);
 }
+
+#[test]
+fn namespaces_are_loaded_by_name_only() {
+    check(&[
+        ("(require '[clojure.set :as s]) (s/union #{1} #{2})", "#{1 2}"),
+        (
+            "(require '[clojure.set :as s] '[clojure.string :as t]) [(t/join (s/union #{1} #{2})) (map t/trim [\" a\"])]",
+            "[\"12\" [\"a\"]]",
+        ),
+        ("(require 'clojure.walk)", "nil"),
+        ("(require '(clojure [set :as s] string) :reload) (s/difference #{1 2} #{2})", "#{1}"),
+        (
+            "(require '[clojure.string :as s :refer [reverse]]) [(reverse \"abc\") (map reverse [\"ab\"]) (s/upper-case \"x\")]",
+            "[\"cba\" [\"ba\"] \"X\"]",
+        ),
+        ("(use 'clojure.string) (reverse \"abc\")", "\"cba\""),
+        ("(require '[clojure.string :refer :all]) (let [reverse 5] reverse)", "5"),
+        ("(require '[clojure.string :refer :all]) (defn reverse [x] [x]) (reverse 1)", "[1]"),
+        ("(require '[clojure.string :as json]) (json/upper-case \"a\")", "\"A\""),
+        ("(require '[cheshire.core :refer [parse-string]]) (parse-string \"[1]\")", "[1]"),
+        ("(require '[clojure.data.json]) (clojure.data.json/read-str \"[1]\")", "[1]"),
+        ("(require '[clojure.math :as m]) (m/sqrt 4)", "2.0"),
+        (
+            "(ns a.b \"text\" {:k 1} (:refer-clojure :exclude [map]) (:require [clojure.string :as s]) (:import (java.time LocalDate) java.util.Date)) (s/trim \" x \")",
+            "\"x\"",
+        ),
+        ("(import 'java.time.LocalDate '(java.time Instant Duration)) 1", "1"),
+        ("(defn require [x] x) (require 5)", "5"),
+        ("(defn ns [x] x) (ns 5)", "5"),
+    ]);
+}

@@ -1,6 +1,7 @@
 //! The analyser: one pass over the forms.
 
 use super::analysis::{Analysis, FreeName, Tables};
+use super::loading::Loaded;
 use super::scope::{NameState, Scope};
 use crate::ast::{Ast, LocalId, Node, NodeId, Run};
 use crate::error::{CompileError, Reason, Result};
@@ -53,6 +54,8 @@ pub(super) struct Analyzer<'a, 's> {
     pub(super) free: Vec<FreeName>,
     pub(super) tools: Vec<FreeName>,
     pub(super) threaded: Vec<Threaded>,
+    /// How `require` and its kin have the program spell names.
+    pub(super) loaded: Loaded,
     /// How many literals have been looked through for duplicates.
     pub(super) literals: u32,
     depth: u32,
@@ -94,6 +97,7 @@ impl<'a, 's> Analyzer<'a, 's> {
             free: Vec::new(),
             tools: Vec::new(),
             threaded: Vec::new(),
+            loaded: Loaded::default(),
             literals: 0,
             depth: 0,
             shadows_builtin: false,
@@ -115,7 +119,8 @@ impl<'a, 's> Analyzer<'a, 's> {
         self.scope.enter_function(u32::MAX);
         let mut nodes = Nodes::new();
         for i in 0..items.len() {
-            nodes.push(self.flow(self.forms.at(items, i), false)?);
+            let form = self.forms.at(items, i);
+            nodes.push(if self.loads(form)? { self.nil(form.span) } else { self.flow(form, false)? });
         }
         for &name in &self.defined {
             self.names[name.index()].top_level = true;

@@ -25,7 +25,24 @@ impl Analyzer<'_, '_> {
         if self.forms.names.starts_with(name, b'%') {
             return self.placeholder(name, span);
         }
-        Ok(self.lexical(name).unwrap_or_else(|| self.global(name, span)))
+        if let Some(node) = self.lexical(name) {
+            return Ok(node);
+        }
+        Ok(match self.referred(name) {
+            Some(id) => Node::Builtin(id),
+            None => self.global(name, span),
+        })
+    }
+
+    /// The builtin that the program calls by a bare name that is not its own (`:refer`).
+    fn referred(&self, name: Name) -> Option<BuiltinId> {
+        let id = self.loaded.referred(name, self.text(name), self.library)?;
+        (self.names[name.index()].defined == 0).then_some(id)
+    }
+
+    /// What stands before the `/` of a qualified name, aliases resolved.
+    fn prefix(&self, namespace: Name) -> &str {
+        self.loaded.alias(namespace).unwrap_or_else(|| self.text(namespace))
     }
 
     /// A name that is not lexical. Names that nothing certainly defines are noted for phase 5.
@@ -62,7 +79,7 @@ impl Analyzer<'_, '_> {
     }
 
     fn qualified(&mut self, namespace: Name, name: Name, span: Span) -> Result<Qualified> {
-        let (prefix, member) = (self.text(namespace), self.text(name));
+        let (prefix, member) = (self.prefix(namespace), self.text(name));
         match prefix {
             "data" => return Ok(Qualified::Data),
             "tool" => return Ok(Qualified::Tool),
@@ -98,11 +115,14 @@ impl Analyzer<'_, '_> {
         let callee = match head.kind {
             FormKind::Symbol(name) if !self.forms.names.starts_with(name, b'%') => match self.lexical(name) {
                 Some(node) => self.ast.add(node, head.span),
-                None => {
-                    self.global(name, head.span);
-                    let arguments = self.values(arguments)?;
-                    return Ok(self.ast.add(Node::CallGlobal { name, arguments }, span));
-                }
+                None => match self.referred(name) {
+                    Some(id) => self.ast.add(Node::Builtin(id), head.span),
+                    None => {
+                        self.global(name, head.span);
+                        let arguments = self.values(arguments)?;
+                        return Ok(self.ast.add(Node::CallGlobal { name, arguments }, span));
+                    }
+                },
             },
             FormKind::Qualified { namespace, name } => {
                 let callee = self.qualified_callee(namespace, name, head.span, arguments)?;
@@ -128,7 +148,7 @@ impl Analyzer<'_, '_> {
         span: Span,
         arguments: Items,
     ) -> Result<Node> {
-        let (prefix, member) = (self.text(namespace), self.text(name));
+        let (prefix, member) = (self.prefix(namespace), self.text(name));
         match prefix {
             "data" => return Err(CompileError::form(span, namespaces::unknown("data"))),
             "mcp" => {
@@ -156,7 +176,7 @@ impl Analyzer<'_, '_> {
 
     /// Whether a call of a name in a namespace that does not exist looks like the call of a tool: `(server/tool {…})`.
     fn is_meant_as_tool(&self, namespace: Name, name: Name, arguments: Items) -> bool {
-        let (prefix, member) = (self.text(namespace), self.text(name));
+        let (prefix, member) = (self.prefix(namespace), self.text(name));
         let is_shaped_so = matches!(self.forms[arguments], [] | [Form { kind: FormKind::Map(_), .. }]);
         is_shaped_so
             && !matches!(prefix, "tool" | "budget")

@@ -20,6 +20,7 @@ mod discovery;
 mod functions;
 mod lexical;
 mod literals;
+mod loading;
 mod namespaces;
 mod patterns;
 mod scope;

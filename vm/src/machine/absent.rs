@@ -42,10 +42,17 @@ const ABSENT: &[(&str, &str)] = &[
         "no file I/O: call a tool of a server that has files, (tool/call {:server \"…\" :tool \"…\" :args {…}})",
     ),
     (
-        "require ns use refer refer-clojure in-ns load load-file",
+        "require ns use",
+        "(require '[clojure.string :as str]) stands at top level only; every function is there without it, as str/join",
+    ),
+    (
+        "refer refer-clojure in-ns load load-file",
         "no namespace loading: every function is there, as clojure.string/join or str/join",
     ),
-    ("import", "no Java interop: classes are there under their names, as LocalDate/parse"),
+    (
+        "import",
+        "(import …) stands at top level only; classes are there under their names, as LocalDate/parse",
+    ),
     (
         "new gen-class proxy memfn bean definterface extend bases supers",
         "no Java interop beyond the usual methods: write (.method value)",

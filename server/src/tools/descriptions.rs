@@ -15,14 +15,13 @@ const EVAL: &str = "Runs one PTC-Lisp program in a clean sandbox. The value of t
 const DISCOVERY: &str = "Programs call the tools of the upstreams listed at the end. Look first; this only reads: \
     (doc \"server\") lists a server's tools with arguments and results, (doc \"server/tool\") tells all of one; \
     (tool/servers), (dir \"server\" {:limit 20}), (apropos \"text\" {:limit 8}); raw schemas: (meta \"server/tool\"). \
-    To run a tool: (tool/call {:server \"s\" :tool \"t\" :args {...}}) gives {:ok true :value v} or \
-    {:ok false :reason k :message text}; test :ok first. Unknown shape? Print (keys (:value r)) or (pr-str (:value r)); \
+    To run a tool: (tool/call {:server \"s\" :tool \"t\" :args {...}}) gives {:ok true :value v}, v parsed if \
+    it is JSON text, or {:ok false :reason k :message text}; test :ok first. Unknown shape? Print (pr-str (:value r)): \
     prints are shown, before an error too. Give up with (fail (:message r)). Several calls: (map tool/call calls) or pmap. \
     CAPS";
 
 /// What one call of `lisp_eval` with upstreams is.
-const ONE_PROGRAM: &str = "One program per call, last form is the answer, nothing is kept. Context is read as \
-    data/<key>, never as bare data.";
+const ONE_PROGRAM: &str = "One program per call, last form is the answer, nothing is kept.";
 
 /// `lisp_session_eval`.
 const SESSION_EVAL: &str = "Evaluates PTC-Lisp in a session (session_id, program). def and defn stay for later evals; let \
@@ -32,8 +31,8 @@ const SESSION_EVAL: &str = "Evaluates PTC-Lisp in a session (session_id, program
 pub const LANGUAGE: &str = "\
 PTC-Lisp reference (a Clojure subset)
 Forms: let fn defn #() if cond case loop/recur for doseq -> ->> destructuring; maps, vectors, sets, strings, regex, math.
-Not available: ns, import, macros, atoms, futures, try/catch, lazy infinite seqs, metadata, files, network, other Java.
-JSON maps keep string keys: (get row \"status\"). Input: data/orders (not (data/orders)).
+Not available: macros, atoms, futures, try/catch, lazy infinite seqs, metadata, files, network, other Java.
+JSON maps keep string keys: (get row \"status\"). Context: data/orders (not (data/orders)).
 Example: (count (filter #(= \"paid\" (get % \"status\")) data/orders))
 Namespaces: json/parse-string json/generate-string str/join set/union; Double/parseDouble LocalDate/parse, String methods.
 Help: apropos dir doc meta. Stop with (fail reason).";

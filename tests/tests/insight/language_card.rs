@@ -69,9 +69,7 @@ const HINTED: [(&str, &str, &str); 7] = [
 const CALL: &str = "{:server \"fake\" :tool \"echo\" :args {:items [1 2]}}";
 
 /// What the card says is missing, and programs that show it.
-const MISSING: [(&str, &str); 10] = [
-    ("ns", "(ns a.b)"),
-    ("import", "(import '(java.util UUID))"),
+const MISSING: [(&str, &str); 8] = [
     ("macros", "(defmacro m [x] x)"),
     ("atoms", "(atom 1)"),
     ("futures", "(future 1)"),

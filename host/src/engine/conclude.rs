@@ -98,17 +98,22 @@ fn hollow(value: &Value) -> bool {
 
 /// The value as text and JSON, as far as it is wanted.
 fn render(value: &Value, request: &EvalRequest) -> ptc_vm::Result<FinalValue> {
-    let (text, cut) = match request.render.max_text_bytes {
+    let (text, cut, lines) = match request.render.max_text_bytes {
         max_bytes if request.shown_items.is_some() => {
             let items = request.shown_items.unwrap_or(usize::MAX);
             let text = print::preview(value, print::Preview { items, characters: None, counts: true });
             let shown = max_bytes.map_or(text.as_str(), |max| clip(&text, max));
-            (shown.to_owned(), None)
+            (shown.to_owned(), None, None)
         }
-        None => (print::readable(value)?, None),
+        None => (print::readable(value)?, None, None),
         Some(max_bytes) => {
             let rendered = print::render_capped(value, max_bytes, print::Budget::default());
-            (rendered.text, rendered.truncated)
+            let lines = match (value, rendered.string_bytes) {
+                (Value::Str(string), Some(shown)) => string.as_str().get(..shown),
+                _ => None,
+            };
+            let lines = lines.filter(|text| text.contains('\n')).map(str::to_owned);
+            (rendered.text, rendered.truncated, lines)
         }
     };
     let json = request.render.json.then(|| {
@@ -125,5 +130,5 @@ fn render(value: &Value, request: &EvalRequest) -> ptc_vm::Result<FinalValue> {
         }
         None => None,
     };
-    Ok(FinalValue { text, cut, is_nil: value.is_nil(), json, validated })
+    Ok(FinalValue { text, cut, lines, is_nil: value.is_nil(), json, validated })
 }

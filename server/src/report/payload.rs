@@ -101,6 +101,8 @@ pub enum Ending {
     Ok {
         /// `user=> ` and the value's text; `None` for nil.
         result: Option<String>,
+        /// The text itself, where the value is a string with line breaks: as much of it as `result` shows.
+        lines: Option<String>,
         /// What the text leaves out, if anything.
         cut: Option<String>,
         /// The value as JSON, where a schema was given.
@@ -162,6 +164,7 @@ impl Payload {
         let ending = match outcome.result {
             Ok(answer) => Ending::Ok {
                 result: (!answer.is_nil).then(|| format!("user=> {}", answer.text)),
+                lines: answer.lines,
                 cut: answer.cut.map(|cut| cut.to_string()),
                 validated: answer.validated,
             },
@@ -188,8 +191,8 @@ impl Payload {
     pub fn scrub(&mut self, redactor: &Redactor) {
         let text = |text: &mut String| *text = redactor.scrub_string(std::mem::take(text));
         match &mut self.ending {
-            Ending::Ok { result, cut, validated } => {
-                result.iter_mut().chain(cut).for_each(text);
+            Ending::Ok { result, lines, cut, validated } => {
+                result.iter_mut().chain(lines).chain(cut).for_each(text);
                 if let Some(json) = validated
                     && let Cow::Owned(_) = redactor.scrub(json)
                     && let Ok(mut tree) = serde_json::from_str(json)

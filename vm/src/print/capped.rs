@@ -34,6 +34,8 @@ pub struct Rendered {
     pub text: String,
     /// What was left out, if anything.
     pub truncated: Option<Cut>,
+    /// If the value is a string: how many bytes from its beginning the text shows.
+    pub string_bytes: Option<usize>,
 }
 
 /// What a cut text shows of the whole.
@@ -94,7 +96,11 @@ pub fn render_capped(value: &Value, max_bytes: usize, budget: Budget) -> Rendere
     let mut capped =
         Capped { text: String::new(), max: max_bytes, levels: Vec::new(), marks: Vec::new(), budget };
     match capped.write(value) {
-        Ok(()) => Rendered { text: capped.text, truncated: None },
+        Ok(()) => {
+            let string_bytes =
+                if let Value::Str(string) = value { Some(string.as_str().len()) } else { None };
+            Rendered { text: capped.text, truncated: None, string_bytes }
+        }
         Err(stop) => capped.cut(value, stop),
     }
 }
@@ -220,14 +226,23 @@ impl Capped {
 
     /// Ends a text that does not hold all.
     fn cut(mut self, value: &Value, stop: Stop) -> Rendered {
+        let mut string_bytes = None;
         let (text, unit, shown, total, path) = match &stop {
-            Stop::Full(Value::Str(s)) if self.is_string_cut() => self.cut_string(s),
+            Stop::Full(Value::Str(s)) if self.is_string_cut() => {
+                let prefix = text::fitting_prefix(s.as_str(), self.string_room());
+                string_bytes = self.levels.is_empty().then_some(prefix.len());
+                self.cut_string(s, prefix)
+            }
             _ if is_collection(value) => self.cut_collection(value),
             _ => self.cut_scalar(value),
         };
         let (counted, at_least) = self.count_rest(stop);
         let full_bytes = self.text.len() as u64 + counted;
-        Rendered { text, truncated: Some(Cut { unit, shown, total, path, full_bytes, at_least }) }
+        Rendered {
+            text,
+            truncated: Some(Cut { unit, shown, total, path, full_bytes, at_least }),
+            string_bytes,
+        }
     }
 
     /// The mark to cut at.
@@ -248,8 +263,7 @@ impl Capped {
         !level.at_key() && self.string_room() >= LEAST_STRING && shown.saturating_mul(2) < self.max
     }
 
-    fn cut_string(&self, string: &Str) -> (String, CutUnit, usize, usize, String) {
-        let prefix = text::fitting_prefix(string.as_str(), self.string_room());
+    fn cut_string(&self, string: &Str, prefix: &str) -> (String, CutUnit, usize, usize, String) {
         let mut out = self.text.clone();
         text::push_quoted(prefix, &mut out);
         for level in self.levels.iter().rev() {

@@ -167,7 +167,7 @@ fn a_capped_text_that_fits_is_whole() {
     let value = ints(10);
     let whole = readable(&value).unwrap();
     let rendered = render_capped(&value, whole.len(), Budget::default());
-    assert_eq!(rendered, Rendered { text: whole.clone(), truncated: None });
+    assert_eq!(rendered, Rendered { text: whole.clone(), truncated: None, string_bytes: None });
     assert!(render_capped(&value, whole.len() - 1, Budget::default()).truncated.is_some());
 }
 
@@ -214,7 +214,19 @@ fn one_long_string_is_cut_between_graphemes_and_closed() {
     let rendered = render_capped(&inside, 40, Budget::default());
     assert_eq!(rendered.text, format!("{{:body \"{}x\" ...}}", "x\\n".repeat(8)));
     assert!(rendered.text.len() <= 40);
-    assert_eq!(rendered.truncated.unwrap().path, "body");
+    assert_eq!((rendered.truncated.unwrap().path.as_str(), rendered.string_bytes), ("body", None));
+}
+
+#[test]
+fn a_capped_string_tells_how_much_of_it_is_shown() {
+    let text = "a \"b\"\\\n\té\u{1b}👩‍🚀 ".repeat(9);
+    let value = Value::str(text.clone());
+    for max in 20..=readable(&value).unwrap().len() {
+        let rendered = render_capped(&value, max, Budget::default());
+        let shown = Value::str(&text[..rendered.string_bytes.unwrap()]);
+        assert_eq!(rendered.text, readable(&shown).unwrap(), "{max}");
+    }
+    assert_eq!(render_capped(&value, 100, Budget { nodes: 0, bytes: 0 }).string_bytes, None);
 }
 
 #[test]

@@ -73,6 +73,9 @@ pub struct FinalValue {
     pub text: String,
     /// What `text` leaves out, if anything.
     pub cut: Option<ptc_vm::print::Cut>,
+    /// The text itself, without quotes and escapes, where the value is a string with line breaks: as much of it as `text`
+    /// shows. Only where bytes were asked for.
+    pub lines: Option<String>,
     /// Whether the value is `nil`.
     pub is_nil: bool,
     /// The value as JSON, if it was asked for; the error names the path that has no JSON form.

@@ -182,7 +182,12 @@ proptest! {
         };
         let printed = prints.iter().map(|print| print.split('\n').count()).sum();
         let ok = Payload {
-            ending: Ending::Ok { result: Some(format!("user=> {result}")), cut: Some(format!(";; cut: {other}")), validated: None },
+            ending: Ending::Ok {
+                result: Some(format!("user=> {result}")),
+                lines: (!name).then_some(value),
+                cut: Some(format!(";; cut: {other}")),
+                validated: None,
+            },
             prints: prints.clone(),
             notes: vec![other.clone()],
             upstream_calls: vec![call(&other, CallStatus::Ok)],

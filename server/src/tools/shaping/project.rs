@@ -121,8 +121,8 @@ impl<'p> Parts<'p> {
         let payload = self.payload;
         let mut text = Sections::default();
         match &payload.ending {
-            Ending::Ok { result, cut, .. } => {
-                text.value(result.as_deref(), most);
+            Ending::Ok { result, lines, cut, .. } => {
+                text.value(result.as_deref(), lines.as_deref(), most);
                 if let Some(cut) = cut {
                     text.line(cut);
                 }

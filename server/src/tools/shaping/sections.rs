@@ -13,7 +13,7 @@ use super::project::{TRUNCATED, clip_json};
 /// The beginning of a line of somebody else's text.
 pub(super) const MARK: &str = "| ";
 /// What stands before a value.
-const PROMPT: &str = "user=> ";
+const PROMPT: &str = "user=>";
 /// The end of a text that is cut inside a line.
 const DOTS: &str = "...";
 
@@ -34,14 +34,14 @@ impl Sections {
         self.0.push_str(lines);
     }
 
-    /// The final value, given as `user=> ` and its readable form; a string of several lines is shown as it is. At most
-    /// about `most` bytes of JSON.
-    pub(super) fn value(&mut self, result: Option<&str>, most: usize) {
+    /// The final value, given as `user=> ` and its readable form; a string of several lines, given as its `lines`, is shown
+    /// as it is. At most about `most` bytes of JSON.
+    pub(super) fn value(&mut self, result: Option<&str>, lines: Option<&str>, most: usize) {
         let result = result.unwrap_or("user=> nil");
-        if let Some(text) = result.strip_prefix(PROMPT).and_then(several_lines) {
+        if let Some(text) = lines.and_then(several_lines) {
             let fence = fence(&text);
             let closing = if text.ends_with('\n') { "" } else { "\n" };
-            let fenced = format!("{}\n{fence}\n{text}{closing}{fence}", PROMPT.trim_end());
+            let fenced = format!("{PROMPT}\n{fence}\n{text}{closing}{fence}");
             if clip_json(&fenced, most).len() == fenced.len() {
                 return self.ours(&fenced);
             }
@@ -112,45 +112,14 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line))
 }
 
-/// The text of a string literal if it has several lines, its hidden characters escaped.
-fn several_lines(literal: &str) -> Option<String> {
-    let inner = literal.strip_prefix('"')?.strip_suffix('"')?;
-    if !inner.contains("\\n") {
-        return None;
-    }
-    let text = unescaped(inner)?.replace("\r\n", "\n");
+/// The text, its hidden characters escaped, if it has several lines.
+fn several_lines(text: &str) -> Option<String> {
+    let text = text.replace("\r\n", "\n");
     let several = text.trim_end_matches('\n').contains('\n');
     several.then(|| match visible(&text) {
         Cow::Borrowed(_) => text.clone(),
         Cow::Owned(shown) => shown,
     })
-}
-
-/// Undoes the escapes of a readable string; `None` for anything that is none.
-fn unescaped(inner: &str) -> Option<String> {
-    let mut out = String::with_capacity(inner.len());
-    let mut rest = inner;
-    while let Some(at) = rest.find(['\\', '"']) {
-        out.push_str(&rest[..at]);
-        let mut tail = rest[at..].strip_prefix('\\')?.chars();
-        out.push(match tail.next()? {
-            c @ ('"' | '\\') => c,
-            'n' => '\n',
-            't' => '\t',
-            'r' => '\r',
-            'b' => '\u{8}',
-            'f' => '\u{c}',
-            'u' => {
-                let digits = tail.as_str().get(..4)?;
-                tail = tail.as_str()[4..].chars();
-                char::from_u32(u32::from_str_radix(digits, 16).ok()?)?
-            }
-            _ => return None,
-        });
-        rest = tail.as_str();
-    }
-    out.push_str(rest);
-    Some(out)
 }
 
 /// A fence that `text` cannot close.
@@ -163,27 +132,33 @@ fn fence(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn shown(result: &str) -> String {
+    fn shown(result: &str, lines: Option<&str>) -> String {
         let mut sections = Sections::default();
-        sections.value(Some(&format!("user=> {result}")), usize::MAX);
+        sections.value(Some(&format!("user=> {result}")), lines, usize::MAX);
         sections.into_text()
     }
 
     #[test]
     fn a_string_of_several_lines_is_shown_as_it_is() {
-        assert_eq!(shown(r#""a\n\tb \"c\" \\n\n""#), "user=>\n```\na\n\tb \"c\" \\n\n```");
-        assert_eq!(shown(r#""one\r\ntwo\u001B[31m""#), "user=>\n```\none\ntwo\\u001b[31m\n```");
-        assert_eq!(shown(r#""code\n````\nx""#), "user=>\n`````\ncode\n````\nx\n`````");
+        let shown = |text| shown("\"…\"", Some(text));
+        assert_eq!(shown("a\n\tb \"c\" \\n\n"), "user=>\n```\na\n\tb \"c\" \\n\n```");
+        assert_eq!(shown("one\r\ntwo\u{1b}[31m"), "user=>\n```\none\ntwo\\u001b[31m\n```");
+        assert_eq!(shown("code\n````\nx"), "user=>\n`````\ncode\n````\nx\n`````");
     }
 
     #[test]
     fn everything_else_stays_on_its_line() {
-        for result in
-            [r#""one line""#, r#""ends\n""#, r#""\n\n""#, r#""\\n and \\n""#, r#"["a\nb"]"#, "nil", ":k"]
-        {
-            assert_eq!(shown(result), format!("user=> {result}"));
+        for (result, lines) in [
+            ("\"one line\"", None),
+            ("\"ends\\n\"", Some("ends\n")),
+            ("\"\\n\\n\"", Some("\n\n")),
+            ("[\"a\\nb\"]", None),
+            ("nil", None),
+            (":k", None),
+        ] {
+            assert_eq!(shown(result, lines), format!("user=> {result}"));
         }
-        assert_eq!(shown(":a\nuser=> 1"), "user=> :a\\nuser=> 1");
-        assert_eq!(shown("\"red\u{202e}\""), "user=> \"red\\u202e\"");
+        assert_eq!(shown(":a\nuser=> 1", None), "user=> :a\\nuser=> 1");
+        assert_eq!(shown("\"red\u{202e}\"", None), "user=> \"red\\u202e\"");
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Servers answer so that print their data instead of encoding it: `[{'id': 1, 'active': True, 'note': None}]`.
 
-use super::MAX_NESTING;
-use super::parse::{self, Fault};
+use super::nested::Nested;
+use super::parse::{self, Fault, Parsed};
 use crate::error::Result;
 use crate::meter;
 use crate::print::grow_string;
@@ -29,12 +29,16 @@ pub(crate) fn parse_lenient(text: &str) -> Result<Option<Value>> {
     }
 }
 
-type Parsed<T> = std::result::Result<T, Fault>;
-
 struct Reader<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
+}
+
+impl Nested for Reader<'_> {
+    fn place(&mut self) -> (&mut usize, &mut usize) {
+        (&mut self.at, &mut self.depth)
+    }
 }
 
 impl<'a> Reader<'a> {
@@ -84,7 +88,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// One value. Native recursion is bounded by [`MAX_NESTING`].
+    /// One value. Native recursion is bounded by [`Nested`].
     fn value(&mut self) -> Parsed<Value> {
         meter::charge_steps(2)?;
         match self.peek() {
@@ -95,18 +99,6 @@ impl<'a> Reader<'a> {
             Some('0'..='9' | '+' | '-' | '.') => self.number(),
             _ => self.word(),
         }
-    }
-
-    fn nested(&mut self, read: impl FnOnce(&mut Self) -> Parsed<Value>) -> Parsed<Value> {
-        self.at += 1;
-        self.depth += 1;
-        if self.depth > MAX_NESTING {
-            return Err(Fault::NotJson);
-        }
-        let value = read(self)?;
-        self.depth -= 1;
-        meter::check_memory()?;
-        Ok(value)
     }
 
     /// The elements of a list or a tuple, with what closes it.

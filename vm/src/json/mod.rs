@@ -9,6 +9,7 @@ mod keys;
 mod layouts;
 mod lenient;
 mod lines;
+mod nested;
 mod number;
 mod parse;
 mod strings;

@@ -2,6 +2,7 @@
 
 use super::keys::Keys;
 use super::layouts::{LayoutId, Layouts};
+use super::nested::Nested;
 use super::{number, strings};
 use crate::error::{Error, Result};
 use crate::meter;
@@ -72,7 +73,7 @@ impl From<Error> for Fault {
     }
 }
 
-type Parsed<T> = std::result::Result<T, Fault>;
+pub(super) type Parsed<T> = std::result::Result<T, Fault>;
 
 /// A reader of one text.
 pub(super) struct Parser<'a> {
@@ -98,6 +99,12 @@ pub(super) struct Parser<'a> {
 impl Drop for Parser<'_> {
     fn drop(&mut self) {
         meter::credit_memory(self.charged);
+    }
+}
+
+impl Nested for Parser<'_> {
+    fn place(&mut self) -> (&mut usize, &mut usize) {
+        (&mut self.at, &mut self.depth)
     }
 }
 
@@ -207,19 +214,6 @@ impl<'a> Parser<'a> {
         let half_pair = strings::has_half_pair(&self.text.as_bytes()[self.at..]);
         let what = if half_pair { "half a surrogate pair in the string" } else { "no JSON" };
         format!("{what} at byte {}", self.at)
-    }
-
-    fn nested(&mut self, read: fn(&mut Self) -> Parsed<Value>) -> Parsed<Value> {
-        self.at += 1;
-        self.depth += 1;
-        if self.depth > MAX_NESTING {
-            return Err(Fault::NotJson);
-        }
-        let value = read(self)?;
-        self.depth -= 1;
-        // Small values charge memory without asking; so ask at least once for each collection.
-        meter::check_memory()?;
-        Ok(value)
     }
 
     fn array(&mut self) -> Parsed<Value> {

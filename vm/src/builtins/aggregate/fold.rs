@@ -91,26 +91,31 @@ fn nothing(ctx: &mut Ctx<'_>, function: Value) -> Result<Flow> {
     }
 }
 
+/// The function, the elements and the first accumulator of `(name f c)` and `(name f init c)`. Without `init` the first
+/// element is the accumulator, if there is one.
+fn opening(
+    ctx: &mut Ctx<'_>,
+    name: &'static str,
+    args: &mut [Value],
+) -> Result<(Value, Cursor, Option<Value>)> {
+    check::callable(name, 1, "callable", &args[0])?;
+    let last = args.len() - 1;
+    let mut items = check::seqable(ctx, name, last + 1, &args[last])?;
+    let function = take(&mut args[0]);
+    let acc = if last == 2 { Some(take(&mut args[1])) } else { items.advance() };
+    Ok((function, items, acc))
+}
+
 /// `(reduce f c)`, `(reduce f init c)`
 pub(super) fn reduce(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    check::callable("reduce", 1, "callable", &args[0])?;
-    let last = args.len() - 1;
-    let mut items = check::seqable(ctx, "reduce", last + 1, &args[last])?;
-    let function = take(&mut args[0]);
-    let acc = if last == 2 {
-        take(&mut args[1])
-    } else {
-        match items.advance() {
-            Some(first) => first,
-            None => return nothing(ctx, function),
-        }
-    };
+    let (function, items, acc) = opening(ctx, "reduce", args)?;
+    let Some(acc) = acc else { return nothing(ctx, function) };
     if items.remaining() == 0 {
         return Ok(Flow::Return(acc));
     }
     let adds = matches!(function, Value::Builtin(builtin) if builtin.name == "+");
     // The frame holds the elements; the argument must not keep the collection shared.
-    args[last] = Value::Nil;
+    args[args.len() - 1] = Value::Nil;
     Ok(Flow::Push(Box::new(Reduce { function, items, acc, adds })))
 }
 
@@ -170,18 +175,11 @@ impl NativeFrame for Alone {
 
 /// `(reductions f c)`, `(reductions f init c)`
 pub(super) fn reductions(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    check::callable("reductions", 1, "callable", &args[0])?;
-    let last = args.len() - 1;
-    let mut items = check::seqable(ctx, "reductions", last + 1, &args[last])?;
-    let function = take(&mut args[0]);
-    let acc = if last == 2 {
-        take(&mut args[1])
-    } else {
-        match items.advance() {
-            Some(first) => first,
-            None if check::takes(ctx, &function, 0)? => return Ok(Flow::Push(Box::new(Alone(function)))),
-            None => return Ok(Flow::Return(Value::vector([]))),
-        }
+    let (function, items, acc) = opening(ctx, "reductions", args)?;
+    let acc = match acc {
+        Some(acc) => acc,
+        None if check::takes(ctx, &function, 0)? => return Ok(Flow::Push(Box::new(Alone(function)))),
+        None => return Ok(Flow::Return(Value::vector([]))),
     };
     let mut out = Builder::with_capacity(items.remaining().saturating_add(1))?;
     if is_reduced(&acc) {

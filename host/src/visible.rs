@@ -25,6 +25,12 @@ pub fn has_hidden(text: &str) -> bool {
     matches!(visible_line(text), Cow::Owned(_))
 }
 
+/// The characters of `text`, with spaces for the control characters that are not in `stay`: for prose whose controls mean
+/// nothing to its reader.
+pub fn without_controls(text: &str, stay: &[char]) -> impl Iterator<Item = char> {
+    text.chars().map(|c| if c.is_control() && !stay.contains(&c) { ' ' } else { c })
+}
+
 fn escaped(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
     // What is hidden is an ASCII control character or not ASCII at all.
     if text.bytes().all(|byte| (0x20..=0x7e).contains(&byte)) {

@@ -9,7 +9,7 @@ use super::tokens::Tokens;
 use crate::config::{Transport, UpstreamConfig};
 use crate::credentials::Redactor;
 use crate::upstream::Introduction;
-use crate::visible::{has_hidden, visible};
+use crate::visible::{has_hidden, visible, without_controls};
 
 /// The most tools kept of one upstream; a longer list is cut.
 const MAX_TOOLS: usize = 1000;
@@ -231,8 +231,7 @@ impl Catalog {
 
 /// Control characters other than line breaks and tabs become spaces: terminals and models obey them.
 fn readable(text: &str) -> String {
-    let spaced: String =
-        text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { ' ' } else { c }).collect();
+    let spaced: String = without_controls(text, &['\n', '\t']).collect();
     match visible(&spaced) {
         Cow::Borrowed(_) => spaced,
         Cow::Owned(shown) => shown,

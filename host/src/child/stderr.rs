@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::visible::without_controls;
+
 /// A bounded memory of a child's standard error, for the hints of fault messages. Older bytes fall
 /// out at the front.
 #[derive(Debug)]
@@ -32,10 +34,7 @@ impl StderrRing {
     #[must_use]
     pub(crate) fn tail(&self, max: usize) -> String {
         let bytes: Vec<u8> = self.lock().iter().copied().collect();
-        let text: String = String::from_utf8_lossy(&bytes)
-            .chars()
-            .map(|c| if c.is_control() && c != '\n' { ' ' } else { c })
-            .collect();
+        let text: String = without_controls(&String::from_utf8_lossy(&bytes), &['\n']).collect();
         let text = text.trim();
         let start = text.char_indices().rev().take(max).last().map_or(0, |(at, _)| at);
         text[start..].to_owned()

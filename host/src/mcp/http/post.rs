@@ -22,6 +22,7 @@ use crate::config::HttpConfig;
 use crate::credentials::CredentialStore;
 use crate::http::{Body, Client, HttpError, Limits, Request, Response, Target};
 use crate::upstream::{Arrivals, CallFault, FaultReason, no_memory};
+use crate::visible::without_controls;
 
 /// Most messages in one batch.
 const MAX_BATCH: usize = 1024;
@@ -476,7 +477,11 @@ fn says_session_unknown(error: &RpcError) -> bool {
 fn first_line(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let line = text.trim_start().lines().next().unwrap_or_default();
-    if line.starts_with('<') { String::new() } else { clip(&line.replace(char::is_control, " "), 200) }
+    if line.starts_with('<') {
+        String::new()
+    } else {
+        clip(&without_controls(line, &[]).collect::<String>(), 200)
+    }
 }
 
 fn body_fault(error: HttpError, streamed: bool) -> CallFault {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ptc_host::visible::without_controls;
 use ptc_mcp::json::{Kind, Raw};
 
 /// Calls that `recent` shows where nothing is said.
@@ -120,5 +121,5 @@ fn bounded(name: &str, value: Option<Raw<'_>>, max: u64) -> Result<Option<u64>, 
 
 /// A wrong value as the message shows it.
 fn echo(value: Raw<'_>) -> String {
-    value.text().chars().map(|c| if c.is_control() { ' ' } else { c }).take(ECHO_CHARS).collect()
+    without_controls(value.text(), &[]).take(ECHO_CHARS).collect()
 }

@@ -11,7 +11,6 @@ use ptc_host::upstream::{Call, CallFault, CallLimits, CallReply, FaultReason, Re
 use ptc_mcp::json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::Instant;
 
 const SECRET: &str = "sekrit-sekrit";
 
@@ -109,17 +108,9 @@ async fn start(port: u16, keys: Value, mode: SnapshotMode) -> Result<Arc<Aggrega
 
 async fn call(aggregator: &Aggregator, arguments: &str, max_bytes: usize) -> Result<CallReply, CallFault> {
     let (_, upstream) = aggregator.upstreams().next().expect("one upstream");
-    let timeout = Duration::from_secs(30);
-    let limits = CallLimits { timeout, deadline: Instant::now() + timeout, max_bytes };
-    upstream
-        .call(Call {
-            tool: "get-thing",
-            arguments: arguments.as_bytes(),
-            limits,
-            arrivals: None,
-            may_wrap: true,
-        })
-        .await
+    let limits = CallLimits::within(Duration::from_secs(30), max_bytes);
+    let arguments = arguments.as_bytes();
+    upstream.call(Call { tool: "get-thing", arguments, limits, arrivals: None, may_wrap: true }).await
 }
 
 #[tokio::test]

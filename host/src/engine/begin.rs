@@ -4,6 +4,7 @@ use super::call_log::CallLog;
 use super::compile::compiled;
 use super::conclude::conclude;
 use super::context::RunContext;
+use super::limits::whole_nanos;
 use super::outcome::{EvalOutcome, Failure};
 use super::request::EvalRequest;
 use super::run::{Run, SLICE_STEPS, show_progress};
@@ -104,8 +105,7 @@ fn deadline(request: &EvalRequest, started: Instant) -> Deadline {
     let limits = &request.limits;
     Deadline {
         clock: nanoseconds,
-        at: nanoseconds_at(started.into_std())
-            .saturating_add(u64::try_from(limits.timeout.as_nanos()).unwrap_or(u64::MAX)),
+        at: nanoseconds_at(started.into_std()).saturating_add(whole_nanos(limits.timeout)),
         allowed_ms: limits.timeout_ms(),
     }
 }

@@ -65,6 +65,11 @@ impl Limits {
     }
 }
 
+/// A duration in nanoseconds; the largest number for one that has more.
+pub(super) fn whole_nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// A duration in whole milliseconds; the largest number for one that has more.
 pub(crate) fn whole_millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)

@@ -5,6 +5,7 @@
 //! principal waits and the thread has not been had for long ([`AT_ONCE`]); everything else waits in line, and a task of the
 //! worker's gives out the turns, one between two looks at its sockets.
 
+use super::limits::whole_nanos;
 use super::pool::{Pool, STACKS_OF_ONE};
 use super::stack::{self, Ended, Stack, TURN};
 use super::turns::{Place, Turns};
@@ -135,9 +136,9 @@ impl Scheduler {
                 resume_unwind(panic)
             }
             Ended::Paused => {
-                let served = served.saturating_add(nanoseconds(took));
+                let served = served.saturating_add(whole_nanos(took));
                 let ticket = self.queue_up(principal.clone(), served, Job::Paused(stack));
-                self.queue.borrow_mut().charge(&principal, nanoseconds(took));
+                self.queue.borrow_mut().charge(&principal, whole_nanos(took));
                 MaybeReady::Waiting(ticket)
             }
         }
@@ -213,13 +214,13 @@ impl Scheduler {
             },
         };
         let took = began.elapsed();
-        let served = served.saturating_add(nanoseconds(took));
+        let served = served.saturating_add(whole_nanos(took));
         let result = match ended {
             Ended::Paused => Ok(None),
             Ended::Done(done) => Ok(Some(with_time(done, took))),
             Ended::Panicked(panic) => Err(panic),
         };
-        self.queue.borrow_mut().charge(principal, nanoseconds(took));
+        self.queue.borrow_mut().charge(principal, whole_nanos(took));
         let result = match (result, stack) {
             (Ok(None), Some(stack)) => {
                 return self.push(principal, served, Entry { job: Job::Paused(stack), ticket });
@@ -294,15 +295,11 @@ impl Scheduler {
     }
 }
 
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
 /// The same, with the time that the program had the thread noted on it.
 fn with_time(done: Done, took: Duration) -> Done {
     match done {
         Done::Waiting(mut run) => {
-            run.served = run.served.saturating_add(nanoseconds(took));
+            run.served = run.served.saturating_add(whole_nanos(took));
             Done::Waiting(run)
         }
         done => done,

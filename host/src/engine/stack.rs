@@ -7,6 +7,7 @@
 //! compiler and the library against threads of [`STACK_BYTES`]. Below each stack lies a guard page, so what would overflow ends the
 //! process, as it does on a thread.
 
+use super::limits::whole_nanos;
 use super::work::{Done, Work};
 use generator::{Generator, Gn, co_get_yield, co_yield_with};
 use ptc_vm::meter::{self, Pauses, Resumed};
@@ -148,12 +149,12 @@ pub(super) fn is_wanted() -> bool {
 
 /// Nanoseconds since the first call of this function in the process.
 pub(super) fn nanoseconds() -> u64 {
-    u64::try_from(first().elapsed().as_nanos()).unwrap_or(u64::MAX)
+    whole_nanos(first().elapsed())
 }
 
 /// The same clock at another moment.
 pub(super) fn nanoseconds_at(moment: Instant) -> u64 {
-    u64::try_from(moment.saturating_duration_since(first()).as_nanos()).unwrap_or(u64::MAX)
+    whole_nanos(moment.saturating_duration_since(first()))
 }
 
 fn first() -> Instant {

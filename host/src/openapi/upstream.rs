@@ -377,17 +377,9 @@ mod tests {
         arguments: &str,
         max_bytes: usize,
     ) -> Result<CallReply, CallFault> {
-        let timeout = Duration::from_secs(5);
-        let limits = CallLimits { timeout, deadline: Instant::now() + timeout, max_bytes };
-        upstream
-            .call(Call {
-                tool: "get-thing",
-                arguments: arguments.as_bytes(),
-                limits,
-                arrivals: None,
-                may_wrap: true,
-            })
-            .await
+        let limits = CallLimits::within(Duration::from_secs(5), max_bytes);
+        let arguments = arguments.as_bytes();
+        upstream.call(Call { tool: "get-thing", arguments, limits, arrivals: None, may_wrap: true }).await
     }
 
     #[tokio::test]

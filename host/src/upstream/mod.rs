@@ -120,6 +120,13 @@ pub struct CallLimits {
     pub max_bytes: usize,
 }
 
+impl CallLimits {
+    /// Those of a call that begins now and of which nobody else is part: `timeout` is all the time it has.
+    pub fn within(timeout: Duration, max_bytes: usize) -> CallLimits {
+        CallLimits { timeout, deadline: Instant::now() + timeout, max_bytes }
+    }
+}
+
 /// One tool as its upstream describes it.
 #[derive(Debug, Clone)]
 pub struct ToolInfo {

@@ -8,7 +8,6 @@ use bytes::Bytes;
 use ptc_mcp::Era;
 use ptc_mcp::RpcError;
 use ptc_mcp::encode;
-use tokio::time::Instant;
 
 use super::super::protocol::{self, ServerHello};
 use super::super::tools::{ToolPages, admit_all};
@@ -164,11 +163,7 @@ async fn request(
     params: &[u8],
     cancellable: bool,
 ) -> Result<Result<Bytes, RpcError>, CallFault> {
-    let limits = CallLimits {
-        timeout: entry.handshake_timeout,
-        deadline: Instant::now() + entry.handshake_timeout,
-        max_bytes: entry.max_response_bytes,
-    };
+    let limits = CallLimits::within(entry.handshake_timeout, entry.max_response_bytes);
     let answer = connection.request(|id| encode::request(id, method, params), &limits, cancellable).await;
     match answer {
         Ok(PipeReply::Result(result)) => Ok(Ok(result)),

@@ -1,9 +1,14 @@
 //! Reads input lines on a separate thread, so that upstreams are served while a person thinks.
 
+use super::output;
 use rustyline::error::ReadlineError;
 use std::io::{self, BufRead};
+use std::process::ExitCode;
 use std::sync::mpsc;
 use tokio::sync::mpsc as answers;
+
+/// Exit status of a process that Ctrl-C ended.
+pub(super) const INTERRUPTED: u8 = 130;
 
 /// The result of a read.
 #[derive(Debug)]
@@ -78,6 +83,18 @@ impl Input {
             return Line::End;
         }
         self.answers.recv().await.unwrap_or(Line::End)
+    }
+
+    /// The next line, for a loop that ends with Ctrl-C, too, and when nobody reads what it prints any more.
+    ///
+    /// # Errors
+    /// The exit code of such an end.
+    pub(super) async fn next(&mut self) -> Result<Line, ExitCode> {
+        let line = tokio::select! {
+            line = self.line() => line,
+            Ok(()) = tokio::signal::ctrl_c() => return Err(ExitCode::from(INTERRUPTED)),
+        };
+        if output::is_closed() { Err(ExitCode::SUCCESS) } else { Ok(line) }
     }
 }
 

@@ -13,6 +13,7 @@ mod screen;
 mod setup;
 mod watch;
 
+use super::input::INTERRUPTED;
 use super::limits::LimitArgs;
 use super::{json, report};
 use clap::{Args, ValueEnum};
@@ -27,8 +28,6 @@ use std::time::Duration;
 
 /// Longest prompt that is read from a pipe, in bytes.
 const MAX_PROMPT: u64 = 4 << 20;
-/// Exit status of a process that Ctrl-C ended.
-const INTERRUPTED: u8 = 130;
 
 /// Arguments of `ptc agent`.
 #[derive(Args, Debug)]

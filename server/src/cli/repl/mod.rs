@@ -11,7 +11,7 @@ mod forms;
 mod remote;
 mod session;
 
-use crate::cli::output::{self, errln, outln};
+use crate::cli::output::{errln, outln};
 use ptc_host::aggregator::{Aggregator, SnapshotMode};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions};
@@ -31,8 +31,6 @@ use std::sync::{Arc, PoisonError};
 
 /// Longest result that a terminal shows; a pipe gets all of it.
 const TERMINAL_TEXT_BYTES: usize = 32 << 10;
-/// Exit status of a process that Ctrl-C ended.
-const INTERRUPTED: u8 = 130;
 
 /// Arguments of `ptc repl`.
 #[derive(Args, Debug)]
@@ -169,13 +167,10 @@ impl Repl {
         let mut typed = String::new();
         self.learn_names().await;
         loop {
-            let line = tokio::select! {
-                line = input.line() => line,
-                Ok(()) = tokio::signal::ctrl_c() => return ExitCode::from(INTERRUPTED),
+            let line = match input.next().await {
+                Ok(line) => line,
+                Err(exit) => return exit,
             };
-            if output::is_closed() {
-                return ExitCode::SUCCESS;
-            }
             match line {
                 Line::Text(line) => {
                     if typed.is_empty()

@@ -5,7 +5,7 @@
 
 mod client;
 
-use crate::cli::output::{self, errln, outln};
+use crate::cli::output::{errln, outln};
 use std::cell::Cell;
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -14,9 +14,9 @@ use clap::{Args, ValueEnum};
 use client::Caller;
 use ptc_mcp::json::{Value, json};
 
+use super::default_history;
 use super::editor::{LineEditor, Names, Prompt};
 use super::forms::{self, Typed};
-use super::{INTERRUPTED, default_history};
 use crate::cli::input::{Input, Line};
 use crate::cli::report;
 
@@ -195,13 +195,10 @@ impl Remote {
         };
         let mut typed = String::new();
         loop {
-            let line = tokio::select! {
-                line = input.line() => line,
-                Ok(()) = tokio::signal::ctrl_c() => return ExitCode::from(INTERRUPTED),
+            let line = match input.next().await {
+                Ok(line) => line,
+                Err(exit) => return exit,
             };
-            if output::is_closed() {
-                return ExitCode::SUCCESS;
-            }
             match line {
                 Line::Text(line) if typed.is_empty() && line.trim().starts_with(':') => {
                     if !self.obey(line.trim()).await {

@@ -5,6 +5,7 @@ use super::namespaces::{BOOLEAN, CORE, DOUBLE, FLOAT, INTEGER, LONG, STRING};
 use super::row::{fun, section};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
+use crate::meter;
 use crate::value::Value;
 
 /// The integer that a string spells: an optional sign and ASCII digits, within 64 bits; else `nil`.
@@ -12,11 +13,23 @@ pub(super) fn long(value: &Value) -> Value {
     long_in(value, 10)
 }
 
+/// Digits of the longest integer of 64 bits, in base 2.
+const LONGEST_LONG: usize = 64;
+
 fn long_in(value: &Value, radix: u32) -> Value {
     let Value::Str(text) = value else { return Value::Nil };
     let text = text.as_str();
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-    if digits.is_empty() || !digits.bytes().all(|b| char::from(b).is_digit(radix)) {
+    if digits.len() > LONGEST_LONG {
+        // Whatever is longer begins with zeros, or is no integer of 64 bits.
+        let zeros = position(digits, |byte| byte != b'0').unwrap_or(digits.len() - 1);
+        let (sign, decisive) = (&text[..text.len() - digits.len()], &digits[zeros..]);
+        if decisive.len() > LONGEST_LONG {
+            return Value::Nil;
+        }
+        return long_in(&Value::str(format!("{sign}{decisive}")), radix);
+    }
+    if digits.is_empty() || !digits.bytes().all(|byte| char::from(byte).is_digit(radix)) {
         return Value::Nil;
     }
     i64::from_str_radix(text, radix).map_or(Value::Nil, Value::Int)
@@ -52,30 +65,94 @@ fn parse_double(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         "Infinity" | "+Infinity" => Value::float(f64::INFINITY),
         "-Infinity" => Value::float(f64::NEG_INFINITY),
         "NaN" => Value::float(f64::NAN),
-        text if is_decimal(text) => match text.parse::<f64>() {
-            Ok(x) if x.is_finite() => Value::float(x),
+        text => match decimal(text) {
+            Some(x) if x.is_finite() => Value::float(x),
             _ => Value::Nil,
         },
-        _ => Value::Nil,
     })
 }
 
-fn is_decimal(text: &str) -> bool {
-    fn digits(text: &str) -> Option<&str> {
-        let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
-        (rest.len() < text.len()).then_some(rest)
+/// Bytes of a number that are read in one go.
+const PIECE: usize = 4 << 10;
+/// Digits that decide which float a decimal is nearest to, if it is known whether any digit behind them is not 0.
+const DECISIVE: usize = 800;
+
+/// A decimal without its sign, in parts.
+struct Decimal<'a> {
+    whole: &'a str,
+    fraction: &'a str,
+    exponent: &'a str,
+}
+
+fn decimal(text: &str) -> Option<f64> {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let parts = parts(unsigned)?;
+    if text.len() <= PIECE {
+        return text.parse().ok();
     }
-    fn rest(text: &str) -> Option<&str> {
-        let mut text = digits(text.strip_prefix(['+', '-']).unwrap_or(text))?;
-        if let Some(fraction) = text.strip_prefix('.') {
-            text = digits(fraction)?;
-        }
-        if let Some(exponent) = text.strip_prefix(['e', 'E']) {
-            text = digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent))?;
-        }
-        Some(text)
+    let x = parts.nearest();
+    Some(if text.starts_with('-') { -x } else { x })
+}
+
+fn parts(text: &str) -> Option<Decimal<'_>> {
+    let (whole, mut rest) = digits(text)?;
+    let (mut fraction, mut exponent) = ("", "");
+    if let Some(after) = rest.strip_prefix('.') {
+        (fraction, rest) = digits(after)?;
     }
-    rest(text) == Some("")
+    if let Some(after) = rest.strip_prefix(['e', 'E']) {
+        let (_, end) = digits(after.strip_prefix(['+', '-']).unwrap_or(after))?;
+        (exponent, rest) = (&after[..after.len() - end.len()], end);
+    }
+    rest.is_empty().then_some(Decimal { whole, fraction, exponent })
+}
+
+/// The digits at the beginning of a text, one at least, and what follows them.
+fn digits(text: &str) -> Option<(&str, &str)> {
+    let end = position(text, |byte| !byte.is_ascii_digit()).unwrap_or(text.len());
+    (end > 0).then(|| text.split_at(end))
+}
+
+/// Where the first such byte is; gives way on the way there.
+fn position(text: &str, is_such: impl Fn(u8) -> bool) -> Option<usize> {
+    text.as_bytes().chunks(PIECE).enumerate().find_map(|(i, piece)| {
+        meter::uncharged(piece.len() / 8);
+        piece.iter().position(|&byte| is_such(byte)).map(|at| i * PIECE + at)
+    })
+}
+
+impl Decimal<'_> {
+    /// The nearest float, of a text that may be as long as a program's memory.
+    fn nearest(&self) -> f64 {
+        let is_not_zero = |byte| byte != b'0';
+        let zeros = match position(self.whole, is_not_zero) {
+            Some(zeros) => zeros,
+            None => match position(self.fraction, is_not_zero) {
+                Some(zeros) => self.whole.len() + zeros,
+                None => return 0.0,
+            },
+        };
+        let whole = &self.whole[zeros.min(self.whole.len())..];
+        let fraction = &self.fraction[zeros.saturating_sub(self.whole.len())..];
+        let decisive = whole.chars().chain(fraction.chars()).take(DECISIVE).collect::<String>();
+        let rest = [
+            &whole[whole.len().min(DECISIVE)..],
+            &fraction[fraction.len().min(DECISIVE.saturating_sub(whole.len()))..],
+        ];
+        let sticky =
+            if rest.into_iter().any(|rest| position(rest, is_not_zero).is_some()) { "1" } else { "" };
+        let magnitude = (self.whole.len() as i64 - zeros as i64).saturating_add(self.exponent());
+        // Beyond these bounds it is infinite or 0 whatever its digits are.
+        let magnitude = magnitude.clamp(-5_000, 5_000);
+        format!("0.{decisive}{sticky}e{magnitude}").parse().unwrap_or(f64::NAN)
+    }
+
+    fn exponent(&self) -> i64 {
+        let digits = self.exponent.strip_prefix(['+', '-']).unwrap_or(self.exponent);
+        let Some(zeros) = position(digits, |byte| byte != b'0') else { return 0 };
+        let size = digits[zeros..].parse().unwrap_or(i64::MAX);
+        if self.exponent.starts_with('-') { -size } else { size }
+    }
 }
 
 fn parse_boolean(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
@@ -178,10 +255,41 @@ mod tests {
     #[test]
     fn decimals_need_digits_on_both_sides_of_the_point() {
         for text in ["1", "-1.5", "+0.5e-3", "1E10"] {
-            assert!(is_decimal(text), "{text}");
+            assert_eq!(decimal(text), text.parse().ok(), "{text}");
         }
         for text in ["", ".5", "1.", "1e", "e5", "1.5.2", " 1", "1f", "inf", "nan", "0x1p3"] {
-            assert!(!is_decimal(text), "{text}");
+            assert_eq!(decimal(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn long_numbers_are_those_that_short_ones_of_the_same_value_are() {
+        let (zeros, sevens) = ("0".repeat(2 * PIECE), "7".repeat(2 * PIECE));
+        // Half way between two floats: what stands far behind decides.
+        let half = format!("9007199254740993.{zeros}");
+        for text in [
+            format!("{zeros}1.5"),
+            format!("-{zeros}"),
+            format!("0.{zeros}"),
+            format!("-0.{zeros}1"),
+            format!("{sevens}.{sevens}e-8190"),
+            format!("0.{zeros}{sevens}e8192"),
+            format!("0.{zeros}{sevens}e+8400"),
+            format!("{sevens}e-{zeros}8500"),
+            format!("1e{sevens}"),
+            format!("1e-{sevens}"),
+            format!("0e{sevens}"),
+            sevens.clone(),
+            format!("{half}0"),
+            format!("{half}1"),
+            format!("-{half}1e-3"),
+        ] {
+            let (found, expected) = (decimal(&text).unwrap(), text.parse::<f64>().unwrap());
+            assert_eq!(found.to_bits(), expected.to_bits(), "{found} {expected} {}…", &text[..20]);
+        }
+        assert_eq!(decimal(&format!("{zeros}x")), None);
+        assert!(matches!(long(&Value::str(format!("-{zeros}12"))), Value::Int(-12)));
+        assert!(matches!(long(&Value::str(&zeros)), Value::Int(0)));
+        assert!(long(&Value::str(&sevens)).is_nil() && long(&Value::str(format!("{zeros}x"))).is_nil());
     }
 }

@@ -1,6 +1,6 @@
 //! Values that are not collections.
 
-use super::{grow_string, number, text};
+use super::{append, grow_string, number, text};
 use crate::error::Result;
 use crate::meter;
 use crate::value::{Temporal, Value};
@@ -29,9 +29,7 @@ pub(crate) fn write_plain_scalar(value: &Value, out: &mut String) -> Result<()> 
         Value::Nil => Ok(()),
         Value::Str(s) => {
             meter::charge_steps(s.as_str().len() as u64 / 16)?;
-            grow_string(out, s.as_str().len())?;
-            out.push_str(s.as_str());
-            Ok(())
+            append(out, s.as_str())
         }
         Value::Int(n) => {
             meter::charge_steps(1)?;

@@ -5,7 +5,7 @@ use crate::builtins::strings;
 use crate::builtins::support::errors::java_type_name;
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
-use crate::print::{grow_string, write_plain};
+use crate::print::{grow_string, push_in_pieces, write_plain};
 use crate::value::{Str, Value, equal};
 
 /// The receiver, which must be a string.
@@ -179,8 +179,8 @@ pub(super) fn concat(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     ctx.charge((text.as_str().len() + other.as_str().len()) / 16)?;
     let mut out = String::new();
     grow_string(&mut out, text.as_str().len() + other.as_str().len())?;
-    out.push_str(text.as_str());
-    out.push_str(other.as_str());
+    push_in_pieces(&mut out, text.as_str());
+    push_in_pieces(&mut out, other.as_str());
     Ok(Value::Str(Str::from_string(out)))
 }
 

@@ -97,9 +97,23 @@ fn simple_size(args: &[Value]) -> Option<(usize, u64)> {
     Some((bytes, steps))
 }
 
+/// Shortest text during whose making others may have the thread.
+const LONG: usize = 64 << 10;
+
 /// As [`write_plain`] for each argument, which must be [simple](simple_size), into a text of exactly the right size.
 fn concatenated(args: &[Value], bytes: usize) -> Result<Value> {
     meter::reserve(bytes)?;
+    if bytes > LONG {
+        let mut out = String::with_capacity(bytes);
+        for value in args {
+            match value {
+                Value::Str(text) => print::push_in_pieces(&mut out, text.as_str()),
+                Value::Int(n) => out.push_str(itoa::Buffer::new().format(*n)),
+                _ => {}
+            }
+        }
+        return Ok(Value::Str(Str::from_string(out)));
+    }
     let mut out = CompactString::with_capacity(bytes);
     for value in args {
         match value {

@@ -4,7 +4,6 @@ use crate::builtins::regex::{Replacement, Scan, TemplatePart};
 use crate::builtins::transform::mapping::replace_elements;
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
-use crate::print::grow_string;
 use crate::value::{Graphemes, Regex, Str, Value};
 
 /// `(replace s pat new)`, and `(replace m c)` over collections.
@@ -54,9 +53,7 @@ pub(crate) fn literal(
     let mut out = String::new();
     let mut append = |ctx: &mut Ctx<'_>, piece: &str| -> Result<()> {
         ctx.charge(1 + piece.len() / 16)?;
-        grow_string(&mut out, piece.len())?;
-        out.push_str(piece);
-        Ok(())
+        crate::print::append(&mut out, piece)
     };
     let most = if first_only { 1 } else { usize::MAX };
     if wanted.is_empty() {

@@ -83,31 +83,54 @@ pub(super) fn blank(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     }
 }
 
-/// Bytes of a text whose case is changed in one go.
+/// Bytes of a text that are worked on in one go.
 const PIECE: usize = 16 << 10;
 
-/// What `change`, a mapping of case, makes of the text, piece by piece. Only a sigma looks at its neighbours, and none of them
-/// is beyond a space, so that a text with sigmas is taken apart at spaces.
+/// What `change`, a mapping of case, makes of the text, piece by piece. Only a sigma looks at its neighbours: whether the nearest
+/// ones that are no accents and the like are letters with a case. So a text with sigmas is taken apart before a space, which
+/// is none, or between two such letters; there each piece is shown one.
 fn in_pieces(text: &str, change: fn(&str) -> String) -> String {
     if text.len() <= PIECE {
         return change(text);
     }
     let sigmas = text.contains('Σ');
     let mut out = String::with_capacity(text.len());
-    let mut rest = text;
+    let (mut rest, mut after_letter) = (text, false);
     while !rest.is_empty() {
-        let mut end = rest.len().min(PIECE);
-        while !(rest.is_char_boundary(end)
-            && (!sigmas || end == rest.len() || rest.as_bytes()[end].is_ascii_whitespace()))
-        {
-            end += 1;
-        }
+        let (end, before_letter) = cut(rest, sigmas);
         let (piece, after) = rest.split_at(end);
         meter::uncharged(piece.len() / 8);
-        out.push_str(&change(piece));
-        rest = after;
+        if after_letter || before_letter {
+            let around = |is_letter| if is_letter { "x" } else { "" };
+            let shown = change(&[around(after_letter), piece, around(before_letter)].concat());
+            out.push_str(&shown[usize::from(after_letter)..shown.len() - usize::from(before_letter)]);
+        } else {
+            out.push_str(&change(piece));
+        }
+        (rest, after_letter) = (after, before_letter);
     }
     out
+}
+
+/// Where the first piece of a text ends, and whether that is between two letters that have a case.
+fn cut(text: &str, sigmas: bool) -> (usize, bool) {
+    let start = text.floor_char_boundary(PIECE);
+    if !sigmas || start == text.len() {
+        return (start, false);
+    }
+    // U+0345 has a case, and is an accent.
+    let is_cased = |c: char| c != '\u{345}' && c.is_alphabetic() && c.to_lowercase().ne(c.to_uppercase());
+    let mut before = text[..start].chars().next_back().unwrap_or(' ');
+    for (at, c) in text[start..].char_indices() {
+        if c.is_ascii_whitespace() {
+            return (start + at, false);
+        }
+        if is_cased(before) && is_cased(c) {
+            return (start + at, true);
+        }
+        before = c;
+    }
+    (text.len(), false)
 }
 
 /// The text in upper case: full mapping, `ß` becomes `SS`.
@@ -148,18 +171,32 @@ pub(super) fn capitalize(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value>
     Ok(Value::Str(Str::from_string(out)))
 }
 
+/// The graphemes of a text in reverse order.
+fn reversed(text: &str) -> String {
+    // From the beginning, since the end of a text does not tell where its graphemes begin without a look at all of it. Pieces
+    // that begin with a grapheme are then taken from the last to the first.
+    let mut pieces = vec![0];
+    for (start, _) in Graphemes::new(text) {
+        if start - pieces[pieces.len() - 1] >= PIECE {
+            pieces.push(start);
+        }
+    }
+    let mut out = String::with_capacity(text.len());
+    let (mut end, mut graphemes) = (text.len(), Vec::new());
+    for start in pieces.into_iter().rev() {
+        graphemes.extend(Graphemes::new(&text[start..end]).map(|(_, grapheme)| grapheme));
+        out.extend(graphemes.drain(..).rev());
+        end = start;
+    }
+    out
+}
+
 /// `(str/reverse s)`
 pub(super) fn reverse(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let text = text("reverse", args)?;
     ctx.charge(text.as_str().len())?;
     ctx.reserve(text.as_str().len())?;
-    // From the beginning, since the end of a text does not tell where its graphemes begin without a look at all of it.
-    let mut out = vec![0; text.as_str().len()];
-    for (start, grapheme) in Graphemes::new(text.as_str()) {
-        let end = out.len() - start;
-        out[end - grapheme.len()..end].copy_from_slice(grapheme.as_bytes());
-    }
-    Ok(Value::Str(Str::from_string(String::from_utf8(out).expect("graphemes are whole"))))
+    Ok(Value::Str(Str::from_string(reversed(text.as_str()))))
 }
 
 /// `(str/escape s m)`: graphemes that are keys of `m`, replaced by the text of their values.

@@ -193,7 +193,10 @@ fn the_case_of_a_long_text_changes_as_that_of_a_short_one() {
     let plain = "Straße İ ǅ ﬁ ".repeat(3_000);
     let sigmas = "ΟΔΥΣΣΕΥΣ' ΣΟΦΟΣ. ".repeat(3_000);
     let one_word = "ΑΣ".repeat(20_000);
-    for text in [plain, sigmas, one_word] {
+    let only = "Σ".repeat(40_000);
+    let accents = "ΑΣ\u{301}\u{345}Σ'ΒΣ.·".repeat(6_000);
+    let broken = format!("{}{}Σ", "ΑΣ ".repeat(5_000), "Σ\u{301}".repeat(20_000));
+    for text in [plain, sigmas, one_word, only, accents, broken] {
         let same = |name: &str, expected: &str| {
             assert_eq!(display(name, [s(&text)]), display("identity", [s(expected)]), "{name}");
         };

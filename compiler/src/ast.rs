@@ -622,6 +622,11 @@ impl Ast {
         NodeId(self.nodes.len() as u32 - 1)
     }
 
+    /// All nodes.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = NodeId> + use<> {
+        (0..self.nodes.len() as u32).map(NodeId)
+    }
+
     /// A node.
     pub(crate) fn node(&self, id: NodeId) -> Node {
         self.nodes[id.0 as usize]

@@ -26,6 +26,7 @@ mod error;
 pub mod form;
 mod liveness;
 mod names;
+mod nil_origin;
 pub mod reader;
 mod scratch;
 mod source;
@@ -34,6 +35,7 @@ pub mod verify;
 mod vocabulary;
 
 pub use error::CompileError;
+pub use nil_origin::nil_origin;
 pub use source::{Position, Span};
 
 use error::Result;

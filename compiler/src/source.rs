@@ -60,20 +60,24 @@ pub(crate) fn line_column(source: &str, offset: usize) -> (u32, u32) {
 
 /// An excerpt of the source for an error message: one line, at most 80 characters.
 pub(crate) fn excerpt(source: &str, span: Span) -> String {
-    const LONGEST: usize = 80;
+    shortened(source, span, 80, "...")
+}
+
+/// The text of a span on one line, cut behind so many characters.
+pub(crate) fn shortened(source: &str, span: Span, longest: usize, ellipsis: &str) -> String {
     let mut text = String::new();
     for (count, word) in span.text(source).split_whitespace().enumerate() {
         if count > 0 {
             text.push(' ');
         }
         text.push_str(word);
-        if text.len() > LONGEST * 4 {
+        if text.len() > longest * 4 {
             break;
         }
     }
-    if let Some((cut, _)) = text.char_indices().nth(LONGEST) {
+    if let Some((cut, _)) = text.char_indices().nth(longest) {
         text.truncate(cut);
-        text.push_str("...");
+        text.push_str(ellipsis);
     }
     text
 }

@@ -159,6 +159,11 @@ impl ReplyMemory {
         })
     }
 
+    /// The memory that all programs share, if it is bounded.
+    pub(crate) fn budget(&self) -> Option<&MemoryBudget> {
+        self.budget.as_ref()
+    }
+
     /// Notes what the machine holds by itself.
     pub(crate) fn note_machine(&self, bytes: u64) {
         self.machine.store(bytes, Ordering::Relaxed);

@@ -153,6 +153,18 @@ struct Body {
     position: Option<Position>,
     payload: Option<Value>,
     hint: Option<String>,
+    nil_arguments: Option<NilArguments>,
+}
+
+/// Which arguments of a call were `nil` where the function that was called refuses `nil`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NilArguments {
+    /// The function, as messages name it. Empty if it is the callee itself that was `nil`.
+    pub function: String,
+    /// How many arguments the call had, if that is known.
+    pub count: Option<usize>,
+    /// The first argument that was `nil`, from 0.
+    pub first: usize,
 }
 
 impl Error {
@@ -168,7 +180,14 @@ impl Error {
     /// An error whose message is exactly `message`.
     #[cold]
     pub fn verbatim(reason: Reason, message: impl Into<String>) -> Error {
-        Error(Box::new(Body { reason, message: message.into(), position: None, payload: None, hint: None }))
+        Error(Box::new(Body {
+            reason,
+            message: message.into(),
+            position: None,
+            payload: None,
+            hint: None,
+            nil_arguments: None,
+        }))
     }
 
     /// `type_error: text`
@@ -205,13 +224,19 @@ impl Error {
             }
             text.push_str(arg.kind_label());
         }
-        Error::type_error(text)
+        Error::type_error(text).with_nil_arguments(name, args)
     }
 
     /// `type_error: NAME: arg N expected KIND, got TYPE`; `n` counts from 1 (functions.md 0.5, template ARG).
     #[cold]
     pub fn argument(name: &str, n: usize, expected: &str, got: &Value) -> Error {
-        Error::type_error(format!("{name}: arg {n} expected {expected}, got {}", got.kind_label()))
+        let mut error =
+            Error::type_error(format!("{name}: arg {n} expected {expected}, got {}", got.kind_label()));
+        if got.is_nil() {
+            let first = n.saturating_sub(1);
+            error.0.nil_arguments = Some(NilArguments { function: name.to_owned(), count: None, first });
+        }
+        error
     }
 
     /// The memory limit of `limit` bytes is exceeded.
@@ -265,6 +290,41 @@ impl Error {
     pub fn with_hint(mut self, hint: String) -> Error {
         self.0.hint = Some(hint).filter(|hint| !hint.is_empty());
         self
+    }
+
+    /// The same error with what is known of the call that it is of: whether an argument was `nil`. Says nothing new if none was.
+    #[cold]
+    pub(crate) fn with_nil_arguments(mut self, function: &str, args: &[Value]) -> Error {
+        let of_arguments = matches!(self.0.reason, Reason::TypeError | Reason::ArithmeticError);
+        if let Some(first) = args.iter().position(Value::is_nil).filter(|_| of_arguments) {
+            self = self.with_nil_argument(function, args.len(), first);
+        }
+        self
+    }
+
+    /// The same error of a call with `count` arguments, of which number `first` was `nil`.
+    pub(crate) fn with_nil_argument(mut self, function: &str, count: usize, first: usize) -> Error {
+        let count = Some(count);
+        self.0.nil_arguments = Some(NilArguments { function: function.to_owned(), count, first });
+        self
+    }
+
+    /// The same error of a callee that was `nil`.
+    pub(crate) fn with_nil_callee(mut self) -> Error {
+        self.0.nil_arguments = Some(NilArguments { function: String::new(), count: None, first: 0 });
+        self
+    }
+
+    /// The same error without [`Error::nil_arguments`]: its place is in another text than the program's.
+    pub(crate) fn without_nil_arguments(mut self) -> Error {
+        self.0.nil_arguments = None;
+        self
+    }
+
+    /// What was `nil` in the call that failed, if that is why it failed and [`Error::position`] is a place in the program
+    /// itself. `ptc_compiler::nil_origin` tells from it where the `nil` came from.
+    pub fn nil_arguments(&self) -> Option<&NilArguments> {
+        self.0.nil_arguments.as_ref()
     }
 
     /// See [`Error::with_hint`].

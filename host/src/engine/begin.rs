@@ -31,7 +31,14 @@ pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>, started: Instant
     if matches!(step, Step::Done) {
         // The usual short program never waits: nothing is set up for that.
         show_progress(&request, &mut machine, &mut 0);
-        return Done::Outcome(conclude(machine, &request, session, &CallLog::default(), started));
+        return Done::Outcome(conclude(
+            machine,
+            &request,
+            session,
+            &CallLog::default(),
+            worker.memory.as_ref(),
+            started,
+        ));
     }
     let memory = ReplyMemory::new(request.limits.memory_bytes, worker.memory.clone());
     let mut context = RunContext::new(started, started + request.limits.timeout, memory);
@@ -101,7 +108,7 @@ fn granted_context(
 }
 
 /// When the program has to end, compilation included.
-fn deadline(request: &EvalRequest, started: Instant) -> Deadline {
+pub(super) fn deadline(request: &EvalRequest, started: Instant) -> Deadline {
     let limits = &request.limits;
     Deadline {
         clock: nanoseconds,

@@ -1,20 +1,23 @@
 //! The end of an eval: the value is rendered and checked, and the session is updated.
 
 use super::call_log::CallLog;
+use super::explain::explained;
 use super::outcome::{EvalOutcome, Failure, FinalValue};
 use super::request::EvalRequest;
 use super::session::SessionLock;
 use super::stack;
+use crate::memory::MemoryBudget;
 use crate::text::clip;
 use ptc_vm::{Error, Machine, Reason, Value, json, print};
 use tokio::time::Instant;
 
-/// Renders the value of a program that has ended, checks it, and commits to the session.
+/// Renders the value of a program that has ended, checks it, and commits to the session. `budget`: the memory of all programs.
 pub(super) fn conclude(
     mut machine: Machine,
     request: &EvalRequest,
     mut lock: Option<SessionLock>,
     log: &CallLog,
+    budget: Option<&MemoryBudget>,
     started: Instant,
 ) -> EvalOutcome {
     let has_missed = machine.has_missed_keys();
@@ -29,7 +32,7 @@ pub(super) fn conclude(
             _ => Err(Error::verbatim(Reason::Cancelled, "the program was cancelled")),
         },
     };
-    let mut answer = answer.map_err(|error| Failure::from(&error));
+    let mut answer = answer.map_err(|error| Failure::from(&explained(error, request, budget, started)));
     let upstream_calls = log.settle();
     if !stack::is_wanted() {
         // Given up in the middle of the lines above: nothing of it stays.

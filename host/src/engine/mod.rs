@@ -15,6 +15,7 @@ mod calls;
 mod compile;
 mod conclude;
 mod context;
+mod explain;
 mod handle;
 mod limits;
 mod outcome;

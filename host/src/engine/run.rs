@@ -200,7 +200,8 @@ impl Run {
         let Some(machine) = self.machine.take() else { return Done::Freed };
         show_prints(&self.request, &machine, &mut self.shown);
         let lock = self.session.take();
-        let mut outcome = conclude(machine, &self.request, lock, &self.context.log, self.context.started);
+        let (log, budget) = (&self.context.log, self.context.memory.budget());
+        let mut outcome = conclude(machine, &self.request, lock, log, budget, self.context.started);
         outcome.catalog_ops = self.context.catalog_ops.take();
         Done::Outcome(outcome)
     }

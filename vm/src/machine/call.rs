@@ -108,5 +108,6 @@ fn lookup_in(map: &Map, key: &Value) -> Result<Option<Value>> {
 /// `not callable: V`
 #[cold]
 pub(super) fn not_callable(callee: &Value) -> Error {
-    Error::new(Reason::NotCallable, format!("not callable: {}", print::readable_lossy(callee)))
+    let error = Error::new(Reason::NotCallable, format!("not callable: {}", print::readable_lossy(callee)));
+    if callee.is_nil() { error.with_nil_callee() } else { error }
 }

@@ -29,10 +29,15 @@ impl Suspended {
         Suspended { closure: Some(closure), body, pc, base }
     }
 
+    /// The frame, to be looked at.
+    pub(super) fn frame(&self) -> Option<CodeFrame> {
+        let (closure, body, pc, base) = (self.closure.clone()?, self.body, self.pc, self.base);
+        Some(CodeFrame { closure, body, pc, base })
+    }
+
     /// Where the program's text stands that runs here.
     pub(super) fn position(&self) -> Option<Position> {
-        let (closure, body, pc, base) = (self.closure.clone()?, self.body, self.pc, self.base);
-        CodeFrame { closure, body, pc, base }.position()
+        self.frame()?.position()
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! They work on the state in memory: the value stack, and the frame, whose `pc` is behind the running instruction.
 
-use super::builtin::Native;
+use super::builtin::{Builtin, Native};
 use super::fiber::{CodeFrame, Fiber, Next, Overlay};
 use super::fuel::Fuel;
 use super::interpreter::Stop;
@@ -60,9 +60,13 @@ impl Machine {
             return hand_over(fiber, library.function(id), stack.take_from(at));
         };
         let mut ctx = Ctx { env: &mut self.env, prints: &mut fiber.prints, slice: fuel.left() };
-        let result = metered!(fuel, run(&mut ctx, stack.values_from(at)))?;
-        stack.cut(at);
-        stack.push(result);
+        match metered!(fuel, run(&mut ctx, stack.values_from(at))) {
+            Ok(result) => {
+                stack.cut(at);
+                stack.push(result);
+            }
+            Err(error) => return Err(of_call(error, builtin, stack.values_from(at))),
+        }
         meter::check_memory()?;
         ON
     }
@@ -391,7 +395,10 @@ impl Machine {
         if CHECKED && let Some(callee) = self.shadow_of(fiber.overlay.as_deref(), name) {
             return hand_over(fiber, callee, Args::from_iter([operand]));
         }
-        stack.push(operation(&operand)?);
+        match operation(&operand) {
+            Ok(result) => stack.push(result),
+            Err(error) => return Err(error.with_nil_arguments(name, &[operand])),
+        }
         meter::check_memory()?;
         ON
     }
@@ -425,7 +432,10 @@ impl Machine {
             stack.cut(top - popped);
             return hand_over(fiber, callee, args);
         }
-        let result = metered!(fuel, (binary.run)(a, b))?;
+        let result = match metered!(fuel, (binary.run)(a, b)) {
+            Ok(result) => result,
+            Err(error) => return Err(error.with_nil_arguments(binary.name, &[a.clone(), b.clone()])),
+        };
         stack.cut(top - popped);
         stack.push(result);
         meter::check_memory()?;
@@ -473,6 +483,25 @@ impl Machine {
 #[inline]
 fn overlaid(overlay: Option<&Overlay>, slot: u32) -> Option<&Value> {
     overlay.and_then(|overlay| overlay.get(&slot))
+}
+
+/// The error of a builtin with what is known of its call. Arithmetic takes its arguments two by two, the first one into its result;
+/// the other functions say themselves what was `nil`.
+#[cold]
+#[inline(never)]
+fn of_call(error: Error, builtin: &Builtin, args: &[Value]) -> Error {
+    if builtin.section.name != "arith" {
+        return error;
+    }
+    match error.nil_arguments().map(|nil| nil.first) {
+        None => error.with_nil_arguments(builtin.name, args),
+        // What comes before is a number, so the first one is nil itself.
+        Some(0) => error.with_nil_argument(builtin.name, args.len(), 0),
+        Some(_) => {
+            let after = args.iter().skip(1).position(Value::is_nil).map_or(0, |at| at + 1);
+            error.with_nil_argument(builtin.name, args.len(), after)
+        }
+    }
 }
 
 /// Leaves the loop for a call that the [trampoline](Machine::trampoline) sets up.

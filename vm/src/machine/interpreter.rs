@@ -19,6 +19,7 @@ use crate::meter;
 use crate::value::Value;
 use std::mem::ManuallyDrop;
 use std::ops::ControlFlow;
+use std::rc::Rc;
 
 /// Steps of the next call of a builtin that calls one closure for each element: for resuming it, for its decision to call,
 /// and for the call.
@@ -50,10 +51,13 @@ impl Machine {
         fuel.close();
         result.map_err(|error| {
             let code = fiber.frames.downwards().find_map(|frame| match frame {
-                Frame::Code(code) => Some(code.position()),
+                Frame::Code(code) => code.frame(),
                 Frame::Native(_) => None,
             });
-            error.at(code.flatten())
+            match code {
+                Some(code) => self.locate(error, &code),
+                None => error,
+            }
         })
     }
 
@@ -665,9 +669,21 @@ impl Machine {
                     fiber.frames.push_code(frame);
                     return Ok(stop);
                 }
-                Err(error) => return Err(error.at(frame.position())),
+                Err(error) => return Err(self.locate(error, &frame)),
             }
         }
+    }
+
+    /// The error with its place, unless it has one. What is known of the call there is only of use in the program's own text.
+    #[cold]
+    #[inline(never)]
+    fn locate(&self, error: Error, frame: &CodeFrame) -> Error {
+        if error.position().is_some() {
+            return error;
+        }
+        let is_own = self.program.as_ref().is_some_and(|own| Rc::ptr_eq(own, &frame.closure.module.program));
+        let error = if is_own { error } else { error.without_nil_arguments() };
+        error.at(frame.position())
     }
 }
 

@@ -158,6 +158,8 @@ pub struct Outcome {
 /// A program in execution. Belongs to one thread.
 pub struct Machine {
     env: Env,
+    /// What it runs, if that could be linked.
+    program: Option<Rc<Program>>,
     /// Slots of the namespace before the program was linked.
     slots_before: usize,
     fibers: Vec<Option<Box<Fiber>>>,
@@ -196,6 +198,7 @@ impl Machine {
         let slots_before = namespace.slots();
         let mut account = Account::reserving(setup.limits.memory_bytes);
         let linked = linking::link(program, &mut namespace, &setup.tools);
+        let own = linked.as_ref().ok().map(|module| module.program.clone());
         let (fibers, ended) = match linked {
             Ok(module) => {
                 let _installed = account.install_with(setup.reservation.clone(), None);
@@ -206,6 +209,7 @@ impl Machine {
             Err(error) => (vec![None], Some(Err(error))),
         };
         Machine {
+            program: own,
             env: Env {
                 namespace,
                 undo: Vec::new(),

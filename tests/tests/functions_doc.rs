@@ -20,6 +20,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("regex", "Regular expressions"),
     ("print", "Printing and formatting"),
     ("json", "JSON"),
+    ("csv", "CSV"),
     ("dates", "Dates, instants, durations"),
     ("access", "Parts of collections"),
     ("subset", "Taking, dropping, partitioning"),

@@ -89,7 +89,8 @@ pub const CLASSES: &[Class] = &[
             (extract #"z(z)" x) (extract-int #"(z)" x)
             (pr-str x) (print x x) (println x) (prn x) (pr x) (print-str x x) (println-str x x) (prn-str x) (printf "%s%s" x x)
             (json/generate-string x) (apropos x) (count x) (nth x 99999) (parse-long x) (parse-int x)
-            (Integer/parseInt x) (Long/parseLong x) (char x)
+            (Integer/parseInt x) (Long/parseLong x) (char x) (csv/parse-string x) (csv/read-csv x)
+            (LocalDateTime/parse x) (OffsetDateTime/parse x)
         "#,
     },
     Class {
@@ -194,6 +195,7 @@ pub const CLASSES: &[Class] = &[
         work: Work::Grows,
         calls: "
             (set/index x [:a]) (set/join x x) (set/project x [:a]) (set/rename x {:a :c}) (set/select :a x)
+            (csv/generate-string x)
         ",
     },
     Class {
@@ -293,7 +295,7 @@ pub const CLASSES: &[Class] = &[
             (.plusDays x 1000000000000) (.minusDays x 1000000000000) (.plusWeeks x 1000000000000) (.minusWeeks x 1000000000000)
             (.plusMonths x 1000000000000) (.minusMonths x 1000000000000) (.plusYears x 1000000000000)
             (.minusYears x 1000000000000) (.getDayOfMonth x) (.getDayOfWeek x) (.getDayOfYear x) (.getMonthValue x)
-            (.getYear x) (.toEpochDay x) (.isAfter x x) (.isBefore x x) (.isEqual x x) (.compareTo x x)
+            (.getYear x) (.toEpochDay x) (day-name x) (month-name x) (.toLocalDate x) (.isAfter x x) (.isBefore x x) (.isEqual x x) (.compareTo x x)
         ",
     },
     Class {
@@ -306,7 +308,7 @@ pub const CLASSES: &[Class] = &[
             (.minusSeconds x 1000000000000) (.getTime x) (.getEpochSecond x) (Duration/between x x)
             (.toDays (Duration/between x x)) (.toHours (Duration/between x x)) (.toMillis (Duration/between x x))
             (.toMinutes (Duration/between x x)) (.toSeconds (Duration/between x x)) (Instant/now) (LocalDate/now)
-            (System/nanoTime) (currentTimeMillis) (java.util.Date.)
+            (System/nanoTime) (currentTimeMillis) (java.util.Date.) (.getHour x) (.getMinute x) (.getSecond x)
         ",
     },
     Class {
@@ -314,7 +316,7 @@ pub const CLASSES: &[Class] = &[
         input: "data/x",
         around: DROPPED,
         work: Work::Constant,
-        calls: "(parse x) (Duration/parse x)",
+        calls: "(parse x) (Duration/parse x) (DateTimeFormatter/ofPattern x) (.format (LocalDate/of 2024 1 31) x)",
     },
     Class {
         granted: NOTHING,

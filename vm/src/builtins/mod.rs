@@ -13,6 +13,7 @@ mod collection_predicates;
 mod combinators;
 mod combine;
 mod comparison;
+mod csv;
 mod dates;
 mod discovery;
 mod frames;
@@ -59,6 +60,7 @@ static FAMILIES: &[&[Builtin]] = &[
     combinators::BUILTINS,
     combine::BUILTINS,
     comparison::BUILTINS,
+    csv::BUILTINS,
     dates::BUILTINS,
     discovery::BUILTINS,
     generate::BUILTINS,

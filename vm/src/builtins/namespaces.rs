@@ -26,6 +26,9 @@ pub(super) const STRING: LibraryNamespace =
 pub(super) const SET: LibraryNamespace = namespace("clojure.set", &["clojure.set/", "set/"]);
 pub(super) const WALK: LibraryNamespace = namespace("clojure.walk", &["clojure.walk/", "walk/"]);
 pub(super) const JSON: LibraryNamespace = namespace("json", &["json/"]);
+pub(super) const CSV: LibraryNamespace = namespace("csv", &["csv/"]);
+/// What programs know from the library of that name.
+pub(super) const DATA_CSV: LibraryNamespace = namespace("csv", &["csv/", "clojure.data.csv/"]);
 pub(super) const REGEX: LibraryNamespace = namespace("regex", &["regex/"]);
 
 pub(super) const MATH: LibraryNamespace = namespace("Math", &["Math/"]);
@@ -50,3 +53,12 @@ pub(super) const DURATION: LibraryNamespace =
     namespace("java.time.Duration", &["Duration/", "java.time.Duration/"]);
 pub(super) const CHRONO_UNIT: LibraryNamespace =
     namespace("java.time.temporal.ChronoUnit", &["ChronoUnit/", "java.time.temporal.ChronoUnit/"]);
+/// An instant, which stands for a date and a time in UTC.
+pub(super) const LOCAL_DATE_TIME: LibraryNamespace =
+    namespace("java.time.LocalDateTime", &["LocalDateTime/", "java.time.LocalDateTime/"]);
+pub(super) const OFFSET_DATE_TIME: LibraryNamespace =
+    namespace("java.time.OffsetDateTime", &["OffsetDateTime/", "java.time.OffsetDateTime/"]);
+pub(super) const DATE_TIME_FORMATTER: LibraryNamespace = namespace(
+    "java.time.format.DateTimeFormatter",
+    &["DateTimeFormatter/", "java.time.format.DateTimeFormatter/"],
+);

@@ -108,12 +108,14 @@ const ABSENT: &[(&str, &str)] = &[
     ("sorted-map-by sorted-set-by", "maps and sets are in ascending order: use sort-by for another one"),
     ("re-matcher re-groups", "use re-find, re-matches or re-seq, which give [match group1 …]"),
     (
-        "SimpleDateFormat. java.text.SimpleDateFormat. DateTimeFormatter/ofPattern",
-        "dates are read and written as yyyy-MM-dd: use LocalDate/parse and str, and subs for parts",
+        "SimpleDateFormat. java.text.SimpleDateFormat.",
+        "use (LocalDate/parse text \"dd/MM/yyyy\") and (.format date \"dd/MM/yyyy\")",
     ),
     (
-        "ZonedDateTime/parse ZonedDateTime/now ZonedDateTime/of ZonedDateTime/ofInstant ZoneId/of ZoneId/systemDefault",
-        "there is no table of time zones: use Instant/parse for a text with an offset",
+        "ZonedDateTime/parse ZonedDateTime/now ZonedDateTime/of ZonedDateTime/ofInstant ZoneId/of ZoneId/systemDefault \
+         ZoneOffset/UTC ZoneOffset/ofHours .atZone .withZoneSameInstant .toInstant .atStartOfDay .atOffset .withZone",
+        "there is no table of time zones: instants are in UTC. Read a text with an offset by OffsetDateTime/parse, and move it \
+         by (.plusSeconds instant n)",
     ),
     ("md5 sha256 sha1 hash hash-code base64-encode base64-decode", "there are no digests and encodings"),
     ("sh shell exec system", "no processes: call a tool"),
@@ -177,6 +179,13 @@ const NAMED: &[(&str, &str)] = &[
         "json-encode to-json clj->json encode-json generate-json write-json json-stringify",
         "json/generate-string",
     ),
+    ("parse-csv read-csv csv->maps csv-parse csv/parse csv/read csv/parse-csv", "csv/parse-string"),
+    (
+        "write-csv generate-csv csv/write-csv csv/write csv/generate clojure.data.csv/write-csv",
+        "csv/generate-string",
+    ),
+    ("weekday-name day-of-week-name dayname", "day-name"),
+    ("monthname", "month-name"),
     ("today", "LocalDate/now"),
     ("now", "Instant/now"),
     ("parse-date str->date date", "LocalDate/parse"),
@@ -228,7 +237,7 @@ const WRITE: &[(&str, &str)] = &[
     ("remove-vals", "(into {} (remove (comp pred val)) m)"),
     ("remove-keys", "(into {} (remove (comp pred key)) m)"),
     ("map-kv", "(into {} (map (fn [[k v]] [k v])) m)"),
-    ("format-date date-format", "(str date)"),
+    ("format-date date-format", "(.format date \"dd/MM/yyyy\")"),
     ("percent percentage", "(* 100 (/ part whole))"),
     ("title-case capitalize-words", "(str/join \" \" (map str/capitalize (str/split s #\" \")))"),
     ("if-let* when-let* cond-let", "nested if-let or when-let"),

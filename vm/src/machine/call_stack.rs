@@ -1,7 +1,6 @@
 //! The frames of a fiber below the one that runs.
 
 use super::fiber::{BodyIndex, CodeFrame, NativeCall};
-use crate::error::Position;
 use crate::value::Closure;
 use std::rc::Rc;
 
@@ -33,11 +32,6 @@ impl Suspended {
     pub(super) fn frame(&self) -> Option<CodeFrame> {
         let (closure, body, pc, base) = (self.closure.clone()?, self.body, self.pc, self.base);
         Some(CodeFrame { closure, body, pc, base })
-    }
-
-    /// Where the program's text stands that runs here.
-    pub(super) fn position(&self) -> Option<Position> {
-        self.frame()?.position()
     }
 }
 

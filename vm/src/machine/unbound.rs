@@ -30,10 +30,12 @@ pub(super) fn runtime_error(name: &str, namespace: &Namespace) -> Error {
             "Unsupported method '{name}'. Supported interop methods: {METHODS}. Use (.method obj) syntax."
         );
         let methods = namespace.library().all().iter().map(|builtin| builtin.name);
-        let hint = match (name, similar(name, methods.filter(|name| name.starts_with('.')))) {
-            ("..", _) => " Write (-> obj .method .method).".to_owned(),
-            (_, Some(best)) => format!(" Did you mean: {best}"),
-            (_, None) => String::new(),
+        let similar = similar(name, methods.filter(|name| name.starts_with('.')));
+        let hint = match (name, advice(name), similar) {
+            (_, Some(advice), _) => described(advice).trim_start_matches('.').to_owned(),
+            ("..", ..) => " Write (-> obj .method .method).".to_owned(),
+            (.., Some(best)) => format!(" Did you mean: {best}"),
+            (.., None) => String::new(),
         };
         return Error::new(Reason::UnsupportedMethod, text).with_hint(hint);
     }

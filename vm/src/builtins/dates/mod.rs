@@ -3,13 +3,16 @@
 //! Three opaque kinds: the calendar day (`LocalDate` in messages), the instant in UTC (`DateTime`, whatever Java
 //! class made it) and the duration.
 
+mod formatting;
+mod pattern;
 mod points;
 mod spans;
 mod text;
 
 use super::Builtin;
 use super::namespaces::{
-    CHRONO_UNIT, COMPARABLE, CORE, DATE, DURATION, INSTANT, JAVA_TIME, LOCAL_DATE, SYSTEM,
+    CHRONO_UNIT, COMPARABLE, CORE, DATE, DATE_TIME_FORMATTER, DURATION, EXTENSION, INSTANT, JAVA_TIME,
+    LOCAL_DATE, LOCAL_DATE_TIME, OFFSET_DATE_TIME, SYSTEM,
 };
 use super::row::{constant, fun, section};
 use crate::value::Value;
@@ -22,12 +25,13 @@ pub(super) static BUILTINS: &[Builtin] = &section("dates", "Date and time").of([
         .example("(.getTime (java.util.Date. 1700000000))", "1700000000000")
         .example(r#"(str (java.util.Date. "2026-01-08T14:30:00+02:00"))"#, r#""2026-01-08T12:30:00Z""#)
         .example(r#"(str (java.util.Date. "Thu, 8 Jan 2026 14:30:00 +0000"))"#, r#""2026-01-08T14:30:00Z""#),
-    fun("parse", LOCAL_DATE, "s", points::parse)
+    fun("parse", LOCAL_DATE, "s | s formatter", points::parse)
         .also_in(INSTANT)
-        .doc("Date from YYYY-MM-DD, or instant from ISO 8601 text with a time")
+        .doc("Date from YYYY-MM-DD, or instant from ISO 8601 text with a time; from other texts by a formatter or its pattern")
         .example(r#"(parse "2024-02-29")"#, r#""2024-02-29""#)
         .example(r#"(parse "2024-01-02T03:04:05+01:00")"#, r#""2024-01-02T02:04:05Z""#)
         .example(r#"(LocalDate/parse "2024-01-31")"#, r#""2024-01-31""#)
+        .example(r#"(LocalDate/parse "31/01/2024" (DateTimeFormatter/ofPattern "dd/MM/yyyy"))"#, r#""2024-01-31""#)
         .example(r#"(Instant/parse "2024-01-02T03:04:05Z")"#, r#""2024-01-02T03:04:05Z""#),
     fun("LocalDate/of", LOCAL_DATE, "year month day", points::local_date_of)
         .doc("Date from year, month and day")
@@ -61,7 +65,8 @@ pub(super) static BUILTINS: &[Builtin] = &section("dates", "Date and time").of([
         .doc("Year of a date")
         .example(r#"(.getYear (parse "2024-02-29"))"#, "2024"),
     fun(".getMonthValue", LOCAL_DATE, "date", points::get_month_value)
-        .doc("Month of a date, 1 to 12")
+        .aliases(&[".getMonth"])
+        .doc("Month of a date, 1 to 12; month-name gives its name")
         .example(r#"(.getMonthValue (parse "2024-02-29"))"#, "2"),
     fun(".getDayOfMonth", LOCAL_DATE, "date", points::get_day_of_month)
         .doc("Day of the month of a date")
@@ -70,8 +75,77 @@ pub(super) static BUILTINS: &[Builtin] = &section("dates", "Date and time").of([
         .doc("Day of the year of a date, from 1")
         .example(r#"(.getDayOfYear (parse "2024-02-29"))"#, "60"),
     fun(".getDayOfWeek", LOCAL_DATE, "date", points::get_day_of_week)
-        .doc("Day of the week of a date: 1 is Monday, 7 is Sunday")
+        .doc("Day of the week of a date: 1 is Monday, 7 is Sunday; day-name gives its name")
         .example(r#"(.getDayOfWeek (parse "2024-02-29"))"#, "4"),
+    fun("day-name", EXTENSION, "d", formatting::day_name)
+        .doc("English name of the day of the week of a date or an instant, or of a number from 1 (Monday) to 7")
+        .example(r#"(day-name (LocalDate/parse "2024-02-29"))"#, r#""Thursday""#)
+        .example("(day-name 7)", r#""Sunday""#),
+    fun("month-name", EXTENSION, "d", formatting::month_name)
+        .doc("English name of the month of a date or an instant, or of a number from 1 to 12")
+        .example(r#"(month-name (LocalDate/parse "2024-02-29"))"#, r#""February""#),
+    fun("DateTimeFormatter/ofPattern", DATE_TIME_FORMATTER, "pattern", formatting::of_pattern)
+        .doc(
+            "Formatter of a pattern of yyyy MM dd HH mm ss SSS MMM MMMM EEE EEEE h a XXX and 'text': \
+             the pattern itself, which is checked",
+        )
+        .example(r#"(.format (LocalDate/of 2024 2 9) (DateTimeFormatter/ofPattern "d MMM yyyy"))"#, r#""9 Feb 2024""#),
+    constant("DateTimeFormatter/ISO_LOCAL_DATE", DATE_TIME_FORMATTER, || Value::str("ISO_LOCAL_DATE"))
+        .doc("Formatter of 2024-01-31")
+        .example(r#"(.format (parse "2024-01-31T10:15:30Z") DateTimeFormatter/ISO_LOCAL_DATE)"#, r#""2024-01-31""#),
+    constant("DateTimeFormatter/ISO_DATE", DATE_TIME_FORMATTER, || Value::str("ISO_DATE"))
+        .doc("Formatter of 2024-01-31")
+        .example(r#"(LocalDate/parse "2024-01-31" DateTimeFormatter/ISO_DATE)"#, r#""2024-01-31""#),
+    constant("DateTimeFormatter/ISO_LOCAL_DATE_TIME", DATE_TIME_FORMATTER, || Value::str("ISO_LOCAL_DATE_TIME"))
+        .doc("Formatter of 2024-01-31T10:15:30")
+        .example(
+            r#"(.format (parse "2024-01-31T10:15:30Z") DateTimeFormatter/ISO_LOCAL_DATE_TIME)"#,
+            r#""2024-01-31T10:15:30""#,
+        ),
+    constant("DateTimeFormatter/ISO_DATE_TIME", DATE_TIME_FORMATTER, || Value::str("ISO_DATE_TIME"))
+        .doc("Formatter of 2024-01-31T10:15:30Z")
+        .example(
+            r#"(LocalDateTime/parse "2024-01-31T10:15:30" DateTimeFormatter/ISO_DATE_TIME)"#,
+            r#""2024-01-31T10:15:30Z""#,
+        ),
+    constant("DateTimeFormatter/ISO_OFFSET_DATE_TIME", DATE_TIME_FORMATTER, || Value::str("ISO_OFFSET_DATE_TIME"))
+        .doc("Formatter of 2024-01-31T10:15:30Z")
+        .example(
+            r#"(OffsetDateTime/parse "2024-01-31T10:15:30+02:00" DateTimeFormatter/ISO_OFFSET_DATE_TIME)"#,
+            r#""2024-01-31T08:15:30Z""#,
+        ),
+    constant("DateTimeFormatter/ISO_INSTANT", DATE_TIME_FORMATTER, || Value::str("ISO_INSTANT"))
+        .doc("Formatter of 2024-01-31T10:15:30Z")
+        .example(
+            r#"(.format DateTimeFormatter/ISO_INSTANT (parse "2024-01-31T10:15:30Z"))"#,
+            r#""2024-01-31T10:15:30Z""#,
+        ),
+    constant("DateTimeFormatter/BASIC_ISO_DATE", DATE_TIME_FORMATTER, || Value::str("BASIC_ISO_DATE"))
+        .doc("Formatter of 20240131")
+        .example(r#"(.format (LocalDate/of 2024 1 31) DateTimeFormatter/BASIC_ISO_DATE)"#, r#""20240131""#),
+    fun(".format", JAVA_TIME, "date formatter", formatting::format)
+        .doc("Text of a date or an instant, in UTC, by a formatter or its pattern")
+        .example(r#"(.format (LocalDate/of 2024 2 9) "EEEE, dd.MM.yyyy")"#, r#""Friday, 09.02.2024""#)
+        .example(r#"(.format (parse "2024-02-09T15:04:05Z") "h:mm a")"#, r#""3:04 PM""#),
+    fun("LocalDateTime/parse", LOCAL_DATE_TIME, "s | s formatter", formatting::parse_local_date_time)
+        .doc("Instant from a text with date and time, in UTC, or by a formatter or its pattern")
+        .example(r#"(LocalDateTime/parse "2024-01-31T10:15")"#, r#""2024-01-31T10:15:00Z""#)
+        .example(r#"(LocalDateTime/parse "31.01.2024 10:15" "dd.MM.yyyy HH:mm")"#, r#""2024-01-31T10:15:00Z""#),
+    fun("OffsetDateTime/parse", OFFSET_DATE_TIME, "s | s formatter", formatting::parse_offset_date_time)
+        .doc("Instant from a text with date, time and offset, or by a formatter or its pattern")
+        .example(r#"(OffsetDateTime/parse "2024-01-31T10:15:30+02:00")"#, r#""2024-01-31T08:15:30Z""#),
+    fun(".toLocalDate", LOCAL_DATE_TIME, "instant", formatting::to_local_date)
+        .doc("Date of an instant in UTC")
+        .example(r#"(.toLocalDate (parse "2024-01-31T23:59:59Z"))"#, r#""2024-01-31""#),
+    fun(".getHour", LOCAL_DATE_TIME, "instant", formatting::get_hour)
+        .doc("Hour of an instant in UTC, 0 to 23")
+        .example(r#"(.getHour (parse "2024-01-31T10:15:30Z"))"#, "10"),
+    fun(".getMinute", LOCAL_DATE_TIME, "instant", formatting::get_minute)
+        .doc("Minute of an instant in UTC")
+        .example(r#"(.getMinute (parse "2024-01-31T10:15:30Z"))"#, "15"),
+    fun(".getSecond", LOCAL_DATE_TIME, "instant", formatting::get_second)
+        .doc("Second of an instant in UTC")
+        .example(r#"(.getSecond (parse "2024-01-31T10:15:30Z"))"#, "30"),
     fun(".plusDays", LOCAL_DATE, "date n", points::plus_days)
         .doc("Date some days later")
         .example(r#"(str (.plusDays (parse "2024-02-28") 2))"#, r#""2024-03-01""#),

@@ -1,5 +1,6 @@
 //! Dates and instants: making, reading, moving, comparing.
 
+use super::formatting::parse_by;
 use super::text::{self, Moment};
 use crate::builtins::support::errors::java_type_name;
 use crate::error::{Error, Result};
@@ -14,7 +15,7 @@ const FIRST_DAY: i64 = -4_371_587;
 const MOST_DAYS: i64 = 365_000_000;
 const DAY_MILLIS: i64 = 86_400_000;
 
-fn instant(moment: Moment) -> Value {
+pub(super) fn instant(moment: Moment) -> Value {
     Value::temporal(Temporal::instant(moment.micros, moment.digits))
 }
 
@@ -63,8 +64,11 @@ fn date(method: &str, days: Option<i64>) -> Result<Value> {
     }
 }
 
-/// `(parse s)`, `(LocalDate/parse s)`, `(Instant/parse s)`
+/// `(parse s)`, `(LocalDate/parse s)`, `(Instant/parse s)`, each with a formatter
 pub(super) fn parse(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    if let [text, formatter] = args {
+        return parse_by("parse", text, formatter);
+    }
     let text = match &args[0] {
         Value::Str(text) => text.as_str(),
         Value::Nil => return Err(Error::type_error("parse: cannot parse nil")),
@@ -210,8 +214,19 @@ pub(super) fn to_epoch_day(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Val
     days(".toEpochDay", &args[0]).map(Value::Int)
 }
 
+/// A part of a date, or of the day that an instant has in UTC.
 fn part(method: &str, args: &[Value], read: impl FnOnce(Day) -> i64) -> Result<Value> {
-    Ok(Value::Int(read(Day::from_epoch(days(method, &args[0])?))))
+    Ok(Value::Int(read(Day::from_epoch(day(method, &args[0])?))))
+}
+
+/// The days of a date, or of an instant in UTC.
+fn day(method: &str, value: &Value) -> Result<i64> {
+    match value {
+        Value::Temporal(temporal) if matches!(**temporal, Temporal::Instant { .. }) => {
+            Ok(moment(method, value)?.micros.div_euclid(DAY_MILLIS * 1000))
+        }
+        _ => days(method, value),
+    }
 }
 
 /// `(.getYear date)`
@@ -236,7 +251,7 @@ pub(super) fn get_day_of_year(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<
 
 /// `(.getDayOfWeek date)`: 1 is Monday.
 pub(super) fn get_day_of_week(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    Ok(Value::Int(day_of_week(days(".getDayOfWeek", &args[0])?)))
+    Ok(Value::Int(day_of_week(day(".getDayOfWeek", &args[0])?)))
 }
 
 fn move_days(method: &str, what: &str, args: &[Value], days_each: i64) -> Result<Value> {

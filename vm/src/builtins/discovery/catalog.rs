@@ -48,6 +48,7 @@ static SPACES: &[Space] = &[
     namespace("clojure.walk", &["clojure.walk", "walk"]),
     namespace("regex", &["regex"]),
     namespace("json", &["json"]),
+    namespace("csv", &["csv", "clojure.data.csv"]),
     class("Math", &["Math", "java.lang.Math"]),
     class("System", &["System", "java.lang.System"]),
     class("Boolean", &["Boolean", "java.lang.Boolean"]),
@@ -58,13 +59,17 @@ static SPACES: &[Space] = &[
     class("String", &["String", "java.lang.String"]),
     class("LocalDate", &["LocalDate", "java.time.LocalDate"]),
     class("Instant", &["Instant", "java.time.Instant"]),
+    class("LocalDateTime", &["LocalDateTime", "java.time.LocalDateTime"]),
+    class("OffsetDateTime", &["OffsetDateTime", "java.time.OffsetDateTime"]),
+    class("DateTimeFormatter", &["DateTimeFormatter", "java.time.format.DateTimeFormatter"]),
     class("Duration", &["Duration", "java.time.Duration"]),
     class("ChronoUnit", &["ChronoUnit", "java.time.temporal.ChronoUnit"]),
     class("Date", &["Date", "java.util.Date"]),
 ];
 
 /// Namespaces that `(all-ns)` lists.
-pub(super) const ALL: [&str; 5] = ["clojure.core", "clojure.string", "clojure.set", "clojure.walk", "json"];
+pub(super) const ALL: [&str; 6] =
+    ["clojure.core", "clojure.string", "clojure.set", "clojure.walk", "json", "csv"];
 
 /// The canonical name of a namespace, or of a class where those count.
 pub(super) fn canonical(name: &str, classes: bool) -> Option<&'static str> {

@@ -1,0 +1,523 @@
+//! Patterns of dates and times: reading and writing text by `dd.MM.yyyy HH:mm` and the like.
+//!
+//! The letters are those of Java's `DateTimeFormatter`, with English names. A formatter is its pattern: a string.
+
+use super::text::Moment;
+use crate::value::{Day, day_of_week};
+
+/// Names of the months.
+pub(super) const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+/// Names of the days of the week, from Monday.
+pub(super) const WEEKDAYS: [&str; 7] =
+    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+
+/// Bytes of a pattern.
+const LONGEST: usize = 200;
+const SECOND: i64 = 1_000_000;
+const DAY: i64 = 86_400 * SECOND;
+
+/// A part of a pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Item {
+    /// Text that stands for itself.
+    Text(String),
+    /// A letter and how often it stands there.
+    Field(char, usize),
+}
+
+/// A pattern that has been read.
+#[derive(Debug)]
+pub(super) struct DatePattern(Vec<Item>);
+
+/// A date, or a point in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum When {
+    /// Days since 1970-01-01.
+    Day(i64),
+    /// In UTC.
+    Moment(Moment),
+}
+
+impl DatePattern {
+    /// Reads a pattern. The error says what is wrong with it.
+    pub(super) fn new(pattern: &str) -> Result<DatePattern, String> {
+        if pattern.len() > LONGEST {
+            return Err(format!("a pattern has at most {LONGEST} bytes"));
+        }
+        let mut items = Vec::new();
+        let mut rest = pattern;
+        while let Some(first) = rest.chars().next() {
+            if first == '\'' {
+                let (text, after) = quoted(&rest[1..])?;
+                items.push(Item::Text(text));
+                rest = after;
+            } else if first.is_ascii_alphabetic() {
+                let after = rest.trim_start_matches(first);
+                let count = rest.len() - after.len();
+                check_field(first, count)?;
+                items.push(Item::Field(first, count));
+                rest = after;
+            } else if matches!(first, '[' | ']' | '{' | '}' | '#') {
+                return Err(format!("{first} is not supported: put it into single quotes if it is text"));
+            } else {
+                items.push(Item::Text(first.to_string()));
+                rest = &rest[first.len_utf8()..];
+            }
+        }
+        let pattern = DatePattern(items);
+        if pattern.has('h') != pattern.has('a') {
+            return Err("hh needs a for AM or PM: write hh:mm a, or HH:mm".to_owned());
+        }
+        Ok(pattern)
+    }
+
+    fn has(&self, letter: char) -> bool {
+        self.0.iter().any(|item| matches!(item, Item::Field(field, _) if *field == letter))
+    }
+
+    /// Whether it says a time of the day.
+    fn has_time(&self) -> bool {
+        "HhmsSaXxZ".chars().any(|letter| self.has(letter))
+    }
+
+    /// Writes a date or a point in time; `None` if the pattern asks for a time, and there is none.
+    pub(super) fn write(&self, when: When) -> Option<String> {
+        let (days, micros) = match when {
+            When::Day(_) if self.has_time() => return None,
+            When::Day(days) => (days, 0),
+            When::Moment(moment) => (moment.micros.div_euclid(DAY), moment.micros.rem_euclid(DAY)),
+        };
+        let date = Day::from_epoch(days);
+        let seconds = micros / SECOND;
+        let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+        let mut out = String::new();
+        for item in &self.0 {
+            let (letter, count) = match item {
+                Item::Text(text) => {
+                    out.push_str(text);
+                    continue;
+                }
+                Item::Field(letter, count) => (*letter, *count),
+            };
+            let number = match letter {
+                'y' | 'u' if count == 2 => date.year.rem_euclid(100),
+                'y' | 'u' => {
+                    if date.year < 0 {
+                        out.push('-');
+                    }
+                    date.year.abs()
+                }
+                'M' | 'L' if count >= 3 => {
+                    let name = MONTHS[usize::from(date.month - 1)];
+                    out.push_str(if count == 3 { &name[..3] } else { name });
+                    continue;
+                }
+                'M' | 'L' => i64::from(date.month),
+                'd' => i64::from(date.day),
+                'E' => {
+                    let name = WEEKDAYS[(day_of_week(days) - 1) as usize];
+                    out.push_str(if count == 4 { name } else { &name[..3] });
+                    continue;
+                }
+                'H' => hour,
+                'h' => (hour + 11) % 12 + 1,
+                'm' => minute,
+                's' => second,
+                'S' => {
+                    let digits = format!("{:06}000", micros % SECOND);
+                    out.push_str(&digits[..count]);
+                    continue;
+                }
+                'a' => {
+                    out.push_str(if hour < 12 { "AM" } else { "PM" });
+                    continue;
+                }
+                _ => {
+                    out.push_str(match (letter, count) {
+                        ('X', _) => "Z",
+                        ('x', 1) => "+00",
+                        ('x', 3) => "+00:00",
+                        _ => "+0000",
+                    });
+                    continue;
+                }
+            };
+            out.push_str(&format!("{number:0count$}"));
+        }
+        Some(out)
+    }
+
+    /// Reads a text. The error is the number of the first character that does not fit, from 1, or what is missing.
+    pub(super) fn read(&self, text: &str) -> Result<When, Misfit> {
+        let mut fields = Fields::default();
+        let mut rest = text;
+        for (index, item) in self.0.iter().enumerate() {
+            let at = Misfit::At(text[..text.len() - rest.len()].chars().count() + 1);
+            let next_is_digits = matches!(self.0.get(index + 1), Some(Item::Field(letter, count))
+                if "yuMLdHhmsS".contains(*letter) && !(matches!(letter, 'M' | 'L') && *count >= 3));
+            let read = match item {
+                Item::Text(literal) => rest.strip_prefix(literal.as_str()),
+                Item::Field(letter, count) => fields.read(*letter, *count, next_is_digits, rest),
+            };
+            rest = read.ok_or(at)?;
+        }
+        if !rest.is_empty() {
+            return Err(Misfit::At(text[..text.len() - rest.len()].chars().count() + 1));
+        }
+        fields.when(self.has_time())
+    }
+}
+
+/// Why a text does not fit a pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Misfit {
+    /// The character of that number, from 1.
+    At(usize),
+    /// All of it fits, but it is no date.
+    Meaning(&'static str),
+}
+
+/// Text up to the closing quote, and what stands behind it. Two quotes are one.
+fn quoted(rest: &str) -> Result<(String, &str), String> {
+    if let Some(after) = rest.strip_prefix('\'') {
+        return Ok(("'".to_owned(), after));
+    }
+    let mut text = String::new();
+    let mut rest = rest;
+    loop {
+        let Some((piece, after)) = rest.split_once('\'') else {
+            return Err("a single quote is not closed".to_owned());
+        };
+        text.push_str(piece);
+        match after.strip_prefix('\'') {
+            Some(after) => {
+                text.push('\'');
+                rest = after;
+            }
+            None => return Ok((text, after)),
+        }
+    }
+}
+
+fn check_field(letter: char, count: usize) -> Result<(), String> {
+    let most = match letter {
+        'y' | 'u' | 'M' | 'L' | 'E' => 4,
+        'd' | 'H' | 'h' | 'm' | 's' => 2,
+        'S' => 9,
+        'a' => 1,
+        'X' | 'x' | 'Z' => 3,
+        _ => 0,
+    };
+    if (1..=most).contains(&count) && !(matches!(letter, 'y' | 'u') && count == 3) {
+        return Ok(());
+    }
+    let field = letter.to_string().repeat(count.min(8));
+    Err(match letter {
+        'Y' => format!("{field} is the year of a week: write yyyy"),
+        'D' => format!("{field} is the day of the year: write dd for the day of the month"),
+        'V' | 'z' | 'v' | 'O' => {
+            format!(
+                "{field} is a time zone, and there is no table of them: write XXX for an offset such as +02:00"
+            )
+        }
+        'k' | 'K' => format!("{field} is not supported: write HH, or hh with a"),
+        'n' | 'N' | 'A' => format!("{field} is not supported: write SSS for the fraction of a second"),
+        _ if most > 0 => format!("{field} has too many letters, or too few"),
+        _ => format!(
+            "{field} means nothing: put text into single quotes, and use yyyy MM dd HH mm ss SSS MMM MMMM EEE EEEE a XXX"
+        ),
+    })
+}
+
+/// What has been read so far.
+#[derive(Default)]
+struct Fields {
+    year: Option<i64>,
+    month: Option<i64>,
+    day: Option<i64>,
+    weekday: Option<i64>,
+    hour: i64,
+    /// Whether it is after noon, by a clock of twelve hours.
+    afternoon: Option<bool>,
+    minute: i64,
+    second: i64,
+    micros: i64,
+    digits: u8,
+    /// Seconds east of UTC.
+    offset: i64,
+}
+
+impl Fields {
+    /// Reads a field; what stands behind it. `exact`: digits follow, so a number has as many as its letters.
+    fn read<'t>(&mut self, letter: char, count: usize, exact: bool, text: &'t str) -> Option<&'t str> {
+        match letter {
+            'y' | 'u' => {
+                let (sign, text) = match text.strip_prefix('-').filter(|_| count != 2) {
+                    Some(rest) => (-1, rest),
+                    None => (1, text),
+                };
+                let most = if exact || count != 1 { count } else { 4 };
+                let (year, rest) = number(text, if count == 1 { 1 } else { count }, most)?;
+                self.year = Some(if count == 2 { 2000 + year } else { sign * year });
+                Some(rest)
+            }
+            'M' | 'L' if count >= 3 => {
+                let (index, rest) = name(text, &MONTHS, count == 3)?;
+                self.month = Some(index);
+                Some(rest)
+            }
+            'E' => {
+                let (index, rest) = name(text, &WEEKDAYS, count < 4)?;
+                self.weekday = Some(index);
+                Some(rest)
+            }
+            'a' => {
+                let half = text.get(..2)?;
+                self.afternoon = Some(match half.to_ascii_uppercase().as_str() {
+                    "AM" => false,
+                    "PM" => true,
+                    _ => return None,
+                });
+                Some(&text[2..])
+            }
+            'S' => {
+                let (value, rest) = number(text, count, count)?;
+                self.digits = count.min(6) as u8;
+                self.micros = if count <= 6 {
+                    value * 10i64.pow(6 - count as u32)
+                } else {
+                    value / 10i64.pow(count as u32 - 6)
+                };
+                Some(rest)
+            }
+            'X' | 'x' | 'Z' => {
+                let (offset, rest) = offset(text, letter == 'X')?;
+                self.offset = offset;
+                Some(rest)
+            }
+            _ => {
+                let (value, rest) = number(text, count, if exact { count } else { 2 })?;
+                let (place, range) = match letter {
+                    'M' | 'L' => (self.month.insert(0), 1..=12),
+                    'd' => (self.day.insert(0), 1..=31),
+                    'H' => (&mut self.hour, 0..=23),
+                    'h' => (&mut self.hour, 1..=12),
+                    'm' => (&mut self.minute, 0..=59),
+                    _ => (&mut self.second, 0..=59),
+                };
+                *place = value;
+                range.contains(&value).then_some(rest)
+            }
+        }
+    }
+
+    fn when(&self, has_time: bool) -> Result<When, Misfit> {
+        let (Some(year), Some(month), Some(day)) = (self.year, self.month, self.day) else {
+            return Err(Misfit::Meaning("the pattern must have a year, a month and a day"));
+        };
+        let date = Day::new(year, month as u8, day as u8).ok_or(Misfit::Meaning("there is no such date"))?;
+        let days = date.to_epoch();
+        if self.weekday.is_some_and(|weekday| weekday != day_of_week(days)) {
+            return Err(Misfit::Meaning("the date is another day of the week"));
+        }
+        if !has_time {
+            return Ok(When::Day(days));
+        }
+        let hour = match self.afternoon {
+            Some(afternoon) => self.hour % 12 + if afternoon { 12 } else { 0 },
+            None => self.hour,
+        };
+        let seconds = days * 86_400 + (hour * 60 + self.minute) * 60 + self.second - self.offset;
+        Ok(When::Moment(Moment { micros: seconds * SECOND + self.micros, digits: self.digits }))
+    }
+}
+
+/// A number of so many digits.
+fn number(text: &str, least: usize, most: usize) -> Option<(i64, &str)> {
+    let digits = text.bytes().take(most.max(least)).take_while(u8::is_ascii_digit).count();
+    if digits < least {
+        return None;
+    }
+    Some((text[..digits].parse().ok()?, &text[digits..]))
+}
+
+/// One of the names, or its first three letters: its number, from 1.
+fn name<'t>(text: &'t str, names: &[&str], short: bool) -> Option<(i64, &'t str)> {
+    names.iter().enumerate().find_map(|(index, name)| {
+        let name = if short { &name[..3] } else { name };
+        let begins = text.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name));
+        begins.then(|| (index as i64 + 1, &text[name.len()..]))
+    })
+}
+
+/// `+02:00`, `+0200`, `+02`, or `Z` where that is allowed: seconds east of UTC.
+fn offset(text: &str, zulu: bool) -> Option<(i64, &str)> {
+    if let Some(rest) = text.strip_prefix('Z').filter(|_| zulu) {
+        return Some((0, rest));
+    }
+    let sign = match text.chars().next()? {
+        '+' => 1,
+        '-' => -1,
+        _ => return None,
+    };
+    let (hours, rest) = number(&text[1..], 2, 2)?;
+    let (minutes, rest) = match rest.strip_prefix(':') {
+        Some(rest) => number(rest, 2, 2)?,
+        None => number(rest, 2, 2).unwrap_or((0, rest)),
+    };
+    (hours <= 18 && minutes < 60).then_some((sign * (hours * 60 + minutes) * 60, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pattern: &str, text: &str) -> Result<When, Misfit> {
+        DatePattern::new(pattern).expect("a pattern").read(text)
+    }
+
+    fn days(year: i64, month: u8, day: u8) -> i64 {
+        Day { year, month, day }.to_epoch()
+    }
+
+    fn moment(date: (i64, u8, u8), seconds: i64, micros: i64, digits: u8) -> Result<When, Misfit> {
+        let micros = (days(date.0, date.1, date.2) * 86_400 + seconds) * SECOND + micros;
+        Ok(When::Moment(Moment { micros, digits }))
+    }
+
+    #[test]
+    fn dates_are_read_by_their_pattern() {
+        let leap = Ok(When::Day(days(2024, 2, 29)));
+        for (pattern, text) in [
+            ("yyyy-MM-dd", "2024-02-29"),
+            ("dd/MM/yyyy", "29/02/2024"),
+            ("d.M.yyyy", "29.2.2024"),
+            ("M/d/yy", "2/29/24"),
+            ("yyyyMMdd", "20240229"),
+            ("uuuuMMdd", "20240229"),
+            ("yyMMdd", "240229"),
+            ("d MMM yyyy", "29 Feb 2024"),
+            ("MMMM d, yyyy", "February 29, 2024"),
+            ("MMMM d, yyyy", "FEBRUARY 29, 2024"),
+            ("EEE, d MMM yyyy", "Thu, 29 Feb 2024"),
+            ("EEEE dd-MMM-yy", "Thursday 29-feb-24"),
+            ("'on' yyyy 'o''clock' MM''dd", "on 2024 o'clock 02'29"),
+        ] {
+            assert_eq!(read(pattern, text), leap, "{text} by {pattern}");
+        }
+    }
+
+    #[test]
+    fn times_are_read_by_their_pattern() {
+        let date = (2024, 2, 29);
+        for (pattern, text, want) in [
+            ("yyyy-MM-dd HH:mm", "2024-02-29 13:05", moment(date, 47_100, 0, 0)),
+            ("yyyy-MM-dd HH:mm:ss.SSS", "2024-02-29 13:05:09.250", moment(date, 47_109, 250_000, 3)),
+            ("yyyyMMddHHmmss", "20240229130509", moment(date, 47_109, 0, 0)),
+            ("yyyyMMddHHmmssSSS", "20240229130509250", moment(date, 47_109, 250_000, 3)),
+            ("M/d/yyyy h:mm a", "2/29/2024 1:05 PM", moment(date, 47_100, 0, 0)),
+            ("M/d/yyyy hh:mma", "2/29/2024 12:00am", moment(date, 0, 0, 0)),
+            ("M/d/yyyy hh:mma", "2/29/2024 12:00PM", moment(date, 43_200, 0, 0)),
+            ("yyyy-MM-dd'T'HH:mm:ssXXX", "2024-02-29T13:05:09+02:00", moment(date, 39_909, 0, 0)),
+            ("yyyy-MM-dd'T'HH:mm:ssX", "2024-02-29T13:05:09Z", moment(date, 47_109, 0, 0)),
+            ("yyyy-MM-dd HH:mm:ss Z", "2024-02-29 13:05:09 -0530", moment(date, 66_909, 0, 0)),
+            ("dd/MMM/yyyy:HH:mm:ss Z", "29/Feb/2024:13:05:09 +0000", moment(date, 47_109, 0, 0)),
+            (
+                "yyyy-MM-dd HH:mm:ss.SSSSSSSSS",
+                "2024-02-29 13:05:09.123456789",
+                moment(date, 47_109, 123_456, 6),
+            ),
+        ] {
+            assert_eq!(read(pattern, text), want, "{text} by {pattern}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_says_where() {
+        for (pattern, text, want) in [
+            ("dd/MM/yyyy", "2024-02-29", Misfit::At(3)),
+            ("dd/MM/yyyy", "29/13/2024", Misfit::At(4)),
+            ("dd/MM/yyyy", "29/02/2024 ", Misfit::At(11)),
+            ("dd/MM/yyyy", "", Misfit::At(1)),
+            ("dd/MM/yyyy", "30/02/2024", Misfit::Meaning("there is no such date")),
+            ("EEE dd/MM/yyyy", "Mon 29/02/2024", Misfit::Meaning("the date is another day of the week")),
+            ("yyyy-MM", "2024-02", Misfit::Meaning("the pattern must have a year, a month and a day")),
+            ("HH:mm", "24:00", Misfit::At(1)),
+            ("yyyy-MM-dd HH:mmX", "2024-02-29 10:00+99", Misfit::At(17)),
+            ("d MMM yyyy", "1 Fév 2024", Misfit::At(3)),
+        ] {
+            assert_eq!(read(pattern, text), Err(want), "{text} by {pattern}");
+        }
+    }
+
+    #[test]
+    fn dates_and_times_are_written_by_their_pattern() {
+        let day = When::Day(days(2024, 2, 5));
+        let time = Moment { micros: (days(2024, 2, 5) * 86_400 + 47_109) * SECOND + 120_000, digits: 2 };
+        let time = When::Moment(time);
+        for (pattern, when, want) in [
+            ("dd.MM.yyyy", day, "05.02.2024"),
+            ("d.M.yy", day, "5.2.24"),
+            ("EEE d MMM yyyy", day, "Mon 5 Feb 2024"),
+            ("EEEE, MMMM d, y", day, "Monday, February 5, 2024"),
+            ("yyyy-'W'MM", day, "2024-W02"),
+            ("yyyy-MM-dd HH:mm:ss.SSS", time, "2024-02-05 13:05:09.120"),
+            ("yyyy-MM-dd'T'HH:mm:ssXXX", time, "2024-02-05T13:05:09Z"),
+            ("h:mm a Z x xxx S", time, "1:05 PM +0000 +00 +00:00 1"),
+            ("yyyy", When::Day(days(-44, 3, 15)), "-0044"),
+        ] {
+            let written = DatePattern::new(pattern).expect("a pattern").write(when);
+            assert_eq!(written.as_deref(), Some(want), "{pattern}");
+        }
+        assert_eq!(DatePattern::new("HH:mm").expect("a pattern").write(day), None);
+    }
+
+    #[test]
+    fn patterns_that_mean_nothing_or_something_else_are_refused() {
+        for (pattern, want) in [
+            ("YYYY-MM-dd", "YYYY is the year of a week: write yyyy"),
+            ("yyyy-MM-DD", "DD is the day of the year: write dd for the day of the month"),
+            (
+                "yyyy-MM-dd VV",
+                "VV is a time zone, and there is no table of them: write XXX for an offset such as +02:00",
+            ),
+            ("hh:mm", "hh needs a for AM or PM: write hh:mm a, or HH:mm"),
+            ("yyyy-MM-dd[ HH:mm]", "[ is not supported: put it into single quotes if it is text"),
+            ("yyyy 'x", "a single quote is not closed"),
+            ("ddd", "ddd has too many letters, or too few"),
+            ("kk:mm", "kk is not supported: write HH, or hh with a"),
+        ] {
+            assert_eq!(DatePattern::new(pattern).unwrap_err(), want, "{pattern}");
+        }
+        assert!(DatePattern::new(&"'x'".repeat(67)).is_err());
+        assert!(DatePattern::new(&"'x'".repeat(66)).is_ok());
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        for pattern in
+            ["yyyy-MM-dd HH:mm:ss", "d MMM yyyy h:mm:ss a", "EEEE dd/MM/yyyy'T'HHmmss X", "yyyyMMddHHmmss"]
+        {
+            let pattern = DatePattern::new(pattern).expect("a pattern");
+            for n in 0..500 {
+                let micros = (n * 7_919_777_i64) * SECOND;
+                let when = When::Moment(Moment { micros, digits: 0 });
+                let text = pattern.write(when).expect("a time");
+                assert_eq!(pattern.read(&text), Ok(when), "{text}");
+            }
+        }
+    }
+}

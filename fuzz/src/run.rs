@@ -1,9 +1,11 @@
 //! Programs on the machine.
 
-use ptc_compiler::CompileOptions;
+use crate::bounds::{Charged, bounded};
+use ptc_compiler::{CompileError, CompileOptions};
 use ptc_compiler::verify::verify;
 use ptc_vm::builtins::library;
 use ptc_vm::machine::{ContentBlock, HostRequest, Limits, Payload, PendingCall, Reply, Setup};
+use ptc_vm::meter::{Allowance, pending_work};
 use ptc_vm::{Error, Machine, Program, Reason, Step, print};
 use std::rc::Rc;
 
@@ -13,16 +15,23 @@ pub const LIMITS: Limits = Limits { memory_bytes: 4 << 20, steps: 200_000 };
 /// What a machine may hold above its memory limit: the value that passed it.
 pub const MEMORY_SLACK: u64 = 1 << 20;
 
-/// The compiled program, or `None` after checking that the error names a place in the text.
+/// What compilation may take: as many bytes as a program's values, and the steps that `ptc` grants it at least.
+const COMPILATION: Limits = Limits { memory_bytes: LIMITS.memory_bytes, steps: 1_000_000 };
+
+/// Bytes of a value's text that take as long as a step.
+const BYTES_OF_A_STEP: u64 = 16;
+
+/// The compiled program, or `None` after checking that the error names a place in the text, or is one of the limits.
 pub fn compiled(text: &str) -> Option<Rc<Program>> {
-    match ptc_compiler::compile(text, library(), &CompileOptions::default()) {
+    match compile(text) {
         Ok(program) => {
             if let Err(why) = verify(&program) {
                 panic!("{text}\ncompiles to code that does not hold together: {why}");
             }
             Some(Rc::new(program))
         }
-        Err(error) => {
+        Err(Refused::Limits) => None,
+        Err(Refused::Text(error)) => {
             let position = error.position();
             let lines: Vec<&str> = text.split('\n').collect();
             let line = lines.get((position.line as usize).wrapping_sub(1));
@@ -33,6 +42,46 @@ pub fn compiled(text: &str) -> Option<Rc<Program>> {
             None
         }
     }
+}
+
+/// Why a text is no program.
+enum Refused {
+    /// It is wrong.
+    Text(CompileError),
+    /// It takes more than it may.
+    Limits,
+}
+
+/// Compiles, seeing that it takes no more than it charges.
+fn compile(text: &str) -> Result<Program, Refused> {
+    let limits = COMPILATION;
+    let allowance = Allowance {
+        memory_bytes: limits.memory_bytes,
+        steps: limits.steps,
+        reservation: None,
+        deadline: None,
+    };
+    let (mut steps, mut refused) = (0, None);
+    bounded("compilation", text.len(), || {
+        let work = || {
+            let done = ptc_compiler::compile(text, library(), &CompileOptions::default());
+            steps = pending_work();
+            done.map_err(|error| {
+                refused = Some(error.clone());
+                error.into()
+            })
+        };
+        let (result, bytes) = match allowance.spend(work) {
+            Ok((program, spent)) => (Ok(program), spent.peak_bytes),
+            Err(error) if is_limit(error.reason()) => (Err(Refused::Limits), limits.memory_bytes),
+            Err(_) => (Err(Refused::Text(refused.expect("it is wrong"))), limits.memory_bytes),
+        };
+        (result, Charged { bytes, steps })
+    })
+}
+
+fn is_limit(reason: Reason) -> bool {
+    matches!(reason, Reason::StepLimitExceeded | Reason::MemoryExceeded)
 }
 
 /// How a program ended, as far as two runs must agree.
@@ -49,7 +98,7 @@ pub struct Ending {
 impl Ending {
     /// Whether a limit ended the program, rather than its own doing.
     pub fn is_limited(&self) -> bool {
-        matches!(&self.result, Err((Reason::StepLimitExceeded | Reason::MemoryExceeded, _)))
+        self.result.as_ref().is_err_and(|(reason, _)| is_limit(*reason))
     }
 }
 
@@ -167,8 +216,12 @@ pub fn drive(machine: &mut Machine, limits: Limits, slice: u64, host: Host, call
 
 /// Ends a machine, checking that it kept within its limits.
 pub fn ending(mut machine: Machine, limits: Limits) -> Ending {
-    let shown = machine.inspect(print::readable);
-    let outcome = machine.finish(true);
+    // The value's text is made within the program's memory, and its steps are over.
+    let (shown, outcome) = bounded("the end of the program", 0, || {
+        let shown = machine.inspect(print::readable);
+        let steps = limits.memory_bytes / BYTES_OF_A_STEP;
+        ((shown, machine.finish(true)), Charged { bytes: limits.memory_bytes, steps })
+    });
     assert!(outcome.steps <= limits.steps, "{} steps", outcome.steps);
     assert!(outcome.memory_peak <= limits.memory_bytes + MEMORY_SLACK, "peak {}", outcome.memory_peak);
     let of_error = |error: Error| {
@@ -185,9 +238,13 @@ pub fn ending(mut machine: Machine, limits: Limits) -> Ending {
     }
 }
 
-/// Runs a program to its end.
+/// Runs a program to its end, seeing that it takes no more than it charges.
 pub fn run(program: &Rc<Program>, limits: Limits, slice: u64, host: Host) -> Ending {
-    let mut machine = machine(program, limits);
-    drive(&mut machine, limits, slice, host, u64::MAX);
+    let machine = bounded("the program", program.source_bytes, || {
+        let mut machine = machine(program, limits);
+        drive(&mut machine, limits, slice, host, u64::MAX);
+        let steps = machine.steps_used();
+        (machine, Charged { bytes: limits.memory_bytes, steps })
+    });
     ending(machine, limits)
 }

@@ -125,7 +125,7 @@ async fn paced<F: Future<Output = Client> + Send + 'static>(
     let work = move |at: usize| {
         let task = task.clone();
         let start = Instant::now() + PAUSE * at as u32 / clients as u32;
-        at_fixed_rate(port, start, PAUSE, end, move |client, turn| task(client, at, turn))
+        at_fixed_rate(port, None, start, PAUSE, end, move |client, turn| task(client, at, turn))
     };
     let workers: Vec<_> = (0..clients).map(|at| tokio::spawn(work.clone()(at))).collect();
     let mut latencies = Vec::new();

@@ -75,12 +75,13 @@ pub(crate) async fn tasks<F: Future<Output = Client> + Send>(
 /// latencies in microseconds. The task gets the connection and how often it has been done.
 pub(crate) async fn at_fixed_rate<F: Future<Output = Client> + Send>(
     port: u16,
+    token: Option<&str>,
     start: Instant,
     pause: Duration,
     end: Instant,
     task: impl Fn(Client, usize) -> F + Send,
 ) -> Vec<u32> {
-    let mut client = Client::connect(port).await;
+    let mut client = Client::open(port, token).await;
     let mut due = start;
     let mut latencies = Vec::new();
     while due < end {
@@ -105,17 +106,37 @@ pub(crate) fn contains(bytes: &[u8], needle: &[u8]) -> bool {
     bytes.windows(needle.len()).any(|part| part == needle)
 }
 
+/// The body of a call of a tool.
+pub(crate) fn body(tool: &str, arguments: &str) -> Bytes {
+    let meta = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+    let params = format!(r#"{{"name":"{tool}","arguments":{arguments},"_meta":{meta}}}"#);
+    format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#).into()
+}
+
 /// One connection.
-pub(crate) struct Client(SendRequest<Full<Bytes>>);
+pub(crate) struct Client {
+    sender: SendRequest<Full<Bytes>>,
+    /// What the header `authorization` says.
+    authorization: Option<String>,
+}
 
 impl Client {
     /// Opens it.
     pub(crate) async fn connect(port: u16) -> Client {
+        Self::open(port, None).await
+    }
+
+    /// Opens it for a principal.
+    pub(crate) async fn with_token(port: u16, token: &str) -> Client {
+        Self::open(port, Some(token)).await
+    }
+
+    async fn open(port: u16, token: Option<&str>) -> Client {
         let stream = TcpStream::connect(("127.0.0.1", port)).await.expect("it listens");
         stream.set_nodelay(true).expect("a socket");
         let (sender, connection) = handshake(TokioIo::new(stream)).await.expect("HTTP");
         tokio::spawn(connection);
-        Client(sender)
+        Client { sender, authorization: token.map(|token| format!("Bearer {token}")) }
     }
 
     /// Has a program evaluated.
@@ -125,20 +146,24 @@ impl Client {
 
     /// Calls a tool.
     pub(crate) async fn call(&mut self, tool: &str, arguments: &str) -> Bytes {
-        let body = format!(
-            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
-        );
-        let request = Request::post("/mcp")
+        self.post(tool, body(tool, arguments)).await
+    }
+
+    /// Sends the [`body`] of a call of this tool.
+    pub(crate) async fn post(&mut self, tool: &str, body: Bytes) -> Bytes {
+        let mut request = Request::post("/mcp")
             .header("host", "127.0.0.1")
             .header("content-type", "application/json")
             .header("accept", "application/json, text/event-stream")
             .header("mcp-protocol-version", "2026-07-28")
             .header("mcp-method", "tools/call")
-            .header("mcp-name", tool)
-            .body(Full::new(Bytes::from(body)))
-            .expect("a request");
-        self.0.ready().await.expect("an open connection");
-        let response = self.0.send_request(request).await.expect("an answer");
+            .header("mcp-name", tool);
+        if let Some(authorization) = &self.authorization {
+            request = request.header("authorization", authorization);
+        }
+        let request = request.body(Full::new(body)).expect("a request");
+        self.sender.ready().await.expect("an open connection");
+        let response = self.sender.send_request(request).await.expect("an answer");
         let status = response.status();
         let body = response.into_body().collect().await.expect("a body").to_bytes();
         assert_eq!(status, 200, "{body:?}");

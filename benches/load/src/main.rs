@@ -7,11 +7,12 @@
 //! cargo run --release --manifest-path benches/load/Cargo.toml -- target/release/ptc [CASE] [SECONDS OF A ROUND]
 //! ```
 //!
-//! CASE is `http`, `pipes`, `observed`, `neighbour`, `aggregate`, `sessions` or `connections`; all of them without one.
+//! CASE is `http`, `pipes`, `observed`, `neighbour`, `fairness`, `aggregate`, `sessions` or `connections`; all of them without one.
 
 mod aggregate;
 mod bare;
 mod curves;
+mod fairness;
 mod http;
 mod neighbour;
 mod pipes;
@@ -88,6 +89,9 @@ async fn measure(ptc: &str, only: Option<&str>, time: Duration) {
     }
     if wanted("neighbour") {
         neighbour::measure(ptc, time).await;
+    }
+    if wanted("fairness") {
+        fairness::measure(ptc, time).await;
     }
     if wanted("aggregate") {
         aggregate::measure(ptc, time).await;

@@ -59,7 +59,7 @@ async fn round(port: u16, time: Duration, beside: bool) -> ([f64; 3], usize) {
     let end = Instant::now() + time;
     let small = move |at: usize| {
         let start = Instant::now() + PAUSE * at as u32 / CONNECTIONS as u32;
-        at_fixed_rate(port, start, PAUSE, end, |client, _| async move {
+        at_fixed_rate(port, None, start, PAUSE, end, |client, _| async move {
             let mut client = client;
             let answer = client.eval(PROGRAM).await;
             assert!(contains(&answer, b"user=> 3\""), "{answer:?}");

@@ -3,7 +3,9 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use crate::bounds::{Charged, bounded};
 use crate::generate::Choices;
+use crate::generate::greedy::greedy;
 use clap::Command;
 use ptc_host::config::ProcessEnv;
 use ptc_host::credentials::Redactor;
@@ -17,6 +19,13 @@ use ptc_server::options::flags::ALL;
 use ptc_server::principal::{Owner, Principal};
 use ptc_server::protocol::{Connection, Handled, MessageContext, Service};
 use ptc_server::settings::Settings;
+
+/// Bytes that a program may hold, in its values and once more in its code.
+const MEMORY: u64 = 2_000_000;
+/// Steps that a program may take.
+const STEPS: u64 = 20_000;
+/// Steps that its compilation may take.
+const COMPILATION_STEPS: u64 = 1_000_000;
 
 /// The server of this thread. It lives as long as the process, sessions and all, as a real one does.
 struct Server {
@@ -61,7 +70,7 @@ pub fn protocol(data: &[u8]) {
     SERVER.with_borrow(|server| {
         let connection = Connection::new(Owner::of(Principal::process()), 16);
         if text.is_some() {
-            one(server, &connection, data);
+            one_of_many(server, &connection, data);
             return;
         }
         let mut choices = Choices::new(data);
@@ -70,9 +79,16 @@ pub fn protocol(data: &[u8]) {
                 break;
             }
             let message = generated(&mut choices).to_string();
-            one(server, &connection, message.as_bytes());
+            one_of_many(server, &connection, message.as_bytes());
         }
     });
+}
+
+/// One message, which takes no more of the server than the limits of the programs that it may run, however many it has had.
+fn one_of_many(server: &Server, connection: &Arc<Connection>, bytes: &[u8]) {
+    let programs = 1 + bytes.windows(b"tools/call".len()).filter(|part| part == b"tools/call").count() as u64;
+    let charged = Charged { bytes: programs * MEMORY, steps: programs * (STEPS + COMPILATION_STEPS) };
+    bounded("the message", bytes.len(), || (one(server, connection, bytes), charged));
 }
 
 fn one(server: &Server, connection: &Arc<Connection>, bytes: &[u8]) {
@@ -215,6 +231,7 @@ fn tool_arguments(choices: &mut Choices<'_>) -> Value {
     for _ in 0..choices.below(5) {
         let name = *choices.one(&names);
         let value = match name {
+            "program" if choices.once_in(3) => json!(greedy(choices)),
             "program" if !choices.once_in(6) => json!(*choices.one(&[
                 "(+ 1 2)",
                 "(def x 1)",

@@ -5,6 +5,7 @@ pub mod choices;
 pub mod core;
 pub mod data;
 pub mod documents;
+pub mod greedy;
 pub mod library;
 pub mod programs;
 

@@ -5,6 +5,7 @@
 
 use super::Choices;
 use super::data;
+use super::greedy::greedy;
 use super::library::{self, Kind};
 
 /// What the program may do besides computing.
@@ -100,6 +101,10 @@ impl Writer<'_, '_> {
         }
         if self.powers.tools && self.choices.once_in(6) {
             return self.tool(place);
+        }
+        // A machine that is made to wait after each step would do nothing else.
+        if !self.powers.tools && self.choices.once_in(16) {
+            return greedy(self.choices);
         }
         let inner = place.inner();
         match self.choices.below(24) {

@@ -7,6 +7,8 @@
 //!   the bytes that the work may hold, [`BYTES_OF_A_BYTE`] for each byte of text, and [`SPARE_BYTES`];
 //! * the processor time of the process meanwhile is at most [`RUNAWAY`] times that of the steps charged, of
 //!   [`STEPS_OF_A_BYTE`] for each byte of text, and of [`SPARE_STEPS`].
+//! * the processor time of the thread between two places where a host can take it from the work is at most that of
+//!   [`STEPS_AT_ONCE`].
 //!
 //! What a step takes is measured when the process starts, as it is built and where it runs: instrumentation makes both sides
 //! slower. A step of the library may do as much as fifty of the loop that is measured, so [`RUNAWAY`] is ten times that:
@@ -16,8 +18,9 @@ use crate::run;
 use nix::time::{ClockId, clock_gettime};
 use peak_alloc::PeakAlloc;
 use ptc_vm::machine::{Limits, Setup};
+use ptc_vm::meter::{Pauses, Resumed, pausing};
 use ptc_vm::{Machine, Step};
-use std::ops::Add;
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
@@ -36,6 +39,9 @@ pub const SPARE_STEPS: u64 = 5_000;
 /// How many times the time of its steps a piece of work may take.
 pub const RUNAWAY: u32 = 500;
 
+/// Steps of the measured loop whose time the work may take without giving way: some ten milliseconds without instrumentation.
+pub const STEPS_AT_ONCE: u64 = 2_500_000;
+
 /// One measurement at a time: they measure the process.
 static ALONE: Mutex<()> = Mutex::new(());
 
@@ -46,14 +52,8 @@ pub struct Charged {
     pub bytes: u64,
     /// Steps.
     pub steps: u64,
-}
-
-impl Add for Charged {
-    type Output = Charged;
-
-    fn add(self, other: Charged) -> Charged {
-        Charged { bytes: self.bytes + other.bytes, steps: self.steps + other.steps }
-    }
+    /// Whether it was to do all of it in one turn, so that it need not give way.
+    pub in_one_turn: bool,
 }
 
 /// What a piece of work took of the process.
@@ -63,7 +63,29 @@ pub struct Taken {
     pub bytes: u64,
     /// Processor time of all threads.
     pub time: Duration,
+    /// The longest processor time of the thread between two places where it can be taken.
+    pub at_once: Duration,
 }
+
+/// What the thread has done since it could last be taken.
+#[derive(Clone, Copy)]
+struct Held {
+    since: Duration,
+    longest: Duration,
+}
+
+thread_local! {
+    static HELD: Cell<Held> = const { Cell::new(Held { since: Duration::ZERO, longest: Duration::ZERO }) };
+}
+
+/// Notes that the thread could be taken here; it is not.
+pub fn could_be_taken() -> bool {
+    let (before, now) = (HELD.get(), clock(ClockId::CLOCK_THREAD_CPUTIME_ID));
+    HELD.set(Held { since: now, longest: before.longest.max(now.saturating_sub(before.since)) });
+    false
+}
+
+const PROBING: Pauses = Pauses { is_due: could_be_taken, pause: || Resumed::GoOn };
 
 /// Does `work` on `length` bytes of text, and sees that it takes what it says it has charged.
 ///
@@ -99,6 +121,13 @@ pub fn check(length: usize, charged: Charged, taken: Taken) -> Result<(), String
             taken.time
         ));
     }
+    let at_once = time_of(STEPS_AT_ONCE);
+    if taken.at_once > at_once && !charged.in_one_turn {
+        return Err(format!(
+            "{:?} of processor time without giving way, and should {at_once:?} at most: {length} bytes of text, {charged:?}",
+            taken.at_once
+        ));
+    }
     Ok(())
 }
 
@@ -108,14 +137,20 @@ pub fn measured<R>(work: impl FnOnce() -> R) -> (R, Taken) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let (before, began) = (ALLOCATOR.current_usage(), processor_time());
     ALLOCATOR.reset_peak_usage();
-    let result = work();
+    HELD.set(Held { since: clock(ClockId::CLOCK_THREAD_CPUTIME_ID), longest: Duration::ZERO });
+    let result = pausing(PROBING, work);
+    could_be_taken();
     let time = processor_time().saturating_sub(began);
     let bytes = ALLOCATOR.peak_usage().saturating_sub(before) as u64;
-    (result, Taken { bytes, time })
+    (result, Taken { bytes, time, at_once: HELD.get().longest })
 }
 
 fn processor_time() -> Duration {
-    clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).expect("the process has a clock").into()
+    clock(ClockId::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+fn clock(clock: ClockId) -> Duration {
+    clock_gettime(clock).expect("the clock of a process or a thread is there").into()
 }
 
 /// Processor time of so many steps of a plain loop.
@@ -141,6 +176,13 @@ static STEP: LazyLock<f64> = LazyLock::new(|| {
     (0..5).map(|_| round()).fold(f64::INFINITY, f64::min)
 });
 
+/// One test at a time: what another one allocates would count.
+#[cfg(test)]
+pub(crate) fn alone() -> std::sync::MutexGuard<'static, ()> {
+    static TESTS: Mutex<()> = Mutex::new(());
+    TESTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,6 +197,14 @@ mod tests {
         }
     }
 
+    /// The same, with places where the thread could be taken.
+    fn busy_in_turns(steps: u64) {
+        for _ in 0..16 {
+            busy(steps / 16);
+            could_be_taken();
+        }
+    }
+
     fn says<R>(work: impl FnOnce() -> R + std::panic::UnwindSafe) -> String {
         let panic = catch_unwind(work).err().expect("it is greedy");
         panic.downcast_ref::<String>().expect("a text").clone()
@@ -162,17 +212,19 @@ mod tests {
 
     #[test]
     fn who_takes_memory_without_an_account_is_found() {
+        let _alone = alone();
         let greedy = || bounded("greed", 100, || (black_box(vec![0_u8; 3 << 20]).len(), Charged::default()));
         assert!(says(greedy).contains("bytes of memory"));
         let honest = || {
             let bytes = 3 << 20;
-            (black_box(vec![0_u8; bytes]).len(), Charged { bytes: bytes as u64, steps: 0 })
+            (black_box(vec![0_u8; bytes]).len(), Charged { bytes: bytes as u64, ..Charged::default() })
         };
         assert_eq!(bounded("honesty", 100, honest), 3 << 20);
     }
 
     #[test]
     fn who_gives_back_at_once_is_found_as_well() {
+        let _alone = alone();
         let greedy = || {
             (0..3).for_each(|_| drop(black_box(vec![0_u8; 3 << 20])));
             ((), Charged::default())
@@ -182,15 +234,26 @@ mod tests {
 
     #[test]
     fn who_works_without_charging_steps_is_found() {
+        let _alone = alone();
         let most = u64::from(RUNAWAY) * (SPARE_STEPS + STEPS_OF_A_BYTE * 100);
         let greedy = || bounded("greed", 100, || (busy(most * 2), Charged::default()));
         assert!(says(greedy).contains("processor time"));
         let steps = 3 * SPARE_STEPS;
-        bounded("honesty", 100, || (busy(most * 2), Charged { bytes: 0, steps }));
+        bounded("honesty", 100, || (busy_in_turns(most * 2), Charged { steps, ..Charged::default() }));
+    }
+
+    #[test]
+    fn who_does_not_give_way_is_found() {
+        let _alone = alone();
+        let charged = Charged { steps: 4 * STEPS_AT_ONCE, ..Charged::default() };
+        let greedy = || bounded("greed", 0, || (busy(2 * STEPS_AT_ONCE), charged));
+        assert!(says(greedy).contains("without giving way"));
+        bounded("honesty", 0, || (busy_in_turns(2 * STEPS_AT_ONCE), charged));
     }
 
     #[test]
     fn who_has_others_work_is_found() {
+        let _alone = alone();
         let most = u64::from(RUNAWAY) * SPARE_STEPS;
         let greedy = || {
             std::thread::spawn(move || busy(most * 2)).join().expect("it ends");

@@ -1,8 +1,8 @@
 //! Programs on the machine.
 
-use crate::bounds::{Charged, bounded};
-use ptc_compiler::{CompileError, CompileOptions};
+use crate::bounds::{Charged, bounded, could_be_taken};
 use ptc_compiler::verify::verify;
+use ptc_compiler::{CompileError, CompileOptions};
 use ptc_vm::builtins::library;
 use ptc_vm::machine::{ContentBlock, HostRequest, Limits, Payload, PendingCall, Reply, Setup};
 use ptc_vm::meter::{Allowance, pending_work};
@@ -76,7 +76,7 @@ fn compile(text: &str) -> Result<Program, Refused> {
             Err(error) if is_limit(error.reason()) => (Err(Refused::Limits), limits.memory_bytes),
             Err(_) => (Err(Refused::Text(refused.expect("it is wrong"))), limits.memory_bytes),
         };
-        (result, Charged { bytes, steps })
+        (result, Charged { bytes, steps, in_one_turn: false })
     })
 }
 
@@ -179,6 +179,7 @@ pub fn drive(machine: &mut Machine, limits: Limits, slice: u64, host: Host, call
     loop {
         let step = machine.resume(slice);
         open.extend(machine.take_calls());
+        could_be_taken();
         match step {
             Step::Done => return true,
             Step::Slice => {
@@ -220,7 +221,7 @@ pub fn ending(mut machine: Machine, limits: Limits) -> Ending {
     let (shown, outcome) = bounded("the end of the program", 0, || {
         let shown = machine.inspect(print::readable);
         let steps = limits.memory_bytes / BYTES_OF_A_STEP;
-        ((shown, machine.finish(true)), Charged { bytes: limits.memory_bytes, steps })
+        ((shown, machine.finish(true)), Charged { bytes: limits.memory_bytes, steps, in_one_turn: false })
     });
     assert!(outcome.steps <= limits.steps, "{} steps", outcome.steps);
     assert!(outcome.memory_peak <= limits.memory_bytes + MEMORY_SLACK, "peak {}", outcome.memory_peak);
@@ -244,7 +245,7 @@ pub fn run(program: &Rc<Program>, limits: Limits, slice: u64, host: Host) -> End
         let mut machine = machine(program, limits);
         drive(&mut machine, limits, slice, host, u64::MAX);
         let steps = machine.steps_used();
-        (machine, Charged { bytes: limits.memory_bytes, steps })
+        (machine, Charged { bytes: limits.memory_bytes, steps, in_one_turn: slice == u64::MAX })
     });
     ending(machine, limits)
 }

@@ -69,6 +69,7 @@ mod tests {
     /// An oracle over programs that do not compile would check nothing.
     #[test]
     fn most_generated_programs_compile_and_many_give_a_value() {
+        let _alone = crate::bounds::alone();
         use crate::generate::{Choices, programs};
         use crate::run::{LIMITS, PLAIN_HOST, compiled, run};
         for tools in [false, true] {
@@ -85,6 +86,7 @@ mod tests {
 
     #[test]
     fn the_evaluator_knows_most_of_what_the_core_generator_writes() {
+        let _alone = crate::bounds::alone();
         use crate::evaluator::{Stop, evaluate};
         use crate::generate::{Choices, core::core};
         let endings: Vec<_> = (0..300).map(|seed| evaluate(&core(&mut Choices::new(&noise(seed))))).collect();
@@ -96,6 +98,7 @@ mod tests {
     /// What once took 27 seconds, and its family: neither memory nor time without an account.
     #[test]
     fn short_texts_that_ask_for_much_stay_within_their_bounds() {
+        let _alone = crate::bounds::alone();
         let tree =
             "(let [t (reduce (fn [a _] [a a]) [1] (range 60)) u (reduce (fn [a _] [a a]) [1] (range 60))]";
         let mut texts = vec![
@@ -110,7 +113,8 @@ mod tests {
         ];
         use crate::generate::{Choices, greedy::greedy};
         texts.extend((0..300).map(|seed| greedy(&mut Choices::new(&noise(seed)))));
-        let greedy = texts.into_iter().filter(|text| std::panic::catch_unwind(|| vm(text.as_bytes())).is_err());
+        let greedy =
+            texts.into_iter().filter(|text| std::panic::catch_unwind(|| vm(text.as_bytes())).is_err());
         let greedy: Vec<String> = greedy.map(|text| text.chars().take(300).collect()).collect();
         assert!(greedy.is_empty(), "{} break a promise: {greedy:#?}", greedy.len());
     }
@@ -118,6 +122,7 @@ mod tests {
     /// Generators give every byte a meaning, so that noise already goes far; `FUZZ_NOISE` says how much of it.
     #[test]
     fn noise_breaks_no_promise() {
+        let _alone = crate::bounds::alone();
         let rounds = std::env::var("FUZZ_NOISE").ok().and_then(|n| n.parse().ok()).unwrap_or(200);
         let mut broken = Vec::new();
         for &(name, check) in ALL {

@@ -87,7 +87,8 @@ pub fn protocol(data: &[u8]) {
 /// One message, which takes no more of the server than the limits of the programs that it may run, however many it has had.
 fn one_of_many(server: &Server, connection: &Arc<Connection>, bytes: &[u8]) {
     let programs = 1 + bytes.windows(b"tools/call".len()).filter(|part| part == b"tools/call").count() as u64;
-    let charged = Charged { bytes: programs * MEMORY, steps: programs * (STEPS + COMPILATION_STEPS) };
+    let steps = programs * (STEPS + COMPILATION_STEPS);
+    let charged = Charged { bytes: programs * MEMORY, steps, in_one_turn: false };
     bounded("the message", bytes.len(), || (one(server, connection, bytes), charged));
 }
 

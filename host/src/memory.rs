@@ -1,16 +1,21 @@
 //! The memory that all programs of a process share (ruling 25).
 //!
-//! [`MemoryBudget`] is one counter, not updated for single values. A machine reserves in pieces that grow with its
+//! [`MemoryBudget`] is one counter, not updated for single values; each principal may have a part of it with a counter of its
+//! own (ruling 66). A machine reserves in pieces that grow with its
 //! contents ([`MemoryReservation`]); upstream replies reserve bytes as they arrive ([`ReplyMemory`]).
 
-use ptc_vm::Error;
+use ahash::AHashMap;
 use ptc_vm::meter::Reservation;
+use ptc_vm::{Error, Reason};
 use std::cell::Cell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What must be left for another program to be let in: enough for a small one to run.
 const ROOM_FOR_ONE: u64 = 64 << 10;
+
+/// Principals whose parts are kept though they hold nothing.
+const MOST_AT_REST: usize = 256;
 
 /// How much memory the programs, sessions and messages of a process may take together. Clones share the count.
 #[derive(Clone, Debug)]
@@ -20,12 +25,86 @@ pub struct MemoryBudget(Arc<Budget>);
 struct Budget {
     limit: u64,
     used: AtomicU64,
+    /// The budget that this one is a part of.
+    whole: Option<MemoryBudget>,
+    /// What one principal may take of it, if that is not everything.
+    share: Option<u64>,
+    /// The parts of principals.
+    parts: Mutex<AHashMap<Arc<str>, MemoryBudget>>,
+}
+
+/// Which budget had no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// That of a principal, which may have so many bytes.
+    Part(u64),
+    /// That of all.
+    Whole,
+}
+
+impl Refused {
+    /// How a program ends for which there was no room.
+    pub(crate) fn error(self) -> Error {
+        match self {
+            Refused::Whole => Error::memory_budget(),
+            Refused::Part(limit) => Error::verbatim(
+                Reason::MemoryExceeded,
+                format!(
+                    "the memory budget of this caller is exhausted: its programs and sessions may hold {limit} bytes together \
+                     (--max-total-memory-bytes-per-owner)"
+                ),
+            ),
+        }
+    }
 }
 
 impl MemoryBudget {
     /// A budget of `limit` bytes.
     pub fn new(limit: u64) -> MemoryBudget {
-        MemoryBudget(Arc::new(Budget { limit, used: AtomicU64::new(0) }))
+        MemoryBudget::made(limit, None, None)
+    }
+
+    /// A budget of `limit` bytes of which one principal may have `share`.
+    pub fn shared(limit: u64, share: u64) -> MemoryBudget {
+        MemoryBudget::made(limit, None, (share < limit).then_some(share))
+    }
+
+    fn made(limit: u64, whole: Option<MemoryBudget>, share: Option<u64>) -> MemoryBudget {
+        let (used, parts) = (AtomicU64::new(0), Mutex::default());
+        MemoryBudget(Arc::new(Budget { limit, used, whole, share, parts }))
+    }
+
+    /// The part of a principal: what is taken of it is taken of this budget as well. This budget itself for nobody in particular, and
+    /// where principals have no shares.
+    pub fn of(&self, principal: Option<&Arc<str>>) -> MemoryBudget {
+        let (Some(share), Some(principal)) = (self.0.share, principal) else { return self.clone() };
+        let mut parts = self.parts();
+        if let Some(part) = parts.get(principal) {
+            return part.clone();
+        }
+        if parts.len() >= MOST_AT_REST {
+            // Whoever has a part in hand, or holds some of it, keeps it.
+            parts.retain(|_, part| part.used() > 0 || Arc::strong_count(&part.0) > 1);
+        }
+        let part = MemoryBudget::made(share, Some(self.clone()), None);
+        parts.insert(principal.clone(), part.clone());
+        part
+    }
+
+    /// What one principal may take, if that is not everything.
+    pub fn share(&self) -> Option<u64> {
+        self.0.share
+    }
+
+    /// The principals that have had a part of it, and the bytes that each has taken now, by their names.
+    pub fn taken_by(&self) -> Vec<(Arc<str>, u64)> {
+        let mut taken: Vec<_> = self.parts().iter().map(|(name, part)| (name.clone(), part.used())).collect();
+        taken.sort();
+        taken
+    }
+
+    fn parts(&self) -> MutexGuard<'_, AHashMap<Arc<str>, MemoryBudget>> {
+        self.0.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Bytes that may be taken in all.
@@ -41,20 +120,36 @@ impl MemoryBudget {
     /// Whether another program may be let in.
     pub fn has_room(&self) -> bool {
         self.used().saturating_add(ROOM_FOR_ONE) <= self.0.limit
+            && self.0.whole.as_ref().is_none_or(MemoryBudget::has_room)
     }
 
     /// Takes `bytes`, if there are as many left.
     #[must_use]
     pub fn try_take(&self, bytes: u64) -> bool {
+        self.take(bytes).is_ok()
+    }
+
+    /// As [`try_take`](Self::try_take), and says which budget has no room.
+    pub(crate) fn take(&self, bytes: u64) -> Result<(), Refused> {
         let taken = self.0.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
             used.checked_add(bytes).filter(|used| *used <= self.0.limit)
         });
-        taken.is_ok()
+        match (&self.0.whole, taken) {
+            (None, Ok(_)) => Ok(()),
+            (None, Err(_)) => Err(Refused::Whole),
+            (Some(_), Err(_)) => Err(Refused::Part(self.0.limit)),
+            (Some(whole), Ok(_)) => whole.take(bytes).inspect_err(|_| {
+                self.0.used.fetch_sub(bytes, Ordering::Relaxed);
+            }),
+        }
     }
 
     /// Gives back `bytes` that were taken.
     pub fn give_back(&self, bytes: u64) {
         self.0.used.fetch_sub(bytes, Ordering::Relaxed);
+        if let Some(whole) = &self.0.whole {
+            whole.give_back(bytes);
+        }
     }
 }
 
@@ -63,12 +158,14 @@ impl MemoryBudget {
 pub(crate) struct MemoryReservation {
     budget: MemoryBudget,
     bytes: Cell<u64>,
+    /// Which budget had no room when it was asked for more last.
+    refused: Cell<Refused>,
 }
 
 impl MemoryReservation {
     /// A reservation of nothing yet.
     pub(crate) fn new(budget: MemoryBudget) -> MemoryReservation {
-        MemoryReservation { budget, bytes: Cell::new(0) }
+        MemoryReservation { budget, bytes: Cell::new(0), refused: Cell::new(Refused::Whole) }
     }
 
     /// Bytes that are reserved.
@@ -108,14 +205,19 @@ fn shed() {
 
 impl Reservation for MemoryReservation {
     fn grow(&self, bytes: u64) -> bool {
-        let taken = self.budget.try_take(bytes) || {
+        let taken = self.budget.take(bytes).or_else(|_| {
             shed();
-            self.budget.try_take(bytes)
-        };
-        if taken {
-            self.bytes.set(self.bytes.get() + bytes);
+            self.budget.take(bytes)
+        });
+        match taken {
+            Ok(()) => self.bytes.set(self.bytes.get() + bytes),
+            Err(refused) => self.refused.set(refused),
         }
-        taken
+        taken.is_ok()
+    }
+
+    fn refusal(&self) -> Error {
+        self.refused.get().error()
     }
 
     fn shrink(&self, bytes: u64) {
@@ -146,6 +248,7 @@ pub(crate) struct ReplyMemory {
 
 const OWN_LIMIT: u8 = 1;
 const BUDGET: u8 = 2;
+const PART: u8 = 3;
 
 impl ReplyMemory {
     /// For a program that may hold `limit` bytes, within `budget` if there is one.
@@ -173,7 +276,8 @@ impl ReplyMemory {
     pub(crate) fn refusal(&self) -> Option<Error> {
         match self.refusal.load(Ordering::Relaxed) {
             OWN_LIMIT => Some(Error::memory(self.limit)),
-            BUDGET => Some(Error::memory_budget()),
+            BUDGET => Some(Refused::Whole.error()),
+            PART => self.budget.as_ref().map(|part| Refused::Part(part.limit()).error()),
             _ => None,
         }
     }
@@ -182,10 +286,12 @@ impl ReplyMemory {
         let replies = self.replies.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let refusal = if replies.saturating_add(self.machine.load(Ordering::Relaxed)) > self.limit {
             OWN_LIMIT
-        } else if self.budget.as_ref().is_some_and(|budget| !budget.try_take(bytes)) {
-            BUDGET
         } else {
-            return true;
+            match self.budget.as_ref().map_or(Ok(()), |budget| budget.take(bytes)) {
+                Ok(()) => return true,
+                Err(Refused::Whole) => BUDGET,
+                Err(Refused::Part(_)) => PART,
+            }
         };
         self.replies.fetch_sub(bytes, Ordering::Relaxed);
         self.refusal.store(refusal, Ordering::Relaxed);
@@ -252,6 +358,40 @@ mod tests {
         assert_eq!(budget.used(), 100);
         drop(reservation);
         assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn a_principal_has_its_part_and_leaves_the_rest_to_others() {
+        let budget = MemoryBudget::shared(1 << 20, 1 << 18);
+        let [alice, bob] = ["alice", "bob"].map(Arc::<str>::from);
+        let greedy = MemoryReservation::new(budget.of(Some(&alice)));
+        assert!(greedy.grow(1 << 18) && !greedy.grow(1));
+        assert!(greedy.refusal().message().contains("may hold 262144 bytes together"));
+        assert!(!budget.of(Some(&alice)).has_room() && budget.of(Some(&bob)).has_room());
+        assert_eq!(budget.used(), 1 << 18, "what was refused was not taken of the whole either");
+        assert_eq!(budget.taken_by(), [(alice.clone(), 1 << 18), (bob.clone(), 0)]);
+        assert!(budget.try_take(3 << 18));
+        let other = MemoryReservation::new(budget.of(Some(&bob)));
+        assert!(!other.grow(1) && budget.of(Some(&bob)).used() == 0);
+        assert_eq!(other.refusal().message(), "the server's memory budget is exhausted");
+        drop(greedy);
+        assert!(other.grow(1 << 18), "what one principal gives back is there for another");
+        let replies = ReplyMemory::new(u64::MAX, Some(budget.of(Some(&bob))));
+        assert!(!ReplyCharge::new(replies.clone()).arrived(1));
+        assert!(replies.refusal().unwrap().message().contains("of this caller"));
+        assert_eq!(budget.of(None).limit(), 1 << 20, "nobody in particular has no part");
+    }
+
+    #[test]
+    fn parts_of_those_who_hold_nothing_do_not_add_up() {
+        let budget = MemoryBudget::shared(1 << 20, 1 << 18);
+        let held = MemoryReservation::new(budget.of(Some(&"held".into())));
+        assert!(held.grow(1));
+        for number in 0..10 * MOST_AT_REST {
+            let _part = budget.of(Some(&number.to_string().into()));
+        }
+        assert!(budget.taken_by().len() <= MOST_AT_REST);
+        assert_eq!(budget.of(Some(&"held".into())).used(), 1);
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub enum Full {
     SessionCalls(usize),
     /// Running calls hold nearly all of the allowed memory.
     Memory,
+    /// Programs and sessions of the caller's principal hold nearly all of the memory that it may have, in bytes.
+    OwnerMemory(u64),
 }
 
 impl Full {
@@ -55,6 +57,7 @@ impl Full {
             Full::OwnerCalls(_) => "per_owner_concurrency",
             Full::SessionCalls(_) => "in_flight",
             Full::Memory => "max_total_memory_bytes",
+            Full::OwnerMemory(_) => "max_total_memory_bytes_per_owner",
         }
     }
 }
@@ -71,6 +74,10 @@ impl fmt::Display for Full {
                 write!(out, "{limit} calls of this session run (--http-max-in-flight-per-session)")
             }
             Full::Memory => out.write_str("the memory budget is exhausted (--max-total-memory-bytes)"),
+            Full::OwnerMemory(limit) => write!(
+                out,
+                "programs and sessions of this caller hold {limit} bytes (--max-total-memory-bytes-per-owner)"
+            ),
         }
     }
 }
@@ -108,8 +115,14 @@ impl ConcurrencyLimiter {
     /// # Errors
     /// The resource that is exhausted.
     pub(crate) fn try_enter(self: &Arc<Self>, principal: &Principal) -> Result<Permit, Full> {
-        if self.memory.as_ref().is_some_and(|memory| !memory.has_room()) {
-            return Err(Full::Memory);
+        if let Some(memory) = &self.memory {
+            if !memory.has_room() {
+                return Err(Full::Memory);
+            }
+            let own = memory.of(Some(principal.known_name()));
+            if !own.has_room() {
+                return Err(Full::OwnerMemory(own.limit()));
+            }
         }
         let CallLimits { all, per_owner } = self.limits;
         if !self.running.try_take(1, all) {
@@ -156,6 +169,16 @@ mod tests {
             assert_eq!(limiter.try_enter(&greedy.clone()).unwrap_err(), Full::OwnerCalls(2));
         }
         assert_eq!(limiter.running(), 2, "what was refused holds nothing");
+        assert!(limiter.try_enter(&other).is_ok());
+    }
+
+    #[test]
+    fn a_principal_without_memory_of_its_own_keeps_out_nobody_else() {
+        let memory = MemoryBudget::shared(1 << 20, 1 << 18);
+        let limiter = ConcurrencyLimiter::within(CallLimits::shared(9), memory.clone());
+        let (greedy, other) = (Principal::named("greedy"), Principal::named("other"));
+        assert!(memory.of(Some(greedy.known_name())).try_take(1 << 18));
+        assert_eq!(limiter.try_enter(&greedy).unwrap_err(), Full::OwnerMemory(1 << 18));
         assert!(limiter.try_enter(&other).is_ok());
     }
 

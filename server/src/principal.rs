@@ -66,6 +66,11 @@ impl Principal {
         self.0.name.clone()
     }
 
+    /// The same, for a look only.
+    pub(crate) fn known_name(&self) -> &Arc<str> {
+        &self.0.name
+    }
+
     /// The caller's identifier in logs and traces.
     pub fn hash(&self) -> &str {
         &self.0.hash

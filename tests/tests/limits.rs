@@ -199,11 +199,16 @@ fn cases() -> Vec<Case> {
 }
 
 /// Limits whose two sides are held by tests elsewhere: what it is, the file, the test.
-const ELSEWHERE: [(&str, &str, &str); 68] = [
+const ELSEWHERE: [(&str, &str, &str); 70] = [
     (
         "--max-frame-bytes",
         "server/src/transport/stdio/tests.rs",
         "a_frame_too_long_does_not_take_the_next_one_with_it",
+    ),
+    (
+        "--max-total-memory-bytes-per-owner",
+        "server/tests/wire/neighbours.rs",
+        "the_memory_that_one_principal_may_hold_leaves_room_for_another",
     ),
     ("--max-concurrent-calls", "server/tests/wire/floods.rs", "more_calls_than_there_are_permits"),
     (
@@ -299,6 +304,11 @@ const ELSEWHERE: [(&str, &str, &str); 68] = [
         "--trace-max-files",
         "tests/tests/insight/traces.rs",
         "trimming_touches_only_files_of_ours_and_follows_no_link",
+    ),
+    (
+        "--trace-max-bytes",
+        "tests/tests/insight/traces.rs",
+        "traces_are_bounded_by_bytes_and_the_oldest_make_room",
     ),
     ("--debug-ring-size", "tests/tests/insight/debug.rs", "the_ring_forgets_the_oldest"),
     ("--max-debug-response-bytes", "tests/tests/insight/debug.rs", "answers_keep_within_their_cap"),

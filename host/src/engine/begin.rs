@@ -23,7 +23,9 @@ use tokio::time::Instant;
 
 /// The first turn of an eval that was asked for when it was `started`. Runs on a stack of its own.
 pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>, started: Instant) -> Done {
-    let Prepared { mut machine, session, granted } = match prepare(worker, &request, started) {
+    let memory = worker.memory.as_ref().map(|memory| memory.of(request.principal.as_ref()));
+    let Prepared { mut machine, session, granted } = match prepare(worker, &request, memory.as_ref(), started)
+    {
         Ok(prepared) => prepared,
         Err(failure) => return Done::Outcome(EvalOutcome::not_run(failure, started.elapsed())),
     };
@@ -40,7 +42,7 @@ pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>, started: Instant
             started,
         ));
     }
-    let memory = ReplyMemory::new(request.limits.memory_bytes, worker.memory.clone());
+    let memory = ReplyMemory::new(request.limits.memory_bytes, memory);
     let mut context = RunContext::new(started, started + request.limits.timeout, memory);
     context.principal = request.principal.clone();
     Box::new(Run::new(machine, request, context, session, granted)).run_on(step)
@@ -53,30 +55,40 @@ struct Prepared {
     granted: Option<Rc<MemoryReservation>>,
 }
 
-/// Checks and compiles the program, reads its context and takes its session.
-fn prepare(worker: &Worker, request: &EvalRequest, started: Instant) -> Result<Prepared, Failure> {
+/// Checks and compiles the program, reads its context and takes its session. `memory` is what all programs of its principal share.
+fn prepare(
+    worker: &Worker,
+    request: &EvalRequest,
+    memory: Option<&MemoryBudget>,
+    started: Instant,
+) -> Result<Prepared, Failure> {
     let deadline = deadline(request, started);
-    let program = checked(worker, request, deadline)?;
+    let program = checked(worker, request, memory, deadline)?;
     let (context, granted) = match request.context.as_deref() {
         None => (Value::Nil, None),
-        Some(text) => granted_context(text, worker.memory.as_ref())?,
+        Some(text) => granted_context(text, memory)?,
     };
-    let mut setup = setup(worker, request, context, deadline);
+    let mut setup = setup(worker, request, memory, context, deadline);
     let session = match &request.session {
         None => None,
-        Some(key) => Some(take_session(worker, request, key, &mut setup)?),
+        Some(key) => Some(take_session(worker, request, key, memory, &mut setup)?),
     };
     Ok(Prepared { machine: Machine::new(program, setup), session, granted })
 }
 
 /// The request's program, unless it is too large or cannot be compiled.
-fn checked(worker: &Worker, request: &EvalRequest, deadline: Deadline) -> Result<Rc<Program>, Failure> {
+fn checked(
+    worker: &Worker,
+    request: &EvalRequest,
+    memory: Option<&MemoryBudget>,
+    deadline: Deadline,
+) -> Result<Rc<Program>, Failure> {
     let (size, limit) = (request.program.len(), request.limits.program_bytes);
     if size > limit {
         let text = format!("program size {size} bytes exceeds limit of {limit}");
         return Err(Failure::new(Reason::ProgramTooLarge, text));
     }
-    compiled(worker, request, deadline).map_err(|error| Failure::from(&error))
+    compiled(worker, request, memory, deadline).map_err(|error| Failure::from(&error))
 }
 
 /// The context as a value, and what it has taken of the memory that all programs share. It is granted data: the limit of
@@ -118,7 +130,13 @@ pub(super) fn deadline(request: &EvalRequest, started: Instant) -> Deadline {
 }
 
 /// The machine's initial state, without its session.
-fn setup(worker: &Worker, request: &EvalRequest, context: Value, deadline: Deadline) -> Setup {
+fn setup(
+    worker: &Worker,
+    request: &EvalRequest,
+    memory: Option<&MemoryBudget>,
+    context: Value,
+    deadline: Deadline,
+) -> Setup {
     let limits = &request.limits;
     let tools = request.tools.as_deref();
     // All members are named: a default would make an empty map of its own for each program.
@@ -129,9 +147,8 @@ fn setup(worker: &Worker, request: &EvalRequest, context: Value, deadline: Deadl
         upstreams: request.upstreams.is_some(),
         tools: tools.map(|tools| tools.names().into_iter().map(Rc::from).collect()).unwrap_or_default(),
         limits: VmLimits { memory_bytes: limits.memory_bytes, steps: limits.steps },
-        reservation: worker
-            .memory
-            .clone()
+        reservation: memory
+            .cloned()
             .map(|budget| Rc::new(MemoryReservation::new(budget)) as Rc<dyn Reservation>),
         deadline: Some(deadline),
         note_forks: tools.is_some_and(|tools| tools.watches_forks()),
@@ -147,10 +164,11 @@ fn take_session(
     worker: &Worker,
     request: &EvalRequest,
     key: &SessionKey,
+    memory: Option<&MemoryBudget>,
     setup: &mut Setup,
 ) -> Result<SessionLock, Failure> {
     let place = worker.sessions.open(key);
-    let taken = SessionLock::take(place, request.session_rules.clone(), worker.memory.as_ref());
+    let taken = SessionLock::take(place, request.session_rules.clone(), memory);
     let (lock, namespace) = taken
         .ok_or_else(|| Failure::new(Reason::InvalidConfig, "an eval is already running for this session"))?;
     setup.namespace = namespace;

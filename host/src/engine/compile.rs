@@ -7,7 +7,7 @@
 
 use super::request::EvalRequest;
 use super::worker::Worker;
-use crate::memory::MemoryReservation;
+use crate::memory::{MemoryBudget, MemoryReservation};
 use ptc_compiler::CompileOptions;
 use ptc_vm::builtins::library;
 use ptc_vm::code::Reserved;
@@ -46,20 +46,30 @@ impl Compiled {
 }
 
 /// The request's program, compiled if the worker does not know it. Its size has been checked.
-pub(super) fn compiled(worker: &Worker, request: &EvalRequest, deadline: Deadline) -> Result<Rc<Program>> {
+pub(super) fn compiled(
+    worker: &Worker,
+    request: &EvalRequest,
+    memory: Option<&MemoryBudget>,
+    deadline: Deadline,
+) -> Result<Rc<Program>> {
     let limits = &request.limits;
     let steps = limits.steps.max(LEAST_STEPS);
     if let Some(known) = worker.known(&request.program) {
         known.check(steps, limits.memory_bytes)?;
         return Ok(known.program);
     }
-    let fresh = compile(worker, request, steps, deadline)?;
+    let fresh = compile(request, memory, steps, deadline)?;
     worker.remember(&request.program, &fresh);
     Ok(fresh.program)
 }
 
-fn compile(worker: &Worker, request: &EvalRequest, steps: u64, deadline: Deadline) -> Result<Compiled> {
-    let reservation = worker.memory.clone().map(|budget| Rc::new(MemoryReservation::new(budget)));
+fn compile(
+    request: &EvalRequest,
+    memory: Option<&MemoryBudget>,
+    steps: u64,
+    deadline: Deadline,
+) -> Result<Compiled> {
+    let reservation = memory.cloned().map(|budget| Rc::new(MemoryReservation::new(budget)));
     let allowance = Allowance {
         memory_bytes: request.limits.memory_bytes,
         steps,
@@ -74,7 +84,7 @@ fn compile(worker: &Worker, request: &EvalRequest, steps: u64, deadline: Deadlin
         // Compilation held more, so this shrinks, but for what only the cache has.
         let bytes = PLACE_BYTES + program.source_bytes + program.heap_bytes;
         if !reservation.resize(bytes as u64) {
-            return Err(Error::memory_budget());
+            return Err(reservation.refusal());
         }
         program.reserved = Reserved(Some(reservation));
     }

@@ -40,7 +40,8 @@ const FLUSH_GRACE: Duration = Duration::from_secs(2);
 /// # Errors
 /// If the server cannot be started.
 pub fn serve(settings: Settings, redactor: Redactor) -> Result<(), BootError> {
-    let memory = MemoryBudget::new(settings.limits.max_total_memory_bytes);
+    let limits = &settings.limits;
+    let memory = MemoryBudget::shared(limits.max_total_memory_bytes, limits.max_total_memory_bytes_per_owner);
     let engine = Engine::start(EngineOptions { threads: 0, memory: Some(memory) })
         .map_err(|error| BootError::new(error.to_string()))?;
     let (done, ended) = mpsc::channel();

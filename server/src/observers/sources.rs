@@ -6,6 +6,7 @@ use ptc_host::aggregator::Aggregator;
 use ptc_host::engine::Engine;
 use ptc_host::upstream::Phase;
 
+use crate::digest::short_hash;
 use crate::identity;
 use crate::observers::metrics::{Exposition, MetricKind};
 use crate::principal::Principal;
@@ -51,6 +52,15 @@ impl Sources {
             .sample(&[], memory.used());
             to.family("ptc_memory_limit_bytes", "Memory that they may hold together.", MetricKind::Gauge)
                 .sample(&[], memory.limit());
+            if let Some(share) = memory.share() {
+                let help = "Memory that one caller's programs and sessions may hold together.";
+                to.family("ptc_memory_owner_limit_bytes", help, MetricKind::Gauge).sample(&[], share);
+                let help = "Memory that one caller's programs and sessions hold.";
+                let mut family = to.family("ptc_memory_owner_bytes", help, MetricKind::Gauge);
+                for (name, bytes) in memory.taken_by() {
+                    family.sample(&[("owner", &short_hash(name.as_bytes()))], bytes);
+                }
+            }
         }
         if let Some(sessions) = &self.sessions {
             sessions.write_metrics(to);

@@ -151,6 +151,12 @@ pub const CORE: Group = Group {
             "Memory of all programs, sessions, replies and frames together",
         ),
         flag(
+            "max-total-memory-bytes-per-owner",
+            Positive,
+            Derived("max-total-memory-bytes; a quarter of it with several tokens"),
+            "Memory of the programs, sessions and replies of one token",
+        ),
+        flag(
             "max-result-bytes",
             Positive,
             Derived("16384 slim, 32768 structured, 131072 debug"),
@@ -261,6 +267,7 @@ pub(crate) const DIAGNOSTICS: Group = Group {
             "none, summary or full: how much of programs and data is recorded",
         ),
         flag("trace-max-files", Positive, Number(1000), "Trace files kept"),
+        flag("trace-max-bytes", Positive, Number(1 << 30), "Bytes of all trace files kept"),
         flag("debug-tool", Switch, On(false), "Offer lisp_debug, which tells of recent calls"),
         flag("debug-ring-size", Clamped, Number(500), "Calls remembered, 10 to 5000"),
         flag(

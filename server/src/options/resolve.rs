@@ -36,6 +36,9 @@ impl Settings {
         let principals = http.as_ref().map_or(1, Http::principals);
         limits.max_concurrent_calls_per_owner =
             values.share("max-concurrent-calls-per-owner", limits.max_concurrent_calls, principals)?;
+        let all = usize::try_from(limits.max_total_memory_bytes).unwrap_or(usize::MAX);
+        limits.max_total_memory_bytes_per_owner =
+            values.share("max-total-memory-bytes-per-owner", all, principals)? as u64;
         let sessions = sessions(&mut values, principals)?;
         let health = super::http::health(&values)?;
         let warnings = values.into_warnings();
@@ -70,6 +73,8 @@ fn limits(values: &Values<'_>, aggregator: bool, profile: Profile) -> Result<Lim
         Profile::Structured => 32 << 10,
         Profile::Debug => 128 << 10,
     };
+    let max_total_memory_bytes =
+        values.positive("max-total-memory-bytes")?.unwrap_or_else(|| super::memory::available() / 2);
     Ok(Limits {
         max_frame_bytes: values.size("max-frame-bytes")?,
         max_context_bytes: values.size("max-context-bytes")?,
@@ -84,9 +89,9 @@ fn limits(values: &Values<'_>, aggregator: bool, profile: Profile) -> Result<Lim
             },
             aggregator,
         ),
-        max_total_memory_bytes: values
-            .positive("max-total-memory-bytes")?
-            .unwrap_or_else(|| super::memory::available() / 2),
+        max_total_memory_bytes,
+        // What one principal may take is known only once the number of principals is.
+        max_total_memory_bytes_per_owner: max_total_memory_bytes,
         max_result_bytes: values.size_or("max-result-bytes", default_result)?,
     })
 }
@@ -172,6 +177,7 @@ fn diagnostics(values: &mut Values<'_>) -> Result<Diagnostics, BootError> {
         trace_dir: values.path("trace-dir"),
         payloads,
         trace_max_files: values.size("trace-max-files")?,
+        trace_max_bytes: values.number("trace-max-bytes")?,
         debug_tool: values.switch("debug-tool"),
         ring_size: bounded(values.clamped("debug-ring-size", 10, 5000, "debug_ring_size_clamped")),
         max_response_bytes: bounded(values.clamped(

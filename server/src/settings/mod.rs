@@ -76,6 +76,8 @@ pub struct Limits {
     pub program: engine::Limits,
     /// Memory of all parts together.
     pub max_total_memory_bytes: u64,
+    /// Memory of the programs and sessions of one principal.
+    pub max_total_memory_bytes_per_owner: u64,
     /// Longest result text.
     pub max_result_bytes: usize,
 }
@@ -145,6 +147,8 @@ pub struct Diagnostics {
     pub payloads: PayloadPolicy,
     /// Trace files kept.
     pub trace_max_files: usize,
+    /// Bytes of trace files kept.
+    pub trace_max_bytes: u64,
     /// Whether `lisp_debug` is offered.
     pub debug_tool: bool,
     /// Calls remembered.

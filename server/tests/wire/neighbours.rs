@@ -308,3 +308,74 @@ fn beginning_sessions_in_a_loop_locks_nobody_out() {
         assert_eq!(ping(&town, other, &first), if names.len() > 1 { 200 } else { 404 });
     }
 }
+
+/// Opens a session of `name` and gives its id, or why there is none.
+fn session(town: &Town, name: &str) -> String {
+    let params = json!({"name": "lisp_session_start", "arguments": {}});
+    let answer = Answer::read(&mut town.modern(name, "tools/call", &params)).json();
+    let content = &answer["result"]["structuredContent"];
+    content["session_id"].as_str().or(content["reason"].as_str()).expect("an id or a reason").to_owned()
+}
+
+/// What a program in a session gives, as text.
+fn eval_in(town: &Town, name: &str, session: &str, program: &str) -> String {
+    let arguments = json!({"session_id": session, "program": program});
+    let params = json!({"name": "lisp_session_eval", "arguments": arguments});
+    Answer::read(&mut town.modern(name, "tools/call", &params)).json().to_string()
+}
+
+#[test]
+fn the_memory_that_one_principal_may_hold_leaves_room_for_another() {
+    let total: u64 = 32 << 20;
+    let town = Town::start(&[
+        "--sessions",
+        "--http-metrics",
+        "--max-total-memory-bytes",
+        &total.to_string(),
+        "--max-session-memory-bytes",
+        &total.to_string(),
+        "--max-session-binding-bytes",
+        &total.to_string(),
+    ]);
+    // A quarter of it, in the values of as many sessions as it takes.
+    let refused = (0..16).find_map(|_| {
+        let id = session(&town, "greedy");
+        let text = eval_in(&town, "greedy", &id, "(do (def held (vec (range 150000))) 1)");
+        (!text.contains("user=> 1")).then_some(text)
+    });
+    let refused = refused.expect("the account of one principal has an end");
+    assert!(refused.contains("--max-total-memory-bytes-per-owner"), "{refused}");
+    assert!(refused.contains(&(total / 4).to_string()), "{refused}");
+    // Others have their own quarter, all of which is there.
+    assert_eq!(town.value("other", "(count (vec (range 200000)))"), "user=> 200000");
+    let question = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    let figures = town.server.exchange(question).body;
+    let bytes = |family: &str| -> Vec<u64> {
+        let lines = figures.lines().filter(|line| line.starts_with(family));
+        lines.map(|line| line.rsplit(' ').next().expect("a figure").parse().expect("a number")).collect()
+    };
+    assert_eq!(bytes("ptc_memory_owner_limit_bytes "), [total / 4]);
+    let held = bytes("ptc_memory_owner_bytes{");
+    assert!(held.len() == 2 && held.iter().all(|bytes| *bytes <= total / 4), "{held:?}");
+    assert!(held.iter().sum::<u64>() > total / 32, "{held:?}");
+}
+
+#[test]
+fn sessions_of_principals_with_many_make_room_for_one_with_none() {
+    let town = Town::with(&["a", "b", "c", "d", "e"], &["--sessions", "--max-sessions", "8"]);
+    let full: Vec<String> = ["a", "b", "c", "d"]
+        .into_iter()
+        .flat_map(|name| [session(&town, name), session(&town, name)])
+        .collect();
+    assert!(full.iter().all(|id| id.starts_with("ptcs_")), "{full:?}");
+    assert_eq!(
+        session(&town, "a"),
+        "session_limit_exceeded",
+        "whoever has a share takes nothing from others"
+    );
+    let new = session(&town, "e");
+    assert!(eval_in(&town, "e", &new, "(+ 1 2)").contains("user=> 3"), "{new}");
+    // The one that was used last goes last.
+    assert!(eval_in(&town, "a", &full[0], "1").contains("session_closed"));
+    assert!(eval_in(&town, "b", &full[2], "1").contains("user=> 1"));
+}

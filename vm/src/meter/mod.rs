@@ -35,6 +35,11 @@ pub trait Reservation {
 
     /// Releases `bytes`. What is still reserved at the end is released when the reservation is dropped.
     fn shrink(&self, bytes: u64);
+
+    /// How the program ends that could not have what it asked for last.
+    fn refusal(&self) -> Error {
+        Error::memory_budget()
+    }
 }
 
 /// When a program has to end, by a clock of its host's.
@@ -134,7 +139,9 @@ fn grow(m: &Meter, wanted: i64) -> Result<()> {
     let take = |bytes: i64| {
         reservation.as_ref().is_none_or(|reservation| reservation.grow(bytes as u64)).then_some(bytes)
     };
-    let bytes = take(ample).or_else(|| take(need)).ok_or_else(Error::memory_budget)?;
+    let refusal =
+        || reservation.as_ref().map_or_else(Error::memory_budget, |reservation| reservation.refusal());
+    let bytes = take(ample).or_else(|| take(need)).ok_or_else(refusal)?;
     m.memory_limit.set(granted + bytes);
     Ok(())
 }

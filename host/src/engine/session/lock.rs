@@ -8,6 +8,7 @@ use crate::engine::outcome::{CallRecord, Changed, Exceeded, Failure, HistoryNoti
 use crate::memory::{MemoryBudget, MemoryReservation};
 use ptc_vm::builtins::library;
 use ptc_vm::machine::Namespace;
+use ptc_vm::meter::Reservation;
 use ptc_vm::print::{Budget, Preview, preview, render_capped};
 use ptc_vm::value::{Map, Str};
 use ptc_vm::{Reason, Value};
@@ -146,9 +147,11 @@ impl SessionLock {
         let held =
             report.memory_bytes.saturating_add(history.iter().sum()).saturating_add(self.state.journal_bytes);
         if report.exceeded.is_none() && (self.journal_refused || !self.reserve(held)) {
+            let held = self.state.reservation.as_ref();
+            let refusal = held.map_or_else(ptc_vm::Error::memory_budget, |held| held.refusal());
             let before = self.restored();
             self.give_back(before, None);
-            let failure = Failure::from(&ptc_vm::Error::memory_budget());
+            let failure = Failure::from(&refusal);
             return Err(Box::new((failure, report)));
         }
         if report.exceeded.is_none() && rules.commit(&report, prints, calls) {

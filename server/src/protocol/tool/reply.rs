@@ -187,6 +187,7 @@ pub(crate) fn busy_message(full: Full) -> String {
         }
         Full::OwnerCalls(limit) => format!("server busy: {limit} concurrent calls of this caller in flight"),
         Full::Memory => "server busy: the memory budget is exhausted".to_owned(),
+        Full::OwnerMemory(_) => "server busy: the memory budget of this caller is exhausted".to_owned(),
     }
 }
 
@@ -201,6 +202,10 @@ pub(crate) fn busy_feedback(full: Full) -> String {
         Full::Memory => "What runs already holds all the memory that the server may use \
                          (--max-total-memory-bytes). Wait a moment and retry the same tools/call."
             .to_owned(),
+        Full::OwnerMemory(limit) => format!(
+            "Your programs and sessions hold all {limit} bytes that one caller may have (--max-total-memory-bytes-per-owner). \
+             Close sessions that you no longer need, or wait until your programs end, and retry the same tools/call."
+        ),
     }
 }
 

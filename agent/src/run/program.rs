@@ -144,6 +144,7 @@ fn request(run: &RunScope, program: &str, tools: Arc<ProgramTools>, json: bool) 
         shown_items,
         upstreams,
         tools: Some(tools),
+        principal: run.principal.clone(),
         ..EvalRequest::new(program)
     }
 }

@@ -38,6 +38,8 @@ pub(crate) struct RunScope {
     pub(crate) asked: Arc<dyn Llm>,
     /// Why there is no model.
     pub(crate) no_model: Option<Fail>,
+    /// On whose behalf its programs run.
+    pub(crate) principal: Option<Arc<str>>,
     pub(crate) max_heap: u64,
     pub(crate) upstreams: Option<Arc<dyn HostCalls>>,
     pub(crate) context: JsonMap,
@@ -89,6 +91,7 @@ impl RunScope {
             retry,
             asked,
             no_model,
+            principal: options.principal.take(),
             max_heap: options.max_heap.unwrap_or(config.max_heap),
             children: Mutex::default(),
             upstreams: options.upstreams.clone(),

@@ -49,6 +49,8 @@ pub struct RunOptions {
     pub llm_retry: Option<RetryPolicy>,
     /// The engine that runs programs.
     pub engine: Engine,
+    /// On whose behalf programs run: whose turns and whose memory they take. All without a name are one.
+    pub principal: Option<Arc<str>>,
     /// Bytes of live values of one program; by default the agent's limit.
     pub max_heap: Option<u64>,
     /// Values for the prompt's template, and for programs as `data/KEY`.
@@ -104,6 +106,7 @@ impl RunOptions {
             llm: None,
             llm_registry: LlmRegistry::new(),
             llm_retry: None,
+            principal: None,
             max_heap: None,
             engine,
             context: JsonMap::new(),

@@ -120,9 +120,10 @@ impl Tool for LispTask {
             }
         };
         let (eval_id, request_id) = (context.eval_id, context.request_id.to_string());
+        let principal = context.owner.principal.shared_name();
         Prepared::Gated(
             async move {
-                let reply = run::run(&options, task, eval_id, request_id).await;
+                let reply = run::run(&options, task, principal, eval_id, request_id).await;
                 ToolReply { eval_id: Some(eval_id), ..reply }
             }
             .boxed(),

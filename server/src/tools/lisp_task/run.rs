@@ -31,7 +31,13 @@ const EFFICIENCY: &str = "payload_reduction_ratio covers the answer versus the f
     PTC is not computed.";
 
 /// Runs a task. Dropping the future cancels the model's request, the program and its calls.
-pub(super) async fn run(options: &TaskOptions, task: Task, eval_id: EvalId, request_id: String) -> ToolReply {
+pub(super) async fn run(
+    options: &TaskOptions,
+    task: Task,
+    principal: Arc<str>,
+    eval_id: EvalId,
+    request_id: String,
+) -> ToolReply {
     let trace_id = trace_id(eval_id);
     let journal = Arc::new(Journal::new(
         request_id,
@@ -58,7 +64,10 @@ pub(super) async fn run(options: &TaskOptions, task: Task, eval_id: EvalId, requ
         Err(error) => return reply::refused("agentic_config_error", &error.to_string()),
     };
     journal.task_starts(&options.model_name);
-    let run_options = run_options(options, &task, &planner, &ledger, &journal, trace_id.clone());
+    let run_options = RunOptions {
+        principal: Some(principal),
+        ..run_options(options, &task, &planner, &ledger, &journal, trace_id.clone())
+    };
     let ran = agent.run(run_options).await;
     let (step, failed) = match ran {
         Ok(step) => (step, None),

@@ -1,5 +1,6 @@
 //! All sessions, their owners and their lifetimes.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -25,6 +26,8 @@ use crate::settings::Sessions;
 const MAX_LISTED: usize = 200;
 /// Closed sessions that are still distinguished from unknown ones.
 const CLOSED_REMEMBERED: usize = 1024;
+/// Sessions that nobody has used for so long make room first.
+const LONG_REST: Duration = Duration::from_secs(60);
 /// Interval of the search for expired sessions.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 
@@ -91,8 +94,8 @@ pub struct Directory {
     ended: [AtomicU64; ENDS.len()],
 }
 
-/// Why sessions end: `lisp_session_close`, the end of their owner, expiry, idleness.
-const ENDS: [&str; 4] = ["closed", "owner_gone", "ttl_expired", "idle_expired"];
+/// Why sessions end: `lisp_session_close`, the end of their owner, expiry, idleness, and the need of their place.
+const ENDS: [&str; 5] = ["closed", "owner_gone", "ttl_expired", "idle_expired", "evicted"];
 /// What telemetry calls the way in which sessions use the server.
 pub(super) const MODE: &str = "read_only";
 
@@ -101,6 +104,34 @@ struct Inner {
     open: HashMap<Arc<str>, Record>,
     by_owner: HashMap<Owner, HashSet<Arc<str>>>,
     closed: VecDeque<(Arc<str>, Owner)>,
+}
+
+impl Inner {
+    /// How many sessions each principal has.
+    fn held(&self) -> HashMap<Principal, usize> {
+        let mut held = HashMap::new();
+        for (owner, ids) in &self.by_owner {
+            *held.entry(owner.principal.clone()).or_default() += ids.len();
+        }
+        held
+    }
+
+    /// The session that is to make room for one of a principal that has `own`: of those that have more and rest for long, the one that
+    /// has rested longest; else, of the principal that has most, if that is two more, the one that has. None on which a program runs.
+    fn dispensable(&self, own: usize, now: Timestamp) -> Option<Arc<str>> {
+        let held = self.held();
+        let at_rest = self.open.iter().filter(|(_, record)| record.running.is_none());
+        let ranked = at_rest.filter_map(|(id, record)| {
+            let theirs = held.get(&record.owner.principal).copied().unwrap_or(0);
+            let is_idle = now >= later(record.updated, LONG_REST);
+            let least = if is_idle { own + 1 } else { own + 2 };
+            (theirs >= least).then(|| {
+                let greed = if is_idle { 0 } else { theirs };
+                ((!is_idle, Reverse(greed), record.updated), id)
+            })
+        });
+        ranked.min_by_key(|(rank, _)| *rank).map(|(_, id)| id.clone())
+    }
 }
 
 impl Directory {
@@ -190,8 +221,18 @@ impl Directory {
             self.sweep();
         }
         let mut inner = self.lock();
-        if let Some(refusal) = full(&inner) {
-            return Err(refusal);
+        match full(&inner) {
+            None => {}
+            Some(Refusal::Limit) => {
+                // Whoever has all that one may have does not take from others to be refused in the end.
+                let own = inner.held().get(&owner.principal).copied().unwrap_or(0);
+                let unwanted = inner.dispensable(own, now);
+                match unwanted.filter(|_| own < self.settings.max_per_owner) {
+                    Some(id) => self.remove(&mut inner, &id, "evicted"),
+                    None => return Err(Refusal::Limit),
+                }
+            }
+            Some(refusal) => return Err(refusal),
         }
         let ttl = ttl.unwrap_or(self.settings.ttl).min(self.settings.ttl);
         let expires = later(now, ttl);

@@ -231,6 +231,42 @@ async fn a_principal_has_one_account_for_all_its_conversations() {
 }
 
 #[tokio::test]
+async fn idle_sessions_make_room_first_and_then_the_oldest_of_the_greediest() {
+    let settings = Sessions { max: 6, max_per_owner: 3, ..limits() };
+    let bench = bench(Profile::Slim, settings);
+    let pass = |seconds| bench.seconds.fetch_add(seconds, Ordering::Relaxed);
+    let closed = |by: &'static str, id: &str| {
+        let refused = bench.directory.with(id, &owner(by), |_, _| ()).err();
+        refused == Some(super::directory::Refusal::Closed)
+    };
+    let mut opened = Vec::new();
+    for by in ["two", "two", "three", "three", "three", "one"] {
+        opened.push(bench.start(by).await);
+        pass(1);
+    }
+    let (two, three, one) = (&opened[..2], &opened[2..5], &opened[5]);
+    pass(5);
+    // None rests for long: whoever has most gives, and of its sessions the one that has rested longest.
+    let running = bench.directory.reserve(&three[0], &owner("three")).unwrap();
+    let new = bench.start("new").await;
+    assert!(closed("three", &three[1]) && !closed("three", &three[0]) && !closed("two", &two[0]));
+    // Now two have two each: nobody has two more than one with one.
+    let (refused, _) = bench.call("new", "lisp_session_start", json!({})).await;
+    assert_eq!(refused["reason"], "session_limit_exceeded");
+    drop(running);
+    // After a minute, one more is enough, and it is the one that has rested longest.
+    pass(55);
+    bench.call("three", "lisp_session_eval", json!({"session_id": three[0], "program": "1"})).await;
+    let newer = bench.start("new").await;
+    assert!(closed("two", &two[0]) && !closed("two", &two[1]), "the longest at rest");
+    assert!(!closed("one", one) && !closed("new", &new) && !closed("new", &newer));
+    // Nobody has more than the one that asks now.
+    let (refused, _) = bench.call("new", "lisp_session_start", json!({})).await;
+    assert_eq!(refused["reason"], "session_limit_exceeded");
+    assert_eq!(bench.directory.len(), 6);
+}
+
+#[tokio::test]
 async fn sessions_end_by_age_and_by_rest() {
     let bench = bench(Profile::Slim, limits());
     let id = bench.start("me").await;

@@ -122,6 +122,8 @@ fn telemetry(
         Traces::start(TraceOptions {
             folder: folder.clone(),
             max_files: diagnostics.trace_max_files,
+            max_bytes: diagnostics.trace_max_bytes,
+            memory: engine.memory().cloned(),
             recording: recording.clone(),
             aggregator: upstreams.is_some(),
         })

@@ -228,6 +228,60 @@ async fn trimming_touches_only_files_of_ours_and_follows_no_link() {
     assert_eq!(fs::read_to_string(&outside).unwrap(), "precious");
 }
 
+/// Bytes of all files in a folder.
+fn size(folder: &Path) -> u64 {
+    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum()
+}
+
+fn figures(traced: &Traced) -> String {
+    let mut figures = Exposition::new(Format::Text);
+    traced.telemetry.write_metrics(&mut figures);
+    figures.finish()
+}
+
+#[tokio::test]
+async fn traces_are_bounded_by_bytes_and_the_oldest_make_room() {
+    let flags = ["--trace-payloads", "full", "--trace-max-bytes", "100000"];
+    let mut traced = Traced::start(&flags, &Redactor::new());
+    // What others have left behind in the folder counts as well.
+    let left = traced.path().join("2020-01-01T00-00-00.000000Z-00000000-ok.jsonl");
+    traced.files();
+    fs::write(&left, "x".repeat(90_000)).unwrap();
+    let long = format!("(count \"{}\")", "x".repeat(10_000));
+    for id in 0..20 {
+        traced.pipe.eval(id, &long).await;
+        traced.telemetry.flush(Duration::from_secs(30));
+        assert!(size(&traced.path()) <= 100_000, "after {id}: {}", size(&traced.path()));
+    }
+    assert!(!left.exists());
+    let files = traced.files();
+    assert!(files.len() >= 4, "{files:?}");
+    let labels: Vec<_> = files.iter().map(|file| traced.lines(file)[0]["trace_label"].clone()).collect();
+    let newest: Vec<_> = (20 - files.len()..20).map(|id| json!(id.to_string())).collect();
+    assert_eq!(labels, newest, "the oldest went first, and those that are left are whole");
+    let text = figures(&traced);
+    assert!(text.contains(&format!("ptc_trace_bytes {}\n", size(&traced.path()))), "{text}");
+    assert!(text.contains(&format!("ptc_traces_evicted_total {}\n", 21 - files.len())), "{text}");
+    assert!(text.contains("ptc_trace_waiting_bytes 0\n"), "{text}");
+}
+
+#[tokio::test]
+async fn a_trace_with_more_bytes_than_all_may_have_is_given_up_and_counted() {
+    let flags = ["--trace-payloads", "full", "--trace-max-bytes", "8000"];
+    let mut traced = Traced::start(&flags, &Redactor::new());
+    traced.pipe.eval("small", "1").await;
+    let small = traced.files();
+    // Its beginning is too long; of the next one, what comes at the end.
+    traced.pipe.eval("program", &format!("(count \"{}\")", "x".repeat(9_000))).await;
+    traced.pipe.eval("result", "(apply str (repeat 25000 \"y\"))").await;
+    assert_eq!(traced.files(), small, "they cost no other trace its place, and nothing is left of them");
+    let text = figures(&traced);
+    assert!(text.contains("ptc_traces_total{outcome=\"written\"} 1\n"), "{text}");
+    assert!(text.contains("ptc_traces_total{outcome=\"failed\"} 2\n"), "{text}");
+    assert_eq!(traced.pipe.eval("next", "(+ 1 2)").await["content"][0]["text"], "user=> 3");
+    assert_eq!(traced.files().len(), 2);
+}
+
 #[tokio::test]
 async fn a_folder_that_cannot_be_used_costs_traces_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();

@@ -48,6 +48,12 @@ impl Begun {
             context_bytes: call.context_bytes,
         }
     }
+
+    /// Bytes that it occupies, roughly.
+    pub(super) fn size(&self) -> usize {
+        let program = self.program.as_ref().map_or(0, |program| program.len());
+        program + self.request_id.len() + self.tool.len()
+    }
 }
 
 /// A call that has ended.

@@ -1,7 +1,6 @@
 //! The trace folder: opens, renames, trims and reads files in it. It never follows a symbolic link and touches only
 //! files with names of our own.
 
-use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -10,6 +9,7 @@ use std::time::SystemTime;
 
 use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 
+use super::index::Index;
 use super::names;
 
 /// New files after which the folder is read again, because others may write to it, too.
@@ -21,10 +21,11 @@ const CANDIDATES: usize = 32;
 pub(super) struct Folder {
     path: PathBuf,
     max_files: usize,
-    /// Our files from the oldest to the newest; `None` until the folder is read.
-    files: Option<BTreeMap<u64, String>>,
-    next: u64,
+    max_bytes: u64,
+    /// Our files; `None` until the folder is read.
+    files: Option<Index>,
     opened: usize,
+    evicted: u64,
 }
 
 /// The result of a search for a trace.
@@ -37,8 +38,13 @@ pub struct Found {
 }
 
 impl Folder {
-    pub(super) fn new(path: PathBuf, max_files: usize) -> Self {
-        Folder { path, max_files, files: None, next: 0, opened: 0 }
+    pub(super) fn new(path: PathBuf, max_files: usize, max_bytes: u64) -> Self {
+        Folder { path, max_files, max_bytes, files: None, opened: 0, evicted: 0 }
+    }
+
+    /// Bytes of our files, and how many of them had to make room.
+    pub(super) fn kept(&self) -> (u64, u64) {
+        (self.files.as_ref().map_or(0, Index::bytes), self.evicted)
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
@@ -50,37 +56,65 @@ impl Folder {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.path)
     }
 
-    /// Deletes our oldest files until one more fits. Reports each that cannot be deleted.
-    pub(super) fn make_room(&mut self, mut failed: impl FnMut(&str, &io::Error)) -> io::Result<()> {
+    /// Deletes our oldest files until one more of `bytes` fits; with `grows`, until that file of ours can have as many more.
+    /// Reports each that cannot be deleted.
+    ///
+    /// # Errors
+    /// If the folder cannot be read, and [`io::ErrorKind::FileTooLarge`] if even an empty folder would not have the room.
+    pub(super) fn make_room(
+        &mut self,
+        bytes: u64,
+        grows: Option<&str>,
+        mut failed: impl FnMut(&str, &io::Error),
+    ) -> io::Result<()> {
         if self.files.is_none() || self.opened >= RELIST_AFTER {
             let mut listed = self.list()?;
             listed.sort();
             self.opened = 0;
-            self.next = listed.len() as u64;
-            self.files = Some((0..).zip(listed.into_iter().map(|(_, name)| name)).collect());
+            self.files = Some(Index::of(listed.into_iter().map(|(_, name, bytes)| (name, bytes))));
         }
-        let path = &self.path;
+        let (path, max_files, max_bytes) = (&self.path, self.max_files, self.max_bytes);
         let Some(files) = &mut self.files else { return Ok(()) };
-        while files.len() >= self.max_files {
-            let Some((_, name)) = files.pop_first() else { break };
+        let own = grows.map_or(0, |name| files.bytes_of(name));
+        if own.saturating_add(bytes) > max_bytes {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let more = usize::from(grows.is_none());
+        while files.len() + more > max_files || files.bytes().saturating_add(bytes) > max_bytes {
+            let Some(name) = files.take_oldest(grows) else { break };
             match std::fs::remove_file(path.join(&name)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => failed(&name, &error),
-                _ => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => failed(&name, &error),
+                Ok(()) => self.evicted += 1,
             }
         }
         Ok(())
     }
 
-    /// Creates a new file; it must not exist yet. Returns the number by which it can be renamed.
-    pub(super) fn open_new(&mut self, name: &str) -> io::Result<(u64, File)> {
+    /// Creates a new file; it must not exist yet. [`grew`](Self::grew) tells what is written to it.
+    pub(super) fn open_new(&mut self, name: &str) -> io::Result<File> {
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(self.path(name))?;
-        let number = self.next;
-        self.next += 1;
         self.opened += 1;
         if let Some(files) = &mut self.files {
-            files.insert(number, name.to_owned());
+            files.add(name.to_owned(), 0);
         }
-        Ok((number, file))
+        Ok(file)
+    }
+
+    /// Notes that so many bytes were written to a file of ours.
+    pub(super) fn grew(&mut self, name: &str, bytes: u64) {
+        if let Some(files) = &mut self.files {
+            files.grow(name, bytes);
+        }
+    }
+
+    /// Deletes a file of ours that has no use.
+    pub(super) fn discard(&mut self, name: &str) {
+        // Where even that fails, the failure that made it useless is the one to tell of.
+        let _ = std::fs::remove_file(self.path(name));
+        if let Some(files) = &mut self.files {
+            files.remove(name);
+        }
     }
 
     /// Opens a file of ours to go on writing.
@@ -91,10 +125,10 @@ impl Folder {
     }
 
     /// Renames a file of ours. The caller ensures that `to` does not exist.
-    pub(super) fn rename(&mut self, number: u64, from: &str, to: &str) -> io::Result<()> {
+    pub(super) fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
         std::fs::rename(self.path(from), self.path(to))?;
-        if let Some(name) = self.files.as_mut().and_then(|files| files.get_mut(&number)) {
-            *name = to.to_owned();
+        if let Some(files) = &mut self.files {
+            files.rename(from, to);
         }
         Ok(())
     }
@@ -103,8 +137,8 @@ impl Folder {
         self.path(name).symlink_metadata().is_ok()
     }
 
-    /// Our files with the times of their last change. Links and folders are not ours, whatever they are called.
-    fn list(&self) -> io::Result<Vec<(SystemTime, String)>> {
+    /// Our files with the times of their last change and their sizes in bytes. Links and folders are not ours, whatever they are called.
+    fn list(&self) -> io::Result<Vec<(SystemTime, String, u64)>> {
         let mut found = Vec::new();
         for entry in std::fs::read_dir(&self.path)? {
             let entry = entry?;
@@ -115,7 +149,8 @@ impl Folder {
             // Gone since it was listed is as good as never there.
             let Ok(metadata) = entry.metadata() else { continue };
             if metadata.is_file() {
-                found.push((metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH), name));
+                let changed = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+                found.push((changed, name, metadata.len()));
             }
         }
         Ok(found)
@@ -128,14 +163,14 @@ impl Folder {
             .list()
             .ok()?
             .into_iter()
-            .filter(|(_, name)| {
+            .filter(|(_, name, _)| {
                 names::parts(name).is_some_and(|parts| {
                     (parts.hash == hash || parts.eval_id == Some(id)) && parts.status != names::PENDING
                 })
             })
             .collect();
         candidates.sort();
-        candidates.into_iter().rev().take(CANDIDATES).find_map(|(_, name)| {
+        candidates.into_iter().rev().take(CANDIDATES).find_map(|(_, name, _)| {
             let (text, whole) = self.read(&name, max_bytes).ok()?;
             admits(&text).then_some(Found { name, text: whole.then_some(text) })
         })

@@ -5,36 +5,35 @@
 
 mod events;
 mod folder;
+mod index;
 mod lines;
 mod names;
+mod waiting;
 mod writer;
 
 #[cfg(test)]
 mod tests;
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use ptc_host::engine::EvalId;
+use ptc_host::engine::{EvalId, MemoryBudget};
 use tokio::sync::oneshot;
 use tracing::error;
 
 pub use folder::Found;
 
-use crate::observers::metrics::{Exposition, MetricKind};
+use crate::observers::metrics::Exposition;
 use crate::observers::recording::Recording;
 use crate::report::CallReport;
 use crate::report::TaskEvent;
 use events::{Begun, Ended};
+use waiting::Waiting;
 use writer::Writer;
 
-/// Calls that may wait for the writer; further ones are not traced.
-const MAX_WAITING: usize = 1000;
-/// Bytes of payloads that may wait for the writer; further ones are left out.
-const MAX_WAITING_BYTES: usize = 64 << 20;
 /// How long a reader waits for the writer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -45,6 +44,10 @@ pub struct TraceOptions {
     pub folder: PathBuf,
     /// Files that are kept.
     pub max_files: usize,
+    /// Bytes of all files that are kept.
+    pub max_bytes: u64,
+    /// The memory that what waits to be written is taken from.
+    pub memory: Option<MemoryBudget>,
     /// What they may hold.
     pub recording: Recording,
     /// Whether programs can call upstreams.
@@ -53,9 +56,15 @@ pub struct TraceOptions {
 
 /// A command for the writer.
 enum Command {
-    Begin(u64, Box<Begun>),
+    /// With the bytes that it was charged for, as the next one.
+    Begin(u64, Box<Begun>, usize),
     End(u64, Box<Ended>, usize),
-    Find { id: String, owner_hash: String, max_bytes: usize, reply: oneshot::Sender<Option<Found>> },
+    Find {
+        id: String,
+        owner_hash: String,
+        max_bytes: usize,
+        reply: oneshot::Sender<Option<Found>>,
+    },
     Flush(Sender<()>),
 }
 
@@ -71,15 +80,6 @@ pub fn trace_id(eval_id: EvalId) -> String {
     format!("{process:016x}{:016x}", eval_id.number())
 }
 
-#[derive(Debug, Default)]
-struct Waiting {
-    commands: AtomicUsize,
-    bytes: AtomicUsize,
-    written: AtomicU64,
-    failed: AtomicU64,
-    dropped: AtomicU64,
-}
-
 /// The handle to the writer.
 pub struct Traces {
     commands: Sender<Command>,
@@ -90,7 +90,7 @@ impl Traces {
     /// Starts the writer. If no thread can be started, nothing is traced, and that is logged.
     pub fn start(options: TraceOptions) -> Arc<Self> {
         let (commands, receiver) = channel();
-        let waiting = Arc::new(Waiting::default());
+        let waiting = Arc::new(Waiting::new(options.memory.clone()));
         let counts = waiting.clone();
         let spawned = std::thread::Builder::new()
             .name("ptc-trace".into())
@@ -101,27 +101,30 @@ impl Traces {
         Arc::new(Traces { commands, waiting })
     }
 
-    /// Opens the trace of a call under this key; `false` if the writer is too far behind.
+    /// Opens the trace of a call under this key; `false` if the writer is too far behind or there is no memory for it.
     fn begin(&self, key: u64, begun: Box<Begun>) -> bool {
-        if self.waiting.commands.load(Ordering::Relaxed) >= MAX_WAITING {
+        let size = begun.size();
+        if self.waiting.is_full() || !self.waiting.try_hold(size) {
             self.waiting.dropped.fetch_add(1, Ordering::Relaxed);
             return false;
         }
-        self.send(Command::Begin(key, begun))
+        self.send(Command::Begin(key, begun, size))
     }
 
     /// Closes the trace of a call.
     fn end(&self, key: u64, mut ended: Box<Ended>) {
-        let size = ended.report.as_ref().map_or(0, |report| size(report));
-        let held = self.waiting.bytes.fetch_add(size, Ordering::Relaxed) + size;
-        if held > MAX_WAITING_BYTES {
-            ended.report = None;
+        let mut held = ended.report.as_ref().map_or(0, |report| size(report));
+        if !self.waiting.try_hold(held) {
+            (ended.report, held) = (None, 0);
         }
-        self.send(Command::End(key, ended, size));
+        self.send(Command::End(key, ended, held));
     }
 
     /// The trace of the latest call with this request id or eval id that belongs to `owner_hash`.
     pub async fn find(&self, id: &str, owner_hash: String, max_bytes: usize) -> Option<Found> {
+        if self.waiting.is_full() {
+            return None;
+        }
         let (reply, found) = oneshot::channel();
         self.send(Command::Find { id: id.to_owned(), owner_hash, max_bytes, reply });
         tokio::time::timeout(PATIENCE, found).await.ok()?.ok()?
@@ -138,18 +141,11 @@ impl Traces {
 
     /// Writes the families of traces.
     pub fn write_metrics(&self, to: &mut Exposition) {
-        let mut family = to.family("ptc_traces", "Calls by what became of their trace.", MetricKind::Counter);
-        for (outcome, count) in [
-            ("written", &self.waiting.written),
-            ("failed", &self.waiting.failed),
-            ("dropped", &self.waiting.dropped),
-        ] {
-            family.sample(&[("outcome", outcome)], count.load(Ordering::Relaxed));
-        }
+        self.waiting.write_metrics(to);
     }
 
     fn send(&self, command: Command) -> bool {
-        self.waiting.commands.fetch_add(1, Ordering::Relaxed);
+        self.waiting.push();
         self.commands.send(command).is_ok()
     }
 }
@@ -157,12 +153,14 @@ impl Traces {
 /// Serves commands until all senders are gone.
 fn run(mut writer: Writer, commands: &Receiver<Command>, waiting: &Waiting) {
     for command in commands {
-        waiting.commands.fetch_sub(1, Ordering::Relaxed);
+        waiting.pop();
         match command {
-            Command::Begin(key, begun) => {
+            Command::Begin(key, begun, size) => {
                 if !writer.begin(key, &begun) {
                     waiting.failed.fetch_add(1, Ordering::Relaxed);
                 }
+                drop(begun);
+                waiting.release(size);
             }
             Command::End(key, ended, size) => {
                 if let Some(written) = writer.end(key, &ended) {
@@ -170,7 +168,7 @@ fn run(mut writer: Writer, commands: &Receiver<Command>, waiting: &Waiting) {
                     count.fetch_add(1, Ordering::Relaxed);
                 }
                 drop(ended);
-                waiting.bytes.fetch_sub(size, Ordering::Relaxed);
+                waiting.release(size);
             }
             Command::Find { id, owner_hash, max_bytes, reply } => {
                 // Whoever asked may have lost patience.
@@ -180,6 +178,9 @@ fn run(mut writer: Writer, commands: &Receiver<Command>, waiting: &Waiting) {
                 let _ = done.send(());
             }
         }
+        let (bytes, evicted) = writer.kept();
+        waiting.file_bytes.store(bytes, Ordering::Relaxed);
+        waiting.evicted.store(evicted, Ordering::Relaxed);
     }
 }
 

@@ -16,6 +16,9 @@ use crate::digest::hex;
 /// The prefix of a trace, in bytes, that contains its owner.
 const OWNER_WITHIN: usize = 512;
 
+/// Why a trace was given up that has more bytes than all traces together may have.
+const TOO_LARGE: &str = "the trace has more bytes than --trace-max-bytes";
+
 /// How a call ended, as in its file name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Status {
@@ -55,13 +58,12 @@ struct Open {
     head: Head,
     name: String,
     stem: String,
-    number: u64,
     began: Timestamp,
 }
 
 impl Writer {
     pub(super) fn new(options: TraceOptions) -> Self {
-        let folder = Folder::new(options.folder.clone(), options.max_files);
+        let folder = Folder::new(options.folder.clone(), options.max_files, options.max_bytes);
         let mut writer = Writer { options, folder, open: HashMap::new(), failing: HashSet::new() };
         let made = writer.folder.create();
         writer.note("trace_dir_create_failed", "", made.as_ref().err());
@@ -79,21 +81,27 @@ impl Writer {
         let written = self.write_new(&name, &text);
         let is_traced = written.is_ok();
         match written {
-            Ok(number) => {
+            Ok(()) => {
                 self.note("trace_open_failed", &name, None);
-                self.open.insert(key, Open { head, name, stem, number, began: begun.at });
+                self.open.insert(key, Open { head, name, stem, began: begun.at });
             }
             Err(failure) => self.note("trace_open_failed", &name, Some(&failure)),
         }
         is_traced
     }
 
-    fn write_new(&mut self, name: &str, text: &str) -> io::Result<u64> {
-        let room = self.make_room();
+    /// Bytes of the trace files, and how many have had to make room.
+    pub(super) fn kept(&self) -> (u64, u64) {
+        self.folder.kept()
+    }
+
+    fn write_new(&mut self, name: &str, text: &str) -> io::Result<()> {
+        let bytes = text.len() as u64;
+        let room = self.make_room(bytes, None);
         let room = match room {
             // Somebody has removed the folder.
             Err(failure) if failure.kind() == io::ErrorKind::NotFound => {
-                self.folder.create().and_then(|()| self.make_room())
+                self.folder.create().and_then(|()| self.make_room(bytes, None))
             }
             other => other,
         };
@@ -104,19 +112,20 @@ impl Writer {
             }
             other => other,
         };
-        let (number, mut file) = opened?;
-        if let Err(failure) = file.write_all(text.as_bytes()) {
+        if let Err(failure) = opened?.write_all(text.as_bytes()) {
             // A disk that is full needs no half a trace.
-            let _ = std::fs::remove_file(self.folder.path(name));
+            self.folder.discard(name);
             return Err(failure);
         }
-        Ok(number)
+        self.folder.grew(name, bytes);
+        Ok(())
     }
 
-    fn make_room(&mut self) -> io::Result<()> {
+    fn make_room(&mut self, bytes: u64, grows: Option<&str>) -> io::Result<()> {
         let mut failures = Vec::new();
-        let made =
-            self.folder.make_room(|name, failure| failures.push((name.to_owned(), failure.to_string())));
+        let made = self.folder.make_room(bytes, grows, |name, failure| {
+            failures.push((name.to_owned(), failure.to_string()));
+        });
         if failures.is_empty() {
             self.failing.remove("trace_evict_failed");
         }
@@ -126,7 +135,10 @@ impl Writer {
                 warn!(event = "trace_evict_failed", path = %path.display(), reason);
             }
         }
-        made
+        made.map_err(|failure| match failure.kind() {
+            io::ErrorKind::FileTooLarge => io::Error::new(failure.kind(), TOO_LARGE),
+            _ => failure,
+        })
     }
 
     /// Writes the rest of a call and gives its file the final name. `None` for a call without a file.
@@ -137,14 +149,32 @@ impl Writer {
             // It was the oldest file and had to make room.
             Err(failure) if failure.kind() == io::ErrorKind::NotFound => return Some(false),
             Err(failure) => Err(failure),
-            Ok(file) => append(file, text.as_bytes()),
+            Ok(file) => self.append(&open.name, file, text.as_bytes()),
         };
         self.note("trace_write_failed", &open.name, appended.as_ref().err());
+        if appended.as_ref().is_err_and(|failure| failure.kind() == io::ErrorKind::FileTooLarge) {
+            // What stands there already would tell of a call that never ended.
+            self.folder.discard(&open.name);
+            return Some(false);
+        }
         let at = if ended.status == Status::Crashed { open.began } else { ended.at };
         let name = self.free_name(at, &open.stem, ended.status.name());
-        let renamed = self.folder.rename(open.number, &open.name, &name);
+        let renamed = self.folder.rename(&open.name, &name);
         self.note("trace_rename_failed", &open.name, renamed.as_ref().err());
         Some(appended.is_ok() && renamed.is_ok())
+    }
+
+    /// Appends all of `bytes` to a file or nothing: on a full disk, the file remains valid JSON Lines.
+    fn append(&mut self, name: &str, mut file: File, bytes: &[u8]) -> io::Result<()> {
+        self.make_room(bytes.len() as u64, Some(name))?;
+        let before = file.metadata()?.len();
+        let written = file.write_all(bytes);
+        match written {
+            Ok(()) => self.folder.grew(name, bytes.len() as u64),
+            // Taking away needs no room; where even that fails, the first failure is the one to tell of.
+            Err(_) => drop(file.set_len(before)),
+        }
+        written
     }
 
     /// The latest trace of an id that belongs to `owner_hash`.
@@ -180,17 +210,6 @@ impl Writer {
             Some(_) => {}
         }
     }
-}
-
-/// Appends all of `bytes` to a file or nothing: on a full disk, the file remains valid JSON Lines.
-fn append(mut file: File, bytes: &[u8]) -> io::Result<()> {
-    let before = file.metadata()?.len();
-    let written = file.write_all(bytes);
-    if written.is_err() {
-        // Taking away needs no room; where even that fails, the first failure is the one to tell of.
-        let _ = file.set_len(before);
-    }
-    written
 }
 
 /// 32 hex digits.

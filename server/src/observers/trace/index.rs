@@ -1,0 +1,105 @@
+//! Our files in the folder, from the oldest to the newest, and what they take together.
+
+use std::collections::{BTreeMap, HashMap};
+
+/// The files of ours that are known, with their sizes.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    oldest_first: BTreeMap<u64, File>,
+    numbers: HashMap<String, u64>,
+    next: u64,
+    bytes: u64,
+}
+
+#[derive(Debug)]
+struct File {
+    name: String,
+    bytes: u64,
+}
+
+impl Index {
+    /// Of files that are there already, the oldest first.
+    pub(super) fn of(oldest_first: impl IntoIterator<Item = (String, u64)>) -> Index {
+        let mut index = Index::default();
+        oldest_first.into_iter().for_each(|(name, bytes)| index.add(name, bytes));
+        index
+    }
+
+    /// Bytes of all files.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// How many files there are.
+    pub(super) fn len(&self) -> usize {
+        self.oldest_first.len()
+    }
+
+    /// Bytes of one file; 0 for one that is not known.
+    pub(super) fn bytes_of(&self, name: &str) -> u64 {
+        self.numbers.get(name).and_then(|number| self.oldest_first.get(number)).map_or(0, |file| file.bytes)
+    }
+
+    /// Adds the newest file.
+    pub(super) fn add(&mut self, name: String, bytes: u64) {
+        self.remove(&name);
+        self.numbers.insert(name.clone(), self.next);
+        self.oldest_first.insert(self.next, File { name, bytes });
+        self.next += 1;
+        self.bytes += bytes;
+    }
+
+    /// Notes that so many bytes have been appended to a file.
+    pub(super) fn grow(&mut self, name: &str, more: u64) {
+        let Some(number) = self.numbers.get(name) else { return };
+        if let Some(file) = self.oldest_first.get_mut(number) {
+            file.bytes += more;
+            self.bytes += more;
+        }
+    }
+
+    /// Notes another name, under which the file is as old as before.
+    pub(super) fn rename(&mut self, from: &str, to: &str) {
+        let Some(number) = self.numbers.remove(from) else { return };
+        if let Some(file) = self.oldest_first.get_mut(&number) {
+            file.name = to.to_owned();
+        }
+        self.numbers.insert(to.to_owned(), number);
+    }
+
+    /// Forgets a file.
+    pub(super) fn remove(&mut self, name: &str) {
+        let Some(number) = self.numbers.remove(name) else { return };
+        if let Some(file) = self.oldest_first.remove(&number) {
+            self.bytes -= file.bytes;
+        }
+    }
+
+    /// Takes out the oldest file that is not called `spared`.
+    pub(super) fn take_oldest(&mut self, spared: Option<&str>) -> Option<String> {
+        let oldest = self.oldest_first.values().find(|file| Some(&*file.name) != spared)?.name.clone();
+        self.remove(&oldest);
+        Some(oldest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_follow_the_files_under_whatever_name() {
+        let mut index = Index::of([("a".into(), 5), ("b".into(), 7)]);
+        index.add("c".into(), 1);
+        index.grow("a", 10);
+        index.rename("a", "z");
+        index.grow("a", 1000);
+        assert_eq!((index.len(), index.bytes(), index.bytes_of("z"), index.bytes_of("a")), (3, 23, 15, 0));
+        assert_eq!(index.take_oldest(Some("z")).as_deref(), Some("b"));
+        assert_eq!(index.take_oldest(None).as_deref(), Some("z"), "it is as old as under its first name");
+        index.remove("c");
+        index.remove("c");
+        assert_eq!((index.len(), index.bytes()), (0, 0));
+        assert_eq!(index.take_oldest(None), None);
+    }
+}

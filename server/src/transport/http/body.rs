@@ -86,8 +86,49 @@ pub(super) struct Bodies {
     limits: BodyLimits,
     /// Bytes of all bodies held now.
     held: Count,
+    /// Bytes of heads that are not complete.
+    heads: Count,
     /// The memory that bodies share with everything else.
     memory: MemoryBudget,
+}
+
+/// The account of what one connection has brought of a head that is not complete, until dropped. All of them may hold a quarter of what
+/// bodies may.
+#[derive(Debug)]
+pub(super) struct Head {
+    bodies: Arc<Bodies>,
+    count: usize,
+}
+
+impl Head {
+    /// Counts `count` bytes in all, unless there is no room for them.
+    pub(super) fn grow_to(&mut self, count: usize) -> bool {
+        let more = count.saturating_sub(self.count);
+        if !self.bodies.heads.try_take(more, self.bodies.limits.all / 4) {
+            return false;
+        }
+        if !self.bodies.memory.try_take(more as u64) {
+            self.bodies.heads.give_back(more);
+            return false;
+        }
+        self.count += more;
+        true
+    }
+
+    /// Counts nothing any more.
+    pub(super) fn release(&mut self) {
+        let count = std::mem::take(&mut self.count);
+        if count > 0 {
+            self.bodies.heads.give_back(count);
+            self.bodies.memory.give_back(count as u64);
+        }
+    }
+}
+
+impl Drop for Head {
+    fn drop(&mut self) {
+        self.release();
+    }
 }
 
 /// Bytes counted as held, until dropped.
@@ -242,12 +283,22 @@ impl Received {
 impl Bodies {
     /// No bodies yet.
     pub(super) fn new(limits: BodyLimits, memory: MemoryBudget) -> Arc<Self> {
-        Arc::new(Bodies { limits, held: Count::default(), memory })
+        Arc::new(Bodies { limits, held: Count::default(), heads: Count::default(), memory })
     }
 
     /// Bytes of all bodies held now, and how many there may be.
     pub(super) fn held(&self) -> (usize, usize) {
         (self.held.get(), self.limits.all)
+    }
+
+    /// Bytes of all heads that are not complete.
+    pub(super) fn heads(&self) -> usize {
+        self.heads.get()
+    }
+
+    /// An account of nothing yet, for the heads of one connection.
+    pub(super) fn head(self: &Arc<Self>) -> Head {
+        Head { bodies: self.clone(), count: 0 }
     }
 
     /// An account of nothing yet, for the body of an answer to `principal`.

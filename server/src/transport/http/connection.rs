@@ -22,6 +22,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
 use super::answer::Answer;
+use super::calm::{Calm, Here, MAX_BUFFER_BYTES};
 use super::connection_registry::{Busy, Over, Registration, Rest};
 use super::gated::Gated;
 use super::router::{Endpoint, route};
@@ -64,23 +65,28 @@ where
 pub(super) struct InProgress(Rc<Handle>);
 
 /// A connection's handle of its server.
-struct Handle(Arc<Endpoint>);
+struct Handle {
+    endpoint: Arc<Endpoint>,
+    here: Rc<Here>,
+}
 
 impl InProgress {
     fn begin(server: &Rc<Handle>) -> Self {
-        server.0.active.begin();
+        server.endpoint.active.begin();
+        server.here.begin();
         InProgress(server.clone())
     }
 
     /// The server.
     pub(super) fn endpoint(&self) -> &Arc<Endpoint> {
-        &self.0.0
+        &self.0.endpoint
     }
 }
 
 impl Drop for InProgress {
     fn drop(&mut self) {
         self.endpoint().active.end();
+        self.0.here.end();
     }
 }
 
@@ -114,12 +120,31 @@ pub(super) async fn serve<S>(
     peer: IpAddr,
     idle: Duration,
     registration: &Registration,
+    closing: watch::Receiver<bool>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + 'static,
+{
+    let here = Here::new(endpoint.bodies.head());
+    let calm = Calm::new(stream, here.clone(), endpoint.connections.clone());
+    let server = Rc::new(Handle { endpoint: endpoint.clone(), here: here.clone() });
+    answer(server, calm, peer, idle, registration, closing).await;
+    if here.is_sent_away() {
+        endpoint.counts.flooded(&endpoint.instance, peer);
+    }
+}
+
+/// Answers what comes on a connection until it ends.
+async fn answer<S>(
+    server: Rc<Handle>,
+    stream: Calm<S>,
+    peer: IpAddr,
+    idle: Duration,
+    registration: &Registration,
     mut closing: watch::Receiver<bool>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + 'static,
 {
     let activity = registration.activity.clone();
-    let server = Rc::new(Handle(endpoint));
     let service = service_fn(move |request| {
         let busy = activity.request(idle);
         Eager::new(Asked { request, peer, busy, in_progress: InProgress::begin(&server) })
@@ -127,7 +152,7 @@ pub(super) async fn serve<S>(
     let mut builder = auto::Builder::new(HereExecutor);
     // No bound of our own on the number of headers: hyper's, 100, is what it needs no memory for. Nor a time for them: a
     // connection whose next request has not come whole is at rest, and that has its bound.
-    builder.http1().header_read_timeout(None).max_buf_size(64 << 10);
+    builder.http1().header_read_timeout(None).max_buf_size(MAX_BUFFER_BYTES);
     builder
         .http2()
         .timer(TokioTimer::new())

@@ -13,7 +13,7 @@ use crate::observers::metrics::{Exposition, MetricKind};
 use crate::sharded_counter::ShardedCounter;
 
 /// Limits that refuse requests.
-const LIMITS: [&str; 11] = [
+const LIMITS: [&str; 12] = [
     "max_sessions",
     "max_sessions_per_owner",
     "in_flight",
@@ -25,6 +25,7 @@ const LIMITS: [&str; 11] = [
     "max_buffered_bytes",
     "max_buffered_bytes_per_owner",
     "max_total_memory_bytes",
+    "max_total_memory_bytes_per_owner",
 ];
 /// Routes that are counted separately.
 const ROUTES: [&str; 2] = ["mcp", "other"];
@@ -44,6 +45,7 @@ pub(super) struct Counts {
     origin_rejected: AtomicU64,
     limits: [AtomicU64; LIMITS.len()],
     cancelled: [AtomicU64; CANCELLATIONS.len()],
+    flooded: AtomicU64,
 }
 
 fn add(counter: &AtomicU64) {
@@ -94,6 +96,12 @@ impl Counts {
         debug!(event = "ptc_lisp.http.limit.rejected", count = 1, instance, limit_name);
     }
 
+    /// A connection was closed because its client sent too many frames that ask for nothing.
+    pub(super) fn flooded(&self, instance: &str, source: IpAddr) {
+        add(&self.flooded);
+        debug!(event = "ptc_lisp.http.flooded", count = 1, instance, source = %source);
+    }
+
     /// A call ended without its own answer.
     pub(super) fn cancelled(&self, instance: &str, reason: &'static str) {
         if let Some(at) = CANCELLATIONS.iter().position(|known| *known == reason) {
@@ -136,6 +144,12 @@ impl Counts {
         for (limit, count) in LIMITS.iter().zip(&self.limits) {
             family.sample(&[("limit", limit)], get(count));
         }
+        to.family(
+            "ptc_http_floods",
+            "Connections closed for frames that ask for nothing.",
+            MetricKind::Counter,
+        )
+        .sample(&[], get(&self.flooded));
         let mut family = to.family(
             "ptc_http_cancelled",
             "Calls that ended without their own answer.",

@@ -55,6 +55,8 @@ pub(super) fn answer(
     .sample(&[], held);
     to.family("ptc_http_body_bytes_max", "Bytes of them that may be held.", MetricKind::Gauge)
         .sample(&[], most);
+    to.family("ptc_http_head_bytes", "Bytes of heads that are not complete.", MetricKind::Gauge)
+        .sample(&[], endpoint.bodies.heads());
     endpoint.connections.write_metrics(&mut to);
     let draining = u8::from(endpoint.service.is_draining());
     to.family("ptc_draining", "1 while the server is about to stop.", MetricKind::Gauge)

@@ -7,11 +7,13 @@ mod answer;
 
 mod auth;
 mod body;
+mod calm;
 mod connection;
 mod connection_registry;
 mod console;
 mod counts;
 
+mod frames;
 mod gated;
 mod headers;
 mod ids;
@@ -19,6 +21,7 @@ mod limiter;
 mod listener;
 mod metrics;
 mod origin;
+mod patience;
 mod post;
 mod router;
 mod sessions;

@@ -1,0 +1,287 @@
+//! The bytes of one connection: how long it is read without giving way, and what a client may send that asks for nothing.
+
+use std::cell::{Cell, RefCell};
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::body::Head;
+use super::connection_registry::ConnectionRegistry;
+use super::frames::{Frames, Preface};
+use super::patience::Patience;
+
+/// Bytes that are read before other connections of the thread have their turn: of the smallest frames, less than four thousand.
+const TURN_BYTES: usize = 32 << 10;
+/// Most bytes that are kept of requests whose heads are not complete.
+pub(super) const MAX_BUFFER_BYTES: usize = 64 << 10;
+/// The part of them that is no more than any connection costs.
+const FREE_HEAD_BYTES: usize = 4 << 10;
+/// The last frame to a client that has used up the server's patience: `GOAWAY` with `ENHANCE_YOUR_CALM` (RFC 9113, 6.8 and 7) for any stream.
+const GOAWAY_HEAD: [u8; 17] =
+    [0, 0, WHY.len() as u8 + 8, 7, 0, 0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0xb];
+/// Its debug data.
+const WHY: &[u8] = TEXT.as_bytes();
+const TEXT: &str = "too many frames that ask for nothing";
+/// How long and how much is still read then, so that the client finds the last frame and not a broken connection.
+const LEAVE_WITHIN: Duration = Duration::from_millis(500);
+const LEAVE_BYTES: usize = 1 << 20;
+
+/// What the bytes of a connection and its requests tell each other.
+#[derive(Debug)]
+pub(super) struct Here {
+    /// Requests that are not answered yet.
+    active: Cell<usize>,
+    /// Bytes that no request has been made of yet.
+    unfinished: Cell<usize>,
+    /// The account of these bytes.
+    head: RefCell<Head>,
+    sent_away: Cell<bool>,
+}
+
+impl Here {
+    /// A new connection, whose unfinished heads are on the account `head`.
+    pub(super) fn new(head: Head) -> Rc<Self> {
+        let (active, unfinished, sent_away) = Default::default();
+        Rc::new(Here { active, unfinished, head: RefCell::new(head), sent_away })
+    }
+
+    /// The head of a request has come.
+    pub(super) fn begin(&self) {
+        self.active.set(self.active.get() + 1);
+        self.unfinished.set(0);
+        self.head.borrow_mut().release();
+    }
+
+    /// Charges what has come of a request whose head is not complete; `false` if there is no room for it. While a request is worked
+    /// on, what comes belongs to its body, which has an account of its own.
+    fn charge(&self, read: usize) -> bool {
+        if self.active.get() > 0 {
+            return true;
+        }
+        let unfinished = self.unfinished.get() + read;
+        self.unfinished.set(unfinished);
+        unfinished <= FREE_HEAD_BYTES || self.head.borrow_mut().grow_to(unfinished.min(MAX_BUFFER_BYTES))
+    }
+
+    /// A request has been answered.
+    pub(super) fn end(&self) {
+        self.active.set(self.active.get() - 1);
+    }
+
+    /// Whether the client was told to go.
+    pub(super) fn is_sent_away(&self) -> bool {
+        self.sent_away.get()
+    }
+}
+
+/// A stream between a client and the server that serves it.
+pub(super) struct Calm<S> {
+    stream: S,
+    /// Bytes read since others had their turn.
+    in_turn: usize,
+    protocol: Protocol,
+    here: Rc<Here>,
+    registry: Arc<ConnectionRegistry>,
+}
+
+enum Protocol {
+    /// Too few bytes have come.
+    Unknown(Preface),
+    Http1,
+    Http2(Box<Http2>),
+    /// The client has been told to go, and has until then.
+    Leaving {
+        until: Pin<Box<Sleep>>,
+        left: usize,
+    },
+}
+
+struct Http2 {
+    incoming: Frames,
+    outgoing: Frames,
+    patience: Patience,
+}
+
+impl Http2 {
+    /// Whether what has come may be worked on.
+    fn admits(&mut self, bytes: &[u8]) -> bool {
+        let patience = &mut self.patience;
+        self.incoming.walk(bytes, |frame| patience.received(frame));
+        patience.is_left()
+    }
+
+    fn note_sent(&mut self, bytes: &[u8]) {
+        let patience = &mut self.patience;
+        self.outgoing.walk(bytes, |frame| patience.sent(frame));
+    }
+}
+
+impl<S> Calm<S> {
+    /// A new connection over `stream`, one of `registry`.
+    pub(super) fn new(stream: S, here: Rc<Here>, registry: Arc<ConnectionRegistry>) -> Self {
+        let protocol = Protocol::Unknown(Preface::default());
+        Calm { stream, in_turn: 0, protocol, here, registry }
+    }
+
+    /// Whether what has come may be worked on.
+    fn admits(&mut self, bytes: &[u8]) -> bool {
+        match &mut self.protocol {
+            Protocol::Unknown(preface) => match preface.read(bytes) {
+                None => true,
+                Some((false, _)) => {
+                    self.protocol = Protocol::Http1;
+                    true
+                }
+                Some((true, rest)) => {
+                    let (incoming, outgoing) = (Frames::new(), Frames::new());
+                    let mut http2 = Box::new(Http2 { incoming, outgoing, patience: Patience::new() });
+                    let admits = http2.admits(rest);
+                    self.protocol = Protocol::Http2(http2);
+                    admits
+                }
+            },
+            Protocol::Http1 | Protocol::Leaving { .. } => true,
+            Protocol::Http2(http2) => http2.admits(bytes),
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Calm<S> {
+    /// Tells the client to go, as well as that can be done at once.
+    fn send_away(&mut self, context: &mut Context<'_>) {
+        self.here.sent_away.set(true);
+        if let Protocol::Http2(http2) = &self.protocol
+            && http2.outgoing.is_between()
+        {
+            let last = [&GOAWAY_HEAD, WHY].concat();
+            // A client that reads nothing is told nothing.
+            let _ = Pin::new(&mut self.stream).poll_write(context, &last);
+        }
+        let _ = Pin::new(&mut self.stream).poll_flush(context);
+        let _ = Pin::new(&mut self.stream).poll_shutdown(context);
+        let until = Box::pin(sleep_until(Instant::now() + LEAVE_WITHIN));
+        self.protocol = Protocol::Leaving { until, left: LEAVE_BYTES };
+    }
+
+    /// Reads what still comes, for nobody, until the client has gone or its time is over.
+    fn poll_leave(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
+        let Protocol::Leaving { until, left } = &mut self.protocol else {
+            return Poll::Ready(io::ErrorKind::ConnectionAborted.into());
+        };
+        let is_late = until.as_mut().poll(context).is_ready();
+        let mut scratch = [0; 4096];
+        let mut buffer = ReadBuf::new(&mut scratch);
+        let read = match (is_late, Pin::new(&mut self.stream).poll_read(context, &mut buffer)) {
+            (false, Poll::Pending) => return Poll::Pending,
+            (false, Poll::Ready(Ok(()))) => buffer.filled().len(),
+            _ => 0,
+        };
+        *left = left.saturating_sub(read);
+        if read == 0 || *left == 0 {
+            return Poll::Ready(io::Error::new(io::ErrorKind::ConnectionAborted, TEXT));
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    fn note_sent(&mut self, bytes: &[u8]) {
+        if let Protocol::Http2(http2) = &mut self.protocol {
+            http2.note_sent(bytes);
+        }
+    }
+
+    fn is_leaving(&self) -> bool {
+        matches!(self.protocol, Protocol::Leaving { .. })
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Calm<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        if this.is_leaving() {
+            return this.poll_leave(context).map(Err);
+        }
+        if this.in_turn >= TURN_BYTES {
+            this.in_turn = 0;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut this.stream).poll_read(context, buffer))?;
+        let read = buffer.filled().len() - before;
+        this.in_turn += read;
+        // Those that have been at it for longer make room; this one is charged for the rest when it is read on.
+        if !this.here.charge(read) && this.registry.make_room() == 0 {
+            buffer.set_filled(before);
+            return Poll::Ready(Err(io::ErrorKind::OutOfMemory.into()));
+        }
+        if this.admits(&buffer.filled()[before..]) {
+            return Poll::Ready(Ok(()));
+        }
+        buffer.set_filled(before);
+        this.send_away(context);
+        this.poll_leave(context).map(Err)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Calm<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        if self.is_leaving() {
+            // What would have been said is not said any more; the reading side ends the connection.
+            return Poll::Ready(Ok(bytes.len()));
+        }
+        let written = ready!(Pin::new(&mut self.stream).poll_write(context, bytes))?;
+        self.note_sent(&bytes[..written]);
+        Poll::Ready(Ok(written))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        if self.is_leaving() {
+            return Poll::Ready(Ok(pieces.iter().map(|piece| piece.len()).sum()));
+        }
+        let written = ready!(Pin::new(&mut self.stream).poll_write_vectored(context, pieces))?;
+        let mut left = written;
+        for piece in pieces {
+            let part = left.min(piece.len());
+            self.note_sent(&piece[..part]);
+            left -= part;
+        }
+        Poll::Ready(Ok(written))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.is_leaving() {
+            return Poll::Ready(Ok(()));
+        }
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.is_leaving() {
+            return Poll::Ready(Ok(()));
+        }
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

@@ -3,12 +3,14 @@
 //!
 //! `cargo test -p ptc-tests --test map -- --nocapture` prints the map as well.
 
+mod accounts;
 mod circles;
 mod manifest;
 mod modules;
 mod paths;
 mod resolve;
 mod rules;
+mod shared_state;
 mod small_sources;
 mod table;
 
@@ -83,14 +85,24 @@ fn houses() -> Vec<House> {
 
 /// A crate's files, and their use of each other.
 fn source(house: &House) -> (Files, Imports) {
+    let (files, krate) = product(house);
+    let imports = resolve::imports(&krate);
+    (files, imports)
+}
+
+/// A crate's files, without those of tests.
+fn source_files(house: &House) -> Files {
+    product(house).0
+}
+
+fn product(house: &House) -> (Files, Crate) {
     let mut files = Files::new();
     let folder = root().join(&house.folder).join("src");
     collect(&folder, &folder, &mut files);
     let krate = Crate::read(&format!("ptc_{}", house.folder), &files).expect("source that compiles");
     // What no module of the product names is a file of tests.
     files.retain(|file, _| krate.modules.iter().any(|module| module.file == *file));
-    let imports = resolve::imports(&krate);
-    (files, imports)
+    (files, krate)
 }
 
 fn collect(folder: &Path, src: &Path, files: &mut Files) {

@@ -205,7 +205,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
 }
 
 /// Whether an item exists in test builds only.
-fn is_of_tests(attributes: &[Attribute]) -> bool {
+pub(crate) fn is_of_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         Meta::Path(path) => path.is_ident("test"),
         Meta::List(list) if list.path.is_ident("cfg") => {

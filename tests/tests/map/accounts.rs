@@ -1,0 +1,78 @@
+//! Whatever can grow and outlasts a program has an account (ruling 66): `docs/reliability.md` lists it under "Accounts", with who pays for
+//! it and its bound, and this holds the sources against the list. Thread-locals have a list of their own.
+
+use crate::shared_state::{self, Places, Types};
+use crate::{houses, read, root, source_files};
+use std::collections::BTreeSet;
+
+/// The crates that make up the product, but for the compiler's and the machine's libraries of data.
+const CRATES: [&str; 6] = ["vm", "mcp", "compiler", "host", "agent", "server"];
+/// The crates whose code runs between two charges of a program.
+const METERED: [&str; 3] = ["vm", "compiler", "host"];
+
+#[test]
+fn whatever_can_grow_and_is_shared_has_an_account() {
+    let listed = rows("### Shared state", 4);
+    let found = sources(&CRATES).1;
+    compare(&found, &listed, "Shared state", "who pays for it, and its bound");
+}
+
+#[test]
+fn every_thread_local_says_what_becomes_of_it_in_a_pause() {
+    let listed = rows("### Thread-locals", 2);
+    let mut found = Places::new();
+    for (path, file) in sources(&METERED).0 {
+        found.extend(shared_state::thread_locals(&file).into_iter().map(|name| (path.clone(), name)));
+    }
+    compare(
+        &found,
+        &listed,
+        "Thread-locals",
+        "whether a pause puts it away (`Inside` in vm/src/meter/pausing.rs) or why it is not held across a charge",
+    );
+}
+
+/// The product's files of these crates, and what they share that can grow.
+fn sources(crates: &[&str]) -> (Vec<(String, syn::File)>, Places) {
+    let mut files = Vec::new();
+    for house in houses().iter().filter(|house| crates.contains(&house.folder.as_str())) {
+        for (file, text) in source_files(house) {
+            let parsed = syn::parse_file(&text).expect("source that compiles");
+            files.push((format!("{}/src/{file}", house.folder), parsed));
+        }
+    }
+    let mut types = Types::default();
+    files.iter().for_each(|(_, file)| types.read(file));
+    let found = files.iter().flat_map(|(path, file)| shared_state::places(path, file, &types)).collect();
+    (files, found)
+}
+
+/// The files and names of a table below `heading`, whose first cell has both: `` `path` `name` ``. No cell may be empty.
+fn rows(heading: &str, cells: usize) -> Places {
+    let page = read(&root().join("docs/reliability.md"));
+    let section = page.split_once(heading).unwrap_or_else(|| panic!("{heading} in docs/reliability.md")).1;
+    let section = section.split("\n#").next().unwrap_or_default();
+    let lines = section.lines().filter(|line| line.starts_with("| `"));
+    let mut listed = Places::new();
+    for line in lines {
+        let row: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+        assert!(row.len() == cells && row.iter().all(|cell| !cell.is_empty()), "{cells} cells: {line}");
+        let names: Vec<&str> = row[0].split('`').skip(1).step_by(2).collect();
+        let [path, name] = names[..] else { panic!("a path and a name, each in backticks: {line}") };
+        assert!(listed.insert((path.to_owned(), name.to_owned())), "twice: {line}");
+    }
+    listed
+}
+
+fn compare(found: &Places, listed: &BTreeSet<(String, String)>, table: &str, what: &str) {
+    let tell = |places: Vec<&(String, String)>| -> String {
+        places.iter().map(|(path, name)| format!("\n  `{path}` `{name}`")).collect()
+    };
+    let (missing, gone) =
+        (tell(found.difference(listed).collect()), tell(listed.difference(found).collect()));
+    assert!(
+        missing.is_empty() && gone.is_empty(),
+        "docs/reliability.md, \"{table}\", must tell of each {what}.\nNot in the table:{missing}\nIn the table and not in \
+         the sources:{gone}"
+    );
+}

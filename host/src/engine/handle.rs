@@ -4,6 +4,7 @@ use super::outcome::EvalOutcome;
 use super::request::EvalRequest;
 use super::run::{self, Begun};
 use super::session::SessionStore;
+use super::work::Work;
 use super::worker::{CacheBytes, Worker};
 use crate::maybe_ready::{Eager, MaybeReady, Start};
 use crate::memory::{self, MemoryBudget};
@@ -148,8 +149,14 @@ impl Engine {
         work: impl FnOnce(&SessionStore) -> R + Send + 'static,
     ) -> impl Future<Output = Option<R>> + Send + 'static {
         let (sender, receiver) = oneshot::channel();
+        let session = key.to_owned();
         let command = Command::Run(Box::new(move |worker| {
-            let _ = sender.send(work(&worker.sessions));
+            let done = work(&worker.sessions);
+            let discarded = worker.sessions.take_discarded(&session);
+            if !discarded.is_empty() {
+                worker.scheduler.discard(Work::Discard(discarded));
+            }
+            let _ = sender.send(done);
         }));
         let _ = self.shared.workers[self.worker_of(key)].commands.send(command);
         async move { receiver.await.ok() }

@@ -4,6 +4,7 @@ use super::begin::begin;
 use super::outcome::{EvalOutcome, Failure};
 use super::request::EvalRequest;
 use super::run::Run;
+use super::session::Discarded;
 use super::worker::Worker;
 use ptc_vm::Error;
 use std::rc::Rc;
@@ -21,6 +22,8 @@ pub(super) enum Work {
     GoOn(Box<Run>),
     /// Free it, and leave its session as it was.
     Free(Box<Run>),
+    /// Free what sessions no longer hold.
+    Discard(Discarded),
 }
 
 /// What a piece of work has come to.
@@ -47,6 +50,10 @@ impl Work {
                 drop(run);
                 Done::Freed
             }
+            Work::Discard(values) => {
+                drop(values);
+                Done::Freed
+            }
         }
     }
 
@@ -55,13 +62,14 @@ impl Work {
         match self {
             Work::Begin(_, request, _) => &request.principal,
             Work::GoOn(run) | Work::Free(run) => run.principal(),
+            Work::Discard(_) => &None,
         }
     }
 
     /// What the program has had of the thread already, in nanoseconds.
     pub(super) fn served(&self) -> u64 {
         match self {
-            Work::Begin(..) => 0,
+            Work::Begin(..) | Work::Discard(_) => 0,
             Work::GoOn(run) | Work::Free(run) => run.served,
         }
     }
@@ -86,6 +94,7 @@ impl Work {
         match self {
             Work::Begin(..) => None,
             Work::GoOn(run) | Work::Free(run) => Some(Work::Free(run)),
+            Work::Discard(_) => Some(self),
         }
     }
 }

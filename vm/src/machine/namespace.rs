@@ -124,10 +124,9 @@ impl Namespace {
         all
     }
 
-    /// Removes a name's value.
-    pub fn forget(&mut self, name: &str) {
-        if let Some(slot) = self.slots.get(name).copied() {
-            self.set(slot, None);
-        }
+    /// Removes a name's value and returns it.
+    pub fn forget(&mut self, name: &str) -> Option<Binding> {
+        let slot = self.slots.get(name).copied()?;
+        self.set(slot, None)
     }
 }

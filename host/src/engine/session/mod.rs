@@ -14,4 +14,5 @@ pub(super) use lock::SessionLock;
 pub use place::{SessionKey, SessionPlace, SessionStore};
 pub use rules::{SessionLimits, SessionRules};
 pub use size::{measure, measure_history, measure_strings};
+pub(super) use state::Discarded;
 pub use state::{SessionState, SessionView};

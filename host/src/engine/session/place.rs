@@ -1,6 +1,6 @@
 //! The sessions of one worker, by key.
 
-use super::state::{Committed, SessionState, SessionView};
+use super::state::{Committed, Discarded, SessionState, SessionView};
 use ahash::AHashMap;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -55,6 +55,8 @@ impl SessionPlace {
 #[derive(Default)]
 pub struct SessionStore {
     sessions: RefCell<AHashMap<SessionKey, Rc<RefCell<SessionPlace>>>>,
+    /// Sessions that were closed and are not freed yet.
+    closed: RefCell<Discarded>,
 }
 
 impl SessionStore {
@@ -74,7 +76,19 @@ impl SessionStore {
 
     /// Drops a session and everything it holds; whether there was one.
     pub fn close(&self, key: &str) -> bool {
-        self.sessions.borrow_mut().remove(key).is_some()
+        let removed = self.sessions.borrow_mut().remove(key);
+        removed.map(|place| self.closed.borrow_mut().push(Box::new(place))).is_some()
+    }
+
+    /// What was closed, and what session `key` has forgotten, to be freed where others can have the thread meanwhile.
+    pub(in super::super) fn take_discarded(&self, key: &str) -> Discarded {
+        let mut discarded = self.closed.take();
+        if let Some(place) = self.get(key)
+            && let Some(state) = place.borrow_mut().state_mut()
+        {
+            discarded.append(&mut state.discarded);
+        }
+        discarded
     }
 
     /// How many sessions there are.

@@ -6,6 +6,7 @@ use ptc_vm::Value;
 use ptc_vm::builtins::library;
 use ptc_vm::machine::{Binding, Namespace};
 use ptc_vm::value::{Map, Str};
+use std::any::Any;
 use std::rc::Rc;
 
 /// The state that a session's programs share.
@@ -29,7 +30,12 @@ pub struct SessionState {
     /// What definitions, remembered results and the journal have taken of the process's memory; kept for sessions under
     /// rules within a budget.
     pub(super) reservation: Option<MemoryReservation>,
+    /// What was forgotten and is not freed yet: that may take long, so it is done in turns.
+    pub(super) discarded: Discarded,
 }
+
+/// Values that nobody wants any more.
+pub(in super::super) type Discarded = Vec<Box<dyn Any>>;
 
 impl Default for SessionState {
     fn default() -> SessionState {
@@ -43,6 +49,7 @@ impl Default for SessionState {
             history_sizes: [0; 3],
             journal_bytes: 0,
             reservation: None,
+            discarded: Vec::new(),
         }
     }
 }
@@ -58,8 +65,7 @@ impl SessionState {
 
     /// Removes a definition; whether there was one.
     pub fn forget(&mut self, name: &str) -> bool {
-        let was = self.namespace.defines(name);
-        self.namespace.forget(name);
+        let was = self.namespace.forget(name).map(|binding| self.discarded.push(Box::new(binding))).is_some();
         self.sizes.retain(|(known, _)| &**known != name);
         self.release_surplus();
         was
@@ -67,9 +73,15 @@ impl SessionState {
 
     /// Removes all definitions.
     pub fn forget_all(&mut self) {
-        self.namespace = Namespace::new(library());
+        let all = std::mem::replace(&mut self.namespace, Namespace::new(library()));
+        self.discarded.push(Box::new(all));
         self.sizes = Vec::new();
         self.release_surplus();
+    }
+
+    /// Forgets the last results.
+    pub fn forget_history(&mut self) {
+        self.discarded.push(Box::new(std::mem::take(&mut self.history)));
     }
 
     /// Gives back what forgotten definitions and results had taken.

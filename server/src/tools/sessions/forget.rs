@@ -163,7 +163,7 @@ fn remove(place: &mut SessionPlace, order: &Order) -> Option<Left> {
         state.forget_all();
     }
     if order.clears("history") {
-        state.history = Default::default();
+        state.forget_history();
     }
     let stored = state.sizes().iter().map(|(name, _)| name.to_string()).collect();
     Some(Left {

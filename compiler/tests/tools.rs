@@ -351,6 +351,34 @@ fn misshapen_calls_show_the_right_form() {
     for (source, text) in [
         ("(tool/call \"s\" \"t\" {:a 1})", "Write (tool/call {:server \"s\" :tool \"t\" :args {:a 1}})"),
         ("(tool/call {:server \"s\" :tool \"t\" :arguments {}})", "unknown key \"arguments\". Write :args"),
+        ("(tool/call \"s/t\" {:a 1})", "Write (tool/call {:server \"s\" :tool \"t\" :args {:a 1}})"),
+        (
+            "(tool/call \"s.t\")",
+            "Got string \"s.t\". Write (tool/call {:server \"s\" :tool \"t\" :args {…}})",
+        ),
+        ("(tool/call \"s\" :t {:a 1})", "Write (tool/call {:server \"s\" :tool \"t\" :args {:a 1}})"),
+        (
+            "(tool/call :server \"s\" \"t\" {:a 1})",
+            "Write (tool/call {:server \"s\" :tool \"t\" :args {:a 1}})",
+        ),
+        ("(tool/call [\"s\" \"t\" {:a 1}])", "Write (tool/call {:server \"s\" :tool \"t\" :args {:a 1}})"),
+        ("(tool/call 's \"t\" {:a 1})", "Write (tool/call {:server \"s\" :tool \"t\" :args {:a 1}})"),
+        ("(tool/call 's/t :a 1)", "Write (tool/call {:server \"s\" :tool \"t\" :args {:a 1}})"),
+        ("(tool/call! \"s\" \"t\")", "Write (tool/call! {:server \"s\" :tool \"t\" :args {…}})"),
+        (
+            "(tool/pages \"s\" \"t\")",
+            "expected (tool/pages {:server \"s\" :tool \"t\" :args {…}}), with options",
+        ),
+        ("(tool/call 5)", "Got 5 — wrap in {:key value}"),
+        ("(tool/call {:name \"s.t\" :arguments {:a 1}})", ":server \"s\" :tool \"t\" :args {:a 1}})"),
+        (
+            "(tool/call {:server \"s\" :tool \"t\" :params {:a 1}})",
+            "Write :args, as in (tool/call {:server \"s\" :tool \"t\" :args {:a 1}})",
+        ),
+        (
+            "(tool/call {:server \"s\" :tool \"t\" :a 1})",
+            ". Write (tool/call {:server \"s\" :tool \"t\" :args {:a 1}}), the tool's",
+        ),
         ("(tool/call {:server \"s\" :tool \"t\" :timeout 5})", "unknown key \"timeout\". Leave it out"),
         ("(tool/call {:server \"s\" :tool \"t\" :path \"x\"})", "the tool's arguments inside :args"),
     ] {

@@ -43,6 +43,12 @@ impl ConfigError {
         Self { part: ConfigPart::Upstream(name.to_owned()), message: format!("upstream {name} {detail}") }
     }
 
+    /// All of `faults` as one error, a line each, about the part that the first one is about.
+    pub(crate) fn all(faults: Vec<Self>) -> Option<Self> {
+        let message = faults.iter().map(|fault| fault.message.as_str()).collect::<Vec<_>>().join("\n");
+        faults.into_iter().next().map(|first| Self { part: first.part, message })
+    }
+
     /// As [`upstream`](Self::upstream), for texts that do not start with the upstream's name.
     pub(crate) fn upstream_verbatim(name: &str, message: impl fmt::Display) -> Self {
         Self { part: ConfigPart::Upstream(name.to_owned()), message: message.to_string() }

@@ -27,6 +27,7 @@ mod memory;
 pub mod openapi;
 pub mod output_schema;
 mod seen_shape;
+pub mod similar;
 pub mod text;
 pub mod upstream;
 pub mod visible;

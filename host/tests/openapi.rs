@@ -110,7 +110,7 @@ async fn call(aggregator: &Aggregator, arguments: &str, max_bytes: usize) -> Res
     let (_, upstream) = aggregator.upstreams().next().expect("one upstream");
     let limits = CallLimits::within(Duration::from_secs(30), max_bytes);
     let arguments = arguments.as_bytes();
-    upstream.call(Call { tool: "get-thing", arguments, limits, arrivals: None, may_wrap: true }).await
+    upstream.call(Call { tool: "getThing", arguments, limits, arrivals: None, may_wrap: true }).await
 }
 
 #[tokio::test]
@@ -132,7 +132,7 @@ async fn a_document_is_fetched_and_its_operations_are_called() {
 
     let catalog = aggregator.catalog();
     let server = catalog.server("api").expect("the upstream");
-    let tool = server.tool("get-thing").expect("the tool");
+    let tool = server.tool("getThing").expect("the tool");
     let doc = tool_doc(server, tool);
     assert!(doc.contains("Args: {:id string :max_items integer?}"), "{doc}");
     assert!(doc.contains("Returns: Result<{:n int?}>"), "{doc}");
@@ -190,4 +190,32 @@ async fn required_false_forgives_the_network_and_not_the_configuration() {
         error.to_string(),
         "upstream api is configured wrongly: OpenAPI operation addThing uses unsupported method POST; v1 supports GET only"
     );
+}
+
+#[tokio::test]
+async fn every_upstream_that_cannot_start_is_named() {
+    let missing = |required: bool| json!({"transport": "mcp_stdio", "command": "/nonexistent/server", "required": required});
+    let started = async |file: Value| {
+        let env = ProcessEnv::default();
+        let options = LoadOptions { env: &env, base_dir: None, own_exe: None };
+        let config = UpstreamsConfig::from_value(&file, &options).expect("a good file");
+        Aggregator::start(config, AggregatorOptions::new(SnapshotMode::Frozen)).await.err().expect("no start")
+    };
+    let error =
+        started(json!({"upstreams": {"one": missing(true), "two": missing(true), "spare": missing(false)}}))
+            .await;
+    let text = error.to_string();
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("upstream ")).collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert!(lines[0].starts_with("upstream one cannot be started: "), "{text}");
+    assert!(lines[1].starts_with("upstream two cannot be started: "), "{text}");
+    assert!(!text.contains("spare"), "{text}");
+
+    // A document that cannot be used is a fault of the entry; all such entries are named, and nothing is started.
+    let entry = json!({"transport": "openapi", "base_url": "https://h.example", "schema_file": "/nonexistent/s.json",
+        "include_operations": ["a"]});
+    let error = started(json!({"upstreams": {"x": entry, "y": entry, "one": missing(true)}})).await;
+    let text = error.to_string();
+    assert_eq!(text.matches("is configured wrongly: ").count(), 2, "{text}");
+    assert!(!text.contains("upstream one"), "{text}");
 }

@@ -116,6 +116,32 @@ async fn faults_of_the_world_are_data_and_faults_of_the_program_end_it() {
 }
 
 #[tokio::test]
+async fn a_tool_is_missing_only_where_its_upstream_says_so() {
+    let world = World::new(AggregatorLimits::default()).await;
+    let call = |tool: &str| format!("(tool/call {{:server \"fake\" :tool \"{tool}\"}})");
+    let program = format!("[(:reason {}) (select-keys {} [:reason :message])]", call("die"), call("absent"));
+    let outcome = world.eval(&program).await;
+    assert!(
+        text(&outcome)
+            .starts_with("[:upstream_unavailable {:reason :upstream_unavailable :message \"in recovery"),
+        "{}",
+        text(&outcome)
+    );
+    assert_eq!(outcome.upstream_calls.len(), 2, "it is an attempt like any other");
+    // Once it runs again, its list proves that there is no such tool.
+    let patience = tokio::time::Instant::now() + Duration::from_secs(30);
+    loop {
+        let outcome = world.eval(&call("absent")).await;
+        if text(&outcome).starts_with("runtime_error: no tool 'absent' in upstream 'fake'") {
+            break;
+        }
+        assert!(tokio::time::Instant::now() < patience, "{}", text(&outcome));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    world.aggregator.shutdown().await;
+}
+
+#[tokio::test]
 async fn an_outcome_has_a_record_of_each_question_to_the_catalog() {
     let limits = AggregatorLimits { max_discoveries: 3, ..AggregatorLimits::default() };
     let world = World::new(limits).await;

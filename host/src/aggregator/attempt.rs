@@ -19,6 +19,8 @@ pub(super) struct Attempt<'a> {
     pub(super) server: &'a str,
     pub(super) tool: &'a str,
     pub(super) config: Option<&'a UpstreamConfig>,
+    /// What the reader should know of the arguments.
+    pub(super) argument_note: Option<Box<str>>,
 }
 
 impl Attempt<'_> {
@@ -97,6 +99,7 @@ impl Attempt<'_> {
             overview: None,
             looked_at: false,
             blocks: None,
+            argument_note: self.argument_note.clone(),
             sample: None,
             seen_shape: None,
         }

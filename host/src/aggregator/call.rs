@@ -1,9 +1,11 @@
 //! `tool/call`: checks, cap, start, call (upstreams.md 8 to 11).
 
+use super::absence::catalog_for;
 use super::attempt::Attempt;
+use super::cold_start::{NotStarted, start};
 use super::program_fault::raise;
 use super::runtime::Aggregator;
-use super::usage::{Usage, take_call};
+use super::usage::take_call;
 use crate::catalog::{ToolEntry, check_call};
 use crate::engine::RunContext;
 use crate::memory::ReplyCharge;
@@ -11,11 +13,17 @@ use crate::upstream::{Call, CallFault, CallLimits, FaultReason};
 use ptc_vm::machine::{Reply, UpstreamCall};
 use std::rc::Rc;
 use std::sync::Arc;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 /// Answers one `tool/call`.
 pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, call: UpstreamCall) -> Reply {
-    let catalog = aggregator.catalog();
+    let catalog = match (&call.server, &call.tool) {
+        (Ok(server), Ok(tool)) => match catalog_for(&aggregator, &run, server, tool).await {
+            Ok(catalog) => catalog,
+            Err(unknown) => return unknown_tool_list(&aggregator, &run, &call, (server, tool), unknown),
+        },
+        _ => aggregator.catalog(),
+    };
     let checked = match check_call(&catalog, &call) {
         Ok(checked) => checked,
         Err(text) => return raise(&text),
@@ -23,9 +31,10 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
     let (server, tool) = (checked.server.name.as_str(), checked.tool_name);
     let began = Instant::now();
     let mut arguments = checked.arguments;
+    let argument_note = checked.note.map(String::into_boxed_str);
     let member = aggregator.members.get(server);
     let config = member.map(|member| &member.config);
-    let attempt = Attempt { aggregator: &aggregator, run: &run, server, tool, config };
+    let mut attempt = Attempt { aggregator: &aggregator, run: &run, server, tool, config, argument_note };
     if !take_call(&run, aggregator.limits.max_calls) {
         return attempt.failed(&arguments, None, cap_exhausted(&run, aggregator.limits.max_calls));
     }
@@ -47,6 +56,7 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
             Err(text) => return raise(&text),
         };
         (arguments, may_wrap) = (checked.arguments, checked.may_wrap);
+        attempt.argument_note = checked.note.map(String::into_boxed_str);
         undescribed = describes_none(checked.tool);
     }
     let limits = CallLimits {
@@ -70,6 +80,23 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
     }
 }
 
+/// The answer to a call of a tool of which nobody knows whether it is there.
+fn unknown_tool_list(
+    aggregator: &Arc<Aggregator>,
+    run: &RunContext,
+    call: &UpstreamCall,
+    (server, tool): (&str, &str),
+    (fault, tried): (CallFault, bool),
+) -> Reply {
+    let config = aggregator.members.get(server).map(|member| &member.config);
+    let attempt = Attempt { aggregator, run, server, tool, config, argument_note: None };
+    let arguments = call.arguments.as_ref().map_or(&b"{}"[..], |arguments| &arguments.json);
+    if !take_call(run, aggregator.limits.max_calls) {
+        return attempt.failed(arguments, None, cap_exhausted(run, aggregator.limits.max_calls));
+    }
+    attempt.failed(arguments, tried.then(Instant::now), fault)
+}
+
 /// The fault of a call beyond the cap, which was not sent (ruling 53).
 fn cap_exhausted(run: &RunContext, cap: u32) -> CallFault {
     // The number that it took.
@@ -81,26 +108,4 @@ fn cap_exhausted(run: &RunContext, cap: u32) -> CallFault {
              `--max-upstream-calls-per-program`); call {call} was not sent"
         ),
     )
-}
-
-/// Why an upstream did not start.
-struct NotStarted {
-    fault: CallFault,
-    /// Whether a start was tried for this call.
-    tried: bool,
-}
-
-/// Starts a cold upstream, unless that has failed in this program already.
-async fn start(aggregator: &Aggregator, run: &RunContext, server: &str) -> Result<(), NotStarted> {
-    let usage = Usage::of(run);
-    if let Some(fault) = usage.failed_start(server) {
-        return Err(NotStarted { fault: CallFault::unavailable(fault), tried: false });
-    }
-    // In a box, as most calls need no start and none should carry the room for it.
-    let loaded = Box::pin(timeout_at(run.deadline, aggregator.load(server))).await;
-    let loaded = loaded.unwrap_or_else(|_| Err(CallFault::timeout("the upstream did not start in time")));
-    loaded.map_err(|fault| {
-        usage.note_failed_start(server, fault.message.clone());
-        NotStarted { fault, tried: true }
-    })
 }

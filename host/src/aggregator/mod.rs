@@ -4,8 +4,10 @@
 //! [`HostCalls`](crate::engine::HostCalls): `tool/call` and the discovery forms. World faults are returned as data; a
 //! defect of the program is an error (upstreams.md 1).
 
+mod absence;
 mod attempt;
 mod call;
+mod cold_start;
 mod discovery;
 mod notes;
 mod options;

@@ -17,6 +17,7 @@ const MOST_KEYS: usize = 16;
 pub fn notes(outcome: &EvalOutcome) -> Vec<String> {
     let calls = &outcome.upstream_calls;
     let mut notes = blocks(calls);
+    notes.extend(arguments(calls));
     if outcome.result.is_ok() {
         notes.extend(failures(calls));
     }
@@ -59,6 +60,20 @@ fn blocks(calls: &[CallRecord]) -> Vec<String> {
             "`{}.{}` answered {count} content block{plural}; `:value` is {value}, `:content` has all",
             name.0, name.1
         ));
+    }
+    notes
+}
+
+/// Arguments that tools do not describe, each kind once.
+fn arguments(calls: &[CallRecord]) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    for note in calls.iter().filter_map(|call| call.argument_note.as_deref()) {
+        if notes.len() == MOST {
+            break;
+        }
+        if !notes.iter().any(|told| told == note) {
+            notes.push(note.to_owned());
+        }
     }
     notes
 }

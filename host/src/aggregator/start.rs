@@ -34,13 +34,24 @@ pub enum StartError {
         /// What is wrong, scrubbed.
         fault: CallFault,
     },
+    /// Several upstreams are at fault.
+    #[error("{}", .0.iter().map(StartError::to_string).collect::<Vec<_>>().join("\n"))]
+    Several(Vec<StartError>),
+}
+
+impl StartError {
+    /// All of `faults` as one error.
+    fn all(mut faults: Vec<StartError>) -> Option<StartError> {
+        if faults.len() > 1 { Some(StartError::Several(faults)) } else { faults.pop() }
+    }
 }
 
 impl Aggregator {
     /// Starts what the configuration names.
     ///
     /// # Errors
-    /// In frozen mode the first required upstream, in order of names, that cannot be started or listed.
+    /// All entries that cannot work; else, in frozen mode, all required upstreams that cannot be started or listed. In order
+    /// of names.
     pub async fn start(
         config: UpstreamsConfig,
         options: AggregatorOptions,
@@ -63,6 +74,7 @@ impl Aggregator {
     /// Loads what has to be there from the start. The result names those that are not required and could not be loaded.
     async fn load_at_start(&self) -> Result<Vec<String>, StartError> {
         let mut unloaded = Vec::new();
+        let mut faults = Vec::new();
         // OpenAPI documents are loaded at the start in both modes: their operations are compiled before anything
         // is offered.
         let at_start = |member: &&Member| {
@@ -75,12 +87,16 @@ impl Aggregator {
             let name = member.config.name.clone();
             if member.config.required {
                 let fault = CallFault { message: self.redactor.scrub_string(fault.message), ..fault };
-                self.shutdown().await;
-                return Err(StartError::Upstream { name, fault });
+                faults.push(StartError::Upstream { name, fault });
+                continue;
             }
             tracing::warn!(event = "upstream_not_loaded", upstream = %name, reason = %fault.reason,
                 error = %self.redactor.scrub(&fault.message));
             unloaded.push(name);
+        }
+        if let Some(fault) = StartError::all(faults) {
+            self.shutdown().await;
+            return Err(fault);
         }
         Ok(unloaded)
     }
@@ -92,17 +108,22 @@ fn members(
     options: &AggregatorOptions,
 ) -> Result<BTreeMap<String, Member>, StartError> {
     let credentials = Arc::new(config.credentials);
-    let member = |config: UpstreamConfig| {
+    let mut members = BTreeMap::new();
+    let mut faults = Vec::new();
+    for config in config.upstreams {
         let name = config.name.clone();
         match connect(&config, &credentials, options) {
-            Ok(handle) => Ok((name, Member { config, handle })),
+            Ok(handle) => drop(members.insert(name, Member { config, handle })),
             Err(fault) => {
                 let fault = CallFault { message: options.redactor.scrub_string(fault.message), ..fault };
-                Err(StartError::Configuration { name, fault })
+                faults.push(StartError::Configuration { name, fault });
             }
         }
-    };
-    config.upstreams.into_iter().map(member).collect()
+    }
+    match StartError::all(faults) {
+        Some(fault) => Err(fault),
+        None => Ok(members),
+    }
 }
 
 /// The transport of one upstream, not started yet.

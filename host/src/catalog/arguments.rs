@@ -11,7 +11,8 @@ use std::ops::Range;
 use ptc_mcp::json::Value;
 use ptc_vm::machine::ToolArguments;
 
-use crate::json_schema::{admits_null, required, views};
+use super::types::needed_arguments;
+use crate::json_schema::{admits_null, views};
 
 /// Nesting up to which keys are respelled; JSON that goes deeper is copied as it is.
 const MAX_DEPTH: usize = 128;
@@ -19,6 +20,9 @@ const MAX_DEPTH: usize = 128;
 const MAX_VIEWS: usize = 64;
 /// Properties up to which a name is sought that differs in `-` and `_` only.
 const MAX_LOOSE: usize = 256;
+
+/// Names without a property that are kept.
+const MAX_UNEXPECTED: usize = 64;
 
 /// Members up to which arguments are asked whether they can stay as they are: the question compares each with each.
 const MAX_PLAIN: usize = 16;
@@ -28,10 +32,11 @@ const MAX_PLAIN: usize = 16;
 pub(super) struct Spelled<'a> {
     /// One JSON object: the program's own text, unless something in it had to change.
     pub json: Cow<'a, [u8]>,
-    /// Names that the schema requires and the program did not give, in the schema's order.
+    /// Names that the schema requires and has no default for (ruling 57), and the program did not give, in the schema's
+    /// order.
     pub missing: Vec<String>,
-    /// Where names are missing: those that the program gave and the schema does not know, in the program's order. They
-    /// may be the missing ones, written differently.
+    /// Names that the program gave and the schema has no property of, in the program's order. They may be others, written
+    /// differently.
     pub unexpected: Vec<String>,
 }
 
@@ -45,19 +50,21 @@ pub(super) fn spell_arguments<'a>(
     schema: &Value,
 ) -> Result<Spelled<'a>, String> {
     let unchanged =
-        || Spelled { json: Cow::Borrowed(&arguments.json[..]), missing: Vec::new(), unexpected: Vec::new() };
+        |unexpected| Spelled { json: Cow::Borrowed(&arguments.json[..]), missing: Vec::new(), unexpected };
     let mut hyphenated = arguments.hyphenated.clone();
     hyphenated.sort_unstable_by_key(|range| range.start);
     let speller = Speller { json: &arguments.json, hyphenated: &hyphenated, root: schema };
-    let required = required(schema);
+    let required = needed_arguments(schema);
     let Some(members) = speller.members(0) else {
         // Not an object: cannot come from the machine, and is not ours to repair.
-        return Ok(unchanged());
+        return Ok(unchanged(Vec::new()));
     };
-    if speller.are_plain(&members, &required) {
-        return Ok(unchanged());
-    }
     let known = Known::of(schema, &[schema]);
+    if speller.are_plain(&members, &required) {
+        let names = members.iter().map(|member| String::from_utf8_lossy(&arguments.json[member.key.clone()]));
+        let unexpected = names.filter(|name| known.property(name).is_empty()).map(Cow::into_owned);
+        return Ok(unchanged(unexpected.collect()));
+    }
     let mut json = Vec::with_capacity(arguments.json.len());
     let mut names: HashSet<Cow<'_, str>> = HashSet::with_capacity(members.len());
     let mut unexpected = Vec::new();
@@ -73,7 +80,7 @@ pub(super) fn spell_arguments<'a>(
         {
             continue;
         }
-        if schemas.is_empty() {
+        if schemas.is_empty() && unexpected.len() < MAX_UNEXPECTED {
             unexpected.push(name.clone().into_owned());
         }
         speller.write_member(&member, &name, &known, &mut json, 1)?;
@@ -84,9 +91,6 @@ pub(super) fn spell_arguments<'a>(
     json.push(b'}');
     let missing: Vec<String> =
         required.iter().filter(|name| !names.contains(**name)).map(|name| (*name).to_owned()).collect();
-    if missing.is_empty() {
-        unexpected.clear();
-    }
     Ok(Spelled { json: Cow::Owned(json), missing, unexpected })
 }
 
@@ -452,6 +456,15 @@ mod tests {
         let spelled = spell(r#"{"~max-items":1,"q":2}"#, schema);
         assert_eq!(spelled.missing, ["query", "ghost"]);
         assert_eq!(spelled.unexpected, ["q"]);
+    }
+
+    #[test]
+    fn a_default_stands_in_for_a_required_argument() {
+        let schema = json!({"properties": {"n": {"type": "integer", "default": 5}, "q": {}, "z": {"$ref": "#/$defs/z"}},
+            "$defs": {"z": {"type": "string", "default": null}}, "required": ["n", "q", "z"]});
+        assert_eq!(spell("{}", schema.clone()).missing, ["q"]);
+        assert_eq!(sent(r#"{"q":1,"n":null}"#, schema.clone()), r#"{"q":1}"#, "nil is not given");
+        assert_eq!(sent(r#"{"q":1}"#, schema), r#"{"q":1}"#, "the server fills it in");
     }
 
     #[test]

@@ -7,15 +7,17 @@ use std::fmt::Write as _;
 use ptc_vm::machine::{BadArguments, UpstreamCall};
 
 use super::arguments::{Spelled, spell_arguments};
+use super::doc::{call_example, named_tool};
 use super::payload::may_wrap;
+use super::rest_arguments::check_rest_arguments;
+use super::unknown_arguments::note_on_unknown;
 use super::{Catalog, ServerEntry, ToolEntry};
 use crate::json_schema::properties;
+use crate::similar::most_similar;
 use crate::text::{argument_key, string_literal};
 
 /// Names that a hint shows at most.
-const MAX_HINTED: usize = 8;
-/// Jaro similarity from which on a name is worth proposing.
-const SIMILAR: f64 = 0.82;
+pub(super) const MAX_HINTED: usize = 8;
 
 /// A call that passed the checks.
 #[derive(Clone, Debug)]
@@ -30,6 +32,8 @@ pub struct CheckedCall<'c> {
     pub may_wrap: bool,
     /// The arguments as one JSON object, keys spelled as the tool's schema has them if that is known.
     pub arguments: Cow<'c, [u8]>,
+    /// What the reader of the answer should know of arguments that the tool does not describe.
+    pub note: Option<String>,
 }
 
 /// Checks a call against the catalog, in the documented order.
@@ -41,6 +45,11 @@ pub fn check_call<'c>(catalog: &'c Catalog, call: &'c UpstreamCall) -> Result<Ch
         Ok(name) => name,
         Err(shown) => {
             let mut text = format!("tool/call requires :server (string), got {shown}");
+            push_quoted(":server", shown, &mut text);
+            // The server may stand in front of the tool.
+            if let Some((server, tool)) = call.tool.as_deref().ok().and_then(|t| named_tool(catalog, t)) {
+                let _ = write!(text, "\nWrite {}", call_example(server, tool));
+            }
             push_servers(catalog, &mut text);
             return Err(text);
         }
@@ -49,6 +58,7 @@ pub fn check_call<'c>(catalog: &'c Catalog, call: &'c UpstreamCall) -> Result<Ch
         Ok(tool) => tool,
         Err(shown) => {
             let mut text = format!("tool/call on upstream '{name}' requires :tool (string), got {shown}");
+            push_quoted(":tool", shown, &mut text);
             if let Some(server) = catalog.server(name) {
                 push_tools(server, &mut text);
             }
@@ -56,7 +66,12 @@ pub fn check_call<'c>(catalog: &'c Catalog, call: &'c UpstreamCall) -> Result<Ch
         }
     };
     if let Err(BadArguments::NotAMap(shown)) = &call.arguments {
-        return Err(format!("tool '{name}.{tool_name}' rejected args: :args must be a map, got {shown}"));
+        let mut text = format!("tool '{name}.{tool_name}' rejected args: :args must be a map, got {shown}");
+        let server = catalog.server(name);
+        if let Some((server, tool)) = server.and_then(|server| Some((server, server.tool(tool_name)?))) {
+            let _ = write!(text, "\nWrite {}", call_example(server, tool));
+        }
+        return Err(text);
     }
     let server = catalog.server(name).ok_or_else(|| unknown_server(catalog, name))?;
     let tool = server.tool(tool_name);
@@ -71,19 +86,23 @@ pub fn check_call<'c>(catalog: &'c Catalog, call: &'c UpstreamCall) -> Result<Ch
             return Err(not_encodable(reason));
         }
     };
-    let arguments = match tool {
-        None => Cow::Borrowed(&arguments.json[..]),
+    let (arguments, note) = match tool {
+        None => (Cow::Borrowed(&arguments.json[..]), None),
         Some(tool) => {
             let spelled = spell_arguments(arguments, &tool.input_schema)
                 .map_err(|key| not_encodable(&format!("two keys become {key:?}")))?;
             if !spelled.missing.is_empty() {
                 return Err(missing_arguments(server, tool, &spelled));
             }
-            spelled.json
+            if server.is_rest() {
+                check_rest_arguments(server, tool, &spelled)?;
+            }
+            let note = note_on_unknown(server, tool, &spelled.unexpected).filter(|_| !server.is_rest());
+            (spelled.json, note)
         }
     };
     let may_wrap = tool.is_none_or(|tool| may_wrap(tool.output_schema.as_ref()));
-    Ok(CheckedCall { server, tool_name, tool, may_wrap, arguments })
+    Ok(CheckedCall { server, tool_name, tool, may_wrap, arguments, note })
 }
 
 /// `no upstream 'x' configured`, and which ones are.
@@ -99,7 +118,11 @@ pub(super) fn unknown_server(catalog: &Catalog, name: &str) -> String {
 /// `no tool 't' in upstream 's'`, and which ones there are.
 pub(super) fn unknown_tool(server: &ServerEntry, tool: &str) -> String {
     let mut text = format!("no tool '{tool}' in upstream '{}'", server.name);
-    let similar = most_similar(tool, server.tools_by_name().map(|known| known.name.as_str()));
+    // Programs may write the server's name in front of the tool's once more.
+    let bare = tool.strip_prefix(server.name.as_str()).and_then(|rest| rest.strip_prefix(['/', '.']));
+    let similar = bare.and_then(|bare| server.tool(bare)).map(|known| known.name.as_str());
+    let names = || server.tools_by_name().map(|known| known.name.as_str());
+    let similar = similar.or_else(|| most_similar(bare.unwrap_or(tool), names()));
     if let Some(similar) = similar {
         let _ = write!(text, "\nDid you mean {}?", string_literal(similar));
     }
@@ -140,6 +163,13 @@ fn missing_arguments(server: &ServerEntry, tool: &ToolEntry, spelled: &Spelled<'
     text
 }
 
+/// What to write for a keyword in place of a name.
+fn push_quoted(key: &str, shown: &str, text: &mut String) {
+    if let Some(name) = shown.strip_prefix(':') {
+        let _ = write!(text, "\nWrite {key} {}", string_literal(name));
+    }
+}
+
 fn push_servers(catalog: &Catalog, text: &mut String) {
     push_names("Configured upstreams", catalog.servers().map(|server| server.name.as_str()), text);
 }
@@ -160,21 +190,6 @@ fn push_names<'n>(title: &str, names: impl ExactSizeIterator<Item = &'n str>, te
     if total > shown.len() {
         let _ = write!(text, " and {} more", total - shown.len());
     }
-}
-
-fn most_similar<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    // The comparison is quadratic in the lengths; a name of a page of text is not a typing error.
-    if wanted.len() > 128 {
-        return None;
-    }
-    let scored = names.filter(|name| name.len() <= 128).map(|name| (strsim::jaro(wanted, name), name));
-    scored
-        .filter(|(score, _)| *score >= SIMILAR)
-        .fold(None, |best: Option<(f64, &str)>, next| match best {
-            Some(best) if best.0 >= next.0 => Some(best),
-            _ => Some(next),
-        })
-        .map(|(_, name)| name)
 }
 
 #[cfg(test)]
@@ -262,6 +277,30 @@ mod tests {
         let checked = check_call(&catalog, &call).unwrap();
         assert!(checked.tool.is_none());
         assert_eq!(&*checked.arguments, br#"{"a":null}"#);
+    }
+
+    #[test]
+    fn misplaced_names_show_the_right_call() {
+        let named = |server: Result<&str, &str>, tool: Result<&str, &str>| {
+            error(&UpstreamCall {
+                server: server.map(str::to_owned).map_err(str::to_owned),
+                tool: tool.map(str::to_owned).map_err(str::to_owned),
+                arguments: Err(BadArguments::NotAMap("[1]".to_owned())),
+            })
+        };
+        let example = "Write (tool/call {:server \"fs\" :tool \"read_text_file\" :args {:path ...}})";
+        assert!(named(Err("nil"), Ok("fs/read_text_file")).1.starts_with(example));
+        assert!(named(Err("nil"), Ok("fs.read_text_file")).1.starts_with(example));
+        assert_eq!(named(Ok("fs"), Ok("read_text_file")).1, example);
+        assert!(named(Err(":fs"), Ok("x")).1.starts_with("Write :server \"fs\"\n"));
+        assert!(named(Ok("fs"), Err(":read_text_file")).1.starts_with("Write :tool \"read_text_file\"\n"));
+        for written in
+            ["Read-Text-File", "readTextFile", "READ_TEXT_FILE", "fs/read_text_file", "fs.readTextFile"]
+        {
+            let (first, hints) = error(&call("fs", written, "{}"));
+            assert_eq!(first, format!("no tool '{written}' in upstream 'fs'"), "names are exact (ruling 58)");
+            assert!(hints.starts_with("Did you mean \"read_text_file\"?\n"), "{written}: {hints}");
+        }
     }
 
     #[test]

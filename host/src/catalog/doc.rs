@@ -5,7 +5,7 @@ use ptc_mcp::json::{Value, json};
 use super::argument_notes::argument_notes;
 use super::shape::tool_shape;
 use super::types::{arguments_type, needed_arguments, result_type};
-use super::{ServerEntry, ToolEntry};
+use super::{Catalog, ServerEntry, ToolEntry};
 use crate::json_schema::properties;
 use crate::text::{argument_key, bounded_line, named, short_line, string_literal};
 
@@ -93,6 +93,24 @@ pub(crate) fn call_example(server: &ServerEntry, tool: &ToolEntry) -> String {
         string_literal(&tool.name),
         arguments.join(" ")
     )
+}
+
+/// A call of the tool that a program wrote as `(tool/NAME …)`: `server/tool`, `server.tool`, or the name of a tool that some
+/// server has; ready to be edited.
+pub(crate) fn call_of_named_tool(catalog: &Catalog, name: &str) -> String {
+    let anywhere = || catalog.servers().find_map(|server| Some((server, server.tool(name)?)));
+    match named_tool(catalog, name).or_else(anywhere) {
+        Some((server, tool)) => call_example(server, tool),
+        None => format!("(tool/call {{:server \"…\" :tool {} :args {{…}}}})", string_literal(name)),
+    }
+}
+
+/// The tool that a name like `server/tool` or `server.tool` means.
+pub(super) fn named_tool<'c>(catalog: &'c Catalog, name: &str) -> Option<(&'c ServerEntry, &'c ToolEntry)> {
+    let splits = [catalog.split_reference(name), name.split_once('.')];
+    let (server, tool) = splits.into_iter().flatten().find(|(server, _)| catalog.server(server).is_some())?;
+    let server = catalog.server(server)?;
+    Some((server, server.tool(tool)?))
 }
 
 /// The map that `(meta "server/tool")` gives: raw schemas and provenance.

@@ -171,7 +171,12 @@ impl ServerEntry {
         self.by_name.iter().map(|i| &self.tools[*i as usize])
     }
 
-    /// The tool of this name.
+    /// Whether its tools are operations of a REST service, of which all arguments are known.
+    pub(super) fn is_rest(&self) -> bool {
+        self.transport == "openapi"
+    }
+
+    /// The tool of exactly this name.
     pub fn tool(&self, name: &str) -> Option<&ToolEntry> {
         let found =
             self.by_name.binary_search_by(|i| self.tools[*i as usize].name.as_str().cmp(name)).ok()?;

@@ -121,18 +121,18 @@ impl UpstreamsConfig {
         let mut names: Vec<&String> = entries.keys().collect();
         names.sort();
         let mut substituted = Vec::new();
-        let upstreams = names
-            .into_iter()
-            .map(|name| {
-                UpstreamConfig::parse(
-                    name,
-                    &entries[name.as_str()],
-                    &context,
-                    &mut substituted,
-                    &mut warnings,
-                )
-            })
-            .collect::<Result<Vec<_>, _>>()?;
+        let mut upstreams = Vec::with_capacity(names.len());
+        let mut faults = Vec::new();
+        for name in names {
+            let entry = &entries[name.as_str()];
+            match UpstreamConfig::parse(name, entry, &context, &mut substituted, &mut warnings) {
+                Ok(upstream) => upstreams.push(upstream),
+                Err(fault) => faults.push(fault),
+            }
+        }
+        if let Some(fault) = ConfigError::all(faults) {
+            return Err(fault);
+        }
         credentials.check_lengths()?;
         warnings.extend(guessable(&upstreams, &credentials));
         let known = ["credentials", "upstreams", "raw_envelope"];

@@ -362,6 +362,21 @@ fn oddities_are_warnings() {
 }
 
 #[test]
+fn every_upstream_at_fault_is_named() {
+    let file = json!({"upstreams": {
+        "b": {"transport": "mcp_stdio"},
+        "a": {"transport": "stdio", "command": "x"},
+        "good": {"transport": "mcp_stdio", "command": "x"}}});
+    let options = LoadOptions { env: &ProcessEnv::default(), base_dir: None, own_exe: None };
+    let error = UpstreamsConfig::from_value(&file, &options).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "upstream a uses old transport \"stdio\"; use mcp_stdio or mcp_http\nupstream b requires command"
+    );
+    assert_eq!(error.part, crate::config_error::ConfigPart::Upstream("a".to_owned()));
+}
+
+#[test]
 fn the_first_error_is_that_of_the_credentials() {
     let text = load_with(
         &json!({

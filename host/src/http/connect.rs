@@ -19,6 +19,7 @@ use super::exchange::{Connection, H1, H2, Stream};
 use super::socket::{Socket, Watched};
 use super::target::Origin;
 use super::tls::Trust;
+use super::tls_advice::advised;
 
 /// How long one address may stay silent before the next is tried beside it.
 const STAGGER: Duration = Duration::from_millis(250);
@@ -152,9 +153,11 @@ fn dns_error(error: &io::Error) -> HttpError {
 
 fn tls_error(error: &io::Error) -> HttpError {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-        Some(error) => HttpError::Tls(error.to_string()),
+        Some(error) => HttpError::Tls(advised(error)),
         None => match HttpError::of_io(error) {
-            HttpError::Closed => HttpError::Tls("connection closed in the handshake".to_owned()),
+            HttpError::Closed => HttpError::Tls(
+                "connection closed in the handshake\nPerhaps this port does not speak TLS: check the port of the URL.".to_owned(),
+            ),
             other => other,
         },
     }

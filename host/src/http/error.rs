@@ -1,5 +1,7 @@
 //! Errors of HTTP requests and responses.
 
+use super::tls_advice::advised;
+
 /// An exchange that failed. The texts are short and fixed where the caller may compare them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HttpError {
@@ -12,7 +14,7 @@ pub enum HttpError {
     /// The name has no address.
     #[error("dns: {0}")]
     Dns(String),
-    /// The certificate was refused, or the handshake failed.
+    /// The certificate was refused, or the handshake failed; what to do is a second line.
     #[error("tls: {0}")]
     Tls(String),
     /// The connection ended before the answer did.
@@ -73,9 +75,10 @@ impl HttpError {
             if let Some(io) = inner.downcast_ref::<std::io::Error>() {
                 return match Self::of_io(io) {
                     // An error of TLS after the handshake comes as an I/O error of its own kind.
-                    Self::Io(text) if io.get_ref().is_some_and(|e| e.is::<rustls::Error>()) => {
-                        Self::Tls(text)
-                    }
+                    Self::Io(text) => match io.get_ref().and_then(|e| e.downcast_ref::<rustls::Error>()) {
+                        Some(error) => Self::Tls(advised(error)),
+                        None => Self::Io(text),
+                    },
                     other => other,
                 };
             }

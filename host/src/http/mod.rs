@@ -20,6 +20,7 @@ mod pool;
 mod socket;
 mod target;
 mod tls;
+mod tls_advice;
 
 pub use body::Body;
 pub use client::{Client, Limits, Request, Response};

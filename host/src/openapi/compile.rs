@@ -7,10 +7,14 @@ use ptc_mcp::json::{Map, Value, json};
 use url::Url;
 
 use super::document::{Document, InlineBudget};
-use super::naming::normalize;
+use super::kinds::misfit;
+use super::parameter::{Parameter, Place};
+use super::style::Style;
 use super::template::PathTemplate;
 use crate::config::OpenApiConfig;
+use crate::similar::most_similar;
 use crate::upstream::CallFault;
+use crate::visible::has_hidden;
 
 const METHODS: [&str; 8] = ["get", "post", "put", "patch", "delete", "options", "head", "trace"];
 /// Longest rendering of a parameter in a message, in characters.
@@ -24,8 +28,10 @@ pub struct Operation {
     /// The document's `operationId`.
     pub id: String,
     pub(super) template: PathTemplate,
-    /// Names of the query parameters.
-    pub(super) query: Vec<String>,
+    /// Names of the query parameters, and how their values are written.
+    pub(super) query: Vec<(String, Style)>,
+    /// What stands where a call gives nothing: those of the configuration, and the document's for the path, which has
+    /// no URL without them.
     pub(super) default_args: Map,
     /// The tool object, in the shape of a `tools/list` answer, with `_ptc`.
     pub tool: Value,
@@ -67,11 +73,8 @@ pub fn compile(document: &Document, config: &OpenApiConfig) -> Result<Vec<Operat
     if twice.is_empty() {
         Ok(operations)
     } else {
-        Err(CallFault::unavailable(format!(
-            "OpenAPI tool name collision after normalization: {}",
-            twice.join(", ")
-        ))
-        .with_hint("Give one of the operations another name in operation_overrides."))
+        Err(CallFault::unavailable(format!("OpenAPI operations share a tool name: {}", twice.join(", ")))
+            .with_hint("Give one of the operations another name in operation_overrides."))
     }
 }
 
@@ -98,19 +101,6 @@ fn find_operations(document: &Document) -> Vec<Source<'_>> {
         })
     };
     document.paths().flat_map(of_item).collect()
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Path,
-    Query,
-}
-
-struct Parameter<'d> {
-    name: &'d str,
-    place: Place,
-    required: bool,
-    schema: Option<&'d Value>,
 }
 
 impl<'d> Source<'d> {
@@ -160,16 +150,16 @@ impl<'d> Source<'d> {
 
         let given = config.overrides.get(self.id);
         let text = |key: &str| self.operation.get(key).and_then(Value::as_str);
-        let name_source =
-            given.and_then(|o| o.name.as_deref()).or_else(|| text("x-ptc-name")).unwrap_or(self.id);
-        let name = normalize(name_source);
-        if name.is_empty() {
-            return Err(self.refuse("has a name without letters or digits; set one in operation_overrides"));
+        let name = given.and_then(|o| o.name.as_deref()).or_else(|| text("x-ptc-name")).unwrap_or(self.id);
+        if name.trim().is_empty() || name.trim() != name || has_hidden(name) {
+            return Err(self.refuse(format_args!(
+                "would make a tool named {name:?}, which no program can write; name it in operation_overrides"
+            )));
         }
         let description = given.and_then(|o| o.description.as_deref());
         let description =
             description.or_else(|| text("description")).or_else(|| text("summary")).unwrap_or_default();
-        let default_args = match given.and_then(|o| o.default_args.as_ref()) {
+        let mut default_args = match given.and_then(|o| o.default_args.as_ref()) {
             Some(args) => args.clone(),
             None => self
                 .operation
@@ -181,18 +171,35 @@ impl<'d> Source<'d> {
 
         let mut properties = Map::new();
         let mut required: Vec<&str> = Vec::new();
+        let mut omitted: Vec<&str> = Vec::new();
+        let mut query = Vec::new();
         for parameter in &parameters {
-            properties.insert(parameter.name.to_owned(), property(document, parameter, &mut budget));
-            if (parameter.required || parameter.place == Place::Path)
-                && !default_args.contains_key(parameter.name)
-            {
+            let is_required = parameter.required || parameter.place == Place::Path;
+            match parameter.property(document, &mut budget) {
+                Some(property) => drop(properties.insert(parameter.name.to_owned(), property)),
+                None if is_required => {
+                    return Err(self.refuse(format_args!(
+                        "requires parameter {:?}, whose values no URL can carry",
+                        parameter.name
+                    )));
+                }
+                None => {
+                    omitted.push(parameter.name);
+                    continue;
+                }
+            }
+            if is_required && !default_args.contains_key(parameter.name) {
                 required.push(parameter.name);
             }
+            if parameter.place == Place::Query {
+                query.push((parameter.name.to_owned(), parameter.style));
+            }
         }
+        self.check_defaults(&default_args, &properties)?;
         let tool = json!({
             "name": name,
             "description": description,
-            "inputSchema": {"type": "object", "properties": properties, "required": required},
+            "inputSchema": {"type": "object", "properties": properties, "required": required, "additionalProperties": false},
             "outputSchema": output,
             "annotations": {"readOnlyHint": true},
             "_ptc": {
@@ -201,11 +208,40 @@ impl<'d> Source<'d> {
                 "method": "GET",
                 "path": self.path,
                 "defaultArgs": default_args,
+                "omittedParameters": omitted,
             },
         });
-        let query =
-            parameters.iter().filter(|p| p.place == Place::Query).map(|p| p.name.to_owned()).collect();
-        Ok(Operation { name, id: self.id.to_owned(), template, query, default_args, tool })
+        for name in template.names() {
+            let default = properties.get(name).and_then(|property| property.get("default"));
+            if let Some(default) = default.filter(|_| !default_args.contains_key(name)) {
+                default_args.insert(name.to_owned(), default.clone());
+            }
+        }
+        Ok(Operation { name: name.to_owned(), id: self.id.to_owned(), template, query, default_args, tool })
+    }
+
+    /// Refuses default arguments that no call could carry: a mistyped filter would give unfiltered data (ruling 60).
+    fn check_defaults(&self, defaults: &Map, properties: &Map) -> Result<(), CallFault> {
+        let unknown: Vec<&str> =
+            defaults.keys().filter(|name| !properties.contains_key(*name)).map(String::as_str).collect();
+        if !unknown.is_empty() {
+            let known: Vec<&str> = properties.keys().map(String::as_str).collect();
+            let similar = unknown.iter().find_map(|name| most_similar(name, known.iter().copied()));
+            let similar = similar.map_or_else(String::new, |name| format!("Did you mean {name:?}? "));
+            let known = if known.is_empty() { "no parameters".to_owned() } else { known.join(", ") };
+            return Err(self
+                .refuse(format_args!("has default_args that it does not take: {}", unknown.join(", ")))
+                .with_hint(&format!("{similar}It takes {known}.")));
+        }
+        for (name, value) in defaults {
+            if let Some(wanted) = misfit(&properties[name], value) {
+                let shown: String = value.to_string().chars().take(MAX_SHOWN).collect();
+                return Err(
+                    self.refuse(format_args!("has a default_args {name} that must be {wanted}, got {shown}"))
+                );
+            }
+        }
+        Ok(())
     }
 
     /// Whether the operation's own `servers`, if it has any, all have the origin of `base_url`. Those of the document
@@ -274,13 +310,11 @@ impl<'d> Source<'d> {
         };
         let name = text("name").filter(|name| !name.is_empty()).ok_or_else(unsupported)?;
         // Label and matrix paths spell even scalars differently; `content` is a serialised document in a parameter.
-        let style_fits = place == Place::Query || matches!(text("style"), None | Some("simple"));
-        if !style_fits || parameter.get("content").is_some() {
-            return Err(unsupported());
-        }
+        let style = Style::of(parameter, place).filter(|_| parameter.get("content").is_none());
         Ok(Parameter {
             name,
             place,
+            style: style.ok_or_else(unsupported)?,
             required: parameter.get("required") == Some(&Value::Bool(true)),
             schema: parameter.get("schema"),
         })
@@ -313,14 +347,4 @@ impl<'d> Source<'d> {
             None => Err(self.refuse("has no JSON 2xx response; v1 supports JSON responses only")),
         }
     }
-}
-
-/// The schema of a parameter. One that says nothing about its type is a string: that is how it travels.
-fn property(document: &Document, parameter: &Parameter<'_>, budget: &mut InlineBudget) -> Value {
-    let schema = parameter.schema.map(|schema| document.inline(schema, budget));
-    let Some(Value::Object(mut schema)) = schema else { return json!({"type": "string"}) };
-    if !["type", "allOf", "anyOf", "oneOf", "$ref"].iter().any(|key| schema.contains_key(key)) {
-        schema.insert("type".to_owned(), "string".into());
-    }
-    Value::Object(schema)
 }

@@ -8,9 +8,12 @@
 mod compile;
 mod document;
 mod get;
-mod naming;
+mod kinds;
+mod parameter;
 mod request;
 mod response;
+mod sendable;
+mod style;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -18,6 +21,7 @@ mod upstream;
 
 pub use compile::compile;
 pub use document::Document;
+pub(crate) use kinds::misfit;
 pub use response::decode;
 pub(crate) use response::too_large;
 pub(crate) use upstream::{GetFault, GetRequest, HttpAnswer, HttpGet, OpenApiUpstream};

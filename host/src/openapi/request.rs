@@ -2,9 +2,9 @@
 
 use ptc_mcp::json::{Map, Value};
 use url::Url;
-use url::form_urlencoded::byte_serialize;
 
 use super::compile::Operation;
+use super::style::{Style, scalar};
 use super::template::PathFault;
 use crate::upstream::CallFault;
 
@@ -40,56 +40,47 @@ impl Operation {
 
     fn path(&self, given: &Map) -> Result<String, CallFault> {
         let mut missing = Vec::new();
-        let mut values: Vec<(&str, String)> = Vec::new();
+        let mut values: Vec<(&str, Vec<String>)> = Vec::new();
         for name in self.template.names() {
-            match given.get(name) {
-                None | Some(Value::Null) => missing.push(name),
-                // An empty segment would be another path.
-                Some(Value::String(text)) if text.is_empty() => missing.push(name),
-                Some(value) => values.push((name, scalar(value).ok_or_else(|| unsupported("path", name))?)),
+            let texts: Option<Vec<String>> = match given.get(name) {
+                None | Some(Value::Null) => Some(Vec::new()),
+                Some(Value::Array(items)) => items.iter().map(scalar).collect(),
+                Some(value) => scalar(value).map(|text| vec![text]),
+            };
+            let texts = texts.ok_or_else(|| unsupported("path", name))?;
+            // An empty segment would be another path.
+            if texts.iter().all(String::is_empty) {
+                missing.push(name);
             }
+            values.push((name, texts));
         }
         if !missing.is_empty() {
             return Err(CallFault::upstream_error(format!("missing path args: {}", missing.join(", "))));
         }
-        let value = |name: &str| {
-            values.iter().find(|(known, _)| *known == name).map_or("", |(_, text)| text.as_str())
+        let texts = |name: &str| {
+            values.iter().find(|(known, _)| *known == name).map_or(&[][..], |(_, texts)| texts.as_slice())
         };
-        self.template.fill(value).map_err(|PathFault::DotSegment| {
+        self.template.fill(texts).map_err(|PathFault::DotSegment| {
             CallFault::upstream_error("path args must not make . or .. segments of the path")
         })
     }
 
-    /// `a=1&b=x+y`, sorted by name. Arguments that the operation does not know, and nulls, are left out.
+    /// `a=1&b=x+y`, sorted by name; the items of a list stay in their order. Nulls are left out. Names that the
+    /// operation does not know have been refused.
     fn query(&self, given: &Map) -> Result<String, CallFault> {
-        let mut pairs: Vec<(&str, String)> = Vec::new();
-        for name in &self.query {
-            match given.get(name) {
-                None | Some(Value::Null) => {}
-                Some(value) => pairs.push((name, scalar(value).ok_or_else(|| unsupported("query", name))?)),
-            }
+        let mut known: Vec<&(String, Style)> = self.query.iter().collect();
+        known.sort_by_key(|(name, _)| name);
+        let mut members = Vec::new();
+        for (name, style) in known {
+            let value = given.get(name).unwrap_or(&Value::Null);
+            members.extend(style.query(name, value).ok_or_else(|| unsupported("query", name))?);
         }
-        pairs.sort();
-        let encode = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
-        Ok(pairs
-            .iter()
-            .map(|(name, value)| format!("{}={}", encode(name), encode(value)))
-            .collect::<Vec<_>>()
-            .join("&"))
-    }
-}
-
-fn scalar(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(flag) => Some(flag.to_string()),
-        _ => None,
+        Ok(members.join("&"))
     }
 }
 
 fn unsupported(place: &str, name: &str) -> CallFault {
     CallFault::upstream_error(format!(
-        "unsupported {place} arg '{name}': OpenAPI v1 supports scalar {place} values only"
+        "unsupported {place} arg '{name}': the URL of this operation has no way to write such a value"
     ))
 }

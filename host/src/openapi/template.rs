@@ -60,7 +60,8 @@ impl PathTemplate {
         pieces.retain(|piece| *piece != Piece::Literal(String::new()));
         let template = Self(pieces);
         // With harmless values, so that only what the document itself writes is judged.
-        template.fill(|_| "x").ok().map(|_| template)
+        let harmless = ["x".to_owned()];
+        template.fill(|_| &harmless).ok().map(|_| template)
     }
 
     /// The parameters in the path.
@@ -71,13 +72,20 @@ impl PathTemplate {
         })
     }
 
-    /// The path with the values put in, without a leading slash.
-    pub(super) fn fill<'v>(&self, value: impl Fn(&str) -> &'v str) -> Result<String, PathFault> {
+    /// The path with the values put in, those of one parameter parted by commas, without a leading slash.
+    pub(super) fn fill<'v>(&self, values: impl Fn(&str) -> &'v [String]) -> Result<String, PathFault> {
         let mut path = String::new();
         for piece in &self.0 {
             match piece {
                 Piece::Literal(text) => path.push_str(text),
-                Piece::Parameter(name) => path.extend(utf8_percent_encode(value(name), &VALUE)),
+                Piece::Parameter(name) => {
+                    for (index, value) in values(name).iter().enumerate() {
+                        if index > 0 {
+                            path.push(',');
+                        }
+                        path.extend(utf8_percent_encode(value, &VALUE));
+                    }
+                }
             }
         }
         // An encoded dot is a dot to URL parsers and to servers. Values cannot bring one in, their % is encoded.
@@ -96,7 +104,8 @@ mod tests {
     use super::*;
 
     fn fill(path: &str, value: &str) -> Result<String, PathFault> {
-        PathTemplate::parse(path).unwrap().fill(|_| value)
+        let values = [value.to_owned()];
+        PathTemplate::parse(path).unwrap().fill(|_| &values)
     }
 
     #[test]

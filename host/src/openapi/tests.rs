@@ -157,12 +157,11 @@ fn ambiguous_ids_and_names_are_refused() {
         compile_with(&twice, &["op"], json!({})).unwrap_err(),
         "OpenAPI operation op is defined more than once"
     );
-    let text = compile_with(&twice, &["listThings", "list_things"], json!({})).unwrap_err();
-    assert_eq!(text.lines().next(), Some("OpenAPI tool name collision after normalization: list-things"));
-    let named =
-        compile_with(&twice, &["listThings", "list_things"], json!({"list_things": {"name": "other"}}))
-            .unwrap();
-    assert_eq!(named.iter().map(|o| o.name.as_str()).collect::<Vec<_>>(), ["list-things", "other"]);
+    let same = json!({"list_things": {"name": "listThings"}});
+    let text = compile_with(&twice, &["listThings", "list_things"], same).unwrap_err();
+    assert_eq!(text.lines().next(), Some("OpenAPI operations share a tool name: listThings"));
+    let named = compile_with(&twice, &["listThings", "list_things"], json!({})).unwrap();
+    assert_eq!(named.iter().map(|o| o.name.as_str()).collect::<Vec<_>>(), ["listThings", "list_things"]);
 }
 
 #[test]
@@ -200,7 +199,7 @@ fn the_tool_has_the_shape_of_an_mcp_tool() {
     assert_eq!(
         operation.tool,
         json!({
-            "name": "list-trace-steps",
+            "name": "list_trace_steps",
             "description": "Steps of a trace",
             "inputSchema": {
                 "type": "object",
@@ -211,12 +210,13 @@ fn the_tool_has_the_shape_of_an_mcp_tool() {
                     "cursor": {"type": "string"},
                     "org_id": {"enum": ["a", "b"], "type": "string"}
                 },
-                "required": ["id", "org_id"]
+                "required": ["id", "org_id"],
+                "additionalProperties": false
             },
             "outputSchema": {"type": "array", "items": {"type": "string", "format": "uuid"}},
             "annotations": {"readOnlyHint": true},
             "_ptc": {"transport": "openapi", "operationId": "list_trace_steps", "method": "GET",
-                "path": "/api/v1/traces/{id}/steps", "defaultArgs": {"summary": true}}
+                "path": "/api/v1/traces/{id}/steps", "defaultArgs": {"summary": true}, "omittedParameters": []}
         })
     );
 }
@@ -226,11 +226,11 @@ fn names_descriptions_and_defaults_have_a_precedence() {
     let document = json!({"description": "long", "summary": "short", "x-ptc-name": "fromDocument",
         "x-ptc-default-args": {"id": "d"}});
     let plain = operation(document.clone(), json!({}));
-    assert_eq!((plain.name.as_str(), &plain.tool["description"]), ("from-document", &json!("long")));
+    assert_eq!((plain.name.as_str(), &plain.tool["description"]), ("fromDocument", &json!("long")));
     assert_eq!(plain.tool["inputSchema"]["required"], json!([]));
     let overrides = json!({"op": {"name": "Mine", "description": "ours", "default_args": {}}});
     let overridden = operation(document, overrides);
-    assert_eq!((overridden.name.as_str(), &overridden.tool["description"]), ("mine", &json!("ours")));
+    assert_eq!((overridden.name.as_str(), &overridden.tool["description"]), ("Mine", &json!("ours")));
     assert_eq!(overridden.tool["inputSchema"]["required"], json!(["id"]));
     assert_eq!(operation(json!({}), json!({})).tool["description"], "");
     assert_eq!(operation(json!({"x-ptc-default-args": 5}), json!({})).tool["_ptc"]["defaultArgs"], json!({}));
@@ -278,7 +278,7 @@ fn urls_join_base_path_and_query() {
     );
     assert_eq!(url(json!({"id": 42})).unwrap(), "https://h.example/proxy/api/v1/traces/42");
     assert_eq!(
-        url(json!({"id": "x", "z z": "a b&c=d", "org_id": 1.50, "summary": false, "unknown": [1]})).unwrap(),
+        url(json!({"id": "x", "z z": "a b&c=d", "org_id": 1.50, "summary": false})).unwrap(),
         "https://h.example/proxy/api/v1/traces/x?org_id=1.5&summary=false&z+z=a+b%26c%3Dd"
     );
     assert_eq!(
@@ -303,12 +303,12 @@ fn arguments_that_make_no_url_are_faults() {
     assert_eq!(url(json!({"id": null})).unwrap_err(), "upstream_error: missing path args: id");
     assert_eq!(url(json!({"id": ""})).unwrap_err(), "upstream_error: missing path args: id");
     assert_eq!(
-        url(json!({"id": "x", "org_id": ["a"]})).unwrap_err(),
-        "upstream_error: unsupported query arg 'org_id': OpenAPI v1 supports scalar query values only"
+        url(json!({"id": "x", "org_id": [["a"]]})).unwrap_err(),
+        "upstream_error: unsupported query arg 'org_id': the URL of this operation has no way to write such a value"
     );
     assert_eq!(
         url(json!({"id": {}})).unwrap_err(),
-        "upstream_error: unsupported path arg 'id': OpenAPI v1 supports scalar path values only"
+        "upstream_error: unsupported path arg 'id': the URL of this operation has no way to write such a value"
     );
     for dots in [".", ".."] {
         assert_eq!(
@@ -347,6 +347,89 @@ fn default_arguments_are_overlaid() {
     };
     assert_eq!(query(r#"{"id":"x"}"#), "org_id=acme&summary=true");
     assert_eq!(query(r#"{"id":"x","summary":false}"#), "org_id=acme&summary=false");
+}
+
+#[test]
+fn default_arguments_that_no_call_could_carry_are_refused() {
+    let text = |defaults: Value| {
+        let document = document(json!({"parameters": [
+            {"name": "id", "in": "path", "required": true, "schema": {"type": "string"}},
+            {"name": "summary", "in": "query", "schema": {"type": "boolean"}}]}));
+        compile_with(&document, &["op"], json!({"op": {"default_args": defaults}})).unwrap_err()
+    };
+    assert_eq!(
+        text(json!({"sumary": true, "id": "x"})),
+        "OpenAPI operation op has default_args that it does not take: sumary\n\
+         Did you mean \"summary\"? It takes id, summary."
+    );
+    assert_eq!(
+        text(json!({"summary": "maybe"})),
+        "OpenAPI operation op has a default_args summary that must be true or false, got \"maybe\""
+    );
+}
+
+#[test]
+fn names_stay_as_they_are_written() {
+    assert_eq!(
+        operation(json!({}), json!({"op": {"name": "repos/list-for.org"}})).name,
+        "repos/list-for.org"
+    );
+    for name in ["", " ", " x", "a\u{200b}b", "a\nb"] {
+        let refused = compile_with(&document(json!({})), &["op"], json!({"op": {"name": name}})).unwrap_err();
+        assert!(refused.contains("which no program can write"), "{name:?}: {refused}");
+    }
+}
+
+#[test]
+fn lists_and_maps_travel_as_the_document_says_and_the_rest_is_not_offered() {
+    let list = json!({"type": "array", "items": {"type": "string"}});
+    let map = json!({"type": "object", "properties": {"gt": {"type": "integer"}}});
+    let query = |name: &str, schema: &Value, keys: Value| {
+        let mut parameter = json!({"name": name, "in": "query", "schema": schema});
+        parameter.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
+        parameter
+    };
+    let parameters = json!([
+        {"name": "id", "in": "path", "required": true, "schema": {"type": "array", "items": {"type": "integer"}}},
+        query("tags", &list, json!({})),
+        query("ids", &list, json!({"explode": false})),
+        query("pipes", &list, json!({"style": "pipeDelimited"})),
+        query("size", &map, json!({"style": "deepObject", "explode": true})),
+        query("filter", &map, json!({})),
+        query("rows", &json!({"type": "array", "items": map}), json!({}))
+    ]);
+    let operation = operation(json!({"parameters": parameters}), json!({}));
+    let offered: Vec<&String> =
+        operation.tool["inputSchema"]["properties"].as_object().unwrap().keys().collect();
+    assert_eq!(offered, ["id", "tags", "ids", "pipes", "size"]);
+    assert_eq!(operation.tool["_ptc"]["omittedParameters"], json!(["filter", "rows"]));
+    let url = |arguments: Value| {
+        let base = "https://h.example".parse().unwrap();
+        operation.url(&base, arguments.to_string().as_bytes()).unwrap().to_string()
+    };
+    assert_eq!(
+        url(
+            json!({"id": [3, 4], "tags": ["b", "a"], "ids": ["1", "2,3"], "pipes": ["x", "y"], "size": {"gt": 5}})
+        ),
+        "https://h.example/things/3,4?ids=1,2%2C3&pipes=x%7Cy&size%5Bgt%5D=5&tags=b&tags=a"
+    );
+    assert_eq!(url(json!({"id": [3], "tags": [], "ids": [], "size": {}})), "https://h.example/things/3");
+    assert_eq!(
+        refusal(json!({"parameters": [
+            {"name": "id", "in": "path", "required": true, "schema": {"type": "string"}},
+            {"name": "where", "in": "query", "required": true, "schema": {"type": "object"}}]})),
+        "OpenAPI operation op requires parameter \"where\", whose values no URL can carry"
+    );
+}
+
+#[test]
+fn a_path_has_the_default_of_its_document() {
+    let id =
+        json!({"name": "id", "in": "path", "required": true, "schema": {"type": "string", "default": "me"}});
+    let operation = operation(json!({"parameters": [id]}), json!({}));
+    let base = "https://h.example".parse().unwrap();
+    assert_eq!(operation.url(&base, b"{}").unwrap().as_str(), "https://h.example/things/me");
+    assert_eq!(operation.url(&base, br#"{"id":"you"}"#).unwrap().as_str(), "https://h.example/things/you");
 }
 
 proptest::proptest! {

@@ -19,6 +19,7 @@ use super::{Document, compile, decode, too_large};
 use crate::config::{OpenApiConfig, SchemaSource, UpstreamConfig};
 use crate::credentials::CredentialStore;
 use crate::upstream::lifecycle::{Connection, End, Lifecycle, Started, closed};
+use crate::upstream::refused::explain;
 use crate::upstream::slots::Slots;
 use crate::upstream::{
     Arrivals, Call, CallFault, CallReply, FaultReason, Health, Introduction, ToolInfo, Upstream,
@@ -67,6 +68,8 @@ pub(crate) struct GetRequest<'a> {
 pub(crate) struct HttpAnswer {
     /// The status.
     pub status: u16,
+    /// Its `Retry-After`.
+    pub retry_after: Option<String>,
     /// The whole body.
     pub body: Bytes,
 }
@@ -246,7 +249,8 @@ impl<H: HttpGet> Service<H> {
         request.deadline = call.limits.deadline;
         request.arrivals = call.arrivals;
         match self.http.get(request).await {
-            Ok(answer) => decode(answer.status, answer.body),
+            Ok(answer) => decode(answer.status, answer.body)
+                .map_err(|fault| explain(fault, &url, &self.entry.auth, answer.retry_after.as_deref())),
             Err(GetFault::TooLarge { received }) => Err(too_large(cap).with_bytes(received)),
             Err(GetFault::Failed(fault)) => Err(fault),
         }
@@ -349,7 +353,9 @@ mod tests {
                 Some((_, _, body)) if body.len() > request.max_bytes => {
                     Err(GetFault::TooLarge { received: request.max_bytes as u64 + 1 })
                 }
-                Some((_, status, body)) => Ok(HttpAnswer { status: *status, body: body.clone().into() }),
+                Some((_, status, body)) => {
+                    Ok(HttpAnswer { status: *status, retry_after: None, body: body.clone().into() })
+                }
             };
             std::future::ready(result).boxed()
         }
@@ -379,7 +385,7 @@ mod tests {
     ) -> Result<CallReply, CallFault> {
         let limits = CallLimits::within(Duration::from_secs(5), max_bytes);
         let arguments = arguments.as_bytes();
-        upstream.call(Call { tool: "get-thing", arguments, limits, arrivals: None, may_wrap: true }).await
+        upstream.call(Call { tool: "getThing", arguments, limits, arrivals: None, may_wrap: true }).await
     }
 
     #[tokio::test]
@@ -392,7 +398,7 @@ mod tests {
         let api = upstream(json!({"schema_url": "https://h.example/openapi.json"}), http.clone()).unwrap();
         assert_eq!(api.health().phase, Phase::Stopped);
         let tools = api.list_tools().await.unwrap();
-        assert_eq!(tools.iter().map(|tool| &*tool.name).collect::<Vec<_>>(), ["get-thing"]);
+        assert_eq!(tools.iter().map(|tool| &*tool.name).collect::<Vec<_>>(), ["getThing"]);
         assert!(tools[0].json.get().contains(r#""operationId":"getThing""#));
         let headers = "[accept: application/json, x-tenant: t, authorization: Bearer sekrit-sekrit]";
         assert_eq!(http.asked(), [format!("https://h.example/openapi.json {headers}")]);

@@ -11,6 +11,7 @@ mod fault;
 mod health;
 mod introduction;
 pub(crate) mod lifecycle;
+pub(crate) mod refused;
 mod reply;
 pub(crate) mod slots;
 

@@ -295,7 +295,7 @@ async fn statuses_become_faults() {
     for (code, reason, message) in [
         (403, FaultReason::UpstreamError, "http 403\nbecause"),
         (400, FaultReason::UpstreamError, "http 400\nbecause"),
-        (429, FaultReason::RateLimited, "rate_limited"),
+        (429, FaultReason::RateLimited, "rate_limited\nbecause\nhttp 429 from URL"),
         (500, FaultReason::UpstreamUnavailable, "http 500"),
         (503, FaultReason::UpstreamUnavailable, "http 503"),
         (304, FaultReason::UpstreamError, "http 304"),
@@ -303,8 +303,10 @@ async fn statuses_become_faults() {
     ] {
         status.store(code, Ordering::SeqCst);
         let fault = call(&upstream, "t", "{}").await.unwrap_err();
-        assert_eq!((fault.reason, fault.message.as_str()), (reason, message));
+        let message = message.replace("URL", server.url.as_str());
+        assert_eq!((fault.reason, fault.message.as_str()), (reason, message.as_str()));
         assert_eq!(fault.http_status, u16::try_from(code).ok());
+        assert_eq!(fault.received_bytes, 15, "what had arrived is counted");
     }
     *body.lock().unwrap() = Some(json!("bad arguments"));
     status.store(400, Ordering::SeqCst);
@@ -428,8 +430,14 @@ async fn starts_that_fail_say_why() {
 
     use FaultReason::{AuthFailed, RateLimited, UpstreamError, UpstreamUnavailable};
     let text = |text: &str| text.to_owned();
-    assert_eq!(fault(|_| response(401, &[], b"")).await, (AuthFailed, text("auth_failed")));
-    assert_eq!(fault(|_| response(429, &[], b"")).await, (RateLimited, text("rate_limited")));
+    let (reason, message) = fault(|_| response(401, &[], b"")).await;
+    assert_eq!(reason, AuthFailed);
+    assert!(message.starts_with("auth_failed\nhttp 401 from http://127.0.0.1:"), "{message}");
+    assert!(message.ends_with("; this upstream's entry has no auth"), "{message}");
+    let (reason, message) = fault(|_| response(429, &[("retry-after", "30")], b"")).await;
+    assert_eq!(reason, RateLimited);
+    assert!(message.starts_with("rate_limited\nhttp 429 from http://127.0.0.1:"), "{message}");
+    assert!(message.ends_with("; Retry-After: 30"), "{message}");
     assert_eq!(fault(|_| response(500, &[], b"")).await, (UpstreamUnavailable, text("http 500")));
     assert_eq!(fault(|_| response(301, &[("location", "/")], b"")).await, (UpstreamError, text("http 301")));
     assert_eq!(

@@ -258,6 +258,7 @@ async fn an_unknown_authority_is_refused() {
     let server = serve(Authority::new().acceptor("localhost", &[])).await;
     let message = start_fault(&server.url, trusting(&Authority::new())).await;
     assert!(message.starts_with("tls: invalid peer certificate"), "{message}");
+    assert!(message.contains("\n") && message.contains("--ca-file"), "{message}");
 }
 
 async fn another_name_is_refused() {
@@ -265,6 +266,10 @@ async fn another_name_is_refused() {
     let server = serve(authority.acceptor("other.example", &[])).await;
     let message = start_fault(&server.url, trusting(&authority)).await;
     assert!(message.starts_with("tls: invalid peer certificate"), "{message}");
+    assert!(
+        message.ends_with("\nThe certificate is for another host: write a name that it has into the URL."),
+        "{message}"
+    );
 }
 
 async fn a_plain_server_is_told() {
@@ -272,5 +277,5 @@ async fn a_plain_server_is_told() {
     let mut url = plain.url.clone();
     url.set_scheme("https").unwrap();
     let message = start_fault(&url, trusting(&Authority::new())).await;
-    assert!(message.starts_with("tls: "), "{message}");
+    assert!(message.starts_with("tls: ") && message.contains("allow_insecure_http"), "{message}");
 }

@@ -25,11 +25,12 @@ impl Settings {
             env.add_file(&path)?;
         }
         let mut values = Values::new(matches, &env);
-        let log_level = log_level(&values);
-        let aggregator = aggregator(&mut values, &env)?;
+        let choices = Choices::read(&mut values)?;
+        let aggregator = aggregator(&mut values, &env, choices.catalog_mode)?;
         let planner = planner(&mut values, &aggregator)?;
-        let diagnostics = diagnostics(&mut values)?;
-        let profile = profile(&values, &diagnostics)?;
+        let diagnostics = diagnostics(&mut values, choices.payloads)?;
+        let derived = if diagnostics.debug_tool { Profile::Debug } else { Profile::Slim };
+        let profile = choices.profile.unwrap_or(derived);
         let mut limits = limits(&values, aggregator.config.is_some(), profile)?;
         let http = super::http::resolve(&mut values, &limits, aggregator.config.is_some())?;
         // What one principal may take depends on how many there are.
@@ -45,7 +46,7 @@ impl Settings {
         Ok(Settings {
             limits,
             profile,
-            log_level,
+            log_level: choices.log_level,
             aggregator,
             sessions,
             diagnostics,
@@ -58,12 +59,48 @@ impl Settings {
     }
 }
 
-fn log_level(values: &Values<'_>) -> LogLevel {
-    match values.text("log-level").unwrap_or_default().to_ascii_lowercase().as_str() {
-        "debug" => LogLevel::Debug,
-        "warn" | "warning" => LogLevel::Warn,
-        "error" => LogLevel::Error,
-        _ => LogLevel::Info,
+/// The options that are one of a fixed set of words.
+struct Choices {
+    log_level: LogLevel,
+    profile: Option<Profile>,
+    catalog_mode: CatalogMode,
+    payloads: PayloadPolicy,
+}
+
+impl Choices {
+    /// Reads them all, so that all typing errors are told at once.
+    fn read(values: &mut Values<'_>) -> Result<Choices, BootError> {
+        let log_level = values.loose_choice(
+            "log-level",
+            &[
+                ("debug", LogLevel::Debug),
+                ("info", LogLevel::Info),
+                ("warn", LogLevel::Warn),
+                ("warning", LogLevel::Warn),
+                ("error", LogLevel::Error),
+            ],
+        );
+        let profile = values.choice(
+            "response-profile",
+            &[("slim", Profile::Slim), ("structured", Profile::Structured), ("debug", Profile::Debug)],
+        );
+        let modes = [CatalogMode::Auto, CatalogMode::Inline, CatalogMode::Lazy];
+        let catalog_mode = values.choice("catalog-mode", &modes.map(|mode| (mode.as_str(), mode)));
+        let payloads = values.loose_choice(
+            "trace-payloads",
+            &[
+                ("none", PayloadPolicy::None),
+                ("summary", PayloadPolicy::Summary),
+                ("full", PayloadPolicy::Full),
+            ],
+        );
+        values.check_choices()?;
+        Ok(Choices {
+            log_level: log_level.unwrap_or(LogLevel::Info),
+            profile,
+            catalog_mode: catalog_mode.unwrap_or(CatalogMode::Auto),
+            payloads: payloads.unwrap_or(PayloadPolicy::Summary),
+        })
     }
 }
 
@@ -96,29 +133,15 @@ fn limits(values: &Values<'_>, aggregator: bool, profile: Profile) -> Result<Lim
     })
 }
 
-fn profile(values: &Values<'_>, diagnostics: &Diagnostics) -> Result<Profile, BootError> {
-    match values.text("response-profile").as_deref() {
-        None if diagnostics.debug_tool => Ok(Profile::Debug),
-        None | Some("slim") => Ok(Profile::Slim),
-        Some("structured") => Ok(Profile::Structured),
-        Some("debug") => Ok(Profile::Debug),
-        Some(other) => Err(BootError::new(format!("invalid MCP response profile: {other:?}"))),
-    }
-}
-
-fn aggregator(values: &mut Values<'_>, env: &ProcessEnv) -> Result<Aggregator, BootError> {
+fn aggregator(
+    values: &mut Values<'_>,
+    env: &ProcessEnv,
+    catalog_mode: CatalogMode,
+) -> Result<Aggregator, BootError> {
     let named = values.path("upstreams-config");
     // The variable is asked for by `locate`, which must know what named the file.
     let from_variable = env.get(SERVER_VARIABLE).map(Path::new) == named.as_deref();
     let config = locate(named.as_deref().filter(|_| !from_variable), Some(SERVER_VARIABLE), env);
-    let catalog_mode = match values.text("catalog-mode") {
-        None => CatalogMode::Auto,
-        Some(text) => CatalogMode::from_name(&text).unwrap_or_else(|| {
-            let message = format!("--catalog-mode must be auto, inline or lazy, got: {text:?}; using auto");
-            values.warn("catalog_mode_invalid", message);
-            CatalogMode::Auto
-        }),
-    };
     let bounded = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
     let limits = AggregatorLimits {
         call_timeout: values.time("upstream-call-timeout-ms")?,
@@ -160,18 +183,7 @@ fn sessions(values: &mut Values<'_>, principals: usize) -> Result<Sessions, Boot
     })
 }
 
-fn diagnostics(values: &mut Values<'_>) -> Result<Diagnostics, BootError> {
-    let payloads = match values.text("trace-payloads").map(|text| text.to_ascii_lowercase()).as_deref() {
-        None | Some("summary") => PayloadPolicy::Summary,
-        Some("none") => PayloadPolicy::None,
-        Some("full") => PayloadPolicy::Full,
-        Some(other) => {
-            let message =
-                format!("--trace-payloads must be none, summary or full, got: {other:?}; using summary");
-            values.warn("trace_payloads_invalid", message);
-            PayloadPolicy::Summary
-        }
-    };
+fn diagnostics(values: &mut Values<'_>, payloads: PayloadPolicy) -> Result<Diagnostics, BootError> {
     let bounded = |number| usize::try_from(number).unwrap_or(usize::MAX);
     Ok(Diagnostics {
         trace_dir: values.path("trace-dir"),

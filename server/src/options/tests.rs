@@ -84,21 +84,22 @@ fn wrong_integers_fail_the_start() {
 
 #[test]
 fn words_out_of_a_fixed_set() {
-    assert_eq!(refused(&["--response-profile", "Debug"], &[]), "invalid MCP response profile: \"Debug\"");
-    let settings = resolve(
-        &[
-            "--response-profile",
-            " structured ",
-            "--catalog-mode=x",
-            "--trace-payloads=FULL",
-            "--log-level=WARNING",
-        ],
-        &[],
-    )
-    .unwrap();
+    assert_eq!(
+        refused(
+            &["--response-profile", "Debug", "--catalog-mode=lasy", "--log-level=loud"],
+            &[("PTC_RUNNER_MCP_TRACE_PAYLOADS", "ful")]
+        ),
+        "--log-level / PTC_RUNNER_MCP_LOG_LEVEL must be debug, info, warn, warning or error, got: \"loud\"\n\
+         --response-profile / PTC_RUNNER_MCP_RESPONSE_PROFILE must be slim, structured or debug, got: \"Debug\"; did you \
+         mean debug?\n\
+         --catalog-mode / PTC_RUNNER_MCP_CATALOG_MODE must be auto, inline or lazy, got: \"lasy\"; did you mean lazy?\n\
+         --trace-payloads / PTC_RUNNER_MCP_TRACE_PAYLOADS must be none, summary or full, got: \"ful\"; did you mean full?"
+    );
+    let settings =
+        resolve(&["--response-profile", " structured ", "--trace-payloads=FULL", "--log-level=WARNING"], &[])
+            .unwrap();
     assert_eq!((settings.profile, settings.limits.max_result_bytes), (Profile::Structured, 32_768));
     assert_eq!(settings.aggregator.catalog_mode, CatalogMode::Auto);
-    assert_eq!(settings.warnings[0].event, "catalog_mode_invalid");
     assert_eq!(settings.diagnostics.payloads, PayloadPolicy::Full);
     assert_eq!(settings.log_level, LogLevel::Warn);
     let debug =

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::ArgMatches;
 use ptc_host::config::ProcessEnv;
+use ptc_host::similar::most_similar;
 
 use super::flags::find;
 use crate::settings::{BootError, BootWarning};
@@ -15,12 +16,14 @@ pub struct Values<'a> {
     matches: &'a ArgMatches,
     env: &'a ProcessEnv,
     warnings: Vec<BootWarning>,
+    /// Options whose text is none of the words they take.
+    faults: Vec<String>,
 }
 
 impl<'a> Values<'a> {
     /// Reads from these arguments and this environment.
     pub fn new(matches: &'a ArgMatches, env: &'a ProcessEnv) -> Self {
-        Values { matches, env, warnings: Vec::new() }
+        Values { matches, env, warnings: Vec::new(), faults: Vec::new() }
     }
 
     /// The warnings so far.
@@ -50,6 +53,35 @@ impl<'a> Values<'a> {
     pub fn source(&self, name: &str) -> &'static str {
         let given = self.matches.try_get_one::<std::ffi::OsString>(name).ok().flatten();
         if given.is_some() { "cli" } else { "env" }
+    }
+
+    /// One of a fixed set of words, if the option is given. Any other text is kept for [`Values::check_choices`].
+    pub(crate) fn choice<T: Copy>(&mut self, name: &str, choices: &[(&'static str, T)]) -> Option<T> {
+        let text = self.text(name)?;
+        let found = choices.iter().find(|(word, _)| *word == text);
+        if found.is_none() {
+            self.faults.push(not_a_choice(name, &text, choices.iter().map(|(word, _)| *word)));
+        }
+        found.map(|(_, choice)| *choice)
+    }
+
+    /// [`Values::choice`] without regard to case.
+    pub(crate) fn loose_choice<T: Copy>(&mut self, name: &str, choices: &[(&'static str, T)]) -> Option<T> {
+        let text = self.text(name)?;
+        let found = choices.iter().find(|(word, _)| word.eq_ignore_ascii_case(&text));
+        if found.is_none() {
+            self.faults.push(not_a_choice(name, &text, choices.iter().map(|(word, _)| *word)));
+        }
+        found.map(|(_, choice)| *choice)
+    }
+
+    /// Whether all choices read so far were words of their sets.
+    ///
+    /// # Errors
+    /// All that were not, a line each: a typing error must not pass for a default.
+    pub(crate) fn check_choices(&mut self) -> Result<(), BootError> {
+        let faults = std::mem::take(&mut self.faults);
+        if faults.is_empty() { Ok(()) } else { Err(BootError::new(faults.join("\n"))) }
     }
 
     /// The option as a path, byte for byte.
@@ -173,6 +205,20 @@ impl<'a> Values<'a> {
         }
         used
     }
+}
+
+/// `--catalog-mode / PTC_RUNNER_MCP_CATALOG_MODE must be auto, inline or lazy, got: "lasy"; did you mean lazy?`
+fn not_a_choice(name: &str, text: &str, words: impl Iterator<Item = &'static str>) -> String {
+    let words: Vec<&str> = words.collect();
+    let listed = match words.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, before)) => format!("{} or {last}", before.join(", ")),
+        None => String::new(),
+    };
+    let variable = find(name).variable();
+    let similar = most_similar(text, words.into_iter());
+    let similar = similar.map_or_else(String::new, |word| format!("; did you mean {word}?"));
+    format!("--{name} / {variable} must be {listed}, got: {text:?}{similar}")
 }
 
 fn size(number: u64) -> usize {

@@ -9,6 +9,7 @@ mod aggregate;
 mod apply;
 mod arithmetic;
 mod bits;
+mod call_form;
 mod collection_predicates;
 mod combinators;
 mod combine;

@@ -77,11 +77,13 @@ pub(super) fn pages(args: &[Value]) -> Result<Flow> {
         [name @ Value::Symbol(_)] => (name.clone(), None, None),
         [name @ Value::Symbol(_), args] => (name.clone(), Some(args), None),
         [name @ Value::Symbol(_), args, options] => (name.clone(), Some(args), Some(options)),
-        _ => {
+        args => {
             return Err(Error::new(
                 Reason::InvalidToolArgs,
-                "expected (tool/pages {:server \"…\" :tool \"…\" :args {…}}), with options {:items key :next f :cursor \
-                 \"argument\" :max-pages n}",
+                format!(
+                    "expected {}, with options {{:items key :next f :cursor \"argument\" :max-pages n}}",
+                    super::call_form::of_positions("pages", args)
+                ),
             ));
         }
     };

@@ -4,6 +4,7 @@
 //! The machine checks what it can see: the shape of the arguments, the keys of `tool/call`, that all is JSON. The
 //! host checks names against its catalog.
 
+use super::call_form;
 use crate::error::{Error, Reason, Result};
 use crate::json;
 use crate::machine::{BadArguments, Ctx, Flow, HostRequest, ToolArguments, UpstreamCall};
@@ -78,13 +79,18 @@ fn named_arguments(name: &str, args: &[Value]) -> Result<Map> {
 #[cold]
 fn positional(name: &str, args: &[Value]) -> Error {
     let hint = match args {
+        [number] if matches!(name, "call" | "call!") && !may_name(number) => {
+            format!(" Got {} — wrap in {{:key value}}", print::literal(number))
+        }
+        args @ [first, ..] if matches!(name, "call" | "call!") => {
+            let got = match (first, args.len()) {
+                (Value::Str(_), 1) => format!(" Got string {}.", print::literal(first)),
+                _ => String::new(),
+            };
+            format!("{got} Write {}", call_form::of_positions(name, args))
+        }
         [text @ Value::Str(_)] => {
             format!(" Got string {} — try (tool/{name} {{:url \"...\"}})", print::literal(text))
-        }
-        [server @ Value::Str(_), tool @ Value::Str(_), rest @ ..] if matches!(name, "call" | "call!") => {
-            let args = rest.first().map_or_else(|| "{…}".to_owned(), print::literal);
-            let (server, tool) = (print::literal(server), print::literal(tool));
-            format!(" Write (tool/{name} {{:server {server} :tool {tool} :args {args}}})")
         }
         [other] => format!(" Got {} — wrap in {{:key value}}", print::literal(other)),
         _ => String::new(),
@@ -95,6 +101,11 @@ fn positional(name: &str, args: &[Value]) -> Error {
             "Tool calls require named arguments. Use (tool/{name} {{:key value}}), not positional args.{hint}"
         ),
     )
+}
+
+/// Whether a call may be read into this argument.
+fn may_name(value: &Value) -> bool {
+    matches!(value, Value::Str(_) | Value::Symbol(_) | Value::Keyword(_) | Value::Vector(_))
 }
 
 #[cold]
@@ -140,7 +151,8 @@ fn by_symbol(symbol: &Str, rest: &[Value], args: &[Value]) -> Result<Flow> {
             return Err(Error::new(
                 Reason::InvalidToolArgs,
                 "tool/call symbol form requires a qualified symbol like 'server/tool",
-            ));
+            )
+            .with_hint(format!(". Write {}", call_form::of_positions("call", args))));
         }
     };
     let arguments = match rest {
@@ -157,17 +169,16 @@ fn by_symbol(symbol: &Str, rest: &[Value], args: &[Value]) -> Result<Flow> {
 
 /// What to write for a key that `tool/call` does not have.
 #[cold]
-fn meant(key: Option<&str>) -> String {
-    let text = match key.unwrap_or_default() {
-        "arguments" | "params" | "parameters" | "input" | "arg" | "inputs" | "argument" => ". Write :args",
-        "name" | "tool_name" | "tool-name" | "method" | "operation" => ". Write :tool",
-        "upstream" | "server_name" | "server-name" | "mcp" | "service" => ". Write :server",
-        "timeout" | "timeout_ms" | "timeout-ms" | "retries" | "retry" => {
-            ". Leave it out: the time of calls is the operator's to set"
-        }
-        _ => ". Write (tool/call {:server \"…\" :tool \"…\" :args {…}}), the tool's arguments inside :args",
-    };
-    text.to_owned()
+fn meant(key: Option<&str>, map: &Map) -> String {
+    let key = key.unwrap_or_default();
+    if call_form::is_of_operator(key) {
+        return ". Leave it out: the time of calls is the operator's to set".to_owned();
+    }
+    let right = call_form::of_map("call", map);
+    match call_form::part_of(key) {
+        Some(part) => format!(". Write :{part}, as in {right}"),
+        None => format!(". Write {right}, the tool's arguments inside :args"),
+    }
 }
 
 /// The keys of `tool/call`.
@@ -189,7 +200,7 @@ fn upstream_call(map: &Map) -> Result<Flow> {
                 Value::Keyword(key) => print::literal(&Value::str(key.name())),
                 other => print::literal(other),
             };
-            return Err(fault(format!("tool/call got unknown key {shown}")).with_hint(meant(name)));
+            return Err(fault(format!("tool/call got unknown key {shown}")).with_hint(meant(name, map)));
         };
         twice[part] |= parts[part].replace(value).is_some();
     }

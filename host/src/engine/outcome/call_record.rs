@@ -57,6 +57,9 @@ pub struct CallRecord {
     /// The blocks of an answer that has more than its value shows; not part of `upstream_calls`.
     #[serde(skip)]
     pub blocks: Option<AnswerBlocks>,
+    /// What the reader should know of arguments that the tool does not describe; not part of `upstream_calls`. Not scrubbed.
+    #[serde(skip)]
+    pub argument_note: Option<Box<str>>,
     /// The beginning of the value's JSON, of the first few tools that a program calls; not part of `upstream_calls`.
     #[serde(skip)]
     pub sample: Option<Box<[u8]>>,

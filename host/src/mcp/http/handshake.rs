@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::super::protocol::{self, ServerHello};
 use super::super::tools::{ToolPages, admit_all};
 use super::mirror;
-use super::post::{Endpoint, Failure, HttpReply, Outgoing};
+use super::post::{Endpoint, Failure, HttpReply, Outgoing, RpcFailure};
 use super::session::HttpSession;
 use crate::config::Protocol;
 use crate::http::Limits;
@@ -123,7 +123,7 @@ async fn discover(endpoint: &Endpoint, at_most: Duration) -> Result<(HttpSession
                 protocol::render(&result)
             )))),
         },
-        Ok(HttpReply::Error(error, _)) if error.code == RpcError::UNSUPPORTED_VERSION => {
+        Ok(HttpReply::Error(RpcFailure { error, .. })) if error.code == RpcError::UNSUPPORTED_VERSION => {
             let offered = protocol::supported_versions(error.data.as_deref());
             let fault = CallFault::unavailable(format!(
                 "protocol version mismatch: server={} client={}",
@@ -133,12 +133,12 @@ async fn discover(endpoint: &Endpoint, at_most: Duration) -> Result<(HttpSession
             let handshake = offered.iter().any(|version| protocol::has_handshake(version));
             Err(if handshake { Refusal::OtherEra(fault) } else { Refusal::Fault(fault) })
         }
-        Ok(HttpReply::Error(error, _))
+        Ok(HttpReply::Error(RpcFailure { error, .. }))
             if [RpcError::HEADER_MISMATCH, RpcError::MISSING_CAPABILITY].contains(&error.code) =>
         {
             Err(Refusal::Fault(failed(&error.message)))
         }
-        Ok(HttpReply::Error(error, _)) => Err(Refusal::OtherEra(failed(&error.message))),
+        Ok(HttpReply::Error(RpcFailure { error, .. })) => Err(Refusal::OtherEra(failed(&error.message))),
         Err(Failure::Fault(fault)) if may_want_handshake(&fault) => {
             Err(Refusal::OtherEra(handshake_fault(fault, "server/discover", limits.total)))
         }
@@ -162,7 +162,7 @@ async fn initialize(endpoint: &Endpoint) -> Result<(HttpSession, ServerHello), R
         .await
     {
         Ok(HttpReply::Result(result)) => result,
-        Ok(HttpReply::Error(error, _)) => {
+        Ok(HttpReply::Error(RpcFailure { error, .. })) => {
             let fault = CallFault::unavailable(format!("initialize failed: {}", error.message));
             return Err(Refusal::OtherEra(fault));
         }
@@ -179,7 +179,7 @@ async fn initialize(endpoint: &Endpoint) -> Result<(HttpSession, ServerHello), R
     let note = encode::notification("notifications/initialized", b"{}");
     match endpoint.notify(&session, "notifications/initialized", note, &limits).await {
         Ok(status) if status.is_success() => Ok((session, hello)),
-        Ok(http::StatusCode::UNAUTHORIZED) => Err(Refusal::Fault(Failure::Unauthorized.into_fault())),
+        Ok(http::StatusCode::UNAUTHORIZED) => Err(Refusal::Fault(endpoint.unauthorized(None).into_fault())),
         Ok(status) => {
             let code = status.as_u16();
             let text = format!("notifications/initialized returned http {code}");
@@ -207,8 +207,8 @@ pub(super) async fn list_tools(
         let limits = Limits { deadline: Instant::now() + limits.total + limits.connect, ..limits };
         let result = match request(endpoint, session, "tools/list", &params, &limits).await {
             Ok(HttpReply::Result(result)) => result,
-            Ok(HttpReply::Error(RpcError { message, .. }, _)) => {
-                return Err(CallFault::upstream_error(message));
+            Ok(HttpReply::Error(failure)) => {
+                return Err(CallFault::upstream_error(failure.error.message));
             }
             Err(failure) => return Err(handshake_fault(failure.into_fault(), "tools/list", limits.total)),
         };

@@ -21,6 +21,7 @@ use super::session::HttpSession;
 use crate::config::HttpConfig;
 use crate::credentials::CredentialStore;
 use crate::http::{Body, Client, HttpError, Limits, Request, Response, Target};
+use crate::upstream::refused::{explain, retry_after};
 use crate::upstream::{Arrivals, CallFault, FaultReason, no_memory};
 use crate::visible::without_controls;
 
@@ -78,14 +79,34 @@ pub(super) struct Outgoing<'a> {
 pub(super) enum HttpReply {
     /// Its `result` as raw JSON.
     Result(Bytes),
-    /// Its `error`, whatever the status it came with.
-    Error(RpcError, StatusCode),
+    /// Its `error`.
+    Error(RpcFailure),
+}
+
+/// The `error` of a reply.
+pub(super) struct RpcFailure {
+    pub(super) error: RpcError,
+    /// What it came with, whatever that is.
+    pub(super) status: StatusCode,
+    /// Bytes of its JSON.
+    pub(super) bytes: u64,
+}
+
+impl RpcFailure {
+    fn read(json: &str, status: StatusCode) -> Self {
+        Self { error: RpcError::read(json), status, bytes: json.len() as u64 }
+    }
+
+    pub(super) fn into_fault(self) -> CallFault {
+        let fault = CallFault::upstream_error(self.error.message).with_bytes(self.bytes);
+        if self.status.is_success() { fault } else { fault.with_status(self.status.as_u16()) }
+    }
 }
 
 /// Why no answer came.
 pub(super) enum Failure {
     /// The server did not accept the credentials.
-    Unauthorized,
+    Unauthorized(CallFault),
     /// It does not know the session any more.
     SessionLost,
     /// Everything else.
@@ -101,7 +122,7 @@ impl From<CallFault> for Failure {
 impl Failure {
     pub(super) fn into_fault(self) -> CallFault {
         match self {
-            Self::Unauthorized => CallFault::new(FaultReason::AuthFailed, "auth_failed").with_status(401),
+            Self::Unauthorized(fault) => fault,
             Self::SessionLost => CallFault::unavailable("session_lost").with_status(404),
             Self::Fault(fault) => fault,
         }
@@ -122,7 +143,7 @@ impl Endpoint {
         let response = self.post(session, outgoing, limits).await?;
         session.note_id(response.headers.get(&SESSION_ID));
         if !response.status.is_success() {
-            return Box::pin(refusal(response, session)).await;
+            return Box::pin(self.refusal(response, session)).await;
         }
         if response.status == StatusCode::ACCEPTED {
             return Err(CallFault::upstream_error("unexpected JSON-RPC response nil").into());
@@ -390,6 +411,51 @@ impl Endpoint {
         }
         found
     }
+
+    /// The fault of a 401.
+    pub(super) fn unauthorized(&self, after: Option<&str>) -> Failure {
+        let fault = CallFault::new(FaultReason::AuthFailed, "auth_failed").with_status(401);
+        Failure::Unauthorized(explain(fault, &self.entry.url, &self.entry.auth, after))
+    }
+
+    /// What an answer outside 2xx means.
+    async fn refusal(&self, response: Response, session: &HttpSession) -> Result<HttpReply, Failure> {
+        let status = response.status;
+        let code = status.as_u16();
+        let after = retry_after(&response.headers);
+        let holds_session = session.id().is_some();
+        let body = response.body.beginning(ERROR_BODY).await;
+        let error = parse(&body, 1).ok().and_then(|messages| {
+            messages
+                .iter()
+                .next()
+                .and_then(|message| message.error.map(|error| RpcFailure::read(error, status)))
+        });
+        let received = body.len() as u64;
+        let plain =
+            |reason| CallFault::new(reason, format!("http {code}")).with_status(code).with_bytes(received);
+        Err(match code {
+            401 => self.unauthorized(after.as_deref()),
+            404 if holds_session => Failure::SessionLost,
+            // What servers built on the SDKs' examples answer after a restart.
+            400 if holds_session
+                && error.as_ref().is_some_and(|failure| says_session_unknown(&failure.error)) =>
+            {
+                Failure::SessionLost
+            }
+            429 => {
+                let fault = CallFault::new(FaultReason::RateLimited, "rate_limited").with_status(code);
+                let fault = fault.with_bytes(received).with_hint(&first_line(&body));
+                explain(fault, &self.entry.url, &self.entry.auth, after.as_deref()).into()
+            }
+            500.. => plain(FaultReason::UpstreamUnavailable).into(),
+            400.. => match error {
+                Some(error) => return Ok(HttpReply::Error(error)),
+                None => plain(FaultReason::UpstreamError).with_hint(&first_line(&body)).into(),
+            },
+            _ => plain(FaultReason::UpstreamError).into(),
+        })
+    }
 }
 
 /// The answer that a stream is read for.
@@ -419,7 +485,7 @@ fn answer_of(bytes: &Bytes, message: &Message<'_>, id: u64, alone: bool) -> Opti
     let anonymous = alone && message.id.is_none_or(|id| id == "null");
     match (message.error, message.result) {
         (Some(error), _) if matches || anonymous => {
-            Some(HttpReply::Error(RpcError::read(error), StatusCode::OK))
+            Some(HttpReply::Error(RpcFailure::read(error, StatusCode::OK)))
         }
         (None, Some(result)) if matches => Some(HttpReply::Result(bytes.slice_ref(result.as_bytes()))),
         _ => None,
@@ -442,31 +508,6 @@ fn read_json(body: &Bytes, id: u64) -> Result<HttpReply, Failure> {
         }
         Err(error) => Err(fault(format!("invalid JSON response: {error}")).into()),
     }
-}
-
-/// What an answer outside 2xx means.
-async fn refusal(response: Response, session: &HttpSession) -> Result<HttpReply, Failure> {
-    let status = response.status;
-    let code = status.as_u16();
-    let holds_session = session.id().is_some();
-    let body = response.body.beginning(ERROR_BODY).await;
-    let error = parse(&body, 1)
-        .ok()
-        .and_then(|messages| messages.iter().next().and_then(|message| message.error.map(RpcError::read)));
-    let plain = |reason| CallFault::new(reason, format!("http {code}")).with_status(code);
-    Err(match code {
-        401 => Failure::Unauthorized,
-        404 if holds_session => Failure::SessionLost,
-        // What servers built on the SDKs' examples answer after a restart.
-        400 if holds_session && error.as_ref().is_some_and(says_session_unknown) => Failure::SessionLost,
-        429 => CallFault::new(FaultReason::RateLimited, "rate_limited").with_status(code).into(),
-        500.. => plain(FaultReason::UpstreamUnavailable).into(),
-        400.. => match error {
-            Some(error) => return Ok(HttpReply::Error(error, status)),
-            None => plain(FaultReason::UpstreamError).with_hint(&first_line(&body)).into(),
-        },
-        _ => plain(FaultReason::UpstreamError).into(),
-    })
 }
 
 fn says_session_unknown(error: &RpcError) -> bool {

@@ -112,8 +112,8 @@ impl Transport for HttpTransport {
     ) -> Result<CallReply, CallFault> {
         match self.exchange(lifecycle, session, &call).await? {
             HttpReply::Result(bytes) => result::read(bytes, call.may_wrap),
-            HttpReply::Error(error, _)
-                if error.code == RpcError::HEADER_MISMATCH && session.era == Era::Modern =>
+            HttpReply::Error(failure)
+                if failure.error.code == RpcError::HEADER_MISMATCH && session.era == Era::Modern =>
             {
                 // The tool's annotations have changed. The server has not run it, so it may be asked once more.
                 let again = async {
@@ -122,13 +122,10 @@ impl Transport for HttpTransport {
                 };
                 match Box::pin(again).await? {
                     HttpReply::Result(bytes) => result::read(bytes, call.may_wrap),
-                    HttpReply::Error(error, _) => Err(CallFault::upstream_error(error.message)),
+                    HttpReply::Error(failure) => Err(failure.into_fault()),
                 }
             }
-            HttpReply::Error(error, status) => {
-                let fault = CallFault::upstream_error(error.message);
-                Err(if status.is_success() { fault } else { fault.with_status(status.as_u16()) })
-            }
+            HttpReply::Error(failure) => Err(failure.into_fault()),
         }
     }
 
@@ -196,8 +193,7 @@ impl HttpTransport {
 fn note_failure(lifecycle: &SessionLifecycle, session: &Arc<HttpSession>, failure: Failure) -> CallFault {
     let fault = match failure {
         Failure::SessionLost => session.lost(),
-        failure @ Failure::Unauthorized => {
-            let fault = failure.into_fault();
+        Failure::Unauthorized(fault) => {
             session.end(End { fault: fault.clone(), kind: EndKind::Crash });
             fault
         }

@@ -47,6 +47,7 @@ impl HostCalls for Fs {
                 }),
                 looked_at: false,
                 blocks: None,
+                argument_note: None,
                 sample: None,
                 seen_shape: None,
             });

@@ -146,6 +146,7 @@ fn call(text: &str, status: CallStatus) -> CallRecord {
         }),
         looked_at: false,
         blocks: None,
+        argument_note: None,
         sample: None,
         seen_shape: None,
     }

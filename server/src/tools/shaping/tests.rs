@@ -59,6 +59,7 @@ fn call(status: CallStatus, bytes: Option<u64>) -> CallRecord {
         }),
         looked_at: false,
         blocks: None,
+        argument_note: None,
         sample: None,
         seen_shape: None,
     }

@@ -1,0 +1,29 @@
+//! Starting an upstream for a call (upstreams.md 6.2).
+
+use super::runtime::Aggregator;
+use super::usage::Usage;
+use crate::engine::RunContext;
+use crate::upstream::CallFault;
+use tokio::time::timeout_at;
+
+/// Why an upstream did not start.
+pub(super) struct NotStarted {
+    pub(super) fault: CallFault,
+    /// Whether a start was tried for this call.
+    pub(super) tried: bool,
+}
+
+/// Starts a cold upstream, unless that has failed in this program already.
+pub(super) async fn start(aggregator: &Aggregator, run: &RunContext, server: &str) -> Result<(), NotStarted> {
+    let usage = Usage::of(run);
+    if let Some(fault) = usage.failed_start(server) {
+        return Err(NotStarted { fault: CallFault::unavailable(fault), tried: false });
+    }
+    // In a box, as most calls need no start and none should carry the room for it.
+    let loaded = Box::pin(timeout_at(run.deadline, aggregator.load(server))).await;
+    let loaded = loaded.unwrap_or_else(|_| Err(CallFault::timeout("the upstream did not start in time")));
+    loaded.map_err(|fault| {
+        usage.note_failed_start(server, fault.message.clone());
+        NotStarted { fault, tried: true }
+    })
+}

@@ -1,0 +1,90 @@
+//! Arguments that an MCP tool does not describe. They are sent, as the server may know more than it said; but most servers
+//! drop such names without a word, and a mistyped filter then gives unfiltered data.
+
+use std::fmt::Write as _;
+
+use ptc_mcp::json::Value;
+
+use super::call::MAX_HINTED;
+use super::{ServerEntry, ToolEntry};
+use crate::json_schema::views;
+use crate::similar::most_similar;
+use crate::text::{bounded_line, string_literal};
+
+/// Longest name that a note shows, in bytes.
+const MAX_NAME: usize = 60;
+
+/// What the reader of an answer should know of `unknown`, names that the program gave and the schema has no property of.
+/// `None` where there is nothing to tell, or where the schema says that other names are welcome.
+pub(super) fn note_on_unknown(server: &ServerEntry, tool: &ToolEntry, unknown: &[String]) -> Option<String> {
+    let first = unknown.first()?;
+    let views = views(&tool.input_schema, &tool.input_schema);
+    let welcomes_others = views.iter().any(|view| {
+        view.contains_key("patternProperties")
+            || view.get("additionalProperties").is_some_and(|others| others != &Value::Bool(false))
+    });
+    let lists = || views.iter().filter_map(|view| view.get("properties").and_then(Value::as_object));
+    if welcomes_others || lists().next().is_none() {
+        return None;
+    }
+    let names = || lists().flat_map(|properties| properties.keys()).map(String::as_str);
+    let shown = |name: &str| bounded_line(&string_literal(name), MAX_NAME);
+    let mut text = format!("`{}.{}` describes no argument {}", server.name, tool.name, shown(first));
+    if unknown.len() > 1 {
+        let _ = write!(text, " (and {} more)", unknown.len() - 1);
+    }
+    if let Some(similar) = most_similar(first, names()) {
+        let _ = write!(text, "; did you mean {}?", shown(similar));
+        return Some(text);
+    }
+    let known: Vec<String> = names().take(MAX_HINTED).map(shown).collect();
+    let more = if names().nth(MAX_HINTED).is_some() { " and others" } else { "" };
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    let _ = write!(text, "; it takes {known}{more}");
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use ptc_mcp::json::json;
+
+    use super::*;
+    use crate::catalog::fixtures;
+
+    fn note(schema: Value, unknown: &[&str]) -> Option<String> {
+        let (server, _) = fixtures::server("fs", vec![json!({"name": "search", "inputSchema": schema})]);
+        let unknown: Vec<String> = unknown.iter().map(|&name| name.to_owned()).collect();
+        note_on_unknown(&server, &server.tools()[0], &unknown)
+    }
+
+    #[test]
+    fn names_that_a_closed_list_lacks_are_told() {
+        let schema = json!({"properties": {"path": {}, "pattern": {}}});
+        assert_eq!(
+            note(schema.clone(), &["pth"]).as_deref(),
+            Some("`fs.search` describes no argument \"pth\"; did you mean \"path\"?")
+        );
+        assert_eq!(
+            note(schema.clone(), &["zoom", "x"]).as_deref(),
+            Some("`fs.search` describes no argument \"zoom\" (and 1 more); it takes \"path\", \"pattern\"")
+        );
+        assert_eq!(
+            note(json!({"properties": {}, "additionalProperties": false}), &["zoom"]).as_deref(),
+            Some("`fs.search` describes no argument \"zoom\"; it takes none")
+        );
+        assert_eq!(note(schema, &[]), None);
+    }
+
+    #[test]
+    fn open_lists_are_left_alone() {
+        for schema in [
+            json!({"type": "object"}),
+            json!({"properties": {"a": {}}, "additionalProperties": true}),
+            json!({"properties": {"a": {}}, "additionalProperties": {"type": "string"}}),
+            json!({"properties": {"a": {}}, "patternProperties": {"^x-": {}}}),
+            json!({"anyOf": [{"properties": {"a": {}}}, {"additionalProperties": {}}]}),
+        ] {
+            assert_eq!(note(schema.clone(), &["zoom"]), None, "{schema}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What to do about an error of TLS.
+
+use rustls::{AlertDescription, CertificateError, Error, InvalidMessage};
+
+/// The text of an error, with what to do on a second line where that is known.
+pub(super) fn advised(error: &Error) -> String {
+    match advice(error) {
+        Some(advice) => format!("{error}\n{advice}"),
+        None => error.to_string(),
+    }
+}
+
+fn advice(error: &Error) -> Option<&'static str> {
+    Some(match error {
+        Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
+            "Nobody whom this system trusts has signed the server's certificate. If it is yours, name the PEM file of its \
+             authority with --ca-file (PTC_RUNNER_MCP_CA_FILE)."
+        }
+        Error::InvalidCertificate(
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+        ) => "The certificate is for another host: write a name that it has into the URL.",
+        Error::InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. }) => {
+            "The server's certificate has run out: renew it there. If it has not, this machine's clock is wrong."
+        }
+        Error::InvalidCertificate(
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. },
+        ) => "The server's certificate does not count yet: this machine's clock may be wrong.",
+        Error::InvalidCertificate(CertificateError::Revoked) => {
+            "The server's certificate was revoked: it needs a new one."
+        }
+        Error::InvalidCertificate(CertificateError::Other(other))
+            if other.to_string().contains("CaUsedAsEndEntity") =>
+        {
+            "The server shows the certificate of an authority as its own: it needs one that the authority signed for its name."
+        }
+        Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
+            "The server answers without TLS: check the port of the URL, or write http:// and allow_insecure_http."
+        }
+        Error::AlertReceived(AlertDescription::CertificateRequired) => {
+            "The server asks for a certificate of the client, which cannot be configured."
+        }
+        Error::AlertReceived(AlertDescription::UnrecognisedName) => {
+            "The server has no certificate for this host: check the host of the URL."
+        }
+        Error::AlertReceived(AlertDescription::ProtocolVersion | AlertDescription::HandshakeFailure) => {
+            "The server offers nothing that is safe enough: TLS 1.2 or 1.3 with today's ciphers is needed."
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_say_what_to_do() {
+        for (error, words) in [
+            (Error::InvalidCertificate(CertificateError::UnknownIssuer), "--ca-file"),
+            (Error::InvalidCertificate(CertificateError::NotValidForName), "into the URL"),
+            (Error::InvalidCertificate(CertificateError::Expired), "renew it"),
+            (Error::InvalidCertificate(CertificateError::NotValidYet), "clock"),
+            (Error::InvalidMessage(InvalidMessage::InvalidContentType), "allow_insecure_http"),
+            (Error::AlertReceived(AlertDescription::CertificateRequired), "of the client"),
+        ] {
+            let text = advised(&error);
+            assert!(text.starts_with(&format!("{error}\n")) && text.contains(words), "{text}");
+        }
+        assert_eq!(advised(&Error::DecryptError), Error::DecryptError.to_string());
+    }
+}

@@ -1,0 +1,40 @@
+//! A parameter of an operation, and the property that it becomes.
+
+use ptc_mcp::json::{Value, json};
+
+use super::document::{Document, InlineBudget};
+use super::sendable::sendable;
+use super::style::Style;
+
+/// Where a parameter stands in the URL.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Path,
+    Query,
+}
+
+/// A parameter, as the document declares it.
+pub(super) struct Parameter<'d> {
+    pub(super) name: &'d str,
+    pub(super) place: Place,
+    pub(super) style: Style,
+    pub(super) required: bool,
+    pub(super) schema: Option<&'d Value>,
+}
+
+impl Parameter<'_> {
+    /// What of its schema can be sent, with its description. `None` if nothing can. A schema that says nothing about its
+    /// type is a string: that is how it travels.
+    pub(super) fn property(&self, document: &Document, budget: &mut InlineBudget) -> Option<Value> {
+        let schema = self.schema.map(|schema| document.inline(schema, budget));
+        let mut schema = match schema {
+            Some(Value::Object(schema)) => schema,
+            _ => return Some(json!({"type": "string"})),
+        };
+        let says_type = ["type", "allOf", "anyOf", "oneOf", "$ref", "properties", "items"];
+        if !says_type.iter().any(|key| schema.contains_key(*key)) {
+            schema.insert("type".to_owned(), "string".into());
+        }
+        sendable(&Value::Object(schema), self.style)
+    }
+}

@@ -1,0 +1,88 @@
+//! What a refusal by HTTP says beneath its fixed first line: the status, where it came from, and what to do.
+
+use std::fmt::Write as _;
+
+use http::HeaderMap;
+use http::header::RETRY_AFTER;
+use url::Url;
+
+use super::{CallFault, FaultReason};
+use crate::credentials::HttpAuth;
+
+/// Longest `Retry-After` that is shown, in characters.
+const MAX_RETRY_AFTER: usize = 40;
+
+/// The `Retry-After` of an answer, in the server's own words.
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<String> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    (!text.is_empty()).then(|| text.chars().take(MAX_RETRY_AFTER).collect())
+}
+
+/// `fault`, with a second line where the server refused credentials or asked for patience:
+/// `http 429 from https://h.example/mcp; Retry-After: 30`.
+pub(crate) fn explain(fault: CallFault, url: &Url, auth: &HttpAuth, retry_after: Option<&str>) -> CallFault {
+    let Some(status) = fault.http_status else { return fault };
+    let mut line = format!("http {status} from {}", place(url));
+    match fault.reason {
+        FaultReason::AuthFailed => match auth.emitters.as_slice() {
+            [] => line.push_str("; this upstream's entry has no auth"),
+            emitters => {
+                let names: Vec<String> = emitters
+                    .iter()
+                    .map(|emitter| format!("{:?} ({})", emitter.binding, emitter.scheme.as_str()))
+                    .collect();
+                let _ = write!(line, "; it did not accept credential {}", names.join(", "));
+            }
+        },
+        FaultReason::RateLimited => {}
+        _ => return fault,
+    }
+    if let Some(after) = retry_after {
+        let _ = write!(line, "; Retry-After: {after}");
+    }
+    fault.with_hint(&line)
+}
+
+/// A URL without what may be secret: user information, query and fragment.
+fn place(url: &Url) -> String {
+    format!("{}{}", url.origin().ascii_serialization(), url.path())
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn refusals_name_status_place_and_patience() {
+        let url: Url = "https://user:pw@h.example:8443/mcp?token=t#f".parse().unwrap();
+        let mut headers = HeaderMap::new();
+        assert_eq!(retry_after(&headers), None);
+        headers.insert(RETRY_AFTER, HeaderValue::from_static("30"));
+        let after = retry_after(&headers);
+        let limited = CallFault::new(FaultReason::RateLimited, "rate_limited").with_status(429);
+        assert_eq!(
+            explain(limited, &url, &HttpAuth::default(), after.as_deref()).message,
+            "rate_limited\nhttp 429 from https://h.example:8443/mcp; Retry-After: 30"
+        );
+        let refused = || CallFault::new(FaultReason::AuthFailed, "auth_failed").with_status(401);
+        assert_eq!(
+            explain(refused(), &url, &HttpAuth::default(), None).message,
+            "auth_failed\nhttp 401 from https://h.example:8443/mcp; this upstream's entry has no auth"
+        );
+        let other = CallFault::unavailable("http 500").with_status(500);
+        assert_eq!(explain(other.clone(), &url, &HttpAuth::default(), None), other);
+        let unsent = CallFault::new(FaultReason::AuthFailed, "no such credential");
+        assert_eq!(explain(unsent.clone(), &url, &HttpAuth::default(), None), unsent);
+    }
+
+    #[test]
+    fn what_a_server_says_is_bounded() {
+        let mut headers = HeaderMap::new();
+        headers.insert(RETRY_AFTER, HeaderValue::try_from("9".repeat(500)).unwrap());
+        assert_eq!(retry_after(&headers).unwrap().len(), MAX_RETRY_AFTER);
+        headers.insert(RETRY_AFTER, HeaderValue::from_bytes(b"caf\xe9").unwrap());
+        assert_eq!(retry_after(&headers), None);
+    }
+}

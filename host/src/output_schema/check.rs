@@ -5,11 +5,15 @@ use ptc_vm::value::{Map, Temporal};
 use ptc_vm::{Value, json, meter};
 
 use super::{ObjectSchema, OutputSchema, Property, spelling};
+use crate::text::{clip, string_literal};
+use std::fmt;
 
 /// Values looked at before the check gives up: a small value can be an enormous tree by sharing.
 const MAX_NODES: usize = 2_000_000;
+/// Longest name that a place shows, in bytes.
+const MAX_NAME: usize = 60;
 /// Complaints that are spelled out.
-const MAX_COMPLAINTS: usize = 20;
+const MAX_COMPLAINTS: usize = 3;
 
 impl OutputSchema {
     /// Checks `value` and gives it as JSON that satisfies the schema: declared properties have their declared names,
@@ -19,7 +23,7 @@ impl OutputSchema {
     /// All mismatches in one text, or the place of a value that has no JSON form.
     pub fn validate(&self, value: &Value) -> Result<String, String> {
         let mut check = Check { complaints: Vec::new(), more: 0, nodes: 0, respell: false };
-        check.value(self, value, &mut Path { parts: vec!["return".into()] });
+        check.value(self, value, &mut Path { parts: Vec::new() });
         if check.nodes > MAX_NODES {
             return Err(format!("validated value: more than {MAX_NODES} values"));
         }
@@ -43,9 +47,31 @@ impl OutputSchema {
     }
 }
 
-/// The way from the root to a value, as `return.rows.0.id`.
+/// The way from the root to a value, shown as `$.rows[0].id`.
 struct Path {
-    parts: Vec<String>,
+    parts: Vec<Step>,
+}
+
+enum Step {
+    Property(String),
+    Item(usize),
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("$")?;
+        self.parts.iter().try_for_each(|step| match step {
+            Step::Item(at) => write!(f, "[{at}]"),
+            Step::Property(name) if is_plain(name) => write!(f, ".{name}"),
+            Step::Property(name) => write!(f, "[{}]", string_literal(clip(name, MAX_NAME))),
+        })
+    }
+}
+
+/// Whether a name can stand behind a dot.
+fn is_plain(name: &str) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(plain)
 }
 
 struct Check {
@@ -57,9 +83,9 @@ struct Check {
 }
 
 impl Check {
-    fn complain(&mut self, path: &Path, detail: &str) {
+    fn complain(&mut self, complaint: impl FnOnce() -> String) {
         if self.complaints.len() < MAX_COMPLAINTS {
-            self.complaints.push(format!("{}: {detail}", path.parts.join(".")));
+            self.complaints.push(complaint());
         } else {
             self.more += 1;
         }
@@ -72,7 +98,7 @@ impl Check {
         if self.nodes > MAX_NODES {
             return;
         }
-        let expected = match (schema, value) {
+        match (schema, value) {
             (OutputSchema::String, Value::Str(_) | Value::Keyword(_)) => return,
             (OutputSchema::String, Value::Temporal(temporal)) if !is_duration(temporal) => return,
             (OutputSchema::Integer | OutputSchema::Number, Value::Int(_) | Value::BigInt(_)) => return,
@@ -91,18 +117,13 @@ impl Check {
                     .for_each(|(at, element)| self.element(items, at, element, path));
             }
             (OutputSchema::Object(schema), Value::Map(map)) => return self.map(schema, map, path),
-            (OutputSchema::String, _) => "string",
-            (OutputSchema::Integer, _) => "int",
-            (OutputSchema::Number, _) => "float",
-            (OutputSchema::Boolean, _) => "bool",
-            (OutputSchema::Array(_), _) => "list",
-            (OutputSchema::Object(_), _) => "map",
-        };
-        self.complain(path, &format!("expected {expected}, got {}", label(value)));
+            _ => {}
+        }
+        self.complain(|| format!("expected {} at {path}, got {}", word(schema), label(value)));
     }
 
     fn element(&mut self, schema: &OutputSchema, at: usize, element: &Value, path: &mut Path) {
-        path.parts.push(at.to_string());
+        path.parts.push(Step::Item(at));
         self.value(schema, element, path);
         path.parts.pop();
     }
@@ -126,17 +147,20 @@ impl Check {
                     }
                 }
                 None if schema.closed => {
-                    path.parts.push(name.to_owned());
-                    self.complain(path, "unexpected field — schema disallows additional properties");
+                    path.parts.push(Step::Property(name.to_owned()));
+                    self.complain(|| format!("unexpected property at {path}: the schema allows no others"));
                     path.parts.pop();
                 }
                 None => {}
             }
         }
         for (property, entry) in schema.properties.iter().zip(found) {
-            path.parts.push(property.name.clone());
+            path.parts.push(Step::Property(property.name.clone()));
             match entry {
-                None if property.required => self.complain(path, "expected field, got nil"),
+                None if property.required => {
+                    let expected = word(&property.schema);
+                    self.complain(|| format!("expected {expected} at {path}, got nothing: it is required"));
+                }
                 Some((_, value)) if property.required || !value.is_nil() => {
                     self.value(&property.schema, value, path)
                 }
@@ -192,28 +216,40 @@ fn is_duration(temporal: &Temporal) -> bool {
     matches!(temporal, Temporal::Duration(_))
 }
 
-/// The name of a value's type in messages.
+/// The word of a schema for what it admits.
+fn word(schema: &OutputSchema) -> &'static str {
+    match schema {
+        OutputSchema::String => "string",
+        OutputSchema::Integer => "integer",
+        OutputSchema::Number => "number",
+        OutputSchema::Boolean => "boolean",
+        OutputSchema::Array(_) => "array",
+        OutputSchema::Object(_) => "object",
+    }
+}
+
+/// What a value of the language is, in messages.
 fn label(value: &Value) -> &'static str {
     match value {
         Value::Nil => "nil",
-        Value::True | Value::False => "bool",
-        Value::Int(_) | Value::BigInt(_) => "int",
-        Value::Float(_) => "float",
-        Value::Str(_) => "string",
-        Value::Keyword(_) => "keyword",
-        Value::Vector(_) => "list",
-        Value::Map(_) => "map",
-        Value::Set(_) => "set",
-        Value::Regex(_) => "regex",
+        Value::True | Value::False => "a boolean",
+        Value::Int(_) | Value::BigInt(_) => "an integer",
+        Value::Float(_) => "a float",
+        Value::Str(_) => "a string",
+        Value::Keyword(_) => "a keyword",
+        Value::Vector(_) => "a list",
+        Value::Map(_) => "a map",
+        Value::Set(_) => "a set",
+        Value::Regex(_) => "a regex",
         Value::Temporal(temporal) => match &**temporal {
-            Temporal::Date(_) => "date",
-            Temporal::Instant { .. } => "instant",
-            Temporal::Duration(_) => "duration",
+            Temporal::Date(_) => "a date",
+            Temporal::Instant { .. } => "an instant",
+            Temporal::Duration(_) => "a duration",
         },
-        Value::Var(_) => "var",
-        Value::Symbol(_) => "symbol",
-        Value::Tool(_) => "tool",
-        Value::Builtin(_) | Value::Closure(_) | Value::Combinator(_) => "fn",
-        Value::Cursor(_) => "cursor",
+        Value::Var(_) => "a var",
+        Value::Symbol(_) => "a symbol",
+        Value::Tool(_) => "a tool",
+        Value::Builtin(_) | Value::Closure(_) | Value::Combinator(_) => "a function",
+        Value::Cursor(_) => "a cursor",
     }
 }

@@ -62,30 +62,44 @@ fn mismatches_name_the_place_and_both_types() {
     let count =
         json!({"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]});
     let of = |value: Value| validate(count.clone(), &map(vec![(kw("count"), value)])).expect_err("mismatch");
-    assert_eq!(of(Value::str("x")), "return.count: expected int, got string");
-    assert_eq!(of(kw("x")), "return.count: expected int, got keyword");
-    assert_eq!(of(Value::float(1.0)), "return.count: expected int, got float");
-    assert_eq!(of(Value::Nil), "return.count: expected int, got nil");
-    assert_eq!(validate(count.clone(), &Value::Nil).unwrap_err(), "return: expected map, got nil");
+    assert_eq!(of(Value::str("x")), "expected integer at $.count, got a string");
+    assert_eq!(of(kw("x")), "expected integer at $.count, got a keyword");
+    assert_eq!(of(Value::float(1.0)), "expected integer at $.count, got a float");
+    assert_eq!(of(Value::Nil), "expected integer at $.count, got nil");
+    assert_eq!(validate(count.clone(), &Value::Nil).unwrap_err(), "expected object at $, got nil");
     let missing = map(vec![(kw("other"), Value::Int(1))]);
-    assert_eq!(validate(count, &missing).unwrap_err(), "return.count: expected field, got nil");
+    assert_eq!(
+        validate(count, &missing).unwrap_err(),
+        "expected integer at $.count, got nothing: it is required"
+    );
     let closed =
         json!({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": false});
     let extra = map(vec![(kw("extra"), Value::Nil), (kw("a"), Value::True)]);
     assert_eq!(
         validate(closed, &extra).unwrap_err(),
-        "return.extra: unexpected field — schema disallows additional properties; return.a: expected string, got bool"
+        "unexpected property at $.extra: the schema allows no others; expected string at $.a, got a boolean"
     );
     let rows = json!({"type": "array", "items": {"type": "array", "items": {"type": "boolean"}}});
     let value = Value::vector(vec![Value::vector(vec![Value::True, Value::Int(1)])]);
-    assert_eq!(validate(rows, &value).unwrap_err(), "return.0.1: expected bool, got int");
+    assert_eq!(validate(rows, &value).unwrap_err(), "expected boolean at $[0][1], got an integer");
+}
+
+#[test]
+fn names_that_are_no_words_are_quoted_in_places() {
+    let schema =
+        json!({"type": "object", "properties": {"a b.c\n": {"type": "array", "items": {"type": "number"}}}});
+    let value = map(vec![(Value::str("a b.c\n"), map(vec![]))]);
+    assert_eq!(validate(schema, &value).unwrap_err(), "expected array at $[\"a b.c\\n\"], got a map");
 }
 
 #[test]
 fn complaints_are_bounded() {
     let value = Value::vector(vec![Value::Nil; 1000]);
     let text = validate(json!({"type": "array", "items": {"type": "string"}}), &value).unwrap_err();
-    assert!(text.starts_with("return.0: expected string, got nil; ") && text.ends_with("; and 980 more"));
+    assert!(
+        text.starts_with("expected string at $[0], got nil; ")
+            && text.ends_with("at $[2], got nil; and 997 more")
+    );
 }
 #[test]
 fn a_value_that_fits_comes_back_under_declared_names() {

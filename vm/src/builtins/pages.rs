@@ -7,9 +7,6 @@ use crate::print;
 use crate::value::{Map, Str, Value, equal};
 use std::mem::take;
 
-/// Pages that are read if the program names no bound.
-const MAX_PAGES: i64 = 100;
-
 /// Where a page names what comes next, and the argument that asks for it.
 const CURSORS: [(&str, &str); 14] = [
     ("next_cursor", "cursor"),
@@ -93,7 +90,8 @@ pub(super) fn pages(args: &[Value]) -> Result<Flow> {
         items: None,
         next: None,
         argument: None,
-        left: MAX_PAGES,
+        // The program's calls are bounded anyway, and that bound is told: no page is left out without a sign.
+        left: i64::MAX,
         out: Builder::new(),
         page: Value::Nil,
         waiting: Waiting::Page,

@@ -180,10 +180,10 @@ fn errors_say_reason_and_message_once() {
         "runtime_error: arithmetic_error: division by zero"
     );
     assert_eq!(text(ErrorReason::RuntimeError, "runtime_error: data/rows"), "runtime_error: data/rows");
-    let payload = failed(ErrorReason::ValidationError, "return.n: expected int, got string");
-    let expected = json!({"status":"error","reason":"validation_error","message":"return.n: expected int, got string",
-                          "feedback":"return.n: expected int, got string"});
-    let text = "validation_error: return.n: expected int, got string".to_owned();
+    let payload = failed(ErrorReason::ValidationError, "expected integer at $.n, got a string");
+    let expected = json!({"status":"error","reason":"validation_error","message":"expected integer at $.n, got a string",
+                          "feedback":"expected integer at $.n, got a string"});
+    let text = "validation_error: expected integer at $.n, got a string".to_owned();
     assert_eq!(shaped(Profile::Structured, &payload), (text, Some(expected)));
     let busy = Payload::refused(ErrorReason::Busy, "server busy", Some("retry".into()));
     assert_eq!(shaped(Profile::Slim, &busy).0, "busy: server busy\nretry");

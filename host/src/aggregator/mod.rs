@@ -20,7 +20,7 @@ mod start;
 mod upkeep;
 mod usage;
 
-pub use notes::notes;
+pub use notes::{notes, notes_on_calls};
 pub use options::{AggregatorLimits, AggregatorOptions, SnapshotMode};
 pub use runtime::Aggregator;
 pub use start::StartError;

@@ -16,8 +16,7 @@ const MOST_KEYS: usize = 16;
 /// The notes on an outcome. Names in them are the upstreams' own: whoever shows them scrubs and escapes them like values.
 pub fn notes(outcome: &EvalOutcome) -> Vec<String> {
     let calls = &outcome.upstream_calls;
-    let mut notes = blocks(calls);
-    notes.extend(arguments(calls));
+    let mut notes = notes_on_calls(calls);
     if outcome.result.is_ok() {
         notes.extend(failures(calls));
     }
@@ -29,6 +28,13 @@ pub fn notes(outcome: &EvalOutcome) -> Vec<String> {
     } else {
         notes.extend(misses);
     }
+    notes
+}
+
+/// The notes on calls that hold whatever their program did with the answers.
+pub fn notes_on_calls(calls: &[CallRecord]) -> Vec<String> {
+    let mut notes = blocks(calls);
+    notes.extend(arguments(calls));
     notes
 }
 

@@ -4,10 +4,14 @@ use std::sync::Arc;
 
 use ptc_host::output_schema::OutputSchema;
 
+use ptc_host::similar::most_similar;
+use ptc_host::text::clip;
 use ptc_mcp::json::{Kind, Raw, repeated_key, write_string};
 
 /// Deepest nesting of `context`.
 const MAX_CONTEXT_DEPTH: usize = 128;
+/// Longest name of an unknown argument that is shown, in bytes.
+const MAX_SHOWN_KEY: usize = 60;
 /// Largest `output_schema`, in bytes.
 const MAX_SCHEMA_BYTES: usize = 256 << 10;
 
@@ -75,6 +79,7 @@ impl Arguments {
     /// The `message` of the first check that fails.
     pub fn read(arguments: Option<Raw<'_>>, caps: &ArgumentCaps) -> Result<Arguments, String> {
         let members = Members::of(arguments)?;
+        heed_unknown(arguments)?;
         let program = program(members.program, caps.max_program_bytes)?;
         members.check(program, caps, Wording::Full)
     }
@@ -91,6 +96,25 @@ impl Arguments {
     ) -> Result<Arguments, String> {
         Members::of(arguments)?.check(program, caps, wording)
     }
+}
+
+/// Arguments that the tool takes.
+const KNOWN: [&str; 4] = ["program", "context", "output_schema", "signature"];
+
+/// Clients add arguments of their own, which are ignored and logged; one that is close to a known one is a typing error
+/// (ruling 74).
+fn heed_unknown(arguments: Option<Raw<'_>>) -> Result<(), String> {
+    for (key, _) in arguments.and_then(Raw::members).into_iter().flatten() {
+        if KNOWN.contains(&&*key) {
+            continue;
+        }
+        let shown = clip(&key, MAX_SHOWN_KEY);
+        if let Some(similar) = most_similar(&key, KNOWN.into_iter().filter(|known| *known != "signature")) {
+            return Err(format!("argument `{shown}` is not known; did you mean `{similar}`?"));
+        }
+        tracing::debug!(event = "unknown_argument", argument = ?shown, "an unknown argument is ignored");
+    }
+    Ok(())
 }
 
 /// The members that matter, as sent.
@@ -155,6 +179,13 @@ pub(in crate::tools) fn context(
     wording: Wording,
 ) -> Result<Option<Arc<str>>, String> {
     let Some(value) = value.filter(|value| value.kind() != Kind::Null) else { return Ok(None) };
+    // Some clients send objects as their text (ruling 74).
+    let inner = value.as_str().filter(|text| text.len() <= max.saturating_mul(2));
+    let object = inner.as_deref().and_then(|text| Raw::parse(text.trim()).ok());
+    let value = match object.filter(|object| object.kind() == Kind::Object) {
+        Some(object) => object,
+        None => value,
+    };
     let Some(mut members) = value.members() else {
         return Err(wording.complain(&format!("must be a JSON object, got {}", value.kind().name())));
     };
@@ -235,6 +266,29 @@ fn output_schema(value: Option<Raw<'_>>) -> Result<Option<Arc<OutputSchema>>, St
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn arguments_that_clients_add_or_change() {
+        let caps = ArgumentCaps { max_program_bytes: 100, max_context_bytes: 60 };
+        let read = |text: &str| Arguments::read(Some(Raw::parse(text).expect("JSON")), &caps);
+        assert!(read(r#"{"program":"1","reasoning":"because","_meta":{}}"#).is_ok(), "ignored");
+        for (typed, meant) in
+            [("programm", "program"), ("Context", "context"), ("outputSchema", "output_schema")]
+        {
+            let error = read(&format!("{{\"{typed}\":\"1\"}}")).expect_err("a typing error");
+            assert_eq!(error, format!("argument `{typed}` is not known; did you mean `{meant}`?"));
+        }
+        let context = |json: &str| read(&format!(r#"{{"program":"1","context":{json}}}"#)).map(|a| a.context);
+        assert_eq!(
+            context(r#"" {\"a\": [1, \"x\"]}\n""#).expect("an object").as_deref(),
+            Some(r#"{"a": [1, "x"]}"#)
+        );
+        assert!(context(r#""[1]""#).expect_err("an array").ends_with("must be a JSON object, got string"));
+        assert!(context(r#""{\"a\":""#).expect_err("half").ends_with("must be a JSON object, got string"));
+        assert!(context(r#""{\"a/b\":1}""#).expect_err("a slash").contains("may not contain `/`"));
+        let long = format!(r#""{{\"a\":\"{}\"}}""#, "x".repeat(80));
+        assert!(context(&long).expect_err("too large").contains("exceeds max_context_bytes"));
+    }
 
     #[test]
     fn numbers_that_no_float_can_be() {

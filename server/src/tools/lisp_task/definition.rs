@@ -46,6 +46,7 @@ fn output_schema() -> Value {
             "execution": object(),
             "upstream_calls": {"type": "array", "items": call},
             "upstream_results": {"type": "array", "items": object()},
+            "notes": {"type": "array", "items": {"type": "string"}},
             "ptc_metrics": {"type": ["object", "null"]},
             "program": text(),
             "trace_id": {"type": ["string", "null"]},

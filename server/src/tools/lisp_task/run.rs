@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ptc_agent::agent::{Agent, CompletionMode, ConfigError, SystemPrompt};
 use ptc_agent::run::{Fail, RunOptions, Step, Turn};
 use ptc_agent::telemetry::{Event, Scope};
+use ptc_host::aggregator::notes_on_calls;
 use ptc_host::engine::{CallRecord, EvalId, EvalOutcome, Failure, FinalValue};
 use ptc_mcp::json::{Map, Value, json};
 use ptc_vm::Reason;
@@ -253,6 +254,13 @@ impl Done<'_> {
             .collect();
         if !results.is_empty() {
             body.insert("upstream_results".into(), results.into());
+        }
+        let notes: Vec<Value> = notes_on_calls(&records)
+            .into_iter()
+            .map(|note| options.redactor.scrub_string(note).into())
+            .collect();
+        if !notes.is_empty() {
+            body.insert("notes".into(), notes.into());
         }
         if let Some(program) = program.as_ref().filter(|_| options.include_program) {
             body.insert("program".into(), options.redactor.scrub_string(program.clone()).into());

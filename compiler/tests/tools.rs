@@ -364,7 +364,7 @@ fn misshapen_calls_show_the_right_form() {
         ("(tool/call [\"s\" \"t\" {:a 1}])", "Write (tool/call {:server \"s\" :tool \"t\" :args {:a 1}})"),
         ("(tool/call 's \"t\" {:a 1})", "Write (tool/call {:server \"s\" :tool \"t\" :args {:a 1}})"),
         ("(tool/call 's/t :a 1)", "Write (tool/call {:server \"s\" :tool \"t\" :args {:a 1}})"),
-        ("(tool/call! \"s\" \"t\")", "Write (tool/call! {:server \"s\" :tool \"t\" :args {…}})"),
+        ("(tool/call! \"s\" \"t\")", "Write (tool/call {:server \"s\" :tool \"t\" :args {…}})"),
         (
             "(tool/pages \"s\" \"t\")",
             "expected (tool/pages {:server \"s\" :tool \"t\" :args {…}}), with options",

@@ -47,6 +47,14 @@ fn is_name(key: &str) -> bool {
         && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-$?!".contains(&byte))
         && digits * 2 <= key.len()
         && digits <= 4
+        && !is_hash(key)
+}
+
+/// Whether a key is the text of many random bits that may happen to have few digits: a UUID, or a long row of hex digits.
+fn is_hash(key: &str) -> bool {
+    let hex = key.bytes().filter(u8::is_ascii_hexdigit).count();
+    let hyphens = key.bytes().filter(|byte| *byte == b'-').count();
+    hex >= 16 && hex + hyphens == key.len()
 }
 
 /// What is known of a value.
@@ -331,6 +339,14 @@ mod tests {
             r#"{"2024-01-01": 1, "2024-01-02": 2}"#,
             r#"{"Ada Lovelace": 1}"#,
             r#"{"8c5f2a1e": 1}"#,
+            r#"{"deadbeef-cafe-babe-face-abcdefabcdef": {"n": 1}}"#,
+            r#"{"abcdefabcdefabcdef": 1}"#,
+            r#"{"src/main.rs": 1, "README.md": 2}"#,
+            r#"{"C:\\\\temp": 1}"#,
+            r#"{"42": "x", "43": "y"}"#,
+            r#"{"T-1001": {"n": 1}, "T-1002": {"n": 2}}"#,
+            r#"{"+49 30 1234": 1}"#,
+            r#"{"": 1}"#,
             r#"{"alice": {"age": 1}, "bob": {"age": 2}}"#,
             r#"{"alice": 1, "bob": 2, "carol": 3, "dave": 4, "erin": 5}"#,
             r#"{"alice": [1], "bob": [], "carol": [2], "dave": []}"#,

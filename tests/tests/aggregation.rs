@@ -14,12 +14,15 @@ struct World {
 
 impl World {
     async fn new(limits: AggregatorLimits) -> World {
+        World::with(AggregatorOptions { limits, ..AggregatorOptions::new(SnapshotMode::Frozen) }).await
+    }
+
+    async fn with(options: AggregatorOptions) -> World {
         let fake = env!("CARGO_BIN_EXE_fake-upstream");
         let config = json!({"upstreams": {"fake": {"transport": "mcp_stdio", "command": fake, "max_concurrency": 4096}}});
         let env = ProcessEnv::current();
-        let options = LoadOptions { env: &env, base_dir: None, own_exe: None };
-        let config = UpstreamsConfig::from_value(&config, &options).expect("a right file");
-        let options = AggregatorOptions { limits, ..AggregatorOptions::new(SnapshotMode::Frozen) };
+        let load = LoadOptions { env: &env, base_dir: None, own_exe: None };
+        let config = UpstreamsConfig::from_value(&config, &load).expect("a right file");
         let aggregator = Aggregator::start(config, options);
         World {
             engine: Engine::start(EngineOptions { threads: 2, memory: None }).expect("threads"),
@@ -113,6 +116,20 @@ async fn faults_of_the_world_are_data_and_faults_of_the_program_end_it() {
     let outcome = world.eval("(:reason (tool/call {:server \"fake\" :tool \"die\"}))").await;
     assert_eq!(text(&outcome), ":upstream_unavailable");
     world.aggregator.shutdown().await;
+}
+
+#[tokio::test]
+async fn seen_shapes_show_unless_the_operator_hides_them() {
+    for (seen_shapes, shown) in [(true, true), (false, false)] {
+        let options = AggregatorOptions { seen_shapes, ..AggregatorOptions::new(SnapshotMode::Frozen) };
+        let world = World::with(options).await;
+        let outcome = world.eval("(tool/call {:server \"fake\" :tool \"echo\" :args {:x 1}})").await;
+        assert!(outcome.result.is_ok(), "{}", text(&outcome));
+        let outcome = world.eval("(doc \"fake/echo\")").await;
+        assert!(text(&outcome).contains("fake/echo"), "{}", text(&outcome));
+        assert_eq!(text(&outcome).contains("Seen in its first answer: "), shown, "{}", text(&outcome));
+        world.aggregator.shutdown().await;
+    }
 }
 
 #[tokio::test]

@@ -156,7 +156,7 @@ fn tls_error(error: &io::Error) -> HttpError {
         Some(error) => HttpError::Tls(advised(error)),
         None => match HttpError::of_io(error) {
             HttpError::Closed => HttpError::Tls(
-                "connection closed in the handshake\nPerhaps this port does not speak TLS: check the port of the URL.".to_owned(),
+                "connection closed in the handshake\nPerhaps this port does not speak TLS: check the port of the URL, or write http:// and allow_insecure_http.".to_owned(),
             ),
             other => other,
         },

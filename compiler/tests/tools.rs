@@ -369,6 +369,11 @@ fn misshapen_calls_show_the_right_form() {
             "(tool/pages \"s\" \"t\")",
             "expected (tool/pages {:server \"s\" :tool \"t\" :args {…}}), with options",
         ),
+        (
+            "(tool/t {:a 1})",
+            "Unknown tool: t. Available tools: call. A tool of an upstream server is called by (tool/call {:server \"…\" :tool \"t\" :args {:a 1}})",
+        ),
+        ("(tool/s.t {:a 1})", "is called by (tool/call {:server \"s\" :tool \"t\" :args {:a 1}})"),
         ("(tool/call 5)", "Got 5 — wrap in {:key value}"),
         ("(tool/call {:name \"s.t\" :arguments {:a 1}})", ":server \"s\" :tool \"t\" :args {:a 1}})"),
         (

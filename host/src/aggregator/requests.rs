@@ -2,7 +2,6 @@
 
 use super::runtime::Aggregator;
 use super::{call, discovery};
-use crate::catalog::call_of_named_tool;
 use crate::engine::{HostCalls, RunContext};
 use futures_util::future::LocalBoxFuture;
 use ptc_vm::machine::{HostRequest, Reply};
@@ -18,15 +17,10 @@ impl HostCalls for Arc<Aggregator> {
             HostRequest::Discovery { form, arguments, shown } => {
                 Box::pin(discovery::answer(aggregator, run, form, arguments, shown))
             }
-            HostRequest::Tool { name, .. } => {
-                let meant = call_of_named_tool(&aggregator.catalog(), &name);
-                let error = Error::verbatim(
-                    Reason::UnknownTool,
-                    format!("Unknown tool: {name}. Available tools: call"),
-                );
-                let error = error.with_hint(format!(". A tool of an upstream is called by {meant}"));
-                Box::pin(std::future::ready(Reply::Raise(error)))
-            }
+            HostRequest::Tool { name, .. } => Box::pin(std::future::ready(Reply::Raise(Error::verbatim(
+                Reason::UnknownTool,
+                format!("Unknown tool: {name}. Available tools: call"),
+            )))),
         }
     }
 }

@@ -19,7 +19,7 @@ use tokio::runtime::Handle;
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// A required upstream could not be started or listed.
-    #[error("upstream {name} cannot be started: {fault}. Mend it, or set \"required\": false in its entry")]
+    #[error("upstream {name} cannot be started: {}. Mend it, or set \"required\": false in its entry", .fault.to_string().trim_end_matches('.'))]
     Upstream {
         /// Its name.
         name: String,

@@ -95,16 +95,6 @@ pub(crate) fn call_example(server: &ServerEntry, tool: &ToolEntry) -> String {
     )
 }
 
-/// A call of the tool that a program wrote as `(tool/NAME …)`: `server/tool`, `server.tool`, or the name of a tool that some
-/// server has; ready to be edited.
-pub(crate) fn call_of_named_tool(catalog: &Catalog, name: &str) -> String {
-    let anywhere = || catalog.servers().find_map(|server| Some((server, server.tool(name)?)));
-    match named_tool(catalog, name).or_else(anywhere) {
-        Some((server, tool)) => call_example(server, tool),
-        None => format!("(tool/call {{:server \"…\" :tool {} :args {{…}}}})", string_literal(name)),
-    }
-}
-
 /// The tool that a name like `server/tool` or `server.tool` means.
 pub(super) fn named_tool<'c>(catalog: &'c Catalog, name: &str) -> Option<(&'c ServerEntry, &'c ToolEntry)> {
     let splits = [catalog.split_reference(name), name.split_once('.')];

@@ -26,7 +26,6 @@ mod unknown_arguments;
 pub use call::{CheckedCall, check_call};
 pub use describe::{CatalogMode, InlineLimits, describe, snapshot};
 pub use discovery::{DiscoveryFault, Needs, Query, WorldFault};
-pub(crate) use doc::call_of_named_tool;
 pub use doc::{tool_doc, tool_meta};
 pub use entry::{Catalog, ServerEntry, ToolEntry};
 pub use search::{apropos, find_tools};

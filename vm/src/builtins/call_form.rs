@@ -75,6 +75,16 @@ pub(super) fn of_map(form: &str, map: &Map) -> String {
     parts.show(form)
 }
 
+/// The same for `(tool/NAME arguments)`, where the name may be `server/tool` or `server.tool`.
+pub(super) fn of_tool(name: &str, arguments: &Map) -> String {
+    let mut parts = Parts { args: Some(Value::Map(arguments.clone())), ..Parts::default() };
+    parts.name(Some(name));
+    if parts.tool.is_none() {
+        parts.tool = parts.server.take();
+    }
+    parts.show("call")
+}
+
 /// The text of a name, however it is written.
 fn text(value: &Value) -> Option<&str> {
     match value {

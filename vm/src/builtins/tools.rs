@@ -34,7 +34,7 @@ pub(super) fn call(ctx: &mut Ctx<'_>, name: &Str, args: &[Value]) -> Result<Flow
         return upstream_call(&arguments);
     }
     if !registered {
-        return Err(unknown_tool(ctx, name));
+        return Err(unknown_tool(ctx, name, &arguments));
     }
     let arguments = json::write_tool_arguments(&arguments).map_err(|error| match error.reason() {
         Reason::RuntimeError => {
@@ -109,7 +109,7 @@ fn may_name(value: &Value) -> bool {
 }
 
 #[cold]
-fn unknown_tool(ctx: &Ctx<'_>, name: &str) -> Error {
+fn unknown_tool(ctx: &Ctx<'_>, name: &str, arguments: &Map) -> Error {
     let mut known: Vec<&str> = ctx.tools().iter().map(|tool| &**tool).collect();
     if ctx.has_upstreams() && !known.contains(&"call") {
         known.push("call");
@@ -119,7 +119,14 @@ fn unknown_tool(ctx: &Ctx<'_>, name: &str) -> Error {
         [] => format!("Unknown tool: {name}. No tools available."),
         known => format!("Unknown tool: {name}. Available tools: {}", known.join(", ")),
     };
-    Error::new(Reason::UnknownTool, text)
+    let error = Error::new(Reason::UnknownTool, text);
+    match ctx.has_upstreams() {
+        true => {
+            let call = call_form::of_tool(name, arguments);
+            error.with_hint(format!(". A tool of an upstream server is called by {call}"))
+        }
+        false => error,
+    }
 }
 
 /// `(tool/servers)`

@@ -223,7 +223,7 @@ impl<'d> Source<'d> {
     /// Refuses default arguments that no call could carry: a mistyped filter would give unfiltered data (ruling 60).
     fn check_defaults(&self, defaults: &Map, properties: &Map) -> Result<(), CallFault> {
         let unknown: Vec<&str> =
-            defaults.keys().filter(|name| !properties.contains_key(*name)).map(String::as_str).collect();
+            defaults.keys().filter(|name| !properties.contains_key(name)).map(String::as_str).collect();
         if !unknown.is_empty() {
             let known: Vec<&str> = properties.keys().map(String::as_str).collect();
             let similar = unknown.iter().find_map(|name| most_similar(name, known.iter().copied()));

@@ -32,7 +32,7 @@ impl Parameter<'_> {
             _ => return Some(json!({"type": "string"})),
         };
         let says_type = ["type", "allOf", "anyOf", "oneOf", "$ref", "properties", "items"];
-        if !says_type.iter().any(|key| schema.contains_key(*key)) {
+        if !says_type.iter().any(|key| schema.contains_key(key)) {
             schema.insert("type".to_owned(), "string".into());
         }
         sendable(&Value::Object(schema), self.style)

@@ -21,7 +21,7 @@ pub struct CallLimits {
 
 impl CallLimits {
     /// `all` calls, whoever makes them.
-    pub fn shared(all: usize) -> Self {
+    pub(crate) fn shared(all: usize) -> Self {
         CallLimits { all, per_owner: all }
     }
 }
@@ -91,12 +91,12 @@ pub(crate) struct Permit {
 
 impl ConcurrencyLimiter {
     /// A limiter of the number of concurrent calls.
-    pub fn new(limits: CallLimits) -> Arc<Self> {
+    pub(crate) fn new(limits: CallLimits) -> Arc<Self> {
         Arc::new(ConcurrencyLimiter { limits, running: Count::default(), memory: None })
     }
 
     /// The same limits, and no further calls while `memory` is exhausted.
-    pub fn within(limits: CallLimits, memory: MemoryBudget) -> Arc<Self> {
+    pub(crate) fn within(limits: CallLimits, memory: MemoryBudget) -> Arc<Self> {
         Arc::new(ConcurrencyLimiter { limits, running: Count::default(), memory: Some(memory) })
     }
 

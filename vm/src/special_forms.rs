@@ -202,7 +202,7 @@ impl SpecialForm {
     }
 
     /// The form of this name.
-    pub fn named(name: &str) -> Option<SpecialForm> {
+    pub(crate) fn named(name: &str) -> Option<SpecialForm> {
         SpecialForm::ALL.iter().copied().find(|form| form.name() == name)
     }
 

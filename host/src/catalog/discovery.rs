@@ -103,7 +103,7 @@ impl Query {
     ///
     /// # Errors
     /// The message with which the program ends.
-    pub fn parse(
+    pub(crate) fn parse(
         form: &str,
         arguments: &[Value],
         shown: &[String],
@@ -164,7 +164,7 @@ impl Query {
     }
 
     /// The upstreams to list before [`answer`](Self::answer), where the runtime lists on demand.
-    pub fn needs(&self) -> Needs<'_> {
+    pub(crate) fn needs(&self) -> Needs<'_> {
         match self {
             Self::Servers | Self::Apropos { load: false, .. } => Needs::Nothing,
             Self::Apropos { load: true, .. } => Needs::Everything,

@@ -15,7 +15,7 @@ impl std::fmt::Debug for ChildEnv {
 
 impl ChildEnv {
     /// Names and values, sorted by name. Only for spawning the child: values may be secrets.
-    pub fn vars(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+    pub(crate) fn vars(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
         self.0.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 

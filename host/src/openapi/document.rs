@@ -23,7 +23,7 @@ impl Document {
     ///
     /// # Errors
     /// `upstream_unavailable` with the texts of upstreams.md 7.3.
-    pub fn read(path: &Path, max_bytes: usize) -> Result<Self, CallFault> {
+    pub(crate) fn read(path: &Path, max_bytes: usize) -> Result<Self, CallFault> {
         let mut bytes = Vec::new();
         let limit = (max_bytes as u64).saturating_add(1);
         std::fs::File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes)).map_err(|e| {
@@ -40,7 +40,7 @@ impl Document {
     ///
     /// # Errors
     /// As [`read`](Self::read). A redirect is an answer like any other: it is not followed.
-    pub fn fetched(status: u16, body: &[u8]) -> Result<Self, CallFault> {
+    pub(crate) fn fetched(status: u16, body: &[u8]) -> Result<Self, CallFault> {
         if !(200..300).contains(&status) {
             return Err(
                 CallFault::unavailable(format!("schema_url returned http {status}")).with_status(status)
@@ -50,7 +50,7 @@ impl Document {
     }
 
     /// The fault for a `schema_url` whose answer passes the cap.
-    pub fn too_large(max_bytes: usize) -> CallFault {
+    pub(crate) fn too_large(max_bytes: usize) -> CallFault {
         CallFault::new(FaultReason::ResponseTooLarge, format!("schema response exceeded {max_bytes} bytes"))
     }
 

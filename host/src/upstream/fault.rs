@@ -82,25 +82,25 @@ pub struct FailureAnswer {
 impl CallFault {
     /// A fault with a message and no status or bytes.
     #[must_use]
-    pub fn new(reason: FaultReason, message: impl Into<String>) -> Self {
+    pub(crate) fn new(reason: FaultReason, message: impl Into<String>) -> Self {
         Self { reason, message: message.into(), http_status: None, received_bytes: 0, answer: None }
     }
 
     /// [`FaultReason::UpstreamUnavailable`] with `message`.
     #[must_use]
-    pub fn unavailable(message: impl Into<String>) -> Self {
+    pub(crate) fn unavailable(message: impl Into<String>) -> Self {
         Self::new(FaultReason::UpstreamUnavailable, message)
     }
 
     /// [`FaultReason::UpstreamError`] with `message`.
     #[must_use]
-    pub fn upstream_error(message: impl Into<String>) -> Self {
+    pub(crate) fn upstream_error(message: impl Into<String>) -> Self {
         Self::new(FaultReason::UpstreamError, message)
     }
 
     /// [`FaultReason::Timeout`] with `message`.
     #[must_use]
-    pub fn timeout(message: impl Into<String>) -> Self {
+    pub(crate) fn timeout(message: impl Into<String>) -> Self {
         Self::new(FaultReason::Timeout, message)
     }
 

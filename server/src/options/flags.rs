@@ -83,7 +83,7 @@ impl Flag {
     }
 
     /// The environment variable that stands for the option.
-    pub fn variable(&self) -> String {
+    pub(crate) fn variable(&self) -> String {
         match self.name {
             "upstreams-config" => ptc_host::config::SERVER_VARIABLE.to_owned(),
             name => format!("PTC_RUNNER_MCP_{}", name.to_uppercase().replace('-', "_")),

@@ -54,7 +54,7 @@ impl Connection {
     }
 
     /// A conversation of unrelated requests, each of which ends with its own exchange.
-    pub fn stateless(owner: Owner) -> Arc<Self> {
+    pub(crate) fn stateless(owner: Owner) -> Arc<Self> {
         Self::of(owner, None)
     }
 

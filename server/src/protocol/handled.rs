@@ -65,12 +65,12 @@ impl Reply {
 
 impl Handled {
     /// An answer to a message that was understood.
-    pub fn answered(body: Vec<u8>) -> Handled {
+    pub(crate) fn answered(body: Vec<u8>) -> Handled {
         Handled::Reply(Reply::answered(body))
     }
 
     /// An answer of this kind.
-    pub fn reply(disposition: Disposition, body: Vec<u8>) -> Handled {
+    pub(crate) fn reply(disposition: Disposition, body: Vec<u8>) -> Handled {
         Handled::Reply(Reply::new(disposition, body))
     }
 
@@ -81,7 +81,7 @@ impl Handled {
     }
 
     /// An error that answers `id`.
-    pub fn error(id: &RequestId, error: &RpcError) -> Handled {
+    pub(crate) fn error(id: &RequestId, error: &RpcError) -> Handled {
         Handled::answered(reply::error(Answers::Request(id), error))
     }
 }

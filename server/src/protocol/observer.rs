@@ -118,7 +118,7 @@ pub struct Observers {
 
 impl Observers {
     /// Informs `all` of calls; `None` if there are no observers.
-    pub fn new(all: Vec<Arc<dyn CallObserver>>) -> Option<Arc<Observers>> {
+    pub(crate) fn new(all: Vec<Arc<dyn CallObserver>>) -> Option<Arc<Observers>> {
         let read_programs = all.iter().any(|observer| observer.reads_programs());
         (!all.is_empty()).then(|| Arc::new(Observers { all, read_programs }))
     }
@@ -137,7 +137,7 @@ impl Observers {
     }
 
     /// Reports a call that names a tool that does not exist.
-    pub fn unknown_tool(&self, context: &CallContext, name: &str) {
+    pub(crate) fn unknown_tool(&self, context: &CallContext, name: &str) {
         let name: String = name.chars().take(MAX_NAME_CHARS).collect();
         let call = self.observed(context, Cow::Owned(name), None);
         self.all.iter().for_each(|observer| observer.unknown_tool(&call));

@@ -56,7 +56,7 @@ pub struct Service {
 
 impl Service {
     /// A server with these tools that runs at most as many of their calls at a time as `calls` says.
-    pub fn new(tools: Registry, calls: CallLimits) -> Self {
+    pub(crate) fn new(tools: Registry, calls: CallLimits) -> Self {
         Service {
             tools,
             limiter: ConcurrencyLimiter::new(calls),

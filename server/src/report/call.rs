@@ -33,7 +33,7 @@ pub struct CallReport {
 
 impl CallReport {
     /// The report of a call that never ran.
-    pub fn refused(payload: Payload, output_schema: bool) -> Self {
+    pub(crate) fn refused(payload: Payload, output_schema: bool) -> Self {
         CallReport {
             reason: None,
             program: None,

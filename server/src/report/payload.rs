@@ -44,7 +44,7 @@ pub enum ErrorReason {
 
 impl ErrorReason {
     /// All reasons of `lisp_eval`, in the order of the advertised enumeration.
-    pub const ALL: [ErrorReason; 12] = [
+    pub(crate) const ALL: [ErrorReason; 12] = [
         ErrorReason::ParseError,
         ErrorReason::RuntimeError,
         ErrorReason::Timeout,
@@ -148,7 +148,7 @@ pub struct Payload {
 
 impl Payload {
     /// The payload of a call that never ran.
-    pub fn refused(reason: ErrorReason, message: impl Into<String>, hint: Option<String>) -> Self {
+    pub(crate) fn refused(reason: ErrorReason, message: impl Into<String>, hint: Option<String>) -> Self {
         Payload {
             ending: Ending::Error { reason, message: message.into(), hint, result: None },
             prints: Vec::new(),
@@ -159,7 +159,7 @@ impl Payload {
     }
 
     /// The payload of an evaluation of `program`.
-    pub fn of(outcome: EvalOutcome, program: &str) -> Self {
+    pub(crate) fn of(outcome: EvalOutcome, program: &str) -> Self {
         let notes = notes(&outcome);
         let ending = match outcome.result {
             Ok(answer) => Ending::Ok {
@@ -229,7 +229,7 @@ impl Payload {
     }
 
     /// The figures on how much upstream data the evaluation reduced to its answer.
-    pub fn ptc_metrics(&self) -> PtcMetrics {
+    pub(crate) fn ptc_metrics(&self) -> PtcMetrics {
         let mut prints = Vec::new();
         if !self.prints.is_empty() {
             write_strings(&mut prints, self.prints.iter().map(String::as_str));
@@ -249,7 +249,7 @@ impl Payload {
     }
 
     /// The bytes of the `result` of a success as it is sent; 0 for everything else.
-    pub fn final_result_bytes(&self) -> u64 {
+    pub(crate) fn final_result_bytes(&self) -> u64 {
         match &self.ending {
             Ending::Ok { result: Some(result), cut, .. } => {
                 (result.len() + cut.as_ref().map_or(0, |cut| 1 + cut.len())) as u64

@@ -43,7 +43,7 @@ pub struct PtcMetrics {
 
 impl PtcMetrics {
     /// Counts `calls`; each falls in exactly one of the three buckets.
-    pub fn of(calls: &[CallRecord], final_result_bytes: u64, prints_bytes: u64) -> Self {
+    pub(crate) fn of(calls: &[CallRecord], final_result_bytes: u64, prints_bytes: u64) -> Self {
         let mut metrics = PtcMetrics { final_result_bytes, prints_bytes, ..PtcMetrics::default() };
         for call in calls {
             let (count, bytes) = if call.oversize {

@@ -22,7 +22,7 @@ pub struct SessionPart {
 
 impl SessionPart {
     /// What was stored.
-    pub fn stored(session: String, report: SessionReport, redactor: &Redactor) -> Self {
+    pub(crate) fn stored(session: String, report: SessionReport, redactor: &Redactor) -> Self {
         let mut changed = report.changed;
         for entry in &mut changed {
             entry.name = redactor.scrub_string(std::mem::take(&mut entry.name));

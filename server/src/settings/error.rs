@@ -11,7 +11,7 @@ pub struct BootError {
 
 impl BootError {
     /// An error of that text.
-    pub fn new(message: impl Into<String>) -> Self {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
         BootError { message: message.into() }
     }
 }

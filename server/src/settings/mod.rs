@@ -273,7 +273,7 @@ pub struct Http {
 
 impl Http {
     /// Principals that may call: those of the tokens, or the one of a listener without tokens.
-    pub fn principals(&self) -> usize {
+    pub(crate) fn principals(&self) -> usize {
         if self.auth_disabled { 1 } else { self.tokens.len().max(1) }
     }
 

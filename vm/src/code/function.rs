@@ -132,7 +132,7 @@ impl Parameters {
     }
 
     /// Whether `argc` arguments fit.
-    pub fn accepts(self, argc: usize) -> bool {
+    pub(crate) fn accepts(self, argc: usize) -> bool {
         if self.rest { argc >= self.required as usize } else { argc == self.required as usize }
     }
 }

@@ -40,7 +40,7 @@ impl Ctx<'_> {
     }
 
     /// Whether the host answers discovery over upstreams.
-    pub fn has_upstreams(&self) -> bool {
+    pub(crate) fn has_upstreams(&self) -> bool {
         self.env.upstreams
     }
 

@@ -334,13 +334,13 @@ pub struct Held(usize);
 
 impl Held {
     /// Charges `bytes` that are about to be allocated; refuses beyond the limit.
-    pub fn new(bytes: usize) -> Result<Held> {
+    pub(crate) fn new(bytes: usize) -> Result<Held> {
         reserve(bytes)?;
         Ok(Held::taken(bytes))
     }
 
     /// Charges `bytes` that exist already.
-    pub fn taken(bytes: usize) -> Held {
+    pub(crate) fn taken(bytes: usize) -> Held {
         charge_memory(bytes);
         Held(bytes)
     }

@@ -28,7 +28,7 @@ impl Captures {
     const OVERHEAD: usize = 56;
 
     /// Holds these values.
-    pub fn new(values: SmallVec<[Value; 2]>) -> Rc<Captures> {
+    pub(crate) fn new(values: SmallVec<[Value; 2]>) -> Rc<Captures> {
         meter::charge_memory(Self::OVERHEAD + values.len() * size_of::<Value>());
         Rc::new(Captures(values))
     }
@@ -53,7 +53,7 @@ impl Closure {
     const BYTES: usize = 64;
 
     /// A closure over function `function` of `module`.
-    pub fn new(module: Rc<Module>, function: u32, captures: Rc<Captures>) -> Rc<Closure> {
+    pub(crate) fn new(module: Rc<Module>, function: u32, captures: Rc<Captures>) -> Rc<Closure> {
         meter::charge_memory(Self::BYTES);
         let code = module.program.functions[function as usize].clone();
         let first = code.arities[0].clone();
@@ -112,7 +112,7 @@ impl Combinator {
     const OVERHEAD: usize = 56;
 
     /// A combinator of this kind over `parts`.
-    pub fn new(kind: CombinatorKind, mut parts: Vec<Value>) -> Rc<Combinator> {
+    pub(crate) fn new(kind: CombinatorKind, mut parts: Vec<Value>) -> Rc<Combinator> {
         parts.shrink_to_fit();
         meter::charge_memory(Self::OVERHEAD + parts.len() * size_of::<Value>());
         Rc::new(Combinator { kind, parts })

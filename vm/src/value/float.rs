@@ -11,7 +11,7 @@ pub struct Float(u64);
 impl Float {
     /// The double `x`, special ones included.
     #[inline]
-    pub const fn new(x: f64) -> Float {
+    pub(crate) const fn new(x: f64) -> Float {
         Float(x.to_bits())
     }
 

@@ -26,7 +26,7 @@ impl Drop for Name {
 
 impl Keyword {
     /// The keyword of this name, without colon.
-    pub fn new(name: &str) -> Keyword {
+    pub(crate) fn new(name: &str) -> Keyword {
         meter::charge_memory(Name::OVERHEAD + name.len());
         Keyword(Rc::new(Name { text: CompactString::new(name) }))
     }

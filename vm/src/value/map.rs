@@ -268,7 +268,7 @@ pub struct MapIter(Held<Value>);
 
 impl MapIter {
     /// Begins again with the first entry.
-    pub fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.0.restart();
     }
 }

@@ -39,7 +39,7 @@ impl Str {
     }
 
     /// Takes over `text`.
-    pub fn from_string(text: String) -> Str {
+    pub(crate) fn from_string(text: String) -> Str {
         Str::from_compact(CompactString::from(text))
     }
 

@@ -33,13 +33,13 @@ impl Temporal {
     }
 
     /// A UTC instant in microseconds since the epoch that prints `digits` fraction digits, at most 6.
-    pub fn instant(micros: i64, digits: u8) -> Temporal {
+    pub(crate) fn instant(micros: i64, digits: u8) -> Temporal {
         meter::charge_memory(Self::BYTES);
         Temporal::Instant { micros, digits: digits.min(6) }
     }
 
     /// A span in milliseconds.
-    pub fn duration(millis: i64) -> Temporal {
+    pub(crate) fn duration(millis: i64) -> Temporal {
         meter::charge_memory(Self::BYTES);
         Temporal::Duration(millis)
     }
@@ -137,7 +137,7 @@ pub struct Day {
 
 impl Day {
     /// The day, if the calendar has it.
-    pub fn new(year: i64, month: u8, day: u8) -> Option<Day> {
+    pub(crate) fn new(year: i64, month: u8, day: u8) -> Option<Day> {
         let real = (1..=12).contains(&month) && day >= 1 && day <= days_in_month(year, month);
         real.then_some(Day { year, month, day })
     }

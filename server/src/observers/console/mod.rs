@@ -31,7 +31,7 @@ pub struct Console {
 
 impl Console {
     /// A page that shows programs as far as `recording` allows.
-    pub fn new(recording: Recording) -> Console {
+    pub(crate) fn new(recording: Recording) -> Console {
         Console { recording, live: Mutex::default(), timelines: Mutex::default() }
     }
 }

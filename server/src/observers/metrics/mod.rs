@@ -120,7 +120,7 @@ fn get(counter: &AtomicU64) -> u64 {
 
 impl Metrics {
     /// Figures of these tools and upstreams, all zero.
-    pub fn new(
+    pub(crate) fn new(
         tools: impl IntoIterator<Item = &'static str>,
         upstreams: impl IntoIterator<Item = String>,
     ) -> Self {

@@ -19,7 +19,7 @@ pub struct Recorder {
 
 impl Recorder {
     /// Remembers calls in `ring`, as far as `recording` allows.
-    pub fn new(ring: Arc<Ring>, recording: Recording) -> Recorder {
+    pub(crate) fn new(ring: Arc<Ring>, recording: Recording) -> Recorder {
         Recorder { ring, recording }
     }
 }

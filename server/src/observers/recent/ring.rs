@@ -30,7 +30,7 @@ struct Kept {
 
 impl Ring {
     /// A memory for `capacity` calls.
-    pub fn new(capacity: usize) -> Arc<Self> {
+    pub(crate) fn new(capacity: usize) -> Arc<Self> {
         Arc::new(Ring { capacity, inner: Mutex::default() })
     }
 

@@ -88,7 +88,7 @@ pub struct Traces {
 
 impl Traces {
     /// Starts the writer. If no thread can be started, nothing is traced, and that is logged.
-    pub fn start(options: TraceOptions) -> Arc<Self> {
+    pub(crate) fn start(options: TraceOptions) -> Arc<Self> {
         let (commands, receiver) = channel();
         let waiting = Arc::new(Waiting::new(options.memory.clone()));
         let counts = waiting.clone();

@@ -18,7 +18,7 @@ pub struct Registry {
 
 impl Registry {
     /// Registers `tools` in listing order.
-    pub fn new(tools: Vec<Box<dyn Tool>>) -> Self {
+    pub(crate) fn new(tools: Vec<Box<dyn Tool>>) -> Self {
         let definitions: Vec<_> = tools.iter().map(|tool| tool.definition()).collect();
         let names = definitions.iter().map(|definition| definition.name).collect();
         let mut listing = vec![b'['];
@@ -34,7 +34,7 @@ impl Registry {
 
     /// Answers calls of tools that are known but not offered.
     #[must_use]
-    pub fn refusing(mut self, names: &[&'static str], reply: &ToolReply) -> Self {
+    pub(crate) fn refusing(mut self, names: &[&'static str], reply: &ToolReply) -> Self {
         self.refusals.extend(names.iter().map(|name| (*name, reply.clone())));
         self
     }

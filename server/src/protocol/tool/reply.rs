@@ -45,12 +45,12 @@ pub struct ToolReply {
 
 impl ToolReply {
     /// A result that is text only.
-    pub fn text(is_error: bool, text: impl Into<String>) -> Self {
+    pub(crate) fn text(is_error: bool, text: impl Into<String>) -> Self {
         ToolReply { text: ReplyText::Plain(text.into()), ..Self::mirrored_as(is_error, None) }
     }
 
     /// A result whose text is the JSON of its structured content.
-    pub fn mirrored(is_error: bool, structured: String) -> Self {
+    pub(crate) fn mirrored(is_error: bool, structured: String) -> Self {
         Self::mirrored_as(is_error, Some(structured))
     }
 
@@ -64,7 +64,7 @@ impl ToolReply {
     }
 
     /// This text beside this structured content.
-    pub fn structured(is_error: bool, text: impl Into<String>, structured: String) -> Self {
+    pub(crate) fn structured(is_error: bool, text: impl Into<String>, structured: String) -> Self {
         ToolReply { text: ReplyText::Plain(text.into()), ..Self::mirrored(is_error, structured) }
     }
 
@@ -85,7 +85,7 @@ impl ToolReply {
     }
 
     /// A failure that looks the same under every response profile.
-    pub fn failure(reason: &str, message: &str, feedback: &str) -> Self {
+    pub(crate) fn failure(reason: &str, message: &str, feedback: &str) -> Self {
         let mut out = Vec::with_capacity(64 + message.len() + feedback.len());
         out.extend_from_slice(b"{\"status\":\"error\",\"reason\":");
         write_string(&mut out, reason);
@@ -98,7 +98,7 @@ impl ToolReply {
     }
 
     /// The name is not that of a tool.
-    pub fn unknown_tool(name: &str) -> Self {
+    pub(crate) fn unknown_tool(name: &str) -> Self {
         let name = short_name(name);
         Self::failure(
             "unknown_tool",
@@ -108,7 +108,7 @@ impl ToolReply {
     }
 
     /// The server has been asked to shut down.
-    pub fn shutting_down() -> Self {
+    pub(crate) fn shutting_down() -> Self {
         Self::failure(
             "shutting_down",
             "server is draining after shutdown; new tool calls are rejected",
@@ -117,12 +117,12 @@ impl ToolReply {
     }
 
     /// The call was cancelled (HTTP; on stdio a cancelled call is not answered).
-    pub fn cancelled() -> Self {
+    pub(crate) fn cancelled() -> Self {
         Self::failure("cancelled", "cancelled", "The request was cancelled before the tool call completed.")
     }
 
     /// All `limit` slots are taken.
-    pub fn busy(full: Full) -> Self {
+    pub(crate) fn busy(full: Full) -> Self {
         Self::failure("busy", &busy_message(full), &busy_feedback(full))
     }
 

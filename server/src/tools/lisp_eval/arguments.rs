@@ -77,7 +77,7 @@ impl Arguments {
     ///
     /// # Errors
     /// The `message` of the first check that fails.
-    pub fn read(arguments: Option<Raw<'_>>, caps: &ArgumentCaps) -> Result<Arguments, String> {
+    pub(crate) fn read(arguments: Option<Raw<'_>>, caps: &ArgumentCaps) -> Result<Arguments, String> {
         let members = Members::of(arguments)?;
         heed_unknown(arguments)?;
         let program = program(members.program, caps.max_program_bytes)?;

@@ -105,7 +105,7 @@ impl Vector {
 
     /// The vector `[a b]`, which stands for a map entry; takes one allocation.
     #[inline]
-    pub fn pair(a: Value, b: Value) -> Vector {
+    pub(crate) fn pair(a: Value, b: Value) -> Vector {
         Vector::from_items(Items::from_buf([a, b]))
     }
 
@@ -132,7 +132,7 @@ impl Vector {
     }
 
     /// The integers `start, start + step, …`, `len` of them, all inside 64 bits; without memory for each.
-    pub fn range(start: i64, step: i64, len: usize) -> Vector {
+    pub(crate) fn range(start: i64, step: i64, len: usize) -> Vector {
         if len <= COPY_MAX {
             return (0..len as u64).map(|i| Value::Int(node::nth(start, step, i))).collect();
         }
@@ -140,7 +140,7 @@ impl Vector {
     }
 
     /// `len` times `value`, without memory for each.
-    pub fn repeat(value: Value, len: usize) -> Vector {
+    pub(crate) fn repeat(value: Value, len: usize) -> Vector {
         if len <= COPY_MAX {
             return Vector::from_items(SmallVec::from_elem(value, len));
         }
@@ -296,7 +296,7 @@ impl Vector {
     }
 
     /// Keeps only the elements from `start` up to `end`, clamped; in place when nobody else holds this vector.
-    pub fn narrow(&mut self, start: usize, end: usize) {
+    pub(crate) fn narrow(&mut self, start: usize, end: usize) {
         let end = end.min(self.len());
         if start >= end
             || end - start <= COPY_MAX && self.as_flat().is_none()

@@ -40,9 +40,9 @@ Help: apropos dir doc meta. Stop with (fail reason).";
 /// What saves models a second program, most useful first: as many lines as find a place under the cut.
 const HINTS: [&str; 5] = [
     "(tool/call! {...}) gives v or fails; (tool/pages {...}) gives the items of all pages.",
-    "(json/parse-lenient text) reads Python literals.",
-    "Dates: (.getDayOfWeek (LocalDate/parse \"2026-03-01\")) is 7, Monday is 1.",
-    "JSON lines: (map json/parse-string (str/split-lines text)). Decimals: (format \"%.2f\" x).",
+    "(json/parse-lenient text) reads Python literals, (csv/parse-string text) CSV.",
+    "Dates: (day-name (LocalDate/parse \"2026-03-01\")) is Sunday.",
+    "JSON lines: (json/parse-lines text). Decimals: (format \"%.2f\" x).",
     "Print with println. An answer of several lines: (str/join \"\\n\" lines).",
 ];
 

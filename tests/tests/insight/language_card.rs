@@ -51,16 +51,13 @@ const OFFERED: [(&str, &str, &str); 35] = [
 ];
 
 /// The forms of the hints, with what stands for their names, and the answer.
-const HINTED: [(&str, &str, &str); 7] = [
+const HINTED: [(&str, &str, &str); 8] = [
     ("(tool/call! {...})", "(get FORM \"items\")", "[1 2]"),
     ("(tool/pages {...})", "FORM", "[1 2]"),
     ("(json/parse-lenient text)", "(let [text \"[{'a': None}]\"] FORM)", "[{\"a\" nil}]"),
-    ("(.getDayOfWeek (LocalDate/parse \"2026-03-01\"))", "FORM", "7"),
-    (
-        "(map json/parse-string (str/split-lines text))",
-        "(let [text \"{\\\"a\\\": 1}\\n[2]\"] FORM)",
-        "[{\"a\" 1} [2]]",
-    ),
+    ("(csv/parse-string text)", "(let [text \"a,b\\n1,2\"] FORM)", "[{\"a\" \"1\" \"b\" \"2\"}]"),
+    ("(day-name (LocalDate/parse \"2026-03-01\"))", "FORM", "Sunday"),
+    ("(json/parse-lines text)", "(let [text \"{\\\"a\\\": 1}\\n[2]\"] FORM)", "[{\"a\" 1} [2]]"),
     ("(format \"%.2f\" x)", "(let [x 1.005] FORM)", "1.0"),
     ("(str/join \"\\n\" lines)", "(let [lines [\"a\" \"b\"]] FORM)", "a\nb"),
 ];

@@ -39,16 +39,17 @@ pub enum Token {
     #[token("'")]
     Quote,
     /// `'name`, all of it
-    #[regex(r"'[a-zA-Z+\-*/<>=?!_%.&][a-zA-Z0-9+\-*/<>=?!_%.&']*")]
+    #[regex(r"'[a-zA-Z+\-*/<>=?!_%.&$][a-zA-Z0-9+\-*/<>=?!_%.&$']*")]
     QuotedName,
     /// `#'` without a symbol
     #[token("#'")]
     Var,
     /// `#'name`, all of it
-    #[regex(r"#'[a-zA-Z+\-*/<>=?!_%.&][a-zA-Z0-9+\-*/<>=?!_%.&']*")]
+    #[regex(r"#'[a-zA-Z+\-*/<>=?!_%.&$][a-zA-Z0-9+\-*/<>=?!_%.&$']*")]
     VarName,
-    /// `#_`
+    /// `#_`, and `^`, whose form is metadata: the language has none
     #[token("#_")]
+    #[token("^")]
     Discard,
     /// `##Inf`
     #[token("##Inf", end_of_word)]
@@ -67,8 +68,8 @@ pub enum Token {
     #[regex(r":[a-zA-Z0-9+\-*<>=?!_]+")]
     Keyword,
     /// A name; `+5` is told from a name by [`positive`].
-    #[regex(r"[a-zA-Z+*/<>=?!_%.&][a-zA-Z0-9+\-*/<>=?!_%.&']*", positive)]
-    #[regex(r"-([a-zA-Z+\-*/<>=?!_%.&'][a-zA-Z0-9+\-*/<>=?!_%.&']*)?", |_| NameKind::Name)]
+    #[regex(r"[a-zA-Z+*/<>=?!_%.&$][a-zA-Z0-9+\-*/<>=?!_%.&$']*", positive)]
+    #[regex(r"-([a-zA-Z+\-*/<>=?!_%.&$'][a-zA-Z0-9+\-*/<>=?!_%.&$']*)?", |_| NameKind::Name)]
     Name(NameKind),
     /// `"…"`
     #[token("\"", string)]
@@ -131,7 +132,7 @@ pub enum LexError {
 /// Whether `byte` may stand inside a symbol.
 pub(crate) fn is_name_byte(byte: u8) -> bool {
     matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'+' | b'-' | b'*' | b'/' | b'<' | b'>' | b'=' | b'?' | b'!'
-        | b'_' | b'%' | b'.' | b'&' | b'\'')
+        | b'_' | b'%' | b'.' | b'&' | b'$' | b'\'')
 }
 
 fn ends_here(lex: &Lexer<'_, Token>) -> bool {
@@ -264,6 +265,8 @@ mod tests {
         assert_eq!(words("'-1 '- '-> '-' #'x"), ["'-1", "'-", "'->", "'-'", "#'x"]);
         assert_eq!(words("\\newlinex \\ab \\( \\  \\,"), ["\\newline", "x", "\\a", "b", "\\(", "\\ ", "\\,"]);
         assert_eq!(words("a ; (b\n c"), ["a", "c"]);
+        assert_eq!(words("$ $a a$b -$ '$x"), ["$", "$a", "a$b", "-$", "'$x"]);
+        assert_eq!(words("^String s ^:private f"), ["^", "String", "s", "^", ":private", "f"]);
     }
 
     #[test]
@@ -296,8 +299,7 @@ mod tests {
 
     #[test]
     fn white_space_is_ascii_and_has_no_form_feed() {
-        for text in ["\u{c}", "\u{b}", "\u{a0}", "\u{feff}", "\u{200b}", "\0", "$", "λ", "~", "^", "`", "@"]
-        {
+        for text in ["\u{c}", "\u{b}", "\u{a0}", "\u{feff}", "\u{200b}", "\0", "λ", "~", "`", "@"] {
             assert_eq!(Token::lexer(text).next(), Some(Err(LexError::Unexpected)), "{text:?}");
         }
     }

@@ -497,7 +497,7 @@ fn what_the_language_lacks_has_one_hint() {
 
 #[test]
 fn what_cannot_be_loaded() {
-    let known = "Known: clojure.core, clojure.string, clojure.set, clojure.walk, clojure.math, clojure.data.json, cheshire.core, json. Nothing else can be loaded";
+    let known = "Known: clojure.core, clojure.string, clojure.set, clojure.walk, clojure.math, clojure.pprint, clojure.data.json, cheshire.core, clojure.data.csv, json, csv. Nothing else can be loaded";
     let unknown = format!("!invalid_form invalid_form: there is no namespace foo.bar. {known}");
     let options = "!invalid_form invalid_form: [clojure.set …] takes :as alias, :refer [names] and :refer :all, each with its value: write [clojure.set :as alias]";
     check(&[

@@ -411,3 +411,29 @@ fn namespaces_are_loaded_by_name_only() {
         ("(defn ns [x] x) (ns 5)", "5"),
     ]);
 }
+
+#[test]
+fn what_programs_of_clojure_have_and_mean_nothing_more() {
+    check(&[
+        ("(as-> [1 2] $ (map inc $) (conj $ 9))", "[2 3 9]"),
+        ("(let [$x 1 a$b 2] (+ $x a$b))", "3"),
+        ("(def ^:private y 2) y", "2"),
+        ("(defn ^String f [^long x ^{:a 1} z] (+ x z)) (f 1 2)", "3"),
+        ("(fn [^String s] s)", "#fn[s]"),
+        ("[^:a ^:b 1 '^:c x]", "[1 'x]"),
+        ("(keys (filter (fn [[k v]] (odd? v)) {:a 1 :b 2 :c 3}))", "[:a :c]"),
+        ("(vals (sort-by val > {:a 1 :b 2}))", "[2 1]"),
+        ("(vals [])", "[]"),
+        ("(keys [1])", "!type_error type_error: keys: arg 1 expected map, got list"),
+        ("(vals [[1 2] [3]])", "!type_error type_error: vals: arg 1 expected map, got list"),
+        ("(pprint {:a 1})", "nil"),
+        ("(require '[clojure.pprint :as pp]) (pp/pprint [1])", "nil"),
+        ("(require '[clojure.pprint :refer [pprint]]) (pprint [1])", "nil"),
+        ("(require '[clojure.data.csv :as csv]) (csv/read-csv \"a,b\")", r#"[["a" "b"]]"#),
+        ("(require '[csv :as c]) (c/parse-string \"a\\n1\")", r#"[{"a" "1"}]"#),
+        (
+            "(csv/foo 1)",
+            "!invalid_form invalid_form: csv/foo is not available. CSV functions: csv/generate-string, csv/parse-string, csv/read-csv",
+        ),
+    ]);
+}

@@ -17,6 +17,7 @@ const LOADABLE: &[(&str, &str)] = &[
     ("clojure.set", "clojure.set"),
     ("clojure.walk", "clojure.walk"),
     ("clojure.math", "Math"),
+    ("clojure.pprint", "clojure.pprint"),
     ("clojure.data.json", "json"),
     ("cheshire.core", "json"),
     ("clojure.data.csv", "csv"),

@@ -1,6 +1,6 @@
 //! Qualified names: the prefixes that exist and what they hold.
 
-use ptc_vm::machine::Library;
+use ptc_vm::machine::{Builtin, Library};
 use ptc_vm::value::BuiltinId;
 
 /// A namespace as its error text shows it.
@@ -48,6 +48,12 @@ const NAMESPACES: &[Namespace] = &[
         prefixes: &["json"],
         title: "JSON",
         members: "generate-string parse-string",
+        qualified: true,
+    },
+    Namespace {
+        prefixes: &["csv"],
+        title: "CSV",
+        members: "generate-string parse-string read-csv",
         qualified: true,
     },
     namespace(&["System"], "Interop", "currentTimeMillis"),
@@ -118,7 +124,9 @@ fn find(prefix: &str) -> Option<&'static Namespace> {
 pub(super) fn exists(prefix: &str, library: &Library) -> bool {
     let spelled =
         |spelling: &&str| spelling.strip_prefix(prefix).is_some_and(|member| member.starts_with('/'));
-    find(prefix).is_some() || library.all().iter().any(|builtin| library.aliases(builtin).iter().any(spelled))
+    let has_member =
+        |builtin: &&Builtin| spelled(&builtin.name) || library.aliases(builtin).iter().any(spelled);
+    find(prefix).is_some() || library.all().iter().any(has_member)
 }
 
 /// What to say of a qualified name that means nothing.

@@ -87,7 +87,7 @@ pub const CLASSES: &[Class] = &[
             (String/join "," x)
             (re-find #"zz+" x) (re-matches #"(.|\n)*" x) (re-seq #"." x) (re-split #"," x)
             (extract #"z(z)" x) (extract-int #"(z)" x)
-            (pr-str x) (print x x) (println x) (prn x) (pr x) (print-str x x) (println-str x x) (prn-str x) (printf "%s%s" x x)
+            (pr-str x) (print x x) (println x) (prn x) (pr x) (pprint x) (print-str x x) (println-str x x) (prn-str x) (printf "%s%s" x x)
             (json/generate-string x) (apropos x) (count x) (nth x 99999) (parse-long x) (parse-int x)
             (Integer/parseInt x) (Long/parseLong x) (char x) (csv/parse-string x) (csv/read-csv x)
             (LocalDateTime/parse x) (OffsetDateTime/parse x)

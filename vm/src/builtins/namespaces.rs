@@ -25,6 +25,7 @@ pub(super) const STRING: LibraryNamespace =
     namespace("clojure.string", &["clojure.string/", "str/", "string/"]);
 pub(super) const SET: LibraryNamespace = namespace("clojure.set", &["clojure.set/", "set/"]);
 pub(super) const WALK: LibraryNamespace = namespace("clojure.walk", &["clojure.walk/", "walk/"]);
+pub(super) const PPRINT: LibraryNamespace = namespace("clojure.pprint", &["clojure.pprint/"]);
 pub(super) const JSON: LibraryNamespace = namespace("json", &["json/"]);
 pub(super) const CSV: LibraryNamespace = namespace("csv", &["csv/"]);
 /// What programs know from the library of that name.

@@ -2,7 +2,7 @@
 //!
 //! A program has no output stream but a log of entries: every call adds one.
 
-use super::namespaces::{CORE, STRING};
+use super::namespaces::{CORE, PPRINT, STRING};
 use super::row::{fun, section};
 use super::{Builtin, Native};
 use crate::error::{Error, Result};
@@ -154,6 +154,9 @@ pub(super) static BUILTINS: &[Builtin] = &section("print", "Printing").of([
         .doc("Adds an entry to the print log: the readable text of the arguments")
         .example(r#"(prn "x" 1)"#, "nil"),
     fun("pr", CORE, "& xs", prn).doc("Same as prn").example(r#"(pr "x" 1)"#, "nil"),
+    fun("pprint", PPRINT, "x", prn)
+        .doc("Adds an entry to the print log: the readable text of a value")
+        .example("(pprint {:a 1})", "nil"),
     fun("printf", CORE, "fmt & xs", printf)
         .doc("Adds an entry to the print log: what format gives")
         .example(r#"(printf "%s is %d" "x" 1)"#, "nil"),

@@ -36,7 +36,10 @@ const ABSENT: &[(&str, &str)] = &[
         "end the program with (fail value), or with (return value) if it is no failure",
     ),
     ("assert", "write (when-not test (fail \"what is wrong\"))"),
-    ("print-table tap> debug inspect dbg puts echo console.log log/info log", "use println"),
+    (
+        "print-table clojure.pprint/print-table tap> debug inspect dbg puts echo console.log log/info log",
+        "use println",
+    ),
     (
         "slurp spit file-seq line-seq read-line read reader writer with-open io/file io/reader",
         "no file I/O: call a tool of a server that has files, (tool/call {:server \"…\" :tool \"…\" :args {…}})",

@@ -135,7 +135,7 @@ pub(super) fn keys(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     match &args[0] {
         Value::Nil => Ok(Value::Nil),
         Value::Map(map) => each_entry(ctx, map, 0, |key, _| key.clone()),
-        other => Err(Error::argument("keys", 1, "map", other)),
+        other => parts_of_entries(ctx, "keys", other, |(key, _)| key),
     }
 }
 
@@ -144,8 +144,25 @@ pub(super) fn vals(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     match &args[0] {
         Value::Nil => Ok(Value::Nil),
         Value::Map(map) => each_entry(ctx, map, 0, |_, value| value.clone()),
-        other => Err(Error::argument("vals", 1, "map", other)),
+        other => parts_of_entries(ctx, "vals", other, |(_, value)| value),
     }
+}
+
+/// The keys or values of entries that were filtered or sorted: a vector of pairs.
+fn parts_of_entries(
+    ctx: &mut Ctx<'_>,
+    name: &str,
+    value: &Value,
+    part: fn((Value, Value)) -> Value,
+) -> Result<Value> {
+    let refused = || Error::argument(name, 1, "map", value);
+    let Value::Vector(entries) = value else { return Err(refused()) };
+    ctx.charge(entries.len())?;
+    let mut parts = Builder::with_capacity(entries.len())?;
+    for entry in entries.iter() {
+        parts.push(part(entry_parts(&entry).ok_or_else(refused)?))?;
+    }
+    Ok(parts.take())
 }
 
 /// `(entries m)`

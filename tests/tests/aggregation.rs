@@ -1,6 +1,6 @@
 //! Programs that call a real child process: many calls at once, faults as data, waiting at little cost.
 
-use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode};
+use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode, notes};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::engine::{CallStatus, Engine, EngineOptions, EvalOutcome, EvalRequest, HostCalls, Limits};
 use ptc_host::upstream::Phase;
@@ -178,6 +178,26 @@ async fn an_outcome_has_a_record_of_each_question_to_the_catalog() {
         ops,
         expected.map(|(operation, args, outcome, reason)| (operation, args.to_string(), outcome, reason))
     );
+    world.aggregator.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_is_missing_is_told_beside_the_answer() {
+    let world = World::new(AggregatorLimits::default()).await;
+    let outcome = world.eval("(count (dir \"fake\" {:limit 1}))").await;
+    assert_eq!(text(&outcome), "1");
+    let told = notes(&outcome);
+    let [note] = &told[..] else { panic!("one note, not {told:?}") };
+    assert!(note.starts_with("dir \"fake\": 1 of "), "{note}");
+    assert!(note.ends_with(" tools shown; (dir \"fake\" {:offset 1}) goes on"), "{note}");
+    let outcome = world.eval("(count (dir \"fake\"))").await;
+    assert_eq!(notes(&outcome), Vec::<String>::new());
+    let outcome = world.eval("(map :ref (apropos \"group-by\" {:load true}))").await;
+    assert_eq!(text(&outcome), "[]", "a search that loads lists tools only");
+    let outcome = world.eval("(let [reply {:a 1}]\n  (* 2 (:price reply)))").await;
+    let failure = outcome.result.expect_err("nil is no number");
+    assert_eq!(failure.message, "type_error: *: invalid argument types: number, nil");
+    assert_eq!(failure.hint.as_deref(), Some(". The nil is the value of (:price reply) at 2:8"));
     world.aggregator.shutdown().await;
 }
 

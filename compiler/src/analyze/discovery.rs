@@ -4,6 +4,7 @@ use super::analyzer::{Analyzer, Nodes};
 use crate::ast::{Node, NodeId};
 use crate::error::{CompileError, Result};
 use crate::form::{Form, FormKind, Items};
+use crate::names::Name;
 use crate::source::Span;
 use ptc_vm::SpecialForm;
 
@@ -43,14 +44,28 @@ impl Analyzer<'_, '_> {
         Ok(self.ast.add(Node::Call { callee, arguments }, span))
     }
 
-    /// A bare name as a reference means the quoted name (language.md 11).
+    /// A bare name as a reference means the quoted name, unless it is bound to what may be a reference (language.md 11, ruling 55).
     fn reference(&mut self, form: Form) -> Result<NodeId> {
         match form.kind {
             FormKind::Symbol(name) if !self.text(name).starts_with('%') => {
-                Ok(self.ast.add(Node::Symbol(name), form.span))
+                let node = match self.lexical(name) {
+                    Some(node @ (Node::Local { .. } | Node::Capture(_))) => node,
+                    _ if self.is_defined_as_reference(name) => Node::Global(name),
+                    _ => Node::Symbol(name),
+                };
+                Ok(self.ast.add(node, form.span))
             }
             FormKind::Qualified { .. } => self.quoted(form),
             _ => self.expr(form, false),
         }
+    }
+
+    /// Whether what the program last defined a name as is written as a string, a quoted symbol or a keyword.
+    fn is_defined_as_reference(&self, name: Name) -> bool {
+        let last = self.ast.definitions.iter().rev().find(|definition| definition.name == name);
+        self.names[name.index()].defined > 0
+            && last.is_some_and(|last| {
+                matches!(self.ast.node(last.value), Node::Str(_) | Node::Symbol(_) | Node::Keyword(_))
+            })
     }
 }

@@ -5,7 +5,7 @@ use ptc_mcp::json::Value;
 use super::program_fault::raise;
 use super::runtime::Aggregator;
 use super::usage::Usage;
-use crate::catalog::{DiscoveryFault, Needs, Query, WorldFault};
+use crate::catalog::{Answer, DiscoveryFault, Needs, Query, WorldFault};
 use crate::engine::{CatalogOp, RunContext};
 use futures_util::future::join_all;
 use ptc_vm::machine::{Payload, Reply};
@@ -28,15 +28,16 @@ pub(super) async fn answer(
         Err(text) => return raise(&text),
     };
     let answer = found(&aggregator, &run, &query).await;
-    let (reply, reason) = match answer {
-        Ok(value) => (Payload::Json(value.to_string().into()), None),
-        Err(DiscoveryFault::World(fault)) => (Payload::None, Some(fault.as_str())),
+    let (reply, note, reason) = match answer {
+        Ok(answer) => (Payload::Json(answer.value.to_string().into()), answer.note, None),
+        Err(DiscoveryFault::World(fault)) => (Payload::None, None, Some(fault.as_str())),
         Err(DiscoveryFault::Program(text)) => return raise(&text),
     };
     run.catalog_ops.borrow_mut().push(CatalogOp {
         operation: query.operation(),
         args: query.record(),
         reason,
+        note,
         duration: asked.elapsed(),
     });
     Reply::Value(reply)
@@ -47,7 +48,7 @@ async fn found(
     aggregator: &Arc<Aggregator>,
     run: &Rc<RunContext>,
     query: &Query,
-) -> Result<Value, DiscoveryFault> {
+) -> Result<Answer, DiscoveryFault> {
     if !Usage::of(run).take_discovery(aggregator.limits.max_discoveries) {
         return Err(DiscoveryFault::World(WorldFault::CapExhausted));
     }
@@ -73,12 +74,17 @@ async fn found(
 }
 
 /// The text of `doc`, with the shape of the first answer that this principal got from a tool that describes none.
-fn with_seen_shape(aggregator: &Aggregator, run: &RunContext, query: &Query, answer: Value) -> Value {
-    let (Query::Doc(asked), Value::String(text), Some(seen)) = (query, &answer, &aggregator.seen) else {
+fn with_seen_shape(aggregator: &Aggregator, run: &RunContext, query: &Query, answer: Answer) -> Answer {
+    let (Query::Doc(asked), Value::String(text), Some(seen)) = (query, &answer.value, &aggregator.seen)
+    else {
         return answer;
     };
     let Some(shape) = seen.of(run.principal.as_ref(), &asked.server, &asked.tool) else { return answer };
     let told = Value::from(format!("{text}\nSeen in its first answer: {shape}"));
     // The limit of bytes is for all of it; what was seen is worth less than what is described.
-    if told.to_string().len() <= aggregator.limits.max_discovery_bytes { told } else { answer }
+    if told.to_string().len() <= aggregator.limits.max_discovery_bytes {
+        Answer { value: told, ..answer }
+    } else {
+        answer
+    }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ptc_vm::value::{KeyName, MissedKey};
 
-use crate::engine::{CallRecord, CallStatus, EvalOutcome, ValueSource};
+use crate::engine::{CallRecord, CallStatus, CatalogOp, EvalOutcome, ValueSource};
 use crate::seen_shape::are_names;
 use crate::text::string_literal;
 
@@ -17,6 +17,7 @@ const MOST_KEYS: usize = 16;
 pub fn notes(outcome: &EvalOutcome) -> Vec<String> {
     let calls = &outcome.upstream_calls;
     let mut notes = notes_on_calls(calls);
+    notes.extend(cut_lists(&outcome.catalog_ops));
     if outcome.result.is_ok() {
         notes.extend(failures(calls));
     }
@@ -82,6 +83,17 @@ fn arguments(calls: &[CallRecord]) -> Vec<String> {
         }
     }
     notes
+}
+
+/// Lists of the catalog that say less than there is, once each.
+fn cut_lists(asked: &[CatalogOp]) -> Vec<String> {
+    let mut told: Vec<String> = Vec::new();
+    for note in asked.iter().filter_map(|asked| asked.note.as_ref()) {
+        if told.len() < MOST && !told.contains(note) {
+            told.push(note.clone());
+        }
+    }
+    told
 }
 
 /// Failed calls, unless the program looked at each of them.

@@ -28,6 +28,8 @@ pub enum Query {
         limit: usize,
         /// Whether to list upstreams that are not loaded first.
         load: bool,
+        /// The lines of the machine's own matches, best first.
+        local: Vec<String>,
     },
     /// `(dir "server" {:limit 50 :offset 0})`
     Dir {
@@ -126,7 +128,13 @@ impl Query {
                         return Err(format!("apropos :load must be a boolean, got {}", literal(other)));
                     }
                 };
-                Ok(Self::Apropos { query, limit, load })
+                let local = match arguments.get(2) {
+                    Some(Value::Array(lines)) => {
+                        lines.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+                    }
+                    _ => Vec::new(),
+                };
+                Ok(Self::Apropos { query, limit, load, local })
             }
             "dir" => {
                 let server = text
@@ -190,7 +198,7 @@ impl Query {
     pub fn record(&self) -> Value {
         match self {
             Self::Servers => json!({}),
-            Self::Apropos { query, limit, load } => {
+            Self::Apropos { query, limit, load, .. } => {
                 json!({"query": query, "opts": {"limit": limit, "load": load}})
             }
             Self::Dir { server, .. } => json!({"server": server}),
@@ -203,31 +211,75 @@ impl Query {
     ///
     /// # Errors
     /// See [`DiscoveryFault`].
-    pub fn answer(&self, catalog: &Catalog, max_bytes: usize) -> Result<Value, DiscoveryFault> {
+    pub fn answer(&self, catalog: &Catalog, max_bytes: usize) -> Result<Answer, DiscoveryFault> {
         match self {
-            Self::Servers => capped_list(servers(catalog), max_bytes),
-            Self::Apropos { query, limit, load } => {
-                let lines = apropos(catalog, query, *limit, *load);
-                capped_list(lines.into_iter().map(Value::from).collect(), max_bytes)
+            Self::Servers => {
+                let servers = servers(catalog);
+                let all = servers.len();
+                let kept = capped_list(servers, max_bytes)?;
+                let note =
+                    |shown| format!("tool/servers: {shown} of {all} servers shown, the answer is full");
+                Ok(Answer::list(kept, all, note))
             }
-            Self::Dir { server, limit, offset } => {
-                let server = loaded(catalog, server)?;
+            Self::Apropos { query, limit, load, local } => {
+                let mut lines = apropos(catalog, query, *limit, *load);
+                let room = limit.saturating_sub(lines.len());
+                lines.extend(local.iter().take(room).cloned());
+                let all = lines.len();
+                let kept = capped_list(lines.into_iter().map(Value::from).collect(), max_bytes)?;
+                let note = |shown| format!("apropos: {shown} of {all} matches shown, the answer is full");
+                Ok(Answer::list(kept, all, note))
+            }
+            Self::Dir { server: name, limit, offset } => {
+                let server = loaded(catalog, name)?;
+                let all = server.tools().len().saturating_sub(*offset);
                 let lines =
                     server.tools_by_name().skip(*offset).take(*limit).map(|tool| {
                         named(&tool.name, &short_line(&tool.description, LINE_DESCRIPTION)).into()
                     });
-                capped_list(lines.collect(), max_bytes)
+                let kept = capped_list(lines.collect(), max_bytes)?;
+                let note = |shown: usize| {
+                    let next = offset.saturating_add(shown);
+                    let name = literal(&Value::from(name.as_str()));
+                    format!(
+                        "dir {name}: {shown} of {all} tools shown; (dir {name} {{:offset {next}}}) goes on"
+                    )
+                };
+                Ok(Answer::list(kept, all, note))
             }
             Self::Doc(reference) => {
                 let (server, tool) = found(catalog, reference)?;
-                capped(Value::from(tool_doc(server, tool)), max_bytes)
+                capped(Value::from(tool_doc(server, tool)), max_bytes).map(Answer::whole)
             }
-            Self::DocServer(name) => capped(Value::from(server_doc(loaded(catalog, name)?)), max_bytes),
+            Self::DocServer(name) => {
+                capped(Value::from(server_doc(loaded(catalog, name)?)), max_bytes).map(Answer::whole)
+            }
             Self::Meta(reference) => {
                 let (server, tool) = found(catalog, reference)?;
-                capped(tool_meta(server, tool), max_bytes)
+                capped(tool_meta(server, tool), max_bytes).map(Answer::whole)
             }
         }
+    }
+}
+
+/// What a query gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// The form's value.
+    pub value: Value,
+    /// What is missing in it, for the notes of the reply.
+    pub note: Option<String>,
+}
+
+impl Answer {
+    fn whole(value: Value) -> Answer {
+        Answer { value, note: None }
+    }
+
+    /// A list of `all` entries of which some are kept; `note` says so of how many.
+    fn list(kept: Vec<Value>, all: usize, note: impl FnOnce(usize) -> String) -> Answer {
+        let note = (kept.len() < all).then(|| note(kept.len()));
+        Answer { value: Value::Array(kept), note }
     }
 }
 
@@ -275,8 +327,8 @@ fn capped(value: Value, max_bytes: usize) -> Result<Value, DiscoveryFault> {
     }
 }
 
-/// Keeps entries while they fit. A last entry notes the cut, if it still fits. If nothing fits: a world fault.
-fn capped_list(mut items: Vec<Value>, max_bytes: usize) -> Result<Value, DiscoveryFault> {
+/// Keeps entries while they fit. If nothing fits: a world fault.
+fn capped_list(mut items: Vec<Value>, max_bytes: usize) -> Result<Vec<Value>, DiscoveryFault> {
     let total = items.len();
     let mut used = 2;
     let mut kept = 0;
@@ -293,12 +345,8 @@ fn capped_list(mut items: Vec<Value>, max_bytes: usize) -> Result<Value, Discove
             return Err(DiscoveryFault::World(WorldFault::ResultTooLarge));
         }
         items.truncate(kept);
-        let marker = Value::from(format!("... {kept}/{total} shown"));
-        if used + json_bytes(&marker) < max_bytes {
-            items.push(marker);
-        }
     }
-    Ok(Value::Array(items))
+    Ok(items)
 }
 
 /// The options map of `apropos` and `dir`.
@@ -347,7 +395,8 @@ mod tests {
     }
 
     fn answer(form: &str, arguments: Value) -> Result<Value, DiscoveryFault> {
-        parse(form, arguments).map_err(DiscoveryFault::Program)?.answer(&fixtures::catalog(), ROOMY)
+        let query = parse(form, arguments).map_err(DiscoveryFault::Program)?;
+        query.answer(&fixtures::catalog(), ROOMY).map(|answer| answer.value)
     }
 
     fn first_line(result: Result<Query, String>) -> String {
@@ -440,7 +489,7 @@ mod tests {
         let query = parse("doc", json!(["fs"])).unwrap();
         assert_eq!(query.needs(), Needs::Server("fs"));
         assert_eq!((query.operation(), query.record()), ("doc", json!({"ref": "fs"})));
-        let text = query.answer(&fixtures::catalog(), ROOMY).unwrap();
+        let text = query.answer(&fixtures::catalog(), ROOMY).unwrap().value;
         assert!(text.as_str().unwrap().starts_with("fs\nDescription: Filesystem MCP server.\n"), "{text}");
         assert_eq!(
             answer("doc", json!(["cold"])),
@@ -457,20 +506,47 @@ mod tests {
         assert_eq!(parse("apropos", json!(["x", {"load": true}])).unwrap().needs(), Needs::Everything);
         assert_eq!(
             parse("apropos", json!(["x", {"limit": 50}])).unwrap(),
-            Query::Apropos { query: "x".to_owned(), limit: 50, load: false }
+            Query::Apropos { query: "x".to_owned(), limit: 50, load: false, local: Vec::new() }
         );
     }
 
     #[test]
     fn lists_are_cut_entry_by_entry() {
         let items = || ["aaaa", "bbbb", "cccc"].map(Value::from).to_vec();
-        // Each entry costs 7 bytes, the brackets 2, the marker "... 2/3 shown" 16.
-        assert_eq!(capped_list(items(), 23).unwrap(), json!(["aaaa", "bbbb", "cccc"]));
-        assert_eq!(capped_list(items(), 22).unwrap(), json!(["aaaa", "bbbb"]));
+        // Each entry costs 7 bytes, the brackets 2.
+        assert_eq!(capped_list(items(), 23).unwrap(), items());
+        assert_eq!(capped_list(items(), 22).unwrap(), items()[..2]);
         let long = || ["a".repeat(20), "b".repeat(20)].map(Value::from).to_vec();
-        assert_eq!(capped_list(long(), 42).unwrap(), json!(["a".repeat(20), "... 1/2 shown"]));
+        assert_eq!(capped_list(long(), 42).unwrap(), long()[..1]);
         assert_eq!(capped_list(long(), 24), Err(DiscoveryFault::World(WorldFault::ResultTooLarge)));
-        assert_eq!(capped_list(Vec::new(), 2).unwrap(), json!([]));
+        assert_eq!(capped_list(Vec::new(), 2).unwrap(), Vec::<Value>::new());
+    }
+
+    #[test]
+    fn a_cut_list_says_so_beside_the_data() {
+        let noted = |form: &str, arguments: Value, max_bytes| {
+            let answer = parse(form, arguments).unwrap().answer(&fixtures::catalog(), max_bytes).unwrap();
+            (answer.value.as_array().unwrap().len(), answer.note)
+        };
+        assert_eq!(noted("dir", json!(["fs"]), ROOMY), (2, None));
+        let goes_on = "dir \"fs\": 1 of 2 tools shown; (dir \"fs\" {:offset 1}) goes on";
+        assert_eq!(noted("dir", json!(["fs", {"limit": 1}]), ROOMY), (1, Some(goes_on.to_owned())));
+        assert_eq!(noted("dir", json!(["fs"]), 80), (1, Some(goes_on.to_owned())));
+        assert_eq!(noted("dir", json!(["fs", {"offset": 1}]), ROOMY), (1, None));
+        let full = "tool/servers: 1 of 3 servers shown, the answer is full";
+        assert_eq!(noted("tool/servers", json!([]), 120), (1, Some(full.to_owned())));
+    }
+
+    #[test]
+    fn local_matches_stand_behind_and_count_towards_the_limits() {
+        let lines = |limit, max_bytes| {
+            let query = parse("apropos", json!(["zzz", {"limit": limit}, ["local: a", "local: b"]])).unwrap();
+            query.answer(&fixtures::catalog(), max_bytes).unwrap()
+        };
+        assert_eq!(lines(8, ROOMY), Answer { value: json!(["local: a", "local: b"]), note: None });
+        assert_eq!(lines(1, ROOMY), Answer { value: json!(["local: a"]), note: None });
+        let note = Some("apropos: 1 of 2 matches shown, the answer is full".to_owned());
+        assert_eq!(lines(8, 20), Answer { value: json!(["local: a"]), note });
     }
 
     #[test]

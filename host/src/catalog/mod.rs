@@ -25,7 +25,7 @@ mod unknown_arguments;
 
 pub use call::{CheckedCall, check_call};
 pub use describe::{CatalogMode, InlineLimits, describe, snapshot};
-pub use discovery::{DiscoveryFault, Needs, Query, WorldFault};
+pub use discovery::{Answer, DiscoveryFault, Needs, Query, WorldFault};
 pub use doc::{tool_doc, tool_meta};
 pub use entry::{Catalog, ServerEntry, ToolEntry};
 pub use search::{apropos, find_tools};

@@ -12,6 +12,8 @@ pub struct CatalogOp {
     pub args: Value,
     /// Why its answer was `nil`: the word of the world fault; `None` if it was answered.
     pub reason: Option<&'static str>,
+    /// What is missing in its answer.
+    pub note: Option<String>,
     /// From the program's question to the answer.
     pub duration: Duration,
 }

@@ -1,6 +1,7 @@
 //! Evaluates typed input in one session of an engine.
 
 use crate::cli::output::{errln, outln};
+use ptc_host::aggregator::notes;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EvalId, EvalOutcome, EvalRequest, Failure};
 
@@ -101,6 +102,9 @@ impl Session {
         };
         while let Ok(print) = prints.try_recv() {
             self.say(&print);
+        }
+        for note in outcome.iter().flat_map(notes) {
+            self.say(&format!("; {note}"));
         }
         if outcome.is_none() {
             // A terminal has shown ^C by itself.

@@ -5,7 +5,7 @@
 //! `:items`, each with a summary of what is found there, down to `:depth`. With `:paths true` the summaries come
 //! flat, by path: `rows[].name`.
 
-use super::catalog::to_map;
+use crate::builtins::printing;
 use crate::builtins::support::Builder;
 use crate::error::{Error, Reason, Result};
 use crate::machine::Ctx;
@@ -52,7 +52,7 @@ fn fault(text: String) -> Error {
 }
 
 /// `(describe x)`, `(describe x opts)`
-pub(super) fn describe(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+pub(super) fn describe(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let empty = Map::new();
     let options = match args.get(1) {
         None => &empty,
@@ -72,7 +72,15 @@ pub(super) fn describe(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> 
     };
     let values = vec![args[0].clone()];
     if options.paths {
-        by_path(values, options)
+        let (paths, omitted) = by_path(values, options)?;
+        if omitted > 0 {
+            // Beside the data, not in it (ruling 55).
+            let text = format!(
+                "describe: {MOST_PATHS} paths shown, {omitted} left out; describe a part of the data, or less :depth"
+            );
+            printing::log(ctx, text)?;
+        }
+        Ok(paths)
     } else {
         summary(&values, options, options.depth).map(Value::Map)
     }
@@ -271,8 +279,8 @@ fn items(values: &[Value]) -> Result<Vec<Value>> {
     Ok(found)
 }
 
-/// Summaries by path, breadth first.
-fn by_path(root: Vec<Value>, options: Options) -> Result<Value> {
+/// Summaries by path, breadth first, and how many paths are left out.
+fn by_path(root: Vec<Value>, options: Options) -> Result<(Value, usize)> {
     let mut out = Builder::new();
     let mut level = vec![(String::new(), root)];
     let mut omitted = 0usize;
@@ -308,8 +316,5 @@ fn by_path(root: Vec<Value>, options: Options) -> Result<Value> {
         }
         level = next;
     }
-    if omitted > 0 {
-        out.push(to_map([("path", Value::str("...")), ("paths-omitted", Value::Int(omitted as i64))]))?;
-    }
-    Ok(out.take())
+    Ok((out.take(), omitted))
 }

@@ -74,7 +74,9 @@ fn request(form: &'static str, args: &[Value]) -> Result<HostRequest> {
         .collect();
     let mut arguments = Vec::new();
     json::write(&Value::vector(plain), &mut arguments)?;
-    Ok(HostRequest::Discovery { form, arguments, shown: args.iter().map(print::literal).collect() })
+    // The third argument of a search is its local matches, which no message shows.
+    let shown = args.iter().take(2).map(print::literal).collect();
+    Ok(HostRequest::Discovery { form, arguments, shown })
 }
 
 /// `(doc ref)`
@@ -213,34 +215,28 @@ pub(super) fn apropos(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     if !ctx.has_upstreams() {
         return Ok(Flow::Return(Value::Vector(local)));
     }
-    Ok(Flow::Push(Box::new(Apropos { args: args.iter().cloned().collect(), local, limit })))
+    // A search that loads lists tools only (ruling 39).
+    let loads = matches!(option(&options, "load"), Some(Value::True));
+    let local = if loads { Vector::new() } else { local };
+    let args = Args::from_iter([args[0].clone(), Value::Map(options), Value::Vector(local)]);
+    Ok(Flow::Push(Box::new(Apropos { args })))
 }
 
-/// A search that waits for the upstreams' matches, which come before the local ones.
+/// A search that waits for the host, which puts the upstreams' matches before the local ones and cuts the whole.
 pub(crate) struct Apropos {
     args: Args,
-    local: Vector,
-    limit: usize,
 }
 
-/// The upstream half, as a call whose result comes back to the frame.
+/// The search of the host, as a call whose result comes back to the frame.
 pub(crate) static UPSTREAM_APROPOS: Builtin =
-    frame("apropos", EXTENSION, "query | query options", |_, args| Ok(Flow::Host(request("apropos", args)?)));
+    frame("apropos", EXTENSION, "query options local", |_, args| Ok(Flow::Host(request("apropos", args)?)));
 
 impl NativeFrame for Apropos {
     fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
         let Input::Value(reply) = input else {
             return Ok(Flow::Call(ctx.library().unnamed(&UPSTREAM_APROPOS), std::mem::take(&mut self.args)));
         };
-        // A spent budget or an upstream that is down gives nothing: the local matches stand alone.
-        let mut lines = match reply {
-            Value::Vector(lines) => lines,
-            _ => Vector::new(),
-        };
-        ctx.charge(lines.len())?;
-        for line in self.local.iter().take(self.limit.saturating_sub(lines.len())) {
-            lines.push(line);
-        }
-        Ok(Flow::Return(Value::Vector(lines)))
+        // A spent budget gives nil (ruling 39).
+        Ok(Flow::Return(reply))
     }
 }

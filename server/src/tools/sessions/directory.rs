@@ -107,11 +107,11 @@ struct Inner {
 }
 
 impl Inner {
-    /// How many sessions each principal has.
-    fn held(&self) -> HashMap<Principal, usize> {
+    /// How many sessions each principal has, by its name.
+    fn held(&self) -> HashMap<&str, usize> {
         let mut held = HashMap::new();
         for (owner, ids) in &self.by_owner {
-            *held.entry(owner.principal.clone()).or_default() += ids.len();
+            *held.entry(owner.principal.name()).or_default() += ids.len();
         }
         held
     }
@@ -122,7 +122,7 @@ impl Inner {
         let held = self.held();
         let at_rest = self.open.iter().filter(|(_, record)| record.running.is_none());
         let ranked = at_rest.filter_map(|(id, record)| {
-            let theirs = held.get(&record.owner.principal).copied().unwrap_or(0);
+            let theirs = held.get(record.owner.principal.name()).copied().unwrap_or(0);
             let is_idle = now >= later(record.updated, LONG_REST);
             let least = if is_idle { own + 1 } else { own + 2 };
             (theirs >= least).then(|| {
@@ -225,7 +225,7 @@ impl Directory {
             None => {}
             Some(Refusal::Limit) => {
                 // Whoever has all that one may have does not take from others to be refused in the end.
-                let own = inner.held().get(&owner.principal).copied().unwrap_or(0);
+                let own = inner.held().get(owner.principal.name()).copied().unwrap_or(0);
                 let unwanted = inner.dispensable(own, now);
                 match unwanted.filter(|_| own < self.settings.max_per_owner) {
                     Some(id) => self.remove(&mut inner, &id, "evicted"),

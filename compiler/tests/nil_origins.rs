@@ -46,6 +46,9 @@ fn an_argument_is_named_as_it_is_written() {
         ("(abs (:n {}))", ". The nil is the value of (:n {}) at 1:6"),
         ("(clojure.string/upper-case (:n {}))", ". The nil is the value of (:n {}) at 1:28"),
         ("(str/split (:n {}) #\",\")", ". The nil is the value of (:n {}) at 1:12"),
+        ("(/ 1 0)", ""),
+        ("(+ 1 2 \"a\")", ""),
+        ("(dec \"a\")", ""),
         ("((:f {}) 1)", ". The nil is the value of (:f {}) at 1:2"),
         ("(* 2 (if true\n  nil 3))", ". The nil is the value of (if true nil 3) at 1:6"),
     ]);

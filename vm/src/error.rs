@@ -156,6 +156,9 @@ struct Body {
     nil_arguments: Option<NilArguments>,
 }
 
+/// What arithmetic says of an argument that is no number.
+const BAD_ARGUMENT: &str = "bad argument in arithmetic expression";
+
 /// Which arguments of a call were `nil` where the function that was called refuses `nil`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NilArguments {
@@ -205,7 +208,7 @@ impl Error {
     /// `arithmetic_error: bad argument in arithmetic expression`
     #[cold]
     pub(crate) fn bad_arithmetic() -> Error {
-        Error::new(Reason::ArithmeticError, "bad argument in arithmetic expression")
+        Error::new(Reason::ArithmeticError, BAD_ARGUMENT)
     }
 
     /// `arithmetic_error: division by zero`
@@ -295,7 +298,12 @@ impl Error {
     /// The same error with what is known of the call that it is of: whether an argument was `nil`. Says nothing new if none was.
     #[cold]
     pub(crate) fn with_nil_arguments(mut self, function: &str, args: &[Value]) -> Error {
-        let of_arguments = matches!(self.0.reason, Reason::TypeError | Reason::ArithmeticError);
+        // A division by zero is not about them, and has taken them.
+        let of_arguments = match self.0.reason {
+            Reason::TypeError => true,
+            Reason::ArithmeticError => self.0.message.ends_with(BAD_ARGUMENT),
+            _ => false,
+        };
         if let Some(first) = args.iter().position(Value::is_nil).filter(|_| of_arguments) {
             self = self.with_nil_argument(function, args.len(), first);
         }

@@ -10,7 +10,7 @@ use super::operations::{self, Binary, Operands};
 use super::stack::Stack;
 use super::{Args, Ctx, Machine, call, unbound};
 use crate::code::{Capture, DefInfo, Op};
-use crate::error::{Error, Result};
+use crate::error::{Error, Reason, Result};
 use crate::meter;
 use crate::value::{BuiltinId, Captures, Closure, Set, Str, Value, Vector};
 use smallvec::SmallVec;
@@ -494,7 +494,9 @@ fn of_call(error: Error, builtin: &Builtin, args: &[Value]) -> Error {
         return error;
     }
     match error.nil_arguments().map(|nil| nil.first) {
-        None => error.with_nil_arguments(builtin.name, args),
+        None if error.reason() == Reason::ArithmeticError => error.with_nil_arguments(builtin.name, args),
+        // Of several arguments the first one has been taken, and says nothing any more.
+        None => error,
         // What comes before is a number, so the first one is nil itself.
         Some(0) => error.with_nil_argument(builtin.name, args.len(), 0),
         Some(_) => {

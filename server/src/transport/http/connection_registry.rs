@@ -303,6 +303,11 @@ impl ConnectionRegistry {
         Registration { registry: self.clone(), number, activity }
     }
 
+    /// Whether a connection that has been asked to close is still there.
+    pub(super) fn is_making_room(&self) -> bool {
+        self.registered().values().any(|activity| activity.lock().unwanted)
+    }
+
     /// Closes some connections that wait for their clients, and returns their number.
     pub(super) fn make_room(&self) -> usize {
         let (registered, now) = (self.registered(), Instant::now());

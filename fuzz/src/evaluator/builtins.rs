@@ -140,7 +140,14 @@ fn keyed(name: &str, arguments: &[Value]) -> Result<Option<Value>> {
         ("keys", [Value::Map(map)]) => Value::Vector(map.iter().map(|entry| entry.0.clone()).collect()),
         ("vals", [Value::Map(map)]) => Value::Vector(map.iter().map(|entry| entry.1.clone()).collect()),
         ("keys" | "vals", [Value::Nil]) => Value::Nil,
-        ("keys", [Value::Vector(_)]) => return Err(TYPE),
+        ("keys" | "vals", [Value::Vector(entries)]) => {
+            let part = usize::from(name == "vals");
+            let part_of = |entry: &Value| match entry {
+                Value::Vector(pair) if pair.len() == 2 => Ok(pair[part].clone()),
+                _ => Err(TYPE),
+            };
+            Value::Vector(entries.iter().map(part_of).collect::<Result<Vec<_>>>()?)
+        }
         ("zipmap", [keys, values]) => {
             let (Some(keys), Some(values)) = (keys.elements(), values.elements()) else { return Err(TYPE) };
             let mut map = Vec::new();

@@ -32,6 +32,6 @@ pub(super) async fn catalog_for(
         return Ok(catalog);
     }
     let tools = tools.iter().filter_map(|tool| serde_json::from_str(tool.json.get()).ok()).collect();
-    let (entry, _) = ServerEntry::loaded(&member.config, tools, &aggregator.redactor);
+    let entry = ServerEntry::loaded(&member.config, tools, &aggregator.redactor);
     Ok(catalog.with_server(entry))
 }

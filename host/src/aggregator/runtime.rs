@@ -72,10 +72,10 @@ impl Aggregator {
     /// Puts a fresh tool list into the catalog.
     pub(super) fn take_tools(&self, member: &Member, tools: &[ToolInfo]) {
         let tools = tools.iter().filter_map(|tool| serde_json::from_str(tool.json.get()).ok()).collect();
-        let (entry, left_out) = ServerEntry::loaded(&member.config, tools, &self.redactor);
+        let entry = ServerEntry::loaded(&member.config, tools, &self.redactor);
         let entry = entry.introduced(&member.handle.introduction(), &self.redactor);
-        for why in left_out {
-            tracing::warn!(event = "upstream_tool_left_out", upstream = %member.config.name, reason = %why);
+        for remark in entry.remarks() {
+            tracing::warn!(event = "upstream_catalog", upstream = %member.config.name, reason = %remark);
         }
         let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
         *catalog = catalog.with_server(entry);

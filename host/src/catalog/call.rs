@@ -306,7 +306,7 @@ mod tests {
     #[test]
     fn hints_are_short() {
         let tools = (0..20).map(|i| ptc_mcp::json::json!({"name": format!("tool{i:02}")})).collect();
-        let (server, _) = fixtures::server("s", tools);
+        let server = fixtures::server("s", tools);
         let text = unknown_tool(&server, "zzz");
         assert_eq!(
             text.lines().nth(1).unwrap(),

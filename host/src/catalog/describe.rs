@@ -328,7 +328,7 @@ Configured upstream MCP servers:
         assert_eq!(describe(&loaded(), CatalogMode::Auto, raised, 0), SHAPES, "the operator asked for more");
         let many = Catalog::new((0..500).map(|i| {
             let keys = json!({"description": "of many words, more than anybody reads"});
-            ServerEntry::loaded(&fixtures::upstream(&format!("s{i:03}"), keys), vec![], &Redactor::new()).0
+            ServerEntry::loaded(&fixtures::upstream(&format!("s{i:03}"), keys), vec![], &Redactor::new())
         }));
         for mode in [CatalogMode::Auto, CatalogMode::Lazy] {
             for room in [90, 300, 800, 5000] {
@@ -384,7 +384,7 @@ Configured upstream MCP servers:
     fn lines_are_one_line_and_short() {
         let upstream = fixtures::upstream("s", json!({"description": format!("{}\nb...", "a ".repeat(60))}));
         let tool = json!({"name": "t", "description": format!("one\n\ttwo {}", "x".repeat(200))});
-        let (server, _) = ServerEntry::loaded(&upstream, vec![tool], &Redactor::new());
+        let server = ServerEntry::loaded(&upstream, vec![tool], &Redactor::new());
         let text = describe(&Catalog::new([server]), CatalogMode::Inline, InlineLimits::default(), ROOM);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[1].chars().count(), "- s: ".len() + 80 + ". 1 tool.".len());

@@ -495,7 +495,7 @@ mod tests {
             answer("doc", json!(["cold"])),
             Err(DiscoveryFault::World(WorldFault::UpstreamUnavailable))
         );
-        let slashed = Catalog::new([fixtures::server("a/b", vec![]).0, fixtures::server("a", vec![]).0]);
+        let slashed = Catalog::new([fixtures::server("a/b", vec![]), fixtures::server("a", vec![])]);
         let query = Query::parse("doc", &[json!("a/b")], &["\"a/b\"".to_owned()], &slashed);
         assert_eq!(query, Ok(Query::DocServer("a/b".to_owned())));
     }

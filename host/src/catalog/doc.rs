@@ -128,7 +128,7 @@ mod tests {
     use crate::upstream::Introduction;
 
     fn doc_of(tool: Value) -> String {
-        let (server, _) = fixtures::server("server", vec![tool]);
+        let server = fixtures::server("server", vec![tool]);
         tool_doc(&server, &server.tools()[0])
     }
 
@@ -185,7 +185,7 @@ mod tests {
             json!({"name": "count"}),
         ];
         let redactor = Redactor::new();
-        let entry = ServerEntry::loaded(&upstream, tools, &redactor).0.introduced(&introduction, &redactor);
+        let entry = ServerEntry::loaded(&upstream, tools, &redactor).introduced(&introduction, &redactor);
         assert_eq!(
             server_doc(&entry),
             "tickets - Ticket desk\n\
@@ -199,9 +199,9 @@ mod tests {
              Call:\n\
              (tool/call {:server \"tickets\" :tool \"count\" :args {}})"
         );
-        assert_eq!(server_doc(&fixtures::server("s", vec![]).0), "s\n0 tools");
+        assert_eq!(server_doc(&fixtures::server("s", vec![])), "s\n0 tools");
         let many = (0..60).map(|i| json!({"name": format!("t{i:02}")})).collect();
-        let text = server_doc(&fixtures::server("s", many).0);
+        let text = server_doc(&fixtures::server("s", many));
         assert!(
             text.contains("\n60 tools:\n")
                 && text.contains("\n- t49 {}\n- and 10 more: (dir \"s\" {:offset 50})\n"),
@@ -217,7 +217,7 @@ mod tests {
             let upstream = fixtures::upstream("s", json!({"description": description}));
             let introduction = Introduction { title: title.into(), instructions: instructions.into() };
             let entry =
-                ServerEntry::loaded(&upstream, vec![], &redactor).0.introduced(&introduction, &redactor);
+                ServerEntry::loaded(&upstream, vec![], &redactor).introduced(&introduction, &redactor);
             crate::catalog::search::server_description(&entry)
         };
         assert_eq!(described("Ours.", "Title", "Text."), Some("Ours".to_owned()));

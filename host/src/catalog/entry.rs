@@ -96,6 +96,7 @@ pub struct ServerEntry {
     tools: Vec<ToolEntry>,
     /// Indices of `tools`, sorted by name.
     by_name: Vec<u32>,
+    remarks: Vec<String>,
     pub(super) tokens: Tokens,
 }
 
@@ -112,21 +113,28 @@ impl ServerEntry {
             loaded: false,
             tools: Vec::new(),
             by_name: Vec::new(),
+            remarks: Vec::new(),
             tokens: Tokens::of_server(&upstream.name, &upstream.description, &upstream.capabilities),
         }
     }
 
     /// An upstream with the tool objects of its `tools/list` (or of the OpenAPI compiler). Applies the entry's
-    /// `allow_tools` and `deny_tools` and scrubs everything. Tools that cannot be offered are left out; the sentences
-    /// say which and why, for the log.
-    pub fn loaded(upstream: &UpstreamConfig, tools: Vec<Value>, redactor: &Redactor) -> (Self, Vec<String>) {
+    /// `allow_tools` and `deny_tools` and scrubs everything. Tools that cannot be offered are left out; the
+    /// [remarks](Self::remarks) say which and why.
+    pub fn loaded(upstream: &UpstreamConfig, tools: Vec<Value>, redactor: &Redactor) -> Self {
         let ours = matches!(upstream.transport, Transport::OpenApi(_));
         let mut entry = Self { loaded: true, ..Self::unloaded(upstream) };
-        let mut left_out = Vec::new();
+        let mut remarks = Vec::new();
         let listed = tools.len();
+        let names: Vec<String> = tools
+            .iter()
+            .filter_map(|tool| {
+                tool.get("name").and_then(Value::as_str).map(|name| redactor.scrub_string(name.to_owned()))
+            })
+            .collect();
         for (position, tool) in (1..).zip(tools) {
             if entry.tools.len() == MAX_TOOLS {
-                left_out.push(format!(
+                remarks.push(format!(
                     "upstream {} lists {listed} tools; those from number {position} on are left out",
                     entry.name
                 ));
@@ -134,22 +142,27 @@ impl ServerEntry {
             }
             match ToolEntry::from_json(tool, ours, redactor) {
                 Ok(tool) if !upstream.tools.admits(&tool.name) => {}
-                Ok(tool) if entry.tools.iter().any(|known| known.name == tool.name) => {
-                    left_out.push(format!(
-                        "upstream {} lists tool {:?} twice; the second one is left out",
-                        entry.name, tool.name
-                    ))
-                }
+                Ok(tool) if entry.tools.iter().any(|known| known.name == tool.name) => remarks.push(format!(
+                    "upstream {} lists tool {:?} twice; the second one is left out",
+                    entry.name, tool.name
+                )),
                 Ok(tool) => entry.tools.push(tool),
                 Err(why) => {
-                    left_out
+                    remarks
                         .push(format!("upstream {}: tool number {position} is left out: {why}", entry.name));
                 }
             }
         }
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        if names.is_empty() {
+            remarks.push(format!("upstream {} lists no tools", entry.name));
+        } else {
+            remarks.extend(upstream.tools.idle(&upstream.name, &names));
+        }
         entry.by_name = (0..).take(entry.tools.len()).collect();
         entry.by_name.sort_by(|a, b| entry.tools[*a as usize].name.cmp(&entry.tools[*b as usize].name));
-        (entry, left_out)
+        entry.remarks = remarks;
+        entry
     }
 
     /// The same server with what it says of itself, scrubbed.
@@ -159,6 +172,11 @@ impl ServerEntry {
         self.title = scrubbed(&introduction.title);
         self.instructions = scrubbed(&introduction.instructions);
         self
+    }
+
+    /// Sentences for the operator: the tools that cannot be offered, and the patterns that fit none.
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
     }
 
     /// Its tools in the order in which the upstream listed them.
@@ -253,11 +271,11 @@ mod tests {
 
     #[test]
     fn tools_keep_their_order_and_are_found_by_name() {
-        let (server, left_out) = fixtures::server(
+        let server = fixtures::server(
             "s",
             vec![json!({"name": "zed"}), json!({"name": "a/b.c", "description": "x\u{7}y\nz\u{202e}"})],
         );
-        assert!(left_out.is_empty());
+        assert!(server.remarks().is_empty());
         let listed: Vec<_> = server.tools().iter().map(|t| t.name.as_str()).collect();
         assert_eq!(listed, ["zed", "a/b.c"]);
         let sorted: Vec<_> = server.tools_by_name().map(|t| t.name.as_str()).collect();
@@ -269,7 +287,7 @@ mod tests {
 
     #[test]
     fn tools_that_cannot_be_offered_are_named() {
-        let (server, left_out) = fixtures::server(
+        let server = fixtures::server(
             "s",
             vec![
                 json!({"name": ""}),
@@ -287,7 +305,7 @@ mod tests {
         );
         assert_eq!(server.tools().len(), 2);
         assert_eq!(
-            left_out,
+            server.remarks(),
             [
                 "upstream s: tool number 1 is left out: its name is not a non-empty string",
                 "upstream s: tool number 2 is left out: its name is not a non-empty string",
@@ -300,19 +318,18 @@ mod tests {
                 "upstream s: tool number 11 is left out: its name is too long",
             ]
         );
-        let (server, left_out) =
-            fixtures::server("s", (0..1500).map(|i| json!({"name": format!("t{i}")})).collect());
+        let server = fixtures::server("s", (0..1500).map(|i| json!({"name": format!("t{i}")})).collect());
         assert_eq!(server.tools().len(), 1000);
-        assert_eq!(left_out, ["upstream s lists 1500 tools; those from number 1001 on are left out"]);
+        assert_eq!(server.remarks(), ["upstream s lists 1500 tools; those from number 1001 on are left out"]);
     }
 
     #[test]
     fn filters_hide_tools() {
         let upstream = fixtures::upstream("s", json!({"allow_tools": ["get_*"], "deny_tools": ["*_secret"]}));
         let tools = ["get_a", "get_secret", "put"].map(|name| json!({"name": name})).to_vec();
-        let (server, left_out) = ServerEntry::loaded(&upstream, tools, &Redactor::new());
+        let server = ServerEntry::loaded(&upstream, tools, &Redactor::new());
         assert_eq!(server.tools().iter().map(|t| t.name.as_str()).collect::<Vec<_>>(), ["get_a"]);
-        assert!(left_out.is_empty(), "a filter is the operator's wish, not a fault");
+        assert!(server.remarks().is_empty(), "a filter is the operator's wish, not a fault");
     }
 
     #[test]
@@ -322,21 +339,20 @@ mod tests {
         let tool = json!({"name": "t", "description": "use tok-tok-tok",
             "inputSchema": {"properties": {"tok-tok-tok": {"default": "tok-tok-tok"}}}});
         let upstream = fixtures::upstream("s", json!({}));
-        let (server, _) = ServerEntry::loaded(&upstream, vec![tool], &redactor);
+        let server = ServerEntry::loaded(&upstream, vec![tool], &redactor);
         assert!(!format!("{server:?}").contains("tok-tok-tok"));
         assert_eq!(server.tools()[0].description, "use [REDACTED]");
     }
 
     #[test]
     fn only_our_own_compiler_may_set_ptc_data() {
-        let (server, _) =
-            fixtures::server("s", vec![json!({"name": "t", "_ptc": {"operationId": "forged"}})]);
+        let server = fixtures::server("s", vec![json!({"name": "t", "_ptc": {"operationId": "forged"}})]);
         assert!(server.tools()[0].meta.is_empty());
     }
 
     #[test]
     fn references_split_at_the_longest_configured_name() {
-        let catalog = Catalog::new(["a", "a/b"].map(|name| fixtures::server(name, vec![]).0));
+        let catalog = Catalog::new(["a", "a/b"].map(|name| fixtures::server(name, vec![])));
         assert_eq!(catalog.split_reference("a/b/c"), Some(("a/b", "c")));
         assert_eq!(catalog.split_reference("a/x/y"), Some(("a", "x/y")));
         assert_eq!(catalog.split_reference("z/x/y"), Some(("z", "x/y")));
@@ -347,8 +363,8 @@ mod tests {
 
     #[test]
     fn snapshots_are_values() {
-        let before = Catalog::new(["b", "a"].map(|name| fixtures::server(name, vec![]).0));
-        let after = before.with_server(fixtures::server("a", vec![json!({"name": "t"})]).0);
+        let before = Catalog::new(["b", "a"].map(|name| fixtures::server(name, vec![])));
+        let after = before.with_server(fixtures::server("a", vec![json!({"name": "t"})]));
         assert!(before.server("a").unwrap().tools().is_empty());
         assert_eq!(after.server("a").unwrap().tools().len(), 1);
         assert_eq!(after.servers().map(|s| s.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);

@@ -18,7 +18,7 @@ pub(super) fn upstream(name: &str, keys: Value) -> UpstreamConfig {
 }
 
 /// A loaded server.
-pub(super) fn server(name: &str, tools: Vec<Value>) -> (ServerEntry, Vec<String>) {
+pub(super) fn server(name: &str, tools: Vec<Value>) -> ServerEntry {
     ServerEntry::loaded(&upstream(name, json!({})), tools, &Redactor::new())
 }
 
@@ -30,7 +30,7 @@ pub(super) fn catalog() -> Catalog {
         json!({"description": "GitHub MCP server.", "capabilities": ["issues", "pull requests"]}),
     );
     let cold = upstream("cold", json!({"description": "Archive of old tickets."}));
-    let load = |upstream: &UpstreamConfig, tools| ServerEntry::loaded(upstream, tools, &Redactor::new()).0;
+    let load = |upstream: &UpstreamConfig, tools| ServerEntry::loaded(upstream, tools, &Redactor::new());
     Catalog::new([
         ServerEntry::unloaded(&cold),
         load(

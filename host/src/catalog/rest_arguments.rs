@@ -78,7 +78,7 @@ mod tests {
     use crate::catalog::fixtures;
 
     fn check(arguments: &str, unexpected: &[&str]) -> Result<(), String> {
-        let (server, _) = fixtures::server(
+        let server = fixtures::server(
             "api",
             vec![json!({"name": "list_traces", "inputSchema": {"type": "object", "properties": {
                 "limit": {"type": "integer"}, "status": {"type": "string"},

@@ -161,7 +161,7 @@ mod tests {
             ["fs/list_directory - List the entries in a directory"]
         );
         let tie = Catalog::new(
-            ["b", "a"].map(|s| fixtures::server(s, ["y", "x"].map(|t| json!({"name": t})).to_vec()).0),
+            ["b", "a"].map(|s| fixtures::server(s, ["y", "x"].map(|t| json!({"name": t})).to_vec())),
         );
         assert_eq!(apropos(&tie, "x y", 8, true), ["a/x", "a/y", "b/x", "b/y"]);
         assert_eq!(apropos(&tie, "x y", 2, true), ["a/x", "a/y"]);
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn entries_are_found_in_the_order_of_the_lines() {
         let tie = Catalog::new(
-            ["b", "a"].map(|s| fixtures::server(s, ["y", "x"].map(|t| json!({"name": t})).to_vec()).0),
+            ["b", "a"].map(|s| fixtures::server(s, ["y", "x"].map(|t| json!({"name": t})).to_vec())),
         );
         let found = |query| -> Vec<String> {
             let entries = find_tools(&tie, query);

@@ -114,7 +114,7 @@ mod tests {
     use crate::catalog::fixtures;
 
     fn shape(tool: Value) -> String {
-        let (server, _) = fixtures::server("s", vec![tool]);
+        let server = fixtures::server("s", vec![tool]);
         tool_shape(&server.tools()[0])
     }
 

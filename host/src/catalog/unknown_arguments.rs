@@ -52,7 +52,7 @@ mod tests {
     use crate::catalog::fixtures;
 
     fn note(schema: Value, unknown: &[&str]) -> Option<String> {
-        let (server, _) = fixtures::server("fs", vec![json!({"name": "search", "inputSchema": schema})]);
+        let server = fixtures::server("fs", vec![json!({"name": "search", "inputSchema": schema})]);
         let unknown: Vec<String> = unknown.iter().map(|&name| name.to_owned()).collect();
         note_on_unknown(&server, &server.tools()[0], &unknown)
     }

@@ -37,6 +37,14 @@ impl<'a> Fields<'a> {
         self.map.keys().map(String::as_str).filter(|k| !known.contains(k) && !k.starts_with('$')).collect()
     }
 
+    /// The keys that were asked for so far, each once.
+    pub(super) fn known(&self) -> Vec<&'static str> {
+        let mut known = self.known.borrow().clone();
+        known.sort_unstable();
+        known.dedup();
+        known
+    }
+
     pub(super) fn string(&self, key: &'static str) -> Result<Option<&'a str>, ConfigError> {
         match self.get(key) {
             None => Ok(None),

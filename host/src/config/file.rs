@@ -4,12 +4,15 @@ use std::collections::BTreeSet;
 
 use ptc_mcp::json::{Map, Value};
 
+use super::clients;
 use super::duplicates::UniqueKeys;
+use super::jsonc::without_comments;
 use super::locate::{ConfigLocation, NamedBy};
 use super::options::{EntryContext, LoadOptions};
 use super::upstream::UpstreamConfig;
 use crate::config_error::{ConfigError, ConfigWarning, os_error_text};
 use crate::credentials::{CredentialStore, Redactor, Secret};
+use crate::environment::ProcessEnv;
 
 /// Largest upstreams file that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
@@ -105,11 +108,23 @@ impl UpstreamsConfig {
             return Err(file_error("upstreams config must be a JSON object"));
         };
         let mut warnings = Vec::new();
+        let clients;
+        let top = match (top.contains_key("upstreams"), clients::servers_of(top)) {
+            (false, Some(servers)) => {
+                clients = of_client(top, servers, options.env, &mut warnings)?;
+                &clients
+            }
+            _ => top,
+        };
         let credentials = CredentialStore::resolve(top.get("credentials"), options.env, &mut warnings)?;
         let entries = match top.get("upstreams") {
             Some(Value::Object(entries)) => entries,
             Some(_) => return Err(file_error("upstreams must be an object")),
-            None => return Err(file_error("upstreams config: missing top-level :upstreams key")),
+            None => {
+                return Err(file_error(
+                    "upstreams config: missing top-level :upstreams key; a client's file with mcpServers or servers is read too",
+                ));
+            }
         };
         let raw_envelope = match top.get("raw_envelope") {
             None => false,
@@ -125,8 +140,19 @@ impl UpstreamsConfig {
         let mut faults = Vec::new();
         for name in names {
             let entry = &entries[name.as_str()];
-            match UpstreamConfig::parse(name, entry, &context, &mut substituted, &mut warnings) {
-                Ok(upstream) => upstreams.push(upstream),
+            let parsed = is_disabled(name, entry).and_then(|disabled| {
+                if disabled {
+                    return Ok(None);
+                }
+                UpstreamConfig::parse(name, entry, &context, &mut substituted, &mut warnings).map(Some)
+            });
+            match parsed {
+                Ok(Some(upstream)) => upstreams.push(upstream),
+                Ok(None) => warnings.push(ConfigWarning::new(
+                    "upstream_disabled",
+                    Some(name),
+                    format_args!("upstream {name} is disabled in the upstreams file"),
+                )),
                 Err(fault) => faults.push(fault),
             }
         }
@@ -149,6 +175,37 @@ impl UpstreamsConfig {
             ));
         }
         Ok(Self { upstreams, credentials, warnings, substituted })
+    }
+}
+
+/// The upstreams file that says what a client's file with `servers` says. Its own `credentials` stay.
+fn of_client(
+    top: &Map,
+    servers: &Map,
+    env: &ProcessEnv,
+    warnings: &mut Vec<ConfigWarning>,
+) -> Result<Map, ConfigError> {
+    let read = clients::upstreams_of(servers, env);
+    if let Some(fault) = ConfigError::all(read.faults) {
+        return Err(fault);
+    }
+    warnings.extend(read.warnings);
+    let mut credentials = read.credentials;
+    if let Some(Value::Object(own)) = top.get("credentials") {
+        credentials.extend(own.clone());
+    }
+    Ok([("credentials", credentials), ("upstreams", read.upstreams)]
+        .into_iter()
+        .map(|(key, map)| (key.to_owned(), Value::Object(map)))
+        .collect())
+}
+
+/// Whether the entry is to be passed over. Nothing else of it is looked at then.
+fn is_disabled(name: &str, entry: &Value) -> Result<bool, ConfigError> {
+    match entry.get("disabled") {
+        None => Ok(false),
+        Some(Value::Bool(flag)) => Ok(*flag),
+        Some(_) => Err(ConfigError::upstream(name, "disabled must be a boolean")),
     }
 }
 
@@ -179,6 +236,8 @@ fn credential_variables(top: &Map) -> std::collections::BTreeSet<String> {
 
 fn decode(bytes: &[u8], place: &str) -> Result<Value, ConfigError> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let text = std::str::from_utf8(bytes).map(without_comments);
+    let bytes = text.as_ref().map_or(bytes, |text| text.as_bytes());
     // The decoder's texts say what it expected and where, and quote nothing of the input but a key.
     let decoded = serde_json::from_slice::<UniqueKeys>(bytes).and_then(|_| serde_json::from_slice(bytes));
     decoded.map_err(|e| {

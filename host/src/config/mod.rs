@@ -9,18 +9,26 @@
 //! {"credentials": {NAME: binding}, "raw_envelope": bool,
 //!  "upstreams": {NAME: {"transport": "mcp_stdio" | "mcp_http" | "openapi", …}}}
 //! ```
+//!
+//! Comments and trailing commas are read over. A file in which an MCP client keeps its servers is read as well
+//! ([`clients`]).
+
+pub mod clients;
 
 mod child_env;
 mod duplicates;
 mod fields;
 mod file;
+mod jsonc;
 mod locate;
+mod mistakes;
 mod options;
 mod own_executable;
 #[cfg(test)]
 mod tests;
 mod tool_filter;
 mod transports;
+mod unknown_keys;
 mod upstream;
 mod urls;
 

@@ -118,7 +118,10 @@ fn file_level_errors() {
     let error = |value| load_with(&value, &[]).unwrap_err();
     assert_eq!(error(json!([1])), "upstreams config must be a JSON object");
     assert_eq!(error(json!({"upstreams": []})), "upstreams must be an object");
-    assert_eq!(error(json!({})), "upstreams config: missing top-level :upstreams key");
+    assert_eq!(
+        error(json!({})),
+        "upstreams config: missing top-level :upstreams key; a client's file with mcpServers or servers is read too"
+    );
     assert_eq!(error(json!({"upstreams": {"x": 1}})), "upstream x must be an object");
     assert_eq!(error(json!({"upstreams": {}, "raw_envelope": 1})), "raw_envelope must be a boolean");
     assert!(load(&json!({"upstreams": {}})).upstreams.is_empty());
@@ -173,13 +176,23 @@ fn files_that_somebody_named_must_be_good() {
 
 #[test]
 fn transport_errors() {
-    assert_eq!(entry_error(json!({"command": "x"})), "upstream x requires explicit transport");
+    let transports = "mcp_stdio (with command), mcp_http (with url) or openapi (with base_url)";
+    assert_eq!(
+        entry_error(json!({"command": "x"})),
+        format!("upstream x requires explicit transport; use {transports}")
+    );
     assert_eq!(
         entry_error(json!({"transport": "http", "url": "https://x"})),
         r#"upstream x uses old transport "http"; use mcp_stdio or mcp_http"#
     );
-    assert_eq!(entry_error(json!({"transport": "fake"})), r#"upstream x has unsupported transport "fake""#);
-    assert_eq!(entry_error(json!({"transport": 5})), "upstream x has unsupported transport 5");
+    assert_eq!(
+        entry_error(json!({"transport": "fake"})),
+        format!(r#"upstream x has unsupported transport "fake"; use {transports}"#)
+    );
+    assert_eq!(
+        entry_error(json!({"transport": 5})),
+        format!("upstream x has unsupported transport 5; use {transports}")
+    );
 }
 
 #[test]
@@ -318,6 +331,77 @@ fn openapi_errors_in_their_order() {
 }
 
 #[test]
+fn a_key_that_guards_something_is_not_ignored() {
+    let error = |key: &str, value: Value| {
+        let mut entry = json!({"transport": "mcp_stdio", "command": "c"});
+        entry[key] = value;
+        entry_error(entry)
+    };
+    for (key, near) in [
+        ("alow_tools", "allow_tools"),
+        ("allowTools", "allow_tools"),
+        ("deny_tool", "deny_tools"),
+        ("Disabled", "disabled"),
+        ("inheritEnv", "inherit_env"),
+    ] {
+        assert_eq!(
+            error(key, json!(["read"])),
+            format!("upstream x has unknown key {key:?}; did you mean {near}?")
+        );
+    }
+    assert_eq!(
+        error("headers", json!({})),
+        "upstream x has headers, which is no key of an upstreams file; write static_headers, and auth with a credential binding \
+         for a secret"
+    );
+    assert_eq!(
+        error("Authorization", json!("Bearer x")),
+        "upstream x has Authorization, which is no key of an upstreams file; write auth with a credential binding"
+    );
+    assert_eq!(error("auth", json!([])), "upstream x has auth, which means nothing for mcp_stdio; remove it");
+    assert_eq!(
+        error("approve_tools", json!([])),
+        "upstream x has approve_tools, which this version does not know; remove it"
+    );
+    assert_eq!(error("disabled", json!("yes")), "upstream x disabled must be a boolean");
+}
+
+#[test]
+fn a_disabled_upstream_is_not_looked_at() {
+    let config = load(&json!({"upstreams": {"x": {"disabled": true, "transport": "none yet"}}}));
+    assert_eq!(config.upstreams.len(), 0);
+    assert_eq!(config.warnings[0].message, "upstream x is disabled in the upstreams file");
+}
+
+#[test]
+fn commands_that_only_a_shell_understands() {
+    let error =
+        |entry: Value| load_with(&json!({"upstreams": {"x": entry}}), &[("HOME", "/home/u")]).unwrap_err();
+    assert_eq!(
+        error(json!({"transport": "mcp_stdio", "command": "npx -y foo", "args": ["--bar"]})),
+        r#"upstream x command "npx -y foo" is no program: it holds arguments; write "command": "npx", "args": ["-y", "foo", "--bar"]"#
+    );
+    assert_eq!(
+        error(json!({"transport": "mcp_stdio", "command": "~/bin/server"})),
+        r#"upstream x command begins with ~, which only a shell replaces; write "/home/u/bin/server""#
+    );
+    assert_eq!(
+        error(json!({"transport": "mcp_stdio", "command": "c", "cwd": "~/work"})),
+        r#"upstream x cd begins with ~, which only a shell replaces; write "/home/u/work""#
+    );
+    let warned = |entry: Value| load(&json!({"upstreams": {"x": entry}})).warnings.len();
+    for (args, warnings) in
+        [(json!(["~/docs"]), 1), (json!(["${HOME}/x"]), 1), (json!(["a~b", "$x", "${"]), 0)]
+    {
+        assert_eq!(warned(json!({"transport": "mcp_stdio", "command": "c", "args": args})), warnings);
+        assert_eq!(
+            warned(json!({"transport": "mcp_stdio", "command": "/bin/sh", "args": ["-c", "${HOME}"]})),
+            0
+        );
+    }
+}
+
+#[test]
 fn oddities_are_warnings() {
     let events =
         |value: Value| load(&value).warnings.into_iter().map(|w| (w.event, w.message)).collect::<Vec<_>>();
@@ -329,7 +413,8 @@ fn oddities_are_warnings() {
         [
             (
                 "upstreams_config_unknown_keys",
-                "upstream str has unknown keys, which are ignored: url, comand".to_owned()
+                "upstream str has unknown keys, which are ignored: url, comand (did you mean command?)"
+                    .to_owned()
             ),
             (
                 "upstream_name_shadowed",

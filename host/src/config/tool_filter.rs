@@ -2,6 +2,7 @@
 
 use super::fields::Fields;
 use crate::config_error::ConfigError;
+use crate::similar::most_similar;
 
 /// A tool name with `*` for any run of characters. There are no other wild cards.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,20 @@ impl ToolFilter {
     pub fn admits(&self, name: &str) -> bool {
         let fits = |patterns: &[ToolPattern]| patterns.iter().any(|pattern| pattern.matches(name));
         self.allow.as_deref().is_none_or(fits) && !fits(&self.deny)
+    }
+
+    /// A sentence for each pattern that fits none of `names`, which are those of all the upstream's tools: a mistyped one
+    /// hides, or lets through, what it was not meant to.
+    pub(crate) fn idle(&self, upstream: &str, names: &[&str]) -> Vec<String> {
+        let allow = self.allow.iter().flatten().map(|pattern| ("allow_tools", pattern));
+        let deny = self.deny.iter().map(|pattern| ("deny_tools", pattern));
+        let idle = allow.chain(deny).filter(|(_, pattern)| !names.iter().any(|name| pattern.matches(name)));
+        let sentence = |(key, pattern): (&str, &ToolPattern)| {
+            let near = most_similar(pattern.0.trim_matches('*'), names.iter().copied());
+            let near = near.map(|name| format!("; did you mean {name:?}?")).unwrap_or_default();
+            format!("upstream {upstream} {key} {:?} fits none of its {} tools{near}", pattern.0, names.len())
+        };
+        idle.map(sentence).collect()
     }
 
     pub(super) fn parse(fields: &Fields<'_>) -> Result<Self, ConfigError> {
@@ -91,6 +106,19 @@ mod tests {
         let both = filter(json!({"allow_tools": ["get_*", "list"], "deny_tools": ["get_secret*"]})).unwrap();
         assert!(both.admits("get_pr") && both.admits("list"));
         assert!(!both.admits("get_secret_key") && !both.admits("delete"));
+    }
+
+    #[test]
+    fn patterns_that_fit_nothing_are_told() {
+        let both =
+            filter(json!({"allow_tools": ["raed_file", "list*", "*"], "deny_tools": ["zzz"]})).unwrap();
+        assert_eq!(
+            both.idle("x", &["read_file", "list"]),
+            [
+                "upstream x allow_tools \"raed_file\" fits none of its 2 tools; did you mean \"read_file\"?",
+                "upstream x deny_tools \"zzz\" fits none of its 2 tools"
+            ]
+        );
     }
 
     #[test]

@@ -124,7 +124,7 @@ impl StdioConfig {
         let entry = Self {
             env: child_env(fields, env, withheld, resolved)?,
             args,
-            cd: fields.string("cd")?.filter(|cd| !cd.is_empty()).map(PathBuf::from),
+            cd: fields.either(["cd", "cwd"], Fields::string)?.filter(|cd| !cd.is_empty()).map(PathBuf::from),
             protocol: Protocol::parse(fields)?,
             handshake_timeout: fields.millis("handshake_timeout_ms")?.unwrap_or(HANDSHAKE_TIMEOUT),
             request_timeout: request_timeout(fields)?,

@@ -6,16 +6,21 @@ use std::time::Duration;
 use ptc_mcp::json::Value;
 
 use super::fields::Fields;
+use super::mistakes;
 use super::options::{EntryContext, LoadOptions};
 use super::own_executable::refuse_own_executable;
 use super::tool_filter::ToolFilter;
 use super::transports::{HttpConfig, OpenApiConfig, StdioConfig, Transport};
+use super::unknown_keys;
 use crate::config_error::{ConfigError, ConfigWarning};
 use crate::credentials::Secret;
 
 const MAX_CONCURRENCY: usize = 64;
 const BACKOFF_INITIAL: Duration = Duration::from_millis(100);
 const BACKOFF_MAX: Duration = Duration::from_secs(30);
+
+/// The transports, and what each needs.
+const TRANSPORTS: &str = "mcp_stdio (with command), mcp_http (with url) or openapi (with base_url)";
 
 /// Names that `dir` and `doc` look up locally first: an upstream of such a name is hidden from them.
 const LOCAL_NAMESPACES: [&str; 23] = [
@@ -146,14 +151,8 @@ impl UpstreamConfig {
             backoff: Backoff { max: backoff.max.max(backoff.initial), ..backoff },
             ..Self::new(name, transport)
         };
-        let unknown = fields.unknown();
-        if !unknown.is_empty() {
-            warnings.push(ConfigWarning::new(
-                "upstreams_config_unknown_keys",
-                Some(name),
-                format_args!("upstream {name} has unknown keys, which are ignored: {}", unknown.join(", ")),
-            ));
-        }
+        fields.get("disabled");
+        warnings.extend(unknown_keys::judge(fields, upstream.transport.as_str())?);
         if LOCAL_NAMESPACES.contains(&name) {
             warnings.push(ConfigWarning::new(
                 "upstream_name_shadowed",
@@ -174,10 +173,12 @@ fn transport(
 ) -> Result<Transport, ConfigError> {
     let LoadOptions { env, base_dir, own_exe } = *context.options;
     match fields.get("transport") {
-        None => Err(fields.error("requires explicit transport")),
+        None => Err(fields.error(format_args!("requires explicit transport; use {TRANSPORTS}"))),
         Some(Value::String(word)) => match word.as_str() {
             "mcp_stdio" => {
                 let entry = StdioConfig::parse(fields, env, &context.withheld, resolved)?;
+                mistakes::refuse(fields.upstream, &entry, env)?;
+                warnings.extend(mistakes::suspect(fields.upstream, &entry));
                 if let Some(own) = own_exe {
                     refuse_own_executable(fields.upstream, &entry, own)?;
                 }
@@ -190,9 +191,9 @@ fn transport(
             "stdio" | "http" => {
                 Err(fields.error(format_args!("uses old transport {word:?}; use mcp_stdio or mcp_http")))
             }
-            _ => Err(fields.error(format_args!("has unsupported transport {word:?}"))),
+            _ => Err(fields.error(format_args!("has unsupported transport {word:?}; use {TRANSPORTS}"))),
         },
-        Some(other) => Err(fields.error(format_args!("has unsupported transport {other}"))),
+        Some(other) => Err(fields.error(format_args!("has unsupported transport {other}; use {TRANSPORTS}"))),
     }
 }
 

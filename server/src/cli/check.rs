@@ -40,6 +40,9 @@ struct Finding {
     reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    /// What works and deserves a look.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    remarks: Vec<String>,
 }
 
 /// Runs the sub-command.
@@ -87,7 +90,10 @@ async fn examine(aggregator: &Arc<Aggregator>, name: &str) -> Finding {
         .upstreams()
         .find(|(config, _)| config.name == name)
         .map_or(("", true), |(config, _)| (config.transport.as_str(), config.required));
-    let tools = aggregator.catalog().server(name).map_or(0, |server| server.tools().len());
+    let catalog = aggregator.catalog();
+    let listed = catalog.server(name).filter(|server| server.loaded);
+    let tools = listed.map_or(0, |server| server.tools().len());
+    let remarks = listed.map_or_else(Vec::new, |server| server.remarks().to_vec());
     let (reason, error) = match loaded {
         Ok(()) => (None, None),
         Err(fault) => {
@@ -103,6 +109,7 @@ async fn examine(aggregator: &Arc<Aggregator>, name: &str) -> Finding {
         tools,
         reason,
         error,
+        remarks,
     }
 }
 
@@ -126,6 +133,9 @@ fn table(findings: &[Finding]) -> String {
     for f in findings {
         if let Some(error) = &f.error {
             let _ = writeln!(out, "\n{}: {}", f.name, report::displayable(error, true));
+        }
+        for remark in &f.remarks {
+            let _ = writeln!(out, "\n{}", report::displayable(remark, true));
         }
     }
     out

@@ -75,7 +75,7 @@ fn catalog() -> Catalog {
         json!({"name": "fails", "annotations": {"readOnlyHint": true}}),
         json!({"name": "odd"}),
     ];
-    let (entry, _) = ptc_host::catalog::ServerEntry::loaded(&config.upstreams[0], tools, &Redactor::new());
+    let entry = ptc_host::catalog::ServerEntry::loaded(&config.upstreams[0], tools, &Redactor::new());
     Catalog::new([entry])
 }
 

@@ -33,3 +33,6 @@ pub(crate) fn server_info_json() -> String {
     out.extend_from_slice(format!(",\"git_dirty\":{}}}}}", git_dirty()).as_bytes());
     String::from_utf8(out).unwrap_or_default()
 }
+
+/// The name under which package runners (`npx`, `uvx`) start the command.
+pub(crate) const PACKAGE: &str = "ptc";

@@ -7,7 +7,7 @@ use jsonc_parser::tokens::Token;
 
 /// `text` with spaces in the place of comments and of commas before a closing bracket: what is left stands where it
 /// stood, so that lines and columns in errors are those of the file. A text that has no such tokens comes back as it is.
-pub(super) fn without_comments(text: &str) -> Cow<'_, str> {
+pub fn without_comments(text: &str) -> Cow<'_, str> {
     let mut scanner = Scanner::new(text);
     let mut blanks = Vec::new();
     let mut comma = None;

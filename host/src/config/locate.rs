@@ -9,7 +9,9 @@ pub const SERVER_VARIABLE: &str = "PTC_RUNNER_MCP_UPSTREAMS";
 /// The environment variable that names the file for the REPL and one-shot evaluation.
 pub const REPL_VARIABLE: &str = "PTC_RUNNER_UPSTREAMS";
 
-const DEFAULT_FILE: &str = "ptc_runner_mcp/upstreams.json";
+const DEFAULT_FILE: &str = "ptc/upstreams.json";
+/// Where the file lay before (ruling 70); still read.
+const FORMER_FILE: &str = "ptc_runner_mcp/upstreams.json";
 
 /// The upstreams file of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,15 +58,27 @@ pub fn locate(
     {
         return Some(ConfigLocation { path: path.into(), named_by: NamedBy::Variable(name) });
     }
+    let candidates = [DEFAULT_FILE, FORMER_FILE].into_iter().flat_map(|file| {
+        config_folders(env).into_iter().map(move |folder| folder.join(file)).collect::<Vec<_>>()
+    });
+    // A file that is there but cannot be looked at is an error of the operator's, to be reported by the reader.
+    let path = candidates.into_iter().find(|path| path.try_exists().unwrap_or(true))?;
+    Some(ConfigLocation { path, named_by: NamedBy::Default })
+}
+
+/// Where the default file would lie if there were one: below `$XDG_CONFIG_HOME`, else below `$HOME/.config`. `None` if
+/// neither is set.
+pub fn default_file(env: &ProcessEnv) -> Option<PathBuf> {
+    config_folders(env).into_iter().next().map(|folder| folder.join(DEFAULT_FILE))
+}
+
+/// The folders for configuration of all programs, the first one first.
+fn config_folders(env: &ProcessEnv) -> Vec<PathBuf> {
     let under = |name: &str, folder: &str| {
         let base = env.get(name).filter(|value| !value.is_empty())?;
-        Some(Path::new(base).join(folder).join(DEFAULT_FILE))
+        Some(Path::new(base).join(folder))
     };
-    let candidates = [under("XDG_CONFIG_HOME", ""), under("HOME", ".config")];
-    // A file that is there but cannot be looked at is an error of the operator's, to be reported by the reader.
-    let exists = |path: &PathBuf| path.try_exists().unwrap_or(true);
-    let path = candidates.into_iter().flatten().find(exists)?;
-    Some(ConfigLocation { path, named_by: NamedBy::Default })
+    [under("XDG_CONFIG_HOME", ""), under("HOME", ".config")].into_iter().flatten().collect()
 }
 
 #[cfg(test)]
@@ -88,6 +102,11 @@ mod tests {
             ConfigLocation { path: file, named_by: NamedBy::Default },
             "an empty variable is not set"
         );
+        let newer = home.path().join(".config/ptc/upstreams.json");
+        assert_eq!(default_file(&env), Some(newer.clone()));
+        std::fs::create_dir_all(newer.parent().unwrap()).unwrap();
+        std::fs::write(&newer, "{}").unwrap();
+        assert_eq!(locate(None, None, &env).unwrap().path, newer, "the new place comes first");
 
         let env =
             ProcessEnv::from_iter([("HOME", home_text), (SERVER_VARIABLE, "/var"), (REPL_VARIABLE, "/repl")]);

@@ -35,7 +35,8 @@ mod urls;
 pub use crate::config_error::{ConfigError, ConfigPart, ConfigWarning};
 pub use crate::environment::ProcessEnv;
 pub use file::UpstreamsConfig;
-pub use locate::{ConfigLocation, NamedBy, REPL_VARIABLE, SERVER_VARIABLE, locate};
+pub use jsonc::without_comments;
+pub use locate::{ConfigLocation, NamedBy, REPL_VARIABLE, SERVER_VARIABLE, default_file, locate};
 pub use options::LoadOptions;
 pub use tool_filter::{ToolFilter, ToolPattern};
 pub use transports::{

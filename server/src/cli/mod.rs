@@ -11,6 +11,7 @@ pub mod health;
 pub mod limits;
 pub mod repl;
 pub mod report;
+pub mod setup;
 pub mod start;
 pub mod tools;
 pub mod upstreams;
@@ -51,6 +52,14 @@ enum Command {
     Call(call::CallArgs),
     /// Check the upstreams file: read, resolve, connect, list
     Check(check::CheckArgs),
+    /// Take over the servers that MCP clients have
+    Import(setup::import::ImportArgs),
+    /// Make an upstreams file, and have a client start `ptc`
+    Init(setup::init::InitArgs),
+    /// Add an upstream
+    Add(setup::add::AddArgs),
+    /// Remove an upstream
+    Remove(setup::remove::RemoveArgs),
     /// Ask a running server whether it is well
     Health(health::HealthArgs),
     /// Show what the product does, on embedded servers and data
@@ -85,6 +94,10 @@ pub fn main() -> ExitCode {
         Command::Tools(args) => tools::run(args),
         Command::Call(args) => call::run(args),
         Command::Check(args) => check::run(args),
+        Command::Import(args) => setup::import::run(args),
+        Command::Init(args) => setup::init::run(args),
+        Command::Add(args) => setup::add::run(args),
+        Command::Remove(args) => setup::remove::run(args),
         Command::Health(args) => health::run(&args),
         Command::Demo => demo::run(),
         Command::DemoUpstream(args) => demo::run_upstream(&args),

@@ -180,7 +180,7 @@ pub(crate) const AGGREGATOR: Group = Group {
         flag(
             "upstreams-config",
             Path,
-            Derived("~/.config/ptc_runner_mcp/upstreams.json if it exists"),
+            Derived("~/.config/ptc/upstreams.json if it exists"),
             "File that names the upstream servers",
         ),
         flag(

@@ -1,0 +1,196 @@
+//! The MCP clients that are known: where their files are, and the form of an entry in them.
+
+use std::path::{Path, PathBuf};
+
+use ptc_host::config::ProcessEnv;
+
+/// How a client writes down a server that it starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// `{"command", "args"}`, and what the client needs besides.
+    Plain,
+    /// The same with `"type": "stdio"`.
+    Typed,
+    /// Copilot's `"type": "local"` and `"tools": ["*"]`.
+    Copilot,
+    /// Cline's limit in seconds: its own 60 s are less than a program may take with its questions.
+    Cline,
+    /// opencode's one list, `"type": "local"`.
+    OpenCode,
+    /// Zed's `"source": "custom"`.
+    Zed,
+    /// Codex's TOML table.
+    Codex,
+}
+
+/// An MCP client.
+#[derive(Debug)]
+pub(super) struct Client {
+    /// Its name on the command line.
+    pub(super) name: &'static str,
+    /// Its name for people.
+    pub(super) label: &'static str,
+    /// The key of its servers.
+    pub(super) key: &'static str,
+    /// The form of its entries.
+    pub(super) form: Form,
+    /// Its files: that of the person first, then those of the project in the current folder.
+    files: &'static [Place],
+}
+
+/// Where a file is.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// Below the home folder.
+    Home(&'static str),
+    /// Below the folder of applications' data: `~/.config`, `~/Library/Application Support`, `%APPDATA%`.
+    Data(&'static str),
+    /// Below the folder that this variable names, else below this one in the home folder.
+    Named(&'static str, &'static str, &'static str),
+    /// Below the current folder.
+    Project(&'static str),
+}
+
+use Place::{Data, Home, Named, Project};
+
+/// Every client, in the order in which they are looked at: of doubles the first is taken.
+pub(super) const CLIENTS: [Client; 12] = [
+    Client {
+        name: "claude-desktop",
+        label: "Claude Desktop",
+        key: "mcpServers",
+        form: Form::Plain,
+        files: &[Data("Claude/claude_desktop_config.json")],
+    },
+    Client {
+        name: "claude-code",
+        label: "Claude Code",
+        key: "mcpServers",
+        form: Form::Typed,
+        files: &[Home(".claude.json"), Project(".mcp.json")],
+    },
+    Client {
+        name: "cursor",
+        label: "Cursor",
+        key: "mcpServers",
+        form: Form::Plain,
+        files: &[Home(".cursor/mcp.json"), Project(".cursor/mcp.json")],
+    },
+    Client {
+        name: "vscode",
+        label: "VS Code",
+        key: "servers",
+        form: Form::Typed,
+        files: &[Data("Code/User/mcp.json"), Project(".vscode/mcp.json")],
+    },
+    Client {
+        name: "codex",
+        label: "Codex",
+        key: "mcp_servers",
+        form: Form::Codex,
+        files: &[Named("CODEX_HOME", ".codex", "config.toml"), Project(".codex/config.toml")],
+    },
+    Client {
+        name: "gemini",
+        label: "Gemini CLI",
+        key: "mcpServers",
+        form: Form::Plain,
+        files: &[Home(".gemini/settings.json"), Project(".gemini/settings.json")],
+    },
+    Client {
+        name: "qwen",
+        label: "Qwen Code",
+        key: "mcpServers",
+        form: Form::Plain,
+        files: &[Home(".qwen/settings.json"), Project(".qwen/settings.json")],
+    },
+    Client {
+        name: "opencode",
+        label: "opencode",
+        key: "mcp",
+        form: Form::OpenCode,
+        files: &[
+            Named("XDG_CONFIG_HOME", ".config", "opencode/opencode.json"),
+            Named("XDG_CONFIG_HOME", ".config", "opencode/opencode.jsonc"),
+            Project("opencode.json"),
+        ],
+    },
+    Client {
+        name: "cline",
+        label: "Cline",
+        key: "mcpServers",
+        form: Form::Cline,
+        files: &[
+            Home(".cline/data/settings/cline_mcp_settings.json"),
+            Data("Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
+        ],
+    },
+    Client {
+        name: "copilot",
+        label: "Copilot CLI",
+        key: "mcpServers",
+        form: Form::Copilot,
+        files: &[Named("COPILOT_HOME", ".copilot", "mcp-config.json")],
+    },
+    Client {
+        name: "windsurf",
+        label: "Windsurf",
+        key: "mcpServers",
+        form: Form::Plain,
+        files: &[Home(".codeium/windsurf/mcp_config.json")],
+    },
+    Client {
+        name: "zed",
+        label: "Zed",
+        key: "context_servers",
+        form: Form::Zed,
+        files: &[Named("XDG_CONFIG_HOME", ".config", "zed/settings.json"), Project(".zed/settings.json")],
+    },
+];
+
+impl Client {
+    /// The client of this name.
+    pub(super) fn named(name: &str) -> Option<&'static Self> {
+        CLIENTS.iter().find(|client| client.name == name)
+    }
+
+    /// Where its files are, whether they are there or not. The first is the person's own.
+    pub(super) fn files(&self, env: &ProcessEnv, folder: &Path) -> Vec<PathBuf> {
+        let mut files: Vec<PathBuf> = Vec::new();
+        for path in self.files.iter().filter_map(|place| place.resolve(env, folder)) {
+            // In the home folder the person's file is the project's, too.
+            if !files.contains(&path) {
+                files.push(path);
+            }
+        }
+        files
+    }
+
+    /// The file that an entry of ours goes into: the person's own one that is there, else the first.
+    pub(super) fn own_file(&self, env: &ProcessEnv, folder: &Path) -> Option<PathBuf> {
+        let personal = self.files.iter().filter(|place| !matches!(place, Project(_)));
+        let paths: Vec<PathBuf> = personal.filter_map(|place| place.resolve(env, folder)).collect();
+        paths.iter().find(|path| path.exists()).or(paths.first()).cloned()
+    }
+}
+
+impl Place {
+    fn resolve(&self, env: &ProcessEnv, folder: &Path) -> Option<PathBuf> {
+        let variable = |name: &str| env.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let home = || variable("HOME").or_else(|| variable("USERPROFILE"));
+        match *self {
+            Home(file) => Some(home()?.join(file)),
+            Data(file) if cfg!(target_os = "macos") => {
+                Some(home()?.join("Library/Application Support").join(file))
+            }
+            Data(file) if cfg!(windows) => Some(variable("APPDATA")?.join(file)),
+            Data(file) => {
+                Some(variable("XDG_CONFIG_HOME").or_else(|| Some(home()?.join(".config")))?.join(file))
+            }
+            Named(name, below, file) => {
+                Some(variable(name).or_else(|| Some(home()?.join(below)))?.join(file))
+            }
+            Project(file) => Some(folder.join(file)),
+        }
+    }
+}

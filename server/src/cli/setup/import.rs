@@ -1,0 +1,208 @@
+//! `ptc import`: the servers that MCP clients have become upstreams.
+
+use std::fmt::Write as _;
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use ptc_host::config::ProcessEnv;
+use ptc_mcp::json::{Map, Value};
+
+use super::client_entry::starts_ptc;
+use super::clients::{CLIENTS, Client};
+use super::found::{self, Source};
+use super::merge::{Decision, Fate, decide};
+use super::upstreams_file::UpstreamsFile;
+use crate::cli::output::{self, outln};
+use crate::cli::report;
+
+/// Arguments of `ptc import`.
+#[derive(Args, Debug)]
+pub struct ImportArgs {
+    /// A client (claude-desktop, claude-code, cursor, vscode, codex, gemini, qwen, opencode, cline, copilot, windsurf, zed) or
+    /// a file [default: every client that has servers]
+    #[arg(long, value_name = "CLIENT|FILE")]
+    from: Vec<String>,
+
+    /// Show what would be added, and change nothing
+    #[arg(long, conflicts_with = "write")]
+    dry_run: bool,
+
+    /// Add without asking
+    #[arg(long)]
+    write: bool,
+
+    /// Upstreams file [default: as `ptc start` finds it]
+    #[arg(long, value_name = "FILE")]
+    upstreams_config: Option<PathBuf>,
+}
+
+/// Runs the sub-command.
+pub fn run(args: ImportArgs) -> ExitCode {
+    let folder = std::env::current_dir().unwrap_or_default();
+    let env = ProcessEnv::current();
+    match found(&args, &env, &folder) {
+        Ok(found) => finish(&args, &found, &env),
+        Err(fault) => report::fault(&fault),
+    }
+}
+
+/// What an import found, and the file that it would change.
+pub(super) struct Import {
+    file: UpstreamsFile,
+    decisions: Vec<Decision>,
+    /// Sentences about entries that were read otherwise than written.
+    warnings: Vec<String>,
+}
+
+/// Looks for servers.
+pub(super) fn found(args: &ImportArgs, env: &ProcessEnv, folder: &Path) -> Result<Import, String> {
+    let file = UpstreamsFile::open(args.upstreams_config.as_deref(), env)?;
+    let sources = sources(&args.from, env, folder)?;
+    let own = std::env::current_exe().ok();
+    let warnings = sources.iter().filter_map(|source| source.servers.as_ref().ok());
+    let warnings =
+        warnings.flat_map(|servers| &servers.warnings).map(|warning| warning.message.clone()).collect();
+    let decisions = decide(sources, &file, &|entry| is_own(entry, own.as_deref()));
+    Ok(Import { file, decisions, warnings })
+}
+
+fn sources(from: &[String], env: &ProcessEnv, folder: &Path) -> Result<Vec<Source>, String> {
+    if from.is_empty() {
+        return Ok(found::everywhere(env, folder));
+    }
+    let mut sources = Vec::new();
+    for name in from {
+        if let Some(client) = Client::named(name) {
+            let found = found::of_client(client, env, folder);
+            if found.is_empty() {
+                let places: Vec<_> =
+                    client.files(env, folder).iter().map(|path| path.display().to_string()).collect();
+                return Err(format!("{} has no servers here; looked at {}", client.label, places.join(", ")));
+            }
+            sources.extend(found);
+        } else {
+            let path = PathBuf::from(name);
+            if !path.exists() {
+                let names: Vec<&str> = CLIENTS.iter().map(|client| client.name).collect();
+                return Err(format!(
+                    "--from {name}: there is no such file, and the clients are {}",
+                    names.join(", ")
+                ));
+            }
+            let source = found::of_file(name, "file", path, env, folder);
+            sources.push(source.ok_or_else(|| format!("{name} has no servers"))?);
+        }
+    }
+    Ok(sources)
+}
+
+fn is_own(entry: &Map, own: Option<&Path>) -> bool {
+    let args = entry.get("args").and_then(Value::as_array).into_iter().flatten();
+    let args: Vec<&str> = args.filter_map(Value::as_str).collect();
+    entry.get("command").and_then(Value::as_str).is_some_and(|command| starts_ptc(command, &args, own))
+}
+
+fn finish(args: &ImportArgs, import: &Import, env: &ProcessEnv) -> ExitCode {
+    output::write(format_args!("{}", import.shown()));
+    let added = import.added();
+    if added == 0 {
+        return ExitCode::SUCCESS;
+    }
+    let file = import.file.path.display();
+    if args.dry_run {
+        outln!("\nNothing was written. To add {}: ptc import --write", count(added));
+        return ExitCode::SUCCESS;
+    }
+    if !args.write {
+        if !std::io::stdin().is_terminal() {
+            outln!(
+                "\nNothing was written, since nobody can be asked. To add {}: ptc import --write",
+                count(added)
+            );
+            return ExitCode::SUCCESS;
+        }
+        output::write(format_args!("\nAdd {} to {file}? [Y/n] ", count(added)));
+        if !agrees() {
+            outln!("Nothing was written.");
+            return ExitCode::SUCCESS;
+        }
+    }
+    match import.write(env) {
+        Ok(()) => {
+            outln!("\n{file}: added {}. To try them: ptc check", count(added));
+            ExitCode::SUCCESS
+        }
+        Err(fault) => report::fault(&fault),
+    }
+}
+
+fn count(added: usize) -> String {
+    if added == 1 { "1 upstream".to_owned() } else { format!("{added} upstreams") }
+}
+
+fn agrees() -> bool {
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer).is_ok_and(|length| length > 0)
+        && matches!(answer.trim().to_ascii_lowercase().as_str(), "" | "y" | "yes")
+}
+
+impl Import {
+    /// How many upstreams would be added.
+    pub(super) fn added(&self) -> usize {
+        self.decisions.iter().filter(|decision| matches!(decision.fate, Fate::Added { .. })).count()
+    }
+
+    /// What was found, by file.
+    pub(super) fn shown(&self) -> String {
+        let mut out = String::new();
+        let mut last: Option<&Path> = None;
+        for decision in &self.decisions {
+            if last != Some(&decision.path) {
+                last = Some(&decision.path);
+                let _ = writeln!(out, "{} ({})", decision.label, decision.path.display());
+            }
+            let name = &decision.name;
+            let _ = match &decision.fate {
+                Fate::Added { name: ours, entry, .. } => {
+                    let renamed = if ours == name { String::new() } else { format!(" as {ours}") };
+                    writeln!(out, "  + {name}{renamed}  {}", reached(entry))
+                }
+                Fate::Double(same) => writeln!(out, "  = {name}  the same as {same}"),
+                Fate::Own => writeln!(out, "  - {name}  is ptc itself"),
+                Fate::Refused(sentence) => writeln!(out, "  ! {}", report::displayable(sentence, true)),
+            };
+        }
+        if self.decisions.is_empty() {
+            out.push_str("No servers were found. To add one: ptc add NAME URL, or ptc add NAME -- COMMAND\n");
+        }
+        for warning in &self.warnings {
+            let _ = writeln!(out, "ptc: {}", report::displayable(warning, true));
+        }
+        out
+    }
+
+    /// Writes the upstreams file.
+    pub(super) fn write(&self, env: &ProcessEnv) -> Result<(), String> {
+        for decision in &self.decisions {
+            let Fate::Added { name, entry, credentials } = &decision.fate else { continue };
+            self.file.set_upstream(name, entry)?;
+            for (credential, binding) in credentials {
+                self.file.set_credential(credential, binding)?;
+            }
+        }
+        self.file.save(env)
+    }
+}
+
+/// How a server is started or reached, for people. Values of variables and headers are not shown.
+fn reached(entry: &Map) -> String {
+    let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
+    let args = entry.get("args").and_then(Value::as_array).into_iter().flatten();
+    let words = std::iter::once(text("command")).chain(args.filter_map(Value::as_str));
+    let line =
+        if text("command").is_empty() { text("url").to_owned() } else { words.collect::<Vec<_>>().join(" ") };
+    let disabled = if entry.contains_key("disabled") { "  (disabled)" } else { "" };
+    format!("{}{disabled}", report::displayable(&line, false))
+}

@@ -1,0 +1,80 @@
+//! Writing a person's file: whole or not at all, and with what was there kept.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Largest file that is read, in bytes.
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
+
+/// The text of `path`; `None` if there is no such file.
+///
+/// # Errors
+/// One sentence: the file cannot be read, is too large, or is no text.
+pub(super) fn read(path: &Path) -> Result<Option<String>, String> {
+    let fault = |detail: &dyn std::fmt::Display| format!("{}: {detail}", path.display());
+    match fs::metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(fault(&error)),
+        Ok(data) if data.len() > MAX_BYTES => {
+            return Err(fault(&format_args!("larger than {MAX_BYTES} bytes")));
+        }
+        Ok(_) => {}
+    }
+    let bytes = fs::read(path).map_err(|error| fault(&error))?;
+    let text = String::from_utf8(bytes).map_err(|_| fault(&"is no UTF-8 text"))?;
+    Ok(Some(text.strip_prefix('\u{feff}').map_or(text.clone(), str::to_owned)))
+}
+
+/// Puts `text` into `path`, through a file beside it, so that nobody reads half of it. Links are followed. A new file, and
+/// the folders that it needs, are for their owner only: these files hold credentials.
+///
+/// # Errors
+/// One sentence.
+pub(super) fn write(path: &Path, text: &str) -> Result<(), String> {
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let fault = |error: std::io::Error| format!("{}: {error}", target.display());
+    if let Some(folder) = target.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        fs::create_dir_all(folder).map_err(fault)?;
+    }
+    let mut name = target.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.new", std::process::id()));
+    let beside = target.with_file_name(name);
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options
+        .open(&beside)
+        .and_then(|mut file| {
+            if let Ok(before) = fs::metadata(&target) {
+                file.set_permissions(before.permissions())?;
+            }
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        })
+        .and_then(|()| fs::rename(&beside, &target));
+    written.map_err(|error| {
+        // It is of no use, and whether it goes changes nothing about the fault.
+        let _ = fs::remove_file(&beside);
+        fault(error)
+    })
+}
+
+/// Copies `path` to the first free name of `path.before-ptc`, `path.before-ptc-2` and so on.
+///
+/// # Errors
+/// One sentence.
+pub(super) fn keep(path: &Path) -> Result<PathBuf, String> {
+    let mut number = 1;
+    loop {
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(if number == 1 { ".before-ptc".to_owned() } else { format!(".before-ptc-{number}") });
+        let copy = path.with_file_name(name);
+        if !copy.exists() {
+            fs::copy(path, &copy).map_err(|error| format!("{}: {error}", copy.display()))?;
+            return Ok(copy);
+        }
+        number += 1;
+    }
+}

@@ -1,0 +1,294 @@
+//! Whole homes of people, set up.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Parser;
+use ptc_host::config::ProcessEnv;
+use ptc_mcp::json::{Value, json};
+
+use super::{add, import, init, remove};
+
+/// A home folder.
+struct Home(tempfile::TempDir);
+
+impl Home {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn env(&self) -> ProcessEnv {
+        ProcessEnv::from_iter([("HOME", self.path().to_str().unwrap()), ("PATH", "/usr/bin:/bin")])
+    }
+
+    fn write(&self, file: &str, text: &str) -> PathBuf {
+        let path = self.path().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn text(&self, file: &str) -> String {
+        fs::read_to_string(self.path().join(file)).unwrap()
+    }
+
+    fn upstreams(&self) -> Value {
+        let text = self.text(UPSTREAMS);
+        ptc_mcp::json::from_str(&ptc_host::config::without_comments(&text)).unwrap()
+    }
+
+    fn add(&self, words: &[&str]) -> Result<String, String> {
+        add::add(&parse(words), &self.env())
+    }
+
+    fn remove(&self, words: &[&str]) -> Result<String, String> {
+        remove::remove(&parse(words), &self.env())
+    }
+
+    fn import(&self, words: &[&str]) -> Result<import::Import, String> {
+        import::found(&parse(words), &self.env(), self.path())
+    }
+
+    fn init(&self, words: &[&str]) -> Result<String, String> {
+        init::init(&parse(words), &self.env(), self.path(), Path::new("/opt/ptc"))
+    }
+}
+
+const UPSTREAMS: &str = ".config/ptc/upstreams.json";
+
+fn parse<A: clap::Args>(words: &[&str]) -> A {
+    #[derive(Parser)]
+    struct Line<A: clap::Args> {
+        #[command(flatten)]
+        args: A,
+    }
+    Line::parse_from(std::iter::once("ptc").chain(words.iter().copied())).args
+}
+
+#[test]
+fn what_is_added_is_there_and_what_is_removed_is_gone() {
+    let home = Home::new();
+    let text = home.add(&["fs", "--env", "K=${HOME}", "--", "sh", "-c", "exit"]).unwrap();
+    assert!(text.starts_with(&format!("{}: added fs\n", home.path().join(UPSTREAMS).display())), "{text}");
+    home.add(&[
+        "web",
+        "https://h/mcp",
+        "--header",
+        "Authorization: Bearer ${TOKEN}",
+        "--header",
+        "X-Region: eu",
+    ])
+    .unwrap();
+    assert_eq!(
+        home.upstreams(),
+        json!({
+            "upstreams": {
+                "fs": {"transport": "mcp_stdio", "command": "sh", "args": ["-c", "exit"], "env": {"K": "${HOME}"}},
+                "web": {
+                    "transport": "mcp_http", "url": "https://h/mcp",
+                    "auth": [{"scheme": "bearer", "binding": "web-authorization"}],
+                    "static_headers": {"X-Region": "eu"}
+                }
+            },
+            "credentials": {"web-authorization": {"source": "env", "var": "TOKEN"}}
+        })
+    );
+    assert!(home.add(&["fs", "--", "true"]).unwrap_err().contains("has an upstream fs already"));
+    home.add(&["fs", "--replace", "--", "true"]).unwrap();
+    assert_eq!(home.upstreams()["upstreams"]["fs"], json!({"transport": "mcp_stdio", "command": "true"}));
+
+    let text = home.remove(&["web"]).unwrap();
+    assert!(
+        text.ends_with("removed web, and the credentials that only it used: web-authorization"),
+        "{text}"
+    );
+    assert_eq!(home.upstreams()["credentials"], json!({}));
+    assert!(home.remove(&["web"]).unwrap_err().ends_with("has no upstream web; it has: fs"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_new_file_is_for_its_owner_only_and_an_old_one_stays_as_it_is() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = Home::new();
+    home.add(&["a", "--", "true"]).unwrap();
+    let mode = |home: &Home| fs::metadata(home.path().join(UPSTREAMS)).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&home), 0o600);
+    fs::set_permissions(home.path().join(UPSTREAMS), fs::Permissions::from_mode(0o640)).unwrap();
+    home.add(&["b", "--", "true"]).unwrap();
+    assert_eq!(mode(&home), 0o640);
+}
+
+#[test]
+fn comments_and_order_stay() {
+    let home = Home::new();
+    let before = "{\n  // Mine.\n  \"upstreams\": {\n    \"z\": {\"transport\": \"mcp_stdio\", \"command\": \"true\"}, // last\n  },\n}\n";
+    home.write(UPSTREAMS, before);
+    home.add(&["a", "--", "true"]).unwrap();
+    let after = home.text(UPSTREAMS);
+    assert!(after.contains("// Mine.") && after.contains("// last"), "{after}");
+    assert!(after.find("\"z\"") < after.find("\"a\""), "{after}");
+    home.remove(&["a"]).unwrap();
+    assert!(home.text(UPSTREAMS).contains("// last"));
+    assert_eq!(home.upstreams()["upstreams"], json!({"z": {"transport": "mcp_stdio", "command": "true"}}));
+}
+
+#[test]
+fn mistakes_are_told_before_anything_is_written() {
+    let home = Home::new();
+    assert_eq!(
+        home.add(&["x", "--", "npx -y foo"]).unwrap_err(),
+        "upstream x command \"npx -y foo\" is no program: it holds arguments; write \"command\": \"npx\", \"args\": [\"-y\", \"foo\"]"
+    );
+    assert!(home.add(&["x", "npx"]).unwrap_err().ends_with("a command stands behind --: ptc add x -- npx"));
+    assert!(home.add(&["x", "https://h/", "--env", "A=b"]).unwrap_err().contains("--env is for commands"));
+    assert!(home.add(&["x", "--header", "A: b", "--", "true"]).unwrap_err().contains("--header is for URLs"));
+    assert!(home.add(&["x", "--env", "A", "--", "true"]).unwrap_err().contains("got \"A\""));
+    assert!(home.add(&["x", "http://h/mcp"]).unwrap_err().contains("without allow_insecure_http"));
+    assert!(!home.path().join(UPSTREAMS).exists());
+    home.write(UPSTREAMS, "{\"mcpServers\": {}}");
+    assert!(home.add(&["x", "--", "true"]).unwrap_err().contains("a client's file is not changed"));
+    home.write(UPSTREAMS, "{\"upstreams\": ");
+    assert!(home.add(&["x", "--", "true"]).unwrap_err().contains("line 1"));
+}
+
+#[test]
+fn the_servers_of_all_clients_become_upstreams_once() {
+    let home = Home::new();
+    home.write(
+        ".claude.json",
+        &json!({
+            "mcpServers": {"files": {"type": "stdio", "command": "true", "args": ["a"]}, "ptc": {"command": "/opt/ptc", "args": ["start"]}},
+            "projects": {home.path().to_str().unwrap(): {"mcpServers": {"here": {"command": "true", "args": ["h"]}}}}
+        })
+        .to_string(),
+    );
+    home.write(
+        ".cursor/mcp.json",
+        r#"{"mcpServers": {"same": {"command": "true", "args": ["a"]}, "files": {"command": "true", "args": ["b"]},}}"#,
+    );
+    home.write(
+        ".codex/config.toml",
+        "model = \"x\"\n[mcp_servers.gh]\nurl = \"https://h/mcp\"\nbearer_token_env_var = \"GH\"\nenabled = false\n",
+    );
+    home.write(
+        ".vscode/mcp.json",
+        r#"{"inputs": [], "servers": {"asks": {"command": "true", "env": {"K": "${input:k}"}}}}"#,
+    );
+    let import = home.import(&[]).unwrap();
+    assert_eq!(import.added(), 4, "{}", import.shown());
+    let at = |file: &str| home.path().join(file).display().to_string();
+    assert_eq!(
+        import.shown(),
+        format!(
+            "Claude Code ({})\n  + files  true a\n  - ptc  is ptc itself\n  + here  true h\n\
+             Cursor ({})\n  = same  the same as files\n  + files as files-cursor  true b\n\
+             VS Code ({})\n  ! upstream asks has ${{input:k}} in env, a question that its editor asks; put the answer into an \
+             environment variable and write ${{NAME}}\n\
+             Codex ({})\n  + gh  https://h/mcp  (disabled)\n",
+            at(".claude.json"),
+            at(".cursor/mcp.json"),
+            at(".vscode/mcp.json"),
+            at(".codex/config.toml"),
+        )
+    );
+    import.write(&home.env()).unwrap();
+    assert_eq!(
+        home.upstreams(),
+        json!({
+            "upstreams": {
+                "files": {"transport": "mcp_stdio", "command": "true", "args": ["a"]},
+                "here": {"transport": "mcp_stdio", "command": "true", "args": ["h"]},
+                "files-cursor": {"transport": "mcp_stdio", "command": "true", "args": ["b"]},
+                "gh": {
+                    "disabled": true, "transport": "mcp_http", "url": "https://h/mcp",
+                    "auth": [{"scheme": "bearer", "binding": "gh-authorization"}]
+                }
+            },
+            "credentials": {"gh-authorization": {"source": "env", "var": "GH"}}
+        })
+    );
+    assert_eq!(home.import(&[]).unwrap().added(), 0, "all are doubles now");
+}
+
+#[test]
+fn one_client_or_one_file_may_be_named() {
+    let home = Home::new();
+    home.write(".gemini/settings.json", r#"{"theme": "x", "mcpServers": {"a": {"httpUrl": "https://h/"}}}"#);
+    let other = home.write("other.json", r#"{"mcpServers": {"b": {"command": "true"}}}"#);
+    assert_eq!(home.import(&["--from", "gemini"]).unwrap().added(), 1);
+    assert_eq!(home.import(&["--from", other.to_str().unwrap()]).unwrap().added(), 1);
+    assert!(
+        home.import(&["--from", "cursor"])
+            .err()
+            .unwrap()
+            .starts_with("Cursor has no servers here; looked at ")
+    );
+    assert!(
+        home.import(&["--from", "cursr"]).err().unwrap().starts_with("--from cursr: there is no such file")
+    );
+    let broken = home.write("broken.json", "{\"mcpServers\": ");
+    let import = home.import(&["--from", broken.to_str().unwrap()]).unwrap();
+    assert!(import.shown().contains("  ! ") && import.added() == 0, "{}", import.shown());
+    assert_eq!(Home::new().import(&[]).unwrap().added(), 0);
+}
+
+#[test]
+fn a_client_starts_ptc_and_the_change_can_be_undone() {
+    let home = Home::new();
+    let before = "{\n  // Mine.\n  \"mcpServers\": {\"a\": {\"command\": \"b\"}}\n}\n";
+    let path = home.write(".cursor/mcp.json", before);
+    let text = home.init(&["--client", "cursor"]).unwrap();
+    let kept = home.path().join(".cursor/mcp.json.before-ptc");
+    assert!(text.contains(&format!("To undo that: cp {} {}", kept.display(), path.display())), "{text}");
+    assert!(text.contains("made, without upstreams") && text.contains("ptc import"), "{text}");
+    assert!(text.contains("Cursor also has a. Take out of its list what ptc reaches"), "{text}");
+    assert_eq!(fs::read_to_string(&kept).unwrap(), before);
+    let after = home.text(".cursor/mcp.json");
+    assert!(after.contains("// Mine."));
+    let after: Value = ptc_mcp::json::from_str(&ptc_host::config::without_comments(&after)).unwrap();
+    assert_eq!(
+        after["mcpServers"],
+        json!({"a": {"command": "b"}, "ptc": {"command": "/opt/ptc", "args": ["start"]}})
+    );
+    assert!(home.init(&["--client", "cursor"]).unwrap().contains("has mcpServers.ptc already"));
+    assert!(home.init(&[]).unwrap().starts_with("ptc init --client cursor"));
+    assert!(home.init(&["--client", "emacs"]).unwrap_err().contains("the clients are claude-desktop,"));
+}
+
+#[test]
+fn every_client_gets_an_entry_in_its_own_form() {
+    let home = Home::new();
+    home.write(".codex/config.toml", "# Mine.\nmodel = \"x\"\n\n[mcp_servers.a]\ncommand = \"b\"\n");
+    home.init(&["--client", "codex"]).unwrap();
+    assert_eq!(
+        home.text(".codex/config.toml"),
+        "# Mine.\nmodel = \"x\"\n\n[mcp_servers.a]\ncommand = \"b\"\n\n[mcp_servers.ptc]\ncommand = \"/opt/ptc\"\n\
+         args = [\"start\"]\nrequired = true\nstartup_timeout_sec = 60\n"
+    );
+    for client in &super::clients::CLIENTS {
+        let text = home
+            .init(&["--client", client.name, "--upstreams-config", "/nowhere/else.json", "--dry-run"])
+            .unwrap();
+        assert!(
+            text.contains("/nowhere/else.json\"") && text.contains("would get"),
+            "{}: {text}",
+            client.name
+        );
+    }
+    // What was written is found again, and known to be ptc itself.
+    for client in &super::clients::CLIENTS {
+        home.init(&["--client", client.name]).unwrap();
+    }
+    let import = home.import(&[]).unwrap();
+    assert_eq!(
+        import.shown().matches("is ptc itself").count(),
+        super::clients::CLIENTS.len(),
+        "{}",
+        import.shown()
+    );
+}

@@ -107,7 +107,7 @@ async fn ptc() -> SocketAddr {
     let settings = Settings::resolve(&matches, ProcessEnv::default()).expect("right options");
     let memory = MemoryBudget::new(settings.limits.max_total_memory_bytes);
     let engine = Engine::start(EngineOptions { threads: 2, memory: Some(memory.clone()) }).expect("threads");
-    let Assembly { service, telemetry } =
+    let Assembly { service, telemetry, .. } =
         boot::assemble(&settings, &engine, None, &Redactor::new()).expect("a server");
     let mut settings = settings.http.expect("--http");
     settings.port = 0;

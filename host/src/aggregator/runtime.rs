@@ -8,7 +8,8 @@ use crate::credentials::Redactor;
 use crate::upstream::{CallFault, ToolInfo, Upstream};
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use tokio::runtime::Handle;
 
 /// One configured upstream.
 pub(super) struct Member {
@@ -21,14 +22,16 @@ pub struct Aggregator {
     pub(super) members: BTreeMap<String, Member>,
     /// The catalog that programs see now.
     pub(super) catalog: RwLock<Catalog>,
-    /// What tool descriptions show: as it was at the start in frozen mode.
-    pub(super) advertised: Catalog,
+    /// What tool descriptions show in frozen mode, once all has been started.
+    pub(super) advertised: OnceLock<Catalog>,
     pub(super) mode: SnapshotMode,
     pub(super) redactor: Redactor,
     pub(super) limits: AggregatorLimits,
     pub(super) overviews: bool,
     /// What `doc` adds, unless the operator does not want it.
     pub(super) seen: Option<SeenShapes>,
+    /// Where its tasks run.
+    pub(super) owner: Handle,
 }
 
 impl Aggregator {
@@ -37,12 +40,10 @@ impl Aggregator {
         self.catalog.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What tool descriptions show.
+    /// What tool descriptions show: in frozen mode what there was when all had been started, and until then what there is.
     pub fn advertised(&self) -> Catalog {
-        match self.mode {
-            SnapshotMode::Frozen => self.advertised.clone(),
-            SnapshotMode::Live => self.catalog(),
-        }
+        let frozen = self.advertised.get().filter(|_| self.mode == SnapshotMode::Frozen);
+        frozen.cloned().unwrap_or_else(|| self.catalog())
     }
 
     /// The redactor that knows the secrets of the configuration.

@@ -12,7 +12,7 @@ use crate::openapi::OpenApiUpstream;
 use crate::upstream::{CallFault, Upstream};
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, OnceLock, RwLock};
 use tokio::runtime::Handle;
 
 /// Why the upstreams did not start.
@@ -47,28 +47,55 @@ impl StartError {
 }
 
 impl Aggregator {
-    /// Starts what the configuration names.
+    /// Opens what the configuration names, and starts it.
     ///
     /// # Errors
-    /// All entries that cannot work; else, in frozen mode, all required upstreams that cannot be started or listed. In order
-    /// of names.
+    /// As [`open`](Self::open), else as [`start_all`](Self::start_all).
     pub async fn start(
         config: UpstreamsConfig,
         options: AggregatorOptions,
     ) -> Result<Arc<Aggregator>, StartError> {
+        let aggregator = Self::open(config, options)?;
+        aggregator.start_all().await?;
+        Ok(aggregator)
+    }
+
+    /// What the configuration names, with nothing started yet. Programs may use it: they wait for the upstreams that they
+    /// call (ruling 59).
+    ///
+    /// # Errors
+    /// All entries that cannot work, in order of names.
+    pub fn open(config: UpstreamsConfig, options: AggregatorOptions) -> Result<Arc<Aggregator>, StartError> {
         config.register_secrets(&options.redactor);
         let catalog = RwLock::new(Catalog::new(config.upstreams.iter().map(ServerEntry::unloaded)));
         let members = members(config, &options)?;
         let AggregatorOptions { mode, limits, redactor, overviews, seen_shapes, owner, .. } = options;
-        let advertised = Catalog::default();
         let seen = seen_shapes.then(SeenShapes::default);
-        let mut aggregator =
-            Aggregator { members, catalog, advertised, mode, redactor, limits, overviews, seen };
-        let unloaded = aggregator.load_at_start().await?;
-        aggregator.advertised = aggregator.catalog();
-        let aggregator = Arc::new(aggregator);
-        keep_up(&aggregator, unloaded, &owner);
-        Ok(aggregator)
+        let advertised = OnceLock::new();
+        Ok(Arc::new(Aggregator {
+            members,
+            catalog,
+            advertised,
+            mode,
+            redactor,
+            limits,
+            overviews,
+            seen,
+            owner,
+        }))
+    }
+
+    /// Starts and lists what has to be there from the start: everything in frozen mode, the documents of REST services in
+    /// live mode. The catalog of frozen mode is what there is then.
+    ///
+    /// # Errors
+    /// All required upstreams that cannot be started or listed, in order of names. Everything has been shut down then.
+    pub async fn start_all(self: &Arc<Self>) -> Result<(), StartError> {
+        let unloaded = self.load_at_start().await?;
+        // Whoever starts all a second time finds it frozen.
+        let _ = self.advertised.set(self.catalog());
+        keep_up(self, unloaded, &self.owner);
+        Ok(())
     }
 
     /// Loads what has to be there from the start. The result names those that are not required and could not be loaded.

@@ -75,7 +75,7 @@ fn reads_the_three_transports() {
     assert_eq!(fs.max_concurrency, 64);
     let Transport::Stdio(stdio) = &fs.transport else { panic!("stdio") };
     assert_eq!((stdio.command.as_str(), stdio.args.len(), stdio.protocol), ("npx", 3, Protocol::Auto));
-    assert_eq!((stdio.handshake_timeout, stdio.request_timeout), (Duration::from_secs(10), None));
+    assert_eq!((stdio.handshake_timeout, stdio.request_timeout), (Duration::from_secs(60), None));
 
     let github = config.upstream("github").unwrap();
     assert_eq!(github.max_concurrency, 3);

@@ -15,7 +15,8 @@ use crate::config_error::{ConfigError, ConfigWarning};
 use crate::credentials::{CredentialStore, HttpAuth, Secret};
 use crate::environment::ProcessEnv;
 
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// A package runner that fetches its package first takes this long and longer.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(60);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_RESPONSE_BYTES: usize = 2 * 1024 * 1024;

@@ -443,7 +443,7 @@ async fn starts_that_fail_say_why() {
     assert_eq!(fault(|_| response(301, &[("location", "/")], b"")).await, (UpstreamError, text("http 301")));
     assert_eq!(
         fault(|_| vec![Step::Hang]).await,
-        (UpstreamUnavailable, text("initialize was not answered within 400 ms"))
+        (UpstreamUnavailable, text("initialize was not answered within 400 ms (handshake_timeout_ms)"))
     );
     assert_eq!(
         fault(|hit| match hit.rpc() {

@@ -360,7 +360,7 @@ async fn a_silent_server_fails_the_handshake() {
     entry.handshake_timeout = Duration::from_millis(300);
     let upstream = upstream_of(entry, |_| {});
     let fault = upstream.ensure_started().await.unwrap_err();
-    assert_eq!(fault.message, "initialize was not answered within 300 ms");
+    assert_eq!(fault.message, "initialize was not answered within 300 ms (handshake_timeout_ms)");
     assert_eq!(fault.reason, FaultReason::UpstreamUnavailable);
     assert_eq!(upstream.health().phase, Phase::Stopped, "a failed start opens no window");
 }

@@ -22,7 +22,7 @@ use crate::protocol::Service;
 use crate::protocol::listeners::{ListenerLimits, Listeners};
 use crate::protocol::tool::{Registry, Tool};
 use crate::settings::{BootError, Settings};
-use crate::tools::descriptions::{UpstreamCard, catalog_room};
+use crate::tools::descriptions::{SharedCard, UpstreamCard, catalog_room};
 use crate::tools::lisp_debug::LispDebug;
 use crate::tools::lisp_eval::{ArgumentCaps, EvalOptions, LispEval};
 use crate::tools::sessions::{Directory, system_clock};
@@ -35,6 +35,8 @@ pub struct Assembly {
     pub service: Arc<Service>,
     /// The telemetry for operators.
     pub telemetry: Arc<Telemetry>,
+    /// What the descriptions tell of the upstreams, if there are any.
+    pub(super) card: Option<SharedCard>,
 }
 
 /// Puts a server together under these settings.
@@ -48,6 +50,7 @@ pub fn assemble(
     redactor: &Redactor,
 ) -> Result<Assembly, BootError> {
     let options = eval_options(settings, upstreams, redactor);
+    let card = options.card.clone();
     let recording = Recording { policy: settings.diagnostics.payloads, redactor: redactor.clone() };
     let mut telemetry = telemetry(settings, engine, upstreams, &recording);
     let mut tools: Vec<Box<dyn Tool>> =
@@ -66,7 +69,7 @@ pub fn assemble(
     telemetry.metrics = metrics(settings, &tools, upstreams);
     let mut service = service(settings, engine, registry(settings, tools), upstreams.is_some());
     service.observers = telemetry.observers(&recording);
-    Ok(Assembly { service: Arc::new(service), telemetry: Arc::new(telemetry) })
+    Ok(Assembly { service: Arc::new(service), telemetry: Arc::new(telemetry), card })
 }
 
 /// Bounds of catalogs that stand in descriptions.
@@ -78,7 +81,7 @@ pub(super) fn inline_limits(settings: &Settings) -> InlineLimits {
 }
 
 /// What the descriptions tell of the upstreams.
-fn upstream_card(settings: &Settings, upstreams: &Aggregator) -> UpstreamCard {
+pub(super) fn upstream_card(settings: &Settings, upstreams: &Aggregator) -> UpstreamCard {
     let max_calls = settings.aggregator.limits.max_calls;
     let room = catalog_room(settings.profile, max_calls, settings.limits.program.timeout);
     let mode = settings.aggregator.catalog_mode;
@@ -92,7 +95,7 @@ fn eval_options(
     redactor: &Redactor,
 ) -> EvalOptions {
     let limits = &settings.limits;
-    let card = |upstreams: &Arc<Aggregator>| upstream_card(settings, upstreams);
+    let card = |upstreams: &Arc<Aggregator>| SharedCard::new(upstream_card(settings, upstreams));
     EvalOptions {
         limits: limits.program,
         caps: ArgumentCaps {

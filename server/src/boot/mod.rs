@@ -3,6 +3,7 @@
 mod assembly;
 mod descriptors;
 mod process;
+mod starting;
 mod task;
 mod upstreams;
 
@@ -25,7 +26,8 @@ use crate::transport::http::{Bound, HttpServer, Listening};
 use crate::transport::readiness::Readiness;
 use crate::transport::stdio::{StdioOptions, run_stdio, standard_streams};
 use process::{ignore_signals, stop_signal, survive_file_limits};
-use upstreams::start_upstreams;
+use starting::Starting;
+use upstreams::open_upstreams;
 
 pub use assembly::{Assembly, assemble};
 
@@ -55,7 +57,8 @@ pub fn serve(settings: Settings, redactor: Redactor) -> Result<(), BootError> {
     ended.recv().unwrap_or_else(|_| Err(BootError::new("the server's thread ended unexpectedly")))
 }
 
-/// Starts the upstreams, serves, and stops the upstreams again.
+/// Starts the upstreams, serves, and stops the upstreams again. Upstreams that are slow to start are served without: programs
+/// wait for those that they call (ruling 59).
 async fn run(settings: &Settings, redactor: &Redactor, engine: &Engine) -> Result<(), BootError> {
     survive_file_limits();
     ignore_signals(settings.http.is_some());
@@ -68,23 +71,22 @@ async fn run(settings: &Settings, redactor: &Redactor, engine: &Engine) -> Resul
     }
     // An address that is taken is told before any upstream starts, and clients that come early wait instead of being refused.
     let bound = http.map(Bound::open).transpose()?;
-    let upstreams = start_upstreams(settings, redactor, engine.memory()).await?;
-    let Assembly { service, telemetry } = assemble(settings, engine, upstreams.as_ref(), redactor)?;
-    let served = match http.zip(bound) {
-        Some((http, bound)) => {
-            serve_http(http, bound, settings, service, telemetry.clone(), engine, health.as_ref()).await
-        }
-        None => {
-            let options = StdioOptions { max_frame_bytes: settings.limits.max_frame_bytes };
-            let (reader, writer) = standard_streams();
-            if let Some(health) = &health {
-                let service = service.clone();
-                health.follow(
-                    move || if service.is_draining() { Readiness::Draining } else { Readiness::Ready },
-                );
-            }
-            run_stdio(service, options, reader, writer, stop_signal(false)).await;
-            Ok(())
+    let upstreams = open_upstreams(settings, redactor, engine.memory())?;
+    let starting = Starting::begin(upstreams.as_ref(), settings).await?;
+    let Assembly { service, telemetry, card } = assemble(settings, engine, upstreams.as_ref(), redactor)?;
+    service.set_starting(starting.is_some());
+    let served = {
+        let serving = serve_on(settings, http.zip(bound), &service, &telemetry, engine, health.as_ref());
+        let mut serving = std::pin::pin!(serving);
+        match starting {
+            None => serving.await,
+            Some(starting) => tokio::select! {
+                served = &mut serving => served,
+                failure = starting.finish(&service, settings, card.as_ref()) => match failure {
+                    Some(failure) => Err(failure),
+                    None => serving.await,
+                },
+            },
         }
     };
     if let Some(upstreams) = upstreams {
@@ -92,6 +94,32 @@ async fn run(settings: &Settings, redactor: &Redactor, engine: &Engine) -> Resul
     }
     telemetry.flush(FLUSH_GRACE);
     served
+}
+
+/// Serves on the transport that the settings name.
+async fn serve_on(
+    settings: &Settings,
+    http: Option<(&Http, Bound)>,
+    service: &Arc<Service>,
+    telemetry: &Arc<Telemetry>,
+    engine: &Engine,
+    health: Option<&HealthListener>,
+) -> Result<(), BootError> {
+    let Some((http, bound)) = http else {
+        let options = StdioOptions { max_frame_bytes: settings.limits.max_frame_bytes };
+        let (reader, writer) = standard_streams();
+        if let Some(health) = health {
+            let service = service.clone();
+            health.follow(move || match service.is_draining() {
+                true => Readiness::Draining,
+                false if service.is_starting() => Readiness::Starting,
+                false => Readiness::Ready,
+            });
+        }
+        run_stdio(service.clone(), options, reader, writer, stop_signal(false)).await;
+        return Ok(());
+    };
+    serve_http(http, bound, settings, service.clone(), telemetry.clone(), engine, health).await
 }
 
 async fn serve_http(

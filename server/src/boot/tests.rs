@@ -90,7 +90,7 @@ async fn sessions_add_their_tools_behind_the_first() {
     let settings = Settings::resolve(&matches, ProcessEnv::default()).unwrap();
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
     let service = assemble(&settings, &engine, None, &Redactor::new()).unwrap().service;
-    let listing: Vec<Value> = serde_json::from_slice(service.tools.listing()).unwrap();
+    let listing: Vec<Value> = serde_json::from_slice(&service.tools.listing()).unwrap();
     let names: Vec<_> = listing.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     let wanted = [
         "eval",

@@ -24,8 +24,8 @@ pub(super) fn client(settings: &Settings) -> Result<Client, BootError> {
     }
 }
 
-/// Reads the upstreams file and starts what it names; `None` without such a file.
-pub(super) async fn start_upstreams(
+/// Reads the upstreams file and opens what it names, without starting it; `None` without such a file.
+pub(super) fn open_upstreams(
     settings: &Settings,
     redactor: &Redactor,
     memory: Option<&MemoryBudget>,
@@ -48,5 +48,5 @@ pub(super) async fn start_upstreams(
         seen_shapes: settings.aggregator.seen_shapes,
         ..AggregatorOptions::new(SnapshotMode::Frozen)
     };
-    Aggregator::start(config, options).await.map(Some).map_err(|error| BootError::new(error.to_string()))
+    Aggregator::open(config, options).map(Some).map_err(|error| BootError::new(error.to_string()))
 }

@@ -4,9 +4,11 @@ use ptc_host::aggregator::{Aggregator, AggregatorLimits, SnapshotMode};
 use ptc_host::config::{ProcessEnv, SERVER_VARIABLE, locate};
 
 use super::{report, upstreams};
+use crate::cli::output::errln;
 use clap::Args;
 use serde::Serialize;
 use std::fmt::Write as _;
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -70,7 +72,7 @@ async fn check(args: CheckArgs) -> ExitCode {
         Err(error) => return report::fault(&error),
     };
     let names: Vec<String> = aggregator.upstreams().map(|(config, _)| config.name.clone()).collect();
-    let findings = futures_util::future::join_all(names.iter().map(|name| examine(&aggregator, name))).await;
+    let findings = progressing(names.iter().map(|name| examine(&aggregator, name))).await;
     aggregator.shutdown().await;
     let faults = findings.iter().filter(|finding| !finding.ok).count();
     let text = if args.json {
@@ -80,6 +82,20 @@ async fn check(args: CheckArgs) -> ExitCode {
     };
     super::output::write(format_args!("{text}"));
     if faults == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The findings in order. On a terminal each is told when it is there: some servers take a minute to start.
+async fn progressing(examinations: impl Iterator<Item = impl Future<Output = Finding>>) -> Vec<Finding> {
+    let terminal = std::io::stderr().is_terminal();
+    let told = examinations.map(|examination| async {
+        let finding = examination.await;
+        if terminal {
+            let outcome = if finding.ok { "ok" } else { "failed" };
+            errln!("{} {outcome} ({} ms)", finding.name, finding.connect_ms);
+        }
+        finding
+    });
+    futures_util::future::join_all(told).await
 }
 
 async fn examine(aggregator: &Arc<Aggregator>, name: &str) -> Finding {

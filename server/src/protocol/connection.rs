@@ -21,6 +21,8 @@ pub struct Connection {
     owner: Owner,
     /// `None` if calls are not registered: ids of different requests may then be equal, and no message cancels one.
     max_in_flight: Option<usize>,
+    /// Whether it carries notifications outside any request.
+    is_pipe: bool,
     draining: Drain,
     state: Mutex<Calls>,
     generation: AtomicU64,
@@ -50,18 +52,24 @@ pub enum Refused {
 impl Connection {
     /// A conversation in which at most `max_in_flight` calls run at a time.
     pub fn new(owner: Owner, max_in_flight: usize) -> Arc<Self> {
-        Self::of(owner, Some(max_in_flight))
+        Self::of(owner, Some(max_in_flight), false)
+    }
+
+    /// The same over a pipe, which carries notifications outside any request.
+    pub(crate) fn over_pipe(owner: Owner, max_in_flight: usize) -> Arc<Self> {
+        Self::of(owner, Some(max_in_flight), true)
     }
 
     /// A conversation of unrelated requests, each of which ends with its own exchange.
     pub(crate) fn stateless(owner: Owner) -> Arc<Self> {
-        Self::of(owner, None)
+        Self::of(owner, None, false)
     }
 
-    fn of(owner: Owner, max_in_flight: Option<usize>) -> Arc<Self> {
+    fn of(owner: Owner, max_in_flight: Option<usize>, is_pipe: bool) -> Arc<Self> {
         Arc::new(Connection {
             owner,
             max_in_flight,
+            is_pipe,
             draining: Drain::default(),
             state: Mutex::default(),
             generation: AtomicU64::new(0),
@@ -71,6 +79,11 @@ impl Connection {
     /// The owner of its calls.
     pub fn owner(&self) -> &Owner {
         &self.owner
+    }
+
+    /// Whether it carries notifications outside any request.
+    pub(crate) fn is_pipe(&self) -> bool {
+        self.is_pipe
     }
 
     /// The revision spoken here, once known.

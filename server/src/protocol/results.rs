@@ -63,9 +63,8 @@ pub(super) fn subscription_ended(service: &Service, id: &RequestId) -> Vec<u8> {
 
 /// Writes `ttlMs` and `cacheScope`.
 pub(super) fn write_cache_hints(service: &Service, out: &mut Vec<u8>) {
-    out.extend_from_slice(
-        format!(",\"ttlMs\":{TTL_MS},\"cacheScope\":\"{}\"", service.cache_scope).as_bytes(),
-    );
+    let ttl = if service.is_starting() { 0 } else { TTL_MS };
+    out.extend_from_slice(format!(",\"ttlMs\":{ttl},\"cacheScope\":\"{}\"", service.cache_scope).as_bytes());
 }
 
 /// Writes `_meta` of a modern result: who answers, and which evaluation it was.

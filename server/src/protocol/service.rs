@@ -1,6 +1,7 @@
 //! State shared by all conversations of a process.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ptc_mcp::Era;
 use ptc_mcp::Revision;
@@ -52,6 +53,8 @@ pub struct Service {
     /// The observers of every call, if there are any.
     pub observers: Option<Arc<Observers>>,
     draining: Drain,
+    /// Whether upstreams are still being started, so that the list of tools may change once.
+    starting: AtomicBool,
 }
 
 impl Service {
@@ -66,7 +69,21 @@ impl Service {
             cache_scope: "public",
             observers: None,
             draining: Drain::default(),
+            starting: AtomicBool::new(false),
         }
+    }
+
+    /// Says whether upstreams are still being started. When they are no more, the list of tools is made again.
+    pub(crate) fn set_starting(&self, starting: bool) {
+        self.starting.store(starting, Ordering::Relaxed);
+        if !starting {
+            self.tools.refresh();
+        }
+    }
+
+    /// Whether upstreams are still being started.
+    pub(crate) fn is_starting(&self) -> bool {
+        self.starting.load(Ordering::Relaxed)
     }
 
     /// Refuses tool calls on all conversations from now on.

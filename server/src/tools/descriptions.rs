@@ -1,5 +1,6 @@
 //! The tool descriptions that models read. They are short, repeat no line and mention no files or documents.
 
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use crate::settings::Profile;
@@ -57,6 +58,27 @@ pub struct UpstreamCard {
     pub catalog: String,
     /// `tool/call`s that one program may make.
     pub max_calls: u32,
+}
+
+/// The [`UpstreamCard`] of a server, which changes once: when all upstreams have started.
+#[derive(Clone, Debug, Default)]
+pub struct SharedCard(Arc<RwLock<UpstreamCard>>);
+
+impl SharedCard {
+    /// A card that says this for now.
+    pub fn new(card: UpstreamCard) -> Self {
+        SharedCard(Arc::new(RwLock::new(card)))
+    }
+
+    /// What it says now.
+    pub fn get(&self) -> UpstreamCard {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Says this from now on.
+    pub fn set(&self, card: UpstreamCard) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = card;
+    }
 }
 
 impl UpstreamCard {

@@ -1,14 +1,14 @@
-//! The order of a start: the address first, then the upstreams.
+//! The order of a start: the address first, then the first answers, then the upstreams.
 
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ptc_mcp::json::json;
+use ptc_mcp::json::{Value, json};
 
-use crate::process::PATIENCE;
+use crate::process::{Listener, PATIENCE, Pipes};
 
 /// `ptc start --http` on this port, over one upstream that runs `script` and never says a word.
 fn start(folder: &Path, port: u16, script: &str) -> Child {
@@ -57,4 +57,94 @@ fn a_client_that_comes_while_the_upstreams_start_is_not_refused() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(connected);
+}
+
+/// An upstreams file whose one upstream waits for the file `gate`, and then runs `then`.
+fn gated(folder: &Path, then: &str) -> (String, PathBuf) {
+    let gate = folder.join("gate");
+    let script = format!("until [ -e {} ]; do sleep 0.02; done; {then}", gate.display());
+    let upstream = json!({"transport": "mcp_stdio", "command": "/bin/sh", "args": ["-c", script]});
+    let file = folder.join("upstreams.json");
+    std::fs::write(&file, json!({"upstreams": {"late": upstream}}).to_string()).unwrap();
+    (file.to_str().unwrap().to_owned(), gate)
+}
+
+const INITIALIZE: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+const LIST: &[u8] = br#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
+
+#[test]
+fn a_client_is_answered_whatever_the_upstreams_do_and_programs_wait() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = env!("CARGO_BIN_EXE_ptc");
+    let (file, gate) = gated(folder.path(), &format!("exec {own} demo-upstream store"));
+    let mut pipes = Pipes::start(&["--upstreams-config", &file]);
+    pipes.line(INITIALIZE);
+    assert_eq!(pipes.receive()["result"]["capabilities"], json!({"tools": {"listChanged": true}}));
+    pipes.line(LIST);
+    let described = |answer: &Value| answer["result"]["tools"][0]["description"].as_str().unwrap().to_owned();
+    let before = described(&pipes.receive());
+    assert!(before.contains("- late"), "{before}");
+    // A program that needs no upstream waits for none, and one that does waits for it.
+    let program = |id: u32, text: &str| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "lisp_eval", "arguments": {"program": text}}});
+    let answer = pipes.request(&program(3, "(+ 1 2)"));
+    assert_eq!((&answer["id"], &answer["result"]["content"][0]["text"]), (&json!(3), &json!("user=> 3")));
+    let call = r#"(:name (tool/call! {:server "late" :tool "get" :args {:id 101}}))"#;
+    pipes.line(program(4, call).to_string().as_bytes());
+    assert_eq!(pipes.ask(br#"{"jsonrpc":"2.0","id":5,"method":"ping"}"#).unwrap()["id"], 5);
+
+    std::fs::write(gate, "").unwrap();
+    let mut told = [pipes.receive(), pipes.receive()];
+    told.sort_by_key(|message| message.get("id").is_some());
+    assert_eq!(told[0]["method"], "notifications/tools/list_changed");
+    assert_eq!(
+        (&told[1]["id"], &told[1]["result"]["content"][0]["text"]),
+        (&json!(4), &json!("user=> \"anvil\""))
+    );
+    pipes.line(LIST);
+    let after = described(&pipes.receive());
+    assert!(after.contains("get") && after != before, "{after}");
+    assert!(pipes.finish().is_empty());
+}
+
+#[test]
+fn a_required_upstream_that_fails_late_still_ends_the_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, gate) = gated(folder.path(), "exit 3");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ptc"))
+        .args(["start", "--upstreams-config", &file])
+        .env_clear()
+        .env("HOME", folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Until it answers, it has not begun to serve.
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(&[INITIALIZE, b"\n"].concat()).unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    output.read_line(&mut String::new()).unwrap();
+    std::fs::write(gate, "").unwrap();
+    let mut told = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{told}");
+    assert!(told.contains("upstream late cannot be started: "), "{told}");
+}
+
+#[test]
+fn a_server_on_http_is_not_ready_while_upstreams_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = env!("CARGO_BIN_EXE_ptc");
+    let (file, gate) = gated(folder.path(), &format!("exec {own} demo-upstream store"));
+    let listener = Listener::start(&["--http-disable-auth", "--upstreams-config", &file]);
+    let ready = || listener.exchange(b"GET /ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    assert_eq!((ready().status, ready().json()["status"].clone()), (503, json!("starting")));
+    let answer = listener.post("", INITIALIZE);
+    assert_eq!(answer.json()["result"]["capabilities"], json!({"tools": {"listChanged": false}}));
+    std::fs::write(gate, "").unwrap();
+    let patience = Instant::now() + PATIENCE;
+    while ready().status != 200 {
+        assert!(Instant::now() < patience, "it becomes ready");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }

@@ -146,7 +146,7 @@ impl Listener {
         redactor: &Redactor,
     ) -> Listener {
         let settings = settings(flags);
-        let (Assembly { service, telemetry }, engine) = assembly(&settings, upstreams, redactor);
+        let (Assembly { service, telemetry, .. }, engine) = assembly(&settings, upstreams, redactor);
         let mut http = settings.http.expect("--http");
         http.port = 0;
         let memory = engine.memory().expect("a budget").clone();

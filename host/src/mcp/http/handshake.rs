@@ -62,6 +62,9 @@ pub(super) async fn start(
     }
 }
 
+/// How long an answer of the modern era is waited for.
+const SILENCE: Duration = Duration::from_secs(5);
+
 async fn greet(
     endpoint: &Endpoint,
     remembered: &Remembered,
@@ -79,9 +82,9 @@ async fn greet(
             Err(Refusal::Fault(fault)) => Err(fault),
         },
         (Protocol::Auto, _) => {
-            // Half of the time, so that a server that keeps silent about methods it does not know can still be
+            // Part of the time, so that a server that keeps silent about methods it does not know can still be
             // greeted in its own way.
-            match discover(endpoint, endpoint.entry.handshake_timeout / 2).await {
+            match discover(endpoint, SILENCE.min(endpoint.entry.handshake_timeout / 2)).await {
                 Ok(agreed) => Ok(agreed),
                 Err(Refusal::OtherEra(_)) => initialize(endpoint).await.map_err(Refusal::into_fault),
                 Err(Refusal::Fault(fault)) => Err(fault),
@@ -247,7 +250,8 @@ fn handshake_limits(endpoint: &Endpoint) -> Limits {
 /// A handshake that took too long is an upstream that could not be started.
 fn handshake_fault(fault: CallFault, method: &str, limit: Duration) -> CallFault {
     if fault.reason == FaultReason::Timeout {
-        let text = format!("{method} was not answered within {} ms", limit.as_millis());
+        let text =
+            format!("{method} was not answered within {} ms (handshake_timeout_ms)", limit.as_millis());
         return CallFault::unavailable(text);
     }
     fault

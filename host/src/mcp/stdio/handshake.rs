@@ -170,7 +170,9 @@ async fn request(
         Ok(PipeReply::Error(error)) => Ok(Err(RpcError::of_bytes(&error))),
         Err(fault) if fault.reason == crate::upstream::FaultReason::Timeout => {
             let after = entry.handshake_timeout.as_millis();
-            Err(CallFault::unavailable(format!("{method} was not answered within {after} ms")))
+            Err(CallFault::unavailable(format!(
+                "{method} was not answered within {after} ms (handshake_timeout_ms)"
+            )))
         }
         Err(fault) => Err(fault),
     }

@@ -20,7 +20,7 @@ use crate::concurrency_limiter::CallLimits;
 use crate::protocol::Service;
 use crate::protocol::tool::Registry;
 use crate::settings::Profile;
-use crate::tools::descriptions::{UpstreamCard, catalog_room};
+use crate::tools::descriptions::{SharedCard, UpstreamCard, catalog_room};
 use crate::tools::lisp_eval::{ArgumentCaps, EvalOptions, LispEval};
 use crate::tools::shaping::Shaper;
 use crate::transport::stdio::{StdioOptions, run_stdio};
@@ -108,7 +108,7 @@ fn server(aggregator: &Arc<Aggregator>) -> Result<Service, String> {
         caps: ArgumentCaps { max_program_bytes: 65_536, max_context_bytes: 4 << 20 },
         shaper: Shaper { profile: Profile::Debug, max_result_bytes: 128 << 10 },
         upstreams: Some(Arc::new(aggregator.clone()) as Arc<dyn HostCalls>),
-        card: Some(UpstreamCard { catalog, max_calls }),
+        card: Some(SharedCard::new(UpstreamCard { catalog, max_calls })),
         read_only: true,
         redactor: aggregator.redactor().clone(),
         reports: false,

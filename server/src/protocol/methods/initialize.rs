@@ -34,7 +34,11 @@ pub fn answer(
         out.extend_from_slice(revision.name().as_bytes());
         out.extend_from_slice(b"\",\"serverInfo\":");
         out.extend_from_slice(service.server_info.as_bytes());
-        out.extend_from_slice(b",\"capabilities\":{\"tools\":{\"listChanged\":false}}");
+        // HTTP has no channel for it in these revisions.
+        let changes = service.is_starting() && connection.is_pipe();
+        out.extend_from_slice(
+            format!(",\"capabilities\":{{\"tools\":{{\"listChanged\":{changes}}}}}").as_bytes(),
+        );
         if !service.instructions.is_empty() {
             out.extend_from_slice(b",\"instructions\":");
             write_string(out, &service.instructions);

@@ -1,4 +1,4 @@
-//! `tools/list`: the whole list at once. It never changes during a process.
+//! `tools/list`: the whole list at once. It changes once at most: when upstreams that were slow to start are known.
 
 use std::sync::Arc;
 
@@ -24,10 +24,11 @@ pub(super) fn answer(service: &Arc<Service>, era: Era, id: &RequestId, params: &
             &RpcError::new(RpcError::INVALID_PARAMS, "Invalid params: unknown cursor"),
         );
     }
+    let listing = service.tools.listing();
     Handled::answered(reply::result(id, |out| {
-        out.reserve(service.tools.listing().len() + 256);
+        out.reserve(listing.len() + 256);
         out.extend_from_slice(b"{\"tools\":");
-        out.extend_from_slice(service.tools.listing());
+        out.extend_from_slice(&listing);
         if era == Era::Modern {
             out.extend_from_slice(b",\"resultType\":\"complete\"");
             write_cache_hints(service, out);

@@ -1,35 +1,44 @@
 //! The tools of one server, in listing order.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use ptc_mcp::json::write_string;
+use tokio::sync::watch;
 
 use super::{Annotations, Definition, Tool, ToolReply};
 use crate::principal::Owner;
 
-/// All tools of a server, with their listing rendered once.
+/// All tools of a server, with their listing rendered once, and once more when what it tells of upstreams has changed.
 pub struct Registry {
     tools: Vec<Box<dyn Tool>>,
     /// Their names. There are so few that a linear search is fastest.
     names: Vec<&'static str>,
-    listing: Vec<u8>,
+    listing: watch::Sender<Arc<[u8]>>,
     refusals: HashMap<&'static str, ToolReply>,
 }
 
 impl Registry {
     /// Registers `tools` in listing order.
     pub(crate) fn new(tools: Vec<Box<dyn Tool>>) -> Self {
-        let definitions: Vec<_> = tools.iter().map(|tool| tool.definition()).collect();
-        let names = definitions.iter().map(|definition| definition.name).collect();
-        let mut listing = vec![b'['];
-        for (at, definition) in definitions.iter().enumerate() {
-            if at > 0 {
-                listing.push(b',');
-            }
-            write_definition(&mut listing, definition);
-        }
-        listing.push(b']');
+        let names = tools.iter().map(|tool| tool.definition().name).collect();
+        let listing = watch::Sender::new(rendered(&tools));
         Registry { tools, names, listing, refusals: HashMap::new() }
+    }
+
+    /// Renders the listing again. Whoever [follows](Self::changes) it is told if it has changed.
+    pub(crate) fn refresh(&self) {
+        let now = rendered(&self.tools);
+        self.listing.send_if_modified(|listing| {
+            let changed = **listing != *now;
+            *listing = now;
+            changed
+        });
+    }
+
+    /// Tells of each listing that differs from the one before.
+    pub(crate) fn changes(&self) -> watch::Receiver<Arc<[u8]>> {
+        self.listing.subscribe()
     }
 
     /// Answers calls of tools that are known but not offered.
@@ -60,9 +69,21 @@ impl Registry {
     }
 
     /// The `tools` array of `tools/list`, as JSON.
-    pub fn listing(&self) -> &[u8] {
-        &self.listing
+    pub fn listing(&self) -> Arc<[u8]> {
+        self.listing.borrow().clone()
     }
+}
+
+fn rendered(tools: &[Box<dyn Tool>]) -> Arc<[u8]> {
+    let mut listing = vec![b'['];
+    for (at, tool) in tools.iter().enumerate() {
+        if at > 0 {
+            listing.push(b',');
+        }
+        write_definition(&mut listing, &tool.definition());
+    }
+    listing.push(b']');
+    listing.into()
 }
 
 fn write_definition(out: &mut Vec<u8>, definition: &Definition) {

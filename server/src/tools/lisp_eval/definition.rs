@@ -5,7 +5,7 @@ use ptc_mcp::json::{Object, object_text};
 use super::EvalOptions;
 use crate::protocol::tool::{Annotations, Definition};
 use crate::settings::Profile;
-use crate::tools::descriptions;
+use crate::tools::descriptions::{self, SharedCard};
 use crate::tools::schemas::{self, error_branch, success_branch, union};
 
 /// The definition under these options.
@@ -16,7 +16,7 @@ pub(super) fn definition(options: &EvalOptions) -> Definition {
         title: "PTC-Lisp eval",
         description: descriptions::lisp_eval(
             options.shaper.profile,
-            options.card.as_ref(),
+            options.card.as_ref().map(SharedCard::get).as_ref(),
             options.limits.timeout,
         ),
         input_schema: input_schema(has_upstreams),

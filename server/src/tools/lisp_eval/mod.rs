@@ -13,7 +13,7 @@ use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EvalFuture, EvalId, EvalOutcome, EvalRequest, HostCalls, Limits, Render};
 use ptc_mcp::json::Raw;
 
-use super::descriptions::UpstreamCard;
+use super::descriptions::SharedCard;
 use super::shaping::{Shaper, shape};
 use crate::concurrency_limiter::Full;
 use crate::protocol::tool::reply::{busy_feedback, busy_message};
@@ -50,7 +50,7 @@ pub struct EvalOptions {
     /// Answers `tool/call` and discovery; `None` without upstreams.
     pub upstreams: Option<Arc<dyn HostCalls>>,
     /// What the description tells of the upstreams; present if and only if some are configured.
-    pub card: Option<UpstreamCard>,
+    pub card: Option<SharedCard>,
     /// Whether the operator declares the upstreams read-only.
     pub read_only: bool,
     /// Scrubs everything that leaves the process.

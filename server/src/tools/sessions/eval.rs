@@ -20,7 +20,7 @@ use crate::report::SessionPart;
 use crate::report::Usage;
 use crate::report::{ErrorReason, Payload};
 use crate::settings::Profile;
-use crate::tools::descriptions;
+use crate::tools::descriptions::{self, SharedCard};
 use crate::tools::lisp_eval::{Arguments as EvalArguments, Asked, EvalOptions, Wording, annotations, refuse};
 use crate::tools::shaping::{guard, shape};
 
@@ -93,7 +93,10 @@ impl Tool for Eval {
         Definition {
             name: "lisp_session_eval",
             title: "PTC-Lisp session: eval",
-            description: descriptions::lisp_session_eval(options.card.as_ref(), options.limits.timeout),
+            description: descriptions::lisp_session_eval(
+                options.card.as_ref().map(SharedCard::get).as_ref(),
+                options.limits.timeout,
+            ),
             input_schema: INPUT.into(),
             output_schema: (options.shaper.profile != Profile::Slim)
                 .then(|| schemas::output(&["status", "session"])),

@@ -77,11 +77,20 @@ pub(crate) fn upstream_summary(calls: &[CallRecord]) -> Option<String> {
     if lines.is_empty() {
         return None;
     }
-    let body = with_dots(&lines.join("\n"), SUMMARY_BODY);
+    let body = summary_body(&lines.join("\n"));
     Some(envelope(
         "upstream-tool-results",
         &format!("Tool results before error (untrusted summary):\n{body}"),
     ))
+}
+
+/// The lines, cut to [`SUMMARY_BODY`]. A cut inside the mark of a line leaves the line with its mark.
+fn summary_body(lines: &str) -> String {
+    let body = with_dots(lines, SUMMARY_BODY);
+    match body.rsplit_once('\n') {
+        Some((whole, "..." | "-...")) => format!("{whole}\n- ..."),
+        _ => body,
+    }
 }
 
 /// Whether the lines have that already: the same line, or another answer of a tool whose shape they show.
@@ -116,4 +125,18 @@ fn summary_line(call: &CallRecord) -> String {
         }
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_that_is_cut_keeps_the_mark_of_each_line() {
+        for length in SUMMARY_BODY - 8..SUMMARY_BODY + 8 {
+            let body = summary_body(&format!("- {}\n- b ok\n- c ok", "a".repeat(length)));
+            assert!(body.lines().all(|line| line.starts_with("- ")), "{length}: {body}");
+            assert!(body.chars().count() <= SUMMARY_BODY + 5, "{length}");
+        }
+    }
 }

@@ -335,6 +335,7 @@ impl Endpoint {
     pub(super) fn readiness(&self) -> Readiness {
         match self.service.is_draining() {
             true => Readiness::Draining,
+            false if self.service.is_starting() => Readiness::Starting,
             false if self.sessions.is_saturated() => Readiness::Saturated,
             false => Readiness::Ready,
         }

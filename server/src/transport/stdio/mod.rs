@@ -65,7 +65,7 @@ pub async fn run_stdio<R, W>(
 {
     let max_in_flight = service.limiter.limits().all;
     let mut pipe = Pipe {
-        connection: Connection::new(Owner::of(Principal::process()), max_in_flight),
+        connection: Connection::over_pipe(Owner::of(Principal::process()), max_in_flight),
         service,
         seen_modern: false,
         calls: FuturesUnordered::new(),
@@ -75,6 +75,7 @@ pub async fn run_stdio<R, W>(
     let mut writer = writer;
     let mut stop = std::pin::pin!(stop);
     let outbox = pipe.outbox.clone();
+    let mut listing = pipe.service.tools.changes();
     let grace = loop {
         // While too much is unread, nothing further is read: until half of it is gone.
         let full = outbox.len() >= HIGH_WATER;
@@ -91,6 +92,7 @@ pub async fn run_stdio<R, W>(
                 return;
             },
             Some(finished) = pipe.calls.next() => pipe.finish(finished),
+            Ok(()) = listing.changed() => pipe.tell_of_new_listing(),
             frame = frames.next(), if !full => {
                 let mut next = match frame {
                     Ok(frame) => Some(frame),
@@ -140,6 +142,13 @@ impl Pipe {
     /// The revision that shapes answers to messages that state none.
     fn revision(&self) -> Option<Revision> {
         self.connection.revision().or(self.seen_modern.then_some(Revision::V2026_07_28))
+    }
+
+    /// Only the handshake era knows this message; in the other one lists have a time to live.
+    fn tell_of_new_listing(&mut self) {
+        if self.connection.revision().is_some() {
+            self.outbox.push(br#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#.to_vec());
+        }
     }
 
     fn finish(&mut self, answered: Answered) {

@@ -22,7 +22,7 @@ use crate::protocol::Service;
 use crate::protocol::listeners::{ListenerLimits, Listeners};
 use crate::protocol::tool::{Registry, Tool};
 use crate::settings::{BootError, Settings};
-use crate::tools::descriptions::{SharedCard, UpstreamCard, catalog_room};
+use crate::tools::descriptions::{SharedCard, UpstreamCard, catalog_room, sentence_of};
 use crate::tools::lisp_debug::LispDebug;
 use crate::tools::lisp_eval::{ArgumentCaps, EvalOptions, LispEval};
 use crate::tools::sessions::{Directory, system_clock};
@@ -67,7 +67,12 @@ pub fn assemble(
         tools.extend(sessions::tools(&directory, options));
     }
     telemetry.metrics = metrics(settings, &tools, upstreams);
-    let mut service = service(settings, engine, registry(settings, tools), upstreams.is_some());
+    let mut service = service(
+        settings,
+        engine,
+        registry(settings, tools),
+        upstreams.map(|upstreams| servers_of(upstreams)),
+    );
     service.observers = telemetry.observers(&recording);
     Ok(Assembly { service: Arc::new(service), telemetry: Arc::new(telemetry), card })
 }
@@ -83,10 +88,17 @@ pub(super) fn inline_limits(settings: &Settings) -> InlineLimits {
 /// What the descriptions tell of the upstreams.
 pub(super) fn upstream_card(settings: &Settings, upstreams: &Aggregator) -> UpstreamCard {
     let max_calls = settings.aggregator.limits.max_calls;
-    let room = catalog_room(settings.profile, max_calls, settings.limits.program.timeout);
+    let servers = servers_of(upstreams);
+    let room = catalog_room(settings.profile, &servers, max_calls, settings.limits.program.timeout);
     let mode = settings.aggregator.catalog_mode;
     let catalog = describe(&upstreams.advertised(), mode, inline_limits(settings), room);
-    UpstreamCard { catalog: visible(&catalog).into_owned(), max_calls }
+    UpstreamCard { servers, catalog: visible(&catalog).into_owned(), max_calls }
+}
+
+/// The names of the upstreams, for a sentence.
+fn servers_of(upstreams: &Aggregator) -> String {
+    let names = sentence_of(upstreams.upstreams().map(|(config, _)| config.name.as_str()));
+    visible(&names).into_owned()
 }
 
 fn eval_options(
@@ -172,7 +184,7 @@ fn registry(settings: &Settings, tools: Vec<Box<dyn Tool>>) -> Registry {
     registry.refusing(&sessions::NAMES, &sessions::disabled())
 }
 
-fn service(settings: &Settings, engine: &Engine, tools: Registry, has_upstreams: bool) -> Service {
+fn service(settings: &Settings, engine: &Engine, tools: Registry, servers: Option<String>) -> Service {
     let limits = &settings.limits;
     let calls =
         CallLimits { all: limits.max_concurrent_calls, per_owner: limits.max_concurrent_calls_per_owner };
@@ -184,7 +196,7 @@ fn service(settings: &Settings, engine: &Engine, tools: Registry, has_upstreams:
         let (all, per_owner) = (http.max_listeners, http.max_listeners_per_owner);
         service.listeners = Listeners::new(ListenerLimits { all, per_owner });
     }
-    service.instructions = descriptions::instructions(has_upstreams, settings.sessions.enabled);
+    service.instructions = descriptions::instructions(servers.as_deref(), settings.sessions.enabled);
     if settings.http.as_ref().is_some_and(|http| !http.tokens.is_empty()) {
         service.cache_scope = "private";
     }

@@ -8,12 +8,16 @@ use crate::settings::Profile;
 /// Where clients cut a description, in characters.
 const CUT: usize = 2000;
 
+/// Longest enumeration of servers, in characters, but for its end.
+const MAX_NAMES: usize = 80;
+
 /// `lisp_eval` without upstreams.
 const EVAL: &str = "Runs one PTC-Lisp program in a clean sandbox. The value of the last form is the answer. Calls do \
     not share state.";
 
-/// How to look around among upstreams and call their tools. `CAPS` stands for what a program may use up.
-const DISCOVERY: &str = "Programs call the tools of the upstreams listed at the end. Look first; this only reads: \
+/// How to look around among upstreams and call their tools. `SERVERS` stands for their names, `CAPS` for what a program may
+/// use up. Some clients show no more than the first line before a model asks for the tool.
+const DISCOVERY: &str = "Runs a program that calls the tools of SERVERS, listed at the end. Look first; this only reads: \
     (doc \"server\") lists a server's tools with arguments and results, (doc \"server/tool\") tells all of one; \
     (tool/servers), (dir \"server\" {:limit 20}), (apropos \"text\" {:limit 8}); raw schemas: (meta \"server/tool\"). \
     To run a tool: (tool/call {:server \"s\" :tool \"t\" :args {...}}) gives {:ok true :value v}, v parsed if \
@@ -54,6 +58,8 @@ const NOTE_STRUCTURED: &str =
 /// What the descriptions tell of the upstreams.
 #[derive(Clone, Debug, Default)]
 pub struct UpstreamCard {
+    /// Their names, as many as fit into a sentence.
+    pub servers: String,
     /// The servers, and their tools if they fit.
     pub catalog: String,
     /// `tool/call`s that one program may make.
@@ -89,8 +95,38 @@ impl UpstreamCard {
             self.max_calls,
             timeout.as_secs_f64()
         );
-        DISCOVERY.replace("CAPS", &caps)
+        DISCOVERY.replace("SERVERS", &self.servers).replace("CAPS", &caps)
     }
+}
+
+/// The names of servers for a sentence of a model's: `files, git and time`, `files, git and 22 more`.
+pub(crate) fn sentence_of<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    let names: Vec<&str> = names.collect();
+    let mut shown = 0;
+    let mut length = 0;
+    for name in &names {
+        length += name.chars().count() + 2;
+        if length > MAX_NAMES && shown > 0 {
+            break;
+        }
+        shown += 1;
+    }
+    let more = match names.len() - shown {
+        0 => None,
+        hidden => Some(format!("{hidden} more")),
+    };
+    let mut parts: Vec<String> =
+        names.iter().take(shown).map(|name| clip(name, MAX_NAMES).to_owned()).chain(more).collect();
+    match parts.pop() {
+        None => "upstream servers".to_owned(),
+        Some(last) if parts.is_empty() => last,
+        Some(last) => format!("{} and {last}", parts.join(", ")),
+    }
+}
+
+/// The first characters of `text`, at most as many as `limit`.
+fn clip(text: &str, limit: usize) -> &str {
+    text.char_indices().nth(limit).map_or(text, |(at, _)| &text[..at])
 }
 
 /// The description of `lisp_eval`. The card is there when upstreams are; `timeout` is that of a program.
@@ -141,23 +177,23 @@ pub fn lisp_session_eval(upstreams: Option<&UpstreamCard>, timeout: Duration) ->
 }
 
 /// The characters that a catalog may have so that no client cuts a description that ends with it.
-pub(crate) fn catalog_room(profile: Profile, max_calls: u32, timeout: Duration) -> usize {
+pub(crate) fn catalog_room(profile: Profile, servers: &str, max_calls: u32, timeout: Duration) -> usize {
     // With this in its place no hint fits, so what is longer than it is the rest.
-    let card = UpstreamCard { catalog: "x".repeat(CUT), max_calls };
+    let card = UpstreamCard { servers: servers.to_owned(), catalog: "x".repeat(CUT), max_calls };
     let texts = [lisp_eval(profile, Some(&card), timeout), lisp_session_eval(Some(&card), timeout)];
     let longest = texts.iter().map(|text| text.chars().count()).max().unwrap_or_default();
     (2 * CUT - 1).saturating_sub(longest)
 }
 
-/// `instructions` of the server: which tool to start with.
-pub fn instructions(has_upstreams: bool, sessions: bool) -> String {
+/// `instructions` of the server: which tool to start with, and what is behind it. Some clients hand on nothing else.
+pub fn instructions(servers: Option<&str>, sessions: bool) -> String {
     let mut text =
         String::from("Call lisp_eval with a PTC-Lisp program; the value of its last form is the answer.");
-    if has_upstreams {
-        text.push_str(
-            " Programs reach the tools of all configured upstream servers with tool/call, several at once. Begin with one \
-             program that prints (doc \"server\") of each server that you need; then one program a task is mostly enough.",
-        );
+    if let Some(servers) = servers {
+        text.push_str(&format!(
+            " Programs reach the tools of {servers} with tool/call, several at once. Begin with one \
+             program that prints (doc \"server\") of each server that you need; then one program a task is mostly enough."
+        ));
     }
     if sessions {
         text.push_str(" lisp_session_start opens a session whose definitions stay for later programs.");
@@ -172,7 +208,7 @@ mod tests {
     const TEN_SECONDS: Duration = Duration::from_secs(10);
 
     fn card(catalog: &str) -> UpstreamCard {
-        UpstreamCard { catalog: catalog.to_owned(), max_calls: 50 }
+        UpstreamCard { servers: "upstream servers".to_owned(), catalog: catalog.to_owned(), max_calls: 50 }
     }
 
     #[test]
@@ -193,16 +229,17 @@ mod tests {
             assert_eq!(unique.len(), lines.len());
             assert!(!text.contains("  ") && !text.contains(".md"));
         }
-        assert!(instructions(true, true).len() <= 400);
+        assert!(instructions(Some(&"x".repeat(MAX_NAMES)), true).len() <= 480);
     }
 
     #[test]
     fn a_catalog_that_fits_its_room_keeps_the_description_under_the_cut() {
         for profile in [Profile::Slim, Profile::Structured, Profile::Debug] {
             for (calls, timeout) in [(50, TEN_SECONDS), (u32::MAX, Duration::from_millis(86_399_999))] {
-                let room = catalog_room(profile, calls, timeout);
-                assert!(room >= 400, "{room}");
-                let card = UpstreamCard { catalog: "ö".repeat(room), max_calls: calls };
+                let servers = "n".repeat(MAX_NAMES);
+                let room = catalog_room(profile, &servers, calls, timeout);
+                assert!(room >= 330, "{room}");
+                let card = UpstreamCard { servers, catalog: "ö".repeat(room), max_calls: calls };
                 let texts =
                     [lisp_eval(profile, Some(&card), timeout), lisp_session_eval(Some(&card), timeout)];
                 let lengths = texts.map(|text| text.chars().count());
@@ -212,9 +249,29 @@ mod tests {
     }
 
     #[test]
+    fn the_first_line_names_the_servers() {
+        let named = |names: &[&str]| sentence_of(names.iter().copied());
+        assert_eq!(named(&[]), "upstream servers");
+        assert_eq!(named(&["fs"]), "fs");
+        assert_eq!(named(&["files", "git", "time"]), "files, git and time");
+        let many: Vec<String> = (0..24).map(|at| format!("server-{at}")).collect();
+        assert_eq!(
+            sentence_of(many.iter().map(String::as_str)),
+            "server-0, server-1, server-2, server-3, server-4, server-5, server-6, server-7 and 16 more"
+        );
+        assert_eq!(named(&["é".repeat(300).as_str(), "b"]), format!("{} and 1 more", "é".repeat(80)));
+        let card = UpstreamCard { servers: named(&["files", "git"]), ..card("") };
+        let text = lisp_eval(Profile::Slim, Some(&card), TEN_SECONDS);
+        assert!(text.starts_with("Runs a program that calls the tools of files and git, listed at the end."));
+        assert!(
+            instructions(Some("files and git"), false).contains("the tools of files and git with tool/call")
+        );
+    }
+
+    #[test]
     fn the_card_names_the_caps() {
         let told = |max_calls, milliseconds| {
-            let card = UpstreamCard { catalog: String::new(), max_calls };
+            let card = UpstreamCard { max_calls, ..UpstreamCard::default() };
             lisp_eval(Profile::Debug, Some(&card), Duration::from_millis(milliseconds))
         };
         assert!(told(50, 10_000).contains("A program may make 50 calls and run 10 s."));

@@ -20,7 +20,7 @@ use crate::concurrency_limiter::CallLimits;
 use crate::protocol::Service;
 use crate::protocol::tool::Registry;
 use crate::settings::Profile;
-use crate::tools::descriptions::{SharedCard, UpstreamCard, catalog_room};
+use crate::tools::descriptions::{SharedCard, UpstreamCard, catalog_room, sentence_of};
 use crate::tools::lisp_eval::{ArgumentCaps, EvalOptions, LispEval};
 use crate::tools::shaping::Shaper;
 use crate::transport::stdio::{StdioOptions, run_stdio};
@@ -101,14 +101,15 @@ async fn start_upstreams() -> Result<Arc<Aggregator>, String> {
 fn server(aggregator: &Arc<Aggregator>) -> Result<Service, String> {
     let engine = Engine::start(EngineOptions::default()).map_err(|error| error.to_string())?;
     let (limits, max_calls) = (Limits::aggregator(), AggregatorLimits::default().max_calls);
-    let room = catalog_room(Profile::Debug, max_calls, limits.timeout);
+    let servers = sentence_of(aggregator.upstreams().map(|(config, _)| config.name.as_str()));
+    let room = catalog_room(Profile::Debug, &servers, max_calls, limits.timeout);
     let catalog = describe(&aggregator.advertised(), CatalogMode::Auto, InlineLimits::default(), room);
     let options = EvalOptions {
         limits,
         caps: ArgumentCaps { max_program_bytes: 65_536, max_context_bytes: 4 << 20 },
         shaper: Shaper { profile: Profile::Debug, max_result_bytes: 128 << 10 },
         upstreams: Some(Arc::new(aggregator.clone()) as Arc<dyn HostCalls>),
-        card: Some(SharedCard::new(UpstreamCard { catalog, max_calls })),
+        card: Some(SharedCard::new(UpstreamCard { servers, catalog, max_calls })),
         read_only: true,
         redactor: aggregator.redactor().clone(),
         reports: false,

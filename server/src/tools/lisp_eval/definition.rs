@@ -107,6 +107,8 @@ fn output_schema(profile: Profile, has_upstreams: bool) -> Option<String> {
 /// The caps of one call, for clients that plan ahead.
 fn limits(options: &EvalOptions) -> String {
     object_text(|object| {
+        // The one tool of this server is no use behind a client's search for tools.
+        object.boolean("anthropic/alwaysLoad", true);
         let mut limits = Object::new(object.key("limits"));
         limits.integer("max_program_bytes", options.caps.max_program_bytes as u64);
         limits.integer("max_context_bytes", options.caps.max_context_bytes as u64);

@@ -21,6 +21,7 @@ mod allowance;
 mod pausing;
 
 pub use allowance::{Allowance, Spent};
+pub(crate) use pausing::pause;
 pub use pausing::{Pauses, Resumed, pausing, uncharged};
 
 use crate::error::{Error, Result};

@@ -9,7 +9,8 @@
 //! of this crate that last from one charge to the next are put away for the time of a pause ([`Inside`]). A thread-local that is
 //! borrowed must not be left borrowed by a pause: whoever borrows one neither charges nor drops values until it is given back.
 
-use super::{LOOK, METER, Meter, OVERDRAFT, RESERVATION, Reservation, Saved};
+use super::{LOOK, METER, Meter, OVERDRAFT, RESERVATION, Reservation, Saved, has_passed, overdue};
+use crate::error::Result;
 use crate::value::{Deferred, MissedKey, replace_missed_keys};
 use std::rc::Rc;
 
@@ -63,6 +64,16 @@ pub fn uncharged(values: usize) {
             give_way(m);
         }
     });
+}
+
+/// Gives way, if the host wants it, in work whose steps have been charged before it; refuses when the program's time is over.
+pub(crate) fn pause() -> Result<()> {
+    METER.with(|m| {
+        if !m.deadline.get().is_some_and(|deadline| has_passed(m, deadline)) {
+            give_way(m);
+        }
+    });
+    overdue().map_or(Ok(()), Err)
 }
 
 /// Pauses if the host wants it.

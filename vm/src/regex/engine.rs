@@ -9,10 +9,11 @@ use super::meter::{Meter, Part, Searched, Stop};
 use super::parser::{PatternError, parse};
 use super::price;
 use super::program::{MOST_INSTRUCTIONS, Program};
+use super::scratch::Scratch;
 use super::sequence::{Sequence, SequenceMatch};
 use super::syntax::Pattern;
 use ahash::{AHashMap, RandomState};
-use regex_automata::hybrid::dfa::Cache as LookerCache;
+use regex_automata::hybrid::dfa::{Cache as StepperCache, DFA};
 use regex_automata::meta::Cache;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
@@ -22,10 +23,6 @@ use std::sync::LazyLock;
 const KEPT_PATTERNS: usize = 128;
 /// Bytes that they may take together, with what has been built of them.
 const KEPT_BYTES: usize = 4 << 20;
-/// Automata whose scratch memory a thread keeps.
-const KEPT_SCRATCH: usize = 16;
-/// Bytes that the scratch memory of one kind may take together.
-const KEPT_SCRATCH_BYTES: usize = 2 << 20;
 /// Bytes of a pattern that has been read, and of a place in the cache.
 const READ_BYTES: usize = 1024;
 /// Bytes of its text and of its tree, which the linear engine has once more, for each byte of its text.
@@ -34,20 +31,20 @@ const READ_BYTES_PER_BYTE: usize = 100;
 const COVERED: usize = 64;
 
 /// A pattern as its values share it.
-pub(crate) struct Engine(Rc<Compiled>);
+pub(crate) struct Engine(pub(super) Rc<Compiled>);
 
-struct Compiled {
+pub(super) struct Compiled {
     /// Key of its scratch memory.
     id: u64,
     /// Stands for its text.
     text: u64,
     pattern: Pattern,
     /// Steps that building one of its automata takes, about.
-    price: u64,
+    pub(super) price: u64,
     /// Steps that writing the instructions of the backtracking engine takes, about.
     program_price: u64,
     /// The linear engine, for patterns that it can match at a price that is not too high.
-    linear: Option<Linear>,
+    pub(super) linear: Option<Linear>,
     /// The backtracking engine, built when it is needed.
     backtracking: OnceCell<Option<Program>>,
     /// Bytes that it takes before anything has been built of it.
@@ -56,6 +53,8 @@ struct Compiled {
     bytes: Cell<usize>,
     /// Most bytes that a search looks at beyond its match, if the pattern bounds them.
     overrun: Option<usize>,
+    /// States that a search may have to look at for each byte, at most.
+    pub(super) effort: usize,
 }
 
 thread_local! {
@@ -84,7 +83,7 @@ impl Drop for Compiled {
 
 /// Bytes of all patterns on this thread with what has been built of them, and of the scratch memory that is kept.
 pub(crate) fn compiled_bytes() -> usize {
-    BYTES.get() + KEPT.with_borrow(|kept| kept.searching.bytes + kept.looking.bytes)
+    BYTES.get() + KEPT.with_borrow(|kept| kept.searching.bytes + kept.stepping.bytes)
 }
 
 /// Forgets the patterns and the scratch memory that the thread keeps. Those that values have stay theirs.
@@ -130,8 +129,20 @@ impl Refusal {
 struct Kept {
     patterns: AHashMap<Box<str>, Rc<Compiled>>,
     next_id: u64,
-    searching: Scratch<Cache>,
-    looking: Scratch<LookerCache>,
+    searching: Scratch<(u64, Variant), Cache>,
+    /// Of the automata that go byte by byte.
+    stepping: Scratch<(u64, Stepper), StepperCache>,
+}
+
+/// Which of a pattern's automata that go byte by byte.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Stepper {
+    /// Tells where searches stop.
+    Looker(Variant),
+    /// Finds the ends of matches.
+    Forward(Variant),
+    /// Finds their beginnings.
+    Reverse(Variant),
 }
 
 impl Kept {
@@ -140,45 +151,6 @@ impl Kept {
         if self.patterns.values().map(|known| known.bytes.get()).sum::<usize>() > KEPT_BYTES {
             self.patterns.clear();
         }
-    }
-}
-
-/// Scratch memory of automata, most recently used last.
-struct Scratch<C> {
-    caches: Vec<(Key, Box<C>, usize)>,
-    /// Bytes of all of them.
-    bytes: usize,
-}
-
-/// A pattern's id, and which of its automata.
-type Key = (u64, Variant);
-
-impl<C> Default for Scratch<C> {
-    fn default() -> Scratch<C> {
-        Scratch { caches: Vec::new(), bytes: 0 }
-    }
-}
-
-impl<C> Scratch<C> {
-    fn take(&mut self, key: Key) -> Option<Box<C>> {
-        let at = self.caches.iter().rposition(|(known, ..)| *known == key)?;
-        let (_, cache, bytes) = self.caches.remove(at);
-        self.bytes -= bytes;
-        Some(cache)
-    }
-
-    /// Keeps a cache of `bytes` bytes, unless that is more than all may take.
-    fn put(&mut self, key: Key, cache: Box<C>, bytes: usize) {
-        let bytes = bytes + size_of::<C>();
-        if bytes > KEPT_SCRATCH_BYTES {
-            return;
-        }
-        while self.caches.len() >= KEPT_SCRATCH || self.bytes + bytes > KEPT_SCRATCH_BYTES {
-            let (.., oldest) = self.caches.remove(0);
-            self.bytes -= oldest;
-        }
-        self.bytes += bytes;
-        self.caches.push((key, cache, bytes));
     }
 }
 
@@ -201,6 +173,7 @@ fn read(source: &str) -> Result<Rc<Compiled>, Refusal> {
     let linear = (price <= price::MOST_STEPS && pattern.node.is_linear())
         .then(|| Linear::new(&pattern.node, pattern.groups));
     let overrun = pattern.node.overrun().map(|characters| characters.saturating_mul(4));
+    let effort = price::effort(&pattern.node);
     let mut compiled = Compiled {
         id: 0,
         text: text_hash(source),
@@ -212,6 +185,7 @@ fn read(source: &str) -> Result<Rc<Compiled>, Refusal> {
         backtracking: OnceCell::new(),
         bytes: Cell::new(0),
         overrun,
+        effort,
     };
     compiled.measure();
     Ok(KEPT.with_borrow_mut(|kept| {
@@ -239,7 +213,7 @@ impl Engine {
     }
 
     /// Sees to it that a part has been paid for and built.
-    fn part<M: Meter>(
+    pub(super) fn part<M: Meter>(
         &self,
         meter: &M,
         part: Part,
@@ -261,7 +235,7 @@ impl Engine {
     }
 
     /// The automaton of this kind, built at its first use. `None` when the other engine must do.
-    fn automaton<M: Meter>(
+    pub(super) fn automaton<M: Meter>(
         &self,
         meter: &M,
         variant: Variant,
@@ -311,7 +285,7 @@ impl Engine {
     pub(crate) fn plan<M: Meter>(&self, meter: &M, text: &str) -> Result<Plan<String>, M::Refusal> {
         let Some(linear) = &self.0.linear else { return Ok(Plan::Backtracking) };
         meter.reserve(text.len())?;
-        Ok(linear.plan(text))
+        linear.plan(text, || meter.pause())
     }
 
     /// The first match at or after byte `from`, by the [plan](Engine::plan) for `text`. The caller
@@ -365,16 +339,22 @@ impl Engine {
             if variant == Variant::Find
                 && let Some(sequence) = self.sequence(meter)?
             {
-                match sequence.find(text, from) {
+                match sequence.find(text, from, &mut || meter.pause())? {
                     SequenceMatch::No => return Ok(None),
                     SequenceMatch::Match(groups, looked) => return Ok(Some((groups, Some(looked)))),
                     SequenceMatch::Elsewhere(place) => from = place,
                 }
             }
-            if let Some(automaton) = self.automaton(meter, variant)?
-                && let Some(found) =
-                    self.run(automaton, variant, |cache| linear.find(automaton, cache, searched, from))
+            let found = if self.is_long(text.len() - from)
+                && let Some(found) = self.find_in_steps(meter, linear, variant, searched, from)?
             {
+                found.known()
+            } else if let Some(automaton) = self.automaton(meter, variant)? {
+                self.run(automaton, variant, |cache| linear.find(automaton, cache, searched, from))
+            } else {
+                None
+            };
+            if let Some(found) = found {
                 return Ok(found.map(automata));
             }
         }
@@ -404,13 +384,30 @@ impl Engine {
             Plan::Backtracking => return Ok(()),
         };
         let Some(looker) = self.looker(meter, variant)? else { return charge(most) };
-        let key = (self.0.id, variant);
-        let kept = KEPT.with_borrow_mut(|kept| kept.looking.take(key));
-        let mut cache = kept.unwrap_or_else(|| Box::new(looker.create_cache()));
-        let charged = looker.follow(&mut cache, searched, (from, end), charge);
+        let block = self.block();
+        let charge = |bytes: usize| {
+            charge(bytes)?;
+            if bytes < block { Ok(()) } else { meter.pause() }
+        };
+        self.stepping(Stepper::Looker(variant), looker.dfa(), |cache| {
+            looker.follow(cache, searched, (from, end), block, charge)
+        })
+    }
+
+    /// Lets one of the automata that go byte by byte work with its scratch memory. Others may work on the thread meanwhile.
+    pub(super) fn stepping<R>(
+        &self,
+        stepper: Stepper,
+        dfa: &DFA,
+        work: impl FnOnce(&mut StepperCache) -> R,
+    ) -> R {
+        let key = (self.0.id, stepper);
+        let kept = KEPT.with_borrow_mut(|kept| kept.stepping.take(&key));
+        let mut cache = kept.unwrap_or_else(|| Box::new(dfa.create_cache()));
+        let done = work(&mut cache);
         let bytes = cache.memory_usage();
-        KEPT.with_borrow_mut(|kept| kept.looking.put(key, cache, bytes));
-        charged
+        KEPT.with_borrow_mut(|kept| kept.stepping.put(key, cache, bytes));
+        done
     }
 
     fn looker<M: Meter>(&self, meter: &M, variant: Variant) -> Result<Option<&Looker>, M::Refusal> {
@@ -425,36 +422,39 @@ impl Engine {
     /// The match of the whole text. The caller [charges](Engine::charge) it.
     pub(crate) fn matches<M: Meter>(&self, meter: &M, text: &str) -> Searched<Option<Groups>, M> {
         if let Some(sequence) = self.sequence(meter)? {
-            return Ok(sequence.matches(text));
+            return Ok(sequence.matches(text, &mut || meter.pause())?);
         }
-        if let Some(linear) = &self.0.linear
-            && let Some(automaton) = self.automaton(meter, Variant::Whole)?
-            && let Some(found) =
+        if let Some(linear) = &self.0.linear {
+            let found = if self.is_long(text.len())
+                && let Some(found) = self.matches_in_steps(meter, linear, text)?
+            {
+                found.known()
+            } else if let Some(automaton) = self.automaton(meter, Variant::Whole)? {
                 self.run(automaton, Variant::Whole, |cache| linear.matches(automaton, cache, text))
-        {
-            return Ok(found);
+            } else {
+                None
+            };
+            if let Some(found) = found {
+                return Ok(found);
+            }
         }
         self.backtracking(meter)?.matches(meter, text)
     }
 
     /// Runs one of the automata with its scratch memory. `None` when the other engine must decide.
-    fn run(
+    pub(super) fn run(
         &self,
         automaton: &regex_automata::meta::Regex,
         variant: Variant,
         search: impl FnOnce(&mut Cache) -> Found,
     ) -> Option<Option<Groups>> {
         let key = (self.0.id, variant);
-        let kept = KEPT.with_borrow_mut(|kept| kept.searching.take(key));
+        let kept = KEPT.with_borrow_mut(|kept| kept.searching.take(&key));
         let mut cache = kept.unwrap_or_else(|| Box::new(automaton.create_cache()));
         let found = search(&mut cache);
         let bytes = cache.memory_usage();
         KEPT.with_borrow_mut(|kept| kept.searching.put(key, cache, bytes));
-        match found {
-            Found::No => Some(None),
-            Found::Match(groups) => Some(Some(groups)),
-            Found::Unsure => None,
-        }
+        found.known()
     }
 
     fn backtracking<M: Meter>(&self, meter: &M) -> Searched<&Program, M> {

@@ -4,6 +4,7 @@
 //! replaced by a [mark](MARK), which an automaton of its own takes for the only line end (and everything that
 //! matches a line feed matches it, too).
 
+use super::bounds::Bounds;
 use super::classes::push_char;
 use super::looking::Looker;
 use super::program::CharClass;
@@ -26,6 +27,9 @@ pub(super) const CACHE_LIMIT: usize = 256 << 10;
 /// Stands for the line feed that ends a text: a control character that texts hardly have.
 const MARK: char = '\x01';
 
+/// Bytes of a text that are copied at a time.
+const COPIED: usize = 256 << 10;
+
 /// A pattern as automata.
 #[derive(Debug)]
 pub(super) struct Linear {
@@ -40,6 +44,8 @@ pub(super) struct Linear {
     sequence: OnceCell<Option<Sequence>>,
     /// Tell where searches stop, `find`'s and `marked`'s.
     lookers: [OnceCell<Option<Looker>>; 2],
+    /// Search long texts in steps, for each variant.
+    bounds: [OnceCell<Option<Bounds>>; 3],
     /// Whether `^` and `$` are asked about lines.
     line_start: bool,
     lines: bool,
@@ -54,6 +60,17 @@ pub(super) enum Found {
     Match(Groups),
     /// The automaton cannot tell on this text.
     Unsure,
+}
+
+impl Found {
+    /// `None` when the other engine must decide.
+    pub(super) fn known(self) -> Option<Option<Groups>> {
+        match self {
+            Found::No => Some(None),
+            Found::Match(groups) => Some(Some(groups)),
+            Found::Unsure => None,
+        }
+    }
 }
 
 /// Which of a pattern's automata.
@@ -85,6 +102,7 @@ impl Linear {
             whole: OnceCell::new(),
             sequence: OnceCell::new(),
             lookers: [const { OnceCell::new() }; 2],
+            bounds: [const { OnceCell::new() }; 3],
             line_start,
             lines: line_start || node.asserts(Assertion::LineEnd),
             end_of_text: node.asserts(Assertion::EndOfText),
@@ -100,22 +118,36 @@ impl Linear {
         let automata = [&self.find, &self.marked, &self.whole];
         let automata: usize = automata.map(|cell| built(cell, Regex::memory_usage)).iter().sum();
         let lookers: usize = self.lookers.iter().map(|cell| built(cell, Looker::heap_bytes)).sum();
-        automata + lookers + built(&self.sequence, Sequence::heap_bytes)
+        let bounds: usize = self.bounds.iter().map(|cell| built(cell, Bounds::heap_bytes)).sum();
+        automata + lookers + bounds + built(&self.sequence, Sequence::heap_bytes)
     }
 
-    /// How to search `text`. Copies it if there is need; the caller charges for its bytes.
-    pub(super) fn plan(&self, text: &str) -> Plan<String> {
-        match text.strip_suffix('\n') {
-            Some(_) if !self.end_of_text => Plan::Plain,
-            None => Plan::Plain,
-            Some(_) if self.lines || text.contains(MARK) => Plan::Backtracking,
-            Some(rest) => {
-                let mut marked = String::with_capacity(text.len());
-                marked.push_str(rest);
-                marked.push(MARK);
-                Plan::Marked(marked)
+    /// How to search `text`. Copies it if there is need; the caller charges for its bytes. `pause` is called again and again.
+    pub(super) fn plan<R>(
+        &self,
+        text: &str,
+        mut pause: impl FnMut() -> Result<(), R>,
+    ) -> Result<Plan<String>, R> {
+        let Some(mut rest) = text.strip_suffix('\n').filter(|_| self.end_of_text) else {
+            return Ok(Plan::Plain);
+        };
+        if self.lines {
+            return Ok(Plan::Backtracking);
+        }
+        let mut marked = String::with_capacity(text.len());
+        while !rest.is_empty() {
+            let (piece, others) = rest.split_at(rest.floor_char_boundary(COPIED));
+            if piece.contains(MARK) {
+                return Ok(Plan::Backtracking);
+            }
+            marked.push_str(piece);
+            rest = others;
+            if !rest.is_empty() {
+                pause()?;
             }
         }
+        marked.push(MARK);
+        Ok(Plan::Marked(marked))
     }
 
     /// An automaton, built at its first use.
@@ -125,10 +157,9 @@ impl Linear {
             Variant::Marked => {
                 self.marked.get_or_init(|| build(&emit(&self.node, true)?, true).ok()).as_ref()
             }
-            Variant::Whole => self
-                .whole
-                .get_or_init(|| build(&format!("(?:{})\\z", emit(&self.node, false)?), false).ok())
-                .as_ref(),
+            Variant::Whole => {
+                self.whole.get_or_init(|| build(&whole(&emit(&self.node, false)?), false).ok()).as_ref()
+            }
         }
     }
 
@@ -145,40 +176,72 @@ impl Linear {
             .as_ref()
     }
 
+    /// What finds matches in long texts. Built at its first use; `None` if it is too large.
+    pub(super) fn bounds(&self, variant: Variant) -> Option<&Bounds> {
+        let (marked, cell) = match variant {
+            Variant::Find => (false, &self.bounds[0]),
+            Variant::Marked => (true, &self.bounds[1]),
+            Variant::Whole => (false, &self.bounds[2]),
+        };
+        cell.get_or_init(|| {
+            let pattern = emit(&self.node, marked)?;
+            Bounds::new(&if variant == Variant::Whole { whole(&pattern) } else { pattern }, marked)
+        })
+        .as_ref()
+    }
+
+    /// How many groups it reports besides the whole match.
+    pub(super) fn groups(&self) -> usize {
+        self.groups
+    }
+
+    /// The match that begins at `start` and that is known to end at `end`, with its groups. `None` if there is none after all.
+    pub(super) fn groups_of(
+        &self,
+        automaton: &Regex,
+        cache: &mut Cache,
+        text: &str,
+        (start, end): (usize, usize),
+    ) -> Option<Groups> {
+        search(automaton, cache, self.groups, Input::new(text).range(start..end).anchored(Anchored::Yes))
+    }
+
     /// The first match at or after `from`.
     pub(super) fn find(&self, automaton: &Regex, cache: &mut Cache, text: &str, from: usize) -> Found {
-        let found = search(automaton, cache, Input::new(text).range(from..));
-        match found {
+        match search(automaton, cache, self.groups, Input::new(text).range(from..)) {
             None => Found::No,
-            // `^` in lines holds at the end of a text that ends in a line feed here, and should not.
-            Some(groups)
-                if self.line_start
-                    && text.ends_with('\n')
-                    && groups[0].is_some_and(|(_, end)| end == text.len()) =>
-            {
-                Found::Unsure
-            }
+            Some(groups) if groups[0].is_some_and(|(_, end)| self.is_in_doubt(text, end)) => Found::Unsure,
             Some(groups) => Found::Match(groups),
         }
     }
 
+    /// Whether a match that ends here may be none: `^` in lines holds at the end of a text that ends in a line feed for the
+    /// automata, and should not.
+    pub(super) fn is_in_doubt(&self, text: &str, end: usize) -> bool {
+        self.line_start && end == text.len() && text.ends_with('\n')
+    }
+
+    /// Whether the match of the whole text is beyond the automata: a `$` inside may hold before the last line feed.
+    pub(super) fn is_whole_in_doubt(&self, text: &str) -> bool {
+        (self.line_start || self.end_of_text) && text.ends_with('\n')
+    }
+
     /// The match of the whole text.
     pub(super) fn matches(&self, automaton: &Regex, cache: &mut Cache, text: &str) -> Found {
-        // A `$` inside may hold before the last line feed.
-        if (self.line_start || self.end_of_text) && text.ends_with('\n') {
+        if self.is_whole_in_doubt(text) {
             return Found::Unsure;
         }
-        match search(automaton, cache, Input::new(text).anchored(Anchored::Yes)) {
+        match search(automaton, cache, self.groups, Input::new(text).anchored(Anchored::Yes)) {
             None => Found::No,
             Some(groups) => Found::Match(groups),
         }
     }
 }
 
-fn search(automaton: &Regex, cache: &mut Cache, input: Input<'_>) -> Option<Groups> {
-    // Two slots a group, of the only pattern there is; those of most patterns need no allocation.
-    let mut slots: SmallVec<[Option<NonMaxUsize>; 8]> =
-        SmallVec::from_elem(None, 2 * automaton.captures_len());
+fn search(automaton: &Regex, cache: &mut Cache, groups: usize, input: Input<'_>) -> Option<Groups> {
+    // Two slots a group, of the only pattern there is; those of most patterns need no allocation. The automaton forgets groups
+    // that are repeated no times.
+    let mut slots: SmallVec<[Option<NonMaxUsize>; 8]> = SmallVec::from_elem(None, 2 * (groups + 1));
     automaton.search_slots_with(cache, &input, &mut slots)?;
     Some(slots.chunks_exact(2).map(|ends| Some((ends[0]?.get(), ends[1]?.get()))).collect())
 }
@@ -214,6 +277,11 @@ fn build(pattern: &str, marked: bool) -> Result<Regex, Box<BuildError>> {
         .line_terminator(line_end);
     let syntax = syntax::Config::new().line_terminator(line_end);
     Regex::builder().configure(config).syntax(syntax).build(pattern).map_err(Box::new)
+}
+
+/// A pattern that matches whole texts, of one that matches anything.
+fn whole(pattern: &str) -> String {
+    format!("(?:{pattern})\\z")
 }
 
 /// `node` in the syntax of the automata; for texts with a mark if `marked`. `None` if a class is not understood.

@@ -12,8 +12,8 @@ use regex_automata::nfa::thompson::{self, WhichCaptures};
 use regex_automata::util::look::LookMatcher;
 use regex_automata::util::syntax;
 
-/// Bytes that are charged for at a time.
-const BLOCK: usize = 4 << 10;
+/// Bytes that are searched for a line end at a time.
+const LINE_BLOCK: usize = 64 << 10;
 
 /// The automaton that tells where a search stops.
 #[derive(Debug)]
@@ -51,26 +51,27 @@ impl Looker {
         self.dfa.memory_usage() + self.dfa.get_nfa().memory_usage()
     }
 
-    /// Memory for the states that searches come to.
-    pub(super) fn create_cache(&self) -> Cache {
-        self.dfa.create_cache()
+    /// The automaton, for its scratch memory.
+    pub(super) fn dfa(&self) -> &DFA {
+        &self.dfa
     }
 
     /// Follows the search from `from` on, whose match ends at `end`, to where it stops. `charge` is given the bytes behind
-    /// the match, not all at once, so that it can stop a program that has no steps left.
+    /// the match, `block` of them at a time, so that it can stop a program that has no steps left.
     pub(super) fn follow<R>(
         &self,
         cache: &mut Cache,
         text: &str,
         (from, end): (usize, usize),
+        block: usize,
         mut charge: impl FnMut(usize) -> Result<(), R>,
     ) -> Result<(), R> {
         let Ok(mut state) = self.dfa.start_state_forward(cache, &Input::new(text).range(from..)) else {
-            return charge(self.most(text, end));
+            return self.most(text, end, charge);
         };
         let mut charged = end;
         for (at, byte) in text.as_bytes().iter().enumerate().skip(from) {
-            if at >= charged + BLOCK {
+            if at >= charged + block {
                 charge(at - charged)?;
                 charged = at;
             }
@@ -78,16 +79,26 @@ impl Looker {
                 // A dead state stays so.
                 Ok(next) if next.is_dead() => return charge((at + 1).saturating_sub(charged)),
                 Ok(next) if !next.is_quit() => next,
-                _ => return charge(self.most(text, charged)),
+                _ => return self.most(text, charged, charge),
             };
         }
         charge(text.len() - charged)
     }
 
-    /// The bytes that are looked at from `from` on at most.
-    fn most(&self, text: &str, from: usize) -> usize {
-        let rest = &text.as_bytes()[from..];
-        let line = if self.crosses_lines { None } else { rest.iter().position(|byte| *byte == b'\n') };
-        line.map_or(rest.len(), |line| line + 1)
+    /// Charges the bytes that are looked at from `from` on at most.
+    fn most<R>(
+        &self,
+        text: &str,
+        from: usize,
+        mut charge: impl FnMut(usize) -> Result<(), R>,
+    ) -> Result<(), R> {
+        for block in text.as_bytes()[from..].chunks(LINE_BLOCK) {
+            let line = if self.crosses_lines { None } else { block.iter().position(|byte| *byte == b'\n') };
+            charge(line.map_or(block.len(), |line| line + 1))?;
+            if line.is_some() {
+                break;
+            }
+        }
+        Ok(())
     }
 }

@@ -4,12 +4,21 @@
 pub(crate) trait Meter {
     /// Why it refuses.
     type Refusal;
+    /// Memory that is charged as long as this lives.
+    type Held;
 
     /// Charges steps of work that is about to be done.
     fn charge(&self, steps: u64) -> Result<(), Self::Refusal>;
 
+    /// Lets others have the thread, if it is time, in the middle of work whose steps have been charged before it. Refuses
+    /// when nobody waits for the work any more.
+    fn pause(&self) -> Result<(), Self::Refusal>;
+
     /// Asks for memory that is about to be taken.
     fn reserve(&self, bytes: usize) -> Result<(), Self::Refusal>;
+
+    /// Charges memory that a search takes for itself.
+    fn hold(&self, bytes: usize) -> Result<Self::Held, Self::Refusal>;
 
     /// Whether this part of the pattern has been paid for already: each program pays once for what it uses, also where
     /// another one has had it built.
@@ -22,7 +31,7 @@ pub(crate) trait Meter {
 
 /// What may be built of a pattern, each at its first use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
+#[repr(u16)]
 pub(crate) enum Part {
     /// The automaton of plain searches.
     Find = 1,
@@ -38,6 +47,12 @@ pub(crate) enum Part {
     Sequence = 32,
     /// The instructions of the backtracking engine.
     Instructions = 64,
+    /// What searches long texts in steps.
+    Bounds = 128,
+    /// What searches long texts with a mark in steps.
+    MarkedBounds = 256,
+    /// What matches whole long texts in steps.
+    WholeBounds = 512,
 }
 
 /// Why a search ended without an answer.

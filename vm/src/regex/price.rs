@@ -83,6 +83,27 @@ fn part(node: &Node) -> u64 {
     }
 }
 
+/// States that a search may have to look at for each byte: those of all parts, counted repetitions written out, and some
+/// that every search has.
+pub(super) fn effort(node: &Node) -> usize {
+    fn states(node: &Node) -> usize {
+        match node {
+            Node::Capture(_, node) | Node::Atomic(node) | Node::Look { node, .. } => {
+                states(node).saturating_add(2)
+            }
+            Node::Concat(parts) | Node::Alternate(parts) => {
+                parts.iter().fold(1, |sum: usize, node| sum.saturating_add(states(node)))
+            }
+            Node::Repeat { node, min, max, .. } => {
+                let copies = max.unwrap_or(*min).max(1);
+                states(node).saturating_add(1).saturating_mul(copies as usize)
+            }
+            _ => 1,
+        }
+    }
+    states(node).saturating_add(8)
+}
+
 /// Steps of a class, by its text: the properties in it, and its own members.
 fn class(text: &str, ignore_case: bool) -> u64 {
     let mut steps = PART;

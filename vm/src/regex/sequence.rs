@@ -16,6 +16,8 @@ use smallvec::SmallVec;
 const NEAR: usize = 256;
 /// What a place where the pattern does not match costs of that, besides the bytes looked at.
 const FAILED: usize = 8;
+/// Bytes that are searched for a text, and characters of a run, between two pauses.
+const PIECE: usize = 16 << 10;
 /// Most classes of a pattern; each takes some kilobytes at most.
 const MOST_CLASSES: usize = 8;
 
@@ -111,8 +113,27 @@ impl Class {
 
     /// The end of the run at `at` of up to `max` characters, and how many those are.
     #[inline]
-    fn run(&self, text: &str, mut at: usize, max: u32) -> (usize, u32) {
-        let mut count = 0;
+    fn run<R>(
+        &self,
+        text: &str,
+        mut at: usize,
+        max: u32,
+        pause: &mut impl FnMut() -> Result<(), R>,
+    ) -> Result<(usize, u32), R> {
+        let mut count = 0_u32;
+        loop {
+            let piece = max.min(count.saturating_add(PIECE as u32));
+            (at, count) = self.piece(text, at, count, piece);
+            if count < piece || count == max {
+                return Ok((at, count));
+            }
+            pause()?;
+        }
+    }
+
+    /// As [`run`](Class::run), of which `count` characters are known.
+    #[inline]
+    fn piece(&self, text: &str, mut at: usize, mut count: u32, max: u32) -> (usize, u32) {
         while count < max {
             let Some(byte) = text.as_bytes().get(at) else { break };
             match self.bytes[usize::from(*byte)] {
@@ -249,28 +270,33 @@ impl Sequence {
         Start::Anywhere
     }
 
-    /// The first match at or after `from`.
-    pub(super) fn find(&self, text: &str, from: usize) -> SequenceMatch {
+    /// The first match at or after `from`. `pause` is called again and again where it takes long.
+    pub(super) fn find<R>(
+        &self,
+        text: &str,
+        from: usize,
+        pause: &mut impl FnMut() -> Result<(), R>,
+    ) -> Result<SequenceMatch, R> {
         let mut groups = SmallVec::from_elem(Some((0, 0)), self.groups + 1);
         if self.anchored {
-            let matched = from == 0 && self.attempt(text, 0, &mut groups).is_ok();
-            return if matched { SequenceMatch::Match(groups, from) } else { SequenceMatch::No };
+            let matched = from == 0 && self.attempt(text, 0, &mut groups, pause)?.is_ok();
+            return Ok(if matched { SequenceMatch::Match(groups, from) } else { SequenceMatch::No });
         }
         let (mut at, mut vain, mut looked) = (from, 0, from);
         loop {
             let rest = &text.as_bytes()[at..];
             let skipped = match &self.start {
                 Start::Anywhere => 0,
-                Start::Text(finder) => match finder.find(rest, Span::from(0..rest.len())) {
-                    Some(found) => found.start,
-                    None => return SequenceMatch::No,
+                Start::Text(finder) => match next_text(finder, rest, pause)? {
+                    Some(skipped) => skipped,
+                    None => return Ok(SequenceMatch::No),
                 },
                 Start::Byte(starts) => {
                     let near = &rest[..rest.len().min(NEAR)];
                     let skipped = near.iter().position(|byte| starts[usize::from(*byte)]);
                     let skipped = match skipped {
                         Some(skipped) => skipped,
-                        None if near.len() == rest.len() => return SequenceMatch::No,
+                        None if near.len() == rest.len() => return Ok(SequenceMatch::No),
                         None => {
                             (near.len()..).find(|skipped| text.is_char_boundary(at + skipped)).unwrap_or(0)
                         }
@@ -281,10 +307,10 @@ impl Sequence {
             };
             at += skipped;
             if vain >= NEAR {
-                return SequenceMatch::Elsewhere(at);
+                return Ok(SequenceMatch::Elsewhere(at));
             }
-            let first = match self.attempt(text, at, &mut groups) {
-                Ok(_) => return SequenceMatch::Match(groups, looked),
+            let first = match self.attempt(text, at, &mut groups, pause)? {
+                Ok(_) => return Ok(SequenceMatch::Match(groups, looked)),
                 Err(failure) => {
                     looked = looked.max(failure.at);
                     vain += FAILED + failure.at - at;
@@ -296,39 +322,50 @@ impl Sequence {
                 Some(end) if end > at => end,
                 _ => match text[at..].chars().next() {
                     Some(c) => at + c.len_utf8(),
-                    None => return SequenceMatch::No,
+                    None => return Ok(SequenceMatch::No),
                 },
             };
         }
     }
 
-    /// The match of the whole text.
-    pub(super) fn matches(&self, text: &str) -> Option<Groups> {
+    /// The match of the whole text. `pause` is called again and again where it takes long.
+    pub(super) fn matches<R>(
+        &self,
+        text: &str,
+        pause: &mut impl FnMut() -> Result<(), R>,
+    ) -> Result<Option<Groups>, R> {
         let mut groups = SmallVec::from_elem(Some((0, 0)), self.groups + 1);
-        (self.attempt(text, 0, &mut groups) == Ok(text.len())).then_some(groups)
+        let end = self.attempt(text, 0, &mut groups, pause)?;
+        Ok((end == Ok(text.len())).then_some(groups))
     }
 
     /// The end of the match that begins at `start`.
-    fn attempt(&self, text: &str, start: usize, groups: &mut Groups) -> Result<usize, Failure> {
+    fn attempt<R>(
+        &self,
+        text: &str,
+        start: usize,
+        groups: &mut Groups,
+        pause: &mut impl FnMut() -> Result<(), R>,
+    ) -> Result<Result<usize, Failure>, R> {
         let (mut at, mut first, mut is_first) = (start, None, true);
         for part in &self.parts {
             match part {
                 Part::Text(wanted) => {
                     if !text.as_bytes()[at..].starts_with(wanted.as_bytes()) {
-                        return Err(Failure { at, first });
+                        return Ok(Err(Failure { at, first }));
                     }
                     at += wanted.len();
                     is_first = false;
                 }
                 Part::Run { class, min, max } => {
-                    let (end, count) = self.classes[*class].run(text, at, *max);
+                    let (end, count) = self.classes[*class].run(text, at, *max, pause)?;
                     if is_first && *max == u32::MAX {
                         first = Some(end);
                     }
                     is_first = false;
                     at = end;
                     if count < *min {
-                        return Err(Failure { at, first });
+                        return Ok(Err(Failure { at, first }));
                     }
                 }
                 Part::Open(group) => {
@@ -344,7 +381,28 @@ impl Sequence {
             }
         }
         groups[0] = Some((start, at));
-        Ok(at)
+        Ok(Ok(at))
+    }
+}
+
+/// Where the text begins that `finder` finds.
+fn next_text<R>(
+    finder: &Prefilter,
+    rest: &[u8],
+    pause: &mut impl FnMut() -> Result<(), R>,
+) -> Result<Option<usize>, R> {
+    let mut at = 0;
+    loop {
+        // What begins in the piece may end behind it.
+        let end = rest.len().min(at + PIECE + finder.max_needle_len());
+        if let Some(found) = finder.find(rest, Span::from(at..end)) {
+            return Ok(Some(found.start));
+        }
+        if end == rest.len() {
+            return Ok(None);
+        }
+        at += PIECE;
+        pause()?;
     }
 }
 

@@ -128,6 +128,21 @@ fn groups_that_take_no_part_are_absent() {
 }
 
 #[test]
+fn groups_that_are_repeated_no_times_are_counted() {
+    for (source, want) in [
+        ("(?:(a)){0}(b)", [Some("b"), None, Some("b")]),
+        ("(b)(a){0}", [Some("b"), Some("b"), None]),
+        ("(b)(?:(a){0}|c)", [Some("b"), Some("b"), None]),
+    ] {
+        let regex = compiled(source);
+        let found = texts("b", find(&regex, "b", 0).expect("within limits"));
+        assert_eq!(found, Some(want.to_vec()), "{source}");
+        let whole = texts("b", regex.matches("b").expect("within limits"));
+        assert_eq!(whole, Some(want.to_vec()), "{source}");
+    }
+}
+
+#[test]
 fn empty_matches_move_on_by_one_character() {
     assert_eq!(all(&compiled(""), "日b"), ["", "", ""]);
     assert_eq!(all(&compiled("a|"), "aba"), ["a", "", "a", ""]);
@@ -512,7 +527,7 @@ fn a_search_is_followed_to_where_it_stops() {
             most = most.max(bytes);
             Ok::<(), std::convert::Infallible>(())
         };
-        looker.follow(&mut looker.create_cache(), text, (from, end), charge).expect("charged");
+        looker.follow(&mut looker.dfa().create_cache(), text, (from, end), 4 << 10, charge).expect("charged");
         assert_eq!(looked, bytes, "{source} on {text:?}");
         assert!(most <= 4 << 10, "{source}: {most} bytes at once");
     }

@@ -37,14 +37,14 @@ pub struct Regex {
     pub source: Str,
     engine: Engine,
     /// The account that used it last, and the parts of the engine that it has paid for.
-    paid: Cell<(u64, u8)>,
+    paid: Cell<(u64, u16)>,
     /// Bytes that are charged for it, and the account that they are charged to.
     charged: Cell<(u64, usize)>,
 }
 
 thread_local! {
     /// What the programs of this thread have paid for: for each account, texts of patterns and which of their parts.
-    static PAID: RefCell<AHashMap<u64, AHashMap<u64, u8>>> = RefCell::default();
+    static PAID: RefCell<AHashMap<u64, AHashMap<u64, u16>>> = RefCell::default();
 }
 
 /// What a program has paid for of the patterns it has used. Forgotten with the machine that has this.
@@ -73,32 +73,41 @@ impl Drop for PaidPatterns {
 /// The meters of the running program, as far as they know this pattern.
 impl Meter for Regex {
     type Refusal = Error;
+    type Held = meter::Held;
 
     fn charge(&self, steps: u64) -> Result<()> {
         meter::charge_steps(steps)
+    }
+
+    fn pause(&self) -> Result<()> {
+        meter::pause()
     }
 
     fn reserve(&self, bytes: usize) -> Result<()> {
         meter::reserve(bytes)
     }
 
+    fn hold(&self, bytes: usize) -> Result<meter::Held> {
+        meter::Held::new(bytes)
+    }
+
     #[inline]
     fn has_paid(&self, part: Part) -> bool {
         let (account, parts) = self.paid.get();
-        account == meter::account() && parts & part as u8 != 0
+        account == meter::account() && parts & part as u16 != 0
     }
 
     fn pay(&self, pattern: u64, part: Part, steps: u64, bytes: usize) -> Result<()> {
         let account = meter::account();
         // Who has no account pays nothing.
         let before = match account {
-            0 => u8::MAX,
+            0 => u16::MAX,
             _ => PAID.with_borrow_mut(|paid| {
                 let parts = paid.entry(account).or_default().entry(pattern).or_default();
-                std::mem::replace(parts, *parts | part as u8)
+                std::mem::replace(parts, *parts | part as u16)
             }),
         };
-        let first = before & part as u8 == 0;
+        let first = before & part as u16 == 0;
         let (user, parts) = self.paid.get();
         let (holder, charged) = self.charged.get();
         // A constant is charged to each program that uses it, as if that was the first one; other values to the one that has
@@ -114,7 +123,7 @@ impl Meter for Regex {
             meter::charge_steps(steps)?;
         }
         let parts = if user == account { parts } else { 0 };
-        self.paid.set((account, parts | part as u8));
+        self.paid.set((account, parts | part as u16));
         Ok(())
     }
 }

@@ -1,15 +1,12 @@
 //! The engine for almost all patterns: automata that take time linear in the text.
 //!
-//! Automata know no lookahead, yet `$` holds before a line feed that ends the text. For such texts the line feed is
-//! replaced by a [mark](MARK), which an automaton of its own takes for the only line end (and everything that
-//! matches a line feed matches it, too).
+//! Texts that end in a line feed may be searched in a copy with a mark ([`super::emit`]).
 
 use super::bounds::Bounds;
-use super::classes::push_char;
+use super::emit::{MARK, crosses_lines, emit, line_end, whole};
 use super::looking::Looker;
-use super::program::CharClass;
 use super::sequence::Sequence;
-use super::syntax::{Assertion, Greed, Node};
+use super::syntax::{Assertion, Node};
 use regex_automata::meta::{BuildError, Cache, Config, Regex};
 use regex_automata::util::primitives::NonMaxUsize;
 use regex_automata::util::syntax;
@@ -24,9 +21,6 @@ pub(crate) type Groups = SmallVec<[Option<(usize, usize)>; 4]>;
 pub(super) const SIZE_LIMIT: usize = 1 << 20;
 /// Bytes of scratch memory for lazily built states.
 pub(super) const CACHE_LIMIT: usize = 256 << 10;
-/// Stands for the line feed that ends a text: a control character that texts hardly have.
-const MARK: char = '\x01';
-
 /// Bytes of a text that are copied at a time.
 const COPIED: usize = 256 << 10;
 
@@ -246,27 +240,6 @@ fn search(automaton: &Regex, cache: &mut Cache, groups: usize, input: Input<'_>)
     Some(slots.chunks_exact(2).map(|ends| Some((ends[0]?.get(), ends[1]?.get()))).collect())
 }
 
-/// `node`, which takes one character, in the syntax of classes.
-pub(super) fn character_class(node: &Node) -> Option<String> {
-    matches!(node, Node::Char { .. } | Node::Class { .. } | Node::Any { .. }).then(|| emit(node, false))?
-}
-
-/// Whether `node` may match a line feed. Of a class that is not understood, nobody knows.
-fn crosses_lines(node: &Node) -> bool {
-    node.any(&|part| match part {
-        Node::Char { char, .. } => *char == '\n',
-        Node::Any { newline } => *newline,
-        Node::Class { text, .. } => CharClass::parse(text).is_none_or(|class| class.contains('\n')),
-        Node::LineBreak => true,
-        _ => false,
-    })
-}
-
-/// The byte that ends lines.
-pub(super) fn line_end(marked: bool) -> u8 {
-    if marked { MARK as u8 } else { b'\n' }
-}
-
 fn build(pattern: &str, marked: bool) -> Result<Regex, Box<BuildError>> {
     let line_end = line_end(marked);
     let config = Config::new()
@@ -277,126 +250,4 @@ fn build(pattern: &str, marked: bool) -> Result<Regex, Box<BuildError>> {
         .line_terminator(line_end);
     let syntax = syntax::Config::new().line_terminator(line_end);
     Regex::builder().configure(config).syntax(syntax).build(pattern).map_err(Box::new)
-}
-
-/// A pattern that matches whole texts, of one that matches anything.
-fn whole(pattern: &str) -> String {
-    format!("(?:{pattern})\\z")
-}
-
-/// `node` in the syntax of the automata; for texts with a mark if `marked`. `None` if a class is not understood.
-fn emit(node: &Node, marked: bool) -> Option<String> {
-    let mut out = String::new();
-    Emitter { marked, out: &mut out }.write(node)?;
-    Some(out)
-}
-
-struct Emitter<'o> {
-    marked: bool,
-    out: &'o mut String,
-}
-
-impl Emitter<'_> {
-    fn write(&mut self, node: &Node) -> Option<()> {
-        match node {
-            Node::Empty => self.out.push_str("(?:)"),
-            Node::Char { char: '\n', .. } if self.marked => self.out.push_str("[\\n\\x01]"),
-            // The text has no mark but the one that stands for a line feed.
-            Node::Char { char: MARK, .. } if self.marked => self.out.push_str("[^\\s\\S]"),
-            Node::Char { char, ignore_case: false } => push_char(self.out, *char),
-            Node::Char { char, ignore_case: true } => {
-                self.out.push_str("(?i:");
-                push_char(self.out, *char);
-                self.out.push(')');
-            }
-            Node::Class { text, ignore_case } => self.class(text, *ignore_case)?,
-            Node::Any { newline: true } => self.out.push_str("(?s:.)"),
-            Node::Any { newline: false } if self.marked => self.out.push_str("[^\\n\\x01]"),
-            Node::Any { newline: false } => self.out.push('.'),
-            Node::Assertion(place) => self.out.push_str(match place {
-                Assertion::Start => "\\A",
-                Assertion::EndOfText if self.marked => "(?m:$)",
-                Assertion::End | Assertion::EndOfText => "\\z",
-                Assertion::LineStart => "(?m:^)",
-                Assertion::LineEnd => "(?m:$)",
-                Assertion::WordBoundary => "\\b",
-                // `\G` is never asked of this engine.
-                Assertion::NoWordBoundary | Assertion::SearchStart => "\\B",
-            }),
-            Node::Capture(_, node) => {
-                self.out.push('(');
-                self.write(node)?;
-                self.out.push(')');
-            }
-            Node::Concat(parts) => {
-                for part in parts {
-                    self.grouped(part, matches!(part, Node::Alternate(_)))?;
-                }
-            }
-            Node::Alternate(parts) => {
-                for (i, part) in parts.iter().enumerate() {
-                    if i > 0 {
-                        self.out.push('|');
-                    }
-                    self.write(part)?;
-                }
-            }
-            Node::Repeat { node, min, max, greed } => {
-                let compound = matches!(**node, Node::Concat(_) | Node::Alternate(_) | Node::Repeat { .. });
-                self.grouped(node, compound)?;
-                match (min, max) {
-                    (0, None) => self.out.push('*'),
-                    (1, None) => self.out.push('+'),
-                    (0, Some(1)) => self.out.push('?'),
-                    (min, None) => self.out.push_str(&format!("{{{min},}}")),
-                    (min, Some(max)) => self.out.push_str(&format!("{{{min},{max}}}")),
-                }
-                if *greed == Greed::Lazy {
-                    self.out.push('?');
-                }
-            }
-            Node::LineBreak if self.marked => {
-                self.out.push_str("(?:\\r[\\n\\x01]|[\\n\\x01\\x0B\\f\\r\\x{85}\\x{2028}\\x{2029}])");
-            }
-            Node::LineBreak => self.out.push_str("(?:\\r\\n|[\\n\\x0B\\f\\r\\x{85}\\x{2028}\\x{2029}])"),
-            // Not linear: such patterns never come here.
-            Node::Look { .. }
-            | Node::Atomic(_)
-            | Node::Backreference { .. }
-            | Node::Grapheme
-            | Node::Keep => return None,
-        }
-        Some(())
-    }
-
-    fn grouped(&mut self, node: &Node, group: bool) -> Option<()> {
-        if group {
-            self.out.push_str("(?:");
-        }
-        self.write(node)?;
-        if group {
-            self.out.push(')');
-        }
-        Some(())
-    }
-
-    fn class(&mut self, text: &str, ignore_case: bool) -> Option<()> {
-        if ignore_case {
-            self.out.push_str("(?i:");
-        }
-        if self.marked {
-            let class = CharClass::parse(text)?;
-            match (class.contains('\n'), class.contains(MARK)) {
-                (true, false) => self.out.push_str(&format!("[{text}\\x01]")),
-                (false, true) => self.out.push_str(&format!("[{text}--\\x01]")),
-                _ => self.out.push_str(text),
-            }
-        } else {
-            self.out.push_str(text);
-        }
-        if ignore_case {
-            self.out.push(')');
-        }
-        Some(())
-    }
 }

@@ -5,7 +5,8 @@
 //! when no way to match is left. So where it matters a lazily built automaton of our own goes over the same text once more,
 //! without captures, and notices where it dies.
 
-use super::linear::{CACHE_LIMIT, SIZE_LIMIT, line_end};
+use super::emit::line_end;
+use super::linear::{CACHE_LIMIT, SIZE_LIMIT};
 use regex_automata::Input;
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson::{self, WhichCaptures};

@@ -12,6 +12,7 @@
 mod backtracking;
 mod bounds;
 mod classes;
+mod emit;
 mod engine;
 mod linear;
 mod long;

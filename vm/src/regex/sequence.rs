@@ -5,7 +5,8 @@
 //! with the match: one pass where the automata make three. They are still better at long searches, which are
 //! [left](SequenceMatch::Elsewhere) to them: no more than [`NEAR`] bytes are looked at in vain here, so that no search is quadratic.
 
-use super::linear::{Groups, character_class};
+use super::emit::character_class;
+use super::linear::Groups;
 use super::program::CharClass;
 use super::syntax::{Assertion, Greed, Node};
 use regex_automata::util::prefilter::Prefilter;

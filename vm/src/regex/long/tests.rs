@@ -273,7 +273,8 @@ fn long_searches_give_way() {
         let plan = regex.plan(text).expect("within limits");
         let asked = places_to_give_way(|| drop(regex.find(text, 0, &plan).expect("within limits")));
         assert!(asked >= first, "{source}: {asked}");
-        let asked = places_to_give_way(|| drop(regex.matches(text).expect("within limits")));
+        // The other engine may give up.
+        let asked = places_to_give_way(|| drop(regex.matches(text)));
         assert!(asked >= whole, "whole {source}: {asked}");
     }
     let ends_in_a_line = compiled("ab$");

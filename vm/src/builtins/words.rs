@@ -25,6 +25,8 @@ pub fn score<'t>(query: &[String], targets: impl Iterator<Item = &'t String> + C
     let best = |word: &String| {
         targets
             .clone()
+            // A search for a word begins with a look at all of it, also in a text that is shorter.
+            .filter(|target| target.len() >= word.len())
             .map(|target| match target.find(word.as_str()) {
                 Some(0) if target.len() == word.len() => 10 + boost,
                 Some(0) => 5 + boost,

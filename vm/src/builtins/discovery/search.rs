@@ -4,14 +4,19 @@ use super::catalog::{Listing, everything};
 use crate::builtins::words::{score, tokenize};
 use crate::error::Result;
 use crate::machine::Ctx;
+use crate::meter;
 
 /// Steps for one query word against one entry, which has a few dozen words.
-const STEPS_PER_ENTRY: usize = 8;
+const STEPS_PER_ENTRY: u64 = 8;
+
+/// Query words that are looked up in an entry at a time.
+const QUERY_WORDS: usize = 16;
 
 /// Points added for words of the name.
 const NAME_BOOST: u32 = 2;
 
-fn entry_score(query: &[String], entry: &Listing<'_>) -> u32 {
+fn entry_score(query: &[String], entry: &Listing<'_>) -> Result<u32> {
+    meter::charge_steps(STEPS_PER_ENTRY)?;
     let mut names = tokenize(entry.name);
     names.extend(tokenize(entry.reference));
     let mut others = tokenize(entry.doc);
@@ -20,20 +25,28 @@ fn entry_score(query: &[String], entry: &Listing<'_>) -> u32 {
     for signature in &entry.signatures {
         others.extend(tokenize(signature));
     }
-    score(query, names.iter(), NAME_BOOST) + score(query, others.iter(), 0)
+    let mut points = 0_u32;
+    for words in query.chunks(QUERY_WORDS) {
+        meter::charge_steps(words.len() as u64 * STEPS_PER_ENTRY)?;
+        // A definition may have a long documentation.
+        meter::uncharged(words.len() * (names.len() + others.len()));
+        let more = score(words, names.iter(), NAME_BOOST).saturating_add(score(words, others.iter(), 0));
+        points = points.saturating_add(more);
+    }
+    Ok(points)
 }
 
 /// The lines of the best `limit` local matches.
 pub(super) fn local_matches(ctx: &mut Ctx<'_>, query: &str, limit: usize) -> Result<Vec<String>> {
     ctx.charge(query.len() / 8)?;
     let query = tokenize(query);
-    let own = ctx.namespace().bindings().len();
-    let library = ctx.library().all().len();
-    ctx.charge((query.len() + 1).saturating_mul(own + library).saturating_mul(STEPS_PER_ENTRY))?;
-    let mut found: Vec<(u32, Listing<'_>)> = everything(ctx.namespace())
-        .map(|entry| (entry_score(&query, &entry), entry))
-        .filter(|(score, _)| *score > 0)
-        .collect();
+    let mut found: Vec<(u32, Listing<'_>)> = Vec::new();
+    for entry in everything(ctx.namespace()) {
+        let score = entry_score(&query, &entry)?;
+        if score > 0 {
+            found.push((score, entry));
+        }
+    }
     found.sort_by(|(a_score, a), (b_score, b)| {
         b_score.cmp(a_score).then_with(|| a.namespace.cmp(b.namespace)).then_with(|| a.name.cmp(b.name))
     });

@@ -155,3 +155,21 @@ fn large_data_has_a_small_description() {
     assert!(shown.contains(r#":distinct "more than 50""#), "{shown}");
     assert!(shown.contains(":size 2000"), "{shown}");
 }
+
+#[test]
+fn a_search_for_many_words_gives_way() {
+    use crate::meter::{Pauses, Resumed, pausing};
+    use std::cell::Cell;
+    thread_local! {
+        static ASKED: Cell<u32> = const { Cell::new(0) };
+    }
+    fn asked() -> bool {
+        ASKED.set(ASKED.get() + 1);
+        false
+    }
+    let query = s(&"zq ".repeat(1_300));
+    pausing(Pauses { is_due: asked, pause: || Resumed::GoOn }, || {
+        assert_eq!(display("apropos", [query]), "[]");
+    });
+    assert!(ASKED.get() > 300, "{}", ASKED.get());
+}

@@ -2,6 +2,7 @@
 
 use super::scan::{Scan, match_value};
 use crate::builtins::parsing;
+use crate::builtins::support::copied;
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
 use crate::regex::Groups;
@@ -74,7 +75,7 @@ fn group_text(name: &str, args: &[Value]) -> Result<Value> {
     let Value::Str(text) = &args[1] else { return Ok(Value::Nil) };
     let found = first_match(&regex, text)?;
     let range = usize::try_from(group).ok().and_then(|group| *found?.get(group)?);
-    Ok(range.map_or(Value::Nil, |(start, end)| Value::str(&text.as_str()[start..end])))
+    Ok(range.map_or(Value::Nil, |(start, end)| copied(&text.as_str()[start..end])))
 }
 
 /// `(extract pat s)`, `(extract pat s n)`

@@ -3,7 +3,7 @@
 //! A scan runs to its end at once when that fits into the slice, and as a frame otherwise, or when it calls a
 //! replacement function.
 
-use crate::builtins::support::{Builder, TextBuilder};
+use crate::builtins::support::{Builder, TextBuilder, copied};
 use crate::error::{Error, Result};
 use crate::machine::{Args, CallNow, Ctx, Flow, Input, NativeFrame};
 use crate::meter;
@@ -53,7 +53,7 @@ pub(crate) struct Scan {
 /// group that took no part.
 pub(super) fn match_value(text: &str, groups: &Groups) -> Value {
     let piece = |range: &Option<(usize, usize)>| match range {
-        Some((start, end)) => Value::str(&text[*start..*end]),
+        Some((start, end)) => copied(&text[*start..*end]),
         None => Value::Nil,
     };
     match groups.as_slice() {
@@ -158,10 +158,10 @@ impl Scan {
                     return Ok(());
                 }
                 meter::reserve(end - *last + PIECE)?;
-                pieces.push(Value::str(&text[*last..start]))?;
+                pieces.push(copied(&text[*last..start]))?;
                 if *with_groups {
                     for group in &groups[1..] {
-                        pieces.push(Value::str(group.map_or("", |(start, end)| &text[start..end])))?;
+                        pieces.push(copied(group.map_or("", |(start, end)| &text[start..end])))?;
                     }
                 }
                 *last = end;
@@ -194,7 +194,7 @@ impl Scan {
             Sink::Matches(found) => found.take(),
             Sink::Split { pieces, last, trim, .. } => {
                 meter::reserve(text.len() - *last + PIECE)?;
-                pieces.push(Value::str(&text[*last..]))?;
+                pieces.push(copied(&text[*last..]))?;
                 let mut pieces = pieces.take_vector();
                 while *trim
                     && matches!(pieces.iter().next_back(), Some(Value::Str(piece)) if piece.as_str().is_empty())

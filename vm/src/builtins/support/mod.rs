@@ -41,7 +41,7 @@ pub(super) use callee::call;
 pub(super) use each::{Each, Feed, Sink, each};
 pub(super) use sequence::{cursor, elements};
 pub(super) use table::Table;
-pub(super) use text::TextBuilder;
+pub(super) use text::{TextBuilder, copied};
 pub(super) use then::{Continuation, Then, call_then};
 pub(super) use transducer::transducer;
 

@@ -5,6 +5,19 @@ use crate::meter;
 use crate::print;
 use crate::value::{Str, Value};
 
+/// Bytes beyond which a text is copied in pieces.
+const LONG: usize = 64 << 10;
+
+/// The value of `text`, for which there is room. Others may have the thread while a long one is copied.
+pub(crate) fn copied(text: &str) -> Value {
+    if text.len() <= LONG {
+        return Value::str(text);
+    }
+    let mut copy = String::with_capacity(text.len());
+    print::push_in_pieces(&mut copy, text);
+    Value::Str(Str::from_string(copy))
+}
+
 /// Collects text. Room is [reserved](meter::reserve) before it is taken and charged while the builder lives, so that
 /// a frame that waits with a half-built text is accounted for.
 #[derive(Default)]
@@ -29,7 +42,7 @@ impl TextBuilder {
         if piece.len() > self.text.capacity() - self.text.len() {
             self.make_room(piece.len())?;
         }
-        self.text.push_str(piece);
+        print::push_in_pieces(&mut self.text, piece);
         Ok(())
     }
 

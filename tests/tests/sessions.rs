@@ -72,7 +72,8 @@ fn server() -> Tools {
     let options = EvalOptions {
         limits: Limits { timeout: Duration::from_secs(60), ..Limits::plain() },
         caps: ArgumentCaps { max_program_bytes: 65_536, max_context_bytes: 4 << 20 },
-        shaper: Shaper { profile: Profile::Structured, max_result_bytes: 32 << 10 },
+        shaper: Shaper::new(Profile::Structured, 32 << 10),
+        fits_client: false,
         upstreams: None,
         card: None,
         read_only: false,
@@ -85,6 +86,7 @@ fn server() -> Tools {
         request_id: RequestId::from_raw(Raw::parse("1").expect("JSON")).expect("an id"),
         revision: Revision::LATEST_HANDSHAKE,
         eval_id: EvalId::new(),
+        result_room: None,
         progress: None,
     };
     Tools { all: tools(&directory, options), context }

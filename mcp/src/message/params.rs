@@ -13,6 +13,8 @@ pub struct Meta<'a> {
     pub capabilities: Option<Raw<'a>>,
     /// The token under which the client wants progress.
     pub progress_token: Option<Raw<'a>>,
+    /// The client's identity in a modern request.
+    pub client_info: Option<Raw<'a>>,
     /// The least severity of log messages that the client wants.
     pub log_level: Option<Raw<'a>>,
 }
@@ -26,6 +28,8 @@ pub struct Params<'a> {
     pub arguments: Option<Raw<'a>>,
     /// `protocolVersion` of `initialize`.
     pub protocol_version: Option<Raw<'a>>,
+    /// `clientInfo` of `initialize`.
+    pub client_info: Option<Raw<'a>>,
     /// `requestId` of `notifications/cancelled`.
     pub request_id: Option<Raw<'a>>,
     /// `cursor` of a list.
@@ -42,6 +46,7 @@ pub struct Params<'a> {
 
 /// What `params` is.
 #[derive(Debug, Clone, Copy, Default)]
+#[expect(clippy::large_enum_variant, reason = "one for each message, and copied by nobody")]
 pub enum ParamsMember<'a> {
     /// Not there.
     #[default]
@@ -84,6 +89,7 @@ fn read_params<'a>(scanner: &mut Scanner<'a>) -> Result<ParamsMember<'a>, Malfor
             "name" => &mut params.name,
             "arguments" => &mut params.arguments,
             "protocolVersion" => &mut params.protocol_version,
+            "clientInfo" => &mut params.client_info,
             "requestId" => &mut params.request_id,
             "cursor" => &mut params.cursor,
             "uri" => &mut params.uri,
@@ -121,6 +127,7 @@ fn read_meta<'a>(scanner: &mut Scanner<'a>, ambiguous: &mut bool) -> Result<Opti
         match &*key {
             meta::PROTOCOL_VERSION => set(&mut meta.version, value, ambiguous),
             meta::CLIENT_CAPABILITIES => set(&mut meta.capabilities, value, ambiguous),
+            meta::CLIENT_INFO => set(&mut meta.client_info, value, ambiguous),
             meta::LOG_LEVEL => set(&mut meta.log_level, value, ambiguous),
             meta::PROGRESS_TOKEN => set(&mut meta.progress_token, value, ambiguous),
             _ => {}

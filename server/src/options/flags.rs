@@ -158,9 +158,9 @@ pub const CORE: Group = Group {
         ),
         flag(
             "max-result-bytes",
-            Positive,
-            Derived("16384 slim, 32768 structured, 131072 debug"),
-            "Longest result text; longer ones are cut between elements, with a note",
+            Text,
+            Derived("auto"),
+            "Longest text of a value: a number, or auto for what the client shows whole (16384 slim, 32768 structured, 131072 debug for one that is not known); longer ones are cut between elements, with a note",
         ),
         flag("response-profile", Text, Derived("slim; debug with --debug-tool"), "slim, structured or debug"),
         flag("log-level", Text, Derived("info"), "debug, info, warn or error"),

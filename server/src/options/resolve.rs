@@ -105,6 +105,7 @@ impl Choices {
 }
 
 fn limits(values: &Values<'_>, aggregator: bool, profile: Profile) -> Result<Limits, BootError> {
+    let fits_client = values.text("max-result-bytes").is_none_or(|text| text == "auto");
     let default_result = match profile {
         Profile::Slim => 16 << 10,
         Profile::Structured => 32 << 10,
@@ -129,7 +130,12 @@ fn limits(values: &Values<'_>, aggregator: bool, profile: Profile) -> Result<Lim
         max_total_memory_bytes,
         // What one principal may take is known only once the number of principals is.
         max_total_memory_bytes_per_owner: max_total_memory_bytes,
-        max_result_bytes: values.size_or("max-result-bytes", default_result)?,
+        max_result_bytes: if fits_client {
+            default_result
+        } else {
+            values.size_or("max-result-bytes", default_result)?
+        },
+        fits_client,
     })
 }
 

@@ -31,6 +31,7 @@ pub struct Connection {
 #[derive(Debug, Default)]
 struct Calls {
     revision: Option<Revision>,
+    result_room: Option<usize>,
     in_flight: AHashMap<RequestId, Running>,
 }
 
@@ -94,6 +95,16 @@ impl Connection {
     /// Settles the revision.
     pub(crate) fn set_revision(&self, revision: Revision) {
         self.state().revision = Some(revision);
+    }
+
+    /// Longest text of a result that the client hands on whole, in bytes, if that is known.
+    pub(crate) fn result_room(&self) -> Option<usize> {
+        self.state().result_room
+    }
+
+    /// Notes what the client hands on whole.
+    pub(crate) fn set_result_room(&self, bytes: Option<usize>) {
+        self.state().result_room = bytes;
     }
 
     /// Refuses tool calls from now on.

@@ -5,6 +5,7 @@
 //! rest is answered at once.
 
 pub mod call;
+mod client;
 pub mod connection;
 pub mod drain;
 mod handled;

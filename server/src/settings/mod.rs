@@ -80,6 +80,8 @@ pub struct Limits {
     pub max_total_memory_bytes_per_owner: u64,
     /// Longest result text.
     pub max_result_bytes: usize,
+    /// Whether that is the default, which is fitted to what the client hands on.
+    pub fits_client: bool,
 }
 
 /// Upstreams and discovery.

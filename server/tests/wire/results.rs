@@ -177,3 +177,31 @@ fn what_the_descriptions_of_sessions_say_is_true() {
         client.text("lisp_session_eval", session("q")).starts_with("runtime_error: Undefined variable: q")
     );
 }
+
+#[test]
+fn a_result_is_cut_where_the_client_would_cut_it() {
+    let program = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"lisp_eval","arguments":{"program":"(println (apply str (repeat 300 \"0123456789 \\n\"))) (vec (range 9000))"}}}"#;
+    let length = |client: &str, flags: &[&str]| {
+        let mut pipes = Pipes::start(flags);
+        let initialize = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{"protocolVersion":"2025-06-18","capabilities":{{}},"clientInfo":{{"name":"{client}","version":"1"}}}}}}"#
+        );
+        pipes.line(initialize.as_bytes());
+        pipes.receive();
+        pipes.line(program.as_bytes());
+        let answer = pipes.receive();
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap().to_owned();
+        assert!(text.contains("\n;; cut: "), "{text}");
+        text.len()
+    };
+    assert!(length("codex-mcp-client", &[]) <= 9_000);
+    assert!(length("Cline", &[]) <= 6_000);
+    let unknown = length("some client", &[]);
+    assert!((16_384..25_000).contains(&unknown), "{unknown}");
+    assert!((unknown..45_000).contains(&length("claude-code", &[])));
+    assert_eq!(
+        length("codex-mcp-client", &["--max-result-bytes", "16384"]),
+        unknown,
+        "a number is for every client"
+    );
+}

@@ -107,7 +107,8 @@ fn server(aggregator: &Arc<Aggregator>) -> Result<Service, String> {
     let options = EvalOptions {
         limits,
         caps: ArgumentCaps { max_program_bytes: 65_536, max_context_bytes: 4 << 20 },
-        shaper: Shaper { profile: Profile::Debug, max_result_bytes: 128 << 10 },
+        shaper: Shaper::new(Profile::Debug, 128 << 10),
+        fits_client: false,
         upstreams: Some(Arc::new(aggregator.clone()) as Arc<dyn HostCalls>),
         card: Some(SharedCard::new(UpstreamCard { servers, catalog, max_calls })),
         read_only: true,

@@ -8,6 +8,7 @@ use ptc_mcp::message::id::RequestId;
 use ptc_mcp::message::params::ParamsMember;
 use tracing::info;
 
+use crate::protocol::client::result_room;
 use crate::protocol::connection::Connection;
 use crate::protocol::handled::Handled;
 use crate::protocol::reply;
@@ -28,6 +29,7 @@ pub fn answer(
 ) -> Handled {
     let revision = negotiate(params);
     connection.set_revision(revision);
+    connection.set_result_room(result_room(params.object().and_then(|params| params.client_info)));
     info!(event = "initialize", request_id = %id, protocol_version = revision.name());
     Handled::answered(reply::result(id, |out| {
         out.extend_from_slice(b"{\"protocolVersion\":\"");

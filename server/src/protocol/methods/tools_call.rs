@@ -16,6 +16,7 @@ use tracing::{info, warn};
 
 use crate::concurrency_limiter::Full;
 use crate::protocol::call::{Call, Work};
+use crate::protocol::client::result_room;
 use crate::protocol::connection::Refused;
 use crate::protocol::handled::Handled;
 use crate::protocol::observer::CallSpan;
@@ -89,6 +90,10 @@ impl Request<'_> {
             },
             origin: self.from.origin.map(|request_id| Origin { request_id: request_id.into() }),
             eval_id: EvalId::new(),
+            result_room: match self.from.era {
+                Era::Modern => result_room(self.params.meta.client_info),
+                Era::Handshake => connection.result_room(),
+            },
             progress: None,
         }
     }

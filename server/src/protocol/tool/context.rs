@@ -22,6 +22,8 @@ pub struct CallContext {
     pub origin: Option<Origin>,
     /// The id of the evaluation that the call may become. It links answer, log, trace, metrics and debug record.
     pub eval_id: EvalId,
+    /// Longest text of a result that the client hands to its model whole, in bytes, if that is known.
+    pub result_room: Option<usize>,
     /// Receives the progress of a program's upstream calls, if the client asked for it.
     pub progress: Option<watch::Sender<CallsSoFar>>,
 }

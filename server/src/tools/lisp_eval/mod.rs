@@ -47,6 +47,8 @@ pub struct EvalOptions {
     pub caps: ArgumentCaps,
     /// How answers are shaped.
     pub shaper: Shaper,
+    /// Whether answers are shaped for what the client hands on.
+    pub fits_client: bool,
     /// Answers `tool/call` and discovery; `None` without upstreams.
     pub upstreams: Option<Arc<dyn HostCalls>>,
     /// What the description tells of the upstreams; present if and only if some are configured.
@@ -57,6 +59,16 @@ pub struct EvalOptions {
     pub redactor: Redactor,
     /// Whether replies carry a report for observers.
     pub reports: bool,
+}
+
+impl EvalOptions {
+    /// How the answer to this call is shaped.
+    pub(super) fn shaper_for(&self, context: &CallContext) -> Shaper {
+        match context.result_room.filter(|_| self.fits_client) {
+            Some(room) => self.shaper.fitting(room),
+            None => self.shaper,
+        }
+    }
 }
 
 /// The tool.
@@ -78,7 +90,10 @@ impl LispEval {
             output_schema: arguments.output_schema,
             limits: options.limits,
             strict_data: true,
-            render: Render { max_text_bytes: Some(options.shaper.max_result_bytes), json: false },
+            render: Render {
+                max_text_bytes: Some(options.shaper_for(context).max_result_bytes),
+                json: false,
+            },
             upstreams: options.upstreams.clone(),
             progress: context.progress.clone(),
             principal: Some(context.owner.principal.shared_name()),
@@ -102,7 +117,7 @@ impl Tool for LispEval {
         };
         let request = self.request(arguments, context);
         let asked = Asked::of(&request);
-        let (shaper, redactor) = (self.options.shaper, self.options.redactor.clone());
+        let (shaper, redactor) = (self.options.shaper_for(context), self.options.redactor.clone());
         let reports = self.options.reports;
         let eval = self.evaluator.eval(request);
         Prepared::Gated(async move { answer(eval.await, asked, &shaper, &redactor, reports) }.boxed())

@@ -59,8 +59,9 @@ fn tool(profile: Profile, outcome: EvalOutcome) -> (LispEval, Arc<Canned>) {
     let options = EvalOptions {
         limits: Limits::plain(),
         caps: ArgumentCaps { max_program_bytes: 20, max_context_bytes: 30 },
-        shaper: Shaper { profile, max_result_bytes: 1000 },
+        shaper: Shaper::new(profile, 1000),
         upstreams: None,
+        fits_client: true,
         card: None,
         read_only: false,
         redactor,
@@ -78,6 +79,7 @@ async fn call(tool: &LispEval, arguments: Value) -> ToolReply {
         request_id: RequestId::from_raw(Raw::parse("1").unwrap()).unwrap(),
         revision: Revision::LATEST_HANDSHAKE,
         eval_id: ptc_host::engine::EvalId::new(),
+        result_room: None,
         progress: None,
     };
     let reply = match tool.prepare(Some(raw), &context) {

@@ -19,6 +19,6 @@ pub(super) fn refused(reason: &str, message: &str) -> ToolReply {
 pub(super) fn reply(is_error: bool, body: Map, options: &TaskOptions) -> ToolReply {
     // The answer stands there twice, in text and in structure, with escapes.
     let max_result_bytes = options.max_result_bytes.saturating_mul(2);
-    let shaper = Shaper { profile: options.profile, max_result_bytes };
+    let shaper = Shaper::new(options.profile, max_result_bytes);
     guard(&shaper, ToolReply::mirrored(is_error, Value::Object(body).to_string()))
 }

@@ -123,6 +123,7 @@ async fn call(options: TaskOptions, arguments: Value) -> (Value, ToolReply) {
         request_id: RequestId::from_raw(Raw::parse("1").unwrap()).unwrap(),
         revision: Revision::LATEST_HANDSHAKE,
         eval_id: EvalId::new(),
+        result_room: None,
         progress: None,
     };
     let reply = match tool.prepare(Raw::parse(&text).ok(), &context) {

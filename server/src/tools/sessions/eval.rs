@@ -51,7 +51,8 @@ impl Eval {
             session_rules: Some(reservation.rules()),
             ..request
         };
-        Ok(Prepared::Gated(run(self.directory.clone(), self.options.clone(), reservation, request).boxed()))
+        let options = EvalOptions { shaper: self.options.shaper_for(context), ..(*self.options).clone() };
+        Ok(Prepared::Gated(run(self.directory.clone(), options, reservation, request).boxed()))
     }
 
     /// Checks what `lisp_eval` takes, too, in the words of this tool.
@@ -76,7 +77,10 @@ impl Eval {
             output_schema: checked.output_schema,
             limits: self.options.limits,
             strict_data: true,
-            render: Render { max_text_bytes: Some(self.options.shaper.max_result_bytes), json: false },
+            render: Render {
+                max_text_bytes: Some(self.options.shaper_for(context).max_result_bytes),
+                json: false,
+            },
             upstreams: self.options.upstreams.clone(),
             progress: context.progress.clone(),
             principal: Some(context.owner.principal.shared_name()),
@@ -120,7 +124,7 @@ const INPUT: &str = r#"{"type":"object","required":["session_id","program"],"pro
 
 async fn run(
     directory: Arc<Directory>,
-    options: Arc<EvalOptions>,
+    options: EvalOptions,
     mut reservation: Reservation,
     request: EvalRequest,
 ) -> ToolReply {

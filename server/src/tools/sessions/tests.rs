@@ -56,8 +56,9 @@ fn bench(profile: Profile, settings: Sessions) -> Bench {
     let options = EvalOptions {
         limits: Limits { timeout: Duration::from_secs(600), ..Limits::plain() },
         caps: ArgumentCaps { max_program_bytes: 2000, max_context_bytes: 200 },
-        shaper: Shaper { profile, max_result_bytes: 16_384 },
+        shaper: Shaper::new(profile, 16_384),
         upstreams: None,
+        fits_client: true,
         card: None,
         read_only: false,
         redactor,
@@ -79,6 +80,7 @@ impl Bench {
             request_id: RequestId::from_raw(Raw::parse("1").unwrap()).unwrap(),
             revision: Revision::LATEST_HANDSHAKE,
             eval_id: ptc_host::engine::EvalId::new(),
+            result_room: None,
             progress: None,
         };
         tool.prepare(Some(Raw::parse(&arguments.to_string()).unwrap()), &context)

@@ -153,7 +153,7 @@ fn call(text: &str, status: CallStatus) -> CallRecord {
 }
 
 fn read(profile: Profile, payload: &Payload) -> (String, Vec<Section>) {
-    let reply = shape(&Shaper { profile, max_result_bytes: 16 << 10 }, payload);
+    let reply = shape(&Shaper::new(profile, 16 << 10), payload);
     if let Some(json) = &reply.structured {
         assert!(!ptc_host::visible::has_hidden(json), "{json}");
     }

@@ -10,7 +10,7 @@ use crate::protocol::tool::{ReplyText, ToolReply};
 /// Leaves a result that fits unchanged. In one that does not, long texts are truncated, and long lists and objects are
 /// emptied. The result is still JSON, flags the truncation, and keeps every member.
 pub fn guard(shaper: &Shaper, reply: ToolReply) -> ToolReply {
-    let limit = caps(shaper.profile, shaper.max_result_bytes).result_object;
+    let limit = caps(shaper).result_object;
     if reply.json_len() <= limit {
         return reply;
     }
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_cut_and_says_so() {
-        let shaper = Shaper { profile: Profile::Slim, max_result_bytes: 1000 };
+        let shaper = Shaper::new(Profile::Slim, 1000);
         let small = ToolReply::mirrored(false, json!({"status":"ok"}).to_string());
         assert_eq!(guard(&shaper, small.clone()).structured, small.structured);
         let long = json!({"status":"ok","reason":"\u{1}é".repeat(40_000),"closed":true,"names":["x".repeat(40_000)],

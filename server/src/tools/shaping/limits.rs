@@ -1,5 +1,6 @@
 //! The size limits of a payload under each response profile.
 
+use super::Shaper;
 use crate::settings::Profile;
 
 /// The caps of one profile.
@@ -19,10 +20,9 @@ pub(super) struct Caps {
     pub(super) result_object: usize,
 }
 
-/// The caps of `profile` if the operator allows result texts of `max_result_bytes`: the object must have space for the
-/// text if the profile repeats it.
-pub(super) fn caps(profile: Profile, max_result_bytes: usize) -> Caps {
-    let caps = match profile {
+/// The caps of a profile. The whole object must have space for the text if the profile repeats it.
+pub(super) fn caps(shaper: &Shaper) -> Caps {
+    let caps = match shaper.profile {
         Profile::Slim => Caps {
             print_entries: 20,
             print_bytes: 8192,
@@ -48,5 +48,11 @@ pub(super) fn caps(profile: Profile, max_result_bytes: usize) -> Caps {
             result_object: 524_288,
         },
     };
-    Caps { result_object: caps.result_object.max(max_result_bytes.saturating_mul(4)), ..caps }
+    let most = shaper.max_print_bytes.unwrap_or(usize::MAX);
+    Caps {
+        print_bytes: caps.print_bytes.min(most),
+        feedback_bytes: caps.feedback_bytes.min(most),
+        result_object: caps.result_object.max(shaper.max_result_bytes.saturating_mul(4)),
+        ..caps
+    }
 }

@@ -27,13 +27,34 @@ pub(super) const NO_ROOM: &str = "MCP output exceeded response limit.\n\n[trunca
 pub struct Shaper {
     /// The response profile.
     pub profile: Profile,
-    /// Longest result text, in bytes.
+    /// Longest text of a value, in bytes.
     pub max_result_bytes: usize,
+    /// Longest printed text, in bytes, where the client has less room than the profile would give.
+    pub max_print_bytes: Option<usize>,
+}
+
+impl Shaper {
+    /// As the profile and `max_result_bytes` say, whoever the client is.
+    pub fn new(profile: Profile, max_result_bytes: usize) -> Self {
+        Shaper { profile, max_result_bytes, max_print_bytes: None }
+    }
+
+    /// The same for a client that hands on a text of `room` bytes whole: two thirds for the value, a quarter for prints, the
+    /// rest for notes. Text that is all there is may be longer for a client that takes more; what stands beside structured
+    /// content may not.
+    pub(crate) fn fitting(self, room: usize) -> Self {
+        let value = room / 3 * 2;
+        let max_result_bytes = match self.profile {
+            Profile::Slim => value,
+            Profile::Structured | Profile::Debug => value.min(self.max_result_bytes),
+        };
+        Shaper { max_result_bytes, max_print_bytes: Some(room / 4), ..self }
+    }
 }
 
 /// The reply to a client for `payload`.
 pub fn shape(shaper: &Shaper, payload: &Payload) -> ToolReply {
-    let caps = caps(shaper.profile, shaper.max_result_bytes);
+    let caps = caps(shaper);
     let parts = Parts::of(payload, &caps, shaper.profile);
     let reply = match shaper.profile {
         Profile::Slim => ToolReply::text(payload.is_error(), parts.text()),

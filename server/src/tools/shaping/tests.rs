@@ -27,7 +27,7 @@ fn failed(reason: ErrorReason, message: &str) -> Payload {
 }
 
 fn shaped(profile: Profile, payload: &Payload) -> (String, Option<Value>) {
-    let reply = shape(&Shaper { profile, max_result_bytes: 16 << 10 }, payload);
+    let reply = shape(&Shaper::new(profile, 16 << 10), payload);
     assert_eq!(reply.is_error, payload.is_error());
     let structured = reply.structured.as_deref().map(|text| serde_json::from_str(text).unwrap());
     let text = match reply.text {
@@ -287,7 +287,7 @@ fn an_answer_that_is_too_large_is_reduced_and_stays_json() {
     for profile in [Profile::Slim, Profile::Structured, Profile::Debug] {
         for unit in ["\"", "é", "\u{1}"] {
             let huge = failed(ErrorReason::RuntimeError, &unit.repeat(700_000 / unit.len()));
-            let reply = shape(&Shaper { profile, max_result_bytes: 1024 }, &huge);
+            let reply = shape(&Shaper::new(profile, 1024), &huge);
             let mut out = vec![b'{'];
             reply.write_members(&mut out);
             out.push(b'}');
@@ -304,4 +304,14 @@ fn an_answer_that_is_too_large_is_reduced_and_stays_json() {
             }
         }
     }
+}
+
+#[test]
+fn a_client_with_less_room_gets_less_of_everything() {
+    let slim = Shaper::new(Profile::Slim, 16_384);
+    let fitted = slim.fitting(9_000);
+    assert_eq!((fitted.max_result_bytes, fitted.max_print_bytes), (6_000, Some(2_250)));
+    assert_eq!(slim.fitting(45_000).max_result_bytes, 30_000);
+    // What stands beside structured content is not for the model of such a client.
+    assert_eq!(Shaper::new(Profile::Structured, 16_384).fitting(45_000).max_result_bytes, 16_384);
 }

@@ -31,6 +31,16 @@ fn text(times: usize) -> String {
     format!("\"{}\"", "aé1 ,B-é7\\n".repeat(10_000 * times))
 }
 
+/// `a` and `b` as if by chance, and a word boundary that is hard to tell here and there.
+fn letters(times: usize) -> String {
+    let letters = |n: usize| match (n as u32).wrapping_mul(2_654_435_761) {
+        hash if n % 5_000 == 4_999 && hash.is_multiple_of(2) => "é ",
+        hash if hash >> 31 == 0 => "a",
+        _ => "b",
+    };
+    format!("\"{}\"", (0..30_000 * times).map(letters).collect::<String>())
+}
+
 fn numbers(times: usize) -> String {
     let numbers: Vec<String> =
         (0..20_000 * times as u32).map(|n| (n.wrapping_mul(7_919) % 20_011).to_string()).collect();
@@ -91,6 +101,19 @@ pub const CLASSES: &[Class] = &[
             (json/generate-string x) (apropos x) (count x) (nth x 99999) (parse-long x) (parse-int x)
             (Integer/parseInt x) (Long/parseLong x) (char x) (csv/parse-string x) (csv/read-csv x)
             (LocalDateTime/parse x) (OffsetDateTime/parse x)
+        "#,
+    },
+    // Patterns that make a state of an automaton at almost each character, or are beyond automata at some.
+    Class {
+        granted: letters,
+        input: "data/x",
+        around: DROPPED,
+        work: Work::Grows,
+        calls: r#"
+            (re-find #"(?:a?){300}a*c" x) (re-find #"(?:[ab]*a[ab]{12})c" x) (re-find #"\w{10}N" x)
+            (re-find #"(?s)(.*)\b(c|.)" x) (re-find #"\b[ab]+\bz" x) (re-find #"(?m)[^b]+c|a$" x)
+            (re-matches #"(?s)(?:.*)(?:a?){300}." x) (re-matches #"([ab]|.)*z" x)
+            (re-seq #"(?:[ab]*a[ab]{12})c|ab" x) (re-split #"\b\w{3}\b" x) (replace x #"(a|b[^c]*c)+" "")
         "#,
     },
     Class {

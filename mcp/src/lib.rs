@@ -18,6 +18,7 @@ pub mod encode;
 pub mod error;
 pub mod greeting;
 pub mod headers;
+mod id_finder;
 pub mod json;
 pub mod lines;
 pub mod message;

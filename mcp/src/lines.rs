@@ -6,6 +6,8 @@
 use bytes::{Bytes, BytesMut};
 use memchr::memchr;
 
+use crate::id_finder::IdFinder;
+
 /// How much of either end of an oversized line is kept, to find its request.
 const KEPT: usize = 256;
 /// The smallest and the largest read, in bytes. Reads grow while they fill up, up to what a pipe
@@ -31,6 +33,8 @@ pub enum Frame {
         tail: Bytes,
         /// The length of the whole line in bytes.
         bytes: u64,
+        /// The `id` of the message on the line as JSON text, wherever it stood, if there was one.
+        id: Option<Bytes>,
     },
 }
 
@@ -42,12 +46,20 @@ pub struct LineBuffer {
     scanned: usize,
     /// While an oversized line is being dropped: how many of its bytes are gone already.
     dropped: Option<u64>,
+    /// Looks at what is dropped.
+    finder: IdFinder,
     read: usize,
 }
 
 impl Default for LineBuffer {
     fn default() -> Self {
-        Self { buffer: BytesMut::new(), scanned: 0, dropped: None, read: MIN_READ }
+        Self {
+            buffer: BytesMut::new(),
+            scanned: 0,
+            dropped: None,
+            finder: IdFinder::default(),
+            read: MIN_READ,
+        }
     }
 }
 
@@ -85,6 +97,7 @@ impl LineBuffer {
         if length > cap {
             self.dropped = Some(0);
             self.scanned = length;
+            self.finder.feed(&self.buffer[..length]);
             return Some(Frame::Overflow { head: Bytes::copy_from_slice(&self.buffer[..KEPT.min(length)]) });
         }
         let Some(newline) = newline else {
@@ -108,6 +121,8 @@ impl LineBuffer {
     /// Drops the line that has not ended yet, as if it had passed the cap; yields how it begins.
     pub fn give_up(&mut self) -> Bytes {
         let head = Bytes::copy_from_slice(&self.buffer[..KEPT.min(self.buffer.len())]);
+        let begun = if self.dropped.is_some() { self.scanned } else { 0 };
+        self.finder.feed(&self.buffer[begun..]);
         let surplus = self.buffer.len().saturating_sub(KEPT);
         // A copy, so that the room of what is dropped is free at once.
         self.buffer = BytesMut::from(&self.buffer[surplus..]);
@@ -117,6 +132,7 @@ impl LineBuffer {
     }
 
     fn drop_more(&mut self, gone: u64, newline: Option<usize>) -> Option<Frame> {
+        self.finder.feed(&self.buffer[self.scanned..newline.unwrap_or(self.buffer.len())]);
         let Some(newline) = newline else {
             let surplus = self.buffer.len().saturating_sub(KEPT);
             let _ = self.buffer.split_to(surplus);
@@ -130,6 +146,7 @@ impl LineBuffer {
         Some(Frame::OverflowEnd {
             tail: Bytes::copy_from_slice(&line[newline.saturating_sub(KEPT)..newline]),
             bytes: gone + newline as u64,
+            id: std::mem::take(&mut self.finder).found(),
         })
     }
 }
@@ -165,7 +182,7 @@ mod tests {
         assert_eq!(frames(&[b"12345\nx\n"], 5), [line("12345"), line("x")]);
         let over = frames(&[b"123456\nx\n"], 5);
         assert_eq!(over[0], Frame::Overflow { head: Bytes::from_static(b"123456") });
-        assert_eq!(over[1], Frame::OverflowEnd { tail: Bytes::from_static(b"123456"), bytes: 6 });
+        assert_eq!(over[1], Frame::OverflowEnd { tail: Bytes::from_static(b"123456"), bytes: 6, id: None });
         assert_eq!(over[2], line("x"));
     }
 
@@ -181,7 +198,9 @@ mod tests {
         buffer.extend(b"tail\nnext\n");
         seen.extend(std::iter::from_fn(|| buffer.next(10_000)));
         assert!(matches!(&seen[0], Frame::Overflow { head } if head.len() == KEPT));
-        assert!(matches!(&seen[1], Frame::OverflowEnd { tail, bytes: 4_096_004 } if tail.ends_with(b"tail")));
+        assert!(
+            matches!(&seen[1], Frame::OverflowEnd { tail, bytes: 4_096_004, .. } if tail.ends_with(b"tail"))
+        );
         assert_eq!(seen[2..], [line("next")]);
     }
 
@@ -209,9 +228,25 @@ mod tests {
         assert_eq!(buffer.give_up(), [b'a'; KEPT][..]);
         assert_eq!((buffer.next(10_000), buffer.unfinished()), (None, KEPT));
         buffer.extend(b"tail\nnext\n");
-        let Some(Frame::OverflowEnd { tail, bytes: 5004 }) = buffer.next(10_000) else { panic!("no end") };
+        let Some(Frame::OverflowEnd { tail, bytes: 5004, .. }) = buffer.next(10_000) else {
+            panic!("no end")
+        };
         assert!(tail.ends_with(b"aatail"));
         assert_eq!((buffer.next(10_000), buffer.next(10_000)), (Some(line("next")), None));
+    }
+
+    #[test]
+    fn the_id_of_an_oversized_line_is_found_and_the_next_line_has_its_own() {
+        let long = "x".repeat(600);
+        let text = format!("{{\"a\":\"{long}\",\"id\":7}}\n{{\"a\":\"{long}\"}}\n");
+        for size in [1, 7, 100, 5000] {
+            let chunks: Vec<&[u8]> = text.as_bytes().chunks(size).collect();
+            let ids: Vec<_> = frames(&chunks, 100)
+                .into_iter()
+                .filter_map(|frame| if let Frame::OverflowEnd { id, .. } = frame { Some(id) } else { None })
+                .collect();
+            assert_eq!(ids, [Some(Bytes::from_static(b"7")), None], "{size}");
+        }
     }
 
     proptest! {

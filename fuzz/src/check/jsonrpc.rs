@@ -45,7 +45,7 @@ fn frames<'a>(chunks: impl Iterator<Item = &'a [u8]>, cap: usize) -> Vec<Result<
                     assert!(!begun && head.len() <= cap.max(256));
                     begun = true;
                 }
-                Frame::OverflowEnd { tail, bytes } => {
+                Frame::OverflowEnd { tail, bytes, .. } => {
                     assert!(begun && bytes > cap as u64 && tail.len() as u64 <= bytes);
                     begun = false;
                     frames.push(Err(bytes));

@@ -130,7 +130,7 @@ fn handle(server: &Server, connection: &Arc<Connection>, message: &Message<'_>, 
         Handled::Call(call) if call.is_subscription() => return,
         Handled::Call(call) => {
             // What is told of progress belongs to nobody here.
-            server.runtime.block_on(call.run(drop)).into_reply()
+            server.runtime.block_on(call.run(drop)).into_reply().expect("nobody cancels it")
         }
     };
     let answer: Value = serde_json::from_slice(&body).expect("JSON");

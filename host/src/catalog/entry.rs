@@ -27,6 +27,8 @@ pub struct ToolEntry {
     pub input_schema: Value,
     /// JSON Schema of the result.
     pub output_schema: Option<Value>,
+    /// Its name for people, if it has one.
+    pub title: Option<String>,
     /// MCP annotations: unverified hints of the upstream.
     pub annotations: Option<Value>,
     /// Our own `_ptc` data: set for OpenAPI tools (`operationId`, `method`, `path`, `defaultArgs`), else empty.
@@ -69,9 +71,11 @@ impl ToolEntry {
             Some(Value::Object(meta)) if ours => meta,
             _ => Map::new(),
         };
+        let in_annotations = annotations.as_ref().and_then(|annotations| annotations.get("title"));
+        let title = tool.get("title").or(in_annotations).and_then(Value::as_str).map(readable);
         let tokens = Tokens::of_tool(&name, &description, &input_schema, annotations.as_ref());
         let output_schema = non_null(tool.remove("outputSchema"));
-        Ok(Self { name, description, input_schema, output_schema, annotations, meta, tokens })
+        Ok(Self { name, description, input_schema, output_schema, title, annotations, meta, tokens })
     }
 }
 

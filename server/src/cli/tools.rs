@@ -110,8 +110,14 @@ fn json(server: &ServerEntry, tool: &ToolEntry) -> ptc_mcp::json::Value {
     let mut json = ptc_mcp::json::json!({
         "server": server.name, "tool": tool.name, "description": tool.description, "inputSchema": tool.input_schema,
     });
+    if let Some(title) = &tool.title {
+        json["title"] = title.as_str().into();
+    }
     if let Some(schema) = &tool.output_schema {
         json["outputSchema"] = schema.clone();
+    }
+    if let Some(annotations) = &tool.annotations {
+        json["annotations"] = annotations.clone();
     }
     json
 }

@@ -13,7 +13,7 @@ use ptc_host::maybe_ready::MaybeReady;
 use tracing::field::display;
 use tracing::{error, info};
 
-use super::connection::{Cancellation, Ticket};
+use super::connection::{Cancellation, CancelledBy, Ticket};
 use super::listeners::Place;
 use super::observer::CallSpan;
 use super::progress::Progress;
@@ -64,15 +64,16 @@ pub(super) enum Work {
 pub enum Finished {
     /// With this response.
     Reply(Vec<u8>),
-    /// It was cancelled. Holds the response for transports that answer cancelled calls.
-    Cancelled(Vec<u8>),
+    /// It was cancelled. Holds the response for transports that answer calls whose conversation has ended.
+    Cancelled(CancelledBy, Vec<u8>),
 }
 
 impl Finished {
-    /// The response, whichever way the call ended.
-    pub fn into_reply(self) -> Vec<u8> {
+    /// The response, unless the client itself has cancelled the call and expects none.
+    pub fn into_reply(self) -> Option<Vec<u8>> {
         match self {
-            Finished::Reply(body) | Finished::Cancelled(body) => body,
+            Finished::Cancelled(CancelledBy::Message, _) => None,
+            Finished::Reply(body) | Finished::Cancelled(CancelledBy::End, body) => Some(body),
         }
     }
 }
@@ -106,8 +107,8 @@ impl Call {
         }
         match std::panic::catch_unwind(AssertUnwindSafe(|| running.as_mut().poll(context))) {
             Ok(Poll::Pending) => MaybeReady::Waiting(self),
-            Ok(Poll::Ready(reply)) => MaybeReady::Ready(self.ended(Some(Ok(reply)))),
-            Err(panic) => MaybeReady::Ready(self.ended(Some(Err(panic)))),
+            Ok(Poll::Ready(reply)) => MaybeReady::Ready(self.ended(Ok(Ok(reply)))),
+            Err(panic) => MaybeReady::Ready(self.ended(Ok(Err(panic)))),
         }
     }
 
@@ -130,7 +131,7 @@ impl Call {
                 notify(results::subscription_acknowledged(id));
                 let last = results::subscription_ended(service, id);
                 return tokio::select! {
-                    () = cancelled => Finished::Cancelled(last),
+                    by = cancelled => Finished::Cancelled(by, last),
                     () = place => Finished::Reply(last),
                     () = ticket.connection().drained() => Finished::Reply(last),
                     () = service.drained() => Finished::Reply(last),
@@ -148,9 +149,9 @@ impl Call {
             };
             tokio::select! {
                 biased;
-                () = &mut *cancelled => break None,
-                () = &mut end => break None,
-                outcome = &mut running => break Some(outcome),
+                by = &mut *cancelled => break Err(by),
+                () = &mut end => break Err(CancelledBy::End),
+                outcome = &mut running => break Ok(outcome),
                 note = news => notify(note),
             }
         };
@@ -160,10 +161,10 @@ impl Call {
 
     /// Releases everything, informs all observers, and builds the response of a call with this `outcome`, or of a
     /// cancelled call.
-    fn ended(self, outcome: Option<std::thread::Result<ToolReply>>) -> Finished {
+    fn ended(self, outcome: Result<std::thread::Result<ToolReply>, CancelledBy>) -> Finished {
         let Call { service, id, era, work, started, ticket, permit, span, .. } = self;
         let Work::Tool { name: tool, eval_id, running } = work else {
-            return Finished::Cancelled(results::subscription_ended(&service, &id));
+            return Finished::Cancelled(CancelledBy::End, results::subscription_ended(&service, &id));
         };
         drop(running);
         // The permit is given back before the answer can be seen, so that a client that waits for an answer and then
@@ -171,7 +172,7 @@ impl Call {
         drop((ticket, permit));
         let duration_ms = || started.elapsed().as_millis() as u64;
         match outcome {
-            Some(Ok(mut tool_reply)) => {
+            Ok(Ok(mut tool_reply)) => {
                 if let Some(span) = span {
                     span.answered(&mut tool_reply);
                 }
@@ -180,7 +181,7 @@ impl Call {
                 info!(event = "tools_call_stop", request_id = %id, tool, is_error, duration_ms = duration_ms(), eval_id);
                 Finished::Reply(results::tool_call(&service, era, &id, &tool_reply))
             }
-            Some(Err(panic)) => {
+            Ok(Err(panic)) => {
                 let message = panic
                     .downcast_ref::<&str>()
                     .map(|text| (*text).to_owned())
@@ -192,7 +193,7 @@ impl Call {
                 error!(event = "worker_raise", request_id = %id, tool, kind = "panic", message, eval_id = %eval_id);
                 Finished::Reply(reply::error(Answers::Request(&id), &RpcError::internal()))
             }
-            None => {
+            Err(by) => {
                 info!(
                     event = "cancelled_in_flight",
                     request_id = %id,
@@ -200,7 +201,7 @@ impl Call {
                     duration_ms = duration_ms(),
                     eval_id = %eval_id
                 );
-                Finished::Cancelled(results::tool_call(&service, era, &id, &ToolReply::cancelled()))
+                Finished::Cancelled(by, results::tool_call(&service, era, &id, &ToolReply::cancelled()))
             }
         }
     }

@@ -38,7 +38,16 @@ struct Calls {
 #[derive(Debug)]
 struct Running {
     generation: u64,
-    cancel: oneshot::Sender<()>,
+    cancel: oneshot::Sender<CancelledBy>,
+}
+
+/// Who ended a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CancelledBy {
+    /// A message of its client, which expects no answer any more.
+    Message,
+    /// The end of its conversation.
+    End,
 }
 
 /// Why a call may not start.
@@ -154,7 +163,7 @@ impl Connection {
     /// Cancels the running call of that id; `false` if none runs.
     pub fn cancel(&self, id: &RequestId) -> bool {
         let running = self.state().in_flight.remove(id);
-        running.is_some_and(|running| running.cancel.send(()).is_ok())
+        running.is_some_and(|running| running.cancel.send(CancelledBy::Message).is_ok())
     }
 
     /// Cancels all running calls and returns their number.
@@ -163,7 +172,7 @@ impl Connection {
         let count = all.len();
         for running in all.into_values() {
             // A call that has just ended no longer listens.
-            let _ = running.cancel.send(());
+            let _ = running.cancel.send(CancelledBy::End);
         }
         count
     }
@@ -176,15 +185,15 @@ impl Connection {
 
 /// Completes when a message asks for the end of a call; never completes if no message can.
 #[derive(Debug)]
-pub struct Cancellation(Option<oneshot::Receiver<()>>);
+pub struct Cancellation(Option<oneshot::Receiver<CancelledBy>>);
 
 impl Future for Cancellation {
-    type Output = ();
+    type Output = CancelledBy;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<CancelledBy> {
         let Some(receiver) = &mut self.0 else { return Poll::Pending };
         match ready!(Pin::new(receiver).poll(context)) {
-            Ok(()) => Poll::Ready(()),
+            Ok(by) => Poll::Ready(by),
             // The entry is gone without a word: nobody will ask any more.
             Err(_) => {
                 self.0 = None;

@@ -51,6 +51,8 @@ fn heads_that_are_no_requests() {
     }
 }
 
+const GONE: &str = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Session not found: it has ended, or never began here; send initialize again without MCP-Session-Id"}}"#;
+
 #[test]
 fn bodies_that_are_no_messages() {
     let server = Listener::start(&["--http-max-body-bytes", "1000000"]);
@@ -72,7 +74,12 @@ fn bodies_that_are_no_messages() {
         (400, &json!("Parse error: nested deeper than 192 levels"))
     );
     for (headers, body, status, text) in [
-        ("", &b""[..], 400, "empty body"),
+        (
+            "",
+            &b""[..],
+            400,
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request: the body is empty"}}"#,
+        ),
         ("", &[b'x'; 1_000_001], 413, "payload too large"),
         ("Accept: text/html\r\n", INITIALIZE, 406, "not acceptable: answers are application/json"),
         ("MCP-Session-Id: x\r\n", INITIALIZE, 400, "initialize must not include MCP-Session-Id"),
@@ -83,8 +90,8 @@ fn bodies_that_are_no_messages() {
             400,
             "missing MCP-Session-Id",
         ),
-        ("MCP-Session-Id: mcp_nobody\r\n", br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, 404, ""),
-        ("MCP-Session-Id: \u{e9}\r\n", br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, 404, ""),
+        ("MCP-Session-Id: mcp_nobody\r\n", br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, 404, GONE),
+        ("MCP-Session-Id: \u{e9}\r\n", br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, 404, GONE),
     ] {
         let answer = server.post(headers, body);
         assert_eq!((answer.status, &*answer.body), (status, text), "{headers}");

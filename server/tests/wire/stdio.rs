@@ -143,7 +143,7 @@ fn arguments_are_checked_in_order_with_the_texts_of_the_specification() {
     };
     let rows = [
         (r"{}", "argument `program` is required"),
-        (r"[1]", "argument `program` is required"),
+        (r"[1]", "arguments must be an object, got array"),
         (r"null", "argument `program` is required"),
         (r#"{"program":null}"#, "argument `program` must be a string, got null"),
         (r#"{"program":5}"#, "argument `program` must be a string, got integer"),

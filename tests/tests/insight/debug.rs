@@ -284,7 +284,7 @@ async fn ask(service: &Arc<Service>, principal: &str, tool: &str, arguments: Val
     let Ok(Incoming::Single(message)) = strict::read(text.as_bytes()) else { panic!("a message") };
     let body = match service.handle(MessageContext::new(&connection, Era::Handshake), &message) {
         Handled::Reply(reply) => reply.body,
-        Handled::Call(call) => call.run(|_| {}).await.into_reply(),
+        Handled::Call(call) => call.run(|_| {}).await.into_reply().expect("an answer"),
         _ => panic!("an answer"),
     };
     serde_json::from_slice::<Value>(&body).unwrap()["result"]["structuredContent"].take()

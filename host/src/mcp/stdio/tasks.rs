@@ -67,7 +67,7 @@ async fn read(
                     }
                 }
                 Frame::Overflow { head } => oversized.begin(&connection, &head, Refused::TooLong),
-                Frame::OverflowEnd { tail, bytes } => oversized.end(&connection, &tail, bytes),
+                Frame::OverflowEnd { tail, bytes, .. } => oversized.end(&connection, &tail, bytes),
             }
         }
         if reservation.as_ref().is_some_and(|reservation| !reservation.resize(lines.unfinished() as u64)) {

@@ -44,7 +44,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
         loop {
             let line = match self.input.next().await.map_err(|e| e.to_string())? {
                 Frame::Line(line) => line,
-                Frame::TooLong => {
+                Frame::TooLong(_) => {
                     return Err(format!("the server sent a line of more than {MAX_LINE} bytes"));
                 }
                 Frame::End => return Err("the server closed its output".into()),

@@ -78,6 +78,11 @@ impl Arguments {
     /// # Errors
     /// The `message` of the first check that fails.
     pub(crate) fn read(arguments: Option<Raw<'_>>, caps: &ArgumentCaps) -> Result<Arguments, String> {
+        if let Some(other) =
+            arguments.map(Raw::kind).filter(|kind| !matches!(kind, Kind::Object | Kind::Null))
+        {
+            return Err(format!("arguments must be an object, got {}", other.name()));
+        }
         let members = Members::of(arguments)?;
         heed_unknown(arguments)?;
         let program = program(members.program, caps.max_program_bytes)?;

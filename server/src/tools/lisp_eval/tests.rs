@@ -102,7 +102,7 @@ async fn arguments_are_checked_in_order() {
     let (tool, canned) = tool(Profile::Slim, value("1"));
     for (arguments, message) in [
         (json!({}), "argument `program` is required"),
-        (json!([]), "argument `program` is required"),
+        (json!([]), "arguments must be an object, got array"),
         (json!({"program": null}), "argument `program` must be a string, got null"),
         (json!({"program": 5}), "argument `program` must be a string, got integer"),
         (json!({"program": 5.5}), "argument `program` must be a string, got number"),

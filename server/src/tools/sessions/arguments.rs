@@ -11,8 +11,8 @@ impl<'a> Arguments<'a> {
     /// # Errors
     /// If it is not an object, or a key occurs twice, which readers interpret differently.
     pub(super) fn read(arguments: Option<Raw<'a>>) -> Result<Self, String> {
-        if arguments.is_some_and(|arguments| arguments.kind() != Kind::Object) {
-            return Err("arguments must be an object".into());
+        if let Some(other) = arguments.map(Raw::kind).filter(|kind| *kind != Kind::Object) {
+            return Err(format!("arguments must be an object, got {}", other.name()));
         }
         let mut members: Vec<(String, Raw<'a>)> = Vec::new();
         for (key, value) in arguments.and_then(Raw::members).into_iter().flatten() {

@@ -364,10 +364,13 @@ async fn ten_thousand_sessions_live_side_by_side() {
 async fn arguments_that_are_no_object_are_refused_before_anything_else() {
     let bench = bench(Profile::Slim, limits());
     for tool in NAMES.iter().filter(|name| **name != "lisp_session_eval") {
-        for arguments in [json!([1]), json!("x"), json!(7), Value::Null] {
+        let others =
+            [(json!([1]), "array"), (json!("x"), "string"), (json!(7), "integer"), (Value::Null, "null")];
+        for (arguments, kind) in others {
             let (structured, _) = bench.call("me", tool, arguments.clone()).await;
+            let message = format!("arguments must be an object, got {kind}");
             let told = json!({"status":"error","reason":"session_args_error",
-                              "message":"arguments must be an object","feedback":"arguments must be an object"});
+                              "message":message,"feedback":message});
             assert_eq!(structured, told, "{tool} {arguments}");
         }
     }

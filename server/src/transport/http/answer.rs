@@ -5,9 +5,11 @@ use http::header::{
     ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use http::{Response, StatusCode};
+use ptc_mcp::RpcError;
 
 use super::auth::Unauthenticated;
 use super::body::Body;
+use crate::protocol::reply::{self, Answers};
 use crate::protocol::{Disposition, Reply};
 
 /// A response to be sent.
@@ -60,8 +62,20 @@ pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> Answer {
     answer
 }
 
+/// The refusal of a session that has ended, or never was, or is somebody else's. A client that reads it starts a new one.
+pub(super) fn unknown_session() -> Answer {
+    let text =
+        "Session not found: it has ended, or never began here; send initialize again without MCP-Session-Id";
+    json(StatusCode::NOT_FOUND, refused(RpcError::REFUSED, text))
+}
+
+/// A refusal of a request that was not read so far that its id is known.
+pub(super) fn refused(code: i64, text: &str) -> Vec<u8> {
+    reply::error(Answers::Unknown(None), &RpcError::new(code, text))
+}
+
 /// A JSON-RPC reply under the status that its disposition stands for.
-pub(super) fn reply(reply: Reply) -> Answer {
+pub(super) fn of_reply(reply: Reply) -> Answer {
     let status = match reply.disposition {
         Disposition::Answered | Disposition::Busy => StatusCode::OK,
         Disposition::Invalid => StatusCode::BAD_REQUEST,

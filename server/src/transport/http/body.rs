@@ -379,7 +379,8 @@ impl Notes {
 /// A call whose notifications and response go out as events. It runs whether its client reads or not, so that a client
 /// that does not read cannot hold a running call's resources. Dropping it, as a disconnect does, cancels the call.
 struct Events {
-    call: Option<JoinHandle<(Vec<u8>, Held)>>,
+    /// Its answer, if it has one.
+    call: Option<JoinHandle<(Option<Vec<u8>>, Held)>>,
     notes: Notes,
 }
 
@@ -409,7 +410,7 @@ impl Body {
     ) -> Self {
         let call = tokio::task::spawn_local(async move {
             let reply = call.await.into_reply();
-            held.become_of(reply.len());
+            held.become_of(reply.as_ref().map_or(0, Vec::len));
             (reply, held)
         });
         Self::of(Source::Events(Events { call: Some(call), notes }))
@@ -483,7 +484,7 @@ impl Events {
         while let Some(note) = self.notes.poll(context) {
             bytes.extend_from_slice(&note);
         }
-        if let Ok((reply, _held)) = finished {
+        if let Ok((Some(reply), _held)) = finished {
             bytes.extend_from_slice(&message_event(&reply));
         }
         Poll::Ready((!bytes.is_empty()).then(|| bytes.into()))

@@ -118,7 +118,7 @@ pub(super) fn begin(
                 session.touch(Instant::now());
             }
             seen.held = Some(received.into_held());
-            Step::Ready(answer::json(StatusCode::OK, finished.into_reply()))
+            Step::Ready(answered(finished))
         }
         // Nothing of the body is needed any more: calls own what they work with.
         MaybeReady::Waiting(call) => Step::Waiting(Box::new(Waiting::Calls(Calls::One { call, session }))),
@@ -174,7 +174,8 @@ impl Post<'_> {
     /// Reads a body and processes it.
     fn outcome(&self, received: &Received, seen: &mut Seen) -> Outcome {
         if received.bytes().is_empty() {
-            return Outcome::Ready(answer::text(StatusCode::BAD_REQUEST, "empty body"));
+            let body = answer::refused(RpcError::INVALID_REQUEST, "Invalid Request: the body is empty");
+            return Outcome::Ready(answer::json(StatusCode::BAD_REQUEST, body));
         }
         match strict::read(received.bytes()) {
             Err(malformed) => {
@@ -259,7 +260,7 @@ impl Post<'_> {
                 let answer = self.refused(StatusCode::SERVICE_UNAVAILABLE, message, &error);
                 Outcome::Ready(answer::retry_after(answer, COME_BACK))
             }
-            Handled::Reply(reply) => Outcome::Ready(answer::reply(reply)),
+            Handled::Reply(reply) => Outcome::Ready(answer::of_reply(reply)),
             Handled::Call(call) => Outcome::Waiting(Calls::One { call, session: None }),
             Handled::Silent | Handled::Exit => Outcome::Ready(answer::empty(StatusCode::ACCEPTED)),
         }
@@ -289,7 +290,7 @@ impl Post<'_> {
                 if let Some(reached) = &reply.reached {
                     self.endpoint.counts.limit_rejected(&self.endpoint.instance, reached.limit);
                 }
-                Outcome::Ready(answer::reply(reply))
+                Outcome::Ready(answer::of_reply(reply))
             }
             Handled::Silent => Outcome::Ready(answer::empty(StatusCode::ACCEPTED)),
             Handled::Call(call) => Outcome::Waiting(Calls::One { call, session: Some(session) }),
@@ -342,7 +343,7 @@ impl Post<'_> {
         seen.session = Some(session.clone());
         match self.handle(&session.connection, message, Era::Handshake, seen) {
             Handled::Reply(reply) => {
-                let mut answer = answer::reply(reply);
+                let mut answer = answer::of_reply(reply);
                 if let Ok(id) = HeaderValue::from_str(&session.id) {
                     answer.headers_mut().insert(SESSION_ID, id);
                 }
@@ -405,6 +406,14 @@ fn begins(message: &Message<'_>) -> bool {
     message.method.as_ref().and_then(Option::as_deref) == Some("initialize")
 }
 
+/// The answer to a call that has ended. One that its client has cancelled itself is accepted, and that is all.
+fn answered(finished: Finished) -> Answer {
+    match finished.into_reply() {
+        Some(body) => answer::json(StatusCode::OK, body),
+        None => answer::empty(StatusCode::ACCEPTED),
+    }
+}
+
 /// Runs a call, as a stream of events if the client asked for progress and accepts one.
 async fn run(
     endpoint: &Arc<Endpoint>,
@@ -429,7 +438,7 @@ async fn run(
     if streams {
         return stream(endpoint, running, notes, seen);
     }
-    answer::json(StatusCode::OK, running.await.into_reply())
+    answered(running.await)
 }
 
 /// Answers with the events of a call. Its connection is not idle until the call has ended.
@@ -485,7 +494,7 @@ async fn finish(endpoint: Arc<Endpoint>, call: Call, notify: impl FnMut(Vec<u8>)
     let finished = tokio::time::timeout(endpoint.call_budget, running).await;
     abandoned.reason = match &finished {
         Ok(Finished::Reply(_)) => None,
-        Ok(Finished::Cancelled(_)) => Some("client"),
+        Ok(Finished::Cancelled(..)) => Some("client"),
         Err(_) => Some("await_timeout"),
     };
     finished.unwrap_or_else(|_| {
@@ -510,7 +519,8 @@ impl Drop for Abandoned<'_> {
 
 async fn batch(endpoint: &Arc<Endpoint>, mut replies: Vec<Vec<u8>>, calls: Vec<Call>) -> Answer {
     let running = calls.into_iter().map(|call| finish(endpoint.clone(), call, |_| {}));
-    replies.extend(futures_util::future::join_all(running).await.into_iter().map(Finished::into_reply));
+    replies
+        .extend(futures_util::future::join_all(running).await.into_iter().filter_map(Finished::into_reply));
     if replies.is_empty() {
         return answer::empty(StatusCode::ACCEPTED);
     }

@@ -324,7 +324,7 @@ fn delete(endpoint: &Endpoint, principal: &Principal, headers: &Headers<'_>, see
         Ok(session) => {
             seen.session = Some(session.clone());
             endpoint.sessions.close(&session, "delete");
-            answer::empty(StatusCode::ACCEPTED)
+            answer::empty(StatusCode::OK)
         }
         Err(answer) => *answer,
     }
@@ -350,7 +350,7 @@ impl Endpoint {
         let missing = || Box::new(answer::text(StatusCode::BAD_REQUEST, "missing MCP-Session-Id"));
         let id = headers.session_id.first().filter(|id| !id.is_empty()).ok_or_else(missing)?;
         let session = id.to_str().ok().and_then(|id| self.sessions.get(id, principal));
-        session.ok_or_else(|| Box::new(answer::empty(StatusCode::NOT_FOUND)))
+        session.ok_or_else(|| Box::new(answer::unknown_session()))
     }
 }
 

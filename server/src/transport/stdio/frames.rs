@@ -10,8 +10,8 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 pub(crate) enum Frame {
     /// A line, without its newline and without one carriage return before it.
     Line(Bytes),
-    /// A line longer than allowed has ended. Its bytes were dropped as they came.
-    TooLong,
+    /// A line longer than allowed has ended. Its bytes were dropped as they came, but for the `id` of its message.
+    TooLong(Option<Bytes>),
     /// The input has ended. A line without newline before it is dropped.
     End,
 }
@@ -33,7 +33,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         loop {
             match self.lines.next(self.max)? {
                 lines::Frame::Line(line) => return Some(Frame::Line(line)),
-                lines::Frame::OverflowEnd { .. } => return Some(Frame::TooLong),
+                lines::Frame::OverflowEnd { id, .. } => return Some(Frame::TooLong(id)),
                 // The client is told when the line has ended.
                 lines::Frame::Overflow { .. } => {}
             }
@@ -64,7 +64,7 @@ mod tests {
         loop {
             all.push(match reader.next().await.unwrap() {
                 Frame::Line(line) => String::from_utf8_lossy(&line).into_owned(),
-                Frame::TooLong => "<too long>".into(),
+                Frame::TooLong(_) => "<too long>".into(),
                 Frame::End => return all,
             });
         }

@@ -26,6 +26,8 @@ pub(crate) use pipes::standard_streams;
 use ptc_mcp::Era;
 use ptc_mcp::Revision;
 use ptc_mcp::RpcError;
+use ptc_mcp::json::Raw;
+use ptc_mcp::message::id::RequestId;
 use ptc_mcp::message::strict::{self, Incoming, Message};
 
 use crate::principal::{Owner, Principal};
@@ -167,9 +169,20 @@ impl Pipe {
                 info!(event = "exit");
                 Some(EXIT_GRACE)
             }
-            Frame::TooLong => {
+            Frame::TooLong(id) => {
                 warn!(event = "frame_too_large", max_frame_bytes);
-                self.outbox.push(reply::error(Answers::Unknown(self.revision()), &RpcError::parse_error()));
+                let id = id.as_deref().and_then(|id| std::str::from_utf8(id).ok());
+                let id = id.and_then(|id| Raw::parse(id).ok()).and_then(RequestId::from_raw);
+                let error = match id {
+                    Some(_) => RpcError::new(
+                        RpcError::INVALID_REQUEST,
+                        format!(
+                            "Invalid Request: the message has more than {max_frame_bytes} bytes (--max-frame-bytes)"
+                        ),
+                    ),
+                    None => RpcError::parse_error(),
+                };
+                self.outbox.push(reply::error(Answers::from_id(id.as_ref(), self.revision()), &error));
                 None
             }
             Frame::End => {
@@ -298,7 +311,7 @@ async fn answer(call: impl Future<Output = Finished>) -> Answered {
 fn answered(finished: Finished) -> Answered {
     match finished {
         Finished::Reply(body) => Some(body),
-        Finished::Cancelled(_) => None,
+        Finished::Cancelled(..) => None,
     }
 }
 

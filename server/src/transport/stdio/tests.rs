@@ -176,6 +176,23 @@ async fn a_frame_too_long_does_not_take_the_next_one_with_it() {
 }
 
 #[tokio::test]
+async fn a_frame_too_long_is_answered_with_its_id_wherever_that_stands() {
+    let mut client = Client::start(4);
+    let long = "x".repeat(9000);
+    for line in [
+        format!(r#"{{"jsonrpc":"2.0","id":"a","method":"ping","params":{{"x":"{long}"}}}}"#),
+        format!(r#"{{"method":"ping","params":{{"x":"{long}"}},"jsonrpc":"2.0","id":"a"}}"#),
+        format!(r#"{{"params":{{"id":"b","x":"{long}"}},"id":"a","y":"{long}"}}"#),
+    ] {
+        client.send(line).await;
+        let answer = client.receive().await.unwrap();
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!("a"), &json!(-32600)), "{answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().ends_with("(--max-frame-bytes)"), "{answer}");
+    }
+    client.close().await;
+}
+
+#[tokio::test]
 async fn answers_overtake_each_other_and_ids_keep_them_apart() {
     let mut client = Client::start(2);
     client.send(call("slow", json!({"wait":true,"say":"s"}))).await;

@@ -4,11 +4,17 @@
 //! program's steps are used up (see the text of [`meter`](crate::meter)).
 
 use super::key_compare;
+use crate::meter;
 use crate::value::Value;
 use std::cmp::Ordering;
 
 /// Runs of this length are sorted by insertion before they are merged.
 const RUN: usize = 8;
+
+/// Items that are merged or moved between two places where others may have the thread.
+const PIECE: usize = 1 << 10;
+/// Merged or moved items that count as one unit of work.
+const ITEMS_PER_UNIT: usize = 4;
 
 /// Sorts `items` by the keys that `key` shows, in the order of [`key_compare`]; items of identical keys keep
 /// their order. Allocates 8 bytes an item, if there are more than a few.
@@ -43,6 +49,7 @@ pub fn sort_by<T: Default>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> O
                 at -= 1;
             }
         }
+        meter::uncharged(RUN);
     }
     let mut into = Vec::with_capacity(from.len());
     let mut width = RUN;
@@ -50,14 +57,20 @@ pub fn sort_by<T: Default>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> O
         into.clear();
         for pair in from.chunks(2 * width) {
             let (mut left, mut right) = pair.split_at(width.min(pair.len()));
-            while let (Some(&a), Some(&b)) = (left.first(), right.first()) {
-                if follows(a, b) {
-                    into.push(b);
-                    right = &right[1..];
-                } else {
-                    into.push(a);
-                    left = &left[1..];
+            while !left.is_empty() && !right.is_empty() {
+                let stop = into.len() + PIECE;
+                while into.len() < stop
+                    && let (Some(&a), Some(&b)) = (left.first(), right.first())
+                {
+                    if follows(a, b) {
+                        into.push(b);
+                        right = &right[1..];
+                    } else {
+                        into.push(a);
+                        left = &left[1..];
+                    }
                 }
+                meter::uncharged((into.len() + PIECE - stop) / ITEMS_PER_UNIT);
             }
             into.extend_from_slice(left);
             into.extend_from_slice(right);
@@ -70,6 +83,7 @@ pub fn sort_by<T: Default>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> O
 
 /// Puts the item that is at `sources[i]` to `i`, for all `i`.
 fn permute<T: Default>(items: &mut [T], sources: &mut [u32]) {
+    let mut moved = 0;
     for start in 0..items.len() {
         if sources[start] as usize == start {
             continue;
@@ -84,6 +98,10 @@ fn permute<T: Default>(items: &mut [T], sources: &mut [u32]) {
             }
             items[hole] = std::mem::take(&mut items[source]);
             hole = source;
+            moved += 1;
+            if moved % PIECE == 0 {
+                meter::uncharged(PIECE / ITEMS_PER_UNIT);
+            }
         }
         items[hole] = first;
     }

@@ -486,3 +486,49 @@ proptest! {
         prop_assert!(items.into_iter().eq(0..len));
     }
 }
+
+/// Asks how often `work` could have been interrupted.
+fn places_to_give_way<R>(work: impl FnOnce() -> R) -> (R, u32) {
+    use crate::meter::{Pauses, Resumed, pausing};
+    use std::cell::Cell;
+    thread_local! {
+        static ASKED: Cell<u32> = const { Cell::new(0) };
+    }
+    fn asked() -> bool {
+        ASKED.set(ASKED.get() + 1);
+        false
+    }
+    ASKED.set(0);
+    let done = pausing(Pauses { is_due: asked, pause: || Resumed::GoOn }, work);
+    (done, ASKED.get())
+}
+
+#[test]
+fn long_sorts_give_way() {
+    let keys = (0..50_000_i64).map(|i| i.wrapping_mul(7_919) % 20_011);
+    let mut found: Vec<(Value, usize)> = keys.enumerate().map(|(i, key)| (Value::Int(key), i)).collect();
+    let mut expected = found.clone();
+    expected.sort_by(|a, b| key_compare(&a.0, &b.0));
+    let ((), asked) = places_to_give_way(|| sort_by_key(&mut found, |item| &item.0));
+    let places = |items: &[(Value, usize)]| items.iter().map(|item| item.1).collect::<Vec<_>>();
+    assert_eq!(places(&found), places(&expected));
+    assert!(asked >= 75, "{asked}");
+}
+
+#[test]
+fn large_sets_are_built_in_pieces() {
+    // In order but for one element, at and beside the ends of the pieces that are looked at.
+    for odd in [0, 1, 1022, 1023, 1024, 1025, 2047, 2048, 4998, 4999] {
+        let items = (0..5_000).map(|i| Value::Int(if i == odd { 5_000 - i } else { i }));
+        let mut wanted: Vec<i64> = (0..5_000).map(|i| if i == odd { 5_000 - i } else { i }).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let set: Set = items.collect();
+        let found: Vec<i64> =
+            set.into_iter().map(|item| if let Value::Int(i) = item { i } else { -1 }).collect();
+        assert_eq!(found, wanted, "{odd}");
+    }
+    let (set, asked) = places_to_give_way(|| (0..100_000).map(Value::Int).collect::<Set>());
+    assert_eq!(set.len(), 100_000);
+    assert!(asked >= 50, "{asked}");
+}

@@ -8,6 +8,11 @@ use crate::value::order::{key_compare, sort_by_key};
 use std::cmp::Ordering;
 use std::rc::Rc;
 
+/// Entries that are looked at between two places where others may have the thread.
+const PIECE: usize = 1 << 10;
+/// Entries that count as one unit of work when they are looked at.
+const ENTRIES_PER_UNIT: usize = 8;
+
 impl<V: EntryValue> Ordered<V> {
     /// Entries in ascending order of their keys, which are all different.
     pub(super) fn from_sorted(entries: Vec<(Value, V)>) -> Ordered<V> {
@@ -25,7 +30,12 @@ impl<V: EntryValue> Ordered<V> {
                 meter::work(entries.len() as u64);
             }
             sort_by_key(&mut entries, |entry| &entry.0);
+            let mut looked = 0;
             entries.dedup_by(|next, kept| {
+                looked += 1;
+                if looked % PIECE == 0 {
+                    meter::uncharged(PIECE / ENTRIES_PER_UNIT);
+                }
                 let same = key_compare(&next.0, &kept.0) == Ordering::Equal;
                 if same {
                     std::mem::replace(&mut kept.1, std::mem::take(&mut next.1)).discard();
@@ -38,5 +48,13 @@ impl<V: EntryValue> Ordered<V> {
 }
 
 fn is_ascending<V>(entries: &[(Value, V)]) -> bool {
-    entries.is_sorted_by(|a, b| key_compare(&a.0, &b.0) == Ordering::Less)
+    let ascending =
+        |entries: &[(Value, V)]| entries.is_sorted_by(|a, b| key_compare(&a.0, &b.0) == Ordering::Less);
+    if entries.len() <= PIECE {
+        return ascending(entries);
+    }
+    (0..entries.len()).step_by(PIECE).all(|start| {
+        meter::uncharged(PIECE / ENTRIES_PER_UNIT);
+        ascending(&entries[start..entries.len().min(start + PIECE + 1)])
+    })
 }

@@ -2,6 +2,7 @@
 
 use super::EntryValue;
 use super::node::{Branch, Leaf, Node, SPARSE, WIDTH};
+use crate::meter;
 use crate::value::Value;
 use crate::value::order::key_compare;
 use std::cmp::Ordering;
@@ -22,6 +23,7 @@ impl<V: EntryValue> Tree<V> {
         let mut len = 0;
         for (key, payload) in entries {
             if leaf.keys.len() == WIDTH {
+                meter::uncharged(WIDTH);
                 level.push(Node::Leaf(Rc::new(std::mem::replace(&mut leaf, Leaf::new()))));
             }
             leaf.keys.push(key);

@@ -4,7 +4,9 @@
 
 use ptc_host::engine::{AppTools, Engine, EngineOptions, EvalOutcome, EvalRequest, Limits, MemoryBudget};
 use ptc_vm::machine::{Payload, Reply};
+use std::cell::{Cell, RefCell};
 use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -151,4 +153,76 @@ async fn an_engine_that_ends_ends_what_has_paused() {
     while memory.used() > 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+}
+
+#[tokio::test]
+async fn work_outside_programs_takes_one_turn_between_two_looks_at_the_sockets() {
+    const GREEDY: usize = 100;
+    let engine = engine();
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let here = engine.clone();
+    engine.spawn_on(0, move || async move {
+        let done = Rc::new(RefCell::new(Vec::new()));
+        let looks = Rc::new(Cell::new(0));
+        let counted = looks.clone();
+        let counter = tokio::task::spawn_local(async move {
+            loop {
+                // Whoever yields goes on when the worker has looked at its sockets.
+                tokio::task::yield_now().await;
+                counted.set(counted.get() + 1);
+            }
+        });
+        let work = |principal: &'static str| {
+            let (engine, done, looks) = (here.clone(), done.clone(), looks.clone());
+            tokio::task::spawn_local(async move {
+                let turn = engine.turn(Some(principal.into())).await;
+                assert!(turn.is_some(), "the thread is a worker's");
+                done.borrow_mut().push((principal, looks.get()));
+            })
+        };
+        let mut all: Vec<_> = (0..GREEDY).map(|_| work("greedy")).collect();
+        tokio::task::yield_now().await;
+        all.push(work("another"));
+        for one in all {
+            one.await.expect("it has its turn");
+        }
+        counter.abort();
+        let _ = tell.send(done.take());
+    });
+    let done = told.await.expect("the worker lives");
+    let before = done.iter().position(|(principal, _)| *principal == "another").expect("it had a turn");
+    assert!(before <= 3, "{before} turns of the greedy one came first");
+    // In one look all could have had theirs.
+    assert_eq!(done.len(), GREEDY + 1);
+    let most = done.chunk_by(|one, next| one.1 == next.1).map(<[_]>::len).max();
+    assert!(most <= Some(2), "{most:?} turns between two looks: {done:?}");
+}
+
+#[tokio::test]
+async fn work_that_is_given_up_before_its_turn_takes_none() {
+    let engine = engine();
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let here = engine.clone();
+    engine.spawn_on(0, move || async move {
+        let begun = Rc::new(Cell::new(0));
+        let wait = || {
+            let (turn, begun) = (here.turn(Some("gone".into())), begun.clone());
+            tokio::task::spawn_local(async move {
+                let _turn = turn.await;
+                begun.set(begun.get() + 1);
+            })
+        };
+        let waiting: Vec<_> = (0..100).map(|_| wait()).collect();
+        tokio::task::yield_now().await;
+        waiting.iter().for_each(JoinHandle::abort);
+        for one in waiting {
+            let _ = one.await;
+        }
+        assert!(begun.get() <= 2, "{} had a turn", begun.get());
+        let turn = here.turn(Some("another".into())).await;
+        let _ = tell.send(turn.is_some());
+    });
+    assert!(told.await.expect("the worker lives"));
+    short_ones(&engine, "gone", "after it").await;
+    assert!(engine.turn(Some("elsewhere".into())).await.is_none(), "no worker's thread, no turn");
 }

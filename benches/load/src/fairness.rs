@@ -1,12 +1,15 @@
 //! What a greedy principal does to another one: A asks for `(+ 1 2)` at a steady rate, alone, beside a hundred ordinary
 //! programs of B's, and beside a hundred that do the worst that is legal. `benches/fairness` runs it.
 
+use std::process::Stdio;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use serde_json::json;
+use tokio::io::AsyncReadExt;
+use tokio::process::{Child, Command};
 
 use crate::PROGRAM;
 use crate::http::{Client, at_fixed_rate, body, contains};
@@ -107,37 +110,66 @@ pub(crate) async fn measure(ptc: &str, time: Duration) {
 }
 
 async fn round(server: &Server, kind: &Kind, time: Duration) -> f64 {
-    let (over, ended) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-    let port = server.port;
-    let bodies: Arc<[Bytes]> = kind.programs.iter().map(|program| request(program)).collect();
-    let count = if bodies.is_empty() { 0 } else { GREEDY };
-    let greedy: Vec<_> = (0..count)
-        .map(|at| {
-            let (over, ended, bodies) = (over.clone(), ended.clone(), bodies.clone());
-            tokio::spawn(async move {
-                let mut client = Client::with_token(port, TOKEN_B).await;
-                for at in at.. {
-                    if over.load(Ordering::Relaxed) {
-                        break;
-                    }
-                    client.post("lisp_eval", bodies[at % bodies.len()].clone()).await;
-                    ended.fetch_add(1, Ordering::Relaxed);
-                }
-            })
-        })
-        .collect();
+    let mut greedy = (!kind.programs.is_empty()).then(|| Greedy::start(server.port, kind));
     // All of them run, and the caches know them.
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let (programs, cpu) = (ended.load(Ordering::Relaxed), cpu_seconds(server.id()));
-    // On a thread of its own, so that A does not wait for those who play B.
+    let cpu = cpu_seconds(server.id());
+    let port = server.port;
     let latencies = tokio::task::spawn_blocking(move || modest(port, time)).await.expect("A lives");
-    let (programs, cpu) = (ended.load(Ordering::Relaxed) - programs, cpu_seconds(server.id()) - cpu);
-    over.store(true, Ordering::Relaxed);
-    greedy.into_iter().for_each(|client| client.abort());
+    let cpu = cpu_seconds(server.id()) - cpu;
+    let programs = match &mut greedy {
+        Some(greedy) => greedy.end().await,
+        None => 0,
+    };
     let longest = latencies.iter().copied().max().unwrap_or(0);
     let [p50, p99, p999] = percentiles(latencies);
     println!("| {} | {p50:.0} | {p99:.0} | {p999:.0} | {longest} | {programs} | {cpu:.2} |", kind.name);
     p99
+}
+
+/// Those who play B: a process of its own that has what the server and A leave of the processors. So A waits for the server and
+/// not for the work of making B's requests.
+struct Greedy(Child);
+
+impl Greedy {
+    fn start(port: u16, kind: &Kind) -> Greedy {
+        let own = std::env::current_exe().expect("it runs");
+        let mut command = Command::new("nice");
+        command.args(["-n", "39"]).arg(own).args(["greedy", &port.to_string(), kind.name]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        Greedy(command.spawn().expect("it starts"))
+    }
+
+    /// Ends it, and tells how many programs it has had answered.
+    async fn end(&mut self) -> usize {
+        drop(self.0.stdin.take());
+        let mut told = String::new();
+        let mut output = self.0.stdout.take().expect("a pipe");
+        output.read_to_string(&mut told).await.expect("it tells");
+        told.trim().parse().expect("a number")
+    }
+}
+
+/// Plays B until standard input ends, and prints how many programs were answered.
+pub(crate) async fn greedy(port: u16, kind: &str) {
+    let ended = Arc::new(AtomicUsize::new(0));
+    let kind = KINDS.iter().find(|known| known.name == kind).expect("a kind");
+    let bodies: Arc<[Bytes]> = kind.programs.iter().map(|program| request(program)).collect();
+    for at in 0..GREEDY {
+        let (ended, bodies) = (ended.clone(), bodies.clone());
+        tokio::spawn(async move {
+            let mut client = Client::with_token(port, TOKEN_B).await;
+            for at in at.. {
+                client.post("lisp_eval", bodies[at % bodies.len()].clone()).await;
+                ended.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+    }
+    let ended_input = || std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+    let _ = tokio::task::spawn_blocking(ended_input).await;
+    println!("{}", ended.load(Ordering::Relaxed));
+    // The programs on their way are nobody's business any more.
+    std::process::exit(0);
 }
 
 /// A's latencies in microseconds.

@@ -41,6 +41,7 @@ async fn main() {
         ["rmcp-http", port] => rmcp_server::http(port.parse().expect("a port")).await,
         ["rmcp-pipes"] => rmcp_server::pipes().await,
         ["upstream", port] => upstream::http(port.parse().expect("a port")).await,
+        ["greedy", port, kind] => fairness::greedy(port.parse().expect("a port"), kind).await,
         [ptc, ref rest @ ..] => {
             let seconds = rest.iter().find_map(|text| text.parse::<f64>().ok()).unwrap_or(3.0);
             let case = rest.iter().find(|text| text.parse::<f64>().is_err()).copied();

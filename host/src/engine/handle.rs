@@ -3,6 +3,7 @@
 use super::outcome::EvalOutcome;
 use super::request::EvalRequest;
 use super::run::{self, Begun};
+use super::scheduler::Turn;
 use super::session::SessionStore;
 use super::work::Work;
 use super::worker::{CacheBytes, Worker};
@@ -140,6 +141,20 @@ impl Engine {
     /// How many worker threads there are.
     pub fn threads(&self) -> usize {
         self.shared.workers.len()
+    }
+
+    /// Waits until `principal` has a turn on the worker of this thread, for work that costs time and is no program's, such as reading a
+    /// large request. Who waits does the work in the poll that ends the wait and drops the [`Turn`] behind it: between two looks at
+    /// its sockets a worker gives one turn. On a thread that is no worker's there is nothing to wait for.
+    pub fn turn(&self, principal: Option<Arc<str>>) -> impl Future<Output = Option<Turn>> + use<> {
+        let worker =
+            CURRENT.with(|current| current.get().filter(|worker| worker.engine == self.shared.id).cloned());
+        async move {
+            match worker {
+                Some(worker) => Some(worker.scheduler.turn(principal).await),
+                None => None,
+            }
+        }
     }
 
     /// Runs `work` on the worker that owns session `key`, with that worker's sessions.

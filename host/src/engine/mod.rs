@@ -41,6 +41,7 @@ pub use outcome::{
     FinalValue, HistoryNotice, ResultOverview, SessionReport, ValueSource,
 };
 pub use request::{CallsSoFar, EvalId, EvalRequest, Render};
+pub use scheduler::Turn;
 pub use session::{
     SessionKey, SessionLimits, SessionPlace, SessionRules, SessionState, SessionStore, SessionView, measure,
     measure_history, measure_strings,

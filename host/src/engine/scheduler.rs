@@ -50,6 +50,8 @@ enum Job {
     Fresh(Work),
     /// In the middle of something.
     Paused(Stack),
+    /// To be done by who waits for the ticket, on the same thread and without a stack.
+    Outside,
 }
 
 /// What a ticket waits for.
@@ -95,6 +97,20 @@ impl Drop for Ticket {
         if let Some(Ok(Done::Waiting(run))) = self.waiting.result.take() {
             self.scheduler.discard(Work::Free(run));
         }
+    }
+}
+
+/// A turn of work outside the programs, until dropped: its time is then charged to its principal.
+pub struct Turn {
+    scheduler: Rc<Scheduler>,
+    principal: Principal,
+    began: Instant,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let took = whole_nanos(self.began.elapsed());
+        self.scheduler.queue.borrow_mut().charge(&self.principal, took);
     }
 }
 
@@ -152,6 +168,12 @@ impl Scheduler {
         }
     }
 
+    /// Waits for a turn of work that is no program's: what a request costs before its program is known.
+    pub(super) async fn turn(self: &Rc<Self>, principal: Principal) -> Turn {
+        let _freed = self.queue_up(principal.clone(), 0, Job::Outside).await;
+        Turn { scheduler: self.clone(), principal, began: Instant::now() }
+    }
+
     fn queue_up(self: &Rc<Self>, principal: Principal, served: u64, job: Job) -> Ticket {
         let waiting = Rc::new(Waiting::default());
         let entry = Entry { job, ticket: Some(waiting.clone()) };
@@ -161,8 +183,9 @@ impl Scheduler {
 
     fn push(&self, principal: &Principal, served: u64, entry: Entry) {
         let ticket = entry.ticket.clone();
-        let holds_stack = matches!(entry.job, Job::Paused(_));
-        let place = self.queue.borrow_mut().push(principal, served, holds_stack, entry);
+        // What needs no stack waits for none.
+        let needs_none = matches!(entry.job, Job::Paused(_) | Job::Outside);
+        let place = self.queue.borrow_mut().push(principal, served, needs_none, entry);
         if let Some(ticket) = ticket {
             ticket.place.set(Some(place));
         }
@@ -204,6 +227,7 @@ impl Scheduler {
     fn serve(&self, principal: &Principal, served: u64, Entry { job, ticket }: Entry) {
         let began = Instant::now();
         let (stack, ended) = match job {
+            Job::Outside => (None, Ended::Done(Done::Freed)),
             Job::Paused(mut stack) => {
                 let ended = stack.go_on(ticket.is_some());
                 (Some(stack), ended)
@@ -258,6 +282,7 @@ impl Scheduler {
         self.load.fetch_sub(1, Ordering::Relaxed);
         match job {
             Job::Fresh(work) => work.unwanted().into_iter().for_each(|work| self.discard(work)),
+            Job::Outside => {}
             job @ Job::Paused(_) => self.end(principal, place.0, Entry { job, ticket: None }),
         }
     }

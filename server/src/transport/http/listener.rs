@@ -121,6 +121,7 @@ impl HttpServer {
         let sessions =
             Sessions::new(limits, settings.instance.clone(), move |owner| gone.tools.owner_gone(owner));
         let endpoint = Arc::new(Endpoint {
+            engine: engine.clone(),
             path: settings.path.clone(),
             instance: settings.instance.clone(),
             loopback_bind,

@@ -31,10 +31,15 @@ use ptc_mcp::message::strict::{self, Incoming, Message};
 /// Interval of comments on a quiet channel, so that no intermediary takes it for dead and a dead client is noticed.
 const HEARTBEAT: Duration = Duration::from_secs(20);
 
+/// Bytes of a body that is read at once. Larger ones are read in turns: the thread is everybody's.
+const AT_ONCE_BYTES: usize = 16 << 10;
+
 /// What a POST is waiting for.
 pub(super) enum Waiting {
     /// The rest of its body.
     Body { reception: Reception, caller: Caller, said_modern: bool },
+    /// Its turn: the body is large.
+    Turn { received: Received, caller: Caller, said_modern: bool },
     /// The end of its calls.
     Calls(Calls),
 }
@@ -47,21 +52,35 @@ impl Waiting {
         headers: &HeaderMap,
         seen: &mut Seen,
     ) -> Answer {
-        let calls = match *self {
-            Waiting::Calls(calls) => calls,
+        let (received, caller, said_modern) = match *self {
+            Waiting::Calls(calls) => return calls.answer(endpoint, headers, seen).await,
+            Waiting::Turn { received, caller, said_modern } => (received, caller, said_modern),
             Waiting::Body { reception, caller, said_modern } => match body(reception, seen).await {
                 Err(unread) => return not_read(endpoint, unread),
-                Ok(received) => {
-                    let post =
-                        Post { endpoint, caller: &caller, headers: &Headers::of(headers), said_modern };
-                    match post.outcome(&received, seen) {
-                        Outcome::Ready(answer) => return answer,
-                        Outcome::Waiting(calls) => calls,
-                    }
-                }
+                Ok(received) => (received, caller, said_modern),
             },
         };
-        match calls {
+        let outcome = {
+            let principal = caller.principal.shared_name();
+            let _turn = match is_large(&received) {
+                true => endpoint.engine.turn(Some(principal)).await,
+                false => None,
+            };
+            let post = Post { endpoint, caller: &caller, headers: &Headers::of(headers), said_modern };
+            post.outcome(&received, seen)
+        };
+        // Nothing of the body is needed any more: calls own what they work with.
+        drop(received);
+        match outcome {
+            Outcome::Ready(answer) => answer,
+            Outcome::Waiting(calls) => calls.answer(endpoint, headers, seen).await,
+        }
+    }
+}
+
+impl Calls {
+    async fn answer(self, endpoint: &Arc<Endpoint>, headers: &HeaderMap, seen: &mut Seen) -> Answer {
+        match self {
             Calls::One { call, session } => run(endpoint, *call, session, &Headers::of(headers), seen).await,
             Calls::Batch { replies, calls } => batch(endpoint, replies, calls).await,
         }
@@ -102,6 +121,10 @@ pub(super) fn begin(
         }
     }
     let received = reception.into_received();
+    if is_large(&received) {
+        let caller = caller.clone();
+        return Step::Waiting(Box::new(Waiting::Turn { received, caller, said_modern }));
+    }
     let outcome = Post { endpoint, caller, headers, said_modern }.outcome(&received, seen);
     let (call, session) = match outcome {
         Outcome::Ready(answer) => {
@@ -135,6 +158,11 @@ async fn body(reception: Reception, seen: &mut Seen) -> Result<Received, Unread>
         busy.enter(Phase::Working);
     }
     received
+}
+
+/// Whether reading this body takes a turn.
+fn is_large(received: &Received) -> bool {
+    received.bytes().len() > AT_ONCE_BYTES
 }
 
 /// The answer to a body that could not be read.

@@ -12,6 +12,7 @@ use futures_util::future::LocalBoxFuture;
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
 use hyper::body::Incoming;
+use ptc_host::engine::Engine;
 use ptc_host::maybe_ready::MaybeReady;
 use ptc_host::text::clip;
 use tokio::sync::Notify;
@@ -44,6 +45,8 @@ const MAX_LOGGED_PATH: usize = 256;
 /// What all connections of a listener share.
 pub(super) struct Endpoint {
     pub(super) service: Arc<Service>,
+    /// Whose threads the connections are on.
+    pub(super) engine: Engine,
     /// The telemetry for operators.
     pub(super) telemetry: Arc<Telemetry>,
     pub(super) path: String,

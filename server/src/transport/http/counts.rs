@@ -59,6 +59,12 @@ impl Counts {
         self.requests[usize::from(!is_mcp)][class].add(1);
     }
 
+    /// How many requests were answered.
+    #[cfg(test)]
+    pub(super) fn answered(&self) -> u64 {
+        self.requests.iter().flatten().map(ShardedCounter::count).sum()
+    }
+
     /// A request named a host that is not this machine.
     pub(super) fn host_rejected(&self, instance: &str) {
         add(&self.host_rejected);

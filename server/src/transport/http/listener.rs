@@ -44,7 +44,7 @@ const CLOSE_GRACE: Duration = Duration::from_secs(2);
 
 /// A bound listener.
 pub struct HttpServer {
-    endpoint: Arc<Endpoint>,
+    pub(super) endpoint: Arc<Endpoint>,
     listener: StdListener,
     tls: Option<TlsAcceptor>,
     engine: Engine,

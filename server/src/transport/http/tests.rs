@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -15,6 +16,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
+use super::router::Endpoint;
 use super::{Bound, HttpServer, Listening};
 use crate::settings::{Http, NamedToken, RateLimit};
 use crate::testing::{Strings, mock_service};
@@ -55,6 +57,7 @@ fn settings() -> Http {
 
 struct Server {
     address: SocketAddr,
+    endpoint: Arc<Endpoint>,
     strings: Strings,
     stop: Arc<Notify>,
     running: JoinHandle<()>,
@@ -72,12 +75,13 @@ impl Server {
         let server =
             HttpServer::new(settings, Bound::open(settings).unwrap(), listening, Arc::new(service), engine);
         let address = server.address().unwrap();
+        let endpoint = server.endpoint.clone();
         let stop = Arc::new(Notify::new());
         let stopped = stop.clone();
         let running = tokio::spawn(async move {
             server.run(|| stopped.notified()).await.unwrap();
         });
-        Server { address, strings, stop, running }
+        Server { address, endpoint, strings, stop, running }
     }
 
     async fn connect(&self) -> Client {
@@ -819,6 +823,51 @@ async fn a_client_that_does_not_read_keeps_no_permit() {
         assert_eq!(reply.status, 503);
     }
     running.abort();
+}
+
+/// Sixty bodies are there at once, on one thread, which looks at its sockets between one and the next.
+#[tokio::test]
+async fn large_bodies_are_read_in_turns() {
+    const CLIENTS: usize = 60;
+    let settings = Http { max_body_bytes: 1 << 20, max_buffered_bytes: 16 << 20, ..settings() };
+    let settings = Http { max_buffered_bytes_per_owner: 16 << 20, ..settings };
+    let server = Server::start(&settings, 4);
+    let mut clients = Vec::new();
+    for _ in 0..CLIENTS {
+        let mut client = server.connect().await;
+        assert_eq!(client.post(&[], "{").await.status, 400);
+        clients.push(client);
+    }
+    let (most, over) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+    let (noted, ended, endpoint) = (most.clone(), over.clone(), server.endpoint.clone());
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    server.endpoint.engine.spawn_on(0, move || {
+        // The thread does nothing before all bodies have arrived.
+        let _ = held.recv();
+        async move {
+            let mut before = endpoint.counts.answered();
+            while !ended.load(Ordering::SeqCst) {
+                // Whoever yields goes on when the worker has looked at its sockets.
+                tokio::task::yield_now().await;
+                let now = endpoint.counts.answered();
+                noted.fetch_max(now - before, Ordering::SeqCst);
+                before = now;
+            }
+        }
+    });
+    let body = format!("[{}", "1,".repeat(10_000));
+    for client in &mut clients {
+        client.send("POST", "/mcp", &[], &body).await;
+    }
+    release.send(()).unwrap();
+    for client in &mut clients {
+        assert_eq!(client.receive().await.status, 400);
+    }
+    over.store(true, Ordering::SeqCst);
+    let most = most.load(Ordering::SeqCst);
+    assert!((1..=4).contains(&most), "{most} bodies were read between two looks at the sockets");
+    server.stop.notify_one();
+    server.running.await.unwrap();
 }
 
 /// More at once than the 128 that a socket of the standard library lets wait.

@@ -294,6 +294,10 @@ fn names() {
         ),
         ("(if true (def q 1)) q", "!unbound_var Undefined variable: q"),
         ("q (def q 1)", "!unbound_var Undefined variable: q"),
+        (
+            r#"(call-tool "fs" "read" {})"#,
+            r#"!unbound_var Undefined variable: call-tool. Not available in PTC-Lisp — write (tool/call {:server "…" :tool "…" :args {…}})"#,
+        ),
         ("(or (inc nope) 7)", "!unbound_var Undefined variable: nope"),
         ("(comment (nope) #(% %))", "nil"),
         ("(defn f [] (g)) (if true (defn g [] 1)) (f)", "!unbound_var Undefined variable: g"),

@@ -225,6 +225,15 @@ const NAMED: &[(&str, &str)] = &[
 
 /// Names of small helpers, and how to write what they do.
 const WRITE: &[(&str, &str)] = &[
+    (
+        "call-tool call_tool callTool tool-call tool_call toolCall mcp-call mcp_call call-mcp call-mcp-tool invoke-tool \
+         invoke_tool run-tool use-tool execute-tool call-server",
+        "(tool/call {:server \"…\" :tool \"…\" :args {…}})",
+    ),
+    (
+        "list-tools list_tools listTools tools-list show-tools",
+        "(doc \"server\") for a server's tools, or (tool/servers)",
+    ),
     ("index-by key-by group-one", "(into {} (map (juxt key-fn identity)) coll)"),
     ("deep-merge merge-deep deep-merge-with", "(merge-with merge a b)"),
     ("dissoc-in", "(update-in m path dissoc key)"),

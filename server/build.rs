@@ -13,8 +13,12 @@ fn git(arguments: &[&str]) -> Option<String> {
 fn main() {
     println!("cargo::rerun-if-env-changed=PTC_RUNNER_MCP_GIT_COMMIT");
     println!("cargo::rerun-if-env-changed=PTC_RUNNER_MCP_GIT_DIRTY");
-    if let Some(head) = git(&["rev-parse", "--git-path", "HEAD"]) {
-        println!("cargo::rerun-if-changed={head}");
+    // HEAD names a branch and stays as it is when a commit is made; its log has a line for each.
+    for file in ["HEAD", "logs/HEAD"] {
+        let path = git(&["rev-parse", "--git-path", file]);
+        if let Some(path) = path.filter(|path| std::path::Path::new(path).exists()) {
+            println!("cargo::rerun-if-changed={path}");
+        }
     }
     let named = std::env::var("PTC_RUNNER_MCP_GIT_COMMIT").ok().filter(|commit| !commit.is_empty());
     let commit = named

@@ -62,6 +62,10 @@ pub(crate) fn server_doc(server: &ServerEntry) -> String {
         let line = format!("{} {}", tool.name, tool_shape(tool));
         text.push_str(&format!("\n- {}", named(&line, &short_line(&tool.description, TOOL_LINE))));
     }
+    let gives_text = |tool: &ToolEntry| result_type(tool.output_schema.as_ref()) == "string";
+    if server.tools_by_name().take(SERVER_TOOLS).any(gives_text) {
+        text.push_str("\nResults of type string come parsed if their text is JSON.");
+    }
     let name = string_literal(&server.name);
     if total > SERVER_TOOLS {
         let more = total - SERVER_TOOLS;
@@ -226,6 +230,16 @@ mod tests {
         assert_eq!(described("", "", text), Some("Version 1.2 reads files of [REDACTED]".to_owned()));
         assert_eq!(described("", "", "No stop here\n\nSecond."), Some("No stop here".to_owned()));
         assert_eq!(described("", "", " "), None);
+    }
+
+    #[test]
+    fn a_text_that_may_come_parsed_is_told() {
+        let text = json!({"name": "read", "outputSchema": {"type": "object", "properties": {"content": {"type": "string"}},
+            "required": ["content"]}});
+        let count = json!({"name": "count", "outputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}}});
+        let listed =
+            |tools| server_doc(&fixtures::server("s", tools)).contains("come parsed if their text is JSON");
+        assert!(listed(vec![text, count.clone()]) && !listed(vec![count]));
     }
 
     #[test]

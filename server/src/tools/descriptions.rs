@@ -44,7 +44,7 @@ Help: apropos dir doc meta. Stop with (fail reason).";
 
 /// What saves models a second program, most useful first: as many lines as find a place under the cut.
 const HINTS: [&str; 5] = [
-    "(tool/call! {...}) gives v or fails; (tool/pages {...}) gives the items of all pages.",
+    "(tool/call! {...}) gives v or fails; (tool/pages {...}) follows cursors and gives all items.",
     "(json/parse-lenient text) reads Python literals, (csv/parse-string text) CSV.",
     "Dates: (day-name (LocalDate/parse \"2026-03-01\")) is Sunday.",
     "JSON lines: (json/parse-lines text). Decimals: (format \"%.2f\" x).",

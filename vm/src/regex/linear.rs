@@ -38,8 +38,8 @@ pub(super) struct Linear {
     sequence: OnceCell<Option<Sequence>>,
     /// Tell where searches stop, `find`'s and `marked`'s.
     lookers: [OnceCell<Option<Looker>>; 2],
-    /// Search long texts in steps, for each variant.
-    bounds: [OnceCell<Option<Bounds>>; 3],
+    /// Search long texts in steps, for each variant. In a box: most patterns never need one, and it is large.
+    bounds: [OnceCell<Option<Box<Bounds>>>; 3],
     /// Whether `^` and `$` are asked about lines.
     line_start: bool,
     lines: bool,
@@ -112,7 +112,11 @@ impl Linear {
         let automata = [&self.find, &self.marked, &self.whole];
         let automata: usize = automata.map(|cell| built(cell, Regex::memory_usage)).iter().sum();
         let lookers: usize = self.lookers.iter().map(|cell| built(cell, Looker::heap_bytes)).sum();
-        let bounds: usize = self.bounds.iter().map(|cell| built(cell, Bounds::heap_bytes)).sum();
+        let bounds: usize = self
+            .bounds
+            .iter()
+            .map(|cell| built(cell, |bounds| size_of::<Bounds>() + bounds.heap_bytes()))
+            .sum();
         automata + lookers + bounds + built(&self.sequence, Sequence::heap_bytes)
     }
 
@@ -180,8 +184,9 @@ impl Linear {
         cell.get_or_init(|| {
             let pattern = emit(&self.node, marked)?;
             Bounds::new(&if variant == Variant::Whole { whole(&pattern) } else { pattern }, marked)
+                .map(Box::new)
         })
-        .as_ref()
+        .as_deref()
     }
 
     /// How many groups it reports besides the whole match.

@@ -8,9 +8,8 @@ use ptc_host::config::ProcessEnv;
 use ptc_host::config::clients::upstreams_of;
 use ptc_mcp::json::{Map, Value, json};
 
+use super::tell;
 use super::upstreams_file::UpstreamsFile;
-use crate::cli::output::outln;
-use crate::cli::report;
 
 /// Arguments of `ptc add`.
 #[derive(Args, Debug)]
@@ -49,13 +48,7 @@ pub struct AddArgs {
 
 /// Runs the sub-command.
 pub fn run(args: AddArgs) -> ExitCode {
-    match add(&args, &ProcessEnv::current()) {
-        Ok(text) => {
-            outln!("{text}");
-            ExitCode::SUCCESS
-        }
-        Err(fault) => report::fault(&fault),
-    }
+    tell(add(&args, &ProcessEnv::current()))
 }
 
 /// Adds the upstream; what to tell.

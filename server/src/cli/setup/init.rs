@@ -11,9 +11,8 @@ use super::client_entry::{self, Launch};
 use super::clients::{CLIENTS, Client};
 use super::found;
 use super::stored;
+use super::tell;
 use super::upstreams_file::UpstreamsFile;
-use crate::cli::output;
-use crate::cli::report;
 use crate::identity::PACKAGE;
 
 /// Arguments of `ptc init`.
@@ -43,13 +42,7 @@ pub fn run(args: InitArgs) -> ExitCode {
     let done = std::env::current_exe()
         .map_err(|error| format!("the path of this executable is not known: {error}"))
         .and_then(|own| init(&args, &ProcessEnv::current(), &folder, &own));
-    match done {
-        Ok(text) => {
-            output::write(format_args!("{text}"));
-            ExitCode::SUCCESS
-        }
-        Err(fault) => report::fault(&fault),
-    }
+    tell(done)
 }
 
 /// Sets up; what to tell. `own` is this executable.

@@ -21,5 +21,21 @@ mod merge;
 mod stored;
 mod upstreams_file;
 
+use std::process::ExitCode;
+
+use crate::cli::output::outln;
+use crate::cli::report;
+
+/// Tells what a command did, or why it did nothing.
+fn tell(done: Result<String, String>) -> ExitCode {
+    match done {
+        Ok(text) => {
+            outln!("{}", text.trim_end_matches('\n'));
+            ExitCode::SUCCESS
+        }
+        Err(fault) => report::fault(&fault),
+    }
+}
+
 #[cfg(test)]
 mod tests;

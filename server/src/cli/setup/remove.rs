@@ -6,9 +6,8 @@ use std::process::ExitCode;
 use clap::Args;
 use ptc_host::config::ProcessEnv;
 
+use super::tell;
 use super::upstreams_file::UpstreamsFile;
-use crate::cli::output::outln;
-use crate::cli::report;
 
 /// Arguments of `ptc remove`.
 #[derive(Args, Debug)]
@@ -24,13 +23,7 @@ pub struct RemoveArgs {
 
 /// Runs the sub-command.
 pub fn run(args: RemoveArgs) -> ExitCode {
-    match remove(&args, &ProcessEnv::current()) {
-        Ok(text) => {
-            outln!("{text}");
-            ExitCode::SUCCESS
-        }
-        Err(fault) => report::fault(&fault),
-    }
+    tell(remove(&args, &ProcessEnv::current()))
 }
 
 /// Removes the upstream; what to tell.

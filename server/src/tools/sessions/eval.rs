@@ -22,7 +22,7 @@ use crate::report::{ErrorReason, Payload};
 use crate::settings::Profile;
 use crate::tools::descriptions::{self, SharedCard};
 use crate::tools::lisp_eval::{Arguments as EvalArguments, Asked, EvalOptions, Wording, annotations, refuse};
-use crate::tools::shaping::{guard, shape};
+use crate::tools::shaping::{Shaper, guard, shape};
 
 /// The tool.
 pub(super) struct Eval {
@@ -51,8 +51,8 @@ impl Eval {
             session_rules: Some(reservation.rules()),
             ..request
         };
-        let options = EvalOptions { shaper: self.options.shaper_for(context), ..(*self.options).clone() };
-        Ok(Prepared::Gated(run(self.directory.clone(), options, reservation, request).boxed()))
+        let (options, shaper) = (self.options.clone(), self.options.shaper_for(context));
+        Ok(Prepared::Gated(run(self.directory.clone(), options, shaper, reservation, request).boxed()))
     }
 
     /// Checks what `lisp_eval` takes, too, in the words of this tool.
@@ -124,7 +124,8 @@ const INPUT: &str = r#"{"type":"object","required":["session_id","program"],"pro
 
 async fn run(
     directory: Arc<Directory>,
-    options: EvalOptions,
+    options: Arc<EvalOptions>,
+    shaper: Shaper,
     mut reservation: Reservation,
     request: EvalRequest,
 ) -> ToolReply {
@@ -144,7 +145,7 @@ async fn run(
     };
     let closed = |outcome: &EvalOutcome| outcome.session.as_ref().is_some_and(|report| report.closed);
     let reply = match outcome {
-        Some(outcome) if !closed(&outcome) => answer(outcome, reservation, asked, &options),
+        Some(outcome) if !closed(&outcome) => answer(outcome, reservation, asked, &options, &shaper),
         _ => Refusal::Closed.reply(""),
     };
     ToolReply { eval_id: Some(eval_id), ..reply }
@@ -156,6 +157,7 @@ fn answer(
     reservation: Reservation,
     asked: Asked,
     options: &EvalOptions,
+    shaper: &Shaper,
 ) -> ToolReply {
     let report = outcome.session.take();
     let kind = outcome.result.as_ref().err().map(|failure| failure.reason.as_str());
@@ -177,7 +179,7 @@ fn answer(
         }
     };
     payload.session = Some(Box::new(part));
-    let reply = shape(&options.shaper, &payload);
+    let reply = shape(shaper, &payload);
     reply.reporting(options.reports.then(|| asked.report(payload, usage)))
 }
 

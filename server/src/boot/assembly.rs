@@ -67,12 +67,8 @@ pub fn assemble(
         tools.extend(sessions::tools(&directory, options));
     }
     telemetry.metrics = metrics(settings, &tools, upstreams);
-    let mut service = service(
-        settings,
-        engine,
-        registry(settings, tools),
-        upstreams.map(|upstreams| servers_of(upstreams)),
-    );
+    let mut service =
+        service(settings, engine, registry(settings, tools), card.as_ref().map(|card| card.get().servers));
     service.observers = telemetry.observers(&recording);
     Ok(Assembly { service: Arc::new(service), telemetry: Arc::new(telemetry), card })
 }
@@ -88,17 +84,12 @@ pub(super) fn inline_limits(settings: &Settings) -> InlineLimits {
 /// What the descriptions tell of the upstreams.
 pub(super) fn upstream_card(settings: &Settings, upstreams: &Aggregator) -> UpstreamCard {
     let max_calls = settings.aggregator.limits.max_calls;
-    let servers = servers_of(upstreams);
+    let names = sentence_of(upstreams.upstreams().map(|(config, _)| config.name.as_str()));
+    let servers = visible(&names).into_owned();
     let room = catalog_room(settings.profile, &servers, max_calls, settings.limits.program.timeout);
     let mode = settings.aggregator.catalog_mode;
     let catalog = describe(&upstreams.advertised(), mode, inline_limits(settings), room);
     UpstreamCard { servers, catalog: visible(&catalog).into_owned(), max_calls }
-}
-
-/// The names of the upstreams, for a sentence.
-fn servers_of(upstreams: &Aggregator) -> String {
-    let names = sentence_of(upstreams.upstreams().map(|(config, _)| config.name.as_str()));
-    visible(&names).into_owned()
 }
 
 fn eval_options(

@@ -74,7 +74,9 @@ async fn run(settings: &Settings, redactor: &Redactor, engine: &Engine) -> Resul
     let upstreams = open_upstreams(settings, redactor, engine.memory())?;
     let starting = Starting::begin(upstreams.as_ref(), settings).await?;
     let Assembly { service, telemetry, card } = assemble(settings, engine, upstreams.as_ref(), redactor)?;
-    service.set_starting(starting.is_some());
+    if starting.is_some() {
+        service.begin_starting();
+    }
     let served = {
         let serving = serve_on(settings, http.zip(bound), &service, &telemetry, engine, health.as_ref());
         let mut serving = std::pin::pin!(serving);

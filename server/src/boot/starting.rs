@@ -65,7 +65,7 @@ impl Starting {
         if let Some(card) = card {
             card.set(upstream_card(settings, &self.upstreams));
         }
-        service.set_starting(false);
+        service.end_starting();
         info!(event = "upstreams_started");
         None
     }

@@ -73,12 +73,15 @@ impl Service {
         }
     }
 
-    /// Says whether upstreams are still being started. When they are no more, the list of tools is made again.
-    pub(crate) fn set_starting(&self, starting: bool) {
-        self.starting.store(starting, Ordering::Relaxed);
-        if !starting {
-            self.tools.refresh();
-        }
+    /// Says that upstreams are still being started.
+    pub(crate) fn begin_starting(&self) {
+        self.starting.store(true, Ordering::Relaxed);
+    }
+
+    /// Says that they are no more. The list of tools is made again.
+    pub(crate) fn end_starting(&self) {
+        self.starting.store(false, Ordering::Relaxed);
+        self.tools.refresh();
     }
 
     /// Whether upstreams are still being started.

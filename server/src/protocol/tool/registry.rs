@@ -21,14 +21,15 @@ pub struct Registry {
 impl Registry {
     /// Registers `tools` in listing order.
     pub(crate) fn new(tools: Vec<Box<dyn Tool>>) -> Self {
-        let names = tools.iter().map(|tool| tool.definition().name).collect();
-        let listing = watch::Sender::new(rendered(&tools));
+        let definitions = definitions(&tools);
+        let names = definitions.iter().map(|definition| definition.name).collect();
+        let listing = watch::Sender::new(rendered(&definitions));
         Registry { tools, names, listing, refusals: HashMap::new() }
     }
 
     /// Renders the listing again. Whoever [follows](Self::changes) it is told if it has changed.
     pub(crate) fn refresh(&self) {
-        let now = rendered(&self.tools);
+        let now = rendered(&definitions(&self.tools));
         self.listing.send_if_modified(|listing| {
             let changed = **listing != *now;
             *listing = now;
@@ -74,13 +75,17 @@ impl Registry {
     }
 }
 
-fn rendered(tools: &[Box<dyn Tool>]) -> Arc<[u8]> {
+fn definitions(tools: &[Box<dyn Tool>]) -> Vec<Definition> {
+    tools.iter().map(|tool| tool.definition()).collect()
+}
+
+fn rendered(definitions: &[Definition]) -> Arc<[u8]> {
     let mut listing = vec![b'['];
-    for (at, tool) in tools.iter().enumerate() {
+    for (at, definition) in definitions.iter().enumerate() {
         if at > 0 {
             listing.push(b',');
         }
-        write_definition(&mut listing, &tool.definition());
+        write_definition(&mut listing, definition);
     }
     listing.push(b']');
     listing.into()

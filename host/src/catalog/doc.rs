@@ -181,6 +181,7 @@ mod tests {
         let introduction = Introduction {
             title: "Ticket desk".into(),
             instructions: "Read only.\nAsk for one page at a time.".into(),
+            ..Introduction::default()
         };
         let upstream = fixtures::upstream("tickets", json!({"description": "Support tickets"}));
         let tools = vec![
@@ -219,7 +220,11 @@ mod tests {
         redactor.register([&crate::credentials::Secret::new("tok-tok-tok")]);
         let described = |description: &str, title: &str, instructions: &str| {
             let upstream = fixtures::upstream("s", json!({"description": description}));
-            let introduction = Introduction { title: title.into(), instructions: instructions.into() };
+            let introduction = Introduction {
+                title: title.into(),
+                instructions: instructions.into(),
+                ..Introduction::default()
+            };
             let entry =
                 ServerEntry::loaded(&upstream, vec![], &redactor).introduced(&introduction, &redactor);
             crate::catalog::search::server_description(&entry)

@@ -50,6 +50,23 @@ pub(crate) fn params(era: Era, cursor: Option<&str>) -> Vec<u8> {
     out
 }
 
+/// `params` of a request with these members, which are the text of a JSON object.
+pub(crate) fn params_with(era: Era, members: &[u8]) -> Vec<u8> {
+    let inner = members.trim_ascii().strip_prefix(b"{").and_then(|rest| rest.strip_suffix(b"}"));
+    let inner = inner.unwrap_or_default().trim_ascii();
+    let mut out = vec![b'{'];
+    out.extend_from_slice(inner);
+    if era == Era::Modern {
+        if !inner.is_empty() {
+            out.push(b',');
+        }
+        out.extend_from_slice(b"\"_meta\":");
+        out.extend_from_slice(&modern_meta());
+    }
+    out.push(b'}');
+    out
+}
+
 /// `params` of a `subscriptions/listen` for changes of the tool list.
 pub(crate) fn listen_params() -> Vec<u8> {
     let mut out = b"{\"notifications\":{\"toolsListChanged\":true},\"_meta\":".to_vec();
@@ -96,7 +113,7 @@ impl HelloMembers {
             ptc_mcp::json::Value::Null => &self.meta[SERVER_INFO],
             named => named,
         };
-        Introduction::read(server_info, &self.instructions)
+        Introduction::read(server_info, &self.instructions, &self.capabilities)
     }
 }
 
@@ -150,6 +167,7 @@ mod tests {
     use ptc_mcp::json::json;
 
     use super::*;
+    use crate::upstream::Offers;
 
     #[test]
     fn params_are_json_in_both_eras() {
@@ -160,6 +178,13 @@ mod tests {
             assert_eq!(value["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
             assert_eq!(value["_meta"]["io.modelcontextprotocol/clientCapabilities"], json!({}));
             assert_eq!(value.get("cursor").and_then(|c| c.as_str()), cursor);
+        }
+        assert_eq!(params_with(Era::Handshake, b" {\"a\": 1 } "), b"{\"a\": 1}");
+        for (members, a) in [(&b"{}"[..], None), (b"{\"a\":{\"b\":1}}", Some(json!({"b": 1})))] {
+            let value: ptc_mcp::json::Value =
+                serde_json::from_slice(&params_with(Era::Modern, members)).unwrap();
+            assert_eq!(value["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+            assert_eq!(value.get("a"), a.as_ref());
         }
         let listen: ptc_mcp::json::Value = serde_json::from_slice(&listen_params()).unwrap();
         assert_eq!(listen["notifications"]["toolsListChanged"], true);
@@ -182,11 +207,14 @@ mod tests {
     #[test]
     fn both_eras_introduce_the_server() {
         let info = json!({"name": "n", "title": "The Title", "version": "1"});
-        let told = Introduction { title: "The Title".into(), instructions: "Do this.".into() };
-        let greeting =
-            json!({"protocolVersion": "2025-11-25", "serverInfo": info, "instructions": "Do this."});
+        let offers = Offers { resources: true, subscriptions: true, prompts: true, completions: false };
+        let told = Introduction { title: "The Title".into(), instructions: "Do this.".into(), offers };
+        let capabilities = json!({"resources": {"subscribe": true}, "prompts": {}, "completions": null});
+        let greeting = json!({"protocolVersion": "2025-11-25", "serverInfo": info, "instructions": "Do this.",
+            "capabilities": capabilities});
         assert_eq!(read_initialize(greeting.to_string().as_bytes(), false).unwrap().introduction, told);
         let discovered = json!({"supportedVersions": ["2026-07-28"], "instructions": "Do this.",
+            "capabilities": capabilities,
             "_meta": {"io.modelcontextprotocol/serverInfo": info}});
         assert_eq!(read_discover(discovered.to_string().as_bytes()).unwrap().introduction, told);
         let odd = json!({"protocolVersion": "2025-11-25", "serverInfo": [1], "instructions": {"a": 1}});

@@ -72,6 +72,24 @@ pub(crate) fn read(result: Bytes, may_wrap: bool) -> Result<CallReply, CallFault
     Ok(CallReply { payload, content, result_bytes: result_bytes.saturating_sub(twice), envelope: result })
 }
 
+/// Whether the `result` of a method besides `tools/call` is one that can be used.
+///
+/// # Errors
+/// [`FaultReason::UpstreamError`] if it is not an object, or asks us for something that we do not have.
+pub(super) fn check_complete(result: &[u8], method: &str) -> Result<(), CallFault> {
+    let bad = |message: String| CallFault::upstream_error(message).with_bytes(result.len() as u64);
+    let Ok(members) = serde_json::from_slice::<Members<'_>>(result) else {
+        return Err(bad(format!("{method} returned unexpected payload {}", render(result))));
+    };
+    match members.result_type {
+        None | Some("\"complete\"") => Ok(()),
+        Some("\"input_required\"") => {
+            Err(bad(format!("{method} asks for input (input_required), which a program cannot give")))
+        }
+        Some(other) => Err(bad(format!("unexpected resultType {}", clip(other, 40)))),
+    }
+}
+
 /// The failure that a tool reports.
 fn tool_error(result: &Bytes, members: &Members<'_>) -> CallFault {
     let texts: Vec<Bytes> = match members.has_more {

@@ -4,14 +4,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::sync::broadcast;
 
+use super::result;
 use crate::config::UpstreamConfig;
 use crate::upstream::lifecycle::{Connection, Lifecycle, Started};
 use crate::upstream::slots::Slots;
-use crate::upstream::{Call, CallFault, CallReply, Health, Introduction, ToolInfo, Upstream, UpstreamEvent};
+use crate::upstream::{
+    Call, CallFault, CallReply, Health, Introduction, Query, ToolInfo, Upstream, UpstreamEvent,
+};
 
 /// How one transport does what all of them do. Whatever has to know of the connection's life is given its lifecycle.
 pub(crate) trait Transport: Send + Sync + 'static {
@@ -34,6 +38,14 @@ pub(crate) trait Transport: Send + Sync + 'static {
         connection: &Arc<Self::Connection>,
         call: Call<'_>,
     ) -> impl Future<Output = Result<CallReply, CallFault>> + Send;
+
+    /// Asks for something besides tools over a connection; yields the `result`.
+    fn query(
+        &self,
+        lifecycle: &Arc<Lifecycle<Self::Connection>>,
+        connection: &Arc<Self::Connection>,
+        query: Query<'_>,
+    ) -> impl Future<Output = Result<Bytes, CallFault>> + Send;
 
     /// Lists the tools afresh.
     fn list_tools(
@@ -87,6 +99,14 @@ impl<T: Transport> McpUpstream<T> {
             self.slots.enter(&call.limits, T::NAME, current, |patience| self.connect(patience)).await?;
         self.transport.call(&self.lifecycle, &connection, call).await
     }
+
+    async fn query_now(&self, query: Query<'_>) -> Result<Bytes, CallFault> {
+        let current = || self.lifecycle.current();
+        let (connection, _slot) =
+            self.slots.enter(&query.limits, T::NAME, current, |patience| self.connect(patience)).await?;
+        let answer = self.transport.query(&self.lifecycle, &connection, query).await?;
+        result::check_complete(&answer, query.method).map(|()| answer)
+    }
 }
 
 impl<T: Transport> Upstream for McpUpstream<T> {
@@ -126,6 +146,10 @@ impl<T: Transport> Upstream for McpUpstream<T> {
 
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<CallReply, CallFault>> {
         self.call_now(call).boxed()
+    }
+
+    fn query<'a>(&'a self, query: Query<'a>) -> BoxFuture<'a, Result<Bytes, CallFault>> {
+        self.query_now(query).boxed()
     }
 
     fn health(&self) -> Health {

@@ -16,15 +16,45 @@ pub struct Introduction {
     pub title: Box<str>,
     /// How it wants to be used; may be empty.
     pub instructions: Box<str>,
+    /// What it has besides tools.
+    pub offers: Offers,
+}
+
+/// What an upstream says it has besides tools (MCP: the server's capabilities).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Offers {
+    /// Resources and templates of them.
+    pub resources: bool,
+    /// It tells those who ask for it that a resource has changed.
+    pub subscriptions: bool,
+    /// Prompts.
+    pub prompts: bool,
+    /// Proposals for the arguments of prompts and templates.
+    pub completions: bool,
+}
+
+impl Offers {
+    /// Reads the member `capabilities` of a greeting.
+    fn read(capabilities: &Value) -> Self {
+        let has = |name: &str| capabilities[name].is_object();
+        Self {
+            resources: has("resources"),
+            subscriptions: capabilities["resources"]["subscribe"] == true,
+            prompts: has("prompts"),
+            completions: has("completions"),
+        }
+    }
 }
 
 impl Introduction {
-    /// Reads the members `serverInfo` and `instructions` of a greeting. Whatever is no text counts as absent.
-    pub(crate) fn read(server_info: &Value, instructions: &Value) -> Self {
+    /// Reads the members `serverInfo`, `instructions` and `capabilities` of a greeting. Whatever is not as it should be
+    /// counts as absent.
+    pub(crate) fn read(server_info: &Value, instructions: &Value, capabilities: &Value) -> Self {
         let text = |value: &Value, max| clip(value.as_str().unwrap_or_default(), max).into();
         Self {
             title: text(&server_info["title"], MAX_TITLE),
             instructions: text(instructions, MAX_INSTRUCTIONS),
+            offers: Offers::read(capabilities),
         }
     }
 }

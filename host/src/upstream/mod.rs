@@ -1,8 +1,9 @@
-//! The interface to an upstream: start it, list its tools, call one, report its health, stop it. The transport behind
-//! these five operations is hidden from programs and from the engine.
+//! The interface to an upstream: start it, list its tools, call one, ask for what else it has, report its health, stop
+//! it. The transport behind these operations is hidden from programs and from the engine.
 //!
 //! * [`Upstream`] — the trait every transport implements (`mcp_stdio`, `mcp_http`, `openapi`).
 //! * [`Call`], [`CallLimits`], [`Arrivals`] — one tool call, its limits, and the account that its reply is charged to.
+//! * [`Query`] — a request for something besides tools: resources, prompts, completions.
 //! * [`CallReply`], [`ReplyPayload`] — the reply, still as the upstream's own JSON bytes.
 //! * [`CallFault`], [`FaultReason`] — world faults, from a closed set of reasons.
 //! * [`Health`], [`UpstreamEvent`] — for operators, `ptc check` and live catalogs.
@@ -18,12 +19,13 @@ pub(crate) mod slots;
 pub use crate::memory::Arrivals;
 pub use fault::{CallFault, FailureAnswer, FaultReason};
 pub use health::{Health, Phase, UpstreamEvent};
-pub use introduction::Introduction;
+pub use introduction::{Introduction, Offers};
 pub use reply::{BlockMember, CallReply, ReplyBlock, ReplyPayload};
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast;
@@ -76,6 +78,16 @@ pub trait Upstream: Send + Sync {
     /// [`FaultReason::ToolError`].
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<CallReply, CallFault>>;
 
+    /// Asks for something besides tools, starting the upstream first if it is not running. Yields the text of the
+    /// answer's `result`, a JSON object.
+    ///
+    /// # Errors
+    /// As [`Upstream::call`]; [`FaultReason::UpstreamError`] from a transport that knows nothing besides tools.
+    fn query<'a>(&'a self, query: Query<'a>) -> BoxFuture<'a, Result<Bytes, CallFault>> {
+        let text = format!("upstream '{}' has tools only, no {}", self.name(), query.method);
+        Box::pin(std::future::ready(Err(CallFault::upstream_error(text))))
+    }
+
     /// How the upstream is right now. Never blocks, never starts anything.
     fn health(&self) -> Health;
 
@@ -102,6 +114,21 @@ pub struct Call<'a> {
     /// Whether an answer of nothing but `result` is taken as a wrapper around the payload: the tool's description says so,
     /// or says nothing about its answers.
     pub may_wrap: bool,
+}
+
+/// A request for something besides tools.
+#[derive(Debug, Clone, Copy)]
+pub struct Query<'a> {
+    /// The method, for instance `resources/read`.
+    pub method: &'static str,
+    /// The members of `params` as the text of one JSON object.
+    pub params: &'a [u8],
+    /// What is asked for by name, where the modern era wants that in a header: a resource's URI or a prompt's name.
+    pub subject: Option<&'a str>,
+    /// The limits of the exchange.
+    pub limits: CallLimits,
+    /// The account of the reply's bytes, if there is one.
+    pub arrivals: Option<&'a dyn Arrivals>,
 }
 
 /// The fault of a reply that its caller had no memory for. The caller knows more about why.

@@ -231,7 +231,8 @@ async fn request(
 ) -> Result<HttpReply, Failure> {
     let id = session.next_id();
     let body = encode::request(id, method, params);
-    let outgoing = Outgoing { id: Some(id), method, tool: None, mirrored: Vec::new(), body, arrivals: None };
+    let outgoing =
+        Outgoing { id: Some(id), method, subject: None, mirrored: Vec::new(), body, arrivals: None };
     endpoint.request(session, outgoing, limits).await
 }
 

@@ -90,7 +90,7 @@ async fn open(
             let outgoing = Outgoing {
                 id: Some(id),
                 method: "subscriptions/listen",
-                tool: None,
+                subject: None,
                 mirrored: Vec::new(),
                 body,
                 arrivals: None,

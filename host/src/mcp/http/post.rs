@@ -66,8 +66,8 @@ pub(super) struct Outgoing<'a> {
     /// Its id, if it is a request.
     pub(super) id: Option<u64>,
     pub(super) method: &'a str,
-    /// The name of the tool it calls.
-    pub(super) tool: Option<&'a str>,
+    /// What it calls or asks for by name: the tool, the prompt, the resource's URI.
+    pub(super) subject: Option<&'a str>,
     /// Arguments that go into headers.
     pub(super) mirrored: Vec<(HeaderName, HeaderValue)>,
     pub(super) body: Vec<u8>,
@@ -164,7 +164,8 @@ impl Endpoint {
         body: Vec<u8>,
         limits: &Limits,
     ) -> Result<StatusCode, Failure> {
-        let outgoing = Outgoing { id: None, method, tool: None, mirrored: Vec::new(), body, arrivals: None };
+        let outgoing =
+            Outgoing { id: None, method, subject: None, mirrored: Vec::new(), body, arrivals: None };
         let response = self.post(session, outgoing, limits).await?;
         session.note_id(response.headers.get(&SESSION_ID));
         let status = response.status;
@@ -211,8 +212,8 @@ impl Endpoint {
                     other => super::mirror::header_value(other),
                 },
             );
-            if let Some(tool) = outgoing.tool {
-                headers.insert(NAME, super::mirror::header_value(tool));
+            if let Some(subject) = outgoing.subject {
+                headers.insert(NAME, super::mirror::header_value(subject));
             }
             headers.extend(outgoing.mirrored);
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use ptc_mcp::Era;
 use ptc_mcp::RpcError;
 use ptc_mcp::encode;
@@ -20,7 +21,7 @@ use crate::config::{HttpConfig, UpstreamConfig};
 use crate::credentials::CredentialStore;
 use crate::http::{Client, HttpError, Limits, Target};
 use crate::upstream::lifecycle::{End, EndKind, Lifecycle, Started, closed};
-use crate::upstream::{Call, CallFault, CallReply, ToolInfo, UpstreamEvent};
+use crate::upstream::{Call, CallFault, CallLimits, CallReply, Query, ToolInfo, UpstreamEvent};
 
 /// How long the last words to a server may take.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(1);
@@ -110,7 +111,7 @@ impl Transport for HttpTransport {
         session: &Arc<HttpSession>,
         call: Call<'_>,
     ) -> Result<CallReply, CallFault> {
-        match self.exchange(lifecycle, session, &call).await? {
+        match self.call_once(lifecycle, session, &call).await? {
             HttpReply::Result(bytes) => result::read(bytes, call.may_wrap),
             HttpReply::Error(failure)
                 if failure.error.code == RpcError::HEADER_MISMATCH && session.era == Era::Modern =>
@@ -118,13 +119,34 @@ impl Transport for HttpTransport {
                 // The tool's annotations have changed. The server has not run it, so it may be asked once more.
                 let again = async {
                     lifecycle.set_tools(self.list_tools(session).await?);
-                    self.exchange(lifecycle, session, &call).await
+                    self.call_once(lifecycle, session, &call).await
                 };
                 match Box::pin(again).await? {
                     HttpReply::Result(bytes) => result::read(bytes, call.may_wrap),
                     HttpReply::Error(failure) => Err(failure.into_fault()),
                 }
             }
+            HttpReply::Error(failure) => Err(failure.into_fault()),
+        }
+    }
+
+    async fn query(
+        &self,
+        lifecycle: &SessionLifecycle,
+        session: &Arc<HttpSession>,
+        query: Query<'_>,
+    ) -> Result<Bytes, CallFault> {
+        let id = session.next_id();
+        let outgoing = Outgoing {
+            id: Some(id),
+            method: query.method,
+            subject: query.subject,
+            mirrored: Vec::new(),
+            body: encode::request(id, query.method, &protocol::params_with(session.era, query.params)),
+            arrivals: query.arrivals,
+        };
+        match self.exchange(lifecycle, session, outgoing, query.limits).await? {
+            HttpReply::Result(bytes) => Ok(bytes),
             HttpReply::Error(failure) => Err(failure.into_fault()),
         }
     }
@@ -154,30 +176,42 @@ impl Transport for HttpTransport {
 }
 
 impl HttpTransport {
-    async fn exchange(
+    async fn call_once(
         &self,
         lifecycle: &SessionLifecycle,
         session: &Arc<HttpSession>,
         call: &Call<'_>,
     ) -> Result<HttpReply, CallFault> {
-        let entry = &self.endpoint.entry;
-        let limits = Limits {
-            connect: entry.connect_timeout,
-            first_byte: entry.first_byte_timeout,
-            total: call.limits.timeout.min(entry.request_timeout),
-            deadline: call.limits.deadline,
-            max_bytes: call.limits.max_bytes.min(entry.max_response_bytes),
-        };
         let id = session.next_id();
         let modern = session.era == Era::Modern;
         let outgoing = Outgoing {
             id: Some(id),
             method: "tools/call",
-            tool: Some(call.tool),
+            subject: Some(call.tool),
             mirrored: session.mirrors().headers(call.tool, call.arguments),
             body: encode::tools_call(id, call.tool, call.arguments, modern.then_some(&*self.meta)),
             arrivals: call.arrivals,
         };
+        self.exchange(lifecycle, session, outgoing, call.limits).await
+    }
+
+    /// One request and its answer, within the limits of the call and of the entry.
+    async fn exchange(
+        &self,
+        lifecycle: &SessionLifecycle,
+        session: &Arc<HttpSession>,
+        outgoing: Outgoing<'_>,
+        limits: CallLimits,
+    ) -> Result<HttpReply, CallFault> {
+        let entry = &self.endpoint.entry;
+        let limits = Limits {
+            connect: entry.connect_timeout,
+            first_byte: entry.first_byte_timeout,
+            total: limits.timeout.min(entry.request_timeout),
+            deadline: limits.deadline,
+            max_bytes: limits.max_bytes.min(entry.max_response_bytes),
+        };
+        let id = outgoing.id.unwrap_or_default();
         let mut in_flight = InFlight { endpoint: &self.endpoint, lifecycle, session, id, answered: false };
         let answer = tokio::select! {
             biased;

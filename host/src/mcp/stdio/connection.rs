@@ -7,6 +7,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
+use ptc_mcp::Era;
 use ptc_mcp::encode;
 use tokio::net::unix::pipe;
 use tokio::sync::{Notify, watch};
@@ -106,6 +107,11 @@ impl StdioConnection {
             gone: watch::Sender::new(false),
             stderr: StderrRing::new(STDERR_KEPT),
         }
+    }
+
+    /// The era that was agreed on.
+    pub(super) fn era(&self) -> Era {
+        if self.modern.load(Ordering::Relaxed) { Era::Modern } else { Era::Handshake }
     }
 
     /// Sends the request that `encode` builds from its id, and waits for the answer.

@@ -140,7 +140,7 @@ pub(super) async fn list_tools(
     connection: &StdioConnection,
     entry: &StdioConfig,
 ) -> Result<Arc<[ToolInfo]>, CallFault> {
-    let era = if connection.modern.load(Ordering::Relaxed) { Era::Modern } else { Era::Handshake };
+    let era = connection.era();
     let mut pages = ToolPages::new(&connection.name, entry.max_response_bytes, admit_all);
     let mut cursor = None;
     loop {

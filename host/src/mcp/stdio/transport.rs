@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use bytes::Bytes;
 use ptc_mcp::RpcError;
 use ptc_mcp::encode;
 use tokio::runtime::Handle;
@@ -15,7 +16,7 @@ use super::handshake;
 use crate::config::{StdioConfig, UpstreamConfig};
 use crate::memory::MemoryBudget;
 use crate::upstream::lifecycle::{Lifecycle, Started};
-use crate::upstream::{Call, CallFault, CallReply, ToolInfo, no_memory};
+use crate::upstream::{Call, CallFault, CallReply, Query, ToolInfo, no_memory};
 
 /// A tool server that is our child process. Any number of calls is in flight on its one pipe. Its tasks run on the
 /// runtime given at construction, calls may come from anywhere.
@@ -81,6 +82,29 @@ impl Transport for StdioTransport {
                 Err(no_memory(bytes.len() as u64))
             }
             PipeReply::Result(bytes) => result::read(bytes, call.may_wrap),
+            PipeReply::Error(error) => {
+                Err(CallFault::upstream_error(RpcError::of_bytes(&error).message)
+                    .with_bytes(error.len() as u64))
+            }
+        }
+    }
+
+    async fn query(
+        &self,
+        _: &Arc<Lifecycle<StdioConnection>>,
+        connection: &Arc<StdioConnection>,
+        query: Query<'_>,
+    ) -> Result<Bytes, CallFault> {
+        let mut limits = query.limits;
+        limits.timeout = limits.timeout.min(self.entry.request_timeout.unwrap_or(Duration::MAX));
+        let params = protocol::params_with(connection.era(), query.params);
+        match connection.request(|id| encode::request(id, query.method, &params), &limits, true).await? {
+            PipeReply::Result(bytes)
+                if query.arrivals.is_some_and(|arrivals| !arrivals.arrived(bytes.len())) =>
+            {
+                Err(no_memory(bytes.len() as u64))
+            }
+            PipeReply::Result(bytes) => Ok(bytes),
             PipeReply::Error(error) => {
                 Err(CallFault::upstream_error(RpcError::of_bytes(&error).message)
                     .with_bytes(error.len() as u64))

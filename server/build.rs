@@ -1,7 +1,7 @@
 //! Records which commit the binary was built from.
 //!
-//! `PTC_RUNNER_MCP_GIT_COMMIT` and `PTC_RUNNER_MCP_GIT_DIRTY` override what git says; without either the commit is
-//! `unknown`. Nothing here fails a build: a source archive has no repository.
+//! `PTC_GIT_COMMIT` and `PTC_GIT_DIRTY` override what git says, and so do their former names (ruling 70); without either the
+//! commit is `unknown`. Nothing here fails a build: a source archive has no repository.
 
 use std::process::Command;
 
@@ -10,9 +10,17 @@ fn git(arguments: &[&str]) -> Option<String> {
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
+/// What the build is told by a variable of the product, under its name or its former one.
+fn variable(name: &str) -> Option<String> {
+    let values = ["PTC_", "PTC_RUNNER_MCP_"].map(|prefix| {
+        let name = prefix.to_owned() + name;
+        println!("cargo::rerun-if-env-changed={name}");
+        std::env::var(name).ok()
+    });
+    values.into_iter().flatten().next()
+}
+
 fn main() {
-    println!("cargo::rerun-if-env-changed=PTC_RUNNER_MCP_GIT_COMMIT");
-    println!("cargo::rerun-if-env-changed=PTC_RUNNER_MCP_GIT_DIRTY");
     // HEAD names a branch and stays as it is when a commit is made; its log has a line for each.
     for file in ["HEAD", "logs/HEAD"] {
         let path = git(&["rev-parse", "--git-path", file]);
@@ -20,13 +28,13 @@ fn main() {
             println!("cargo::rerun-if-changed={path}");
         }
     }
-    let named = std::env::var("PTC_RUNNER_MCP_GIT_COMMIT").ok().filter(|commit| !commit.is_empty());
+    let named = variable("GIT_COMMIT").filter(|commit| !commit.is_empty());
     let commit = named
         .or_else(|| git(&["rev-parse", "HEAD"]))
         .map_or_else(|| "unknown".to_owned(), |commit| commit.chars().take(12).collect());
-    let dirty = match std::env::var("PTC_RUNNER_MCP_GIT_DIRTY") {
-        Ok(text) => text == "true",
-        Err(_) => {
+    let dirty = match variable("GIT_DIRTY") {
+        Some(text) => text == "true",
+        None => {
             git(&["status", "--porcelain", "--untracked-files=no"]).is_some_and(|changes| !changes.is_empty())
         }
     };

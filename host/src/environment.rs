@@ -39,6 +39,12 @@ impl ProcessEnv {
         self.get(name).and_then(OsStr::to_str).filter(|text| !text.is_empty())
     }
 
+    /// The first of these variables that is set and not empty, with its name.
+    pub fn first_set<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Option<(&'n str, &OsStr)> {
+        let mut set = names.into_iter().filter_map(|name| Some((name, self.get(name)?)));
+        set.find(|(_, value)| !value.is_empty())
+    }
+
     /// All variables, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
         self.vars.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
@@ -150,7 +156,7 @@ pub(crate) fn is_variable_name(name: &str) -> bool {
 fn is_protected(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     upper == "PATH"
-        || ["LD_", "PTC_RUNNER_", "SSL_CERT_"].iter().any(|prefix| upper.starts_with(prefix))
+        || ["LD_", "PTC_", "SSL_CERT_"].iter().any(|prefix| upper.starts_with(prefix))
         || is_proxy_name(&upper)
 }
 
@@ -198,6 +204,7 @@ mod tests {
             "PATH",
             "LD_PRELOAD",
             "LD_LIBRARY_PATH",
+            "PTC_HTTP",
             "PTC_RUNNER_MCP_HTTP",
             "SSL_CERT_FILE",
             "SSL_CERT_DIR",

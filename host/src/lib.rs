@@ -18,6 +18,7 @@ mod config_error;
 pub mod credentials;
 pub mod engine;
 mod environment;
+mod former_variables;
 pub mod http;
 pub mod json;
 mod json_schema;

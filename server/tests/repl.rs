@@ -13,6 +13,7 @@ fn ptc(home: &tempfile::TempDir, arguments: &[&str]) -> Command {
     let mut command = Command::new(PTC);
     command
         .args(arguments)
+        .env_remove("PTC_UPSTREAMS")
         .env_remove("PTC_RUNNER_UPSTREAMS")
         .env_remove("PTC_RUNNER_MCP_UPSTREAMS")
         .env_remove("XDG_CONFIG_HOME")

@@ -14,7 +14,7 @@ const TOKEN: &str = "a-token-that-is-long-enough-to-be-accepted-0001";
 /// Runs `ptc` with these arguments and this input, while the listener of this thread's runtime serves.
 async fn ptc(arguments: &[&str], input: &'static str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ptc-under-test"));
-    command.args(arguments).env_remove("PTC_RUNNER_MCP_HTTP_AUTH_TOKEN");
+    command.args(arguments).env_remove("PTC_HTTP_AUTH_TOKEN").env_remove("PTC_RUNNER_MCP_HTTP_AUTH_TOKEN");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("ptc starts");
     let run = tokio::task::spawn_blocking(move || {

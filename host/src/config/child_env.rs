@@ -153,6 +153,7 @@ mod tests {
             ("NODE_EXTRA_CA_CERTS", "c"),
             ("SSL_CERT_FILE", "c"),
             ("PTC_RUNNER_MCP_HTTP_AUTH_TOKEN", "t"),
+            ("PTC_HTTP_AUTH_TOKEN", "t"),
             ("OPENAI_API_KEY", "k"),
             ("AWS_SECRET_ACCESS_KEY", "s"),
             ("LD_PRELOAD", "x"),

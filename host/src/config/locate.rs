@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use crate::environment::ProcessEnv;
 
-/// The environment variable that names the file for the MCP server. An empty value counts as not set.
-pub const SERVER_VARIABLE: &str = "PTC_RUNNER_MCP_UPSTREAMS";
-/// The environment variable that names the file for the REPL and one-shot evaluation.
-pub const REPL_VARIABLE: &str = "PTC_RUNNER_UPSTREAMS";
+/// The environment variable that names the file for the MCP server, and its former name. An empty value counts as not set.
+pub const SERVER_VARIABLE: [&str; 2] = ["PTC_UPSTREAMS", "PTC_RUNNER_MCP_UPSTREAMS"];
+/// The environment variable that names the file for the REPL and one-shot evaluation, and its former name.
+pub const REPL_VARIABLE: [&str; 2] = ["PTC_UPSTREAMS", "PTC_RUNNER_UPSTREAMS"];
 
 const DEFAULT_FILE: &str = "ptc/upstreams.json";
 /// Where the file lay before (ruling 70); still read.
@@ -47,15 +47,13 @@ impl std::fmt::Display for NamedBy {
 /// `$XDG_CONFIG_HOME` and `$HOME/.config`. `None` means that no upstreams are configured.
 pub fn locate(
     flag: Option<&Path>,
-    variable: Option<&'static str>,
+    variable: Option<[&'static str; 2]>,
     env: &ProcessEnv,
 ) -> Option<ConfigLocation> {
     if let Some(path) = flag {
         return Some(ConfigLocation { path: path.to_owned(), named_by: NamedBy::Flag });
     }
-    if let Some((name, path)) =
-        variable.and_then(|name| Some((name, env.get(name).filter(|p| !p.is_empty())?)))
-    {
+    if let Some((name, path)) = variable.and_then(|names| env.first_set(names)) {
         return Some(ConfigLocation { path: path.into(), named_by: NamedBy::Variable(name) });
     }
     let candidates = [DEFAULT_FILE, FORMER_FILE].into_iter().flat_map(|file| {
@@ -95,7 +93,7 @@ mod tests {
 
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(&file, "{}").unwrap();
-        let env = ProcessEnv::from_iter([("HOME", home_text), (SERVER_VARIABLE, "")]);
+        let env = ProcessEnv::from_iter([("HOME", home_text), (SERVER_VARIABLE[0], "")]);
         let found = locate(None, Some(SERVER_VARIABLE), &env).unwrap();
         assert_eq!(
             found,
@@ -108,12 +106,20 @@ mod tests {
         std::fs::write(&newer, "{}").unwrap();
         assert_eq!(locate(None, None, &env).unwrap().path, newer, "the new place comes first");
 
-        let env =
-            ProcessEnv::from_iter([("HOME", home_text), (SERVER_VARIABLE, "/var"), (REPL_VARIABLE, "/repl")]);
+        let env = ProcessEnv::from_iter([
+            ("HOME", home_text),
+            (SERVER_VARIABLE[1], "/var"),
+            (REPL_VARIABLE[1], "/repl"),
+        ]);
         let by_variable = locate(None, Some(SERVER_VARIABLE), &env).unwrap();
         assert_eq!(by_variable.path, Path::new("/var"));
         assert_eq!(by_variable.named_by.to_string(), "named by PTC_RUNNER_MCP_UPSTREAMS");
         assert_eq!(locate(None, Some(REPL_VARIABLE), &env).unwrap().path, Path::new("/repl"));
+        let env = ProcessEnv::from_iter([("PTC_UPSTREAMS", "/new")]);
+        for variable in [SERVER_VARIABLE, REPL_VARIABLE] {
+            let by_variable = locate(None, Some(variable), &env).unwrap();
+            assert_eq!(by_variable.named_by.to_string(), "named by PTC_UPSTREAMS");
+        }
         let by_flag = locate(Some(Path::new("/flag")), Some(SERVER_VARIABLE), &env).unwrap();
         assert_eq!(by_flag, ConfigLocation { path: "/flag".into(), named_by: NamedBy::Flag });
     }

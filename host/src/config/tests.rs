@@ -156,7 +156,7 @@ fn files_that_somebody_named_must_be_good() {
         format!("upstreams config: no such file or directory ({shown}, named by --upstreams-config)")
     );
     std::fs::write(&path, " \n").unwrap();
-    for named_by in [NamedBy::Default, NamedBy::Variable(SERVER_VARIABLE)] {
+    for named_by in [NamedBy::Default, NamedBy::Variable(SERVER_VARIABLE[0])] {
         let text = load(named_by).unwrap_err();
         assert_eq!(
             text,

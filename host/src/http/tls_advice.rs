@@ -14,7 +14,7 @@ fn advice(error: &Error) -> Option<&'static str> {
     Some(match error {
         Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
             "Nobody whom this system trusts has signed the server's certificate. If it is yours, name the PEM file of its \
-             authority with --ca-file (PTC_RUNNER_MCP_CA_FILE)."
+             authority with --ca-file (PTC_CA_FILE)."
         }
         Error::InvalidCertificate(
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },

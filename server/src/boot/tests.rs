@@ -79,7 +79,7 @@ async fn session_tools_are_known_even_where_they_are_off() {
         let refusal = service.tools.refusal(name).unwrap().1.structured.clone().unwrap();
         let told: Value = serde_json::from_str(&refusal).unwrap();
         let message = "stateful PTC-Lisp sessions are disabled; start the server with --sessions or \
-                       PTC_RUNNER_MCP_SESSIONS=true";
+                       PTC_SESSIONS=true";
         assert_eq!((&told["reason"], &told["message"]), (&json!("sessions_disabled"), &json!(message)));
     }
 }

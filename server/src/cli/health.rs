@@ -7,21 +7,25 @@ use std::time::Duration;
 
 use clap::Args;
 use http::{HeaderMap, Method};
+use ptc_host::config::ProcessEnv;
 use ptc_host::http::{Client, Limits, Request, Target};
 use tokio::time::Instant;
 use url::Url;
 
 use super::report;
+use crate::options::flags::find;
 
+/// Where `ptc start --http` listens unless it is told otherwise.
+const DEFAULT_PORT: u16 = 7332;
 /// Longest answer that is shown.
 const MAX_BYTES: usize = 4096;
 
 /// Arguments of `ptc health`.
 #[derive(Args, Debug)]
 pub struct HealthArgs {
-    /// Port on 127.0.0.1 that the server listens on
-    #[arg(long, value_name = "PORT", default_value_t = 7332, env = "PTC_RUNNER_MCP_HTTP_PORT")]
-    port: u16,
+    /// Port on 127.0.0.1 that the server listens on [env: PTC_HTTP_PORT] [default: 7332]
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
 
     /// Ask this URL instead, for instance that of a TLS listener
     #[arg(long, value_name = "URL", conflicts_with = "port")]
@@ -50,6 +54,20 @@ pub fn run(args: &HealthArgs) -> ExitCode {
     }
 }
 
+/// The flag, else what `ptc start` would be told by the variable, else its default.
+fn port(args: &HealthArgs, env: &ProcessEnv) -> Result<u16, String> {
+    let set = || find("http-port").in_environment(env);
+    match (args.port, set()) {
+        (Some(port), _) => Ok(port),
+        (None, None) => Ok(DEFAULT_PORT),
+        (None, Some((name, text))) => {
+            text.to_str().and_then(|text| text.trim().parse().ok()).ok_or_else(|| {
+                format!("{name} must be a port number from 1 to 65535, got: {:?}", text.to_string_lossy())
+            })
+        }
+    }
+}
+
 async fn ask(args: &HealthArgs) -> Result<String, String> {
     let path = if args.ready { "/ready" } else { "/health" };
     let url = match &args.url {
@@ -61,7 +79,8 @@ async fn ask(args: &HealthArgs) -> Result<String, String> {
             url
         }
         None => {
-            Url::parse(&format!("http://127.0.0.1:{}{path}", args.port)).map_err(|error| error.to_string())?
+            let port = port(args, &ProcessEnv::current())?;
+            Url::parse(&format!("http://127.0.0.1:{port}{path}")).map_err(|error| error.to_string())?
         }
     };
     let fault = |error: ptc_host::http::HttpError| format!("{url}: {error}");

@@ -49,8 +49,9 @@ impl LimitArgs {
         if let Some(path) = &self.upstreams_config {
             return Some(ConfigLocation { path: path.clone(), named_by: NamedBy::Flag });
         }
-        let path = std::env::var_os(REPL_VARIABLE).filter(|path| !path.is_empty())?;
-        Some(ConfigLocation { path: path.into(), named_by: NamedBy::Variable(REPL_VARIABLE) })
+        let env = ProcessEnv::current();
+        let (name, path) = env.first_set(REPL_VARIABLE)?;
+        Some(ConfigLocation { path: path.into(), named_by: NamedBy::Variable(name) })
     }
 
     fn limits(&self, upstreams: bool) -> Limits {

@@ -26,6 +26,8 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
+use ptc_host::config::ProcessEnv;
+
 use crate::options::command::spell_out_switches;
 
 /// Run one small program instead of many tool calls.
@@ -86,6 +88,9 @@ pub fn main() -> ExitCode {
             return output::conclude(exit);
         }
     };
+    if let Some(contradiction) = ProcessEnv::current().contradiction() {
+        return output::conclude(report::fault(&contradiction));
+    }
     output::conclude(match cli.command {
         Command::Start(args) => start::run(&args),
         Command::Eval(args) => eval::run(args),

@@ -13,7 +13,8 @@ pub fn arguments(groups: &[Group]) -> Vec<Arg> {
 }
 
 fn argument(heading: &'static str, flag: &Flag) -> Arg {
-    let help = format!("{} [env: {}]", flag.described(), flag.variable());
+    let [variable, _] = flag.variables();
+    let help = format!("{} [env: {variable}]", flag.described());
     // Values stay text here: what is wrong with one is reported in this program's words, not in clap's.
     let argument = Arg::new(flag.name)
         .long(flag.name)

@@ -1,5 +1,9 @@
 //! The table of all options of `ptc start`.
 
+use std::ffi::OsStr;
+
+use ptc_host::config::ProcessEnv;
+
 /// How an option's text is parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueKind {
@@ -57,7 +61,7 @@ impl Fallback {
     }
 }
 
-/// One option. Its variable is `PTC_RUNNER_MCP_` and its name in capitals, unless [`Flag::variable`] says otherwise.
+/// One option. Its variable is `PTC_` and its name in capitals, unless [`Flag::variables`] says otherwise.
 #[derive(Debug, Clone, Copy)]
 pub struct Flag {
     /// Without the leading dashes.
@@ -82,12 +86,20 @@ impl Flag {
         }
     }
 
-    /// The environment variable that stands for the option.
-    pub(crate) fn variable(&self) -> String {
+    /// The environment variable that stands for the option, and its former name (ruling 70).
+    pub(crate) fn variables(&self) -> [String; 2] {
         match self.name {
-            "upstreams-config" => ptc_host::config::SERVER_VARIABLE.to_owned(),
-            name => format!("PTC_RUNNER_MCP_{}", name.to_uppercase().replace('-', "_")),
+            "upstreams-config" => ptc_host::config::SERVER_VARIABLE.map(str::to_owned),
+            name => ["PTC_", "PTC_RUNNER_MCP_"]
+                .map(|prefix| prefix.to_owned() + &name.to_uppercase().replace('-', "_")),
         }
+    }
+
+    /// The value of its variable, with the name under which it is set.
+    pub(crate) fn in_environment<'e>(&self, env: &'e ProcessEnv) -> Option<(String, &'e OsStr)> {
+        let names = self.variables();
+        let (name, value) = env.first_set(names.iter().map(String::as_str))?;
+        Some((name.to_owned(), value))
     }
 }
 

@@ -41,7 +41,8 @@ pub(super) fn resolve(
     let port = values.number("http-port")?;
     let port = u16::try_from(port).map_err(|_| {
         BootError::new(format!(
-            "--http-port / PTC_RUNNER_MCP_HTTP_PORT must be a port number from 1 to 65535, got: {port}"
+            "{} must be a port number from 1 to 65535, got: {port}",
+            values.shown("http-port")
         ))
     })?;
     let tls = match (values.path("http-tls-cert"), values.path("http-tls-key")) {
@@ -118,8 +119,8 @@ pub(super) fn health(values: &Values<'_>) -> Result<Option<Health>, BootError> {
     };
     let address = address.ok_or_else(|| {
         BootError::new(format!(
-            "--health-listen / PTC_RUNNER_MCP_HEALTH_LISTEN must be an IP address or localhost and a port, such as \
-             127.0.0.1:7333, got: {text:?}"
+            "{} must be an IP address or localhost and a port, such as 127.0.0.1:7333, got: {text:?}",
+            values.shown("health-listen")
         ))
     })?;
     Ok(Some(Health { address, instance: instance(values) }))

@@ -2,7 +2,7 @@
 //!
 //! [`flags`] is the only table of options. [`command`] turns it into clap arguments. [`values`] reads one option with
 //! the precedence command line > environment > default. [`crate::settings`] holds the result: plain typed fields. Nothing else
-//! in the server reads an argument or a `PTC_RUNNER_MCP_…` variable.
+//! in the server reads an argument or a `PTC_…` variable.
 
 pub mod command;
 pub mod flags;

@@ -1,6 +1,5 @@
 //! Resolves options into [`Settings`].
 
-use std::path::Path;
 use std::time::Duration;
 
 use clap::ArgMatches;
@@ -144,10 +143,9 @@ fn aggregator(
     env: &ProcessEnv,
     catalog_mode: CatalogMode,
 ) -> Result<Aggregator, BootError> {
-    let named = values.path("upstreams-config");
     // The variable is asked for by `locate`, which must know what named the file.
-    let from_variable = env.get(SERVER_VARIABLE).map(Path::new) == named.as_deref();
-    let config = locate(named.as_deref().filter(|_| !from_variable), Some(SERVER_VARIABLE), env);
+    let named = values.path("upstreams-config").filter(|_| values.source("upstreams-config") == "cli");
+    let config = locate(named.as_deref(), Some(SERVER_VARIABLE), env);
     let bounded = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
     let limits = AggregatorLimits {
         call_timeout: values.time("upstream-call-timeout-ms")?,

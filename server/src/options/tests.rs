@@ -48,14 +48,16 @@ fn every_option_works_as_flag_and_as_variable() {
         };
         let given = format!("--{}={value}", flag.name);
         assert!(resolve(&[&given], &[]).is_ok(), "{given}");
-        assert!(resolve(&[], &[(&flag.variable(), value)]).is_ok(), "{}", flag.variable());
-        assert!(resolve(&[], &[(&flag.variable(), "")]).is_ok(), "an empty variable is not set");
+        for variable in flag.variables() {
+            assert!(resolve(&[], &[(&variable, value)]).is_ok(), "{variable}");
+            assert!(resolve(&[], &[(&variable, "")]).is_ok(), "an empty variable is not set");
+        }
     }
 }
 
 #[test]
 fn the_command_line_beats_the_environment_and_the_last_flag_wins() {
-    let env = [("PTC_RUNNER_MCP_MAX_PROGRAM_BYTES", "10"), ("PTC_RUNNER_MCP_SESSIONS", "yes")];
+    let env = [("PTC_MAX_PROGRAM_BYTES", "10"), ("PTC_SESSIONS", "yes")];
     assert_eq!(resolve(&[], &env).unwrap().limits.program.program_bytes, 10);
     assert!(resolve(&[], &env).unwrap().sessions.enabled);
     let settings =
@@ -70,14 +72,42 @@ fn the_command_line_beats_the_environment_and_the_last_flag_wins() {
 }
 
 #[test]
-fn wrong_integers_fail_the_start() {
-    let text = |got: &str| {
-        format!("--max-frame-bytes / PTC_RUNNER_MCP_MAX_FRAME_BYTES must be a positive integer, got: {got}")
+fn the_former_names_of_variables_work_and_are_named_where_they_are_set() {
+    let env = [
+        ("PTC_RUNNER_MCP_MAX_PROGRAM_BYTES", "10"),
+        ("PTC_RUNNER_MCP_SESSIONS", "yes"),
+        ("PTC_SESSIONS", ""),
+    ];
+    let settings = resolve(&[], &env).unwrap();
+    assert_eq!((settings.limits.program.program_bytes, settings.sessions.enabled), (10, true));
+    assert_eq!(
+        refused(&[], &[("PTC_RUNNER_MCP_MAX_FRAME_BYTES", "0")]),
+        "--max-frame-bytes / PTC_RUNNER_MCP_MAX_FRAME_BYTES must be a positive integer, got: 0"
+    );
+    assert_eq!(
+        refused(&["--catalog-mode=all"], &[("PTC_RUNNER_MCP_CATALOG_MODE", "lazy")]),
+        "--catalog-mode / PTC_CATALOG_MODE must be auto, inline or lazy, got: \"all\""
+    );
+    let origins = [("PTC_RUNNER_MCP_HTTP_ALLOWED_ORIGIN", "https://a.example,https://b.example")];
+    assert_eq!(resolve(&["--http"], &origins).unwrap().http.unwrap().allowed_origins.len(), 2);
+    let location = |env: &[(&str, &str)], given: &[&str]| {
+        resolve(given, env).unwrap().aggregator.config.unwrap().named_by.to_string()
     };
+    assert_eq!(location(&[("PTC_RUNNER_MCP_UPSTREAMS", "/v")], &[]), "named by PTC_RUNNER_MCP_UPSTREAMS");
+    assert_eq!(
+        location(&[("PTC_UPSTREAMS", "/v")], &["--upstreams-config=/v"]),
+        "named by --upstreams-config"
+    );
+}
+
+#[test]
+fn wrong_integers_fail_the_start() {
+    let text =
+        |got: &str| format!("--max-frame-bytes / PTC_MAX_FRAME_BYTES must be a positive integer, got: {got}");
     assert_eq!(refused(&["--max-frame-bytes", "64mb"], &[]), text("\"64mb\""));
     assert_eq!(refused(&["--max-frame-bytes", "0"], &[]), text("0"));
     assert_eq!(refused(&["--max-frame-bytes", "-5"], &[]), text("-5"));
-    assert_eq!(refused(&[], &[("PTC_RUNNER_MCP_MAX_FRAME_BYTES", "1.5")]), text("\"1.5\""));
+    assert_eq!(refused(&[], &[("PTC_MAX_FRAME_BYTES", "1.5")]), text("\"1.5\""));
     assert!(refused(&["--max-sesions", "3"], &[]).contains("--max-sesions"));
     assert!(refused(&["stray"], &[]).contains("stray"));
 }
@@ -87,13 +117,13 @@ fn words_out_of_a_fixed_set() {
     assert_eq!(
         refused(
             &["--response-profile", "Debug", "--catalog-mode=lasy", "--log-level=loud"],
-            &[("PTC_RUNNER_MCP_TRACE_PAYLOADS", "ful")]
+            &[("PTC_TRACE_PAYLOADS", "ful")]
         ),
-        "--log-level / PTC_RUNNER_MCP_LOG_LEVEL must be debug, info, warn, warning or error, got: \"loud\"\n\
-         --response-profile / PTC_RUNNER_MCP_RESPONSE_PROFILE must be slim, structured or debug, got: \"Debug\"; did you \
+        "--log-level / PTC_LOG_LEVEL must be debug, info, warn, warning or error, got: \"loud\"\n\
+         --response-profile / PTC_RESPONSE_PROFILE must be slim, structured or debug, got: \"Debug\"; did you \
          mean debug?\n\
-         --catalog-mode / PTC_RUNNER_MCP_CATALOG_MODE must be auto, inline or lazy, got: \"lasy\"; did you mean lazy?\n\
-         --trace-payloads / PTC_RUNNER_MCP_TRACE_PAYLOADS must be none, summary or full, got: \"ful\"; did you mean full?"
+         --catalog-mode / PTC_CATALOG_MODE must be auto, inline or lazy, got: \"lasy\"; did you mean lazy?\n\
+         --trace-payloads / PTC_TRACE_PAYLOADS must be none, summary or full, got: \"ful\"; did you mean full?"
     );
     let settings =
         resolve(&["--response-profile", " structured ", "--trace-payloads=FULL", "--log-level=WARNING"], &[])
@@ -116,10 +146,10 @@ fn an_upstreams_file_changes_two_defaults() {
     assert_eq!(settings.limits.program.timeout.as_millis(), 10_000);
     assert_eq!(settings.limits.program.steps, 250_000_000);
     assert_eq!(settings.limits.program.memory_bytes, 104_857_600);
-    let variable = resolve(&[], &[("PTC_RUNNER_MCP_UPSTREAMS", "/nowhere/v.json")]).unwrap();
+    let variable = resolve(&[], &[("PTC_UPSTREAMS", "/nowhere/v.json")]).unwrap();
     let location = variable.aggregator.config.unwrap();
     assert_eq!(location.path.to_str(), Some("/nowhere/v.json"));
-    assert_eq!(location.named_by.to_string(), "named by PTC_RUNNER_MCP_UPSTREAMS");
+    assert_eq!(location.named_by.to_string(), "named by PTC_UPSTREAMS");
 }
 
 #[test]
@@ -171,7 +201,7 @@ fn http_is_checked_only_when_it_is_on() {
 
 #[test]
 fn origins_on_the_command_line_replace_the_variable_and_add_up() {
-    let env = [("PTC_RUNNER_MCP_HTTP_ALLOWED_ORIGIN", "https://env.example")];
+    let env = [("PTC_HTTP_ALLOWED_ORIGIN", "https://env.example")];
     let origins = |given: &[&str]| {
         let given: Vec<_> = [&["--http"], given].concat();
         resolve(&given, &env).unwrap().http.unwrap().allowed_origins
@@ -224,7 +254,7 @@ fn an_env_file_adds_variables() {
     std::fs::write(&path, "A_TOKEN=abc\n").unwrap();
     let settings = resolve(&["--env-file", path.to_str().unwrap()], &[]).unwrap();
     assert_eq!(settings.env.text("A_TOKEN"), Some("abc"));
-    std::fs::write(&path, "PTC_RUNNER_MCP_HTTP=1\n").unwrap();
+    std::fs::write(&path, "PTC_HTTP=1\n").unwrap();
     assert!(refused(&["--env-file", path.to_str().unwrap()], &[]).contains("line 1"));
 }
 
@@ -242,7 +272,7 @@ fn probes_have_an_address() {
         assert_eq!(
             refused(&[&format!("--health-listen={wrong}")], &[]),
             format!(
-                "--health-listen / PTC_RUNNER_MCP_HEALTH_LISTEN must be an IP address or localhost and a port, such as \
+                "--health-listen / PTC_HEALTH_LISTEN must be an IP address or localhost and a port, such as \
                  127.0.0.1:7333, got: {wrong:?}"
             )
         );

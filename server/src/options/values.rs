@@ -1,5 +1,6 @@
 //! Reads single options: command line > environment > default.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -38,12 +39,9 @@ impl<'a> Values<'a> {
 
     /// The option's text; `None` if it is not given, or given as an empty variable.
     pub fn text(&self, name: &str) -> Option<String> {
-        let flag = find(name);
-        // An option that the sub-command does not have is looked up in the environment only.
-        let given = self.matches.try_get_one::<std::ffi::OsString>(name).ok().flatten();
-        let text = match given {
+        let text = match self.given(name) {
             Some(given) => given.to_string_lossy().into_owned(),
-            None => self.env.get(&flag.variable())?.to_string_lossy().into_owned(),
+            None => find(name).in_environment(self.env)?.1.to_string_lossy().into_owned(),
         };
         let trimmed = text.trim();
         (!trimmed.is_empty()).then(|| trimmed.to_owned())
@@ -51,8 +49,26 @@ impl<'a> Values<'a> {
 
     /// The source of an option that is given.
     pub fn source(&self, name: &str) -> &'static str {
-        let given = self.matches.try_get_one::<std::ffi::OsString>(name).ok().flatten();
-        if given.is_some() { "cli" } else { "env" }
+        if self.given(name).is_some() { "cli" } else { "env" }
+    }
+
+    /// The option on the command line. One that the sub-command does not have is not there.
+    fn given(&self, name: &str) -> Option<&'a OsString> {
+        self.matches.try_get_one(name).ok().flatten()
+    }
+
+    /// The option and its variable, for messages: the variable by its former name if that is what is set.
+    pub(super) fn shown(&self, name: &str) -> String {
+        let flag = find(name);
+        let set = flag.in_environment(self.env).filter(|_| self.given(name).is_none());
+        let variable = set.map_or_else(
+            || {
+                let [variable, _] = flag.variables();
+                variable
+            },
+            |(variable, _)| variable,
+        );
+        format!("--{name} / {variable}")
     }
 
     /// One of a fixed set of words, if the option is given. Any other text is kept for [`Values::check_choices`].
@@ -60,7 +76,8 @@ impl<'a> Values<'a> {
         let text = self.text(name)?;
         let found = choices.iter().find(|(word, _)| *word == text);
         if found.is_none() {
-            self.faults.push(not_a_choice(name, &text, choices.iter().map(|(word, _)| *word)));
+            let fault = not_a_choice(&self.shown(name), &text, choices.iter().map(|(word, _)| *word));
+            self.faults.push(fault);
         }
         found.map(|(_, choice)| *choice)
     }
@@ -70,7 +87,8 @@ impl<'a> Values<'a> {
         let text = self.text(name)?;
         let found = choices.iter().find(|(word, _)| word.eq_ignore_ascii_case(&text));
         if found.is_none() {
-            self.faults.push(not_a_choice(name, &text, choices.iter().map(|(word, _)| *word)));
+            let fault = not_a_choice(&self.shown(name), &text, choices.iter().map(|(word, _)| *word));
+            self.faults.push(fault);
         }
         found.map(|(_, choice)| *choice)
     }
@@ -86,27 +104,22 @@ impl<'a> Values<'a> {
 
     /// The option as a path, byte for byte.
     pub fn path(&self, name: &str) -> Option<PathBuf> {
-        let flag = find(name);
-        let given = self.matches.try_get_one::<std::ffi::OsString>(name).ok().flatten();
-        let path = match given {
+        let path = match self.given(name) {
             Some(given) => PathBuf::from(given),
-            None => PathBuf::from(self.env.get(&flag.variable())?),
+            None => PathBuf::from(find(name).in_environment(self.env)?.1),
         };
         (!path.as_os_str().is_empty()).then_some(path)
     }
 
     /// All entries of a list, trimmed and without empty ones. A list on the command line replaces the variable.
     pub fn list(&self, name: &str) -> Vec<String> {
-        let flag = find(name);
-        let given = self.matches.try_get_many::<std::ffi::OsString>(name).ok().flatten();
+        let given = self.matches.try_get_many::<OsString>(name).ok().flatten();
         let texts: Vec<String> = match given {
             Some(given) => given.map(|text| text.to_string_lossy().into_owned()).collect(),
-            None => self
-                .env
-                .get(&flag.variable())
-                .map(|text| text.to_string_lossy().into_owned())
-                .into_iter()
-                .collect(),
+            None => {
+                let set = find(name).in_environment(self.env);
+                set.map(|(_, text)| text.to_string_lossy().into_owned()).into_iter().collect()
+            }
         };
         let entries = texts.iter().flat_map(|text| text.split(',')).map(str::trim);
         entries.filter(|entry| !entry.is_empty()).map(str::to_owned).collect()
@@ -122,8 +135,7 @@ impl<'a> Values<'a> {
             Ok(number) if number >= 1 => Ok(Some(u64::try_from(number).unwrap_or(u64::MAX))),
             parsed => {
                 let got = if parsed.is_ok() { text } else { format!("{text:?}") };
-                let variable = find(name).variable();
-                Err(BootError::new(format!("--{name} / {variable} must be a positive integer, got: {got}")))
+                Err(BootError::new(format!("{} must be a positive integer, got: {got}", self.shown(name))))
             }
         }
     }
@@ -181,10 +193,7 @@ impl<'a> Values<'a> {
             "1" | "true" | "yes" | "on" => true,
             "0" | "false" | "no" | "off" => false,
             _ => {
-                let message = format!(
-                    "--{name} / {} is not a boolean: {text:?}; using {default}",
-                    find(name).variable()
-                );
+                let message = format!("{} is not a boolean: {text:?}; using {default}", self.shown(name));
                 self.warn("boolean_invalid", message);
                 default
             }
@@ -207,18 +216,17 @@ impl<'a> Values<'a> {
     }
 }
 
-/// `--catalog-mode / PTC_RUNNER_MCP_CATALOG_MODE must be auto, inline or lazy, got: "lasy"; did you mean lazy?`
-fn not_a_choice(name: &str, text: &str, words: impl Iterator<Item = &'static str>) -> String {
+/// `--catalog-mode / PTC_CATALOG_MODE must be auto, inline or lazy, got: "lasy"; did you mean lazy?`
+fn not_a_choice(shown: &str, text: &str, words: impl Iterator<Item = &'static str>) -> String {
     let words: Vec<&str> = words.collect();
     let listed = match words.split_last() {
         Some((last, [])) => (*last).to_owned(),
         Some((last, before)) => format!("{} or {last}", before.join(", ")),
         None => String::new(),
     };
-    let variable = find(name).variable();
     let similar = most_similar(text, words.into_iter());
     let similar = similar.map_or_else(String::new, |word| format!("; did you mean {word}?"));
-    format!("--{name} / {variable} must be {listed}, got: {text:?}{similar}")
+    format!("{shown} must be {listed}, got: {text:?}{similar}")
 }
 
 fn size(number: u64) -> usize {

@@ -170,7 +170,7 @@ mod tests {
         let matches = clap::Command::new("start")
             .args(crate::options::command::arguments(&crate::options::flags::ALL))
             .get_matches_from(["start", "--agentic-max-turns=3"]);
-        let env = [("PTC_RUNNER_MCP_AGENTIC_RETRY_TURNS", "2")].into_iter().collect();
+        let env = [("PTC_AGENTIC_RETRY_TURNS", "2")].into_iter().collect();
         let settings = crate::settings::Settings::resolve(&matches, env).unwrap().planner;
         let config = PlannerConfig::load(&settings, "").unwrap();
         assert_eq!((config.max_turns, config.retry_turns), (3, 2));

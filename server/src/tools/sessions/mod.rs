@@ -55,7 +55,7 @@ pub const NAMES: [&str; 6] = [
 /// The answer of all of them where sessions are off.
 pub(crate) fn disabled() -> ToolReply {
     let message = "stateful PTC-Lisp sessions are disabled; start the server with --sessions or \
-                   PTC_RUNNER_MCP_SESSIONS=true";
+                   PTC_SESSIONS=true";
     ToolReply::failure("sessions_disabled", message, message)
 }
 

@@ -122,7 +122,7 @@ impl Caller {
 
 fn refusal(status: http::StatusCode, text: &str) -> String {
     let hint = match status.as_u16() {
-        401 => " (give the server's token with --token or PTC_RUNNER_MCP_HTTP_AUTH_TOKEN)",
+        401 => " (give the server's token with --token or PTC_HTTP_AUTH_TOKEN)",
         404 => " (is this the URL of a ptc server?)",
         _ => "",
     };

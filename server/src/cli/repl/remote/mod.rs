@@ -12,6 +12,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use client::Caller;
+use ptc_host::config::ProcessEnv;
 use ptc_mcp::json::{Value, json};
 
 use super::default_history;
@@ -19,6 +20,7 @@ use super::editor::{LineEditor, Names, Prompt};
 use super::forms::{self, Typed};
 use crate::cli::input::{Input, Line};
 use crate::cli::report;
+use crate::options::flags::find;
 
 /// Longest text whose completion is awaited.
 const LONGEST_TEXT: usize = 1 << 20;
@@ -37,14 +39,8 @@ pub(super) struct RemoteArgs {
     #[arg(long, value_name = "URL", conflicts_with_all = ["load", "context", "upstreams_config"])]
     pub(super) connect: Option<String>,
 
-    /// The server's token
-    #[arg(
-        long,
-        value_name = "TOKEN",
-        requires = "connect",
-        env = "PTC_RUNNER_MCP_HTTP_AUTH_TOKEN",
-        hide_env_values = true
-    )]
+    /// The server's token [env: PTC_HTTP_AUTH_TOKEN]
+    #[arg(long, value_name = "TOKEN", requires = "connect")]
     token: Option<String>,
 
     /// How the server's answers are shown
@@ -101,7 +97,9 @@ struct Remote {
 
 impl Remote {
     async fn open(url: &str, args: &RemoteArgs) -> Result<Remote, String> {
-        let caller = Caller::new(url, args.token.as_deref())?;
+        let env = ProcessEnv::current();
+        let set = find("http-auth-token").in_environment(&env).and_then(|(_, token)| token.to_str());
+        let caller = Caller::new(url, args.token.as_deref().or(set))?;
         let tools = caller.tools().await?;
         let has_sessions = tools.iter().any(|(name, _)| name == "lisp_session_start");
         if args.session && !has_sessions {

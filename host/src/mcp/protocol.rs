@@ -6,7 +6,7 @@
 use ptc_mcp::encode::push_string;
 use ptc_mcp::meta::SERVER_INFO;
 use ptc_mcp::text::clip;
-use ptc_mcp::{ClientInfo, Era, Revision};
+use ptc_mcp::{ClientInfo, Era, Revision, RpcError};
 
 use crate::upstream::Introduction;
 
@@ -155,6 +155,21 @@ pub(crate) fn supported_versions(error_data: Option<&str>) -> Vec<String> {
         supported: Vec<String>,
     }
     error_data.and_then(|data| serde_json::from_str::<Data>(data).ok()).map_or_else(Vec::new, |d| d.supported)
+}
+
+/// Whether a server refuses a request for its revision and yet offers the very one that the request was in. It has not
+/// run the request, which may be sent once more: a server of several processes may be in the middle of an update.
+pub(crate) fn offers_it_all_the_same(error: &RpcError, revision: &str) -> bool {
+    error.code == RpcError::UNSUPPORTED_VERSION
+        && supported_versions(error.data.as_deref()).iter().any(|offered| offered == revision)
+}
+
+/// The revision that a request of this era is in as long as nothing is agreed on.
+pub(crate) fn own_revision(era: Era) -> &'static str {
+    match era {
+        Era::Handshake => Revision::LATEST_HANDSHAKE.name(),
+        Era::Modern => MODERN_VERSION,
+    }
 }
 
 /// A short rendering of JSON for a message.

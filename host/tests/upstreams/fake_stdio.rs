@@ -14,7 +14,7 @@ pub(crate) const ROLE: &str = "--fake-stdio-server";
 /// The first argument of processes that the tool `family` starts.
 pub(crate) const DESCENDANT_ROLE: &str = "--descendant";
 
-const TOOLS: [&str; 21] = [
+const TOOLS: [&str; 22] = [
     "echo",
     "text",
     "fail",
@@ -36,6 +36,7 @@ const TOOLS: [&str; 21] = [
     "close_stdout",
     "family",
     "change",
+    "neither",
 ];
 
 struct Server {
@@ -45,6 +46,8 @@ struct Server {
     answers: Vec<Value>,
     /// A call that waits for an answer of the client.
     waiting: Option<Value>,
+    /// Methods whose first request was refused for its revision.
+    refused: BTreeSet<String>,
 }
 
 /// Serves until standard input ends.
@@ -58,6 +61,7 @@ pub(crate) fn serve(mode: &str) -> ! {
         cancelled: BTreeSet::new(),
         answers: Vec::new(),
         waiting: None,
+        refused: BTreeSet::new(),
     }));
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
@@ -74,6 +78,14 @@ fn handle(server: &Arc<Mutex<Server>>, message: &Value) {
     let id = &message["id"];
     let mode = server.lock().unwrap().mode.clone();
     match message["method"].as_str() {
+        // A server that does not know the revision at first, and yet offers it.
+        Some(method @ ("server/discover" | "tools/list" | "tools/call"))
+            if mode == "modern-updating" && server.lock().unwrap().refused.insert(method.to_owned()) =>
+        {
+            let data = json!({"supported": ["2026-07-28"]});
+            let error = json!({"code": -32022, "message": "Unsupported protocol version", "data": data});
+            send(&json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string());
+        }
         None => {
             let mut server = server.lock().unwrap();
             server.answers.push(message.clone());
@@ -223,6 +235,7 @@ fn call(server: &Arc<Mutex<Server>>, id: Value, message: &Value) {
             nix::unistd::dup2_stdout(null).unwrap();
         }
         "family" => reply(&id, json!({"structuredContent": family()})),
+        "neither" => send(&json!({"jsonrpc": "2.0", "id": id}).to_string()),
         "change" => {
             send(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}).to_string());
             reply(&id, json!({"structuredContent": true}));

@@ -44,6 +44,9 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("http::a_broken_event_stream_is_taken_up_again", a_broken_stream_is_resumed),
         trial("http::server_requests_on_a_stream_are_answered", server_requests_are_answered),
         trial("http::a_forgotten_session_is_begun_anew", a_forgotten_session),
+        trial("http::sessions_forgotten_again_and_again", sessions_forgotten_again_and_again),
+        trial("http::a_session_lost_halfway_is_told", a_session_lost_halfway),
+        trial("http::a_revision_refused_and_offered_is_tried_once_more", a_revision_refused_and_offered),
         trial("http::refused_credentials_end_the_session", refused_credentials),
         trial("http::slow_answers_time_out", slow_answers_time_out),
         trial("http::the_first_byte_has_a_limit_of_its_own", the_first_byte_has_a_limit_of_its_own),
@@ -338,6 +341,10 @@ async fn odd_answers_become_faults() {
             "unexpected JSON-RPC response {\"id\":999,\"result\":1}",
         ),
         (|_| reply(200, &json!({"id": null, "error": {"message": "no id"}})), "no id"),
+        (
+            |hit| vec![event_head(), event(&json!({"id": hit.body["id"]})), Step::Hang],
+            "unexpected JSON-RPC response {\"id\":8}",
+        ),
         (|hit| reply(200, &hit.error(-32000, "own id")), "own id"),
         (
             |hit| reply(200, &hit.result(json!({"isError": true, "content": []}))),
@@ -619,20 +626,37 @@ async fn server_requests_are_answered() {
     upstream.shutdown().await;
 }
 
+/// The ways in which servers say that they know no such session.
+fn forgotten_answers() -> [fn() -> Steps; 4] {
+    [
+        || response(404, &[], b""),
+        || {
+            let error = json!({"code": -32000, "message": "Bad Request: No valid session ID provided"});
+            reply(400, &json!({"jsonrpc": "2.0", "id": null, "error": error}))
+        },
+        || {
+            let error = json!({"code": -32000, "message": "Bad Request: Server not initialized"});
+            reply(400, &json!({"jsonrpc": "2.0", "id": null, "error": error}))
+        },
+        || response(400, &[("content-type", "text/plain")], b"Bad Request: No valid session ID provided"),
+    ]
+}
+
 async fn a_forgotten_session() {
-    for forget in [404, 400] {
+    for forgotten in forgotten_answers() {
         let server = FakeHttp::handshake(move |hit| match hit.header("mcp-session-id") {
-            Some("session-0") if forget == 404 => response(404, &[], b""),
-            Some("session-0") => reply(
-                400,
-                &json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "Bad Request: No valid session ID provided"}}),
-            ),
+            Some("session-0") => forgotten(),
             _ => echo(hit),
         });
         let upstream = upstream(&server);
-        let fault = fault_of(call(&upstream, "t", "{}").await);
-        assert_eq!(fault, (FaultReason::UpstreamUnavailable, "session_lost".to_owned()));
-        assert_eq!(json(&upstream, "t", r#"{"a":2}"#).await, r#"{"a":2}"#);
+        upstream.ensure_started().await.unwrap();
+        let calls = (0..5).map(|n| {
+            let (upstream, arguments) = (&upstream, format!(r#"{{"a":{n}}}"#));
+            async move { (json(upstream, "t", &arguments).await, arguments) }
+        });
+        for (answer, arguments) in futures_util::future::join_all(calls).await {
+            assert_eq!(answer, arguments, "it was not run, so it is sent again");
+        }
         assert_eq!(
             (server.count("initialize"), server.count("server/discover")),
             (2, 1),
@@ -640,6 +664,89 @@ async fn a_forgotten_session() {
         );
         upstream.shutdown().await;
     }
+}
+
+async fn sessions_forgotten_again_and_again() {
+    // A server that restarts twice within the time of the recovery window: the call waits the window out.
+    let server = FakeHttp::handshake(|hit| match hit.header("mcp-session-id") {
+        Some("session-0" | "session-1") if hit.body["params"]["arguments"] == json!({}) => {
+            response(404, &[], b"")
+        }
+        Some("session-0") => response(404, &[], b""),
+        _ => echo(hit),
+    });
+    let upstream = upstream(&server);
+    json(&upstream, "t", r#"{"first":1}"#).await;
+    assert_eq!(json(&upstream, "t", "{}").await, "{}");
+    assert_eq!((server.count("initialize"), server.count("tools/call")), (3, 4));
+    upstream.shutdown().await;
+    // One that keeps no session at all: each call is sent twice, and the fault says that it has not run.
+    let server = FakeHttp::handshake(|_| response(404, &[], b""));
+    let upstream = self::upstream(&server);
+    let fault = call(&upstream, "t", "{}").await.unwrap_err();
+    assert_eq!(
+        fault.message,
+        "session_lost\nThe server forgot two sessions, one after the other: the call has not run."
+    );
+    assert_eq!(server.count("tools/call"), 2);
+    upstream.shutdown().await;
+}
+
+async fn a_session_lost_halfway() {
+    // The answer had begun: the call may have run and is not sent again.
+    let server = FakeHttp::handshake(|hit| {
+        if hit.method == "GET" {
+            return response(404, &[], b"");
+        }
+        let progress = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {}});
+        let event = Step::Bytes(format!("id: 1\ndata: {progress}\n\n").into_bytes());
+        vec![event_head(), event, Step::Close]
+    });
+    let upstream = upstream(&server);
+    let fault = call(&upstream, "t", "{}").await.unwrap_err();
+    assert_eq!(
+        fault.message,
+        "session_lost\nThe server forgot the session while it answered: the call may have run."
+    );
+    assert_eq!((server.count("tools/call"), upstream.health().phase), (1, Phase::Stopped));
+    upstream.shutdown().await;
+}
+
+/// A server in the middle of an update: one of its processes does not know our revision yet, and yet offers it.
+async fn a_revision_refused_and_offered() {
+    for refused in ["server/discover", "tools/list", "tools/call"] {
+        let refusals = AtomicUsize::new(0);
+        let server = FakeHttp::start(move |hit| {
+            if hit.rpc() == refused && refusals.fetch_add(1, Ordering::SeqCst) == 0 {
+                let data = json!({"supported": ["2026-07-28"], "requested": "2026-07-28"});
+                let error = json!({"code": -32022, "message": "Unsupported protocol version", "data": data});
+                return reply(400, &json!({"jsonrpc": "2.0", "id": hit.body["id"], "error": error}));
+            }
+            let result = match hit.rpc() {
+                "server/discover" => json!({"supportedVersions": ["2026-07-28"], "capabilities": {}}),
+                "tools/list" => json!({"tools": [{"name": "t"}]}),
+                _ => return echo(hit),
+            };
+            reply(200, &hit.result(result))
+        });
+        let upstream = upstream(&server);
+        assert_eq!(json(&upstream, "t", r#"{"a":1}"#).await, r#"{"a":1}"#, "{refused}");
+        assert_eq!((server.count(refused), server.count("initialize")), (2, 0), "{refused}");
+        upstream.shutdown().await;
+    }
+    // Once more, and not for ever.
+    let server = FakeHttp::start(|hit| {
+        let data = json!({"supported": ["2026-07-28"]});
+        let error = json!({"code": -32022, "message": "no", "data": data});
+        reply(400, &json!({"jsonrpc": "2.0", "id": hit.body["id"], "error": error}))
+    });
+    let upstream = self::upstream(&server);
+    assert_eq!(
+        fault_of(call(&upstream, "t", "{}").await).1,
+        "protocol version mismatch: server=2026-07-28 client=2026-07-28"
+    );
+    assert_eq!(server.count("server/discover"), 2);
+    upstream.shutdown().await;
 }
 
 async fn refused_credentials() {

@@ -33,6 +33,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("stdio::an_oversized_line_that_nobody_waits_for_fails_nobody", a_late_oversized_line),
         trial("stdio::a_reply_under_the_line_cap_is_still_held_to_its_own", a_reply_under_the_line_cap),
         trial("stdio::half_a_line_counts_in_the_memory_of_the_process", half_a_line_counts),
+        trial("stdio::a_reply_of_neither_result_nor_error_fails_at_once", a_reply_of_neither),
+        trial("stdio::a_revision_refused_and_offered_is_tried_once_more", a_revision_refused_and_offered),
         trial("stdio::text_that_is_not_utf8_is_told", text_that_is_not_utf8_is_told),
         trial("stdio::death_fails_the_calls_in_flight_and_opens_a_window", death_opens_a_window),
         trial("stdio::a_clean_exit_opens_no_window", a_clean_exit_opens_no_window),
@@ -108,6 +110,23 @@ async fn arguments_and_results_stay_as_written() {
     for part in ["123456789012345678901234567890", "{\"z\":1,\"a\":[]}"] {
         assert!(got.contains(part), "{got}");
     }
+    upstream.shutdown().await;
+}
+
+async fn a_reply_of_neither() {
+    let upstream = upstream("plain");
+    upstream.ensure_started().await.unwrap();
+    let began = Instant::now();
+    let fault = fault_of(call(&upstream, "neither", "{}").await);
+    assert_eq!(fault.0, FaultReason::UpstreamError);
+    assert!(fault.1.starts_with("unexpected JSON-RPC response {"), "{}", fault.1);
+    assert!(began.elapsed() < limits().timeout / 2, "not at the timeout");
+    upstream.shutdown().await;
+}
+
+async fn a_revision_refused_and_offered() {
+    let upstream = upstream("modern-updating");
+    assert_eq!(json(&upstream, "echo", r#"{"a":1}"#).await, r#"{"a":1}"#);
     upstream.shutdown().await;
 }
 

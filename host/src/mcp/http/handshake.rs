@@ -229,11 +229,21 @@ async fn request(
     params: &[u8],
     limits: &Limits,
 ) -> Result<HttpReply, Failure> {
-    let id = session.next_id();
-    let body = encode::request(id, method, params);
-    let outgoing =
-        Outgoing { id: Some(id), method, subject: None, mirrored: Vec::new(), body, arrivals: None };
-    endpoint.request(session, outgoing, limits).await
+    let ask = || {
+        let id = session.next_id();
+        let body = encode::request(id, method, params);
+        let outgoing =
+            Outgoing { id: Some(id), method, subject: None, mirrored: Vec::new(), body, arrivals: None };
+        endpoint.request(session, outgoing, limits)
+    };
+    match ask().await {
+        Ok(HttpReply::Error(failure))
+            if protocol::offers_it_all_the_same(&failure.error, protocol::own_revision(session.era)) =>
+        {
+            ask().await
+        }
+        answer => answer,
+    }
 }
 
 fn handshake_limits(endpoint: &Endpoint) -> Limits {

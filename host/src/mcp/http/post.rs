@@ -83,6 +83,9 @@ pub(super) enum HttpReply {
     Error(RpcFailure),
 }
 
+/// A reply, or the fault of one that is none although it is addressed to the request.
+pub(super) type Answer = Result<HttpReply, CallFault>;
+
 /// The `error` of a reply.
 pub(super) struct RpcFailure {
     pub(super) error: RpcError,
@@ -107,8 +110,10 @@ impl RpcFailure {
 pub(super) enum Failure {
     /// The server did not accept the credentials.
     Unauthorized(CallFault),
-    /// It does not know the session any more.
+    /// It does not know the session any more, and has run nothing.
     SessionLost,
+    /// It forgot the session after it had begun to answer.
+    SessionLostHalfway,
     /// Everything else.
     Fault(CallFault),
 }
@@ -123,7 +128,7 @@ impl Failure {
     pub(super) fn into_fault(self) -> CallFault {
         match self {
             Self::Unauthorized(fault) => fault,
-            Self::SessionLost => CallFault::unavailable("session_lost").with_status(404),
+            Self::SessionLost | Self::SessionLostHalfway => session_lost(),
             Self::Fault(fault) => fault,
         }
     }
@@ -296,8 +301,9 @@ impl Endpoint {
             }
             tokio::time::sleep(pause).await;
             body = match self.resume(session, last_id, left.saturating_sub(pause), limits).await {
-                Some(body) => body,
-                None => return Err(closed.with_bytes(received).into()),
+                Resumed::Body(body) => body,
+                Resumed::SessionLost => return Err(Failure::SessionLostHalfway),
+                Resumed::Not => return Err(closed.with_bytes(received).into()),
             };
         }
     }
@@ -325,10 +331,17 @@ impl Endpoint {
         last_id: HeaderValue,
         left: Duration,
         limits: &Limits,
-    ) -> Option<Body> {
+    ) -> Resumed {
         let limits = Limits { total: left, ..*limits };
-        let response = self.open_stream(session, Some(last_id), &limits).await.ok()?;
-        (response.status.is_success() && is_event_stream(&response.headers)).then_some(response.body)
+        match self.open_stream(session, Some(last_id), &limits).await {
+            Ok(response) if response.status.is_success() && is_event_stream(&response.headers) => {
+                Resumed::Body(response.body)
+            }
+            Ok(response) if response.status == StatusCode::NOT_FOUND && session.id().is_some() => {
+                Resumed::SessionLost
+            }
+            Ok(_) | Err(_) => Resumed::Not,
+        }
     }
 
     async fn read_stream(
@@ -369,7 +382,7 @@ impl Endpoint {
                 take(&event.data);
             }
             if let Some(answer) = found {
-                return Ok(Streamed::HttpReply(answer));
+                return Ok(Streamed::HttpReply(answer.map_err(|fault| fault.with_bytes(body.received()))?));
             }
             self.send_replies(session, replies, limits).await;
             if let Some(error) = ended {
@@ -389,7 +402,7 @@ impl Endpoint {
     }
 
     /// The answer to `id`, if the event holds it. Requests of the server are answered through `replies`.
-    pub(super) fn read_event(&self, data: &Bytes, id: u64, replies: &mut Vec<Vec<u8>>) -> Option<HttpReply> {
+    pub(super) fn read_event(&self, data: &Bytes, id: u64, replies: &mut Vec<Vec<u8>>) -> Option<Answer> {
         let upstream = &*self.name;
         let Ok(messages) = parse(data, MAX_BATCH) else {
             tracing::debug!(upstream, "upstream_noise: an event that is no message");
@@ -439,11 +452,7 @@ impl Endpoint {
             401 => self.unauthorized(after.as_deref()),
             404 if holds_session => Failure::SessionLost,
             // What servers built on the SDKs' examples answer after a restart.
-            400 if holds_session
-                && error.as_ref().is_some_and(|failure| says_session_unknown(&failure.error)) =>
-            {
-                Failure::SessionLost
-            }
+            400 if holds_session && says_session_unknown(error.as_ref(), &body) => Failure::SessionLost,
             429 => {
                 let fault = CallFault::new(FaultReason::RateLimited, "rate_limited").with_status(code);
                 let fault = fault.with_bytes(received).with_hint(&first_line(&body));
@@ -466,6 +475,13 @@ struct Wanted<'a> {
     arrivals: Option<&'a dyn Arrivals>,
 }
 
+/// What came of taking up a stream again.
+enum Resumed {
+    Body(Body),
+    SessionLost,
+    Not,
+}
+
 enum Streamed {
     HttpReply(HttpReply),
     /// The stream ended before the answer, in order or by an error.
@@ -480,15 +496,16 @@ pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
 }
 
 /// The answer in a message, if it is one to `id`. `alone`: nothing else came, so that an error without an id is meant
-/// for us.
-fn answer_of(bytes: &Bytes, message: &Message<'_>, id: u64, alone: bool) -> Option<HttpReply> {
+/// for us. One with neither result nor error is an answer too: there will be no other.
+fn answer_of(bytes: &Bytes, message: &Message<'_>, id: u64, alone: bool) -> Option<Answer> {
     let matches = message.id.and_then(number_of_id) == Some(id);
     let anonymous = alone && message.id.is_none_or(|id| id == "null");
     match (message.error, message.result) {
         (Some(error), _) if matches || anonymous => {
-            Some(HttpReply::Error(RpcFailure::read(error, StatusCode::OK)))
+            Some(Ok(HttpReply::Error(RpcFailure::read(error, StatusCode::OK))))
         }
-        (None, Some(result)) if matches => Some(HttpReply::Result(bytes.slice_ref(result.as_bytes()))),
+        (None, Some(result)) if matches => Some(Ok(HttpReply::Result(bytes.slice_ref(result.as_bytes())))),
+        (None, None) if matches && message.method.is_none() => Some(Err(unexpected(bytes))),
         _ => None,
     }
 }
@@ -498,11 +515,14 @@ fn read_json(body: &Bytes, id: u64) -> Result<HttpReply, Failure> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(fault("unexpected JSON-RPC response nil".to_owned()).into());
     }
-    let unexpected = || Failure::Fault(fault(format!("unexpected JSON-RPC response {}", render(body))));
+    let unexpected = || unexpected(body).with_bytes(body.len() as u64).into();
     match parse(body, MAX_BATCH) {
         Ok(messages) => {
             let alone = messages.iter().len() == 1;
-            messages.iter().find_map(|message| answer_of(body, message, id, alone)).ok_or_else(unexpected)
+            match messages.iter().find_map(|message| answer_of(body, message, id, alone)) {
+                Some(Ok(answer)) => Ok(answer),
+                Some(Err(_)) | None => Err(unexpected()),
+            }
         }
         Err(error) if error.is_data() && serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok() => {
             Err(unexpected())
@@ -511,8 +531,26 @@ fn read_json(body: &Bytes, id: u64) -> Result<HttpReply, Failure> {
     }
 }
 
-fn says_session_unknown(error: &RpcError) -> bool {
-    matches!(error.code, -32000 | -32001) && error.message.to_ascii_lowercase().contains("session")
+/// The fault of a request whose session the server has forgotten.
+pub(super) fn session_lost() -> CallFault {
+    CallFault::unavailable("session_lost").with_status(404)
+}
+
+/// Whether a 400 speaks of the session: as an error of JSON-RPC with a code that no tool's errors have, or as plain text.
+fn says_session_unknown(failure: Option<&RpcFailure>, body: &[u8]) -> bool {
+    let said = match failure {
+        Some(RpcFailure { error, .. }) => {
+            let about_messages = matches!(error.code, -32000 | -32001 | RpcError::INVALID_REQUEST);
+            if about_messages { error.message.clone() } else { String::new() }
+        }
+        None => first_line(body),
+    };
+    let said = said.to_ascii_lowercase();
+    said.contains("session") || said.contains("server not initialized")
+}
+
+fn unexpected(body: &[u8]) -> CallFault {
+    CallFault::upstream_error(format!("unexpected JSON-RPC response {}", render(body)))
 }
 
 /// The beginning of an error's body, cleaned for a message; empty for markup, which does not help.

@@ -116,7 +116,7 @@ impl HttpSession {
 
     /// Notes that the server has forgotten the session.
     pub(super) fn lost(&self) -> CallFault {
-        let fault = CallFault::unavailable("session_lost").with_status(404);
+        let fault = super::post::session_lost();
         self.end(End { fault: fault.clone(), kind: EndKind::SessionLost });
         fault
     }

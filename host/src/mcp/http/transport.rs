@@ -21,7 +21,7 @@ use crate::config::{HttpConfig, UpstreamConfig};
 use crate::credentials::CredentialStore;
 use crate::http::{Client, HttpError, Limits, Target};
 use crate::upstream::lifecycle::{End, EndKind, Lifecycle, Started, closed};
-use crate::upstream::{Call, CallFault, CallLimits, CallReply, Query, ToolInfo, UpstreamEvent};
+use crate::upstream::{Call, CallFault, CallLimits, CallReply, Phase, Query, ToolInfo, UpstreamEvent};
 
 /// How long the last words to a server may take.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(1);
@@ -111,8 +111,26 @@ impl Transport for HttpTransport {
         session: &Arc<HttpSession>,
         call: Call<'_>,
     ) -> Result<CallReply, CallFault> {
-        match self.call_once(lifecycle, session, &call).await? {
+        let asked = Instant::now();
+        let (answer, anew);
+        let mut session = session;
+        match self.call_once(lifecycle, session, &call).await {
+            Err(Unanswered::Forgotten(fault)) => {
+                let mut call = call;
+                (anew, call.limits) = Box::pin(self.begin_anew(lifecycle, call.limits, asked, fault)).await?;
+                session = &anew;
+                answer = self.call_once(lifecycle, session, &call).await?;
+            }
+            other => answer = other?,
+        }
+        match answer {
             HttpReply::Result(bytes) => result::read(bytes, call.may_wrap),
+            HttpReply::Error(failure) if session.era == Era::Modern && may_be_repeated(&failure.error) => {
+                match Box::pin(self.call_once(lifecycle, session, &call)).await? {
+                    HttpReply::Result(bytes) => result::read(bytes, call.may_wrap),
+                    HttpReply::Error(failure) => Err(failure.into_fault()),
+                }
+            }
             HttpReply::Error(failure)
                 if failure.error.code == RpcError::HEADER_MISMATCH && session.era == Era::Modern =>
             {
@@ -136,16 +154,26 @@ impl Transport for HttpTransport {
         session: &Arc<HttpSession>,
         query: Query<'_>,
     ) -> Result<Bytes, CallFault> {
-        let id = session.next_id();
-        let outgoing = Outgoing {
-            id: Some(id),
-            method: query.method,
-            subject: query.subject,
-            mirrored: Vec::new(),
-            body: encode::request(id, query.method, &protocol::params_with(session.era, query.params)),
-            arrivals: query.arrivals,
+        let asked = Instant::now();
+        let (answer, anew);
+        let mut session = session;
+        match self.query_once(lifecycle, session, &query).await {
+            Err(Unanswered::Forgotten(fault)) => {
+                let mut query = query;
+                (anew, query.limits) =
+                    Box::pin(self.begin_anew(lifecycle, query.limits, asked, fault)).await?;
+                session = &anew;
+                answer = self.query_once(lifecycle, session, &query).await?;
+            }
+            other => answer = other?,
+        }
+        let answer = match answer {
+            HttpReply::Error(failure) if session.era == Era::Modern && may_be_repeated(&failure.error) => {
+                Box::pin(self.query_once(lifecycle, session, &query)).await?
+            }
+            answer => answer,
         };
-        match self.exchange(lifecycle, session, outgoing, query.limits).await? {
+        match answer {
             HttpReply::Result(bytes) => Ok(bytes),
             HttpReply::Error(failure) => Err(failure.into_fault()),
         }
@@ -181,7 +209,7 @@ impl HttpTransport {
         lifecycle: &SessionLifecycle,
         session: &Arc<HttpSession>,
         call: &Call<'_>,
-    ) -> Result<HttpReply, CallFault> {
+    ) -> Result<HttpReply, Unanswered> {
         let id = session.next_id();
         let modern = session.era == Era::Modern;
         let outgoing = Outgoing {
@@ -195,6 +223,45 @@ impl HttpTransport {
         self.exchange(lifecycle, session, outgoing, call.limits).await
     }
 
+    async fn query_once(
+        &self,
+        lifecycle: &SessionLifecycle,
+        session: &Arc<HttpSession>,
+        query: &Query<'_>,
+    ) -> Result<HttpReply, Unanswered> {
+        let id = session.next_id();
+        let outgoing = Outgoing {
+            id: Some(id),
+            method: query.method,
+            subject: query.subject,
+            mirrored: Vec::new(),
+            body: encode::request(id, query.method, &protocol::params_with(session.era, query.params)),
+            arrivals: query.arrivals,
+        };
+        self.exchange(lifecycle, session, outgoing, query.limits).await
+    }
+
+    /// A new session for a request that was refused because the server has forgotten its session, and what is left of the
+    /// request's limits. The start takes none of its own time, as that of a first call takes none.
+    async fn begin_anew(
+        &self,
+        lifecycle: &SessionLifecycle,
+        limits: CallLimits,
+        asked: Instant,
+        forgotten: CallFault,
+    ) -> Result<(Arc<HttpSession>, CallLimits), CallFault> {
+        let timeout = limits.timeout.saturating_sub(asked.elapsed());
+        let anew = async {
+            // A server that forgot twice in a short time is left alone for a moment, which the request can wait for.
+            if let Phase::Recovery(left) = lifecycle.health().phase {
+                tokio::time::sleep(left).await;
+            }
+            lifecycle.connect(Some(limits.timeout), || self.start(lifecycle)).await
+        };
+        let session = tokio::time::timeout_at(limits.deadline, anew).await.unwrap_or(Err(forgotten))?;
+        Ok((session, CallLimits { timeout, ..limits }))
+    }
+
     /// One request and its answer, within the limits of the call and of the entry.
     async fn exchange(
         &self,
@@ -202,7 +269,7 @@ impl HttpTransport {
         session: &Arc<HttpSession>,
         outgoing: Outgoing<'_>,
         limits: CallLimits,
-    ) -> Result<HttpReply, CallFault> {
+    ) -> Result<HttpReply, Unanswered> {
         let entry = &self.endpoint.entry;
         let limits = Limits {
             connect: entry.connect_timeout,
@@ -224,17 +291,52 @@ impl HttpTransport {
 }
 
 /// A failure that ends the session ends it for everybody.
-fn note_failure(lifecycle: &SessionLifecycle, session: &Arc<HttpSession>, failure: Failure) -> CallFault {
-    let fault = match failure {
-        Failure::SessionLost => session.lost(),
+fn note_failure(lifecycle: &SessionLifecycle, session: &Arc<HttpSession>, failure: Failure) -> Unanswered {
+    let unanswered = match failure {
+        Failure::SessionLost => Unanswered::Forgotten(session.lost()),
+        Failure::SessionLostHalfway => Unanswered::Fault(
+            session
+                .lost()
+                .with_hint("The server forgot the session while it answered: the call may have run."),
+        ),
         Failure::Unauthorized(fault) => {
             session.end(End { fault: fault.clone(), kind: EndKind::Crash });
-            fault
+            Unanswered::Fault(fault)
         }
-        Failure::Fault(fault) => return fault,
+        Failure::Fault(fault) => return Unanswered::Fault(fault),
     };
     lifecycle.note_end(session);
-    fault
+    unanswered
+}
+
+/// Why a request has no answer.
+enum Unanswered {
+    /// The server has forgotten its session and has not run it.
+    Forgotten(CallFault),
+    /// Everything else.
+    Fault(CallFault),
+}
+
+impl From<CallFault> for Unanswered {
+    fn from(fault: CallFault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl From<Unanswered> for CallFault {
+    fn from(unanswered: Unanswered) -> Self {
+        match unanswered {
+            Unanswered::Forgotten(fault) => {
+                fault.with_hint("The server forgot two sessions, one after the other: the call has not run.")
+            }
+            Unanswered::Fault(fault) => fault,
+        }
+    }
+}
+
+/// Whether a request that met this error has not been run and may go out as it was.
+fn may_be_repeated(error: &RpcError) -> bool {
+    protocol::offers_it_all_the_same(error, protocol::own_revision(Era::Modern))
 }
 
 /// A request in flight. In the handshake era a server does not take our hanging up for a cancellation, so that one

@@ -164,7 +164,19 @@ async fn request(
     cancellable: bool,
 ) -> Result<Result<Bytes, RpcError>, CallFault> {
     let limits = CallLimits::within(entry.handshake_timeout, entry.max_response_bytes);
-    let answer = connection.request(|id| encode::request(id, method, params), &limits, cancellable).await;
+    let ask = || connection.request(|id| encode::request(id, method, params), &limits, cancellable);
+    let revision = match method {
+        "initialize" => protocol::own_revision(Era::Handshake),
+        _ => protocol::own_revision(Era::Modern),
+    };
+    let answer = match ask().await {
+        Ok(PipeReply::Error(error))
+            if protocol::offers_it_all_the_same(&RpcError::of_bytes(&error), revision) =>
+        {
+            ask().await
+        }
+        answer => answer,
+    };
     match answer {
         Ok(PipeReply::Result(result)) => Ok(Ok(result)),
         Ok(PipeReply::Error(error)) => Ok(Err(RpcError::of_bytes(&error))),

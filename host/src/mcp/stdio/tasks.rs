@@ -12,6 +12,7 @@ use tokio::net::unix::pipe;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
+use super::super::protocol;
 use super::connection::{PipeReply, StdioConnection, Stop};
 use crate::child::{ChildProcess, Exit};
 use crate::memory::{MemoryBudget, MemoryReservation};
@@ -154,19 +155,20 @@ fn dispatch_one(connection: &StdioConnection, line: &bytes::Bytes, message: &Mes
         (Some(method), None) => method == "notifications/tools/list_changed",
         (None, id) => {
             let answer = match (message.error, message.result) {
-                (Some(error), _) => PipeReply::Error(line.slice_ref(error.as_bytes())),
-                (None, Some(result)) => PipeReply::Result(line.slice_ref(result.as_bytes())),
-                (None, None) => {
-                    tracing::debug!(upstream, "upstream_noise: neither request nor reply");
-                    return false;
-                }
+                (Some(error), _) => Ok(PipeReply::Error(line.slice_ref(error.as_bytes()))),
+                (None, Some(result)) => Ok(PipeReply::Result(line.slice_ref(result.as_bytes()))),
+                (None, None) => Err(CallFault::upstream_error(format!(
+                    "unexpected JSON-RPC response {}",
+                    protocol::render(line)
+                ))
+                .with_bytes(line.len() as u64)),
             };
             let id = match id {
                 Some(id) if id != "null" => number_of_id(id),
                 // A server that cannot even read the id of what it complains about.
                 _ => message.error.and_then(|_| connection.only_waiting()),
             };
-            if !id.is_some_and(|id| connection.complete(id, line.len(), Ok(answer))) {
+            if !id.is_some_and(|id| connection.complete(id, line.len(), answer)) {
                 tracing::debug!(upstream, "upstream_noise: a reply to nobody");
             }
             false

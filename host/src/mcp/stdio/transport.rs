@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use ptc_mcp::RpcError;
 use ptc_mcp::encode;
+use ptc_mcp::{Era, RpcError};
 use tokio::runtime::Handle;
 
 use super::super::upstream::{McpUpstream, Transport};
@@ -16,7 +16,7 @@ use super::handshake;
 use crate::config::{StdioConfig, UpstreamConfig};
 use crate::memory::MemoryBudget;
 use crate::upstream::lifecycle::{Lifecycle, Started};
-use crate::upstream::{Call, CallFault, CallReply, Query, ToolInfo, no_memory};
+use crate::upstream::{Call, CallFault, CallLimits, CallReply, Query, ToolInfo, no_memory};
 
 /// A tool server that is our child process. Any number of calls is in flight on its one pipe. Its tasks run on the
 /// runtime given at construction, calls may come from anywhere.
@@ -74,7 +74,7 @@ impl Transport for StdioTransport {
         limits.timeout = limits.timeout.min(self.entry.request_timeout.unwrap_or(Duration::MAX));
         let meta = connection.modern.load(Ordering::Relaxed).then_some(&*self.meta);
         let encode = |id| encode::tools_call(id, call.tool, call.arguments, meta);
-        match connection.request(encode, &limits, true).await? {
+        match request(connection, encode, limits).await? {
             // A line is read whole, within the cap of the pipe, before it is known whose it is.
             PipeReply::Result(bytes)
                 if call.arrivals.is_some_and(|arrivals| !arrivals.arrived(bytes.len())) =>
@@ -98,7 +98,7 @@ impl Transport for StdioTransport {
         let mut limits = query.limits;
         limits.timeout = limits.timeout.min(self.entry.request_timeout.unwrap_or(Duration::MAX));
         let params = protocol::params_with(connection.era(), query.params);
-        match connection.request(|id| encode::request(id, query.method, &params), &limits, true).await? {
+        match request(connection, |id| encode::request(id, query.method, &params), limits).await? {
             PipeReply::Result(bytes)
                 if query.arrivals.is_some_and(|arrivals| !arrivals.arrived(bytes.len())) =>
             {
@@ -124,5 +124,26 @@ impl Transport for StdioTransport {
             connection.stop(SHUTDOWN_GRACE);
             connection.gone().await;
         }
+    }
+}
+
+/// A request of a program and its answer. One that is refused for a revision that the child offers all the same has not
+/// been run, and is sent once more.
+async fn request(
+    connection: &StdioConnection,
+    encode: impl Fn(u64) -> Vec<u8>,
+    limits: CallLimits,
+) -> Result<PipeReply, CallFault> {
+    match connection.request(&encode, &limits, true).await? {
+        PipeReply::Error(error)
+            if connection.era() == Era::Modern
+                && protocol::offers_it_all_the_same(
+                    &RpcError::of_bytes(&error),
+                    protocol::own_revision(Era::Modern),
+                ) =>
+        {
+            connection.request(encode, &limits, true).await
+        }
+        answer => Ok(answer),
     }
 }

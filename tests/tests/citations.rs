@@ -257,7 +257,7 @@ fn links_lead_somewhere() {
 fn paths_and_tests_that_pages_name_exist() {
     let texts = texts();
     let path = pattern(
-        r"`((?:vm|mcp|compiler|host|agent|server|tests|benches|fuzz|docs|deploy|\.ci|\.github)/[\w./-]*\w)/?(?: [^`]*)?`",
+        r"`((?:vm|mcp|compiler|host|agent|server|tests|benches|fuzz|docs|deploy|dist|\.ci|\.github)/[\w./-]*\w)/?(?: [^`]*)?`",
     );
     let test = pattern(r"`([a-z0-9]+(?:_[a-z0-9]+){2,})`");
     let functions: BTreeSet<&str> = texts

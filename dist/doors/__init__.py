@@ -1,0 +1,1 @@
+"""The ways in which users get the command, one module each."""

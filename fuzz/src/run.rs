@@ -4,7 +4,7 @@ use crate::bounds::{Charged, bounded, could_be_taken};
 use ptc_compiler::verify::verify;
 use ptc_compiler::{CompileError, CompileOptions};
 use ptc_vm::builtins::library;
-use ptc_vm::machine::{ContentBlock, HostRequest, Limits, Payload, PendingCall, Reply, Setup};
+use ptc_vm::machine::{BlockMember, ContentBlock, HostRequest, Limits, Payload, PendingCall, Reply, Setup};
 use ptc_vm::meter::{Allowance, pending_work};
 use ptc_vm::{Error, Machine, Program, Reason, Step, print};
 use std::rc::Rc;
@@ -158,7 +158,20 @@ fn reply(request: &HostRequest) -> Reply {
             _ => Reply::Raise(Error::new(Reason::InvalidToolArgs, "not a call")),
         },
         HostRequest::Discovery { arguments, .. } => Reply::Value(echo(arguments)),
+        HostRequest::Feature(request) => match digest(request.subject.as_bytes()) % 4 {
+            0 => Reply::fault("upstream_error", "no such resource"),
+            1 => Reply::Value(echo(&request.arguments)),
+            2 => Reply::success(Payload::Content(Box::new(image(request.subject.clone())))),
+            _ => Reply::success(Payload::Text(request.subject.clone())),
+        },
     }
+}
+
+/// An image whose content is the text, which may be no base64.
+fn image(text: String) -> ContentBlock {
+    let mime_type = BlockMember::Payload(Payload::Text("image/png".to_owned()));
+    let content = BlockMember::Binary(text.into());
+    ContentBlock { kind: "image".to_owned(), members: vec![("mime_type", mime_type), ("ref", content)] }
 }
 
 /// FNV-1a: the same on every run.

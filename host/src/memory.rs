@@ -232,6 +232,30 @@ impl Drop for MemoryReservation {
     }
 }
 
+/// Memory that data takes once its program has ended. Dropping this returns it.
+#[derive(Debug)]
+pub(crate) struct HeldMemory {
+    budget: MemoryBudget,
+    bytes: u64,
+}
+
+impl HeldMemory {
+    /// Takes `bytes` of the budget.
+    ///
+    /// # Errors
+    /// There are not as many.
+    pub(crate) fn take(budget: &MemoryBudget, bytes: u64) -> Result<HeldMemory, Error> {
+        budget.take(bytes).map_err(Refused::error)?;
+        Ok(HeldMemory { budget: budget.clone(), bytes })
+    }
+}
+
+impl Drop for HeldMemory {
+    fn drop(&mut self) {
+        self.budget.give_back(self.bytes);
+    }
+}
+
 /// What the replies on their way to one program hold: charged to the program as they arrive, until they have become
 /// values of its machine.
 #[derive(Debug)]

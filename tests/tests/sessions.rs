@@ -73,6 +73,7 @@ fn server() -> Tools {
         limits: Limits { timeout: Duration::from_secs(60), ..Limits::plain() },
         caps: ArgumentCaps { max_program_bytes: 65_536, max_context_bytes: 4 << 20 },
         shaper: Shaper::new(Profile::Structured, 32 << 10),
+        max_attached_bytes: 0,
         fits_client: false,
         upstreams: None,
         card: None,

@@ -116,6 +116,7 @@ fn blocks(reply: &CallReply) -> Option<AnswerBlocks> {
             ValueSource::FirstBlock
         }
         ReplyPayload::JsonOrText(_) | ReplyPayload::Text(_) => ValueSource::FirstText,
+        ReplyPayload::Content(_) => ValueSource::FirstBlock,
     };
     Some(AnswerBlocks { count: reply.content.len(), value })
 }
@@ -128,25 +129,34 @@ fn payload(payload: ReplyPayload) -> Payload {
         ReplyPayload::JsonOrText(bytes) => Payload::JsonOrText(bytes),
         ReplyPayload::Text(bytes) => Payload::Text(String::from_utf8_lossy(&bytes).into_owned()),
         ReplyPayload::JsonNull => Payload::Json(Bytes::from_static(b"null")),
+        ReplyPayload::Content(content) => Payload::Content(Box::new(block(*content))),
         ReplyPayload::None => Payload::None,
     }
 }
 
 /// A block as the machine takes it: a text decoded as `:value` is, text of other kinds as it stands.
-fn block(block: ReplyBlock) -> ContentBlock {
-    let text = |bytes: &Bytes| Payload::Text(String::from_utf8_lossy(bytes).into_owned());
-    match block {
+fn block(reply: ReplyBlock) -> ContentBlock {
+    match reply {
         ReplyBlock::Text(bytes) => ContentBlock {
             kind: "text".to_owned(),
             members: vec![("text", Member::Payload(payload(ReplyPayload::of_text(bytes))))],
         },
         ReplyBlock::Other { kind, members } => {
-            let members = members.into_iter().map(|(name, member)| match member {
-                BlockMember::Text(bytes) => (name, Member::Payload(text(&bytes))),
-                BlockMember::Count(count) => (name, Member::Count(count)),
-            });
+            let members = members.into_iter().map(|(name, value)| (name, member(value)));
             ContentBlock { kind, members: members.collect() }
         }
+    }
+}
+
+fn member(member: BlockMember) -> Member {
+    match member {
+        BlockMember::Text(bytes) => {
+            Member::Payload(Payload::Text(String::from_utf8_lossy(&bytes).into_owned()))
+        }
+        BlockMember::Count(count) => Member::Count(count),
+        BlockMember::Binary(base64) => Member::Binary(base64),
+        BlockMember::Block(inner) => Member::Payload(Payload::Content(Box::new(block(*inner)))),
+        BlockMember::Blocks(blocks) => Member::Blocks(blocks.into_iter().map(block).collect()),
     }
 }
 

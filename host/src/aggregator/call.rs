@@ -98,7 +98,7 @@ fn unknown_tool_list(
 }
 
 /// The fault of a call beyond the cap, which was not sent (ruling 53).
-fn cap_exhausted(run: &RunContext, cap: u32) -> CallFault {
+pub(super) fn cap_exhausted(run: &RunContext, cap: u32) -> CallFault {
     // The number that it took.
     let (call, plural) = (run.calls.get(), if cap == 1 { "" } else { "s" });
     CallFault::new(

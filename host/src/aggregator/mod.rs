@@ -9,6 +9,7 @@ mod attempt;
 mod call;
 mod cold_start;
 mod discovery;
+mod features;
 mod notes;
 mod options;
 mod overview;
@@ -20,6 +21,7 @@ mod start;
 mod upkeep;
 mod usage;
 
+pub use features::{FeatureLimits, Features, Kind as FeatureKind, Listing};
 pub use notes::{notes, notes_on_calls};
 pub use options::{AggregatorLimits, AggregatorOptions, SnapshotMode};
 pub use runtime::Aggregator;

@@ -22,6 +22,8 @@ pub struct AggregatorLimits {
     pub call_timeout: Duration,
     /// Largest answer in bytes, before it is decoded.
     pub max_response_bytes: usize,
+    /// Most bytes of binary content in one answer, which do not count in `max_response_bytes`.
+    pub max_binary_bytes: u64,
     /// `tool/call`s of one program.
     pub max_calls: u32,
     /// Discovery operations of one program.
@@ -36,6 +38,7 @@ impl Default for AggregatorLimits {
         AggregatorLimits {
             call_timeout: Duration::from_millis(5000),
             max_response_bytes: 2_097_152,
+            max_binary_bytes: 5_242_880,
             max_calls: 50,
             max_discoveries: 25,
             max_discovery_bytes: 262_144,

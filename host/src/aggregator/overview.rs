@@ -27,7 +27,7 @@ const LEAF: usize = 120;
 pub(super) fn overview(payload: &ReplyPayload, redactor: &Redactor) -> Option<ResultOverview> {
     let previewer = Previewer { redactor };
     match payload {
-        ReplyPayload::None => None,
+        ReplyPayload::None | ReplyPayload::Content(_) => None,
         ReplyPayload::JsonNull => Some(scalar("nil", "null")),
         ReplyPayload::Text(bytes) => Some(previewer.text(&String::from_utf8_lossy(bytes))),
         ReplyPayload::Json(bytes) | ReplyPayload::JsonOrText(bytes) => {

@@ -1,7 +1,7 @@
 //! Dispatch of programs' requests by kind.
 
 use super::runtime::Aggregator;
-use super::{call, discovery};
+use super::{call, discovery, features};
 use crate::engine::{HostCalls, RunContext};
 use futures_util::future::LocalBoxFuture;
 use ptc_vm::machine::{HostRequest, Reply};
@@ -17,6 +17,7 @@ impl HostCalls for Arc<Aggregator> {
             HostRequest::Discovery { form, arguments, shown } => {
                 Box::pin(discovery::answer(aggregator, run, form, arguments, shown))
             }
+            HostRequest::Feature(request) => Box::pin(features::answer(aggregator, run, request)),
             HostRequest::Tool { name, .. } => Box::pin(std::future::ready(Reply::Raise(Error::verbatim(
                 Reason::UnknownTool,
                 format!("Unknown tool: {name}. Available tools: call"),

@@ -106,7 +106,7 @@ pub fn check_call<'c>(catalog: &'c Catalog, call: &'c UpstreamCall) -> Result<Ch
 }
 
 /// `no upstream 'x' configured`, and which ones are.
-pub(super) fn unknown_server(catalog: &Catalog, name: &str) -> String {
+pub(crate) fn unknown_server(catalog: &Catalog, name: &str) -> String {
     let mut text = format!("no upstream '{name}' configured");
     if let Some(similar) = most_similar(name, catalog.servers().map(|server| server.name.as_str())) {
         let _ = write!(text, "\nDid you mean {}?", string_literal(similar));

@@ -23,6 +23,7 @@ mod tokens;
 mod types;
 mod unknown_arguments;
 
+pub(crate) use call::unknown_server;
 pub use call::{CheckedCall, check_call};
 pub use describe::{CatalogMode, InlineLimits, describe, snapshot};
 pub use discovery::{Answer, DiscoveryFault, Needs, Query, WorldFault};

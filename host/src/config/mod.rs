@@ -22,11 +22,11 @@ mod file;
 mod jsonc;
 mod locate;
 mod mistakes;
+mod name_filter;
 mod options;
 mod own_executable;
 #[cfg(test)]
 mod tests;
-mod tool_filter;
 mod transports;
 mod unknown_keys;
 mod upstream;
@@ -37,8 +37,8 @@ pub use crate::environment::ProcessEnv;
 pub use file::UpstreamsConfig;
 pub use jsonc::without_comments;
 pub use locate::{ConfigLocation, NamedBy, REPL_VARIABLE, SERVER_VARIABLE, default_file, locate};
+pub use name_filter::{NameFilter, NamePattern};
 pub use options::LoadOptions;
-pub use tool_filter::{ToolFilter, ToolPattern};
 pub use transports::{
     HttpConfig, OpenApiConfig, OperationOverride, Protocol, SchemaSource, StdioConfig, Transport,
 };

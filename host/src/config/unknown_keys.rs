@@ -5,11 +5,15 @@ use crate::config_error::{ConfigError, ConfigWarning};
 use crate::similar::most_similar;
 
 /// Keys that let something in or keep something out. An entry that means one of them and does not get it is not started.
-const GUARDS: [&str; 9] = [
+const GUARDS: [&str; 13] = [
     "allow_insecure_auth",
     "allow_insecure_http",
+    "allow_prompts",
+    "allow_resources",
     "allow_tools",
     "auth",
+    "deny_prompts",
+    "deny_resources",
     "deny_tools",
     "disabled",
     "env",

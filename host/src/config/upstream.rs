@@ -7,9 +7,9 @@ use ptc_mcp::json::Value;
 
 use super::fields::Fields;
 use super::mistakes;
+use super::name_filter::NameFilter;
 use super::options::{EntryContext, LoadOptions};
 use super::own_executable::refuse_own_executable;
-use super::tool_filter::ToolFilter;
 use super::transports::{HttpConfig, OpenApiConfig, StdioConfig, Transport};
 use super::unknown_keys;
 use crate::config_error::{ConfigError, ConfigWarning};
@@ -61,7 +61,11 @@ pub struct UpstreamConfig {
     /// `false` forgives a failure to connect or list at start (ruling 22).
     pub required: bool,
     /// Which of its tools exist for programs.
-    pub tools: ToolFilter,
+    pub tools: NameFilter,
+    /// Which of its resources and templates exist for programs and clients.
+    pub resources: NameFilter,
+    /// Which of its prompts exist for programs and clients.
+    pub prompts: NameFilter,
     /// Which calls hand their raw envelope to the program.
     pub raw_envelope: RawEnvelope,
     /// Calls in flight at once; further ones wait in a queue (`max_concurrency`, alias `pool_size`).
@@ -109,7 +113,9 @@ impl UpstreamConfig {
             description: String::new(),
             capabilities: Vec::new(),
             required: true,
-            tools: ToolFilter::default(),
+            tools: NameFilter::default(),
+            resources: NameFilter::default(),
+            prompts: NameFilter::default(),
             raw_envelope: RawEnvelope::default(),
             max_concurrency: MAX_CONCURRENCY,
             backoff: Backoff::default(),
@@ -143,7 +149,9 @@ impl UpstreamConfig {
             description: fields.string("description")?.unwrap_or_default().to_owned(),
             capabilities: fields.strings("capabilities")?.unwrap_or_default(),
             required: fields.bool("required")?.unwrap_or(true),
-            tools: ToolFilter::parse(fields)?,
+            tools: NameFilter::parse(fields, ["allow_tools", "deny_tools"])?,
+            resources: NameFilter::parse(fields, ["allow_resources", "deny_resources"])?,
+            prompts: NameFilter::parse(fields, ["allow_prompts", "deny_prompts"])?,
             raw_envelope: raw_envelope(fields, context.raw_envelope)?,
             max_concurrency: fields
                 .either(["max_concurrency", "pool_size"], Fields::positive)?

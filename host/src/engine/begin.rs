@@ -151,6 +151,7 @@ fn setup(
             .cloned()
             .map(|budget| Rc::new(MemoryReservation::new(budget)) as Rc<dyn Reservation>),
         deadline: Some(deadline),
+        max_attached_bytes: request.max_attached_bytes,
         note_forks: tools.is_some_and(|tools| tools.watches_forks()),
         clock,
         history: Default::default(),

@@ -2,13 +2,15 @@
 
 use super::call_log::CallLog;
 use super::explain::explained;
-use super::outcome::{EvalOutcome, Failure, FinalValue};
+use super::outcome::{Attachments, EvalOutcome, Failure, FinalValue};
 use super::request::EvalRequest;
 use super::session::SessionLock;
 use super::stack;
-use crate::memory::MemoryBudget;
+use crate::memory::{HeldMemory, MemoryBudget};
 use crate::text::clip;
+use ptc_vm::value::Blob;
 use ptc_vm::{Error, Machine, Reason, Value, json, print};
+use std::rc::Rc;
 use tokio::time::Instant;
 
 /// Renders the value of a program that has ended, checks it, and commits to the session. `budget`: the memory of all programs.
@@ -42,6 +44,13 @@ pub(super) fn conclude(
     let keeps = gave_up && lock.as_ref().is_some_and(SessionLock::keeps_after_fail);
     let outcome = machine.finish(answer.is_ok() || keeps);
     let prints: Vec<String> = outcome.prints.iter().map(|print| print.as_str().to_owned()).collect();
+    let mut attachments = Attachments::default();
+    if answer.is_ok() && !outcome.attached.is_empty() {
+        match take_out(&outcome.attached, budget) {
+            Ok(taken) => attachments = taken,
+            Err(error) => answer = Err(Failure::from(&error)),
+        }
+    }
     let mut session = None;
     if let Some(lock) = &mut lock {
         lock.note(outcome.journal, outcome.summaries);
@@ -65,6 +74,7 @@ pub(super) fn conclude(
     EvalOutcome {
         result: answer,
         prints,
+        attachments: if failed { Attachments::default() } else { attachments },
         steps: outcome.steps,
         memory_peak_bytes: outcome.memory_peak,
         returned: outcome.returned,
@@ -76,6 +86,14 @@ pub(super) fn conclude(
         missed_keys: if failed || is_hollow { outcome.missed_keys } else { Vec::new() },
         duration: started.elapsed(),
     }
+}
+
+/// What the program attached, which from now on is nobody's value.
+fn take_out(attached: &[Rc<Blob>], budget: Option<&MemoryBudget>) -> Result<Attachments, Error> {
+    let contents: Vec<_> = attached.iter().map(|blob| blob.content().clone()).collect();
+    let bytes = contents.iter().map(|content| content.base64.len() as u64).sum();
+    let held = budget.map(|budget| HeldMemory::take(budget, bytes)).transpose()?;
+    Ok(Attachments::new(contents, held))
 }
 
 /// Whether a value is made of `nil`s, zeros and empties only. A large one is not.

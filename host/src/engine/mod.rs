@@ -37,8 +37,8 @@ pub use handle::{Cached, Engine, EngineError, EngineOptions, EvalFuture};
 pub(crate) use limits::whole_millis;
 pub use limits::{ChosenLimits, Limits};
 pub use outcome::{
-    AnswerBlocks, CallAuth, CallRecord, CallStatus, CatalogOp, Changed, EvalOutcome, Exceeded, Failure,
-    FinalValue, HistoryNotice, ResultOverview, SessionReport, ValueSource,
+    AnswerBlocks, Attachments, CallAuth, CallRecord, CallStatus, CatalogOp, Changed, EvalOutcome, Exceeded,
+    Failure, FinalValue, HistoryNotice, ResultOverview, SessionReport, ValueSource,
 };
 pub use request::{CallsSoFar, EvalId, EvalRequest, Render};
 pub use scheduler::Turn;

@@ -88,6 +88,8 @@ pub struct EvalRequest {
     pub shown_items: Option<usize>,
     /// The schema of the value; a value that violates it makes the program fail.
     pub output_schema: Option<Arc<OutputSchema>>,
+    /// Bytes of binary content that may be attached to the reply in all; 0 where the reply carries none.
+    pub max_attached_bytes: u64,
     /// Answers `tool/call` and discovery over upstreams.
     pub upstreams: Option<Arc<dyn HostCalls>>,
     /// Answers `(tool/NAME …)`.
@@ -120,6 +122,7 @@ impl EvalRequest {
             render: Render { max_text_bytes: None, json: false },
             shown_items: None,
             output_schema: None,
+            max_attached_bytes: 0,
             upstreams: None,
             tools: None,
             print_sink: None,

@@ -259,7 +259,9 @@ fn answer(request: &EvalRequest, run: &Rc<RunContext>, call: HostRequest) -> Loc
         (HostRequest::Tool { name, arguments }, _, Some(tools)) => tools.call(&name, arguments),
         (HostRequest::Tool { name, .. }, _, None) => ready(unknown(&name)),
         (call, Some(upstreams), _) => upstreams.answer(run.clone(), call),
-        (HostRequest::Discovery { .. }, None, _) => ready(Reply::Value(Payload::None)),
+        (HostRequest::Discovery { .. } | HostRequest::Feature(_), None, _) => {
+            ready(Reply::Value(Payload::None))
+        }
         (HostRequest::Upstream(_), None, _) => ready(unknown("call")),
     }
 }

@@ -2,13 +2,14 @@
 
 use bytes::Bytes;
 use ptc_mcp::text::clip;
+use ptc_vm::value::decoded_len;
 use serde_json::value::RawValue;
 
 use super::result::{Text, text_of};
 use crate::upstream::{BlockMember, ReplyBlock};
 
 /// Blocks of one answer that a program gets to see.
-const MAX_BLOCKS: usize = 10_000;
+pub(super) const MAX_BLOCKS: usize = 10_000;
 /// Longest name of a kind, in characters.
 const MAX_KIND: usize = 64;
 
@@ -46,7 +47,7 @@ pub(super) fn blocks(result: &Bytes) -> Vec<ReplyBlock> {
 }
 
 /// One block, in the names of programs.
-fn block(result: &Bytes, raw: &RawValue) -> ReplyBlock {
+pub(super) fn block(result: &Bytes, raw: &RawValue) -> ReplyBlock {
     if let Some(text) = text_of_block(raw) {
         return ReplyBlock::Text(text_of(result, Text::AsWritten(text)));
     }
@@ -64,6 +65,15 @@ fn block(result: &Bytes, raw: &RawValue) -> ReplyBlock {
         resource.describe(result, &mut members);
     }
     ReplyBlock::Other { kind, members }
+}
+
+/// One of the contents of a resource, which has no block around it.
+pub(super) fn resource(result: &Bytes, raw: &RawValue) -> ReplyBlock {
+    let mut members = Vec::new();
+    if let Ok(resource) = serde_json::from_str::<Members<'_>>(raw.get()) {
+        resource.describe(result, &mut members);
+    }
+    ReplyBlock::Other { kind: "resource".to_owned(), members }
 }
 
 /// The members of a block, or of the resource within one, that programs get to see.
@@ -110,8 +120,11 @@ impl Members<'_> {
         }
         let size = self.size.and_then(|size| size.get().parse().ok());
         let encoded = [self.data, self.blob].into_iter().flatten().find_map(|raw| string(result, raw));
-        if let Some(bytes) = encoded.map(|encoded| decoded_len(&encoded)).or(size) {
+        if let Some(bytes) = encoded.as_deref().map(decoded_len).or(size) {
             members.push(("bytes", BlockMember::Count(bytes)));
+        }
+        if let Some(encoded) = encoded {
+            members.push(("ref", BlockMember::Binary(encoded)));
         }
     }
 }
@@ -119,10 +132,4 @@ impl Members<'_> {
 /// The characters of a member that is a string.
 fn string(result: &Bytes, raw: &RawValue) -> Option<Bytes> {
     raw.get().starts_with('"').then(|| text_of(result, Text::AsWritten(raw.get())))
-}
-
-/// Bytes behind a text in base64.
-fn decoded_len(encoded: &[u8]) -> u64 {
-    let digits = encoded.iter().filter(|byte| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte)).count();
-    (digits * 3 / 4) as u64
 }

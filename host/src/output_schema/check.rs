@@ -241,6 +241,7 @@ fn label(value: &Value) -> &'static str {
         Value::Map(_) => "a map",
         Value::Set(_) => "a set",
         Value::Regex(_) => "a regex",
+        Value::Blob(_) => "a reference",
         Value::Temporal(temporal) => match &**temporal {
             Temporal::Date(_) => "a date",
             Temporal::Instant { .. } => "an instant",

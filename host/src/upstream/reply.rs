@@ -24,7 +24,7 @@ pub enum ReplyBlock {
     Text(Bytes),
     /// A block of another kind, described.
     Other {
-        /// Its kind as the upstream wrote it: `image`, `audio`, `resource`, `resource_link` …
+        /// Its kind as the upstream wrote it: `image`, `audio`, `resource`, `resource_link` …; empty where it has none.
         kind: String,
         /// What is known of it, by the names that programs see.
         members: Vec<(&'static str, BlockMember)>,
@@ -40,6 +40,20 @@ impl ReplyBlock {
             Self::Other { .. } => None,
         }
     }
+
+    /// Members without a kind.
+    pub(crate) fn unnamed(members: Vec<(&'static str, BlockMember)>) -> Self {
+        Self::Other { kind: String::new(), members }
+    }
+
+    /// The text of a member.
+    pub(crate) fn member(&self, wanted: &str) -> Option<&Bytes> {
+        let Self::Other { members, .. } = self else { return None };
+        members.iter().find_map(|(name, member)| match member {
+            BlockMember::Text(text) if *name == wanted => Some(text),
+            _ => None,
+        })
+    }
 }
 
 /// A member of a [`ReplyBlock`].
@@ -49,6 +63,12 @@ pub enum BlockMember {
     Text(Bytes),
     /// A number of bytes.
     Count(u64),
+    /// Content in base64. The block's `mime_type` and `uri` stand before it.
+    Binary(Bytes),
+    /// A block.
+    Block(Box<ReplyBlock>),
+    /// A list of blocks.
+    Blocks(Vec<ReplyBlock>),
 }
 
 /// The part of a result that a program gets as `:value`, with its origin.
@@ -61,6 +81,8 @@ pub enum ReplyPayload {
     JsonOrText(Bytes),
     /// Text that cannot be JSON: `:value_kind :text`.
     Text(Bytes),
+    /// A block that is no text, or what is made of several: kind `:content`.
+    Content(Box<ReplyBlock>),
     /// Nothing was selected: value nil, `:value_kind :none`.
     None,
     /// An empty success of a transport whose values are JSON (OpenAPI 204): value nil, kind `:json`.
@@ -83,7 +105,7 @@ impl ReplyPayload {
     pub(crate) fn json(&self) -> Option<&Bytes> {
         match self {
             Self::Json(text) | Self::JsonOrText(text) => Some(text),
-            Self::Text(_) | Self::None | Self::JsonNull => None,
+            Self::Text(_) | Self::Content(_) | Self::None | Self::JsonNull => None,
         }
     }
 
@@ -100,12 +122,13 @@ impl ReplyPayload {
         }
     }
 
-    /// The `:value_kind` of a decided payload: `json`, `text` or `none`.
+    /// The `:value_kind` of a decided payload: `json`, `text`, `content` or `none`.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Json(_) | Self::JsonOrText(_) | Self::JsonNull => "json",
             Self::Text(_) => "text",
+            Self::Content(_) => "content",
             Self::None => "none",
         }
     }

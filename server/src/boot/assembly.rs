@@ -106,6 +106,7 @@ fn eval_options(
             max_context_bytes: limits.max_context_bytes,
         },
         shaper: Shaper::new(settings.profile, limits.max_result_bytes),
+        max_attached_bytes: settings.aggregator.limits.max_binary_bytes,
         fits_client: limits.fits_client,
         upstreams: upstreams.map(|upstreams| Arc::new(upstreams.clone()) as Arc<dyn HostCalls>),
         card: upstreams.map(card),

@@ -129,6 +129,6 @@ fn show(payload: ReplyPayload, aggregator: &Aggregator, terminal: bool) -> Optio
         }
         ReplyPayload::Text(bytes) => Some(text(&bytes)),
         ReplyPayload::JsonNull => Some("null".to_owned()),
-        ReplyPayload::None => None,
+        ReplyPayload::Content(_) | ReplyPayload::None => None,
     }
 }

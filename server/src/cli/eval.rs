@@ -124,6 +124,9 @@ async fn single(engine: &Engine, mut request: EvalRequest, args: EvalArgs) -> Ex
     match &outcome.result {
         Ok(answer) => {
             outln!("{}", report::displayable(&answer.text, terminal));
+            for content in outcome.attachments.contents() {
+                eprintln!("attached: {} {}, {} bytes", content.kind, content.mime_type, content.len());
+            }
             ExitCode::SUCCESS
         }
         Err(failure) => {

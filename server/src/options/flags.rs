@@ -214,6 +214,12 @@ pub(crate) const AGGREGATOR: Group = Group {
             Number(2_097_152),
             "Largest reply of an upstream, in bytes",
         ),
+        flag(
+            "max-attached-bytes",
+            Positive,
+            Number(5_242_880),
+            "Binary content that one answer may carry, of an upstream or to a client",
+        ),
         flag("max-upstream-calls-per-program", Positive, Number(50), "`tool/call`s one program may make"),
         flag(
             "catalog-mode",

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use ptc_host::aggregator::notes;
 use ptc_host::credentials::Redactor;
-use ptc_host::engine::{CallRecord, EvalOutcome, Failure};
+use ptc_host::engine::{Attachments, CallRecord, EvalOutcome, Failure};
 use ptc_mcp::json::write_strings;
 use ptc_vm::Reason;
 
@@ -140,6 +140,8 @@ pub struct Payload {
     pub prints: Vec<String>,
     /// What the reader should know besides, one sentence each.
     pub notes: Vec<String>,
+    /// What it attached to its reply.
+    pub attachments: Attachments,
     /// Its upstream calls, in order of completion.
     pub upstream_calls: Vec<CallRecord>,
     /// The session it ran in.
@@ -153,6 +155,7 @@ impl Payload {
             ending: Ending::Error { reason, message: message.into(), hint, result: None },
             prints: Vec::new(),
             notes: Vec::new(),
+            attachments: Attachments::default(),
             upstream_calls: Vec::new(),
             session: None,
         }
@@ -182,6 +185,7 @@ impl Payload {
             ending,
             prints: outcome.prints,
             notes,
+            attachments: outcome.attachments,
             upstream_calls: outcome.upstream_calls,
             session: None,
         }

@@ -17,6 +17,7 @@ mod comparison;
 mod csv;
 mod dates;
 mod discovery;
+mod features;
 mod frames;
 mod generate;
 mod java_strings;
@@ -64,6 +65,7 @@ static FAMILIES: &[&[Builtin]] = &[
     csv::BUILTINS,
     dates::BUILTINS,
     discovery::BUILTINS,
+    features::BUILTINS,
     generate::BUILTINS,
     java_strings::BUILTINS,
     journal::BUILTINS,

@@ -30,6 +30,10 @@ pub(super) const JSON: LibraryNamespace = namespace("json", &["json/"]);
 pub(super) const CSV: LibraryNamespace = namespace("csv", &["csv/"]);
 /// What programs know from the library of that name.
 pub(super) const DATA_CSV: LibraryNamespace = namespace("csv", &["csv/", "clojure.data.csv/"]);
+/// Resources of upstream servers.
+pub(super) const RESOURCE: LibraryNamespace = namespace("resource", &["resource/"]);
+/// Prompts of upstream servers.
+pub(super) const PROMPT: LibraryNamespace = namespace("prompt", &["prompt/"]);
 pub(super) const REGEX: LibraryNamespace = namespace("regex", &["regex/"]);
 
 pub(super) const MATH: LibraryNamespace = namespace("Math", &["Math/"]);

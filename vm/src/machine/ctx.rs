@@ -5,14 +5,16 @@ use super::env::Env;
 use super::frame::Args;
 use super::library::Library;
 use super::namespace::Namespace;
+use super::output::Output;
 use crate::error::Result;
 use crate::meter;
-use crate::value::{Keyword, Str, Value};
+use crate::value::{Blob, Keyword, Str, Value};
+use std::rc::Rc;
 
-/// The machine as a builtin sees it: the print log, the clock, the namespace, and direct calls.
+/// The machine as a builtin sees it: its output, the clock, the namespace, and direct calls.
 pub struct Ctx<'a> {
     pub(super) env: &'a mut Env,
-    pub(super) prints: &'a mut Vec<Str>,
+    pub(super) output: &'a mut Output,
     /// Work after which a long-running frame should answer [`Flow::Yield`](super::Flow::Yield).
     pub(super) slice: u64,
 }
@@ -20,7 +22,16 @@ pub struct Ctx<'a> {
 impl Ctx<'_> {
     /// Adds one entry to the print log.
     pub fn print(&mut self, entry: Str) {
-        self.prints.push(entry);
+        self.output.prints.push(entry);
+    }
+
+    /// Adds binary content to the program's reply.
+    ///
+    /// # Errors
+    /// The reply may carry no more.
+    pub(crate) fn attach(&mut self, blob: Rc<Blob>) -> Result<()> {
+        self.output.attach(blob);
+        self.output.check_attached(self.env.max_attached_bytes)
     }
 
     /// Milliseconds since 1970-01-01T00:00:00Z, from the host.
@@ -45,7 +56,7 @@ impl Ctx<'_> {
     }
 
     /// The registered tools of `(tool/NAME …)`.
-    pub fn tools(&self) -> &[std::rc::Rc<str>] {
+    pub fn tools(&self) -> &[Rc<str>] {
         &self.env.tools
     }
 

@@ -24,6 +24,8 @@ pub(crate) struct Env {
     pub(crate) journal: Option<Map>,
     /// What `step-done` recorded.
     pub(crate) summaries: Vec<(Str, Value)>,
+    /// Bytes that may be attached to the reply in all.
+    pub(crate) max_attached_bytes: u64,
     /// Registered tools of `(tool/NAME …)`.
     pub(crate) tools: Vec<Rc<str>>,
     /// Whether `tool/call` and upstream discovery exist.

@@ -5,11 +5,12 @@ use super::fork::ForkNote;
 use super::frame::{AnyFrame, Args, Flow, ForkKind, Input};
 use super::host_call::CallId;
 use super::operations;
+use super::output::Output;
 use super::stack::Stack;
 use crate::code::Arity;
 use crate::error::{Position, Result};
 use crate::meter::{self, Held};
-use crate::value::{Closure, Str, Value, Vector};
+use crate::value::{Closure, Value, Vector};
 use ahash::AHashMap;
 use std::rc::Rc;
 
@@ -150,8 +151,8 @@ impl Fork {
 pub(super) enum Branch {
     /// Still running, in this fiber.
     Running(FiberId),
-    /// Ended, with its prints.
-    Done(Result<Value>, Vec<Str>),
+    /// Ended, with its output.
+    Done(Result<Value>, Output),
     /// Stopped because an earlier branch failed.
     Cancelled,
 }
@@ -161,7 +162,7 @@ pub(super) struct Fiber {
     pub(super) stack: Stack,
     pub(super) frames: CallStack,
     pub(super) next: Option<Next>,
-    pub(super) prints: Vec<Str>,
+    pub(super) output: Output,
     /// For a branch: who forked it, and which branch it is.
     pub(super) parent: Option<(FiberId, u32)>,
     /// For a branch: definitions made in it and around it.
@@ -183,7 +184,7 @@ impl Fiber {
             stack: Stack::default(),
             frames: CallStack::default(),
             next: Some(next),
-            prints: Vec::new(),
+            output: Output::default(),
             parent: None,
             overlay: None,
             fork: None,

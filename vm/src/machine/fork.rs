@@ -102,13 +102,13 @@ impl Machine {
         (parent, index): (FiberId, u32),
         result: Result<Value>,
     ) {
-        let prints = std::mem::take(&mut fiber.prints);
+        let output = std::mem::take(&mut fiber.output);
         drop(fiber);
         self.free_fibers.push(id);
         let Some(parent_fiber) = &mut self.fibers[parent as usize] else { return };
         let Some(fork) = &mut parent_fiber.fork else { return };
         let failed = result.is_err();
-        fork.branches[index as usize] = Branch::Done(result, prints);
+        fork.branches[index as usize] = Branch::Done(result, output);
         fork.running -= 1;
         let mut cancelled = Vec::new();
         if failed {
@@ -163,8 +163,8 @@ impl Machine {
         let mut values = Vec::with_capacity(fork.branches.len());
         let mut failure = None;
         for (index, branch) in fork.branches.into_iter().enumerate() {
-            let Branch::Done(result, mut prints) = branch else { continue };
-            fiber.prints.append(&mut prints);
+            let Branch::Done(result, output) = branch else { continue };
+            fiber.output.append(output);
             match result {
                 Ok(value) => values.push(value),
                 Err(error) => {
@@ -174,6 +174,7 @@ impl Machine {
             }
         }
         meter::work(values.len() as u64);
+        let failure = failure.or_else(|| fiber.output.check_attached(self.env.max_attached_bytes).err());
         fiber.next = Some(match failure {
             Some(error) => Next::Raise(error),
             None => Next::Value(Value::Vector(Vector::from_vec(values))),

@@ -3,7 +3,7 @@
 use crate::error::{Error, Reason, Result};
 use crate::json::{self, Read, ToolArguments};
 use crate::meter::Account;
-use crate::value::{Map, ReplyWatch, Value, Vector};
+use crate::value::{Blob, Map, ReplyWatch, Value, Vector};
 use bytes::Bytes;
 use std::rc::Rc;
 
@@ -40,6 +40,57 @@ pub enum HostRequest {
         /// The evaluated arguments as program text, for messages.
         shown: Vec<String>,
     },
+    /// `(resource/read {…})` and the like: something of an upstream besides its tools (upstreams.md 17).
+    Feature(FeatureRequest),
+}
+
+/// A request for something that an upstream has besides tools; its form has been checked.
+#[derive(Debug)]
+pub struct FeatureRequest {
+    /// What is asked for.
+    pub feature: Feature,
+    /// `:server`, not empty.
+    pub server: String,
+    /// `:uri` or `:name`, not empty; empty for lists.
+    pub subject: String,
+    /// `:args` of a prompt or `:context` of a completion, as one JSON object.
+    pub arguments: Vec<u8>,
+    /// `:argument` and `:value` of a completion.
+    pub argument: Option<(String, String)>,
+}
+
+/// What an upstream may have besides tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feature {
+    /// All resources.
+    ResourceList,
+    /// All templates of resources.
+    ResourceTemplates,
+    /// The contents of a resource.
+    ResourceRead,
+    /// Proposals for an argument of a template.
+    ResourceComplete,
+    /// All prompts.
+    PromptList,
+    /// The messages of a prompt.
+    PromptGet,
+    /// Proposals for an argument of a prompt.
+    PromptComplete,
+}
+
+impl Feature {
+    /// How programs write it.
+    pub fn form(self) -> &'static str {
+        match self {
+            Feature::ResourceList => "resource/list",
+            Feature::ResourceTemplates => "resource/templates",
+            Feature::ResourceRead => "resource/read",
+            Feature::ResourceComplete => "resource/complete",
+            Feature::PromptList => "prompt/list",
+            Feature::PromptGet => "prompt/get",
+            Feature::PromptComplete => "prompt/complete",
+        }
+    }
 }
 
 /// The parts of a `tool/call`. The host checks them in the order of upstreams.md 8.3.
@@ -117,6 +168,8 @@ pub enum Payload {
     JsonOrText(Bytes),
     /// Text that is not JSON (kind `text`).
     Text(String),
+    /// Binary or composed content (kind `content`).
+    Content(Box<ContentBlock>),
     /// Nothing (kind `none`).
     None,
 }
@@ -124,7 +177,7 @@ pub enum Payload {
 /// One block of an answer, as `:content` lists it: `{:type …}` and its members.
 #[derive(Debug)]
 pub struct ContentBlock {
-    /// What kind of block it is, for instance `text`.
+    /// What kind of block it is, for instance `text`; empty where it has no `:type`.
     pub kind: String,
     /// Its members in any order, by the names of their keywords.
     pub members: Vec<(&'static str, BlockMember)>,
@@ -137,6 +190,11 @@ pub enum BlockMember {
     Payload(Payload),
     /// A count.
     Count(u64),
+    /// Content in base64, which the program gets as a reference. Its type and origin are the members `mime_type` and
+    /// `uri` of the same block, which stand before it.
+    Binary(Bytes),
+    /// A vector of blocks.
+    Blocks(Vec<ContentBlock>),
 }
 
 thread_local! {
@@ -206,6 +264,7 @@ impl Payload {
                 crate::meter::reserve(text.len())?;
                 return Ok((Value::Str(text.into()), name(|n| &n.text)));
             }
+            Payload::Content(block) => return Ok((block.into_value()?, Value::keyword("content"))),
             Payload::None => return Ok((Value::Nil, name(|n| &n.none))),
         };
         match json::parse_reply(&bytes)? {
@@ -222,17 +281,46 @@ impl Payload {
 impl ContentBlock {
     /// `{:type … …}`.
     fn into_value(self) -> std::result::Result<Value, NoValue> {
-        let mut entries = Vec::with_capacity(1 + self.members.len());
-        entries.push((Value::keyword("type"), Value::str(self.kind)));
+        let mut entries: Vec<(Value, Value)> = Vec::with_capacity(1 + self.members.len());
+        if !self.kind.is_empty() {
+            entries.push((Value::keyword("type"), Value::str(&self.kind)));
+        }
         for (name, member) in self.members {
             let value = match member {
                 BlockMember::Payload(payload) => payload.into_value()?.0,
                 BlockMember::Count(count) => Value::Int(i64::try_from(count).unwrap_or(i64::MAX)),
+                BlockMember::Binary(base64) => match reference(&self.kind, &entries, &base64)? {
+                    Some(blob) => Value::Blob(blob),
+                    None => continue,
+                },
+                BlockMember::Blocks(blocks) => blocks_value(blocks)?,
             };
             entries.push((Value::keyword(name), value));
         }
         Ok(Value::Map(Map::from_entries(entries)))
     }
+}
+
+/// The content of a block with these members before it; `None` where it is no base64.
+fn reference(kind: &str, members: &[(Value, Value)], base64: &[u8]) -> Result<Option<Rc<Blob>>> {
+    let text = |name: &str| {
+        let named = |key: &Value| matches!(key, Value::Keyword(key) if key.name() == name);
+        members.iter().find_map(|(key, value)| match value {
+            Value::Str(text) if named(key) => Some(text.as_str()),
+            _ => None,
+        })
+    };
+    Blob::new(kind, text("mime_type").unwrap_or_default(), text("uri").unwrap_or_default(), base64)
+}
+
+/// Blocks as a vector.
+fn blocks_value(blocks: Vec<ContentBlock>) -> std::result::Result<Value, NoValue> {
+    let mut values = Vector::new();
+    for block in blocks {
+        crate::meter::check_memory()?;
+        values.push(block.into_value()?);
+    }
+    Ok(Value::Vector(values))
 }
 
 impl Reply {
@@ -285,12 +373,7 @@ fn success(
     all.push((name(|n| &n.value), value));
     all.push((name(|n| &n.value_kind), kind));
     if !content.is_empty() {
-        let mut blocks = Vector::new();
-        for block in content {
-            crate::meter::check_memory()?;
-            blocks.push(block.into_value()?);
-        }
-        all.push((Value::keyword("content"), Value::Vector(blocks)));
+        all.push((Value::keyword("content"), blocks_value(content)?));
     }
     if let Some(raw) = raw {
         all.push((name(|n| &n.raw), lenient(&raw)?));

@@ -23,6 +23,7 @@ mod linking;
 mod namespace;
 mod native;
 mod operations;
+mod output;
 mod stack;
 mod unbound;
 
@@ -33,7 +34,8 @@ pub use ctx::Ctx;
 pub use fork::ForkNote;
 pub use frame::{AnyFrame, Args, Flow, ForkKind, FrameKind, Input, NativeFrame, Reentry};
 pub use host_call::{
-    BadArguments, BlockMember, CallId, ContentBlock, HostRequest, Payload, PendingCall, Reply, UpstreamCall,
+    BadArguments, BlockMember, CallId, ContentBlock, Feature, FeatureRequest, HostRequest, Payload,
+    PendingCall, Reply, UpstreamCall,
 };
 pub(crate) use library::LibraryParts;
 pub use library::{Known, Library};
@@ -44,11 +46,14 @@ pub use unbound::qualified_hint;
 use crate::code::Program;
 use crate::error::{Error, Reason, Result};
 use crate::meter::{self, Account, Deadline, Reservation};
-use crate::value::{Captures, Closure, Layouts, Map, MissedKey, PaidPatterns, Str, Value, take_missed_keys};
+use crate::value::{
+    Blob, Captures, Closure, Layouts, Map, MissedKey, PaidPatterns, Str, Value, take_missed_keys,
+};
 use ahash::AHashMap;
 use env::Env;
 use fiber::{Fiber, FiberId, Next};
 use interpreter::Stop;
+use output::Output;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -83,6 +88,8 @@ pub struct Setup {
     pub budget: Value,
     /// Stored task values, if the host keeps a journal.
     pub journal: Option<Map>,
+    /// Bytes of binary content that the program may attach to its reply in all; 0: none at all.
+    pub max_attached_bytes: u64,
     /// Names of the tools that `(tool/NAME …)` reaches; empty if there are none.
     pub tools: Vec<Rc<str>>,
     /// Whether `tool/call` and upstream discovery exist.
@@ -109,6 +116,7 @@ impl Setup {
             history: Default::default(),
             budget: Value::Map(Map::new()),
             journal: None,
+            max_attached_bytes: 0,
             tools: Vec::new(),
             upstreams: false,
             note_forks: false,
@@ -137,6 +145,8 @@ pub struct Outcome {
     pub result: Result<Value>,
     /// The print log, kept whatever the result (ruling 17).
     pub prints: Vec<Str>,
+    /// What it attached to its reply, in order; within the limit unless it failed for passing it.
+    pub attached: Vec<Rc<Blob>>,
     /// The namespace: with the program's definitions if it succeeded, as it was before otherwise.
     pub namespace: Namespace,
     /// Names whose value the program changed, sorted.
@@ -182,7 +192,7 @@ pub struct Machine {
     /// Whether `(return …)` ended it.
     returned: bool,
     missed_keys: Vec<MissedKey>,
-    prints: Vec<Str>,
+    output: Output,
 }
 
 const ROOT: FiberId = 0;
@@ -219,6 +229,7 @@ impl Machine {
                 budget: setup.budget,
                 journal: setup.journal,
                 summaries: Vec::new(),
+                max_attached_bytes: setup.max_attached_bytes,
                 tools: setup.tools,
                 upstreams: setup.upstreams,
                 layouts: Layouts::default(),
@@ -242,7 +253,7 @@ impl Machine {
             ended,
             returned: false,
             missed_keys: Vec::new(),
-            prints: Vec::new(),
+            output: Output::default(),
         }
     }
 
@@ -338,13 +349,13 @@ impl Machine {
     /// Ends the program. Prints of branches that have not ended follow those of the program itself.
     fn end(&mut self, mut fiber: Box<Fiber>, result: Result<Value>) -> Step {
         if fiber.parent.is_none() {
-            self.prints.append(&mut fiber.prints);
+            self.output.append(std::mem::take(&mut fiber.output));
         } else {
-            let mut tail = std::mem::take(&mut fiber.prints);
+            let tail = std::mem::take(&mut fiber.output);
             if let Some(root) = &mut self.fibers[ROOT as usize] {
-                self.prints.append(&mut root.prints);
+                self.output.append(std::mem::take(&mut root.output));
             }
-            self.prints.append(&mut tail);
+            self.output.append(tail);
         }
         drop(fiber);
         self.fibers.clear();
@@ -359,8 +370,8 @@ impl Machine {
     /// What the program has printed so far. Grows at its end only; what branches print is added when they are joined.
     pub fn printed(&self) -> &[Str] {
         match self.fibers.first() {
-            Some(Some(root)) if self.ended.is_none() => &root.prints,
-            _ => &self.prints,
+            Some(Some(root)) if self.ended.is_none() => &root.output.prints,
+            _ => &self.output.prints,
         }
     }
 
@@ -476,9 +487,11 @@ impl Machine {
                 self.env.roll_back(self.slots_before);
             }
         }
+        let (prints, attached) = self.output.into_parts();
         Outcome {
             result,
-            prints: self.prints,
+            prints,
+            attached,
             namespace: self.env.namespace,
             changed,
             journal: self.env.journal,

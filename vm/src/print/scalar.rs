@@ -65,6 +65,7 @@ pub(super) fn len_bound(value: &Value) -> usize {
         Value::Symbol(name) => name.as_str().len() + 1,
         Value::Tool(name) => name.as_str().len() + 5,
         Value::Temporal(_) => 64,
+        Value::Blob(blob) => blob.content().mime_type.len() + 64,
         _ => 32,
     }
 }
@@ -104,6 +105,7 @@ pub(super) fn push(value: &Value, out: &mut String) {
             }
             out.push('"');
         }
+        Value::Blob(blob) => out.push_str(&blob.label()),
         Value::Temporal(t) => match **t {
             Temporal::Duration(_) => out.push_str(&t.iso()),
             Temporal::Date(_) | Temporal::Instant { .. } => {

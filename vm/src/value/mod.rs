@@ -6,6 +6,7 @@
 //! path that changes otherwise. Everything that holds memory charges it to the [`meter`] when it
 //! is built and credits it when it is dropped.
 
+mod blob;
 mod builtin;
 mod closure;
 mod deferred_drop;
@@ -23,6 +24,7 @@ mod string;
 mod temporal;
 mod vector;
 
+pub use blob::{Blob, BlobContent, decoded_len};
 pub use builtin::{BuiltinHandle, BuiltinId};
 pub use closure::{Captures, Closure, Combinator, CombinatorKind};
 pub(crate) use deferred_drop::{Deferred, drop_deferred};
@@ -83,6 +85,8 @@ pub enum Value {
     BigInt(Rc<Big>),
     /// A compiled regular expression.
     Regex(Rc<Regex>),
+    /// An image, a recording or a file of a tool's answer.
+    Blob(Rc<Blob>),
     /// A date, an instant or a duration.
     Temporal(Rc<Temporal>),
     /// `#'name`, the result of `def`.
@@ -308,6 +312,7 @@ impl Clone for Value {
             Value::Combinator(combinator) => Value::Combinator(combinator.clone()),
             Value::BigInt(n) => Value::BigInt(n.clone()),
             Value::Regex(regex) => Value::Regex(regex.clone()),
+            Value::Blob(blob) => Value::Blob(blob.clone()),
             Value::Temporal(temporal) => Value::Temporal(temporal.clone()),
             Value::Var(name) => Value::Var(name.clone()),
             Value::Symbol(name) => Value::Symbol(name.clone()),

@@ -1,10 +1,12 @@
 //! The outcome of an eval: plain data that may leave the program's thread.
 
+mod attachments;
 mod call_record;
 mod catalog_op;
 mod failure;
 mod session_report;
 
+pub use attachments::Attachments;
 pub use call_record::{AnswerBlocks, CallAuth, CallRecord, CallStatus, ResultOverview, ValueSource};
 pub use catalog_op::CatalogOp;
 pub use failure::Failure;
@@ -21,6 +23,8 @@ pub struct EvalOutcome {
     pub result: Result<FinalValue, Failure>,
     /// The print log, kept whatever the result.
     pub prints: Vec<String>,
+    /// What it attached to its reply; nothing if it failed.
+    pub attachments: Attachments,
     /// Steps used.
     pub steps: u64,
     /// Most bytes held at a time.
@@ -53,6 +57,7 @@ impl EvalOutcome {
         EvalOutcome {
             result: Err(failure),
             prints: Vec::new(),
+            attachments: Attachments::default(),
             steps: 0,
             memory_peak_bytes: 0,
             upstream_calls: Vec::new(),

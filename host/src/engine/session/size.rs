@@ -93,6 +93,7 @@ fn traverse(values: &[Value], cap: u64) -> u64 {
                 FUNCTION
             }
             Value::Regex(regex) => 5 + regex.source.as_str().len() as u64,
+            Value::Blob(blob) => 5 + blob.content().base64.len() as u64 + blob.content().uri.len() as u64,
             Value::Temporal(_) => 9,
             Value::Cursor(_) => 1,
         });

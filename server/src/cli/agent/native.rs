@@ -152,7 +152,7 @@ impl Handler {
             ReplyPayload::Json(bytes) | ReplyPayload::JsonOrText(bytes) => ptc_mcp::json::from_slice(&bytes)
                 .map_err(|error| format!("the result is not JSON: {error}"))?,
             ReplyPayload::Text(bytes) => Json::from(String::from_utf8_lossy(&bytes)),
-            ReplyPayload::JsonNull | ReplyPayload::None => Json::Null,
+            ReplyPayload::JsonNull | ReplyPayload::Content(_) | ReplyPayload::None => Json::Null,
         };
         self.aggregator.redactor().scrub_json(&mut value);
         Ok(value)

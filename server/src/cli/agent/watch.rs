@@ -147,6 +147,6 @@ fn size(payload: &Payload) -> usize {
     match payload {
         Payload::Json(bytes) | Payload::JsonOrText(bytes) => bytes.len(),
         Payload::Text(text) => text.len(),
-        Payload::None => 0,
+        Payload::Content(_) | Payload::None => 0,
     }
 }

@@ -108,6 +108,7 @@ fn server(aggregator: &Arc<Aggregator>) -> Result<Service, String> {
         limits,
         caps: ArgumentCaps { max_program_bytes: 65_536, max_context_bytes: 4 << 20 },
         shaper: Shaper::new(Profile::Debug, 128 << 10),
+        max_attached_bytes: 5 << 20,
         fits_client: false,
         upstreams: Some(Arc::new(aggregator.clone()) as Arc<dyn HostCalls>),
         card: Some(SharedCard::new(UpstreamCard { servers, catalog, max_calls })),

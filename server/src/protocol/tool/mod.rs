@@ -3,6 +3,7 @@
 //! A call has two steps. [`Tool::prepare`] checks the arguments at once, on the reader's thread; most failures end
 //! there. The second step is a future that needs a permit of the limiter and is dropped on cancellation.
 
+mod blocks;
 mod context;
 mod registry;
 pub mod reply;

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use ptc_host::engine::EvalId;
+use ptc_host::engine::{Attachments, EvalId};
 use ptc_host::visible::visible;
 use ptc_mcp::json::{Raw, string_len, write_string};
 
+use super::blocks;
 use crate::concurrency_limiter::Full;
 use crate::report::CallReport;
 
@@ -16,10 +17,11 @@ const MAX_NAME_CHARS: usize = 256;
 const IS_ERROR: &[u8] = b"\"isError\":true";
 const IS_NO_ERROR: &[u8] = b"\"isError\":false";
 const CONTENT: &[u8] = b",\"content\":[{\"type\":\"text\",\"text\":";
-const CONTENT_END: &[u8] = b"}]";
+const TEXT_END: &[u8] = b"}";
+const CONTENT_END: &[u8] = b"]";
 const STRUCTURED: &[u8] = b",\"structuredContent\":";
 
-/// The one text block of a result.
+/// The text block of a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReplyText {
     /// This text.
@@ -37,6 +39,8 @@ pub struct ToolReply {
     pub text: ReplyText,
     /// The structured content: a JSON object.
     pub structured: Option<String>,
+    /// Binary content, one block each behind the text.
+    pub attachments: Attachments,
     /// Our own id of the evaluation, where one ran.
     pub eval_id: Option<EvalId>,
     /// The report for observers, only if there are any.
@@ -60,7 +64,14 @@ impl ToolReply {
             Cow::Borrowed(_) => json,
             Cow::Owned(shown) => shown,
         });
-        ToolReply { is_error, text: ReplyText::Mirrored, structured, eval_id: None, report: None }
+        ToolReply {
+            is_error,
+            text: ReplyText::Mirrored,
+            structured,
+            attachments: Attachments::default(),
+            eval_id: None,
+            report: None,
+        }
     }
 
     /// This text beside this structured content.
@@ -72,6 +83,12 @@ impl ToolReply {
     #[must_use]
     pub(crate) fn reporting(self, report: Option<CallReport>) -> Self {
         ToolReply { report: report.map(Arc::new), ..self }
+    }
+
+    /// Adds binary content.
+    #[must_use]
+    pub(crate) fn attaching(self, attachments: Attachments) -> Self {
+        ToolReply { attachments, ..self }
     }
 
     /// The reason of the failure, if the reply states it.
@@ -132,7 +149,7 @@ impl ToolReply {
         ToolReply::mirrored(false, String::new()).json_len() + structured.len() + string_len(&structured) - 2
     }
 
-    /// Bytes of the result object, `_meta` aside.
+    /// Bytes of the result object, `_meta` and binary content aside, which has a limit of its own.
     pub(crate) fn json_len(&self) -> usize {
         let structured = self.structured.as_deref();
         let text = match &self.text {
@@ -141,18 +158,20 @@ impl ToolReply {
         };
         let frame = if self.is_error { IS_ERROR.len() } else { IS_NO_ERROR.len() }
             + CONTENT.len()
+            + TEXT_END.len()
             + CONTENT_END.len();
         let wrapping = structured.map_or(0, |json| json.len() + STRUCTURED.len());
         2 + frame + string_len(text) + wrapping
     }
 
-    /// The approximate size of its text and structured content, in bytes.
+    /// The approximate size of all that it has, in bytes.
     pub(crate) fn len_hint(&self) -> usize {
         let structured = self.structured.as_ref().map_or(0, String::len);
-        match &self.text {
+        let text = match &self.text {
             ReplyText::Plain(text) => text.len() + structured,
             ReplyText::Mirrored => 2 * structured,
-        }
+        };
+        text + self.attachments.contents().iter().map(blocks::len_hint).sum::<usize>()
     }
 
     /// Writes the members of the result object, without its braces.
@@ -162,6 +181,10 @@ impl ToolReply {
         match (&self.text, &self.structured) {
             (ReplyText::Plain(text), _) | (ReplyText::Mirrored, Some(text)) => write_string(out, text),
             (ReplyText::Mirrored, None) => write_string(out, ""),
+        }
+        out.extend_from_slice(TEXT_END);
+        for content in self.attachments.contents() {
+            blocks::write(content, out);
         }
         out.extend_from_slice(CONTENT_END);
         if let Some(structured) = &self.structured {

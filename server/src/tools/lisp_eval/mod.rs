@@ -47,6 +47,8 @@ pub struct EvalOptions {
     pub caps: ArgumentCaps,
     /// How answers are shaped.
     pub shaper: Shaper,
+    /// Bytes of binary content that an answer may carry.
+    pub max_attached_bytes: u64,
     /// Whether answers are shaped for what the client hands on.
     pub fits_client: bool,
     /// Answers `tool/call` and discovery; `None` without upstreams.
@@ -94,6 +96,7 @@ impl LispEval {
                 max_text_bytes: Some(options.shaper_for(context).max_result_bytes),
                 json: false,
             },
+            max_attached_bytes: options.max_attached_bytes,
             upstreams: options.upstreams.clone(),
             progress: context.progress.clone(),
             principal: Some(context.owner.principal.shared_name()),

@@ -32,6 +32,7 @@ fn outcome(result: Result<FinalValue, Failure>) -> EvalOutcome {
     EvalOutcome {
         result,
         prints: Vec::new(),
+        attachments: Default::default(),
         steps: 1,
         memory_peak_bytes: 1,
         upstream_calls: Vec::new(),
@@ -61,6 +62,7 @@ fn tool(profile: Profile, outcome: EvalOutcome) -> (LispEval, Arc<Canned>) {
         caps: ArgumentCaps { max_program_bytes: 20, max_context_bytes: 30 },
         shaper: Shaper::new(profile, 1000),
         upstreams: None,
+        max_attached_bytes: 5 << 20,
         fits_client: true,
         card: None,
         read_only: false,

@@ -305,6 +305,7 @@ impl Done<'_> {
         let outcome = EvalOutcome {
             result,
             prints: self.step.prints.clone(),
+            attachments: Default::default(),
             steps,
             memory_peak_bytes,
             upstream_calls,

@@ -81,6 +81,7 @@ impl Eval {
                 max_text_bytes: Some(self.options.shaper_for(context).max_result_bytes),
                 json: false,
             },
+            max_attached_bytes: self.options.max_attached_bytes,
             upstreams: self.options.upstreams.clone(),
             progress: context.progress.clone(),
             principal: Some(context.owner.principal.shared_name()),

@@ -58,6 +58,7 @@ fn bench(profile: Profile, settings: Sessions) -> Bench {
         caps: ArgumentCaps { max_program_bytes: 2000, max_context_bytes: 200 },
         shaper: Shaper::new(profile, 16_384),
         upstreams: None,
+        max_attached_bytes: 5 << 20,
         fits_client: true,
         card: None,
         read_only: false,

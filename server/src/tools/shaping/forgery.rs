@@ -190,6 +190,7 @@ proptest! {
                 validated: None,
             },
             prints: prints.clone(),
+            attachments: Default::default(),
             notes: vec![other.clone()],
             upstream_calls: vec![call(&other, CallStatus::Ok)],
             session: Some(Box::new(part)),

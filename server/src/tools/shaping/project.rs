@@ -66,7 +66,9 @@ pub fn shape(shaper: &Shaper, payload: &Payload) -> ToolReply {
             ToolReply::mirrored(payload.is_error(), object_text(|object| parts.write_debug(object)))
         }
     };
-    if reply.json_len() <= caps.result_object { reply } else { parts.reduced(shaper.profile, &caps) }
+    let reply =
+        if reply.json_len() <= caps.result_object { reply } else { parts.reduced(shaper.profile, &caps) };
+    reply.attaching(payload.attachments.clone())
 }
 
 /// A payload after its parts were bounded.

@@ -95,6 +95,7 @@ fn kind(value: &Value) -> &'static str {
         Value::Vector(_) => "vector",
         Value::Temporal(_) => "time",
         Value::Regex(_) => "regex",
+        Value::Blob(_) => "reference",
         other => other.kind_label(),
     }
 }

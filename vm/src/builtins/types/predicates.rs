@@ -52,6 +52,7 @@ pub(super) fn type_of(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         Value::Map(_) => "map",
         Value::Set(_) => "set",
         Value::Regex(_) => "regex",
+        Value::Blob(_) => "reference",
         Value::Builtin(_) | Value::Closure(_) | Value::Combinator(_) => "function",
         Value::Temporal(_) | Value::Var(_) | Value::Symbol(_) | Value::Tool(_) | Value::Cursor(_) => {
             "unknown"

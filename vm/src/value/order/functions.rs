@@ -1,13 +1,13 @@
 //! Rank 4 of the order: functions, regexes, vars, symbol and tool references.
 //!
 //! They compare by printed form, whose beginnings keep the kinds apart: `#"…"` < `#'…` < `#<builtin>` <
-//! `#fn[…]` < `'…` < `tool/…`. Builtins, which all print alike, compare by name; closures that print alike by
+//! `#fn[…]` < `'…` < `tool/…`; contents of answers come last, by type and content. Builtins, which all print alike, compare by name; closures that print alike by
 //! where their code begins, then by what they captured; combinators by kind, then by their parts (ruling 2).
 
 use super::compare_text;
 use crate::code::{Function, Program};
 use crate::meter;
-use crate::value::{Closure, Combinator, Value};
+use crate::value::{Blob, Closure, Combinator, Value};
 use std::cmp::Ordering;
 use std::rc::Rc;
 
@@ -36,6 +36,7 @@ pub(super) fn compare(a: &Value, b: &Value) -> Opaque {
         }
         (Value::Builtin(x), Value::Builtin(y)) => x.name.cmp(y.name),
         (Value::Regex(x), Value::Regex(y)) => compare_text(x.source.as_str(), y.source.as_str()),
+        (Value::Blob(x), Value::Blob(y)) => blobs(x, y),
         (Value::Var(x), Value::Var(y))
         | (Value::Symbol(x), Value::Symbol(y))
         | (Value::Tool(x), Value::Tool(y)) => compare_text(x.as_str(), y.as_str()),
@@ -53,8 +54,20 @@ fn kind(value: &Value) -> u8 {
         Value::Closure(_) | Value::Combinator(_) => 3,
         Value::Symbol(_) => 4,
         Value::Tool(_) => 5,
-        _ => 6,
+        Value::Blob(_) => 6,
+        _ => 7,
     }
+}
+
+/// By type, then by content, shorter ones first.
+fn blobs(a: &Rc<Blob>, b: &Rc<Blob>) -> Ordering {
+    if Rc::ptr_eq(a, b) {
+        return Ordering::Equal;
+    }
+    let (a, b) = (a.content(), b.content());
+    let order = a.kind.cmp(b.kind).then_with(|| a.mime_type.cmp(&b.mime_type));
+    let order = order.then_with(|| a.base64.len().cmp(&b.base64.len()));
+    order.then_with(|| compare_text(&a.base64, &b.base64)).then_with(|| compare_text(&a.uri, &b.uri))
 }
 
 fn combinators(a: &Rc<Combinator>, b: &Rc<Combinator>) -> Opaque {

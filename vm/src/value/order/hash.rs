@@ -122,6 +122,8 @@ fn write_other(value: &Value, hasher: &mut impl Hasher) -> Option<Level> {
         }
         Value::Var(s) | Value::Symbol(s) | Value::Tool(s) => write_text(s.as_str(), hasher),
         Value::Regex(regex) => write_text(regex.source.as_str(), hasher),
+        // Contents of one length are told apart where they are compared.
+        Value::Blob(blob) => blob.content().base64.len().hash(hasher),
         Value::Builtin(builtin) => write_text(builtin.name, hasher),
         // What a function captured is left out: few keys are closures that differ only in that.
         Value::Closure(closure) => (closure.function, closure.code().position).hash(hasher),

@@ -131,6 +131,7 @@ pub(super) fn rank(value: &Value) -> Rank {
         | Value::Closure(_)
         | Value::Combinator(_)
         | Value::Regex(_)
+        | Value::Blob(_)
         | Value::Var(_)
         | Value::Symbol(_)
         | Value::Tool(_)

@@ -1,14 +1,14 @@
-//! `allow_tools` and `deny_tools`: the tools of an upstream that programs can see.
+//! `allow_tools` and `deny_tools`, and the same for resources and prompts: what of an upstream programs can see.
 
 use super::fields::Fields;
 use crate::config_error::ConfigError;
 use crate::similar::most_similar;
 
-/// A tool name with `*` for any run of characters. There are no other wild cards.
+/// A name, or a URI, with `*` for any run of characters. There are no other wild cards.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToolPattern(String);
+pub struct NamePattern(String);
 
-impl ToolPattern {
+impl NamePattern {
     /// Whether `name` fits. Linear in the length of the name for each literal piece: a pattern cannot blow up.
     pub fn matches(&self, name: &str) -> bool {
         let Some((first, rest)) = self.0.split_once('*') else { return self.0 == name };
@@ -23,20 +23,20 @@ impl ToolPattern {
     }
 }
 
-/// The filter of one upstream. A tool exists if it is allowed and not denied; a hidden tool is in no catalog and a
-/// call to it is a call to an unknown tool.
+/// A filter of one upstream. A tool exists if it is allowed and not denied; a hidden tool is in no catalog and a
+/// call to it is a call to an unknown tool. Resources are filtered by URI, templates by the text of theirs, prompts by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ToolFilter {
-    /// `None` allows every tool, an empty list none.
-    pub allow: Option<Vec<ToolPattern>>,
+pub struct NameFilter {
+    /// `None` allows everything, an empty list nothing.
+    pub allow: Option<Vec<NamePattern>>,
     /// Takes precedence over `allow`.
-    pub deny: Vec<ToolPattern>,
+    pub deny: Vec<NamePattern>,
 }
 
-impl ToolFilter {
-    /// Whether the tool of this name exists for programs.
+impl NameFilter {
+    /// Whether what has this name exists for programs.
     pub fn admits(&self, name: &str) -> bool {
-        let fits = |patterns: &[ToolPattern]| patterns.iter().any(|pattern| pattern.matches(name));
+        let fits = |patterns: &[NamePattern]| patterns.iter().any(|pattern| pattern.matches(name));
         self.allow.as_deref().is_none_or(fits) && !fits(&self.deny)
     }
 
@@ -46,7 +46,7 @@ impl ToolFilter {
         let allow = self.allow.iter().flatten().map(|pattern| ("allow_tools", pattern));
         let deny = self.deny.iter().map(|pattern| ("deny_tools", pattern));
         let idle = allow.chain(deny).filter(|(_, pattern)| !names.iter().any(|name| pattern.matches(name)));
-        let sentence = |(key, pattern): (&str, &ToolPattern)| {
+        let sentence = |(key, pattern): (&str, &NamePattern)| {
             let near = most_similar(pattern.0.trim_matches('*'), names.iter().copied());
             let near = near.map(|name| format!("; did you mean {name:?}?")).unwrap_or_default();
             format!("upstream {upstream} {key} {:?} fits none of its {} tools{near}", pattern.0, names.len())
@@ -54,15 +54,16 @@ impl ToolFilter {
         idle.map(sentence).collect()
     }
 
-    pub(super) fn parse(fields: &Fields<'_>) -> Result<Self, ConfigError> {
-        let patterns = |key| -> Result<Option<Vec<ToolPattern>>, ConfigError> {
+    /// Reads the two keys, for instance `["allow_tools", "deny_tools"]`.
+    pub(super) fn parse(fields: &Fields<'_>, [allow, deny]: [&'static str; 2]) -> Result<Self, ConfigError> {
+        let patterns = |key| -> Result<Option<Vec<NamePattern>>, ConfigError> {
             let Some(names) = fields.strings(key)? else { return Ok(None) };
             if names.iter().any(String::is_empty) {
                 return Err(fields.error(format_args!("{key} has an empty name")));
             }
-            Ok(Some(names.into_iter().map(ToolPattern).collect()))
+            Ok(Some(names.into_iter().map(NamePattern).collect()))
         };
-        Ok(Self { allow: patterns("allow_tools")?, deny: patterns("deny_tools")?.unwrap_or_default() })
+        Ok(Self { allow: patterns(allow)?, deny: patterns(deny)?.unwrap_or_default() })
     }
 }
 
@@ -73,7 +74,7 @@ mod tests {
     use super::*;
 
     fn matches(pattern: &str, name: &str) -> bool {
-        ToolPattern(pattern.to_owned()).matches(name)
+        NamePattern(pattern.to_owned()).matches(name)
     }
 
     #[test]
@@ -94,9 +95,9 @@ mod tests {
         }
     }
 
-    fn filter(entry: ptc_mcp::json::Value) -> Result<ToolFilter, String> {
+    fn filter(entry: ptc_mcp::json::Value) -> Result<NameFilter, String> {
         let ptc_mcp::json::Value::Object(map) = entry else { panic!("an object") };
-        ToolFilter::parse(&Fields::new("x", &map)).map_err(|e| e.to_string())
+        NameFilter::parse(&Fields::new("x", &map), ["allow_tools", "deny_tools"]).map_err(|e| e.to_string())
     }
 
     #[test]

@@ -1,0 +1,10 @@
+//! What upstreams have besides tools: resources, prompts, completions (upstreams.md 17).
+//!
+//! `ask` sends the requests, within an upstream's filters; `program` answers the forms of programs. Clients of the server
+//! reach the same through [`Features`].
+
+mod ask;
+mod program;
+
+pub use ask::{FeatureLimits, Features, Kind, Listing};
+pub(super) use program::answer;

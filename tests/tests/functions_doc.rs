@@ -38,6 +38,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("transducers", "Transducers"),
     ("par", "Parallel calls"),
     ("disc", "Tools and discovery"),
+    ("Servers", "Resources, prompts and attachments"),
     ("Control", "Steps of an agent"),
 ];
 

@@ -59,11 +59,7 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
         attempt.argument_note = checked.note.map(String::into_boxed_str);
         undescribed = describes_none(checked.tool);
     }
-    let limits = CallLimits {
-        timeout: aggregator.limits.call_timeout,
-        deadline: run.deadline,
-        max_bytes: aggregator.limits.max_response_bytes,
-    };
+    let limits = CallLimits { deadline: run.deadline, ..aggregator.limits.per_call() };
     let charge = ReplyCharge::new(run.memory.clone());
     let sent = Call { tool, arguments: &arguments, limits, arrivals: Some(&charge), may_wrap };
     match member.handle.call(sent).await {

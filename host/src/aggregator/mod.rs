@@ -21,7 +21,7 @@ mod start;
 mod upkeep;
 mod usage;
 
-pub use features::{FeatureLimits, Features, Kind as FeatureKind, Listing};
+pub use features::{Features, Kind as FeatureKind, Listing};
 pub use notes::{notes, notes_on_calls};
 pub use options::{AggregatorLimits, AggregatorOptions, SnapshotMode};
 pub use runtime::Aggregator;

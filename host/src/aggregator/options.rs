@@ -3,6 +3,7 @@
 use crate::credentials::Redactor;
 use crate::http::Client;
 use crate::memory::MemoryBudget;
+use crate::upstream::CallLimits;
 use std::time::Duration;
 use tokio::runtime::Handle;
 
@@ -30,6 +31,14 @@ pub struct AggregatorLimits {
     pub max_discoveries: u32,
     /// Largest result of one discovery operation, in bytes of JSON.
     pub max_discovery_bytes: usize,
+}
+
+impl AggregatorLimits {
+    /// The limits of one call that nobody else bounds: the time of a call is all the time it has.
+    pub fn per_call(&self) -> CallLimits {
+        let binary_bytes = usize::try_from(self.max_binary_bytes.div_ceil(3) * 4).unwrap_or(usize::MAX);
+        CallLimits { binary_bytes, ..CallLimits::within(self.call_timeout, self.max_response_bytes) }
+    }
 }
 
 impl Default for AggregatorLimits {

@@ -71,6 +71,10 @@ pub(crate) fn server_doc(server: &ServerEntry) -> String {
         let more = total - SERVER_TOOLS;
         text.push_str(&format!("\n- and {more} more: (dir {name} {{:offset {SERVER_TOOLS}}})"));
     }
+    let lists = [("resource/list", server.offers.resources), ("prompt/list", server.offers.prompts)];
+    for (form, _) in lists.into_iter().filter(|(_, offered)| *offered) {
+        text.push_str(&format!("\n({form} {{:server {name}}})"));
+    }
     if let Some(first) = server.tools_by_name().next() {
         let reference = string_literal(&format!("{}/{}", server.name, first.name));
         text.push_str(&format!(

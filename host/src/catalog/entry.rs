@@ -8,7 +8,7 @@ use ptc_mcp::json::{Map, Value};
 use super::tokens::Tokens;
 use crate::config::{Transport, UpstreamConfig};
 use crate::credentials::Redactor;
-use crate::upstream::Introduction;
+use crate::upstream::{Introduction, Offers};
 use crate::visible::{has_hidden, visible, without_controls};
 
 /// The most tools kept of one upstream; a longer list is cut.
@@ -92,6 +92,8 @@ pub struct ServerEntry {
     pub title: String,
     /// Its own instructions, control characters replaced by spaces; may be empty.
     pub instructions: String,
+    /// What it says it has besides tools.
+    pub offers: Offers,
     /// `mcp_stdio`, `mcp_http` or `openapi`.
     pub transport: &'static str,
     /// Whether its tools have been listed. Until then `tools` is empty and proves nothing.
@@ -113,6 +115,7 @@ impl ServerEntry {
             capabilities: upstream.capabilities.clone(),
             title: String::new(),
             instructions: String::new(),
+            offers: Offers::default(),
             transport: upstream.transport.as_str(),
             loaded: false,
             tools: Vec::new(),
@@ -175,6 +178,7 @@ impl ServerEntry {
         let scrubbed = |text: &str| redactor.scrub_string(readable(text));
         self.title = scrubbed(&introduction.title);
         self.instructions = scrubbed(&introduction.instructions);
+        self.offers = introduction.offers;
         self
     }
 

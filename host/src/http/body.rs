@@ -20,6 +20,8 @@ pub struct Body {
     /// Until the end has come.
     timer: Option<Timer>,
     max_bytes: usize,
+    /// Bytes that are read beyond that.
+    allowance: usize,
     received: u64,
 }
 
@@ -35,9 +37,22 @@ impl Body {
         rest: Rest,
         pool: Arc<Pool>,
         timer: Timer,
-        max_bytes: usize,
+        (max_bytes, allowance): (usize, usize),
     ) -> Self {
-        Self { incoming: Some(incoming), rest: Some(rest), pool, timer: Some(timer), max_bytes, received: 0 }
+        Self {
+            incoming: Some(incoming),
+            rest: Some(rest),
+            pool,
+            timer: Some(timer),
+            max_bytes,
+            allowance,
+            received: 0,
+        }
+    }
+
+    /// The most bytes that are read.
+    fn cap(&self) -> usize {
+        self.max_bytes.saturating_add(self.allowance)
     }
 
     /// The next piece; `None` at the end.
@@ -115,13 +130,13 @@ impl Body {
     /// What is still to come, as far as the server has said.
     fn announced(&self) -> usize {
         let exact = self.incoming.as_ref().and_then(|i| i.size_hint().exact()).unwrap_or(0);
-        usize::try_from(exact).unwrap_or(usize::MAX).min(self.max_bytes)
+        usize::try_from(exact).unwrap_or(usize::MAX).min(self.cap())
     }
 
     /// A body that declares itself too large is not read.
     fn announced_too_large(&self) -> Option<HttpError> {
         let announced = self.incoming.as_ref()?.size_hint().lower();
-        (announced > self.max_bytes as u64)
+        (announced > self.cap() as u64)
             .then_some(HttpError::TooLarge { max: self.max_bytes, received: announced })
     }
 
@@ -138,7 +153,7 @@ impl Body {
         match chunk {
             Some(Ok(chunk)) => {
                 self.received += chunk.len() as u64;
-                if self.received > self.max_bytes as u64 {
+                if self.received > self.cap() as u64 {
                     self.close();
                     let error = HttpError::TooLarge { max: self.max_bytes, received: self.received };
                     return Poll::Ready(Some(Err(error)));

@@ -58,6 +58,8 @@ pub struct Limits {
     pub deadline: Instant,
     /// The largest body.
     pub max_bytes: usize,
+    /// Bytes beyond that which are read all the same: the caller judges by what they are.
+    pub allowance: usize,
 }
 
 /// The head of an answer, and its body to come.
@@ -135,7 +137,7 @@ impl Client {
                     }
                     let (head, incoming) = response.into_parts();
                     check_encoding(&head.headers)?;
-                    let body = Body::new(incoming, rest, pool, timer, limits.max_bytes);
+                    let body = Body::new(incoming, rest, pool, timer, (limits.max_bytes, limits.allowance));
                     return Ok(Response { status: head.status, headers: head.headers, body });
                 }
                 Some(Err(SendError::Unsent)) if again => {

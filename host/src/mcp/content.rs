@@ -6,12 +6,79 @@ use ptc_vm::value::decoded_len;
 use serde_json::value::RawValue;
 
 use super::result::{Text, text_of};
-use crate::upstream::{BlockMember, ReplyBlock};
+use crate::upstream::{BlockMember, CallFault, CallLimits, FaultReason, ReplyBlock};
 
 /// Blocks of one answer that a program gets to see.
 pub(super) const MAX_BLOCKS: usize = 10_000;
 /// Longest name of a kind, in characters.
 const MAX_KIND: usize = 64;
+
+/// Whether an answer keeps its limits: what is binary content has one of its own.
+///
+/// # Errors
+/// [`FaultReason::ResponseTooLarge`]
+pub(super) fn check_size(result: &Bytes, limits: &CallLimits, transport: &str) -> Result<(), CallFault> {
+    if result.len() <= limits.max_bytes {
+        return Ok(());
+    }
+    let binary = binary_len(result);
+    let message = if result.len() - binary > limits.max_bytes {
+        format!("{transport} response exceeded {} bytes", limits.max_bytes)
+    } else if binary > limits.binary_bytes {
+        let most = limits.binary_bytes / 4 * 3;
+        format!("{transport} response exceeded {most} bytes of binary content (flag `--max-attached-bytes`)")
+    } else {
+        return Ok(());
+    };
+    Err(CallFault::new(FaultReason::ResponseTooLarge, message).with_bytes(result.len() as u64))
+}
+
+/// Characters of binary content in an answer: in the blocks of a tool, the contents of a resource, the messages of a
+/// prompt.
+fn binary_len(result: &[u8]) -> usize {
+    #[derive(serde::Deserialize, Default)]
+    #[serde(default)]
+    struct Answer<'a> {
+        #[serde(borrow)]
+        content: Option<&'a RawValue>,
+        #[serde(borrow)]
+        contents: Option<&'a RawValue>,
+        #[serde(borrow)]
+        messages: Option<&'a RawValue>,
+    }
+    #[derive(serde::Deserialize)]
+    struct Message<'a> {
+        #[serde(borrow)]
+        content: &'a RawValue,
+    }
+    let answer: Answer<'_> = serde_json::from_slice(result).unwrap_or_default();
+    let blocks =
+        [answer.content, answer.contents].into_iter().flatten().flat_map(|raw| raw_blocks(raw.get()));
+    let messages = answer.messages.into_iter().flat_map(|raw| raw_blocks(raw.get()));
+    let of_messages = messages.filter_map(|raw| serde_json::from_str::<Message<'_>>(raw.get()).ok());
+    let of_messages = of_messages.flat_map(|message| match message.content.get().starts_with('[') {
+        true => raw_blocks(message.content.get()),
+        false => vec![message.content],
+    });
+    blocks.chain(of_messages).map(binary_of_block).sum()
+}
+
+fn binary_of_block(raw: &RawValue) -> usize {
+    let Ok(block) = serde_json::from_str::<Members<'_>>(raw.get()) else { return 0 };
+    let inner = block.resource.map_or(0, binary_of_resource);
+    let own = [block.data, block.blob].into_iter().flatten();
+    own.map(characters).sum::<usize>() + inner
+}
+
+fn binary_of_resource(raw: &RawValue) -> usize {
+    let resource = serde_json::from_str::<Members<'_>>(raw.get()).ok();
+    resource.and_then(|resource| resource.blob).map_or(0, characters)
+}
+
+/// Bytes between the quotes of a string.
+fn characters(raw: &RawValue) -> usize {
+    raw.get().len().saturating_sub(2)
+}
 
 /// The blocks as written; none where `content` is no list.
 pub(super) fn raw_blocks(content: &str) -> Vec<&RawValue> {
@@ -132,4 +199,42 @@ impl Members<'_> {
 /// The characters of a member that is a string.
 fn string(result: &Bytes, raw: &RawValue) -> Option<Bytes> {
     raw.get().starts_with('"').then(|| text_of(result, Text::AsWritten(raw.get())))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use ptc_mcp::json::json;
+
+    use super::*;
+
+    #[test]
+    fn binary_content_has_a_limit_of_its_own() {
+        let limits = CallLimits { binary_bytes: 4000, ..CallLimits::within(Duration::ZERO, 500) };
+        let check = |answer: ptc_mcp::json::Value| {
+            check_size(&answer.to_string().into(), &limits, "mcp_stdio").map_err(|fault| fault.message)
+        };
+        let (fits, large, text) = ("A".repeat(3900), "A".repeat(4100), "x".repeat(600));
+        let image = |data: &str| json!({"type": "image", "data": data, "mimeType": "image/png"});
+        let embedded = |blob: &str| json!({"type": "resource", "resource": {"uri": "u", "blob": blob}});
+        for fine in [
+            json!({"content": [image(&fits)]}),
+            json!({"content": [embedded(&fits)]}),
+            json!({"contents": [{"uri": "u", "blob": fits}]}),
+            json!({"messages": [{"role": "user", "content": image(&fits)}]}),
+            json!({"messages": [{"role": "user", "content": [embedded(&fits)]}]}),
+        ] {
+            assert_eq!(check(fine.clone()), Ok(()), "{fine}");
+        }
+        let binary = "mcp_stdio response exceeded 3000 bytes of binary content (flag `--max-attached-bytes`)";
+        assert_eq!(check(json!({"content": [image(&large)]})).unwrap_err(), binary);
+        let plain = "mcp_stdio response exceeded 500 bytes";
+        assert_eq!(
+            check(json!({"content": [image(&fits), {"type": "text", "text": text}]})).unwrap_err(),
+            plain
+        );
+        // Data elsewhere is no binary content, whatever it is called.
+        assert_eq!(check(json!({"structuredContent": {"data": fits}})).unwrap_err(), plain);
+    }
 }

@@ -1,5 +1,5 @@
 //! Reading the results of methods besides `tools/call`: lists, contents of resources, messages of prompts, completions
-//! (upstreams.md 17).
+//! (upstreams.md 19).
 
 use std::collections::HashSet;
 

@@ -497,11 +497,19 @@ mod tests {
             members,
         };
         let word = |text: &'static str| BlockMember::Text(Bytes::from_static(text.as_bytes()));
+        let binary = |text: &'static str| BlockMember::Binary(Bytes::from_static(text.as_bytes()));
         assert_eq!(
             reply.content,
             [
                 ReplyBlock::Text(Bytes::from_static(b"a")),
-                other("image", vec![("mime_type", word("image/png")), ("bytes", BlockMember::Count(3))]),
+                other(
+                    "image",
+                    vec![
+                        ("mime_type", word("image/png")),
+                        ("bytes", BlockMember::Count(3)),
+                        ("ref", binary("AAAA"))
+                    ]
+                ),
                 other(
                     "resource",
                     vec![
@@ -510,7 +518,14 @@ mod tests {
                         ("text", word("body\n"))
                     ]
                 ),
-                other("resource", vec![("uri", word("file:///y")), ("bytes", BlockMember::Count(2))]),
+                other(
+                    "resource",
+                    vec![
+                        ("uri", word("file:///y")),
+                        ("bytes", BlockMember::Count(2)),
+                        ("ref", binary("AAA="))
+                    ]
+                ),
                 other(
                     "resource_link",
                     vec![("uri", word("file:///z")), ("name", word("z")), ("bytes", BlockMember::Count(12))]

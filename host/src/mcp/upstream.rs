@@ -9,7 +9,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::sync::broadcast;
 
-use super::result;
+use super::{content, result};
 use crate::config::UpstreamConfig;
 use crate::upstream::lifecycle::{Connection, Lifecycle, Started};
 use crate::upstream::slots::Slots;
@@ -97,7 +97,8 @@ impl<T: Transport> McpUpstream<T> {
         let current = || self.lifecycle.current();
         let (connection, _slot) =
             self.slots.enter(&call.limits, T::NAME, current, |patience| self.connect(patience)).await?;
-        self.transport.call(&self.lifecycle, &connection, call).await
+        let reply = self.transport.call(&self.lifecycle, &connection, call).await?;
+        content::check_size(&reply.envelope, &call.limits, T::NAME).map(|()| reply)
     }
 
     async fn query_now(&self, query: Query<'_>) -> Result<Bytes, CallFault> {
@@ -105,6 +106,7 @@ impl<T: Transport> McpUpstream<T> {
         let (connection, _slot) =
             self.slots.enter(&query.limits, T::NAME, current, |patience| self.connect(patience)).await?;
         let answer = self.transport.query(&self.lifecycle, &connection, query).await?;
+        content::check_size(&answer, &query.limits, T::NAME)?;
         result::check_complete(&answer, query.method).map(|()| answer)
     }
 }

@@ -21,6 +21,7 @@ impl HttpGet for Client {
                 total: request.timeout,
                 deadline: request.deadline,
                 max_bytes: request.max_bytes,
+                allowance: 0,
             };
             let message = Request {
                 method: Method::GET,

@@ -144,14 +144,17 @@ pub struct CallLimits {
     pub timeout: Duration,
     /// The end of everything, queueing and cold start included: the program's own deadline.
     pub deadline: Instant,
-    /// The largest answer in bytes, counted on the wire and checked before anything is decoded.
+    /// The largest answer in bytes, counted on the wire and checked before anything is decoded; binary content, for
+    /// which there is [`CallLimits::binary_bytes`], does not count.
     pub max_bytes: usize,
+    /// The most binary content of an answer, in characters of base64.
+    pub binary_bytes: usize,
 }
 
 impl CallLimits {
     /// Those of a call that begins now and of which nobody else is part: `timeout` is all the time it has.
     pub fn within(timeout: Duration, max_bytes: usize) -> CallLimits {
-        CallLimits { timeout, deadline: Instant::now() + timeout, max_bytes }
+        CallLimits { timeout, deadline: Instant::now() + timeout, max_bytes, binary_bytes: 0 }
     }
 }
 

@@ -62,7 +62,12 @@ mod tests {
 
     fn limits(ms: u64) -> CallLimits {
         let timeout = Duration::from_secs(5);
-        CallLimits { timeout, deadline: Instant::now() + Duration::from_millis(ms), max_bytes: 1 }
+        CallLimits {
+            timeout,
+            deadline: Instant::now() + Duration::from_millis(ms),
+            max_bytes: 1,
+            binary_bytes: 0,
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -178,8 +178,12 @@ async fn hurt(way: Way, fault: Fault) {
         Outcome::Fault(FaultReason::Timeout, _) => Duration::from_millis(200),
         _ => Duration::from_secs(30),
     };
-    let hurt =
-        CallLimits { timeout: patience, deadline: Instant::now() + Duration::from_secs(30), max_bytes: CAP };
+    let hurt = CallLimits {
+        timeout: patience,
+        deadline: Instant::now() + Duration::from_secs(30),
+        max_bytes: CAP,
+        binary_bytes: 0,
+    };
     let answer = echo(&**upstream, way, &format!("{MARK}-x"), hurt).await;
     match (outcome(way, fault), answer) {
         (Outcome::Answered, answer) => assert!(word_of(answer.unwrap()).starts_with(MARK)),

@@ -27,7 +27,7 @@ pub(crate) fn trial<F: Future<Output = ()> + 'static>(
 /// Ample limits.
 pub(crate) fn limits() -> CallLimits {
     let timeout = Duration::from_secs(30);
-    CallLimits { timeout, deadline: Instant::now() + timeout, max_bytes: 1 << 20 }
+    CallLimits { timeout, deadline: Instant::now() + timeout, max_bytes: 1 << 20, binary_bytes: 0 }
 }
 
 /// Calls with ample limits.

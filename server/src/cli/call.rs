@@ -105,7 +105,7 @@ async fn ask(
     };
     // Nobody else uses the upstream, so the wait for its answer is nearly all that a call may take.
     let deadline = Instant::now() + limits.call_timeout.saturating_mul(2);
-    let limits = CallLimits { timeout: limits.call_timeout, deadline, max_bytes: limits.max_response_bytes };
+    let limits = CallLimits { deadline, ..limits.per_call() };
     let may_wrap = checked.may_wrap;
     let call = Call { tool: &args.tool, arguments: &checked.arguments, limits, arrivals: None, may_wrap };
     upstream.call(call).await.map(|reply| reply.payload.resolve()).map_err(fault)

@@ -97,6 +97,7 @@ async fn ask(args: &HealthArgs) -> Result<String, String> {
         total,
         deadline: Instant::now() + total,
         max_bytes: MAX_BYTES,
+        allowance: 0,
     };
     let response = Client::new().send(request, &limits).await.map_err(fault)?;
     let status = response.status;

@@ -13,6 +13,9 @@
 //! | `answer` | gives `result`, the text of a result object; each `DIGITS` in it becomes that many digits as `digits` says |
 //! | `answer_record` | likewise; its `outputSchema` has the properties `result` and `total` |
 //! | `waiting` | how many calls of `hang` and `until` are neither answered nor cancelled |
+//!
+//! Its resources are listed on two pages. `blob:N` has N bytes of binary content, `text:T` the text T, `several:` three
+//! contents; `gone:` is listed, but not there. Its prompt `greet` has the argument `name`, for which it proposes names.
 
 use ptc_mcp::json::{Value, json};
 use std::io::{BufRead, Write};
@@ -67,6 +70,28 @@ impl Waiting {
     }
 }
 
+/// The answer to `resources/read`.
+fn read(id: &Value, uri: &str) -> Value {
+    let content = match uri.split_once(':').unwrap_or_default() {
+        ("text" | "secret", text) => json!([{"uri": uri, "text": text}]),
+        ("markdown", text) => json!([{"uri": uri, "mimeType": "text/markdown", "text": text}]),
+        ("blob", bytes) => {
+            let bytes: usize = bytes.parse().unwrap_or(0);
+            let mut base64 = "A".repeat(bytes.div_ceil(3) * 4);
+            base64.replace_range(base64.len() - (3 - bytes % 3) % 3.., &"=".repeat((3 - bytes % 3) % 3));
+            json!([{"uri": uri, "mimeType": "image/png", "blob": base64}])
+        }
+        ("several", _) => json!([
+            {"uri": "a", "blob": "AAAA"}, {"uri": "b", "text": "x"}, {"uri": "c", "blob": "no base64!"}
+        ]),
+        _ => {
+            let error = json!({"code": -32002, "message": "Resource not found"});
+            return json!({"jsonrpc": "2.0", "id": id, "error": error});
+        }
+    };
+    json!({"jsonrpc": "2.0", "id": id, "result": {"contents": content}})
+}
+
 fn main() {
     let mut gathered: Vec<(Value, Value)> = Vec::new();
     let waiting = Waiting::default();
@@ -85,7 +110,7 @@ fn main() {
         let params = &message["params"];
         match message["method"].as_str().unwrap_or_default() {
             "initialize" => say(&json!({"jsonrpc": "2.0", "id": id, "result": {
-                "protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}},
+                "protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}, "resources": {}, "prompts": {}, "completions": {}},
                 "serverInfo": {"name": "fake", "version": "1"}}})),
             "tools/list" => {
                 let mut tools: Vec<Value> =
@@ -130,6 +155,45 @@ fn main() {
                     "waiting" => say(&text_result(id, &waiting.count().to_string())),
                     _ => waiting.enter(id),
                 }
+            }
+            "resources/list" => {
+                let one =
+                    |uri: &str| json!({"uri": uri, "name": uri, "mimeType": "text/plain", "_meta": {"x": 1}});
+                let page = match params["cursor"].as_str() {
+                    None => json!({"resources": [one("text:[1]"), one("gone:")], "nextCursor": "2"}),
+                    Some(_) => json!({"resources": [one("secret:key"), one("blob:3")]}),
+                };
+                say(&json!({"jsonrpc": "2.0", "id": id, "result": page}));
+            }
+            "resources/templates/list" => {
+                let template = json!({"uriTemplate": "text:{text}", "name": "any"});
+                say(&json!({"jsonrpc": "2.0", "id": id, "result": {"resourceTemplates": [template]}}));
+            }
+            "resources/read" => say(&read(id, params["uri"].as_str().unwrap_or_default())),
+            "prompts/list" => {
+                let greet = json!({"name": "greet", "arguments": [{"name": "name", "required": true}]});
+                say(&json!({"jsonrpc": "2.0", "id": id, "result": {"prompts": [greet]}}));
+            }
+            "prompts/get" => {
+                let hello = format!("Greet {}.", params["arguments"]["name"]);
+                let image = json!({"type": "image", "data": "AAAA", "mimeType": "image/png"});
+                let messages = json!([
+                    {"role": "user", "content": {"type": "text", "text": hello}},
+                    {"role": "assistant", "content": image}
+                ]);
+                let prompt = json!({"description": "Greets.", "messages": messages});
+                say(&json!({"jsonrpc": "2.0", "id": id, "result": prompt}));
+            }
+            "completion/complete" => {
+                let typed = params["argument"]["value"].as_str().unwrap_or_default();
+                let known = params["context"]["arguments"]["town"].as_str().unwrap_or("nowhere");
+                let values: Vec<String> = ["Ada", "Alan"]
+                    .iter()
+                    .filter(|name| name.starts_with(typed))
+                    .map(|name| format!("{name} of {known}"))
+                    .collect();
+                let completion = json!({"values": values, "total": 9});
+                say(&json!({"jsonrpc": "2.0", "id": id, "result": {"completion": completion}}));
             }
             _ => say(
                 &json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "method not found"}}),

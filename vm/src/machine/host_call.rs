@@ -40,7 +40,7 @@ pub enum HostRequest {
         /// The evaluated arguments as program text, for messages.
         shown: Vec<String>,
     },
-    /// `(resource/read {…})` and the like: something of an upstream besides its tools (upstreams.md 17).
+    /// `(resource/read {…})` and the like: something of an upstream besides its tools (upstreams.md 19).
     Feature(FeatureRequest),
 }
 

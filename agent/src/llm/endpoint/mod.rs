@@ -141,6 +141,7 @@ impl Endpoint {
             total: limits.total,
             deadline,
             max_bytes: limits.max_bytes,
+            allowance: 0,
         };
         let response = self.http.send(request, &exchange).await.map_err(|error| match error {
             HttpError::Timeout if Instant::now() >= deadline => failed(&HttpError::Deadline),

@@ -6,8 +6,6 @@ use crate::mcp::features::{ItemPages, read_completion};
 use crate::upstream::{Arrivals, CallFault, CallLimits, Offers, Query, Upstream};
 use bytes::Bytes;
 use ptc_mcp::json::{Value, json};
-use std::time::Duration;
-use tokio::time::Instant;
 
 use super::super::runtime::{Aggregator, Member};
 
@@ -55,23 +53,6 @@ impl Kind {
             Self::Resource | Self::Template => offers.resources,
             Self::Prompt => offers.prompts,
         }
-    }
-}
-
-/// The limits of a request that no program makes.
-#[derive(Clone, Copy, Debug)]
-pub struct FeatureLimits {
-    /// Longest wait for one answer.
-    pub timeout: Duration,
-    /// The end of everything.
-    pub deadline: Instant,
-    /// Largest answer in bytes.
-    pub max_bytes: usize,
-}
-
-impl From<FeatureLimits> for CallLimits {
-    fn from(limits: FeatureLimits) -> CallLimits {
-        CallLimits { timeout: limits.timeout, deadline: limits.deadline, max_bytes: limits.max_bytes }
     }
 }
 

@@ -1,4 +1,4 @@
-//! What upstreams have besides tools: resources, prompts, completions (upstreams.md 17).
+//! What upstreams have besides tools: resources, prompts, completions (upstreams.md 19).
 //!
 //! `ask` sends the requests, within an upstream's filters; `program` answers the forms of programs. Clients of the server
 //! reach the same through [`Features`].
@@ -6,5 +6,5 @@
 mod ask;
 mod program;
 
-pub use ask::{FeatureLimits, Features, Kind, Listing};
+pub use ask::{Features, Kind, Listing};
 pub(super) use program::answer;

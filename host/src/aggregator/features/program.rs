@@ -38,11 +38,7 @@ pub(in super::super) async fn answer(
 
 /// What may be taken of one answer.
 fn limits(aggregator: &Aggregator, run: &RunContext) -> CallLimits {
-    CallLimits {
-        timeout: aggregator.limits.call_timeout,
-        deadline: run.deadline,
-        max_bytes: aggregator.limits.max_response_bytes,
-    }
+    CallLimits { deadline: run.deadline, ..aggregator.limits.per_call() }
 }
 
 /// `resource/read` and `prompt/get`, which count and are recorded as calls of tools.

@@ -255,6 +255,7 @@ fn handshake_limits(endpoint: &Endpoint) -> Limits {
         total: entry.handshake_timeout,
         deadline: Instant::now() + connect + entry.handshake_timeout,
         max_bytes: entry.max_response_bytes,
+        allowance: 0,
     }
 }
 

@@ -81,6 +81,7 @@ async fn open(
         total: HOLD,
         deadline: Instant::now() + connect + HOLD,
         max_bytes: usize::MAX,
+        allowance: 0,
     };
     match session.era {
         Era::Handshake => endpoint.open_stream(session, last_id, &limits).await,

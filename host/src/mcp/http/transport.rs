@@ -277,6 +277,7 @@ impl HttpTransport {
             total: limits.timeout.min(entry.request_timeout),
             deadline: limits.deadline,
             max_bytes: limits.max_bytes.min(entry.max_response_bytes),
+            allowance: limits.binary_bytes,
         };
         let id = outgoing.id.unwrap_or_default();
         let mut in_flight = InFlight { endpoint: &self.endpoint, lifecycle, session, id, answered: false };
@@ -375,5 +376,6 @@ pub(super) fn shutdown_limits() -> Limits {
         total: SHUTDOWN_LIMIT,
         deadline: Instant::now() + SHUTDOWN_LIMIT,
         max_bytes: 64 * 1024,
+        allowance: 0,
     }
 }

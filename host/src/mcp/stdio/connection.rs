@@ -67,7 +67,10 @@ struct PipeState {
 
 #[derive(Debug)]
 struct Pending {
+    /// The most bytes of an answer, for messages.
     max_bytes: usize,
+    /// The longest line that is taken, binary content included.
+    max_line: usize,
     /// When its first byte was written.
     written: Option<Instant>,
     waker: Option<Waker>,
@@ -125,7 +128,7 @@ impl StdioConnection {
         cancellable: bool,
     ) -> Result<PipeReply, CallFault> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        self.enqueue(id, encode(id), limits.max_bytes)?;
+        self.enqueue(id, encode(id), limits)?;
         let in_flight = InFlight { connection: self, id, cancellable };
         let first = (Instant::now() + limits.timeout).min(limits.deadline);
         let timer = tokio::time::sleep_until(first);
@@ -152,14 +155,16 @@ impl StdioConnection {
         answer
     }
 
-    fn enqueue(&self, id: u64, line: Vec<u8>, max_bytes: usize) -> Result<(), CallFault> {
+    fn enqueue(&self, id: u64, line: Vec<u8>, limits: &CallLimits) -> Result<(), CallFault> {
+        let max_line = limits.max_bytes.saturating_add(limits.binary_bytes);
         let mut state = self.lock();
         if let Some(end) = &state.end {
             return Err(end.fault.clone());
         }
         let cap = if state.pending.is_empty() { self.base_cap } else { self.line_cap() };
-        self.line_cap.store(cap.max(max_bytes), Ordering::Relaxed);
-        let pending = Pending { max_bytes, written: None, waker: None, answer: None };
+        self.line_cap.store(cap.max(max_line), Ordering::Relaxed);
+        let max_bytes = limits.max_bytes;
+        let pending = Pending { max_bytes, max_line, written: None, waker: None, answer: None };
         state.pending.insert(id, pending);
         let alone = state.outbox.is_empty() && state.pending.len() == 1;
         state.outbox.request(id, line);
@@ -218,7 +223,7 @@ impl StdioConnection {
     pub(super) fn complete(&self, id: u64, wire_bytes: usize, answer: Result<PipeReply, CallFault>) -> bool {
         let mut state = self.lock();
         let Some(pending) = state.pending.get_mut(&id).filter(|p| p.answer.is_none()) else { return false };
-        let answer = if wire_bytes > pending.max_bytes && answer.is_ok() {
+        let answer = if wire_bytes > pending.max_line && answer.is_ok() {
             Err(too_large(pending.max_bytes, wire_bytes as u64))
         } else {
             answer

@@ -144,7 +144,7 @@ impl Handler {
         };
         let Limits { timeout, max_bytes } = self.limits;
         let deadline = Instant::now() + timeout.saturating_mul(2);
-        let limits = CallLimits { timeout, deadline, max_bytes };
+        let limits = CallLimits { timeout, deadline, max_bytes, binary_bytes: 0 };
         let may_wrap = checked.may_wrap;
         let call = Call { tool: &self.tool, arguments: &checked.arguments, limits, arrivals: None, may_wrap };
         let reply = upstream.call(call).await.map_err(|fault| fault.to_string())?;

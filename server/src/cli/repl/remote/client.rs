@@ -100,6 +100,7 @@ impl Caller {
             total: PATIENCE,
             deadline: Instant::now() + PATIENCE,
             max_bytes: MAX_BYTES,
+            allowance: 0,
         };
         let lost = |error: ptc_host::http::HttpError| format!("{}: {error}", self.url);
         let response = self.client.send(request, &limits).await.map_err(lost)?;

@@ -125,7 +125,7 @@ async fn several_blocks_are_all_there() {
     assert_eq!(world.of("answer", result, "(:value r)").await, "\"a\"");
     assert_eq!(
         world.of("answer", result, "(:content r)").await,
-        "[{:text \"a\" :type \"text\"} {:text {\"n\" 1} :type \"text\"} {:bytes 3 :mime_type \"image/png\" :type \"image\"} \
+        "[{:text \"a\" :type \"text\"} {:text {\"n\" 1} :type \"text\"} {:bytes 3 :mime_type \"image/png\" :ref #<image image/png 3 bytes> :type \"image\"} \
          {:mime_type \"text/plain\" :text \"[1]\" :type \"resource\" :uri \"file:///x\"} \
          {:name \"y\" :type \"resource_link\" :uri \"file:///y\"}]"
     );

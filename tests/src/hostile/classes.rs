@@ -353,7 +353,8 @@ pub const CLASSES: &[Class] = &[
         input: "(fn [y] y)",
         around: DROPPED,
         work: Work::Constant,
-        calls: "(doc map) (meta map) (source map)",
+        calls: "(doc map) (meta map) (source map) (resource/list x) (resource/templates x) (resource/read x) (resource/complete x)
+            (prompt/list x) (prompt/get x) (prompt/complete x) (attach x)",
     },
     Class {
         granted: NOTHING,

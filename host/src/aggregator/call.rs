@@ -1,8 +1,8 @@
 //! `tool/call`: checks, cap, start, call (upstreams.md 8 to 11).
 
-use super::absence::catalog_for;
 use super::attempt::Attempt;
 use super::cold_start::{NotStarted, start};
+use super::present::renewed;
 use super::program_fault::raise;
 use super::runtime::Aggregator;
 use super::usage::take_call;
@@ -17,16 +17,23 @@ use tokio::time::Instant;
 
 /// Answers one `tool/call`.
 pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, call: UpstreamCall) -> Reply {
-    let catalog = match (&call.server, &call.tool) {
-        (Ok(server), Ok(tool)) => match catalog_for(&aggregator, &run, server, tool).await {
-            Ok(catalog) => catalog,
-            Err(unknown) => return unknown_tool_list(&aggregator, &run, &call, (server, tool), unknown),
-        },
-        _ => aggregator.catalog(),
-    };
-    let checked = match check_call(&catalog, &call) {
-        Ok(checked) => checked,
-        Err(text) => return raise(&text),
+    let catalog = aggregator.present();
+    let anew;
+    let checked = match (check_call(&catalog, &call), &call.server, &call.tool) {
+        (Ok(checked), ..) => checked,
+        // In a box, as most calls are right and none should carry the room for it.
+        (Err(text), Ok(server), Ok(tool)) => {
+            anew = match Box::pin(renewed(&aggregator, &run, server, &catalog)).await {
+                Ok(Some(catalog)) => catalog,
+                Ok(None) => return raise(&text),
+                Err(unknown) => return unknown_tool_list(&aggregator, &run, &call, (server, tool), unknown),
+            };
+            match check_call(&anew, &call) {
+                Ok(checked) => checked,
+                Err(text) => return raise(&text),
+            }
+        }
+        (Err(text), ..) => return raise(&text),
     };
     let (server, tool) = (checked.server.name.as_str(), checked.tool_name);
     let began = Instant::now();
@@ -50,7 +57,7 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
             return attempt.failed(&arguments, tried.then_some(began), fault);
         }
         // Checked again, now that its tools are known.
-        warm = aggregator.catalog();
+        warm = aggregator.present();
         let checked = match check_call(&warm, &call) {
             Ok(checked) => checked,
             Err(text) => return raise(&text),

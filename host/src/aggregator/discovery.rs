@@ -2,6 +2,7 @@
 
 use ptc_mcp::json::Value;
 
+use super::present::with_changes;
 use super::program_fault::raise;
 use super::runtime::Aggregator;
 use super::usage::Usage;
@@ -69,7 +70,8 @@ async fn found(
         }
     });
     join_all(loads).await;
-    let answer = query.answer(&aggregator.catalog(), aggregator.limits.max_discovery_bytes)?;
+    let answer = query.answer(&aggregator.catalog(), aggregator.limits.max_discovery_bytes);
+    let answer = with_changes(aggregator, run, query, answer).await?;
     Ok(with_seen_shape(aggregator, run, query, answer))
 }
 

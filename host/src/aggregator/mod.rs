@@ -4,7 +4,6 @@
 //! [`HostCalls`](crate::engine::HostCalls): `tool/call` and the discovery forms. World faults are returned as data; a
 //! defect of the program is an error (upstreams.md 1).
 
-mod absence;
 mod attempt;
 mod call;
 mod cold_start;
@@ -13,6 +12,7 @@ mod features;
 mod notes;
 mod options;
 mod overview;
+mod present;
 mod program_fault;
 mod requests;
 mod runtime;

@@ -8,13 +8,15 @@ use crate::credentials::Redactor;
 use crate::upstream::{CallFault, ToolInfo, Upstream};
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use tokio::runtime::Handle;
 
 /// One configured upstream.
 pub(super) struct Member {
     pub(super) config: UpstreamConfig,
     pub(super) handle: Arc<dyn Upstream>,
+    /// The list that the catalog's entry was made of.
+    pub(super) taken: Mutex<Option<Arc<[ToolInfo]>>>,
 }
 
 /// All configured upstreams of a process.
@@ -22,6 +24,8 @@ pub struct Aggregator {
     pub(super) members: BTreeMap<String, Member>,
     /// The catalog that programs see now.
     pub(super) catalog: RwLock<Catalog>,
+    /// What the upstreams list by now: what calls are checked against.
+    pub(super) present: RwLock<Catalog>,
     /// What tool descriptions show in frozen mode, once all has been started.
     pub(super) advertised: OnceLock<Catalog>,
     pub(super) mode: SnapshotMode,
@@ -38,6 +42,11 @@ impl Aggregator {
     /// The catalog that programs see now.
     pub fn catalog(&self) -> Catalog {
         self.catalog.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What the upstreams list by now.
+    pub(super) fn present(&self) -> Catalog {
+        self.present.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// What tool descriptions show: in frozen mode what there was when all had been started, and until then what there is.
@@ -70,16 +79,28 @@ impl Aggregator {
         Ok(())
     }
 
-    /// Puts a fresh tool list into the catalog.
-    pub(super) fn take_tools(&self, member: &Member, tools: &[ToolInfo]) {
+    /// Puts a tool list into the catalog of now, and into that of programs unless it is frozen and has one of this upstream.
+    /// A list that has been taken already is not taken again.
+    pub(super) fn take_tools(&self, member: &Member, tools: &Arc<[ToolInfo]>) {
+        let mut taken = member.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        if taken.as_ref().is_some_and(|taken| Arc::ptr_eq(taken, tools)) {
+            return;
+        }
+        *taken = Some(tools.clone());
         let tools = tools.iter().filter_map(|tool| serde_json::from_str(tool.json.get()).ok()).collect();
         let entry = ServerEntry::loaded(&member.config, tools, &self.redactor);
         let entry = entry.introduced(&member.handle.introduction(), &self.redactor);
         for remark in entry.remarks() {
             tracing::warn!(event = "upstream_catalog", upstream = %member.config.name, reason = %remark);
         }
+        let entry = Arc::new(entry);
         let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
-        *catalog = catalog.with_server(entry);
+        let mut present = self.present.write().unwrap_or_else(PoisonError::into_inner);
+        *present = present.with_server(entry.clone());
+        let frozen = self.mode == SnapshotMode::Frozen && self.advertised.get().is_some();
+        if !frozen || catalog.server(&entry.name).is_none_or(|known| !known.loaded) {
+            *catalog = catalog.with_server(entry);
+        }
     }
 
     /// Stops all upstreams and waits until their children are gone.

@@ -12,8 +12,7 @@ use crate::openapi::OpenApiUpstream;
 use crate::upstream::{CallFault, Upstream};
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock, RwLock};
-use tokio::runtime::Handle;
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 /// Why the upstreams did not start.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +66,8 @@ impl Aggregator {
     /// All entries that cannot work, in order of names.
     pub fn open(config: UpstreamsConfig, options: AggregatorOptions) -> Result<Arc<Aggregator>, StartError> {
         config.register_secrets(&options.redactor);
-        let catalog = RwLock::new(Catalog::new(config.upstreams.iter().map(ServerEntry::unloaded)));
+        let catalog = Catalog::new(config.upstreams.iter().map(ServerEntry::unloaded));
+        let (catalog, present) = (RwLock::new(catalog.clone()), RwLock::new(catalog));
         let members = members(config, &options)?;
         let AggregatorOptions { mode, limits, redactor, overviews, seen_shapes, owner, .. } = options;
         let seen = seen_shapes.then(SeenShapes::default);
@@ -75,6 +75,7 @@ impl Aggregator {
         Ok(Arc::new(Aggregator {
             members,
             catalog,
+            present,
             advertised,
             mode,
             redactor,
@@ -91,11 +92,22 @@ impl Aggregator {
     /// # Errors
     /// All required upstreams that cannot be started or listed, in order of names. Everything has been shut down then.
     pub async fn start_all(self: &Arc<Self>) -> Result<(), StartError> {
+        self.follow_all();
         let unloaded = self.load_at_start().await?;
         // Whoever starts all a second time finds it frozen.
         let _ = self.advertised.set(self.catalog());
-        keep_up(self, unloaded, &self.owner);
+        for name in unloaded {
+            self.owner.spawn(retry(Arc::downgrade(self), name));
+        }
         Ok(())
+    }
+
+    /// Follows what the upstreams say of their tools from now on, in every mode: in the frozen one, calls are checked against
+    /// what they list by then.
+    fn follow_all(self: &Arc<Self>) {
+        for Member { config, handle, .. } in self.members.values() {
+            self.owner.spawn(follow(Arc::downgrade(self), config.name.clone(), handle.events()));
+        }
     }
 
     /// Loads what has to be there from the start. The result names those that are not required and could not be loaded.
@@ -140,7 +152,7 @@ fn members(
     for config in config.upstreams {
         let name = config.name.clone();
         match connect(&config, &credentials, options) {
-            Ok(handle) => drop(members.insert(name, Member { config, handle })),
+            Ok(handle) => drop(members.insert(name, Member { config, handle, taken: Mutex::default() })),
             Err(fault) => {
                 let fault = CallFault { message: options.redactor.scrub_string(fault.message), ..fault };
                 faults.push(StartError::Configuration { name, fault });
@@ -175,16 +187,4 @@ fn connect(
             Arc::new(OpenApiUpstream::new(upstream, entry, credentials.clone(), http.clone(), owner.clone())?)
         }
     })
-}
-
-/// Starts the tasks that try again what could not be loaded, and that follow what the upstreams of a live catalog say.
-fn keep_up(aggregator: &Arc<Aggregator>, unloaded: Vec<String>, owner: &Handle) {
-    for name in unloaded {
-        owner.spawn(retry(Arc::downgrade(aggregator), name));
-    }
-    if aggregator.mode == SnapshotMode::Live {
-        for Member { config, handle } in aggregator.members.values() {
-            owner.spawn(follow(Arc::downgrade(aggregator), config.name.clone(), handle.events()));
-        }
-    }
 }

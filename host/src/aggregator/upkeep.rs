@@ -25,7 +25,7 @@ pub(super) async fn retry(aggregator: Weak<Aggregator>, name: String) {
     }
 }
 
-/// Keeps a live catalog current with the upstream.
+/// Keeps the catalog of now, and with it a live one, current with the upstream.
 pub(super) async fn follow(
     aggregator: Weak<Aggregator>,
     name: String,
@@ -34,14 +34,14 @@ pub(super) async fn follow(
     loop {
         let event = match events.recv().await {
             Ok(event) => event,
+            // A change that was announced meanwhile is known where the list is.
             Err(RecvError::Lagged(_)) => UpstreamEvent::ToolsChanged,
             Err(RecvError::Closed) => return,
         };
         let Some(aggregator) = aggregator.upgrade() else { return };
         let Some(member) = aggregator.members.get(&name) else { return };
         let listed = match event {
-            UpstreamEvent::Started => member.handle.list_tools().await,
-            UpstreamEvent::ToolsChanged => member.handle.refresh_tools().await,
+            UpstreamEvent::Started | UpstreamEvent::ToolsChanged => member.handle.list_tools().await,
             UpstreamEvent::Ended { .. } => continue,
         };
         match listed {

@@ -226,12 +226,18 @@ impl Catalog {
 
     /// This snapshot with one server replaced or added.
     #[must_use]
-    pub(crate) fn with_server(&self, server: ServerEntry) -> Self {
+    pub(crate) fn with_server(&self, server: Arc<ServerEntry>) -> Self {
         let others = self.servers.iter().filter(|other| other.name != server.name).cloned();
         let mut servers: Vec<_> = others.collect();
-        servers.push(Arc::new(server));
+        servers.push(server);
         servers.sort_by(|a, b| a.name.cmp(&b.name));
         Self { servers: servers.into() }
+    }
+
+    /// Whether a server's entry is the very one of `other`.
+    pub(crate) fn same_entry(&self, other: &Catalog, server: &str) -> bool {
+        let entry = |catalog: &Catalog| catalog.server(server).map(std::ptr::from_ref);
+        entry(self) == entry(other)
     }
 
     /// All servers, sorted by name.

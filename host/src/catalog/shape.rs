@@ -25,6 +25,12 @@ pub(super) fn tool_shape(tool: &ToolEntry) -> String {
     cut(result.map_or_else(|| arguments.clone(), |result| format!("{arguments} → {result}")), MAX_CHARS)
 }
 
+/// The shape of a tool by now, if it takes or gives anything else than it did.
+pub(crate) fn changed_shape(then: &ToolEntry, now: &ToolEntry) -> Option<String> {
+    let same = then.input_schema == now.input_schema && then.output_schema == now.output_schema;
+    (!same).then(|| format!("{} {}", now.name, tool_shape(now)))
+}
+
 fn arguments_shape(schema: &Value) -> String {
     let shown = ordered_arguments(schema).into_iter().map(|(name, property, needed)| {
         let key = argument_key(&cut(one_line(name), MAX_NAME));

@@ -68,6 +68,8 @@ pub struct McpUpstream<T: Transport> {
     pub(super) transport: T,
     slots: Slots,
     lifecycle: Arc<Lifecycle<T::Connection>>,
+    /// Held while the tools are listed anew, so that one listing serves all who want to know.
+    listing: tokio::sync::Mutex<()>,
 }
 
 #[expect(private_bounds, reason = "as above")]
@@ -83,7 +85,18 @@ impl<T: Transport> McpUpstream<T> {
             transport,
             slots: Slots::new(config.max_concurrency),
             lifecycle,
+            listing: tokio::sync::Mutex::default(),
         }
+    }
+
+    /// Lists the tools afresh.
+    async fn list_anew(&self) -> Result<Arc<[ToolInfo]>, CallFault> {
+        let connection = self.connect(None).await?;
+        // What is announced while it lists may not be in the list.
+        let announced = self.lifecycle.announced();
+        let tools = self.transport.list_tools(&connection).await?;
+        self.lifecycle.set_tools(tools.clone(), announced);
+        Ok(tools)
     }
 
     async fn connect(&self, patience: Option<Duration>) -> Result<Arc<T::Connection>, CallFault> {
@@ -127,6 +140,12 @@ impl<T: Transport> Upstream for McpUpstream<T> {
     fn list_tools(&self) -> BoxFuture<'_, Result<Arc<[ToolInfo]>, CallFault>> {
         async {
             self.connect(None).await?;
+            if self.lifecycle.tools_are_stale() {
+                let _alone = self.listing.lock().await;
+                if self.lifecycle.tools_are_stale() {
+                    return self.list_anew().await;
+                }
+            }
             Ok(self.lifecycle.tools().unwrap_or_default())
         }
         .boxed()
@@ -138,10 +157,8 @@ impl<T: Transport> Upstream for McpUpstream<T> {
 
     fn refresh_tools(&self) -> BoxFuture<'_, Result<Arc<[ToolInfo]>, CallFault>> {
         async {
-            let connection = self.connect(None).await?;
-            let tools = self.transport.list_tools(&connection).await?;
-            self.lifecycle.set_tools(tools.clone());
-            Ok(tools)
+            let _alone = self.listing.lock().await;
+            self.list_anew().await
         }
         .boxed()
     }

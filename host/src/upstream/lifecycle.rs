@@ -67,6 +67,9 @@ pub(crate) struct Lifecycle<C> {
 struct LifecycleState<C> {
     link: Link<C>,
     tools: Option<Arc<[ToolInfo]>>,
+    /// Changes of the tool list that were announced, and how many of them `tools` is known to have.
+    announced: u64,
+    listed: u64,
     protocol_version: Option<Box<str>>,
     introduction: Introduction,
     next_window: Duration,
@@ -93,6 +96,8 @@ impl<C: Connection> Lifecycle<C> {
             state: Mutex::new(LifecycleState {
                 link: Link::Stopped,
                 tools: None,
+                announced: 0,
+                listed: 0,
                 protocol_version: None,
                 introduction: Introduction::default(),
                 next_window: backoff.initial,
@@ -166,8 +171,9 @@ impl<C: Connection> Lifecycle<C> {
         }
         let (sender, outcome) = watch::channel(None);
         state.link = Link::Starting(outcome.clone());
+        let announced = state.announced;
         drop(state);
-        let starting = Starting { lifecycle: self.clone(), sender };
+        let starting = Starting { lifecycle: self.clone(), sender, announced };
         let start = start();
         self.owner.spawn(async move { starting.finish(start.await) });
         Ok(MaybeReady::Waiting(Awaited(outcome, true)))
@@ -214,12 +220,28 @@ impl<C: Connection> Lifecycle<C> {
         self.lock().introduction.clone()
     }
 
-    /// Replaces the tool list of a running upstream.
-    pub(crate) fn set_tools(&self, tools: Arc<[ToolInfo]>) {
-        self.lock().tools = Some(tools);
+    /// Replaces the tool list of a running upstream by one that was asked for when so many changes had been announced.
+    pub(crate) fn set_tools(&self, tools: Arc<[ToolInfo]>, announced: u64) {
+        let mut state = self.lock();
+        state.tools = Some(tools);
+        state.listed = state.listed.max(announced);
+    }
+
+    /// How many changes of the tool list have been announced.
+    pub(crate) fn announced(&self) -> u64 {
+        self.lock().announced
+    }
+
+    /// Whether a change of the tool list was announced that the list may not have.
+    pub(crate) fn tools_are_stale(&self) -> bool {
+        let state = self.lock();
+        state.announced != state.listed
     }
 
     pub(crate) fn announce(&self, event: UpstreamEvent) {
+        if event == UpstreamEvent::ToolsChanged {
+            self.lock().announced += 1;
+        }
         let _ = self.events.send(event);
     }
 
@@ -306,6 +328,8 @@ struct Awaited<C>(watch::Receiver<Outcome<C>>, bool);
 struct Starting<C: Connection> {
     lifecycle: Arc<Lifecycle<C>>,
     sender: watch::Sender<Outcome<C>>,
+    /// The changes that had been announced when it began.
+    announced: u64,
 }
 
 impl<C: Connection> Starting<C> {
@@ -316,6 +340,7 @@ impl<C: Connection> Starting<C> {
             match result {
                 Ok(started) => {
                     state.tools = Some(started.tools);
+                    state.listed = state.listed.max(self.announced);
                     state.protocol_version = Some(started.protocol_version);
                     state.introduction = started.introduction;
                     state.next_window = lifecycle.backoff.initial;
@@ -543,7 +568,7 @@ mod tests {
         let starting = {
             let (sender, outcome) = watch::channel(None);
             lifecycle.lock().link = Link::Starting(outcome);
-            Starting { lifecycle: lifecycle.clone(), sender }
+            Starting { lifecycle: lifecycle.clone(), sender, announced: 0 }
         };
         drop(starting);
         assert_eq!(lifecycle.health().phase, Phase::Stopped);

@@ -54,7 +54,8 @@ pub trait Upstream: Send + Sync {
     /// The fault of the failed start; `in recovery` while the recovery window of a crash is open.
     fn ensure_started(&self) -> BoxFuture<'_, Result<(), CallFault>>;
 
-    /// The tools of the latest start, in the upstream's own order, loading them if need be.
+    /// The tools of the latest start or listing, in the upstream's own order: listed if they have not been, and listed
+    /// afresh if the upstream has announced a change since.
     ///
     /// # Errors
     /// As [`Upstream::ensure_started`].
@@ -65,7 +66,7 @@ pub trait Upstream: Send + Sync {
         Introduction::default()
     }
 
-    /// Lists the tools afresh, after [`UpstreamEvent::ToolsChanged`].
+    /// Lists the tools afresh, whether or not a change was announced.
     ///
     /// # Errors
     /// As [`Upstream::ensure_started`]; the list of before then stays.

@@ -12,10 +12,13 @@
 //! | `refuse` | an error that says `refused` |
 //! | `answer` | gives `result`, the text of a result object; each `DIGITS` in it becomes that many digits as `digits` says |
 //! | `answer_record` | likewise; its `outputSchema` has the properties `result` and `total` |
+//! | `announce` | says that the tool list has changed, and answers |
 //! | `waiting` | how many calls of `hang` and `until` are neither answered nor cancelled |
 //!
 //! Its resources are listed on two pages. `blob:N` has N bytes of binary content, `text:T` the text T, `several:` three
 //! contents; `gone:` is listed, but not there. Its prompt `greet` has the argument `name`, for which it proposes names.
+//!
+//! Once there is a file at the path of its first argument, it lists a tool `fresh` more, and `echo` requires `y`.
 
 use ptc_mcp::json::{Value, json};
 use std::io::{BufRead, Write};
@@ -92,6 +95,11 @@ fn read(id: &Value, uri: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": {"contents": content}})
 }
 
+/// Whether its tools have changed.
+fn grown() -> bool {
+    std::env::args().nth(1).is_some_and(|path| std::path::Path::new(&path).exists())
+}
+
 fn main() {
     let mut gathered: Vec<(Value, Value)> = Vec::new();
     let waiting = Waiting::default();
@@ -113,19 +121,30 @@ fn main() {
                 "protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}, "resources": {}, "prompts": {}, "completions": {}},
                 "serverInfo": {"name": "fake", "version": "1"}}})),
             "tools/list" => {
-                let mut tools: Vec<Value> =
-                    ["echo", "gather", "hang", "die", "bulk", "until", "refuse", "waiting", "answer"]
-                        .iter()
-                        .map(|name| json!({"name": name, "inputSchema": {"type": "object"}}))
-                        .collect();
+                let mut tools: Vec<Value> = [
+                    "echo", "gather", "hang", "die", "bulk", "until", "refuse", "waiting", "answer",
+                    "announce",
+                ]
+                .iter()
+                .map(|name| json!({"name": name, "inputSchema": {"type": "object"}}))
+                .collect();
                 let record = json!({"type": "object", "properties": {"result": {}, "total": {}}});
                 tools.push(json!({"name": "answer_record", "inputSchema": {"type": "object"}, "outputSchema": record}));
+                if grown() {
+                    tools[0]["inputSchema"] =
+                        json!({"type": "object", "properties": {"y": {"type": "string"}}, "required": ["y"]});
+                    tools.push(json!({"name": "fresh", "inputSchema": {"type": "object"}}));
+                }
                 say(&json!({"jsonrpc": "2.0", "id": id, "result": {"tools": tools}}));
             }
             "tools/call" => {
                 let arguments = &params["arguments"];
                 match params["name"].as_str().unwrap_or_default() {
-                    "echo" => say(&text_result(id, &arguments.to_string())),
+                    "announce" => {
+                        say(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
+                        say(&text_result(id, "said"));
+                    }
+                    "echo" | "fresh" => say(&text_result(id, &arguments.to_string())),
                     "answer" | "answer_record" => {
                         let digits = arguments["digits"].as_u64().unwrap_or(0) as usize;
                         let result = arguments["result"].as_str().unwrap_or("{}");

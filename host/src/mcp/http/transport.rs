@@ -136,7 +136,8 @@ impl Transport for HttpTransport {
             {
                 // The tool's annotations have changed. The server has not run it, so it may be asked once more.
                 let again = async {
-                    lifecycle.set_tools(self.list_tools(session).await?);
+                    let announced = lifecycle.announced();
+                    lifecycle.set_tools(self.list_tools(session).await?, announced);
                     self.call_once(lifecycle, session, &call).await
                 };
                 match Box::pin(again).await? {

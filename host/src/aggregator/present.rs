@@ -1,0 +1,74 @@
+//! What the upstreams list by now, which calls are checked against (rulings 58 and 59). A snapshot proves nothing about an
+//! upstream that has announced a change since, or has died: its next start may list other tools.
+
+use super::cold_start::start;
+use super::runtime::{Aggregator, Member};
+use crate::catalog::{Answer, Catalog, DiscoveryFault, Query, ToolRef, changed_shape};
+use crate::engine::RunContext;
+use crate::upstream::{CallFault, Phase};
+use ptc_mcp::json::Value;
+
+/// The catalog of now, for a call that the one at hand speaks against; `None` if the upstream still says the same.
+///
+/// # Errors
+/// The upstream does not run and cannot be started, so that nobody knows; and whether a start was tried for this call.
+pub(super) async fn renewed(
+    aggregator: &Aggregator,
+    run: &RunContext,
+    server: &str,
+    known: &Catalog,
+) -> Result<Option<Catalog>, (CallFault, bool)> {
+    let loaded = known.server(server).is_some_and(|entry| entry.loaded);
+    let Some(member) = aggregator.members.get(server).filter(|_| loaded) else { return Ok(None) };
+    if member.handle.health().phase != Phase::Started {
+        start(aggregator, run, server).await.map_err(|failed| (failed.fault, failed.tried))?;
+    }
+    let renewing = tokio::time::timeout_at(run.deadline, renew(aggregator, member));
+    renewing
+        .await
+        .unwrap_or_else(|_| Err(CallFault::timeout("the upstream did not list its tools in time")))
+        .map_err(|fault| (fault, true))?;
+    let present = aggregator.present();
+    Ok((!present.same_entry(known, server)).then_some(present))
+}
+
+/// Takes what an upstream lists, which asks it only if it has announced a change.
+async fn renew(aggregator: &Aggregator, member: &Member) -> Result<(), CallFault> {
+    aggregator.take_tools(member, &member.handle.list_tools().await?);
+    Ok(())
+}
+
+/// What `doc` and `meta` say of a tool that is not what it was when the snapshot was taken.
+pub(super) async fn with_changes(
+    aggregator: &Aggregator,
+    run: &RunContext,
+    query: &Query,
+    answer: Result<Answer, DiscoveryFault>,
+) -> Result<Answer, DiscoveryFault> {
+    let (Query::Doc(asked) | Query::Meta(asked)) = query else { return answer };
+    let ToolRef { server, tool } = asked;
+    let Some(member) = aggregator.members.get(server) else { return answer };
+    if member.handle.health().phase == Phase::Started {
+        // If the upstream cannot say, what it said last stands.
+        let _ = tokio::time::timeout_at(run.deadline, renew(aggregator, member)).await;
+    }
+    let (then, now) = (aggregator.catalog(), aggregator.present());
+    if now.same_entry(&then, server) {
+        return answer;
+    }
+    let max_bytes = aggregator.limits.max_discovery_bytes;
+    let listed_then = then.server(server).and_then(|entry| entry.tool(tool));
+    let listed_now = now.server(server).and_then(|entry| entry.tool(tool));
+    let (answer, change) = match (listed_then, listed_now) {
+        (None, None) => return answer,
+        (None, Some(_)) => (query.answer(&now, max_bytes)?, "the upstream lists this tool now".to_owned()),
+        (Some(_), None) => (answer?, "the upstream lists this tool no more".to_owned()),
+        (Some(then), Some(now)) => match changed_shape(then, now) {
+            Some(shape) => (answer?, shape),
+            None => return answer,
+        },
+    };
+    let Value::String(text) = &answer.value else { return Ok(answer) };
+    let told = Value::from(format!("{text}\nchanged since start: {change}"));
+    Ok(if told.to_string().len() <= max_bytes { Answer { value: told, ..answer } } else { answer })
+}

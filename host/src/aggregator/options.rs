@@ -14,6 +14,8 @@ pub enum SnapshotMode {
     Frozen,
     /// Each at its first use; the catalog follows what the upstreams say.
     Live,
+    /// As live, but that all are started at the start, which waits for none: what cannot be started then is tried again.
+    Background,
 }
 
 /// The limits on one program's requests to upstreams.

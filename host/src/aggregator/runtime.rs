@@ -10,6 +10,7 @@ use futures_util::future::join_all;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 
 /// One configured upstream.
 pub(super) struct Member {
@@ -36,6 +37,8 @@ pub struct Aggregator {
     pub(super) seen: Option<SeenShapes>,
     /// Where its tasks run.
     pub(super) owner: Handle,
+    /// Told of each change of the catalog that programs see.
+    pub(super) changes: watch::Sender<()>,
 }
 
 impl Aggregator {
@@ -53,6 +56,11 @@ impl Aggregator {
     pub fn advertised(&self) -> Catalog {
         let frozen = self.advertised.get().filter(|_| self.mode == SnapshotMode::Frozen);
         frozen.cloned().unwrap_or_else(|| self.catalog())
+    }
+
+    /// Tells of changes of the catalog that programs see.
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.changes.subscribe()
     }
 
     /// The redactor that knows the secrets of the configuration.
@@ -100,6 +108,7 @@ impl Aggregator {
         let frozen = self.mode == SnapshotMode::Frozen && self.advertised.get().is_some();
         if !frozen || catalog.server(&entry.name).is_none_or(|known| !known.loaded) {
             *catalog = catalog.with_server(entry);
+            self.changes.send_replace(());
         }
     }
 

@@ -3,7 +3,7 @@
 use super::options::{AggregatorOptions, SnapshotMode};
 use super::runtime::{Aggregator, Member};
 use super::seen::SeenShapes;
-use super::upkeep::{follow, retry};
+use super::upkeep::{bring_up, follow, retry};
 use crate::catalog::{Catalog, ServerEntry};
 use crate::config::{Transport, UpstreamConfig, UpstreamsConfig};
 use crate::credentials::CredentialStore;
@@ -13,6 +13,7 @@ use crate::upstream::{CallFault, Upstream};
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
+use tokio::sync::watch;
 
 /// Why the upstreams did not start.
 #[derive(Debug, thiserror::Error)]
@@ -83,11 +84,12 @@ impl Aggregator {
             overviews,
             seen,
             owner,
+            changes: watch::Sender::default(),
         }))
     }
 
     /// Starts and lists what has to be there from the start: everything in frozen mode, the documents of REST services in
-    /// live mode. The catalog of frozen mode is what there is then.
+    /// the others. The catalog of frozen mode is what there is then.
     ///
     /// # Errors
     /// All required upstreams that cannot be started or listed, in order of names. Everything has been shut down then.
@@ -98,6 +100,11 @@ impl Aggregator {
         let _ = self.advertised.set(self.catalog());
         for name in unloaded {
             self.owner.spawn(retry(Arc::downgrade(self), name));
+        }
+        if self.mode == SnapshotMode::Background {
+            for name in self.members.keys() {
+                self.owner.spawn(bring_up(Arc::downgrade(self), name.clone()));
+            }
         }
         Ok(())
     }

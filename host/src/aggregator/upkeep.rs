@@ -7,6 +7,18 @@ use std::time::Duration;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
+/// Starts an upstream that nobody waits for, and tries again if it does not start.
+pub(super) async fn bring_up(aggregator: Weak<Aggregator>, name: String) {
+    let Some(strong) = aggregator.upgrade() else { return };
+    let Err(fault) = strong.load(&name).await else { return };
+    tracing::warn!(event = "upstream_not_loaded", upstream = %name, reason = %fault.reason,
+        error = %strong.redactor.scrub(&fault.message));
+    drop(strong);
+    if fault.reason != FaultReason::AuthFailed {
+        retry(aggregator, name).await;
+    }
+}
+
 /// Tries an upstream that is not required until it loads (ruling 22).
 pub(super) async fn retry(aggregator: Weak<Aggregator>, name: String) {
     let mut pause = Duration::from_secs(1);

@@ -378,7 +378,7 @@ mod tests {
     #[test]
     fn snapshots_are_values() {
         let before = Catalog::new(["b", "a"].map(|name| fixtures::server(name, vec![])));
-        let after = before.with_server(fixtures::server("a", vec![json!({"name": "t"})]));
+        let after = before.with_server(fixtures::server("a", vec![json!({"name": "t"})]).into());
         assert!(before.server("a").unwrap().tools().is_empty());
         assert_eq!(after.server("a").unwrap().tools().len(), 1);
         assert_eq!(after.servers().map(|s| s.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);

@@ -2,6 +2,7 @@
 
 mod assembly;
 mod descriptors;
+mod following;
 mod process;
 mod starting;
 mod task;
@@ -74,6 +75,7 @@ async fn run(settings: &Settings, redactor: &Redactor, engine: &Engine) -> Resul
     let upstreams = open_upstreams(settings, redactor, engine.memory())?;
     let starting = Starting::begin(upstreams.as_ref(), settings).await?;
     let Assembly { service, telemetry, card } = assemble(settings, engine, upstreams.as_ref(), redactor)?;
+    following::follow(upstreams.as_ref(), &service, settings, card.as_ref());
     if starting.is_some() {
         service.begin_starting();
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode};
+use ptc_host::aggregator::{Aggregator, AggregatorOptions};
 use ptc_host::config::{LoadOptions, UpstreamsConfig};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::MemoryBudget;
@@ -46,7 +46,7 @@ pub(super) fn open_upstreams(
         overviews: settings.profile == Profile::Debug || settings.planner.enabled,
         memory: memory.cloned(),
         seen_shapes: settings.aggregator.seen_shapes,
-        ..AggregatorOptions::new(SnapshotMode::Frozen)
+        ..AggregatorOptions::new(settings.aggregator.snapshot_mode)
     };
     Aggregator::open(config, options).map(Some).map_err(|error| BootError::new(error.to_string()))
 }

@@ -227,6 +227,12 @@ pub(crate) const AGGREGATOR: Group = Group {
             Derived("auto"),
             "auto, inline or lazy: whether descriptions list the upstreams' tools",
         ),
+        flag(
+            "catalog-snapshot-mode",
+            Text,
+            Derived("frozen"),
+            "frozen, live or background: when upstreams start, and whether the catalog follows them",
+        ),
         flag("catalog-inline-max-chars", Positive, Number(800), "auto turns lazy above this many characters"),
         flag("catalog-inline-max-tools", Positive, Number(8), "auto turns lazy above this many tools"),
         flag("max-catalog-ops-per-program", Positive, Number(25), "Discovery forms one program may evaluate"),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::ArgMatches;
-use ptc_host::aggregator::AggregatorLimits;
+use ptc_host::aggregator::{AggregatorLimits, SnapshotMode};
 use ptc_host::catalog::CatalogMode;
 use ptc_host::config::{ProcessEnv, SERVER_VARIABLE, locate};
 use ptc_host::engine::{self, ChosenLimits};
@@ -25,7 +25,7 @@ impl Settings {
         }
         let mut values = Values::new(matches, &env);
         let choices = Choices::read(&mut values)?;
-        let aggregator = aggregator(&mut values, &env, choices.catalog_mode)?;
+        let aggregator = aggregator(&mut values, &env, &choices)?;
         let planner = planner(&mut values, &aggregator)?;
         let diagnostics = diagnostics(&mut values, choices.payloads)?;
         let derived = if diagnostics.debug_tool { Profile::Debug } else { Profile::Slim };
@@ -63,6 +63,7 @@ struct Choices {
     log_level: LogLevel,
     profile: Option<Profile>,
     catalog_mode: CatalogMode,
+    snapshot_mode: SnapshotMode,
     payloads: PayloadPolicy,
 }
 
@@ -85,6 +86,14 @@ impl Choices {
         );
         let modes = [CatalogMode::Auto, CatalogMode::Inline, CatalogMode::Lazy];
         let catalog_mode = values.choice("catalog-mode", &modes.map(|mode| (mode.as_str(), mode)));
+        let snapshot_mode = values.choice(
+            "catalog-snapshot-mode",
+            &[
+                ("frozen", SnapshotMode::Frozen),
+                ("live", SnapshotMode::Live),
+                ("background", SnapshotMode::Background),
+            ],
+        );
         let payloads = values.loose_choice(
             "trace-payloads",
             &[
@@ -98,6 +107,7 @@ impl Choices {
             log_level: log_level.unwrap_or(LogLevel::Info),
             profile,
             catalog_mode: catalog_mode.unwrap_or(CatalogMode::Auto),
+            snapshot_mode: snapshot_mode.unwrap_or(SnapshotMode::Frozen),
             payloads: payloads.unwrap_or(PayloadPolicy::Summary),
         })
     }
@@ -138,11 +148,7 @@ fn limits(values: &Values<'_>, aggregator: bool, profile: Profile) -> Result<Lim
     })
 }
 
-fn aggregator(
-    values: &mut Values<'_>,
-    env: &ProcessEnv,
-    catalog_mode: CatalogMode,
-) -> Result<Aggregator, BootError> {
+fn aggregator(values: &mut Values<'_>, env: &ProcessEnv, choices: &Choices) -> Result<Aggregator, BootError> {
     // The variable is asked for by `locate`, which must know what named the file.
     let named = values.path("upstreams-config").filter(|_| values.source("upstreams-config") == "cli");
     let config = locate(named.as_deref(), Some(SERVER_VARIABLE), env);
@@ -160,7 +166,8 @@ fn aggregator(
         read_only: values.switch("aggregator-read-only"),
         seen_shapes: !values.switch("hide-seen-shapes"),
         limits,
-        catalog_mode,
+        snapshot_mode: choices.snapshot_mode,
+        catalog_mode: choices.catalog_mode,
         inline_max_chars: values.size("catalog-inline-max-chars")?,
         inline_max_tools: values.size("catalog-inline-max-tools")?,
         ca_file: values.path("ca-file"),
@@ -233,6 +240,12 @@ fn planner(values: &mut Values<'_>, aggregator: &Aggregator) -> Result<Planner, 
             "configured upstream access is not asserted read-only. Pass --aggregator-read-only if no upstream tool \
              changes anything, or --agentic-allow-writes to let tasks change things.",
         );
+    }
+    if planner.enabled && aggregator.snapshot_mode != SnapshotMode::Frozen {
+        return Err(BootError::new(
+            "--catalog-snapshot-mode must be frozen with --agentic: lisp_task tells its model of all tools from the \
+             first task on",
+        ));
     }
     if planner.enabled && aggregator.config.is_none() {
         let message = "--agentic needs configured upstreams; lisp_task is not offered".to_owned();

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use clap::Command;
+use ptc_host::aggregator::SnapshotMode;
 use ptc_host::catalog::CatalogMode;
 use ptc_host::config::ProcessEnv;
 
@@ -130,6 +131,25 @@ fn words_out_of_a_fixed_set() {
             .unwrap();
     assert_eq!((settings.profile, settings.limits.max_result_bytes), (Profile::Structured, 32_768));
     assert_eq!(settings.aggregator.catalog_mode, CatalogMode::Auto);
+    assert_eq!(settings.aggregator.snapshot_mode, SnapshotMode::Frozen);
+    let background = resolve(&["--catalog-snapshot-mode= background "], &[]).unwrap();
+    assert_eq!(background.aggregator.snapshot_mode, SnapshotMode::Background);
+    assert_eq!(
+        refused(&["--catalog-snapshot-mode=life"], &[]),
+        "--catalog-snapshot-mode / PTC_CATALOG_SNAPSHOT_MODE must be frozen, live or background, got: \"life\"; did you mean live?"
+    );
+    assert_eq!(
+        refused(
+            &[
+                "--agentic",
+                "--catalog-snapshot-mode=live",
+                "--upstreams-config=/nowhere/u.json",
+                "--aggregator-read-only"
+            ],
+            &[]
+        ),
+        "--catalog-snapshot-mode must be frozen with --agentic: lisp_task tells its model of all tools from the first task on"
+    );
     assert_eq!(settings.diagnostics.payloads, PayloadPolicy::Full);
     assert_eq!(settings.log_level, LogLevel::Warn);
     let debug =

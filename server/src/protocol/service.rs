@@ -55,6 +55,8 @@ pub struct Service {
     draining: Drain,
     /// Whether upstreams are still being started, so that the list of tools may change once.
     starting: AtomicBool,
+    /// Whether the list of tools follows what the upstreams list.
+    changing: AtomicBool,
 }
 
 impl Service {
@@ -70,6 +72,7 @@ impl Service {
             observers: None,
             draining: Drain::default(),
             starting: AtomicBool::new(false),
+            changing: AtomicBool::new(false),
         }
     }
 
@@ -81,6 +84,21 @@ impl Service {
     /// Says that they are no more. The list of tools is made again.
     pub(crate) fn end_starting(&self) {
         self.starting.store(false, Ordering::Relaxed);
+        self.tools.refresh();
+    }
+
+    /// Says that the list of tools follows what the upstreams list, for as long as the server runs.
+    pub(crate) fn begin_following(&self) {
+        self.changing.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the list of tools may still change.
+    pub(crate) fn tools_may_change(&self) -> bool {
+        self.is_starting() || self.changing.load(Ordering::Relaxed)
+    }
+
+    /// Has the list of tools made again: what it tells of the upstreams may have changed.
+    pub(crate) fn refresh_tools(&self) {
         self.tools.refresh();
     }
 

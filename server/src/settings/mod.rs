@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ptc_host::aggregator::AggregatorLimits;
+use ptc_host::aggregator::{AggregatorLimits, SnapshotMode};
 use ptc_host::catalog::CatalogMode;
 use ptc_host::config::{ConfigLocation, ProcessEnv};
 use ptc_host::credentials::Secret;
@@ -95,6 +95,8 @@ pub struct Aggregator {
     pub seen_shapes: bool,
     /// One program's limits on upstream calls.
     pub limits: AggregatorLimits,
+    /// When upstreams are started, and whether the catalog follows what they say.
+    pub snapshot_mode: SnapshotMode,
     /// Whether descriptions list tools.
     pub catalog_mode: CatalogMode,
     /// Characters above which `auto` is lazy.

@@ -148,3 +148,66 @@ fn a_server_on_http_is_not_ready_while_upstreams_start() {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
+
+#[test]
+fn a_catalog_that_is_not_frozen_follows_the_upstreams_and_starts_no_process_in_vain() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = env!("CARGO_BIN_EXE_ptc");
+    let described = |answer: &Value| answer["result"]["tools"][0]["description"].as_str().unwrap().to_owned();
+    let call = json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "lisp_eval", "arguments":
+        {"program": r#"(:name (tool/call! {:server "late" :tool "get" :args {:id 101}}))"#}}});
+    for mode in ["live", "background"] {
+        let gone = folder.path().join("gate");
+        let _ = std::fs::remove_file(&gone);
+        let (file, gate) = gated(
+            folder.path(),
+            &format!("touch {}/began; exec {own} demo-upstream store", folder.path().display()),
+        );
+        let mut pipes = Pipes::start(&["--upstreams-config", &file, "--catalog-snapshot-mode", mode]);
+        pipes.line(INITIALIZE);
+        assert_eq!(
+            pipes.receive()["result"]["capabilities"],
+            json!({"tools": {"listChanged": true}}),
+            "{mode}"
+        );
+        pipes.line(LIST);
+        let before = described(&pipes.receive());
+        std::fs::write(gate, "").unwrap();
+        if mode == "live" {
+            // Nothing is started that nobody asks for.
+            std::thread::sleep(Duration::from_millis(300));
+            assert!(!folder.path().join("began").exists());
+            pipes.line(call.to_string().as_bytes());
+            let mut told = [pipes.receive(), pipes.receive()];
+            told.sort_by_key(|message| message.get("id").is_some());
+            assert_eq!(told[0]["method"], "notifications/tools/list_changed", "{mode}");
+            assert_eq!(told[1]["result"]["content"][0]["text"], "user=> \"anvil\"");
+        } else {
+            assert_eq!(pipes.receive()["method"], "notifications/tools/list_changed", "{mode}");
+        }
+        pipes.line(LIST);
+        let after = described(&pipes.receive());
+        assert!(after.contains("get") && after != before, "{mode}: {after}");
+        assert!(pipes.finish().is_empty());
+    }
+}
+
+#[test]
+fn in_the_background_an_upstream_that_fails_ends_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, gate) = gated(folder.path(), "exit 3");
+    std::fs::write(gate, "").unwrap();
+    let mut pipes = Pipes::start(&["--upstreams-config", &file, "--catalog-snapshot-mode", "background"]);
+    pipes.line(INITIALIZE);
+    pipes.receive();
+    let call = json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "lisp_eval", "arguments":
+        {"program": r#"(:reason (tool/call {:server "late" :tool "get" :args {:id 101}}))"#}}});
+    for _ in 0..2 {
+        pipes.line(call.to_string().as_bytes());
+        let answer = pipes.receive();
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap().to_owned();
+        assert!(text.starts_with("user=> :upstream_unavailable"), "{text}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert!(pipes.finish().is_empty());
+}

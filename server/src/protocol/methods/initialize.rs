@@ -37,7 +37,7 @@ pub fn answer(
         out.extend_from_slice(b"\",\"serverInfo\":");
         out.extend_from_slice(service.server_info.as_bytes());
         // HTTP has no channel for it in these revisions.
-        let changes = service.is_starting() && connection.is_pipe();
+        let changes = service.tools_may_change() && connection.is_pipe();
         out.extend_from_slice(
             format!(",\"capabilities\":{{\"tools\":{{\"listChanged\":{changes}}}}}").as_bytes(),
         );

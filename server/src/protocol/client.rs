@@ -34,7 +34,10 @@ mod tests {
         assert_eq!(room(r#"{"name":"codex-mcp-client","version":"0.169.0"}"#), Some(9_000));
         assert_eq!(room(r#"{"version":"1","name":"Cline"}"#), Some(6_000));
         assert_eq!(room(r#"{"name":"claude-code"}"#), Some(45_000));
-        assert_eq!(room(r#"{"name":"qwen-cli-mcp-client (gemini)"}"#), Some(20_000));
+        assert_eq!(room(r#"{"name":"opencode"}"#), Some(45_000));
+        assert_eq!(room(r#"{"name":"gemini-cli-mcp-client"}"#), Some(36_000));
+        // It ends with the name of the server in the client's own file.
+        assert_eq!(room(r#"{"name":"qwen-cli-mcp-client-gemini"}"#), Some(20_000));
         assert_eq!(room(r#"{"name":"mcp-client"}"#), None);
         assert_eq!(room(r#"{"name":5}"#), None);
         assert_eq!(room(r#"[]"#), None);

@@ -10,6 +10,9 @@ use super::json_file::JsonFile;
 /// The name of the entry.
 pub(super) const NAME: &str = "ptc";
 
+/// The packages that hold it, and the command that bears their name (`dist/names.toml`).
+const PACKAGE: &str = "ptc-mcp";
+
 /// How `ptc` is started.
 pub(super) struct Launch {
     pub(super) command: String,
@@ -77,12 +80,43 @@ pub(super) fn starts_ptc(command: &str, args: &[&str], own: Option<&Path>) -> bo
     let own_stem = own.and_then(|own| own.to_str()).map(stem).unwrap_or_default();
     let is_own = |word: &str| {
         let word = stem(word);
-        word == NAME || (!own_stem.is_empty() && word == own_stem)
+        word == NAME || word == PACKAGE || (!own_stem.is_empty() && word == own_stem)
     };
     if is_own(command) || own.is_some_and(|own| Path::new(command) == own) {
         return true;
     }
     let runs_packages = ["npx", "uvx", "pipx", "bunx", "pnpm", "docker"].contains(&stem(command).as_str());
     let package = args.iter().find(|arg| !arg.starts_with('-') && !["run", "dlx", "exec"].contains(*arg));
-    runs_packages && package.is_some_and(|package| package.split('@').next() == Some(NAME))
+    runs_packages
+        && package.is_some_and(|package| {
+            let name = package.split(['@', '=']).next();
+            name == Some(NAME) || name == Some(PACKAGE)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_that_start_a_published_package_are_our_own() {
+        for (command, args) in [
+            ("npx", &["-y", "ptc-mcp"][..]),
+            ("npx", &["ptc-mcp@0.1.0", "start"]),
+            ("uvx", &["ptc-mcp==0.1.0"]),
+            ("uvx", &["--from", "ptc-mcp", "ptc", "start"]),
+            ("/home/me/.local/bin/ptc-mcp", &[]),
+        ] {
+            assert!(starts_ptc(command, args, None), "{command} {args:?}");
+        }
+        assert!(!starts_ptc("npx", &["-y", "ptc-mcp-tools"], None));
+    }
+
+    #[test]
+    fn the_packages_have_the_names_that_are_published() {
+        let names: toml_edit::DocumentMut = include_str!("../../../../dist/names.toml").parse().unwrap();
+        for door in ["npm", "pypi"] {
+            assert_eq!(names[door].as_str(), Some(PACKAGE), "{door} in dist/names.toml");
+        }
+    }
 }

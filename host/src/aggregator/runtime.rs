@@ -5,6 +5,7 @@ use super::seen::SeenShapes;
 use crate::catalog::{Catalog, ServerEntry};
 use crate::config::UpstreamConfig;
 use crate::credentials::Redactor;
+use crate::memory::MemoryBudget;
 use crate::upstream::{CallFault, ToolInfo, Upstream};
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
@@ -35,6 +36,8 @@ pub struct Aggregator {
     pub(super) overviews: bool,
     /// What `doc` adds, unless the operator does not want it.
     pub(super) seen: Option<SeenShapes>,
+    /// What the process may take in all.
+    pub(super) memory: Option<MemoryBudget>,
     /// Where its tasks run.
     pub(super) owner: Handle,
     /// Told of each change of the catalog that programs see.

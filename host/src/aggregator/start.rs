@@ -70,7 +70,7 @@ impl Aggregator {
         let catalog = Catalog::new(config.upstreams.iter().map(ServerEntry::unloaded));
         let (catalog, present) = (RwLock::new(catalog.clone()), RwLock::new(catalog));
         let members = members(config, &options)?;
-        let AggregatorOptions { mode, limits, redactor, overviews, seen_shapes, owner, .. } = options;
+        let AggregatorOptions { mode, limits, redactor, overviews, seen_shapes, owner, memory, .. } = options;
         let seen = seen_shapes.then(SeenShapes::default);
         let advertised = OnceLock::new();
         Ok(Arc::new(Aggregator {
@@ -83,6 +83,7 @@ impl Aggregator {
             limits,
             overviews,
             seen,
+            memory,
             owner,
             changes: watch::Sender::default(),
         }))

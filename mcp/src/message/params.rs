@@ -36,6 +36,12 @@ pub struct Params<'a> {
     pub cursor: Option<Raw<'a>>,
     /// `uri` of `resources/read`, mirrored in `Mcp-Name`.
     pub uri: Option<Raw<'a>>,
+    /// `ref` of `completion/complete`.
+    pub reference: Option<Raw<'a>>,
+    /// `argument` of `completion/complete`.
+    pub argument: Option<Raw<'a>>,
+    /// `context` of `completion/complete`.
+    pub context: Option<Raw<'a>>,
     /// The notifications that a `subscriptions/listen` asks for.
     pub notifications: Option<Raw<'a>>,
     /// Whether `_meta` is there and an object.
@@ -93,6 +99,9 @@ fn read_params<'a>(scanner: &mut Scanner<'a>) -> Result<ParamsMember<'a>, Malfor
             "requestId" => &mut params.request_id,
             "cursor" => &mut params.cursor,
             "uri" => &mut params.uri,
+            "ref" => &mut params.reference,
+            "argument" => &mut params.argument,
+            "context" => &mut params.context,
             "notifications" => &mut params.notifications,
             "_meta" => {
                 let read = read_meta(scanner, &mut ambiguous)?;

@@ -19,6 +19,7 @@ use crate::observers::recording::Recording;
 use crate::observers::sources::Sources;
 use crate::observers::trace::{TraceOptions, Traces};
 use crate::protocol::Service;
+use crate::protocol::exposed::Exposed;
 use crate::protocol::listeners::{ListenerLimits, Listeners};
 use crate::protocol::tool::{Registry, Tool};
 use crate::settings::{BootError, Settings};
@@ -69,8 +70,17 @@ pub fn assemble(
     telemetry.metrics = metrics(settings, &tools, upstreams);
     let mut service =
         service(settings, engine, registry(settings, tools), card.as_ref().map(|card| card.get().servers));
+    service.exposed = upstreams.and_then(|upstreams| exposed(settings, upstreams));
     service.observers = telemetry.observers(&recording);
     Ok(Assembly { service: Arc::new(service), telemetry: Arc::new(telemetry), card })
+}
+
+/// What clients reach of the upstreams besides tools, if anything.
+fn exposed(settings: &Settings, upstreams: &Arc<Aggregator>) -> Option<Arc<Exposed>> {
+    let wanted = &settings.aggregator;
+    let (resources, prompts) = (wanted.expose_resources, wanted.expose_prompts);
+    let exposed = || Exposed::new(upstreams.clone(), wanted.limits, resources, prompts);
+    (resources || prompts).then(|| Arc::new(exposed()))
 }
 
 /// Bounds of catalogs that stand in descriptions.

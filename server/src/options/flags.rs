@@ -233,6 +233,12 @@ pub(crate) const AGGREGATOR: Group = Group {
             Derived("frozen"),
             "frozen, live or background: when upstreams start, and whether the catalog follows them",
         ),
+        flag(
+            "expose",
+            List,
+            Unset,
+            "resources, prompts: what of the upstreams clients reach besides tools; may be repeated",
+        ),
         flag("catalog-inline-max-chars", Positive, Number(800), "auto turns lazy above this many characters"),
         flag("catalog-inline-max-tools", Positive, Number(8), "auto turns lazy above this many tools"),
         flag("max-catalog-ops-per-program", Positive, Number(25), "Discovery forms one program may evaluate"),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::ArgMatches;
-use ptc_host::aggregator::{AggregatorLimits, SnapshotMode};
+use ptc_host::aggregator::{AggregatorLimits, FeatureKind, SnapshotMode};
 use ptc_host::catalog::CatalogMode;
 use ptc_host::config::{ProcessEnv, SERVER_VARIABLE, locate};
 use ptc_host::engine::{self, ChosenLimits};
@@ -64,6 +64,8 @@ struct Choices {
     profile: Option<Profile>,
     catalog_mode: CatalogMode,
     snapshot_mode: SnapshotMode,
+    /// What `--expose` names.
+    exposed: Vec<FeatureKind>,
     payloads: PayloadPolicy,
 }
 
@@ -94,6 +96,8 @@ impl Choices {
                 ("background", SnapshotMode::Background),
             ],
         );
+        let kinds = [("resources", FeatureKind::Resource), ("prompts", FeatureKind::Prompt)];
+        let exposed = values.choices("expose", &kinds);
         let payloads = values.loose_choice(
             "trace-payloads",
             &[
@@ -108,6 +112,7 @@ impl Choices {
             profile,
             catalog_mode: catalog_mode.unwrap_or(CatalogMode::Auto),
             snapshot_mode: snapshot_mode.unwrap_or(SnapshotMode::Frozen),
+            exposed,
             payloads: payloads.unwrap_or(PayloadPolicy::Summary),
         })
     }
@@ -167,6 +172,8 @@ fn aggregator(values: &mut Values<'_>, env: &ProcessEnv, choices: &Choices) -> R
         seen_shapes: !values.switch("hide-seen-shapes"),
         limits,
         snapshot_mode: choices.snapshot_mode,
+        expose_resources: choices.exposed.contains(&FeatureKind::Resource),
+        expose_prompts: choices.exposed.contains(&FeatureKind::Prompt),
         catalog_mode: choices.catalog_mode,
         inline_max_chars: values.size("catalog-inline-max-chars")?,
         inline_max_tools: values.size("catalog-inline-max-tools")?,

@@ -93,6 +93,21 @@ impl<'a> Values<'a> {
         found.map(|(_, choice)| *choice)
     }
 
+    /// All words of a list, each of them one of a fixed set. Any other text is kept for [`Values::check_choices`].
+    pub(crate) fn choices<T: Copy>(&mut self, name: &str, choices: &[(&'static str, T)]) -> Vec<T> {
+        let mut found = Vec::new();
+        for text in self.list(name) {
+            match choices.iter().find(|(word, _)| *word == text) {
+                Some((_, choice)) => found.push(*choice),
+                None => {
+                    let words = choices.iter().map(|(word, _)| *word);
+                    self.faults.push(not_a_choice(&self.shown(name), &text, words));
+                }
+            }
+        }
+        found
+    }
+
     /// Whether all choices read so far were words of their sets.
     ///
     /// # Errors

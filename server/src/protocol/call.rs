@@ -55,6 +55,13 @@ pub(super) enum Work {
         /// Its future.
         running: BoxFuture<'static, ToolReply>,
     },
+    /// Asks an upstream for something besides tools.
+    Feature {
+        /// The method.
+        method: &'static str,
+        /// Makes the response.
+        running: BoxFuture<'static, Vec<u8>>,
+    },
     /// Keeps a notification channel open until the conversation or the server drains, or its place is needed.
     Listen(Place),
 }
@@ -124,9 +131,26 @@ impl Call {
         mut notify: impl FnMut(Vec<u8>) + Send,
     ) -> Finished {
         let mut call = self;
+        let started = call.started;
         let Call { service, id, work, cancelled, progress, ticket, .. } = &mut call;
         let running = match work {
             Work::Tool { running, .. } => running,
+            Work::Feature { method, running } => {
+                let method = *method;
+                let finished = tokio::select! {
+                    biased;
+                    by = cancelled => Finished::Cancelled(by, cancelled_feature(id)),
+                    () = end => Finished::Cancelled(CancelledBy::End, cancelled_feature(id)),
+                    outcome = AssertUnwindSafe(running).catch_unwind() => {
+                        Finished::Reply(outcome.unwrap_or_else(|_| {
+                            error!(event = "worker_raise", request_id = %id, method, kind = "panic");
+                            reply::error(Answers::Request(id), &RpcError::internal())
+                        }))
+                    }
+                };
+                info!(event = "feature_request_stop", request_id = %id, method, duration_ms = duration_ms(started));
+                return finished;
+            }
             Work::Listen(place) => {
                 notify(results::subscription_acknowledged(id));
                 let last = results::subscription_ended(service, id);
@@ -163,14 +187,20 @@ impl Call {
     /// cancelled call.
     fn ended(self, outcome: Result<std::thread::Result<ToolReply>, CancelledBy>) -> Finished {
         let Call { service, id, era, work, started, ticket, permit, span, .. } = self;
-        let Work::Tool { name: tool, eval_id, running } = work else {
-            return Finished::Cancelled(CancelledBy::End, results::subscription_ended(&service, &id));
+        let (tool, eval_id, running) = match work {
+            Work::Tool { name, eval_id, running } => (name, eval_id, running),
+            Work::Feature { .. } => {
+                return Finished::Cancelled(CancelledBy::End, cancelled_feature(&id));
+            }
+            Work::Listen(_) => {
+                return Finished::Cancelled(CancelledBy::End, results::subscription_ended(&service, &id));
+            }
         };
         drop(running);
         // The permit is given back before the answer can be seen, so that a client that waits for an answer and then
         // calls again is never told that its own finished call is still in flight.
         drop((ticket, permit));
-        let duration_ms = || started.elapsed().as_millis() as u64;
+        let duration_ms = || duration_ms(started);
         match outcome {
             Ok(Ok(mut tool_reply)) => {
                 if let Some(span) = span {
@@ -205,4 +235,14 @@ impl Call {
             }
         }
     }
+}
+
+/// Milliseconds since `started`.
+fn duration_ms(started: Instant) -> u64 {
+    u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The response of a request for a feature that was cancelled.
+fn cancelled_feature(id: &RequestId) -> Vec<u8> {
+    reply::error(Answers::Request(id), &RpcError::new(RpcError::REFUSED, "the request was cancelled"))
 }

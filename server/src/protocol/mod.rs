@@ -8,6 +8,7 @@ pub mod call;
 mod client;
 pub mod connection;
 pub mod drain;
+pub(crate) mod exposed;
 mod handled;
 pub(crate) mod listeners;
 pub mod methods;

@@ -2,6 +2,7 @@
 
 use ptc_host::engine::EvalId;
 use ptc_mcp::Era;
+use ptc_mcp::json::Value;
 use ptc_mcp::message::id::RequestId;
 use ptc_mcp::meta::{SERVER_INFO, SUBSCRIPTION_ID};
 
@@ -30,6 +31,26 @@ pub(super) fn tool_call(service: &Service, era: Era, id: &RequestId, tool_reply:
                 out.push(b'}');
             }
             (Era::Handshake, None) => {}
+        }
+        out.push(b'}');
+    })
+}
+
+/// The whole response of a request for a feature of the upstreams; `result` is a JSON object.
+pub(super) fn feature(service: &Service, era: Era, id: &RequestId, method: &str, result: &Value) -> Vec<u8> {
+    reply::result(id, |out| {
+        let members = result.to_string();
+        out.extend_from_slice(members.strip_suffix('}').unwrap_or("{").as_bytes());
+        if era == Era::Modern {
+            if members.len() > 2 {
+                out.push(b',');
+            }
+            out.extend_from_slice(b"\"resultType\":\"complete\"");
+            if method.ends_with("/list") || method == "resources/read" {
+                // Upstreams change what they have without our knowing.
+                out.extend_from_slice(b",\"ttlMs\":0,\"cacheScope\":\"private\"");
+            }
+            write_server_meta(service, out, None);
         }
         out.push(b'}');
     })

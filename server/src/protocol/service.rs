@@ -11,6 +11,7 @@ use ptc_mcp::message::strict::Message;
 
 use super::connection::Connection;
 use super::drain::Drain;
+use super::exposed::Exposed;
 use super::listeners::{ListenerLimits, Listeners};
 use super::observer::Observers;
 use super::reply::{self, Answers};
@@ -50,6 +51,8 @@ pub struct Service {
     pub instructions: String,
     /// `cacheScope` of lists: `private` if tokens distinguish callers.
     pub cache_scope: &'static str,
+    /// What of the upstreams clients reach besides tools, if anything.
+    pub(crate) exposed: Option<Arc<Exposed>>,
     /// The observers of every call, if there are any.
     pub observers: Option<Arc<Observers>>,
     draining: Drain,
@@ -69,6 +72,7 @@ impl Service {
             server_info: identity::server_info_json(),
             instructions: String::new(),
             cache_scope: "public",
+            exposed: None,
             observers: None,
             draining: Drain::default(),
             starting: AtomicBool::new(false),

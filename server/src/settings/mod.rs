@@ -93,6 +93,10 @@ pub struct Aggregator {
     pub read_only: bool,
     /// Whether `doc` tells the shapes of answers that were seen.
     pub seen_shapes: bool,
+    /// Whether clients reach the upstreams' resources.
+    pub expose_resources: bool,
+    /// Whether clients reach the upstreams' prompts.
+    pub expose_prompts: bool,
     /// One program's limits on upstream calls.
     pub limits: AggregatorLimits,
     /// When upstreams are started, and whether the catalog follows what they say.

@@ -3,9 +3,11 @@
 use crate::config::NameFilter;
 use crate::credentials::Redactor;
 use crate::mcp::features::{ItemPages, read_completion};
+use crate::memory::{ReplyCharge, ReplyMemory};
 use crate::upstream::{Arrivals, CallFault, CallLimits, Offers, Query, Upstream};
 use bytes::Bytes;
 use ptc_mcp::json::{Value, json};
+use std::sync::Arc;
 
 use super::super::runtime::{Aggregator, Member};
 
@@ -75,6 +77,13 @@ pub struct Features<'a> {
 }
 
 impl Aggregator {
+    /// An account for answers to this principal that no program asked for, within the memory of all programs. What was
+    /// charged to it is given back when it is dropped.
+    pub fn account(&self, principal: &Arc<str>) -> Box<dyn Arrivals> {
+        let budget = self.memory.as_ref().map(|memory| memory.of(Some(principal)));
+        Box::new(ReplyCharge::new(ReplyMemory::new(u64::MAX, budget)))
+    }
+
     /// What the upstream of this name has besides tools; `None` if none of that name is configured.
     pub fn features(&self, upstream: &str) -> Option<Features<'_>> {
         let member = self.members.get(upstream)?;
@@ -105,6 +114,56 @@ impl<'a> Features<'a> {
         }
     }
 
+    /// Starts the upstream unless it runs.
+    ///
+    /// # Errors
+    /// The fault of its start.
+    pub async fn start(&self) -> Result<(), CallFault> {
+        self.handle.ensure_started().await
+    }
+
+    /// One page of a kind, from `cursor` on if given, and the cursor of the next one; nothing where the upstream has none.
+    ///
+    /// # Errors
+    /// The fault of the request.
+    pub async fn page(
+        &self,
+        kind: Kind,
+        cursor: Option<&str>,
+        limits: CallLimits,
+        arrivals: Option<&dyn Arrivals>,
+    ) -> Result<(Vec<Value>, Option<String>), CallFault> {
+        self.start().await?;
+        if !kind.is_offered(self.offers()) {
+            return Ok((Vec::new(), None));
+        }
+        let mut pages = ItemPages::new(kind.method(), kind.member(), limits.max_bytes);
+        let next = self.add_page(&mut pages, kind, cursor, limits, arrivals).await?;
+        Ok((self.admitted(kind, pages.finish().0), next))
+    }
+
+    async fn add_page(
+        &self,
+        pages: &mut ItemPages,
+        kind: Kind,
+        cursor: Option<&str>,
+        limits: CallLimits,
+        arrivals: Option<&dyn Arrivals>,
+    ) -> Result<Option<String>, CallFault> {
+        let params = cursor.map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
+        let result = self.ask(kind.method(), &params, None, limits, arrivals).await?;
+        pages.add(&result)
+    }
+
+    /// Those that the filters admit, scrubbed.
+    fn admitted(&self, kind: Kind, mut items: Vec<Value>) -> Vec<Value> {
+        items.retain(|item| {
+            item[kind.key()].as_str().is_some_and(|name| !name.is_empty() && self.filter(kind).admits(name))
+        });
+        items.iter_mut().for_each(|item| self.redactor.scrub_json(item));
+        items
+    }
+
     /// All of a kind, page by page; nothing where the upstream has none.
     ///
     /// # Errors
@@ -115,25 +174,20 @@ impl<'a> Features<'a> {
         limits: CallLimits,
         arrivals: Option<&dyn Arrivals>,
     ) -> Result<Listing, CallFault> {
-        self.handle.ensure_started().await?;
+        self.start().await?;
         if !kind.is_offered(self.offers()) {
             return Ok(Listing::default());
         }
         let mut pages = ItemPages::new(kind.method(), kind.member(), limits.max_bytes);
         let mut cursor: Option<String> = None;
         loop {
-            let params = cursor.as_ref().map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
-            let result = self.ask(kind.method(), &params, None, limits, arrivals).await?;
-            cursor = pages.add(&result)?;
+            cursor = self.add_page(&mut pages, kind, cursor.as_deref(), limits, arrivals).await?;
             if cursor.is_none() {
                 break;
             }
         }
-        let (mut items, is_cut) = pages.finish();
-        items.retain(|item| {
-            item[kind.key()].as_str().is_some_and(|name| !name.is_empty() && self.filter(kind).admits(name))
-        });
-        items.iter_mut().for_each(|item| self.redactor.scrub_json(item));
+        let (items, is_cut) = pages.finish();
+        let items = self.admitted(kind, items);
         Ok(Listing { items, is_cut })
     }
 
@@ -148,7 +202,7 @@ impl<'a> Features<'a> {
         limits: CallLimits,
         arrivals: Option<&dyn Arrivals>,
     ) -> Result<Bytes, CallFault> {
-        self.handle.ensure_started().await?;
+        self.start().await?;
         self.check(Kind::Resource, uri)?;
         self.ask("resources/read", &json!({"uri": uri}), Some(uri), limits, arrivals).await
     }
@@ -164,7 +218,7 @@ impl<'a> Features<'a> {
         limits: CallLimits,
         arrivals: Option<&dyn Arrivals>,
     ) -> Result<Bytes, CallFault> {
-        self.handle.ensure_started().await?;
+        self.start().await?;
         self.check(Kind::Prompt, name)?;
         let params = json!({"name": name, "arguments": texts(arguments)});
         self.ask("prompts/get", &params, Some(name), limits, arrivals).await
@@ -183,7 +237,7 @@ impl<'a> Features<'a> {
         context: &[u8],
         limits: CallLimits,
     ) -> Result<(Vec<Value>, bool), CallFault> {
-        self.handle.ensure_started().await?;
+        self.start().await?;
         if !self.offers().completions {
             return Ok((Vec::new(), false));
         }

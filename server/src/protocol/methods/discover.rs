@@ -23,7 +23,9 @@ pub fn answer(service: &Arc<Service>, id: &RequestId) -> Handled {
             }
             write_string(out, revision.name());
         }
-        out.extend_from_slice(b"],\"capabilities\":{\"tools\":{\"listChanged\":false}}");
+        out.extend_from_slice(b"],\"capabilities\":{\"tools\":{\"listChanged\":false}");
+        out.extend(service.exposed.iter().flat_map(|exposed| exposed.capabilities().into_bytes()));
+        out.push(b'}');
         if !service.instructions.is_empty() {
             out.extend_from_slice(b",\"instructions\":");
             write_string(out, &service.instructions);

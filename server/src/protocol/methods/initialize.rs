@@ -39,8 +39,10 @@ pub fn answer(
         // HTTP has no channel for it in these revisions.
         let changes = service.tools_may_change() && connection.is_pipe();
         out.extend_from_slice(
-            format!(",\"capabilities\":{{\"tools\":{{\"listChanged\":{changes}}}}}").as_bytes(),
+            format!(",\"capabilities\":{{\"tools\":{{\"listChanged\":{changes}}}").as_bytes(),
         );
+        out.extend(service.exposed.iter().flat_map(|exposed| exposed.capabilities().into_bytes()));
+        out.push(b'}');
         if !service.instructions.is_empty() {
             out.extend_from_slice(b",\"instructions\":");
             write_string(out, &service.instructions);

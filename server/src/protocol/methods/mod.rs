@@ -3,6 +3,7 @@
 pub mod cancelled;
 pub mod discover;
 pub mod exit;
+mod features;
 pub mod initialize;
 pub mod initialized;
 pub mod listen;
@@ -85,8 +86,12 @@ fn handshake_request(
             Handled::reply(Disposition::Invalid, body)
         }
         other => {
-            warn!(event = "method_not_found", request_id = %id, method = loggable(other));
-            Handled::error(id, &RpcError::method_not_found())
+            let feature =
+                other.and_then(|method| features::answer(service, from, id, method, &message.params));
+            feature.unwrap_or_else(|| {
+                warn!(event = "method_not_found", request_id = %id, method = loggable(other));
+                Handled::error(id, &RpcError::method_not_found())
+            })
         }
     }
 }
@@ -105,9 +110,13 @@ fn modern_request(
         Some("tools/call") => tools_call::answer(service, from, id, &message.params),
         Some("subscriptions/listen") => listen::answer(service, from.connection, id, &message.params),
         other => {
-            warn!(event = "method_not_found", request_id = %id, method = loggable(other));
-            let body = reply::error(Answers::Request(id), &RpcError::method_not_found());
-            Handled::reply(Disposition::UnknownMethod, body)
+            let feature =
+                other.and_then(|method| features::answer(service, from, id, method, &message.params));
+            feature.unwrap_or_else(|| {
+                warn!(event = "method_not_found", request_id = %id, method = loggable(other));
+                let body = reply::error(Answers::Request(id), &RpcError::method_not_found());
+                Handled::reply(Disposition::UnknownMethod, body)
+            })
         }
     }
 }

@@ -1,0 +1,161 @@
+//! Resources, prompts and completions of the upstreams, where `--expose` offers them.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use ptc_host::aggregator::FeatureKind;
+use ptc_mcp::RpcError;
+use ptc_mcp::json::{Kind, Raw};
+use ptc_mcp::message::id::RequestId;
+use ptc_mcp::message::params::{Params, ParamsMember};
+use tracing::debug;
+
+use crate::protocol::call::{Call, Work};
+use crate::protocol::connection::Refused;
+use crate::protocol::exposed::{Ask, Exposed};
+use crate::protocol::handled::Handled;
+use crate::protocol::reply::{self, Answers};
+use crate::protocol::results;
+use crate::protocol::service::{MessageContext, Service};
+
+/// Answers a request for a feature; `None` if the method is none of them, or is not offered.
+pub(super) fn answer(
+    service: &Arc<Service>,
+    from: MessageContext<'_>,
+    id: &RequestId,
+    method: &str,
+    params: &ParamsMember<'_>,
+) -> Option<Handled> {
+    let exposed = service.exposed.as_ref()?;
+    let (method, is_offered) = match method {
+        "resources/list" => ("resources/list", exposed.resources),
+        "resources/templates/list" => ("resources/templates/list", exposed.resources),
+        "resources/read" => ("resources/read", exposed.resources),
+        "prompts/list" => ("prompts/list", exposed.prompts),
+        "prompts/get" => ("prompts/get", exposed.prompts),
+        "completion/complete" => ("completion/complete", true),
+        _ => return None,
+    };
+    if !is_offered {
+        return None;
+    }
+    debug!(event = "feature_request", request_id = %id, method);
+    let none = Params::default();
+    let params = match params {
+        ParamsMember::Absent => &none,
+        ParamsMember::Object(params) => params,
+        ParamsMember::Invalid => return Some(Handled::error(id, &RpcError::invalid_params())),
+    };
+    Some(match read(exposed, method, params) {
+        Ok(ask) => run(service, from, id, method, exposed.clone(), ask),
+        Err(error) => Handled::error(id, &error),
+    })
+}
+
+fn invalid(what: &str) -> RpcError {
+    RpcError::new(RpcError::INVALID_PARAMS, format!("Invalid params: {what}"))
+}
+
+/// A text that must be there.
+fn text(value: Option<Raw<'_>>, name: &str) -> Result<String, RpcError> {
+    let text = value.and_then(Raw::as_str).filter(|text| !text.is_empty());
+    text.map(String::from).ok_or_else(|| invalid(&format!("{name} must be a non-empty string")))
+}
+
+/// The text of an object, `{}` if it is not there.
+fn object(value: Option<Raw<'_>>, name: &str) -> Result<String, RpcError> {
+    match value {
+        None => Ok("{}".to_owned()),
+        Some(raw) if raw.kind() == Kind::Null => Ok("{}".to_owned()),
+        Some(raw) if raw.kind() == Kind::Object => Ok(raw.text().to_owned()),
+        Some(_) => Err(invalid(&format!("{name} must be an object"))),
+    }
+}
+
+/// A member of an object.
+fn member<'a>(object: Option<Raw<'a>>, name: &str) -> Option<Raw<'a>> {
+    object?.members()?.find(|(key, _)| key == name).map(|(_, value)| value)
+}
+
+fn read(exposed: &Exposed, method: &str, params: &Params<'_>) -> Result<Ask, RpcError> {
+    let list = |kind| {
+        let cursor = params.cursor.filter(|cursor| cursor.kind() != Kind::Null);
+        let cursor =
+            cursor.map(|cursor| cursor.as_str().map(String::from).ok_or_else(|| invalid("unknown cursor")));
+        Ok(Ask::List(kind, cursor.transpose()?))
+    };
+    match method {
+        "resources/list" => list(FeatureKind::Resource),
+        "resources/templates/list" => list(FeatureKind::Template),
+        "prompts/list" => list(FeatureKind::Prompt),
+        "resources/read" => Ok(Ask::Read(text(params.uri, "uri")?)),
+        "prompts/get" => Ok(Ask::Prompt(text(params.name, "name")?, object(params.arguments, "arguments")?)),
+        _ => {
+            let reference = member(params.reference, "type").and_then(Raw::as_str);
+            let (kind, key) = match reference.as_deref() {
+                Some("ref/prompt") if exposed.prompts => (FeatureKind::Prompt, "name"),
+                Some("ref/resource") if exposed.resources => (FeatureKind::Template, "uri"),
+                _ => return Err(invalid("ref must be a prompt or a resource that is offered")),
+            };
+            let value = member(params.argument, "value").and_then(Raw::as_str);
+            Ok(Ask::Complete {
+                kind,
+                subject: text(member(params.reference, key), &format!("ref.{key}"))?,
+                argument: text(member(params.argument, "name"), "argument.name")?,
+                value: value.ok_or_else(|| invalid("argument.value must be a string"))?.into_owned(),
+                context: object(member(params.context, "arguments"), "context.arguments")?,
+            })
+        }
+    }
+}
+
+/// The request as work that has its permit, like the call of a tool.
+fn run(
+    service: &Arc<Service>,
+    from: MessageContext<'_>,
+    id: &RequestId,
+    method: &'static str,
+    exposed: Arc<Exposed>,
+    ask: Ask,
+) -> Handled {
+    if service.is_draining() || from.connection.is_draining() {
+        return Handled::error(id, &RpcError::new(RpcError::REFUSED, "the server is shutting down"));
+    }
+    let busy = |limit: &'static str, text: String| {
+        let error = RpcError::new(RpcError::REFUSED, format!("server busy: {text}"));
+        Handled::busy(reply::error(Answers::Request(id), &error), limit, text)
+    };
+    let (ticket, cancelled) = match from.connection.enter(id) {
+        Ok(entered) => entered,
+        Err(Refused::Full(limit)) => {
+            let full = crate::concurrency_limiter::Full::SessionCalls(limit);
+            return busy(full.limit(), full.to_string());
+        }
+        Err(Refused::Duplicate) => return Handled::error(id, &RpcError::duplicate_id(id)),
+    };
+    let principal = &from.connection.owner().principal;
+    let permit = match service.limiter.try_enter(principal) {
+        Ok(permit) => permit,
+        Err(full) => return busy(full.limit(), full.to_string()),
+    };
+    let (era, owner) = (from.era, principal.shared_name());
+    let (own_service, own_id) = (service.clone(), id.clone());
+    let running = Box::pin(async move {
+        match exposed.answer(&owner, ask).await {
+            Ok(result) => results::feature(&own_service, era, &own_id, method, &result),
+            Err(error) => reply::error(Answers::Request(&own_id), &error),
+        }
+    });
+    Handled::Call(Box::new(Call {
+        service: service.clone(),
+        id: id.clone(),
+        era,
+        work: Work::Feature { method, running },
+        started: Instant::now(),
+        cancelled,
+        progress: None,
+        ticket,
+        permit: Some(permit),
+        span: None,
+    }))
+}

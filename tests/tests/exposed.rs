@@ -1,0 +1,224 @@
+//! `--expose`: clients reach the resources, prompts and completions of two upstreams, through the binary, in both eras
+//! (server.md 4.6); and an image that a program attaches reaches the client.
+
+use ptc_mcp::json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use tempfile::TempDir;
+
+struct Client {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    modern: bool,
+    next: u64,
+    _folder: TempDir,
+}
+
+impl Client {
+    fn start(flags: &[&str], modern: bool) -> Client {
+        let folder = tempfile::tempdir().expect("a folder");
+        let fake = || json!({"transport": "mcp_stdio", "command": env!("CARGO_BIN_EXE_fake-upstream")});
+        let mut second = fake();
+        second["deny_resources"] = json!(["secret:*"]);
+        second["allow_prompts"] = json!([]);
+        let config = folder.path().join("upstreams.json");
+        let file = json!({"upstreams": {"a": fake(), "b c": second}});
+        std::fs::write(&config, file.to_string()).expect("written");
+        let mut child = Command::new(env!("CARGO_BIN_EXE_ptc-under-test"))
+            .arg("start")
+            .arg("--upstreams-config")
+            .arg(&config)
+            .args(["--log-level", "error"])
+            .args(flags)
+            .env_clear()
+            .env("HOME", folder.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let input = child.stdin.take().expect("piped");
+        let output = BufReader::new(child.stdout.take().expect("piped"));
+        Client { child, input, output, modern, next: 0, _folder: folder }
+    }
+
+    fn ask(&mut self, method: &str, mut params: Value) -> Value {
+        self.next += 1;
+        if self.modern {
+            params["_meta"] = json!({
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
+                "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"}
+            });
+        }
+        let request = json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params});
+        writeln!(self.input, "{request}").and_then(|()| self.input.flush()).expect("it reads");
+        loop {
+            let mut line = String::new();
+            assert!(self.output.read_line(&mut line).expect("a line") > 0, "it ended");
+            let answer: Value = serde_json::from_str(&line).expect("JSON");
+            if answer["id"] == self.next {
+                return answer;
+            }
+        }
+    }
+
+    fn greet(&mut self) -> Value {
+        match self.modern {
+            true => self.ask("server/discover", json!({})),
+            false => self.ask(
+                "initialize",
+                json!({"protocolVersion": "2025-11-25", "capabilities": {},
+                "clientInfo": {"name": "t", "version": "1"}}),
+            ),
+        }
+    }
+
+    /// All items of a list, over its pages.
+    fn all(&mut self, method: &str, member: &str) -> Vec<Value> {
+        let (mut items, mut params) = (Vec::new(), json!({}));
+        loop {
+            let answer = self.ask(method, params);
+            let result = &answer["result"];
+            items.extend(result[member].as_array().unwrap_or_else(|| panic!("{answer}")).clone());
+            match result["nextCursor"].as_str() {
+                Some(cursor) => params = json!({"cursor": cursor}),
+                None => return items,
+            }
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn names(items: &[Value], key: &str) -> Vec<String> {
+    items.iter().map(|item| item[key].as_str().expect("a name").to_owned()).collect()
+}
+
+#[test]
+fn clients_reach_what_upstreams_have_in_both_eras() {
+    for modern in [false, true] {
+        let mut client = Client::start(&["--expose", "resources,prompts"], modern);
+        let greeting = client.greet();
+        let capabilities = &greeting["result"]["capabilities"];
+        for feature in ["resources", "prompts", "completions"] {
+            assert!(capabilities[feature].is_object(), "{greeting}");
+        }
+        let resources = client.all("resources/list", "resources");
+        assert_eq!(
+            names(&resources, "uri"),
+            [
+                "ptc://a/text:[1]",
+                "ptc://a/gone:",
+                "ptc://a/secret:key",
+                "ptc://a/blob:3",
+                "ptc://b%20c/text:[1]",
+                "ptc://b%20c/gone:",
+                "ptc://b%20c/blob:3"
+            ]
+        );
+        assert_eq!(resources[4]["name"], "b c/text:[1]");
+        let templates = client.all("resources/templates/list", "resourceTemplates");
+        assert_eq!(names(&templates, "uriTemplate"), ["ptc://a/text:{text}", "ptc://b%20c/text:{text}"]);
+        let prompts = client.all("prompts/list", "prompts");
+        assert_eq!(names(&prompts, "name"), ["a/greet"]);
+        assert_eq!(prompts[0]["arguments"][0]["name"], "name");
+
+        let read = client.ask("resources/read", json!({"uri": "ptc://b%20c/text:hello"}));
+        assert_eq!(read["result"]["contents"], json!([{"uri": "ptc://b%20c/text:hello", "text": "hello"}]));
+        assert_eq!(read["result"].get("resultType").is_some(), modern, "{read}");
+        let blob = client.ask("resources/read", json!({"uri": "ptc://a/blob:3"}));
+        assert_eq!(blob["result"]["contents"][0]["blob"], "AAAA");
+
+        let prompt = client.ask("prompts/get", json!({"name": "a/greet", "arguments": {"name": "Ada"}}));
+        assert_eq!(prompt["result"]["messages"][0]["content"]["text"], "Greet \"Ada\".");
+        let asked = json!({"ref": {"type": "ref/prompt", "name": "a/greet"},
+            "argument": {"name": "name", "value": "Al"}, "context": {"arguments": {"town": "Ur"}}});
+        let completion = client.ask("completion/complete", asked);
+        assert_eq!(completion["result"]["completion"], json!({"values": ["Alan of Ur"], "hasMore": true}));
+    }
+}
+
+#[test]
+fn what_is_hidden_unknown_or_wrong_is_an_error() {
+    let mut client = Client::start(&["--expose", "resources", "--expose", "prompts"], false);
+    client.greet();
+    for (method, params, code, message) in [
+        ("resources/read", json!({"uri": "file:///x"}), -32002, "Resource not found"),
+        ("resources/read", json!({"uri": "ptc://a/"}), -32002, "Resource not found"),
+        ("resources/read", json!({"uri": "ptc://a/gone:"}), -32000, "upstream 'a': Resource not found"),
+        (
+            "resources/read",
+            json!({"uri": "ptc://b%20c/secret:key"}),
+            -32000,
+            "upstream 'b c': the configuration hides resource \"secret:key\" of upstream 'b c' \
+             (allow_resources, deny_resources)",
+        ),
+        ("resources/read", json!({}), -32602, "Invalid params: uri must be a non-empty string"),
+        ("resources/list", json!({"cursor": "x"}), -32602, "Invalid params: unknown cursor"),
+        ("resources/list", json!({"cursor": "[\"z\",null]"}), -32602, "Invalid params: unknown cursor"),
+        ("prompts/get", json!({"name": "z/greet"}), -32602, "Unknown prompt: z/greet"),
+        (
+            "prompts/get",
+            json!({"name": "a/greet", "arguments": [1]}),
+            -32602,
+            "Invalid params: arguments must be an object",
+        ),
+        (
+            "completion/complete",
+            json!({"ref": {"type": "ref/tool"}}),
+            -32602,
+            "Invalid params: ref must be a prompt or a resource that is offered",
+        ),
+        ("resources/subscribe", json!({"uri": "ptc://a/text:x"}), -32601, "Method not found"),
+    ] {
+        let answer = client.ask(method, params);
+        let error = &answer["error"];
+        assert_eq!(
+            (error["code"].as_i64(), error["message"].as_str()),
+            (Some(code), Some(message)),
+            "{answer}"
+        );
+    }
+}
+
+#[test]
+fn nothing_is_offered_unless_it_is_exposed() {
+    let mut client = Client::start(&["--expose", "prompts"], false);
+    let greeting = client.greet();
+    assert!(greeting["result"]["capabilities"].get("resources").is_none(), "{greeting}");
+    assert_eq!(client.ask("resources/list", json!({}))["error"]["code"], -32601);
+    assert_eq!(client.all("prompts/list", "prompts").len(), 1);
+    let mut plain = Client::start(&[], false);
+    let greeting = plain.greet();
+    let offered: Vec<&String> =
+        greeting["result"]["capabilities"].as_object().expect("capabilities").keys().collect();
+    assert_eq!(offered, ["tools"]);
+    assert_eq!(plain.ask("prompts/list", json!({}))["error"]["code"], -32601);
+}
+
+#[test]
+fn an_attached_image_reaches_the_client() {
+    for modern in [false, true] {
+        let mut client = Client::start(&["--sessions"], modern);
+        client.greet();
+        let program = r#"(attach (:content (second (get-in (prompt/get {:server "a" :name "greet"}) [:value :messages]))))
+                         (attach (:value (resource/read {:server "a" :uri "blob:5"}))) :done"#;
+        let call = json!({"name": "lisp_eval", "arguments": {"program": program}});
+        let answer = client.ask("tools/call", call);
+        assert_eq!(
+            answer["result"]["content"],
+            json!([
+                {"type": "text", "text": "user=> :done"},
+                {"type": "image", "mimeType": "image/png", "data": "AAAA"},
+                {"type": "resource", "resource": {"uri": "blob:5", "mimeType": "image/png", "blob": "AAAAAAA="}}
+            ]),
+            "{answer}"
+        );
+    }
+}

@@ -16,11 +16,13 @@ pub fn message_event(message: &[u8]) -> Vec<u8> {
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
+    /// Its `event` line; `None` without one, and for `message`, which means the same.
+    pub name: Option<Box<str>>,
     /// Its `data` lines, joined with newlines.
     pub data: Bytes,
 }
 
-/// Splits a byte stream into events. Only `data`, `id` and `retry` count; lines end with `\n`, `\r\n` or `\r`. What
+/// Splits a byte stream into events. Only `event`, `data`, `id` and `retry` count; lines end with `\n`, `\r\n` or `\r`. What
 /// is buffered is what was fed: the feeder bounds it.
 #[derive(Debug, Default)]
 pub struct SseDecoder {
@@ -28,6 +30,8 @@ pub struct SseDecoder {
     line: Vec<u8>,
     /// The data lines of the event under way, each with a newline behind it.
     data: Vec<u8>,
+    /// The name of the event under way.
+    name: Option<Box<str>>,
     /// The last line ended with `\r`: a `\n` now belongs to it.
     after_cr: bool,
     /// The first line has been taken.
@@ -111,6 +115,10 @@ impl SseDecoder {
                 self.data.extend_from_slice(value);
                 self.data.push(b'\n');
             }
+            b"event" => {
+                let name = std::str::from_utf8(value).ok().filter(|name| !matches!(*name, "" | "message"));
+                self.name = name.map(Box::from);
+            }
             b"id" if !value.contains(&0) => {
                 self.last_id = std::str::from_utf8(value).ok().filter(|id| !id.is_empty()).map(str::to_owned);
             }
@@ -126,9 +134,9 @@ impl SseDecoder {
     }
 
     fn take_event(&mut self) -> Option<Event> {
-        let mut data = std::mem::take(&mut self.data);
+        let (mut data, name) = (std::mem::take(&mut self.data), self.name.take());
         data.pop()?;
-        Some(Event { data: Bytes::from(data) })
+        Some(Event { name, data: Bytes::from(data) })
     }
 }
 
@@ -170,6 +178,20 @@ mod tests {
         assert_eq!(decode(&["\u{feff}data:  x\n\n".as_bytes()]), [" x"]);
         // Chunks may cut the mark.
         assert_eq!(decode(&[b"\xef", b"\xbb", b"\xbfdata: x\n\n"]), ["x"]);
+    }
+
+    #[test]
+    fn events_have_names_of_their_own() {
+        let stream =
+            b"event: endpoint\ndata: /m\n\nevent: message\ndata: 1\n\ndata: 2\n\nevent: ping\n\ndata: 3\n\n";
+        let mut names = Vec::new();
+        SseDecoder::default().feed(stream, |event| {
+            names.push((event.name.as_deref().map(str::to_owned), event.data));
+            true
+        });
+        let expected = [(Some("endpoint"), "/m"), (None, "1"), (None, "2"), (None, "3")];
+        let expected = expected.map(|(name, data)| (name.map(str::to_owned), Bytes::from(data)));
+        assert_eq!(names, expected, "a name without data is no event, and does not last");
     }
 
     #[test]

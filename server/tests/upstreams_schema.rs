@@ -20,10 +20,11 @@ fn with(entry: Value) -> Value {
 }
 
 /// A whole entry of each transport.
-fn entries() -> [Value; 3] {
+fn entries() -> [Value; 4] {
     [
         json!({"transport": "mcp_stdio", "command": "c"}),
         json!({"transport": "mcp_http", "url": "https://h/mcp"}),
+        json!({"transport": "mcp_sse", "url": "https://h/sse"}),
         json!({"transport": "openapi", "base_url": "https://h", "schema_file": "s", "include_operations": ["a"]}),
     ]
 }

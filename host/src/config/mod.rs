@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! {"credentials": {NAME: binding}, "raw_envelope": bool,
-//!  "upstreams": {NAME: {"transport": "mcp_stdio" | "mcp_http" | "openapi", …}}}
+//!  "upstreams": {NAME: {"transport": "mcp_stdio" | "mcp_http" | "mcp_sse" | "openapi", …}}}
 //! ```
 //!
 //! Comments and trailing commas are read over. A file in which an MCP client keeps its servers is read as well

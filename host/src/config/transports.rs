@@ -26,7 +26,7 @@ const MAX_RESPONSE_BYTES: usize = 2 * 1024 * 1024;
 pub enum Transport {
     /// A child process that speaks MCP on its standard streams (`mcp_stdio`).
     Stdio(StdioConfig),
-    /// A Streamable HTTP endpoint (`mcp_http`).
+    /// A Streamable HTTP endpoint (`mcp_http`), or one of HTTP+SSE (`mcp_sse`).
     Http(HttpConfig),
     /// Selected GET operations of a REST service (`openapi`).
     OpenApi(OpenApiConfig),
@@ -37,6 +37,7 @@ impl Transport {
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Stdio(_) => "mcp_stdio",
+            Self::Http(HttpConfig { old_stream: true, .. }) => "mcp_sse",
             Self::Http(_) => "mcp_http",
             Self::OpenApi(_) => "openapi",
         }
@@ -150,13 +151,15 @@ impl From<&StdioConfig> for ChildSpec {
     }
 }
 
-/// An `mcp_http` entry.
+/// An `mcp_http` or `mcp_sse` entry.
 #[derive(Clone, Debug)]
 pub struct HttpConfig {
     /// The endpoint.
     pub url: Url,
     /// The operator's headers.
     pub auth: HttpAuth,
+    /// Whether the endpoint is known to speak HTTP+SSE of 2024-11-05 (`mcp_sse`). Others are asked first.
+    pub old_stream: bool,
     /// Which era to speak.
     pub protocol: Protocol,
     /// Bound on one handshake request, connecting included.
@@ -177,6 +180,7 @@ impl HttpConfig {
         Self {
             url,
             auth: HttpAuth::default(),
+            old_stream: false,
             protocol: Protocol::Auto,
             handshake_timeout: HANDSHAKE_TIMEOUT,
             request_timeout: REQUEST_TIMEOUT,
@@ -186,7 +190,11 @@ impl HttpConfig {
         }
     }
 
-    pub(super) fn parse(fields: &Fields<'_>, store: &CredentialStore) -> Result<Self, ConfigError> {
+    pub(super) fn parse(
+        fields: &Fields<'_>,
+        store: &CredentialStore,
+        old_stream: bool,
+    ) -> Result<Self, ConfigError> {
         let auth = HttpAuth::parse(fields.upstream, fields.get("auth"), fields.get("static_headers"))?;
         auth.check_bindings(fields.upstream, store)?;
         let insecure = InsecureOptIns::parse(fields)?;
@@ -196,9 +204,11 @@ impl HttpConfig {
         if fields.get("proxy").is_some() {
             return Err(fields.error("sets proxy, which is not supported; remove the key"));
         }
+        let protocol = if old_stream { Protocol::Handshake } else { Protocol::parse(fields)? };
         Ok(Self {
             auth,
-            protocol: Protocol::parse(fields)?,
+            old_stream,
+            protocol,
             handshake_timeout: fields.millis("handshake_timeout_ms")?.unwrap_or(HANDSHAKE_TIMEOUT),
             request_timeout: request_timeout(fields)?.unwrap_or(REQUEST_TIMEOUT),
             connect_timeout: fields.millis("connect_timeout_ms")?.unwrap_or(CONNECT_TIMEOUT),

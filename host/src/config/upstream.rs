@@ -19,7 +19,7 @@ const MAX_CONCURRENCY: usize = 64;
 const BACKOFF_INITIAL: Duration = Duration::from_millis(100);
 const BACKOFF_MAX: Duration = Duration::from_secs(30);
 
-/// The transports, and what each needs.
+/// The transports, and what each needs. `mcp_sse` is not among them: `mcp_http` finds such servers by itself.
 const TRANSPORTS: &str = "mcp_stdio (with command), mcp_http (with url) or openapi (with base_url)";
 
 /// Names that `dir` and `doc` look up locally first: an upstream of such a name is hidden from them.
@@ -192,7 +192,9 @@ fn transport(
                 }
                 Ok(Transport::Stdio(entry))
             }
-            "mcp_http" => Ok(Transport::Http(HttpConfig::parse(fields, context.store)?)),
+            "mcp_http" | "mcp_sse" => {
+                Ok(Transport::Http(HttpConfig::parse(fields, context.store, word == "mcp_sse")?))
+            }
             "openapi" => {
                 Ok(Transport::OpenApi(OpenApiConfig::parse(fields, context.store, base_dir, warnings)?))
             }

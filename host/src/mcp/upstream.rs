@@ -65,6 +65,8 @@ pub(crate) trait Transport: Send + Sync + 'static {
 #[expect(private_bounds, reason = "transports are this crate's; others name the types that are made of them")]
 pub struct McpUpstream<T: Transport> {
     name: Arc<str>,
+    /// The transport as the entry spells it.
+    kind: &'static str,
     pub(super) transport: T,
     slots: Slots,
     lifecycle: Arc<Lifecycle<T::Connection>>,
@@ -82,6 +84,7 @@ impl<T: Transport> McpUpstream<T> {
     ) -> Self {
         Self {
             name: config.name.as_str().into(),
+            kind: config.transport.as_str(),
             transport,
             slots: Slots::new(config.max_concurrency),
             lifecycle,
@@ -130,7 +133,7 @@ impl<T: Transport> Upstream for McpUpstream<T> {
     }
 
     fn transport(&self) -> &'static str {
-        T::NAME
+        self.kind
     }
 
     fn ensure_started(&self) -> BoxFuture<'_, Result<(), CallFault>> {

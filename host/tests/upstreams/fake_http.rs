@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -53,6 +54,8 @@ pub(crate) enum Step {
     Close,
     /// Keeps it open, silent, until the client has gone.
     Hang,
+    /// Writes what comes here, and closes at the end of it.
+    Follow(Receiver<Vec<u8>>),
 }
 
 pub(crate) type Steps = Vec<Step>;
@@ -215,6 +218,10 @@ fn serve(shared: &Shared, mut stream: TcpStream, connection: usize) {
                     true
                 }
                 Step::Close => true,
+                Step::Follow(bytes) => {
+                    follow(shared, &mut stream, &bytes);
+                    true
+                }
                 Step::Reset => {
                     stream.set_nonblocking(true).unwrap();
                     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
@@ -229,6 +236,17 @@ fn serve(shared: &Shared, mut stream: TcpStream, connection: usize) {
             if done {
                 return;
             }
+        }
+    }
+}
+
+/// Writes what comes until there is no more to come, the client has gone, or the server ends.
+fn follow(shared: &Shared, stream: &mut TcpStream, bytes: &Receiver<Vec<u8>>) {
+    while !shared.over.load(Ordering::SeqCst) {
+        match bytes.recv_timeout(Duration::from_millis(20)) {
+            Ok(bytes) if stream.write_all(&bytes).is_ok() => {}
+            Err(RecvTimeoutError::Timeout) => {}
+            Ok(_) | Err(RecvTimeoutError::Disconnected) => return,
         }
     }
 }

@@ -59,7 +59,10 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-fn upstream_with(url: &Url, tweak: impl FnOnce(&mut HttpConfig, &mut UpstreamConfig)) -> HttpUpstream {
+pub(crate) fn upstream_with(
+    url: &Url,
+    tweak: impl FnOnce(&mut HttpConfig, &mut UpstreamConfig),
+) -> HttpUpstream {
     let mut entry = HttpConfig::for_url(url.clone());
     let mut config = UpstreamConfig::new("fake", Transport::Http(entry.clone()));
     config.backoff = Backoff { initial: Duration::from_millis(100), max: Duration::from_millis(100) };

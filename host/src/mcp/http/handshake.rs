@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::super::protocol::{self, ServerHello};
 use super::super::tools::{ToolPages, admit_all};
 use super::mirror;
+use super::old_stream::OldStream;
 use super::post::{Endpoint, Failure, HttpReply, Outgoing, RpcFailure};
 use super::session::HttpSession;
 use crate::config::Protocol;
@@ -19,24 +20,35 @@ use crate::http::Limits;
 use crate::upstream::lifecycle::Started;
 use crate::upstream::{CallFault, FaultReason, ToolInfo};
 
-/// The era that a server was found to speak, remembered over restarts.
+/// What a server was found to speak, remembered over restarts.
 #[derive(Debug, Default)]
 pub(super) struct Remembered(AtomicU8);
 
+/// What a server may be found to speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Spoken {
+    Handshake,
+    Modern,
+    /// HTTP+SSE of 2024-11-05.
+    OldStream,
+}
+
 impl Remembered {
-    fn get(&self) -> Option<Era> {
+    fn get(&self) -> Option<Spoken> {
         match self.0.load(Ordering::Relaxed) {
-            1 => Some(Era::Handshake),
-            2 => Some(Era::Modern),
+            1 => Some(Spoken::Handshake),
+            2 => Some(Spoken::Modern),
+            3 => Some(Spoken::OldStream),
             _ => None,
         }
     }
 
-    fn set(&self, era: Option<Era>) {
-        let number = match era {
+    fn set(&self, spoken: Option<Spoken>) {
+        let number = match spoken {
             None => 0,
-            Some(Era::Handshake) => 1,
-            Some(Era::Modern) => 2,
+            Some(Spoken::Handshake) => 1,
+            Some(Spoken::Modern) => 2,
+            Some(Spoken::OldStream) => 3,
         };
         self.0.store(number, Ordering::Relaxed);
     }
@@ -48,7 +60,11 @@ pub(super) async fn start(
     remembered: Arc<Remembered>,
 ) -> Result<Started<HttpSession>, CallFault> {
     let (session, hello) = greet(&endpoint, &remembered).await?;
-    remembered.set(Some(session.era));
+    remembered.set(Some(match (&session.old_stream, session.era) {
+        (Some(_), _) => Spoken::OldStream,
+        (None, Era::Handshake) => Spoken::Handshake,
+        (None, Era::Modern) => Spoken::Modern,
+    }));
     match list_tools(&endpoint, &session).await {
         Ok(tools) => {
             session.set_tools(&tools);
@@ -66,13 +82,25 @@ pub(super) async fn start(
 const SILENCE: Duration = Duration::from_secs(5);
 
 async fn greet(
-    endpoint: &Endpoint,
+    endpoint: &Arc<Endpoint>,
     remembered: &Remembered,
 ) -> Result<(HttpSession, ServerHello), CallFault> {
+    if endpoint.entry.old_stream {
+        return initialize_on_stream(endpoint).await;
+    }
+    if remembered.get() == Some(Spoken::OldStream) {
+        match initialize_on_stream(endpoint).await {
+            // It has changed since: look again.
+            Err(fault) if fault.http_status.is_some_and(|status| (400..500).contains(&status)) => {
+                remembered.set(None);
+            }
+            other => return other,
+        }
+    }
     match (endpoint.entry.protocol, remembered.get()) {
-        (Protocol::Handshake, _) => initialize(endpoint).await.map_err(Refusal::into_fault),
+        (Protocol::Handshake, _) => initialize_or_stream(endpoint).await,
         (Protocol::Modern, _) => discover(endpoint, Duration::MAX).await.map_err(Refusal::into_fault),
-        (Protocol::Auto, Some(Era::Handshake)) => match initialize(endpoint).await {
+        (Protocol::Auto, Some(Spoken::Handshake)) => match initialize(endpoint).await {
             Ok(agreed) => Ok(agreed),
             Err(Refusal::OtherEra(_)) => {
                 // It has changed since: look again.
@@ -86,7 +114,7 @@ async fn greet(
             // greeted in its own way.
             match discover(endpoint, SILENCE.min(endpoint.entry.handshake_timeout / 2)).await {
                 Ok(agreed) => Ok(agreed),
-                Err(Refusal::OtherEra(_)) => initialize(endpoint).await.map_err(Refusal::into_fault),
+                Err(Refusal::OtherEra(_)) => initialize_or_stream(endpoint).await,
                 Err(Refusal::Fault(fault)) => Err(fault),
             }
         }
@@ -158,15 +186,50 @@ fn may_want_handshake(fault: &CallFault) -> bool {
     }
 }
 
+/// Greets with `initialize`, and if the server refuses the very `POST` as one before 2025-03-26 does, over its event stream.
+async fn initialize_or_stream(endpoint: &Arc<Endpoint>) -> Result<(HttpSession, ServerHello), CallFault> {
+    let fault = match initialize(endpoint).await {
+        Ok(agreed) => return Ok(agreed),
+        Err(Refusal::OtherEra(fault)) => fault,
+        Err(Refusal::Fault(fault)) => return Err(fault),
+    };
+    let refused = fault
+        .http_status
+        .is_some_and(|status| (400..500).contains(&status) && !matches!(status, 401 | 403 | 407 | 429));
+    if !refused {
+        return Err(fault);
+    }
+    initialize_on_stream(endpoint).await.map_err(|on_stream| {
+        let told = on_stream.message.lines().next().unwrap_or_default();
+        fault.with_hint(&format!("It has no event stream of 2024-11-05 either: {told}"))
+    })
+}
+
+/// Greets over the event stream of HTTP+SSE.
+async fn initialize_on_stream(endpoint: &Arc<Endpoint>) -> Result<(HttpSession, ServerHello), CallFault> {
+    let stream = OldStream::open(endpoint, &handshake_limits(endpoint)).await.map_err(|fault| {
+        let fault = CallFault { message: format!("GET for the event stream: {}", fault.message), ..fault };
+        if fault.reason == FaultReason::Timeout { CallFault::unavailable(fault.message) } else { fault }
+    })?;
+    initialize_over(endpoint, HttpSession::over_stream(stream)).await.map_err(Refusal::into_fault)
+}
+
 async fn initialize(endpoint: &Endpoint) -> Result<(HttpSession, ServerHello), Refusal> {
-    let session = HttpSession::new(Era::Handshake, None);
+    initialize_over(endpoint, HttpSession::new(Era::Handshake, None)).await
+}
+
+async fn initialize_over(
+    endpoint: &Endpoint,
+    session: HttpSession,
+) -> Result<(HttpSession, ServerHello), Refusal> {
     let limits = handshake_limits(endpoint);
     let result = match request(endpoint, &session, "initialize", &protocol::initialize_params(), &limits)
         .await
     {
         Ok(HttpReply::Result(result)) => result,
-        Ok(HttpReply::Error(RpcFailure { error, .. })) => {
+        Ok(HttpReply::Error(RpcFailure { error, status, .. })) => {
             let fault = CallFault::unavailable(format!("initialize failed: {}", error.message));
+            let fault = if status.is_success() { fault } else { fault.with_status(status.as_u16()) };
             return Err(Refusal::OtherEra(fault));
         }
         Err(Failure::Fault(fault)) => {

@@ -7,6 +7,7 @@
 mod handshake;
 mod listen;
 mod mirror;
+mod old_stream;
 mod post;
 mod session;
 mod transport;

@@ -26,9 +26,9 @@ use crate::upstream::{Arrivals, CallFault, FaultReason, no_memory};
 use crate::visible::without_controls;
 
 /// Most messages in one batch.
-const MAX_BATCH: usize = 1024;
+pub(super) const MAX_BATCH: usize = 1024;
 /// How much of an error's body is read.
-const ERROR_BODY: usize = 64 * 1024;
+pub(super) const ERROR_BODY: usize = 64 * 1024;
 /// Times that one stream may be taken up again.
 const MAX_RESUMES: usize = 8;
 /// Bounds of the pause before that.
@@ -45,10 +45,10 @@ const SESSION_ID: HeaderName = HeaderName::from_static(headers::SESSION_ID);
 const METHOD: HeaderName = HeaderName::from_static(headers::METHOD);
 const NAME: HeaderName = HeaderName::from_static(headers::NAME);
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static(headers::LAST_EVENT_ID);
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
-const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static(headers::JSON_OR_EVENTS);
+pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+pub(super) const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static(headers::JSON_OR_EVENTS);
 const TOOLS_CALL: HeaderValue = HeaderValue::from_static("tools/call");
-const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+pub(super) const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 
 /// Where the endpoint is and how to speak to it.
 pub(super) struct Endpoint {
@@ -142,6 +142,9 @@ impl Endpoint {
         outgoing: Outgoing<'_>,
         limits: &Limits,
     ) -> Result<HttpReply, Failure> {
+        if let Some(stream) = &session.old_stream {
+            return Box::pin(stream.request(self, session, outgoing, limits)).await;
+        }
         let id = outgoing.id.unwrap_or_default();
         let arrivals = outgoing.arrivals;
         let started = Instant::now();
@@ -224,7 +227,7 @@ impl Endpoint {
         }
         let request = Request {
             method: Method::POST,
-            target: self.target.clone(),
+            target: session.old_stream.as_ref().map_or(&self.target, |stream| &stream.target).clone(),
             headers,
             body: outgoing.body.into(),
         };
@@ -233,7 +236,11 @@ impl Endpoint {
     }
 
     /// The headers of a request but for its credentials: the operator's, then the protocol's.
-    fn headers(&self, version: Option<&HeaderValue>, session_id: Option<&HeaderValue>) -> HeaderMap {
+    pub(super) fn headers(
+        &self,
+        version: Option<&HeaderValue>,
+        session_id: Option<&HeaderValue>,
+    ) -> HeaderMap {
         let own = &self.entry.auth.static_headers;
         let mut headers = HeaderMap::with_capacity(own.len() + 8);
         headers.extend(own.iter().cloned());
@@ -248,7 +255,7 @@ impl Endpoint {
     }
 
     /// The credentials as headers, computed now and kept nowhere.
-    fn credentials(&self) -> Result<HeaderMap, CallFault> {
+    pub(super) fn credentials(&self) -> Result<HeaderMap, CallFault> {
         let headers = self.entry.auth.credentials(&self.store);
         headers.map_err(|error| CallFault::new(FaultReason::AuthFailed, error.to_string()))
     }
@@ -433,11 +440,15 @@ impl Endpoint {
     }
 
     /// What an answer outside 2xx means.
-    async fn refusal(&self, response: Response, session: &HttpSession) -> Result<HttpReply, Failure> {
+    pub(super) async fn refusal(
+        &self,
+        response: Response,
+        session: &HttpSession,
+    ) -> Result<HttpReply, Failure> {
         let status = response.status;
         let code = status.as_u16();
         let after = retry_after(&response.headers);
-        let holds_session = session.id().is_some();
+        let holds_session = session.id().is_some() || session.old_stream.is_some();
         let body = response.body.beginning(ERROR_BODY).await;
         let error = parse(&body, 1).ok().and_then(|messages| {
             messages
@@ -446,8 +457,7 @@ impl Endpoint {
                 .and_then(|message| message.error.map(|error| RpcFailure::read(error, status)))
         });
         let received = body.len() as u64;
-        let plain =
-            |reason| CallFault::new(reason, format!("http {code}")).with_status(code).with_bytes(received);
+        let plain = || plain_fault(status).with_bytes(received);
         Err(match code {
             401 => self.unauthorized(after.as_deref()),
             404 if holds_session => Failure::SessionLost,
@@ -458,12 +468,12 @@ impl Endpoint {
                 let fault = fault.with_bytes(received).with_hint(&first_line(&body));
                 explain(fault, &self.entry.url, &self.entry.auth, after.as_deref()).into()
             }
-            500.. => plain(FaultReason::UpstreamUnavailable).into(),
+            500.. => plain().into(),
             400.. => match error {
                 Some(error) => return Ok(HttpReply::Error(error)),
-                None => plain(FaultReason::UpstreamError).with_hint(&first_line(&body)).into(),
+                None => plain().with_hint(&first_line(&body)).into(),
             },
-            _ => plain(FaultReason::UpstreamError).into(),
+            _ => plain().into(),
         })
     }
 }
@@ -497,7 +507,7 @@ pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
 
 /// The answer in a message, if it is one to `id`. `alone`: nothing else came, so that an error without an id is meant
 /// for us. One with neither result nor error is an answer too: there will be no other.
-fn answer_of(bytes: &Bytes, message: &Message<'_>, id: u64, alone: bool) -> Option<Answer> {
+pub(super) fn answer_of(bytes: &Bytes, message: &Message<'_>, id: u64, alone: bool) -> Option<Answer> {
     let matches = message.id.and_then(number_of_id) == Some(id);
     let anonymous = alone && message.id.is_none_or(|id| id == "null");
     match (message.error, message.result) {
@@ -529,6 +539,14 @@ fn read_json(body: &Bytes, id: u64) -> Result<HttpReply, Failure> {
         }
         Err(error) => Err(fault(format!("invalid JSON response: {error}")).into()),
     }
+}
+
+/// The fault of a status that says nothing more.
+pub(super) fn plain_fault(status: StatusCode) -> CallFault {
+    let reason =
+        if status.is_server_error() { FaultReason::UpstreamUnavailable } else { FaultReason::UpstreamError };
+    let code = status.as_u16();
+    CallFault::new(reason, format!("http {code}")).with_status(code)
 }
 
 /// The fault of a request whose session the server has forgotten.
@@ -564,7 +582,7 @@ fn first_line(body: &[u8]) -> String {
     }
 }
 
-fn body_fault(error: HttpError, streamed: bool) -> CallFault {
+pub(super) fn body_fault(error: HttpError, streamed: bool) -> CallFault {
     match error {
         HttpError::TooLarge { max, received } => {
             let message = if streamed {

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use super::super::protocol::ServerHello;
 use super::mirror::Mirrors;
+use super::old_stream::OldStream;
 use crate::upstream::lifecycle::{Connection, End, EndKind};
 use crate::upstream::{CallFault, ToolInfo};
 
@@ -20,6 +21,8 @@ pub(crate) struct HttpSession {
     pub(super) version: Option<HeaderValue>,
     /// Whether the server announces changes of its tool list.
     pub(super) tools_change: bool,
+    /// The stream that all is said on, if the server speaks HTTP+SSE of 2024-11-05.
+    pub(super) old_stream: Option<Arc<OldStream>>,
     /// Whether somebody listens for them already.
     pub(super) listening: AtomicBool,
     next_id: AtomicU64,
@@ -53,11 +56,18 @@ impl HttpSession {
             era,
             version,
             tools_change: false,
+            old_stream: None,
             listening: AtomicBool::new(false),
             next_id: AtomicU64::new(1),
             state: Mutex::default(),
             over: watch::Sender::new(false),
         }
+    }
+
+    /// A session over a stream of 2024-11-05. What comes on it is heard without anybody listening for it.
+    pub(super) fn over_stream(stream: OldStream) -> Self {
+        let session = Self::new(Era::Handshake, None);
+        Self { old_stream: Some(Arc::new(stream)), listening: AtomicBool::new(true), ..session }
     }
 
     /// The same session once the server has said who it is.

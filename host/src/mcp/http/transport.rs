@@ -93,11 +93,15 @@ impl Transport for HttpTransport {
     ) -> impl Future<Output = Result<Started<HttpSession>, CallFault>> + Send + 'static {
         let (endpoint, remembered) = (self.endpoint.clone(), self.remembered.clone());
         let (lifecycle, wanted) = (lifecycle.clone(), self.wanted.clone());
+        let owner = lifecycle.owner().clone();
         async move {
             let started = tokio::select! {
                 started = handshake::start(endpoint.clone(), remembered) => started?,
                 () = lifecycle.closing() => return Err(closed()),
             };
+            if let Some(stream) = &started.connection.old_stream {
+                owner.spawn(watch(stream.ended(), started.connection.clone(), lifecycle.clone()));
+            }
             if wanted.load(Ordering::Relaxed) {
                 listen::spawn(&endpoint, &started.connection, &lifecycle);
             }
@@ -289,6 +293,22 @@ impl HttpTransport {
         };
         in_flight.answered = !matches!(&answer, Err(Failure::Fault(f)) if f.http_status.is_none());
         answer.map_err(|failure| note_failure(lifecycle, session, failure))
+    }
+}
+
+/// Ends the session when its stream of 2024-11-05 does, and the stream when the session does: its last handle is dropped here.
+async fn watch(
+    ended: impl Future<Output = CallFault>,
+    session: Arc<HttpSession>,
+    lifecycle: SessionLifecycle,
+) {
+    tokio::select! {
+        fault = ended => {
+            session.end(End { fault, kind: EndKind::SessionLost });
+            lifecycle.note_end(&session);
+        }
+        () = session.over() => {}
+        () = lifecycle.closing() => {}
     }
 }
 

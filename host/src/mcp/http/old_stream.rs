@@ -1,0 +1,377 @@
+//! HTTP+SSE of 2024-11-05: one event stream (`GET`) that stays open for all that the server says, whose first event names
+//! the endpoint that messages are posted to.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{Method, StatusCode};
+use ptc_mcp::message::id::number_of_id;
+use ptc_mcp::message::lenient::parse;
+use ptc_mcp::sse::{Event, SseDecoder};
+use ptc_mcp::text::clip;
+use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
+use url::Url;
+
+use super::post::{
+    Answer, ERROR_BODY, EVENTS, Endpoint, Failure, HttpReply, JSON, JSON_OR_EVENTS, MAX_BATCH, Outgoing,
+    answer_of, body_fault, is_event_stream, plain_fault,
+};
+use super::session::HttpSession;
+use super::transport::shutdown_limits;
+use crate::http::{Body, HttpError, Limits, Request, Target};
+use crate::upstream::{CallFault, no_memory};
+
+/// How long a stream may last; its end is the end of the session.
+const HOLD: Duration = Duration::from_secs(30 * 24 * 3600);
+/// How long the answer to a post may lag behind the reply on the stream before its connection is given up.
+const POST_PATIENCE: Duration = Duration::from_millis(250);
+
+/// An open stream, and who waits for what on it. Dropped, it is closed, which is how such a session ends.
+#[derive(Debug)]
+pub(super) struct OldStream {
+    shared: Arc<Shared>,
+    /// Where messages go.
+    pub(super) target: Target,
+}
+
+struct Shared {
+    waiting: Mutex<HashMap<u64, oneshot::Sender<(Answer, usize)>>>,
+    /// The longest event worth keeping: the largest answer that anybody may get.
+    cap: AtomicUsize,
+    /// Why it ended, if it has.
+    end: watch::Sender<Option<CallFault>>,
+    /// Whether nobody needs it any more.
+    unused: watch::Sender<bool>,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("waiting", &self.waiting().len()).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    fn waiting(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<(Answer, usize)>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The first end counts. Whoever waits is told.
+    fn end(&self, fault: CallFault) {
+        self.end.send_if_modified(|end| end.is_none().then(|| *end = Some(fault.clone())).is_some());
+        for (_, waiting) in self.waiting().drain() {
+            let _ = waiting.send((Err(fault.clone()), 0));
+        }
+    }
+}
+
+impl Drop for OldStream {
+    fn drop(&mut self) {
+        self.shared.unused.send_replace(true);
+    }
+}
+
+impl OldStream {
+    /// Opens a stream and waits for its first event. Its reader runs on the current runtime.
+    pub(super) async fn open(endpoint: &Arc<Endpoint>, limits: &Limits) -> Result<Self, CallFault> {
+        let opening = async {
+            let mut body = open_body(endpoint, limits.connect).await?;
+            let (decoder, target, rest) = read_endpoint(endpoint, &mut body).await?;
+            Ok((body, decoder, target, rest))
+        };
+        let late = || CallFault::timeout("the event stream named no endpoint in time");
+        let opened = tokio::time::timeout_at(limits.deadline, opening).await.unwrap_or_else(|_| Err(late()));
+        let (body, decoder, target, rest) = opened?;
+        let shared = Arc::new(Shared {
+            waiting: Mutex::default(),
+            cap: AtomicUsize::new(endpoint.entry.max_response_bytes),
+            end: watch::Sender::new(None),
+            unused: watch::Sender::new(false),
+        });
+        let reader = Reader { endpoint: endpoint.clone(), shared: shared.clone(), target: target.clone() };
+        tokio::spawn(reader.run(body, decoder, rest));
+        Ok(Self { shared, target })
+    }
+
+    /// Why it ended; waits for that.
+    pub(super) fn ended(&self) -> impl Future<Output = CallFault> + Send + 'static {
+        let mut end = self.shared.end.subscribe();
+        async move {
+            match end.wait_for(Option::is_some).await {
+                Ok(end) => end.clone().unwrap_or_else(closed_early),
+                Err(_) => closed_early(),
+            }
+        }
+    }
+
+    /// Posts a request and waits for its reply on the stream.
+    pub(super) async fn request(
+        &self,
+        endpoint: &Endpoint,
+        session: &HttpSession,
+        outgoing: Outgoing<'_>,
+        limits: &Limits,
+    ) -> Result<HttpReply, Failure> {
+        let (id, arrivals) = (outgoing.id.unwrap_or_default(), outgoing.arrivals);
+        let cap = limits.max_bytes.saturating_add(limits.allowance);
+        self.shared.cap.fetch_max(cap, Ordering::Relaxed);
+        let mut expected = Expected::new(&self.shared, id)?;
+        let posting = async {
+            let response = endpoint.post(session, outgoing, limits).await?;
+            if response.status.is_success() {
+                response.body.beginning(ERROR_BODY).await;
+                Ok(None)
+            } else {
+                endpoint.refusal(response, session).await.map(Some)
+            }
+        };
+        let exchange = async {
+            let mut posting = std::pin::pin!(posting);
+            tokio::select! {
+                biased;
+                reply = expected.reply() => {
+                    let _ = tokio::time::timeout(POST_PATIENCE, &mut posting).await;
+                    reply
+                }
+                posted = &mut posting => match posted? {
+                    Some(refusal) => Ok((Ok(refusal), 0)),
+                    None => expected.reply().await,
+                },
+            }
+        };
+        let end = (Instant::now() + limits.total).min(limits.deadline);
+        let late = || Failure::Fault(body_fault(HttpError::Timeout, true));
+        let (answer, bytes) = tokio::time::timeout_at(end, exchange).await.unwrap_or_else(|_| Err(late()))?;
+        if bytes > cap {
+            let error = HttpError::TooLarge { max: limits.max_bytes, received: bytes as u64 };
+            return Err(body_fault(error, true).into());
+        }
+        if arrivals.is_some_and(|arrivals| !arrivals.arrived(bytes)) {
+            return Err(no_memory(bytes as u64).into());
+        }
+        answer.map_err(Failure::Fault)
+    }
+}
+
+/// A reply that is waited for; dropped, it is not any more.
+struct Expected<'a> {
+    shared: &'a Shared,
+    id: u64,
+    reply: oneshot::Receiver<(Answer, usize)>,
+}
+
+impl<'a> Expected<'a> {
+    fn new(shared: &'a Shared, id: u64) -> Result<Self, CallFault> {
+        let (sender, reply) = oneshot::channel();
+        shared.waiting().insert(id, sender);
+        let expected = Self { shared, id, reply };
+        // Looked at afterwards, so that an end in between is not missed.
+        match shared.end.borrow().clone() {
+            Some(fault) => Err(fault),
+            None => Ok(expected),
+        }
+    }
+
+    async fn reply(&mut self) -> Result<(Answer, usize), Failure> {
+        (&mut self.reply).await.map_err(|_| Failure::Fault(closed_early()))
+    }
+}
+
+impl Drop for Expected<'_> {
+    fn drop(&mut self) {
+        self.shared.waiting().remove(&self.id);
+    }
+}
+
+async fn open_body(endpoint: &Endpoint, connect: Duration) -> Result<Body, CallFault> {
+    let mut headers = endpoint.headers(None, None);
+    headers.extend(endpoint.credentials()?);
+    headers.insert(ACCEPT, EVENTS);
+    let target = endpoint.target.clone();
+    let request = Request { method: Method::GET, target, headers, body: Bytes::new() };
+    let limits = Limits {
+        connect,
+        first_byte: Some(endpoint.entry.handshake_timeout),
+        total: HOLD,
+        deadline: Instant::now() + HOLD,
+        max_bytes: usize::MAX,
+        allowance: 0,
+    };
+    let response = endpoint.client.send(request, &limits).await.map_err(|error| body_fault(error, true))?;
+    if response.status == StatusCode::UNAUTHORIZED {
+        return Err(endpoint.unauthorized(None).into_fault());
+    }
+    if !response.status.is_success() {
+        return Err(plain_fault(response.status));
+    }
+    if !is_event_stream(&response.headers) {
+        return Err(CallFault::upstream_error("the answer to GET is no event stream"));
+    }
+    Ok(response.body)
+}
+
+/// Reads up to the event that names where messages go. Yields what else came with it.
+async fn read_endpoint(
+    endpoint: &Endpoint,
+    body: &mut Body,
+) -> Result<(SseDecoder, Target, Vec<Event>), CallFault> {
+    let mut decoder = SseDecoder::default();
+    let mut events = Vec::new();
+    loop {
+        let chunk = match body.chunk().await {
+            Some(Ok(chunk)) => chunk,
+            Some(Err(error)) => return Err(body_fault(error, true)),
+            None => return Err(CallFault::unavailable("SSE stream closed before its endpoint event")),
+        };
+        decoder.feed(&chunk, |event| {
+            events.push(event);
+            true
+        });
+        if let Some(at) = events.iter().position(|event| event.name.as_deref() == Some("endpoint")) {
+            let rest = events.split_off(at + 1);
+            let target = resolve(&endpoint.entry.url, &events[at].data)?;
+            return Ok((decoder, target, rest));
+        }
+        events.clear();
+        let cap = endpoint.entry.max_response_bytes;
+        if decoder.buffered() > cap {
+            return Err(too_long(cap, decoder.buffered()));
+        }
+    }
+}
+
+/// Where messages go: of the origin of the stream, for they carry its credentials.
+fn resolve(stream: &Url, named: &[u8]) -> Result<Target, CallFault> {
+    let named = String::from_utf8_lossy(named);
+    let bad = |what: &str| {
+        CallFault::upstream_error(format!("the endpoint event of the stream {what}: {}", clip(&named, 120)))
+    };
+    let url = stream.join(named.trim()).map_err(|_| bad("is no URL"))?;
+    if url.origin() != stream.origin() {
+        return Err(bad("names another origin, which gets no messages"));
+    }
+    Target::new(&url).map_err(|_| bad("cannot be requested"))
+}
+
+fn closed_early() -> CallFault {
+    CallFault::unavailable("SSE stream closed before the response arrived")
+}
+
+fn too_long(max: usize, received: usize) -> CallFault {
+    body_fault(HttpError::TooLarge { max, received: received as u64 }, true)
+}
+
+/// Reads a stream for as long as anybody needs it.
+struct Reader {
+    endpoint: Arc<Endpoint>,
+    shared: Arc<Shared>,
+    target: Target,
+}
+
+impl Reader {
+    async fn run(self, mut body: Body, mut decoder: SseDecoder, first: Vec<Event>) {
+        let mut unused = self.shared.unused.subscribe();
+        let reading = async {
+            for event in first {
+                self.take(&event).await;
+            }
+            loop {
+                let mut events = Vec::new();
+                match body.chunk().await {
+                    Some(Ok(chunk)) => decoder.feed(&chunk, |event| {
+                        events.push(event);
+                        true
+                    }),
+                    Some(Err(_)) | None => return closed_early(),
+                };
+                for event in events {
+                    self.take(&event).await;
+                }
+                // Whose answer it is cannot be told from its beginning, so that all who wait are told.
+                let cap = self.shared.cap.load(Ordering::Relaxed);
+                if decoder.buffered() > cap {
+                    return too_long(cap, decoder.buffered());
+                }
+            }
+        };
+        let fault = tokio::select! {
+            fault = reading => fault,
+            _ = unused.wait_for(|unused| *unused) => closed_early(),
+        };
+        self.shared.end(fault);
+    }
+
+    async fn take(&self, event: &Event) {
+        let mut replies = Vec::new();
+        if event.name.is_none() {
+            // No request of ours has the id 0: replies are looked for below.
+            let _ = self.endpoint.read_event(&event.data, 0, &mut replies);
+            self.deliver(&event.data);
+        }
+        for reply in replies {
+            self.post(reply).await;
+        }
+    }
+
+    /// Hands replies to those who wait for them.
+    fn deliver(&self, data: &Bytes) {
+        let Ok(messages) = parse(data, MAX_BATCH) else { return };
+        for message in messages.iter().filter(|message| message.method.is_none()) {
+            let Some(id) = message.id.and_then(number_of_id) else { continue };
+            let Some(answer) = answer_of(data, message, id, false) else { continue };
+            if let Some(waiting) = self.shared.waiting().remove(&id) {
+                let _ = waiting.send((answer, data.len()));
+            }
+        }
+    }
+
+    /// Answers a request of the server.
+    async fn post(&self, body: Vec<u8>) {
+        let Ok(credentials) = self.endpoint.credentials() else { return };
+        let mut headers = self.endpoint.headers(None, None);
+        headers.extend(credentials);
+        headers.insert(CONTENT_TYPE, JSON);
+        headers.insert(ACCEPT, JSON_OR_EVENTS);
+        let request =
+            Request { method: Method::POST, target: self.target.clone(), headers, body: body.into() };
+        if let Ok(response) = self.endpoint.client.send(request, &shutdown_limits()).await {
+            response.body.beginning(ERROR_BODY).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_go_to_the_origin_of_the_stream_only() {
+        let stream = Url::parse("https://h.example:8443/a/sse?x=1").unwrap();
+        let target = |named: &str| resolve(&stream, named.as_bytes());
+        for named in [
+            "/messages?session_id=7",
+            "messages",
+            "?s=1",
+            "https://h.example:8443/m",
+            " https://H.example:8443/m ",
+        ] {
+            assert!(target(named).is_ok(), "{named}");
+        }
+        for named in [
+            "https://h.example/m",
+            "http://h.example:8443/m",
+            "//evil.example:8443/m",
+            "https://h.example.evil:8443/m",
+            "https://h.example:8443@evil/m",
+            "data:text/plain,x",
+            "\\\\evil.example\\m",
+            "https://",
+        ] {
+            assert!(target(named).is_err(), "{named}");
+        }
+    }
+}

@@ -1,4 +1,5 @@
-"""The agents: how each is configured with one MCP server and a model on loopback, and what it is known to do."""
+"""The agents: how each is configured with one MCP server, on pipes or on HTTP, and a model on loopback, and what it is known to do
+when the server dies."""
 import dataclasses
 import json
 import pathlib
@@ -8,11 +9,30 @@ PROMPT = "Follow the script."
 
 
 @dataclasses.dataclass(frozen=True)
+class Server:
+    """One of the two: a command, or a URL with its token."""
+
+    command: list[str] | None = None
+    url: str = ""
+    token: str = ""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}"}
+
+    def entry(self, url_key: str, **more) -> dict:
+        """As most clients write it."""
+        if self.command is None:
+            return {url_key: self.url, "headers": self.headers, **more}
+        return {"command": self.command[0], "args": self.command[1:]}
+
+
+@dataclasses.dataclass(frozen=True)
 class Place:
-    """Where an agent runs: its home, the command of the server, the model's URL."""
+    """Where an agent runs: its home, the server, the model's URL."""
 
     home: pathlib.Path
-    server: list[str]
+    server: Server
     model: str
 
     def write(self, path: str, content) -> pathlib.Path:
@@ -20,10 +40,6 @@ class Place:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content if isinstance(content, str) else json.dumps(content, indent=2))
         return file
-
-    @property
-    def entry(self) -> dict:
-        return {"command": self.server[0], "args": self.server[1:]}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,12 +49,14 @@ class Agent:
     prepare: Callable[[Place], tuple[list[str], dict[str, str]]]
     # The name of the client in `initialize` has this part, by which results are cut to size.
     client: str
-    # What becomes of a call after the server was killed: "started again" or "told".
+    # What becomes of a call after the server was killed on pipes, and after it was killed and started anew on HTTP: "answered"
+    # or "told".
     after_kill: str
+    after_restart: str
 
 
 def claude(place: Place):
-    config = place.write("mcp.json", {"mcpServers": {"ptc": place.entry}})
+    config = place.write("mcp.json", {"mcpServers": {"ptc": place.server.entry("url", type="http")}})
     command = ["claude", "-p", PROMPT, "--mcp-config", str(config), "--strict-mcp-config", "--allowedTools", "mcp__ptc"]
     quiet = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1", "DISABLE_TELEMETRY": "1"}
     return command, {"ANTHROPIC_BASE_URL": place.model, "ANTHROPIC_API_KEY": "none", "MCP_TIMEOUT": "60000", **quiet}
@@ -46,6 +64,11 @@ def claude(place: Place):
 
 def codex(place: Place):
     text = json.dumps
+    server = place.server
+    if server.command is None:
+        reached = f'url = {text(server.url)}\nbearer_token_env_var = "SCRIPTED_TOKEN"'
+    else:
+        reached = f"command = {text(server.command[0])}\nargs = {text(server.command[1:])}"
     place.write(
         ".codex/config.toml",
         f"""model = "scripted"
@@ -56,20 +79,19 @@ base_url = {text(place.model + "/v1")}
 env_key = "SCRIPTED_KEY"
 wire_api = "responses"
 [mcp_servers.ptc]
-command = {text(place.server[0])}
-args = {text(place.server[1:])}
+{reached}
 required = true
 startup_timeout_sec = 60
 tool_timeout_sec = 120
 default_tools_approval_mode = "approve"
 """,
     )
-    return ["codex", "exec", "--skip-git-repo-check", PROMPT], {"SCRIPTED_KEY": "none"}
+    return ["codex", "exec", "--skip-git-repo-check", PROMPT], {"SCRIPTED_KEY": "none", "SCRIPTED_TOKEN": server.token}
 
 
 def gemini(place: Place):
     settings = {
-        "mcpServers": {"ptc": {**place.entry, "trust": True}},
+        "mcpServers": {"ptc": {**place.server.entry("httpUrl"), "trust": True}},
         "security": {"auth": {"selectedType": "gemini-api-key"}},
         "general": {"disableAutoUpdate": True},
         "privacy": {"usageStatisticsEnabled": False},
@@ -86,11 +108,16 @@ def opencode(place: Place):
         "options": {"baseURL": place.model + "/v1", "apiKey": "none"},
         "models": {"scripted": {"name": "scripted", "tool_call": True}},
     }
+    server = place.server
+    if server.command is None:
+        reached = {"type": "remote", "url": server.url, "headers": server.headers}
+    else:
+        reached = {"type": "local", "command": server.command}
     config = {
         "provider": {"loopback": provider},
         "model": "loopback/scripted",
         "small_model": "loopback/scripted",
-        "mcp": {"ptc": {"type": "local", "command": place.server, "enabled": True, "timeout": 60_000}},
+        "mcp": {"ptc": {**reached, "enabled": True, "timeout": 60_000}},
         "autoupdate": False,
         "share": "disabled",
     }
@@ -101,7 +128,7 @@ def opencode(place: Place):
 
 def qwen(place: Place):
     settings = {
-        "mcpServers": {"ptc": {**place.entry, "trust": True}},
+        "mcpServers": {"ptc": {**place.server.entry("httpUrl"), "trust": True}},
         "security": {"auth": {"selectedType": "openai"}},
         "privacy": {"usageStatisticsEnabled": False},
         "general": {"disableAutoUpdate": True},
@@ -112,9 +139,9 @@ def qwen(place: Place):
 
 
 AGENTS = [
-    Agent("claude", claude, "claude", "started again"),
-    Agent("codex", codex, "codex", "told"),
-    Agent("gemini", gemini, "gemini", "told"),
-    Agent("opencode", opencode, "opencode", "told"),
-    Agent("qwen", qwen, "qwen", "started again"),
+    Agent("claude", claude, "claude", "answered", "answered"),
+    Agent("codex", codex, "codex", "told", "answered"),
+    Agent("gemini", gemini, "gemini", "told", "told"),
+    Agent("opencode", opencode, "opencode", "told", "answered"),
+    Agent("qwen", qwen, "qwen", "answered", "answered"),
 ]

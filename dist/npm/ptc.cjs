@@ -15,6 +15,10 @@ function binary() {
   try {
     return require.resolve(`${wanted}/bin/ptc`);
   } catch {
+    // The report names the version of glibc where there is one; Alpine and others have musl.
+    if (process.platform === "linux" && !process.report.getReport().header.glibcVersionRuntime) {
+      fail(`the binary for ${process.platform} needs glibc, which this system does not have; build from source: ${own.homepage}`);
+    }
     fail(
       `the package ${wanted} ${own.version} is missing: install ${own.name} again, without --omit=optional or --no-optional, ` +
         "on this platform (node_modules of another one does not fit)",

@@ -34,5 +34,5 @@ pub(crate) fn server_info_json() -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// The name under which package runners (`npx`, `uvx`) start the command.
-pub(crate) const PACKAGE: &str = "ptc";
+/// The packages that hold the command, as package runners (`npx`, `uvx`) know them; `dist/names.toml` has the name too.
+pub(crate) const PACKAGE: &str = "ptc-mcp";

@@ -261,3 +261,23 @@ fn one_tool_is_called_and_secrets_are_not_shown() {
     assert!(err.contains("no upstream 'sf' configured"), "{err}");
     assert_eq!(call("fs", "read_text_file", "[]").0, Some(2));
 }
+
+#[test]
+fn an_evaluation_without_upstreams_says_where_they_are() {
+    let home = tempfile::tempdir().expect("a folder");
+    let evaluated = |program: &str| {
+        let output = run(ptc(&home, &["eval", "-e", program]), "");
+        (output.status.success(), text(&output.stderr).to_owned())
+    };
+    let program = r#"(tool/call {:server "fs" :tool "x" :args {}})"#;
+    let (ok, told) = evaluated(program);
+    assert!(!ok && !told.contains("--upstreams-config"), "{told}");
+    let folder = home.path().join(".config/ptc");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let path = folder.join("upstreams.json");
+    std::fs::write(&path, r#"{"upstreams": {}}"#).expect("written");
+    let (ok, told) = evaluated(program);
+    assert!(!ok && told.ends_with(&format!("--upstreams-config {}\n", path.display())), "{told}");
+    let (ok, told) = evaluated("(nope)");
+    assert!(!ok && !told.contains("--upstreams-config"), "{told}");
+}

@@ -92,6 +92,8 @@ def wheel() -> None:
     uvx = work / "py/bin/uvx"
     demo(uvx, "--offline", "--from", path, "ptc")
     name = path.name.split("-")[0].replace("_", "-")
+    told = run(uvx, "--offline", "--from", path, "ptc", "init", "--client", "cursor", "--dry-run")
+    assert '"uvx"' in told and f'"{name}"' in told, f"the cache of uvx goes, and with it what clients start: {told}"
     assert serves(uvx, "--offline", "--from", path, name) == 0, "the package's own name starts the server"
     tag = path.stem.rpartition("-")[2]
     told = " ".join(run(work / "py/bin/auditwheel", "show", path).split())

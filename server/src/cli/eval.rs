@@ -6,11 +6,12 @@
 //! `session` text share definitions and `*1 *2 *3`.
 
 use super::limits::LimitArgs;
-use super::output::{self, outln};
+use super::output::{self, errln, outln};
 use super::report;
 use clap::Args;
 use ptc_host::aggregator::SnapshotMode;
 use ptc_host::engine::{Engine, EngineOptions, EvalOutcome, EvalRequest, Render};
+use ptc_vm::Reason;
 use serde_json::value::RawValue;
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 use std::path::PathBuf;
@@ -131,6 +132,9 @@ async fn single(engine: &Engine, mut request: EvalRequest, args: EvalArgs) -> Ex
         }
         Err(failure) => {
             report::failure(&source, failure, io::stderr().is_terminal());
+            if let Some(file) = args.limits.unread().filter(|_| failure.reason == Reason::UnknownTool) {
+                errln!("No upstreams were asked for; to have yours: --upstreams-config {}", file.display());
+            }
             ExitCode::FAILURE
         }
     }

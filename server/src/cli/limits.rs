@@ -5,7 +5,7 @@ use super::upstreams;
 use crate::options::flags::find;
 use clap::Args;
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, SnapshotMode};
-use ptc_host::config::{ConfigLocation, NamedBy, ProcessEnv, REPL_VARIABLE};
+use ptc_host::config::{ConfigLocation, NamedBy, ProcessEnv, REPL_VARIABLE, locate};
 use ptc_host::engine::{ChosenLimits, EvalRequest, HostCalls, Limits};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -52,6 +52,14 @@ impl LimitArgs {
         let env = ProcessEnv::current();
         let (name, path) = env.first_set(REPL_VARIABLE)?;
         Some(ConfigLocation { path: path.into(), named_by: NamedBy::Variable(name) })
+    }
+
+    /// The upstreams file that `ptc start` would take and this command does not, as nobody named one.
+    pub(super) fn unread(&self) -> Option<PathBuf> {
+        if self.location().is_some() {
+            return None;
+        }
+        locate(None, None, &ProcessEnv::current()).map(|location| location.path)
     }
 
     fn limits(&self, upstreams: bool) -> Limits {

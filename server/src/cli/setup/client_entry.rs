@@ -6,12 +6,10 @@ use ptc_mcp::json::{Value, json};
 
 use super::clients::{Client, Form};
 use super::json_file::JsonFile;
+use crate::identity::PACKAGE;
 
 /// The name of the entry.
 pub(super) const NAME: &str = "ptc";
-
-/// The packages that hold it, and the command that bears their name (`dist/names.toml`).
-const PACKAGE: &str = "ptc-mcp";
 
 /// How `ptc` is started.
 pub(super) struct Launch {

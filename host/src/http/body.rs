@@ -8,6 +8,7 @@ use bytes::{Bytes, BytesMut};
 use hyper::body::{Body as _, Incoming};
 
 use super::HttpError;
+use super::encoding::Decoder;
 use super::exchange::{Rest, Timer, poll_data};
 use super::pool::Pool;
 use crate::memory::Arrivals;
@@ -23,6 +24,10 @@ pub struct Body {
     /// Bytes that are read beyond that.
     allowance: usize,
     received: u64,
+    /// What decodes it, if it is encoded. The caps are then those of what it becomes.
+    decoder: Option<Box<Decoder>>,
+    /// Bytes that have arrived of an encoded one.
+    encoded: u64,
 }
 
 impl std::fmt::Debug for Body {
@@ -47,7 +52,13 @@ impl Body {
             max_bytes,
             allowance,
             received: 0,
+            decoder: None,
+            encoded: 0,
         }
+    }
+
+    pub(super) fn decoded_by(self, decoder: Option<Decoder>) -> Self {
+        Self { decoder: decoder.map(Box::new), ..self }
     }
 
     /// The most bytes that are read.
@@ -63,7 +74,7 @@ impl Body {
         poll_fn(|cx| self.poll_chunk(cx)).await
     }
 
-    /// Bytes that have arrived.
+    /// Bytes that have arrived; of an encoded body, those that they became.
     #[must_use]
     pub fn received(&self) -> u64 {
         self.received
@@ -140,8 +151,37 @@ impl Body {
             .then_some(HttpError::TooLarge { max: self.max_bytes, received: announced })
     }
 
+    /// As [`Self::poll_frame`], decoded.
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, HttpError>>> {
+        loop {
+            if let Some(decoder) = &mut self.decoder
+                && let Some(piece) = decoder.piece().transpose()
+            {
+                return Poll::Ready(Some(piece));
+            }
+            let frame = match self.poll_frame(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(frame) => frame,
+            };
+            let (Some(decoder), None | Some(Ok(_))) = (&mut self.decoder, &frame) else {
+                return Poll::Ready(frame);
+            };
+            let Some(Ok(chunk)) = frame else {
+                let last = decoder.end().transpose();
+                self.decoder = None;
+                return Poll::Ready(last);
+            };
+            decoder.feed(&chunk);
+            self.encoded += chunk.len() as u64;
+            if self.encoded > self.cap() as u64 {
+                let error = HttpError::TooLarge { max: self.max_bytes, received: self.encoded };
+                return Poll::Ready(Some(Err(error)));
+            }
+        }
+    }
+
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, HttpError>>> {
-        let chunk = match self.poll_frame(cx) {
+        let chunk = match self.poll_piece(cx) {
             Poll::Pending => {
                 if self.timer.as_mut().is_some_and(|timer| timer.as_mut().poll(cx).is_pending()) {
                     return Poll::Pending;
@@ -194,6 +234,7 @@ impl Body {
     }
 
     fn close(&mut self) {
+        self.decoder = None;
         self.incoming = None;
         self.rest = None;
     }

@@ -14,6 +14,7 @@
 mod body;
 mod client;
 mod connect;
+mod encoding;
 mod error;
 mod exchange;
 mod pool;

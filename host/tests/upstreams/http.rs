@@ -39,6 +39,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("http::broken_connections_become_faults", broken_connections_become_faults),
         trial("http::starts_that_fail_say_why", starts_that_fail_say_why),
         trial("http::bodies_are_capped_to_the_byte", bodies_are_capped),
+        trial("http::encoded_answers_are_decoded_within_the_cap", encoded_answers),
         trial("http::event_streams_are_read_up_to_the_answer", event_streams),
         trial("http::event_streams_that_fail", event_streams_that_fail),
         trial("http::a_broken_event_stream_is_taken_up_again", a_broken_stream_is_resumed),
@@ -358,8 +359,8 @@ async fn odd_answers_become_faults() {
             "the tool asks for input (input_required), which a program cannot give",
         ),
         (
-            |_| response(200, &[("content-encoding", "gzip")], b"\x1f\x8b"),
-            "malformed HTTP response: content-encoding gzip although identity was asked for",
+            |_| response(200, &[("content-encoding", "br")], b"\x1f\x8b"),
+            "malformed HTTP response: content-encoding br although identity was asked for",
         ),
     ];
     let next = Arc::new(AtomicUsize::new(0));
@@ -510,6 +511,66 @@ async fn bodies_are_capped() {
     let small = upstream_with(&server.url, |entry, _| entry.max_response_bytes = 900);
     assert_eq!(fault_of(call(&small, "t", "{}").await).1, "mcp_http response exceeded 900 bytes");
     tokio::join!(upstream.shutdown(), small.shutdown());
+}
+
+/// Servers and proxies compress although they are asked not to.
+async fn encoded_answers() {
+    use flate2::Compression;
+    use flate2::write::{GzEncoder, ZlibEncoder};
+    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+    use std::io::Write as _;
+    let gzip = |bytes: &[u8]| {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    };
+    let encode = move |coding: &str, bytes: &[u8]| match coding {
+        "zstd" => compress_to_vec(bytes, CompressionLevel::Fastest),
+        "deflate" => {
+            let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+            encoder.write_all(bytes).unwrap();
+            encoder.finish().unwrap()
+        }
+        _ => gzip(bytes),
+    };
+    for coding in ["gzip", "deflate", "zstd"] {
+        let server = FakeHttp::handshake(move |hit| {
+            let bytes = hit.body["params"]["arguments"]["bytes"].as_u64().unwrap();
+            let text = "x".repeat(usize::try_from(bytes).unwrap());
+            let body = encode(coding, hit.result(json!({"structuredContent": text})).to_string().as_bytes());
+            response(200, &[("content-type", "application/json"), ("content-encoding", coding)], &body)
+        });
+        let upstream = upstream(&server);
+        for _ in 0..2 {
+            assert_eq!(json(&upstream, "t", r#"{"bytes":100000}"#).await.len(), 100_002, "{coding}");
+        }
+        assert_eq!(server.connections(), 1, "{coding}: the connection serves again");
+        // Far more than may come, out of a few bytes.
+        let fault = fault_of(call(&upstream, "t", r#"{"bytes":30000000}"#).await);
+        assert_eq!(fault.0, FaultReason::ResponseTooLarge, "{coding}");
+        upstream.shutdown().await;
+    }
+    // An encoded event stream: what is flushed is read at once.
+    let server = FakeHttp::handshake(move |hit| {
+        let answer = hit.result(json!({"structuredContent": true}));
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(format!("data: {answer}\n\n").as_bytes()).unwrap();
+        encoder.flush().unwrap();
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-encoding: gzip\r\nconnection: close\r\n\r\n";
+        vec![Step::Bytes(head.into()), Step::Bytes(encoder.get_ref().clone()), Step::Hang]
+    });
+    let upstream = self::upstream(&server);
+    assert_eq!(json(&upstream, "t", "{}").await, "true");
+    upstream.shutdown().await;
+    // One that breaks off is no answer.
+    let server = FakeHttp::handshake(move |hit| {
+        let body = gzip(hit.result(json!({"structuredContent": 1})).to_string().as_bytes());
+        response(200, &[("content-encoding", "gzip")], &body[..body.len() - 6])
+    });
+    let upstream = self::upstream(&server);
+    let fault = fault_of(call(&upstream, "t", "{}").await);
+    assert!(fault.1.starts_with("malformed HTTP response: gzip: "), "{}", fault.1);
+    upstream.shutdown().await;
 }
 
 async fn event_streams() {

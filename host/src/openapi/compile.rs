@@ -37,6 +37,20 @@ pub struct Operation {
     pub tool: Value,
 }
 
+/// The URL of a server with the defaults of its variables; `None` if one has none.
+fn with_defaults(url: &str, server: &Value) -> Option<String> {
+    let mut out = String::new();
+    let mut rest = url;
+    while let Some((before, behind)) = rest.split_once('{') {
+        let (name, after) = behind.split_once('}')?;
+        out.push_str(before);
+        out.push_str(server.get("variables")?.get(name)?.get("default")?.as_str()?);
+        rest = after;
+    }
+    out.push_str(rest);
+    Some(out)
+}
+
 /// Compiles the operations that `config` includes, in its order.
 ///
 /// # Errors
@@ -249,8 +263,8 @@ impl<'d> Source<'d> {
     fn servers_keep_origin(&self, base_url: &Url) -> bool {
         let servers = self.operation.get("servers").and_then(Value::as_array);
         servers.into_iter().flatten().all(|server| {
-            let url = server.get("url").and_then(Value::as_str);
-            url.and_then(|url| base_url.join(url).ok()).is_some_and(|url| url.origin() == base_url.origin())
+            let url = server.get("url").and_then(Value::as_str).and_then(|url| with_defaults(url, server));
+            url.and_then(|url| base_url.join(&url).ok()).is_some_and(|url| url.origin() == base_url.origin())
         })
     }
 

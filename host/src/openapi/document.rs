@@ -4,6 +4,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use ptc_mcp::json::{Map, Value};
+use ptc_mcp::text::clip;
 
 use crate::config_error::os_error_text;
 use crate::json_schema;
@@ -70,8 +71,10 @@ impl Document {
             return Err(CallFault::unavailable("OpenAPI schema must be a JSON object"));
         };
         if let (Some(version), None) = (map.get("swagger"), map.get("openapi")) {
+            let version = clip(&version.to_string(), 16);
             return Err(CallFault::unavailable(format!(
-                "OpenAPI schema must be of version 3, but says swagger {version}; convert it"
+                "OpenAPI schema must be of version 3, but says swagger {version}; convert it, for instance with \
+                 swagger2openapi"
             )));
         }
         Ok(Self(document))

@@ -47,6 +47,23 @@ fn operation(change: Value, overrides: Value) -> Operation {
 }
 
 #[test]
+fn variables_of_servers_have_their_defaults() {
+    let servers = |url: &str, default: &str| {
+        let variables = json!({"host": {"default": default, "enum": ["h", "other"]}, "v": {"default": "v2"}});
+        json!({"servers": [{"url": url, "variables": variables}]})
+    };
+    for (url, default) in [("https://{host}.example/{v}", "h"), ("/{v}", "h"), ("https://h.example", "other")]
+    {
+        operation(servers(url, default), json!({}));
+    }
+    for (url, default) in
+        [("https://{host}.example", "other"), ("https://{none}.example", "h"), ("https://{host", "h")]
+    {
+        assert!(refusal(servers(url, default)).contains("cross-origin servers"), "{url}");
+    }
+}
+
+#[test]
 fn unknown_operations_are_named_together() {
     assert_eq!(
         compile_with(&document(json!({})), &["nope", "op", "neither"], json!({})).unwrap_err(),

@@ -12,10 +12,7 @@ pub(crate) fn resolve_command(
     search_path: Option<&OsStr>,
 ) -> Option<PathBuf> {
     if command.contains('/') {
-        let path = match cd {
-            Some(folder) if !Path::new(command).is_absolute() => folder.join(command),
-            _ => PathBuf::from(command),
-        };
+        let path = in_folder(command, cd);
         return is_executable(&path).then_some(path);
     }
     // An empty element of PATH means the current folder; programs must not be picked up there by accident.
@@ -23,6 +20,14 @@ pub(crate) fn resolve_command(
         .filter(|folder| !folder.as_os_str().is_empty())
         .map(|folder| folder.join(command))
         .find(|path| is_executable(path))
+}
+
+/// A path, from `cd` on if it is relative.
+pub(super) fn in_folder(command: &str, cd: Option<&Path>) -> PathBuf {
+    match cd {
+        Some(folder) if !Path::new(command).is_absolute() => folder.join(command),
+        _ => PathBuf::from(command),
+    }
 }
 
 #[cfg(unix)]

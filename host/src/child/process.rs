@@ -10,6 +10,7 @@ use nix::unistd::Pid;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 
+use super::command::in_folder;
 use super::{ChildEnv, guard, resolve_command};
 
 /// The child to start.
@@ -31,6 +32,11 @@ pub(crate) enum SpawnError {
     /// There is no such program.
     #[error("command not found: {0}")]
     NotFound(String),
+    /// There is such a file, which may not be run.
+    #[error(
+        "command is not executable: {0}\nMake it so with chmod +x, or name the program that runs it as command."
+    )]
+    NotExecutable(String),
     /// Its configured working directory is not a directory.
     #[error("cannot start {0}: its working directory {1} does not exist")]
     Directory(String, String),
@@ -92,8 +98,12 @@ impl ChildProcess {
     /// The command is not found, or the operating system refuses to start it.
     pub(crate) fn spawn(spec: &ChildSpec) -> Result<Self, SpawnError> {
         let name = || spec.command.clone();
-        let program = resolve_command(&spec.command, spec.directory.as_deref(), spec.env.path())
-            .ok_or_else(|| SpawnError::NotFound(name()))?;
+        let program =
+            resolve_command(&spec.command, spec.directory.as_deref(), spec.env.path()).ok_or_else(|| {
+                let path = in_folder(&spec.command, spec.directory.as_deref());
+                let is_there = spec.command.contains('/') && path.is_file();
+                if is_there { SpawnError::NotExecutable(name()) } else { SpawnError::NotFound(name()) }
+            })?;
         if let Some(directory) = spec.directory.as_deref().filter(|d| !d.is_dir()) {
             return Err(SpawnError::Directory(name(), directory.display().to_string()));
         }

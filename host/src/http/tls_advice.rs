@@ -31,7 +31,8 @@ fn advice(error: &Error) -> Option<&'static str> {
         Error::InvalidCertificate(CertificateError::Other(other))
             if other.to_string().contains("CaUsedAsEndEntity") =>
         {
-            "The server shows the certificate of an authority as its own: it needs one that the authority signed for its name."
+            "The server's certificate is self-signed as that of an authority, and shown as its own: it needs one that the authority \
+             signed for its name."
         }
         Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
             "The server answers without TLS: check the port of the URL, or write http:// and allow_insecure_http."

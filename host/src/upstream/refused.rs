@@ -43,6 +43,26 @@ pub(crate) fn explain(fault: CallFault, url: &Url, auth: &HttpAuth, retry_after:
     fault.with_hint(&line)
 }
 
+/// A start that failed, with what its operator may look at where the fault is one that is easily made.
+pub(crate) fn explain_start(fault: CallFault, url: &Url, auth: &HttpAuth) -> CallFault {
+    let at = place(url);
+    let advice = match fault.http_status {
+        Some(404 | 405) => {
+            format!("There is no MCP endpoint at {at}: check its path, which is often /mcp or /sse.")
+        }
+        Some(401) if auth.emitters.is_empty() => {
+            "It wants its callers to sign in: put a token under credentials and name it in auth. \
+             Signing in with a browser is not supported."
+                .to_owned()
+        }
+        None if fault.message.lines().next() == Some("connection refused") => {
+            format!("Nothing listens at {at}: is the server running, and is this its port?")
+        }
+        _ => return fault,
+    };
+    fault.with_hint(&advice)
+}
+
 /// A URL without what may be secret: user information, query and fragment.
 fn place(url: &Url) -> String {
     format!("{}{}", url.origin().ascii_serialization(), url.path())
@@ -53,6 +73,24 @@ mod tests {
     use http::HeaderValue;
 
     use super::*;
+
+    #[test]
+    fn starts_that_fail_say_what_to_look_at() {
+        let url: Url = "http://h.example/api?key=k".parse().unwrap();
+        let told = |fault: CallFault| explain_start(fault, &url, &HttpAuth::default()).message;
+        assert_eq!(
+            told(CallFault::unavailable("connection refused")),
+            "connection refused\nNothing listens at http://h.example/api: is the server running, and is this its port?"
+        );
+        let missing = CallFault::upstream_error("http 404").with_status(404);
+        assert_eq!(
+            told(missing),
+            "http 404\nThere is no MCP endpoint at http://h.example/api: check its path, which is often /mcp or /sse."
+        );
+        let refused = CallFault::new(FaultReason::AuthFailed, "auth_failed").with_status(401);
+        assert!(told(refused).contains("sign in"));
+        assert_eq!(told(CallFault::unavailable("dns: nxdomain")), "dns: nxdomain");
+    }
 
     #[test]
     fn refusals_name_status_place_and_patience() {

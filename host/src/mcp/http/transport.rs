@@ -21,6 +21,7 @@ use crate::config::{HttpConfig, UpstreamConfig};
 use crate::credentials::CredentialStore;
 use crate::http::{Client, HttpError, Limits, Target};
 use crate::upstream::lifecycle::{End, EndKind, Lifecycle, Started, closed};
+use crate::upstream::refused::explain_start;
 use crate::upstream::{Call, CallFault, CallLimits, CallReply, Phase, Query, ToolInfo, UpstreamEvent};
 
 /// How long the last words to a server may take.
@@ -96,7 +97,9 @@ impl Transport for HttpTransport {
         let owner = lifecycle.owner().clone();
         async move {
             let started = tokio::select! {
-                started = handshake::start(endpoint.clone(), remembered) => started?,
+                started = handshake::start(endpoint.clone(), remembered) => {
+                    started.map_err(|fault| explain_start(fault, &endpoint.entry.url, &endpoint.entry.auth))?
+                }
                 () = lifecycle.closing() => return Err(closed()),
             };
             if let Some(stream) = &started.connection.old_stream {

@@ -187,7 +187,10 @@ impl Import {
     pub(super) fn write(&self, env: &ProcessEnv) -> Result<(), String> {
         for decision in &self.decisions {
             let Fate::Added { name, entry, credentials } = &decision.fate else { continue };
-            self.file.set_upstream(name, entry)?;
+            // As with the client it comes from, a server that does not start is no reason to go without the others.
+            let mut entry = entry.clone();
+            entry.insert("required".to_owned(), Value::Bool(false));
+            self.file.set_upstream(name, &entry)?;
             for (credential, binding) in credentials {
                 self.file.set_credential(credential, binding)?;
             }

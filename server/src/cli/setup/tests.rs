@@ -201,12 +201,12 @@ fn the_servers_of_all_clients_become_upstreams_once() {
         home.upstreams(),
         json!({
             "upstreams": {
-                "files": {"transport": "mcp_stdio", "command": "true", "args": ["a"]},
-                "here": {"transport": "mcp_stdio", "command": "true", "args": ["h"]},
-                "files-cursor": {"transport": "mcp_stdio", "command": "true", "args": ["b"]},
+                "files": {"transport": "mcp_stdio", "command": "true", "args": ["a"], "required": false},
+                "here": {"transport": "mcp_stdio", "command": "true", "args": ["h"], "required": false},
+                "files-cursor": {"transport": "mcp_stdio", "command": "true", "args": ["b"], "required": false},
                 "gh": {
                     "disabled": true, "transport": "mcp_http", "url": "https://h/mcp",
-                    "auth": [{"scheme": "bearer", "binding": "gh-authorization"}]
+                    "auth": [{"scheme": "bearer", "binding": "gh-authorization"}], "required": false
                 }
             },
             "credentials": {"gh-authorization": {"source": "env", "var": "GH"}}

@@ -6,11 +6,12 @@
 //! | [`aggregator`] | owns the configured upstreams, answers `tool/call` and discovery |
 //! | [`config`], [`credentials`] | the upstreams file, fully validated; secrets, their request headers, the redactor |
 //! | [`catalog`] | what the upstreams offer: rendering, search, checks of calls |
-//! | [`upstream`] | the trait of all transports |
+//! | [`upstream`], [`audience`] | the trait of all transports; who hears what upstreams say while they work |
 //! | [`text`], [`visible`] | text helpers: truncation, literals; hidden characters made visible |
 //! | [`mcp`], [`child`] | MCP client of both eras; child processes under a guard |
 
 pub mod aggregator;
+pub mod audience;
 pub mod catalog;
 pub mod child;
 pub mod config;

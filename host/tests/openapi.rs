@@ -7,7 +7,7 @@ use std::time::Duration;
 use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode, StartError};
 use ptc_host::catalog::{tool_doc, tool_meta};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
-use ptc_host::upstream::{Call, CallFault, CallLimits, CallReply, FaultReason, ReplyPayload};
+use ptc_host::upstream::{Call, CallFault, CallLimits, CallReply, Caller, FaultReason, ReplyPayload};
 use ptc_mcp::json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -110,7 +110,16 @@ async fn call(aggregator: &Aggregator, arguments: &str, max_bytes: usize) -> Res
     let (_, upstream) = aggregator.upstreams().next().expect("one upstream");
     let limits = CallLimits::within(Duration::from_secs(30), max_bytes);
     let arguments = arguments.as_bytes();
-    upstream.call(Call { tool: "getThing", arguments, limits, arrivals: None, may_wrap: true }).await
+    upstream
+        .call(Call {
+            tool: "getThing",
+            arguments,
+            limits,
+            arrivals: None,
+            caller: Caller::default(),
+            may_wrap: true,
+        })
+        .await
 }
 
 #[tokio::test]

@@ -43,7 +43,19 @@ pub fn tools_call(id: u64, tool: &str, arguments: &[u8], meta: Option<&[u8]>) ->
 /// A successful reply with the empty result, to the request with this id.
 #[must_use]
 pub fn empty_result(id: &str) -> Vec<u8> {
-    format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{{}}}}", id).into_bytes()
+    result(id, b"{}")
+}
+
+/// A successful reply to the request with this id. `result` is the text of a JSON object.
+#[must_use]
+pub fn result(id: &str, result: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(40 + id.len() + result.len());
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    out.extend_from_slice(id.as_bytes());
+    out.extend_from_slice(b",\"result\":");
+    push_one_line(&mut out, result);
+    out.push(b'}');
+    out
 }
 
 /// The refusal of a request that we do not serve.

@@ -17,10 +17,16 @@ impl ClientInfo<'_> {
     /// `params` of `initialize`. No capability is declared.
     #[must_use]
     pub fn initialize_params(self) -> Vec<u8> {
+        self.initialize_params_with("{}")
+    }
+
+    /// `params` of `initialize` with these `capabilities`, the text of a JSON object.
+    #[must_use]
+    pub fn initialize_params_with(self, capabilities: &str) -> Vec<u8> {
         let mut out = Vec::with_capacity(128);
         let mut params = Object::new(&mut out);
         params.string("protocolVersion", Revision::LATEST_HANDSHAKE.name());
-        params.raw("capabilities", "{}");
+        params.raw("capabilities", capabilities);
         self.write(params.key("clientInfo"));
         params.end();
         out

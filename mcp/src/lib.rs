@@ -12,6 +12,7 @@
 //! | [`lines`] | newline framing with a byte cap that never loses the frame after an oversized one |
 //! | [`sse`] | event streams, decoded as they arrive |
 //! | [`text`] | text helpers |
+//! | [`LogLevel`] | severities of log messages |
 //! | [`revision`] | the published revisions of MCP and the two eras they fall into |
 
 pub mod encode;
@@ -21,6 +22,7 @@ pub mod headers;
 mod id_finder;
 pub mod json;
 pub mod lines;
+mod log_level;
 pub mod message;
 pub mod meta;
 pub mod revision;
@@ -29,4 +31,5 @@ pub mod text;
 
 pub use error::RpcError;
 pub use greeting::ClientInfo;
+pub use log_level::LogLevel;
 pub use revision::{Era, Revision};

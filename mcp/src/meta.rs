@@ -13,4 +13,4 @@ pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 /// The least severity of the log messages that a modern request asks for.
 pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// The token under which a client wants progress.
-pub(crate) const PROGRESS_TOKEN: &str = "progressToken";
+pub const PROGRESS_TOKEN: &str = "progressToken";

@@ -89,6 +89,7 @@ fn server() -> Tools {
         eval_id: EvalId::new(),
         result_room: None,
         progress: None,
+        audience: None,
     };
     Tools { all: tools(&directory, options), context }
 }

@@ -1,6 +1,7 @@
 //! `tool/call`: checks, cap, start, call (upstreams.md 8 to 11).
 
 use super::attempt::Attempt;
+use super::caller::caller_of;
 use super::cold_start::{NotStarted, start};
 use super::present::renewed;
 use super::program_fault::raise;
@@ -68,7 +69,8 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
     }
     let limits = CallLimits { deadline: run.deadline, ..aggregator.limits.per_call() };
     let charge = ReplyCharge::new(run.memory.clone());
-    let sent = Call { tool, arguments: &arguments, limits, arrivals: Some(&charge), may_wrap };
+    let caller = caller_of(&run);
+    let sent = Call { tool, arguments: &arguments, limits, arrivals: Some(&charge), caller, may_wrap };
     match member.handle.call(sent).await {
         Ok(reply) => {
             run.arrived.borrow_mut().push(charge);

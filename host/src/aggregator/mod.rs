@@ -6,6 +6,7 @@
 
 mod attempt;
 mod call;
+mod caller;
 mod cold_start;
 mod discovery;
 mod features;

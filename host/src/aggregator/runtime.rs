@@ -3,8 +3,10 @@
 use super::options::{AggregatorLimits, SnapshotMode};
 use super::seen::SeenShapes;
 use crate::catalog::{Catalog, ServerEntry};
+use crate::config::RootsConfig;
 use crate::config::UpstreamConfig;
 use crate::credentials::Redactor;
+use crate::mcp::ClientRoots;
 use crate::memory::MemoryBudget;
 use crate::upstream::{CallFault, ToolInfo, Upstream};
 use futures_util::future::join_all;
@@ -40,6 +42,8 @@ pub struct Aggregator {
     pub(super) memory: Option<MemoryBudget>,
     /// Where its tasks run.
     pub(super) owner: Handle,
+    /// The roots of the client, for upstreams that are told of them.
+    pub(super) client_roots: ClientRoots,
     /// Told of each change of the catalog that programs see.
     pub(super) changes: watch::Sender<()>,
 }
@@ -69,6 +73,12 @@ impl Aggregator {
     /// The redactor that knows the secrets of the configuration.
     pub fn redactor(&self) -> &Redactor {
         &self.redactor
+    }
+
+    /// Where to say what roots the client has; `None` if no upstream is to be told of them.
+    pub fn client_roots(&self) -> Option<&ClientRoots> {
+        let wanted = self.members.values().any(|member| member.config.roots == RootsConfig::Client);
+        wanted.then_some(&self.client_roots)
     }
 
     /// The configured upstreams in order of names, with their handles.

@@ -7,7 +7,7 @@ use super::upkeep::{bring_up, follow, retry};
 use crate::catalog::{Catalog, ServerEntry};
 use crate::config::{Transport, UpstreamConfig, UpstreamsConfig};
 use crate::credentials::CredentialStore;
-use crate::mcp::{HttpUpstream, StdioUpstream};
+use crate::mcp::{ClientRoots, HttpUpstream, StdioUpstream};
 use crate::openapi::OpenApiUpstream;
 use crate::upstream::{CallFault, Upstream};
 use futures_util::future::join_all;
@@ -69,7 +69,8 @@ impl Aggregator {
         config.register_secrets(&options.redactor);
         let catalog = Catalog::new(config.upstreams.iter().map(ServerEntry::unloaded));
         let (catalog, present) = (RwLock::new(catalog.clone()), RwLock::new(catalog));
-        let members = members(config, &options)?;
+        let client_roots = ClientRoots::default();
+        let members = members(config, &options, &client_roots)?;
         let AggregatorOptions { mode, limits, redactor, overviews, seen_shapes, owner, memory, .. } = options;
         let seen = seen_shapes.then(SeenShapes::default);
         let advertised = OnceLock::new();
@@ -85,6 +86,7 @@ impl Aggregator {
             seen,
             memory,
             owner,
+            client_roots,
             changes: watch::Sender::default(),
         }))
     }
@@ -153,13 +155,14 @@ impl Aggregator {
 fn members(
     config: UpstreamsConfig,
     options: &AggregatorOptions,
+    roots: &ClientRoots,
 ) -> Result<BTreeMap<String, Member>, StartError> {
     let credentials = Arc::new(config.credentials);
     let mut members = BTreeMap::new();
     let mut faults = Vec::new();
     for config in config.upstreams {
         let name = config.name.clone();
-        match connect(&config, &credentials, options) {
+        match connect(&config, &credentials, options, roots) {
             Ok(handle) => drop(members.insert(name, Member { config, handle, taken: Mutex::default() })),
             Err(fault) => {
                 let fault = CallFault { message: options.redactor.scrub_string(fault.message), ..fault };
@@ -181,14 +184,16 @@ fn connect(
     upstream: &UpstreamConfig,
     credentials: &Arc<CredentialStore>,
     options: &AggregatorOptions,
+    roots: &ClientRoots,
 ) -> Result<Arc<dyn Upstream>, CallFault> {
     let AggregatorOptions { http, owner, memory, .. } = options;
     Ok(match &upstream.transport {
         Transport::Stdio(entry) => {
-            Arc::new(StdioUpstream::new(upstream, entry, owner.clone()).within(memory.clone()))
+            Arc::new(StdioUpstream::new(upstream, entry, roots, owner.clone()).within(memory.clone()))
         }
         Transport::Http(entry) => {
-            let made = HttpUpstream::new(upstream, entry, credentials.clone(), http.clone(), owner.clone());
+            let (credentials, http) = (credentials.clone(), http.clone());
+            let made = HttpUpstream::new(upstream, entry, credentials, http, roots, owner.clone());
             Arc::new(made.map_err(CallFault::from)?)
         }
         Transport::OpenApi(entry) => {

@@ -25,6 +25,7 @@ mod mistakes;
 mod name_filter;
 mod options;
 mod own_executable;
+mod roots;
 #[cfg(test)]
 mod tests;
 mod transports;
@@ -39,6 +40,7 @@ pub use jsonc::without_comments;
 pub use locate::{ConfigLocation, NamedBy, REPL_VARIABLE, SERVER_VARIABLE, default_file, locate};
 pub use name_filter::{NameFilter, NamePattern};
 pub use options::LoadOptions;
+pub use roots::RootsConfig;
 pub use transports::{
     HttpConfig, OpenApiConfig, OperationOverride, Protocol, SchemaSource, StdioConfig, Transport,
 };

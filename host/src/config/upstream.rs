@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ptc_mcp::LogLevel;
 use ptc_mcp::json::Value;
 
 use super::fields::Fields;
@@ -10,6 +11,7 @@ use super::mistakes;
 use super::name_filter::NameFilter;
 use super::options::{EntryContext, LoadOptions};
 use super::own_executable::refuse_own_executable;
+use super::roots::RootsConfig;
 use super::transports::{HttpConfig, OpenApiConfig, StdioConfig, Transport};
 use super::unknown_keys;
 use crate::config_error::{ConfigError, ConfigWarning};
@@ -72,6 +74,10 @@ pub struct UpstreamConfig {
     pub max_concurrency: usize,
     /// The recovery window after a crash.
     pub backoff: Backoff,
+    /// The least severity of the log messages that an MCP server shall send; its own default where that is `None`.
+    pub log_level: Option<LogLevel>,
+    /// What an MCP server is told of folders.
+    pub roots: RootsConfig,
     /// How it is reached.
     pub transport: Transport,
 }
@@ -119,6 +125,8 @@ impl UpstreamConfig {
             raw_envelope: RawEnvelope::default(),
             max_concurrency: MAX_CONCURRENCY,
             backoff: Backoff::default(),
+            log_level: None,
+            roots: RootsConfig::NotOffered,
             transport,
         }
     }
@@ -158,6 +166,12 @@ impl UpstreamConfig {
                 .unwrap_or(MAX_CONCURRENCY),
             backoff: Backoff { max: backoff.max.max(backoff.initial), ..backoff },
             ..Self::new(name, transport)
+        };
+        let upstream = match upstream.transport {
+            Transport::Stdio(_) | Transport::Http(_) => {
+                Self { log_level: log_level(fields)?, roots: RootsConfig::parse(fields)?, ..upstream }
+            }
+            Transport::OpenApi(_) => upstream,
         };
         fields.get("disabled");
         warnings.extend(unknown_keys::judge(fields, upstream.transport.as_str())?);
@@ -204,6 +218,16 @@ fn transport(
             _ => Err(fields.error(format_args!("has unsupported transport {word:?}; use {TRANSPORTS}"))),
         },
         Some(other) => Err(fields.error(format_args!("has unsupported transport {other}; use {TRANSPORTS}"))),
+    }
+}
+
+fn log_level(fields: &Fields<'_>) -> Result<Option<LogLevel>, ConfigError> {
+    let Some(word) = fields.string("log_level")? else { return Ok(None) };
+    match LogLevel::from_name(word) {
+        Some(level) => Ok(Some(level)),
+        None => {
+            Err(fields.error(format_args!("log_level must be one of {}, got {word:?}", LogLevel::names())))
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::call_log::CallLog;
 use super::outcome::CatalogOp;
+use crate::audience::Audience;
 use crate::memory::{ReplyCharge, ReplyMemory};
 use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -16,6 +17,8 @@ pub struct RunContext {
     pub deadline: Instant,
     /// On whose behalf it runs.
     pub principal: Option<Arc<str>>,
+    /// Who hears what upstreams say of its calls.
+    pub(crate) audience: Option<Arc<Audience>>,
     /// Calls that the program has made, refused ones included.
     pub calls: Cell<u32>,
     /// Records of calls.
@@ -37,6 +40,7 @@ impl RunContext {
             started,
             deadline,
             principal: None,
+            audience: None,
             calls: Cell::new(0),
             log: CallLog::default(),
             catalog_ops: RefCell::new(Vec::new()),

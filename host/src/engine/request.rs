@@ -3,6 +3,7 @@
 use super::limits::Limits;
 use super::session::{SessionKey, SessionRules};
 use super::tools::{AppTools, HostCalls};
+use crate::audience::Audience;
 use crate::output_schema::OutputSchema;
 use std::fmt;
 use std::sync::Arc;
@@ -99,6 +100,8 @@ pub struct EvalRequest {
     pub print_sink: Option<UnboundedSender<String>>,
     /// Told whenever upstream calls begin or end, while the program runs.
     pub progress: Option<watch::Sender<CallsSoFar>>,
+    /// Hears what upstreams say of its calls while they run.
+    pub audience: Option<Arc<Audience>>,
     /// Which eval this is.
     pub id: EvalId,
 }
@@ -127,6 +130,7 @@ impl EvalRequest {
             tools: None,
             print_sink: None,
             progress: None,
+            audience: None,
             id,
         }
     }

@@ -4,18 +4,21 @@
 //! * [`HttpUpstream`] — `mcp_http`: JSON or event streams over kept-alive connections.
 //!
 //! The transports share `upstream` (calls, lists and shutdown, over a `Transport`), `protocol` (the start of a
-//! connection), `tools` (reading `tools/list`), `result` (reading `tools/call`, with `content` and `wrapped`), `features` (what servers have besides tools), `lifecycle` (one connection,
+//! connection), `tools` (reading `tools/list`), `result` (reading `tools/call`, with `content` and `wrapped`), `features` (what servers have besides tools), `inbound` (what servers say unasked), `roots`, `lifecycle` (one connection,
 //! restarted when needed) and `slots` (the limit on calls in flight).
 
 mod content;
 pub(crate) mod features;
 pub mod http;
+mod inbound;
 mod protocol;
 mod result;
+mod roots;
 mod stdio;
 mod tools;
 mod upstream;
 mod wrapped;
 
 pub use http::HttpUpstream;
+pub use roots::ClientRoots;
 pub use stdio::StdioUpstream;

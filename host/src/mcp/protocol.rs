@@ -4,9 +4,9 @@
 //! carries version, identity and capabilities in `_meta` of every request.
 
 use ptc_mcp::encode::push_string;
-use ptc_mcp::meta::SERVER_INFO;
+use ptc_mcp::meta::{LOG_LEVEL, PROGRESS_TOKEN, SERVER_INFO};
 use ptc_mcp::text::clip;
-use ptc_mcp::{ClientInfo, Era, Revision, RpcError};
+use ptc_mcp::{ClientInfo, Era, LogLevel, Revision, RpcError};
 
 use crate::upstream::Introduction;
 
@@ -17,14 +17,48 @@ pub(crate) const CLIENT_VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The client's identity.
 const CLIENT: ClientInfo<'_> = ClientInfo { name: "ptc_runner", version: CLIENT_VERSION };
 
-/// `params` of `initialize`.
-pub(crate) fn initialize_params() -> Vec<u8> {
-    CLIENT.initialize_params()
+/// `params` of `initialize` with these capabilities, the text of a JSON object.
+pub(crate) fn initialize_params(capabilities: &str) -> Vec<u8> {
+    CLIENT.initialize_params_with(capabilities)
 }
 
 /// `_meta` of every modern request.
 pub(crate) fn modern_meta() -> Vec<u8> {
     CLIENT.modern_meta()
+}
+
+/// `_meta` of a request that asks for progress under `token`, and in the modern era for log messages of a severity from
+/// `level` on; in the other one they are asked for once. `None` where it would be empty.
+pub(crate) fn meta_of(era: Era, token: Option<u64>, level: Option<LogLevel>) -> Option<Vec<u8>> {
+    let mut out = match era {
+        Era::Handshake => vec![b'{'],
+        Era::Modern => {
+            let mut out = modern_meta();
+            out.pop();
+            out
+        }
+    };
+    let member = |out: &mut Vec<u8>, name: &str, value: String| {
+        if out.len() > 1 {
+            out.push(b',');
+        }
+        push_string(out, name);
+        out.push(b':');
+        out.extend_from_slice(value.as_bytes());
+    };
+    if let Some(token) = token {
+        member(&mut out, PROGRESS_TOKEN, token.to_string());
+    }
+    if let Some(level) = level.filter(|_| era == Era::Modern) {
+        member(&mut out, LOG_LEVEL, format!("\"{level}\""));
+    }
+    out.push(b'}');
+    (out.len() > 2).then_some(out)
+}
+
+/// `params` of `logging/setLevel`.
+pub(crate) fn set_level_params(level: LogLevel) -> Vec<u8> {
+    format!("{{\"level\":\"{level}\"}}").into_bytes()
 }
 
 /// Whether a revision of that name is published and begins with a handshake.
@@ -82,6 +116,8 @@ pub(crate) struct ServerHello {
     pub(crate) version: Box<str>,
     /// Whether it announces changes of its tool list.
     pub(crate) tools_change: bool,
+    /// Whether it can be told which log messages are wanted.
+    pub(crate) logs: bool,
     /// What it says of itself.
     pub(crate) introduction: Introduction,
 }
@@ -105,6 +141,10 @@ impl HelloMembers {
 
     fn tools_change(&self) -> bool {
         self.capabilities["tools"]["listChanged"] == true
+    }
+
+    fn logs(&self) -> bool {
+        self.capabilities["logging"].is_object()
     }
 
     /// The handshake era names the server in the result, the modern one in its `_meta`.
@@ -133,6 +173,7 @@ pub(crate) fn read_initialize(result: &[u8], any_version: bool) -> Result<Server
     Ok(ServerHello {
         version: version.into(),
         tools_change: members.tools_change(),
+        logs: members.logs(),
         introduction: members.introduction(),
     })
 }
@@ -144,6 +185,7 @@ pub(crate) fn read_discover(result: &[u8]) -> Option<ServerHello> {
     versions.iter().any(|version| version == MODERN_VERSION).then(|| ServerHello {
         version: MODERN_VERSION.into(),
         tools_change: members.tools_change(),
+        logs: members.logs(),
         introduction: members.introduction(),
     })
 }
@@ -201,6 +243,12 @@ mod tests {
             assert_eq!(value["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
             assert_eq!(value.get("a"), a.as_ref());
         }
+        assert_eq!(meta_of(Era::Handshake, None, Some(LogLevel::Info)), None);
+        assert_eq!(meta_of(Era::Handshake, Some(7), None).unwrap(), br#"{"progressToken":7}"#);
+        let meta: ptc_mcp::json::Value =
+            serde_json::from_slice(&meta_of(Era::Modern, Some(7), Some(LogLevel::Debug)).unwrap()).unwrap();
+        assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+        assert_eq!((&meta["progressToken"], &meta[LOG_LEVEL]), (&json!(7), &json!("debug")));
         let listen: ptc_mcp::json::Value = serde_json::from_slice(&listen_params()).unwrap();
         assert_eq!(listen["notifications"]["toolsListChanged"], true);
     }

@@ -9,12 +9,13 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::sync::broadcast;
 
+use super::inbound::Inbound;
 use super::{content, result};
 use crate::config::UpstreamConfig;
 use crate::upstream::lifecycle::{Connection, Lifecycle, Started};
 use crate::upstream::slots::Slots;
 use crate::upstream::{
-    Call, CallFault, CallReply, Health, Introduction, Query, ToolInfo, Upstream, UpstreamEvent,
+    Call, CallFault, CallReply, Health, Introduction, Query, SaidMessage, ToolInfo, Upstream, UpstreamEvent,
 };
 
 /// How one transport does what all of them do. Whatever has to know of the connection's life is given its lifecycle.
@@ -52,6 +53,9 @@ pub(crate) trait Transport: Send + Sync + 'static {
         &self,
         connection: &Arc<Self::Connection>,
     ) -> impl Future<Output = Result<Arc<[ToolInfo]>, CallFault>> + Send;
+
+    /// What it says unasked.
+    fn inbound(&self) -> &Inbound;
 
     /// Changes of the tool list have a listener from now on.
     fn listen(&self, lifecycle: &Arc<Lifecycle<Self::Connection>>);
@@ -176,6 +180,10 @@ impl<T: Transport> Upstream for McpUpstream<T> {
 
     fn health(&self) -> Health {
         Health { in_flight: self.slots.in_flight(), ..self.lifecycle.health() }
+    }
+
+    fn messages(&self, principal: Option<&str>) -> Vec<SaidMessage> {
+        self.transport.inbound().messages(principal)
     }
 
     fn events(&self) -> broadcast::Receiver<UpstreamEvent> {

@@ -311,6 +311,7 @@ mod tests {
 
     use super::*;
     use crate::config::{LoadOptions, ProcessEnv, Transport, UpstreamsConfig};
+    use crate::upstream::Caller;
     use crate::upstream::{CallLimits, Phase, ReplyPayload};
     use std::sync::Mutex;
 
@@ -385,7 +386,16 @@ mod tests {
     ) -> Result<CallReply, CallFault> {
         let limits = CallLimits::within(Duration::from_secs(5), max_bytes);
         let arguments = arguments.as_bytes();
-        upstream.call(Call { tool: "getThing", arguments, limits, arrivals: None, may_wrap: true }).await
+        upstream
+            .call(Call {
+                tool: "getThing",
+                arguments,
+                limits,
+                arrivals: None,
+                caller: Caller::default(),
+                may_wrap: true,
+            })
+            .await
     }
 
     #[tokio::test]

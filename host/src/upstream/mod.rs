@@ -3,11 +3,13 @@
 //!
 //! * [`Upstream`] — the trait every transport implements (`mcp_stdio`, `mcp_http`, `openapi`).
 //! * [`Call`], [`CallLimits`], [`Arrivals`] — one tool call, its limits, and the account that its reply is charged to.
+//! * [`Caller`] — on whose behalf a request goes out, and who hears what the upstream says meanwhile.
 //! * [`Query`] — a request for something besides tools: resources, prompts, completions.
 //! * [`CallReply`], [`ReplyPayload`] — the reply, still as the upstream's own JSON bytes.
 //! * [`CallFault`], [`FaultReason`] — world faults, from a closed set of reasons.
 //! * [`Health`], [`UpstreamEvent`] — for operators, `ptc check` and live catalogs.
 
+mod caller;
 mod fault;
 mod health;
 mod introduction;
@@ -17,6 +19,7 @@ mod reply;
 pub(crate) mod slots;
 
 pub use crate::memory::Arrivals;
+pub use caller::{Caller, SaidMessage};
 pub use fault::{CallFault, FailureAnswer, FaultReason};
 pub use health::{Health, Phase, UpstreamEvent};
 pub use introduction::{Introduction, Offers};
@@ -92,6 +95,13 @@ pub trait Upstream: Send + Sync {
     /// How the upstream is right now. Never blocks, never starts anything.
     fn health(&self) -> Health;
 
+    /// The latest log messages of the upstream that this principal may see, the oldest first: those of its own calls, and
+    /// those that came before anybody had called.
+    fn messages(&self, principal: Option<&str>) -> Vec<SaidMessage> {
+        let _ = principal;
+        Vec::new()
+    }
+
     /// Events of the upstream from now on. A receiver that lags loses the oldest events.
     fn events(&self) -> broadcast::Receiver<UpstreamEvent>;
 
@@ -112,6 +122,8 @@ pub struct Call<'a> {
     pub limits: CallLimits,
     /// The account of the reply's bytes, if there is one.
     pub arrivals: Option<&'a dyn Arrivals>,
+    /// On whose behalf it is made.
+    pub caller: Caller<'a>,
     /// Whether an answer of nothing but `result` is taken as a wrapper around the payload: the tool's description says so,
     /// or says nothing about its answers.
     pub may_wrap: bool,
@@ -130,6 +142,8 @@ pub struct Query<'a> {
     pub limits: CallLimits,
     /// The account of the reply's bytes, if there is one.
     pub arrivals: Option<&'a dyn Arrivals>,
+    /// On whose behalf it is made.
+    pub caller: Caller<'a>,
 }
 
 /// The fault of a reply that its caller had no memory for. The caller knows more about why.

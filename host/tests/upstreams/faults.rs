@@ -7,7 +7,9 @@ use std::time::Duration;
 use libtest_mimic::Trial;
 use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
-use ptc_host::upstream::{Arrivals, Call, CallFault, CallLimits, CallReply, FaultReason, Phase, Upstream};
+use ptc_host::upstream::{
+    Arrivals, Call, CallFault, CallLimits, CallReply, Caller, FaultReason, Phase, Upstream,
+};
 use ptc_mcp::json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -152,7 +154,14 @@ async fn echo(
     let tool = if way == Way::Handshake { "t" } else { "echo" };
     let arguments = format!("{{\"word\":\"{word}\"}}");
     upstream
-        .call(Call { tool, arguments: arguments.as_bytes(), limits, arrivals: None, may_wrap: true })
+        .call(Call {
+            tool,
+            arguments: arguments.as_bytes(),
+            limits,
+            arrivals: None,
+            caller: Caller::default(),
+            may_wrap: true,
+        })
         .await
 }
 
@@ -297,6 +306,7 @@ async fn a_caller_without_memory() {
             arguments: arguments.as_bytes(),
             limits,
             arrivals: Some(&room),
+            caller: Caller::default(),
             may_wrap: true,
         };
         upstream.call(call).await.map(|reply| reply.result_bytes)

@@ -11,7 +11,7 @@ use ptc_host::config::{
 };
 use ptc_host::credentials::CredentialStore;
 use ptc_host::http::Client;
-use ptc_host::mcp::HttpUpstream;
+use ptc_host::mcp::{ClientRoots, HttpUpstream};
 use ptc_host::upstream::{CallLimits, FaultReason, Phase, Upstream, UpstreamEvent};
 use ptc_mcp::json::{Value, json};
 use tokio::runtime::Handle;
@@ -68,8 +68,8 @@ pub(crate) fn upstream_with(
     let mut config = UpstreamConfig::new("fake", Transport::Http(entry.clone()));
     config.backoff = Backoff { initial: Duration::from_millis(100), max: Duration::from_millis(100) };
     tweak(&mut entry, &mut config);
-    HttpUpstream::new(&config, &entry, Arc::new(CredentialStore::default()), Client::new(), Handle::current())
-        .unwrap()
+    let (store, roots) = (Arc::new(CredentialStore::default()), ClientRoots::default());
+    HttpUpstream::new(&config, &entry, store, Client::new(), &roots, Handle::current()).unwrap()
 }
 
 fn upstream(server: &FakeHttp) -> HttpUpstream {
@@ -942,7 +942,9 @@ async fn credentials_go_where_they_belong() {
     let config = loaded.upstream("fake").unwrap();
     let Transport::Http(entry) = &config.transport else { panic!("not http") };
     let store = Arc::new(loaded.credentials.clone());
-    let upstream = HttpUpstream::new(config, entry, store, Client::new(), Handle::current()).unwrap();
+    let upstream =
+        HttpUpstream::new(config, entry, store, Client::new(), &ClientRoots::default(), Handle::current())
+            .unwrap();
     json(&upstream, "t", "{}").await;
     upstream.shutdown().await;
     for hit in server.hits() {

@@ -10,7 +10,7 @@ use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use ptc_host::config::{Backoff, Protocol, StdioConfig, Transport, UpstreamConfig};
 use ptc_host::engine::MemoryBudget;
-use ptc_host::mcp::StdioUpstream;
+use ptc_host::mcp::{ClientRoots, StdioUpstream};
 use ptc_host::upstream::{CallLimits, FaultReason, Phase, Upstream, UpstreamEvent};
 use tokio::runtime::Handle;
 use tokio::time::Instant;
@@ -71,7 +71,7 @@ fn upstream_of(entry: StdioConfig, tweak: impl FnOnce(&mut UpstreamConfig)) -> S
     let mut config = UpstreamConfig::new("fake", Transport::Stdio(entry.clone()));
     config.backoff = Backoff { initial: Duration::from_millis(300), max: Duration::from_millis(300) };
     tweak(&mut config);
-    StdioUpstream::new(&config, &entry, Handle::current())
+    StdioUpstream::new(&config, &entry, &ClientRoots::default(), Handle::current())
 }
 
 fn upstream(mode: &str) -> StdioUpstream {

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use libtest_mimic::Trial;
-use ptc_host::upstream::{Call, CallFault, CallLimits, CallReply, FaultReason, ReplyPayload, Upstream};
+use ptc_host::upstream::{
+    Call, CallFault, CallLimits, CallReply, Caller, FaultReason, ReplyPayload, Upstream,
+};
 use tokio::time::Instant;
 
 /// Nothing here may take longer, on however slow a machine.
@@ -47,7 +49,14 @@ pub(crate) async fn call_with(
     limits: CallLimits,
 ) -> Result<CallReply, CallFault> {
     upstream
-        .call(Call { tool, arguments: arguments.as_bytes(), limits, arrivals: None, may_wrap: true })
+        .call(Call {
+            tool,
+            arguments: arguments.as_bytes(),
+            limits,
+            arrivals: None,
+            caller: Caller::default(),
+            may_wrap: true,
+        })
         .await
 }
 

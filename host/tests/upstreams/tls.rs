@@ -15,7 +15,7 @@ use libtest_mimic::Trial;
 use ptc_host::config::{HttpConfig, Transport, UpstreamConfig};
 use ptc_host::credentials::CredentialStore;
 use ptc_host::http::Client;
-use ptc_host::mcp::HttpUpstream;
+use ptc_host::mcp::{ClientRoots, HttpUpstream};
 use ptc_host::upstream::{FaultReason, Upstream};
 use ptc_mcp::json::{Value, json};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -128,8 +128,8 @@ async fn answer(request: http::Request<Incoming>) -> Result<http::Response<Full<
 fn upstream(url: &Url, client: Client) -> HttpUpstream {
     let entry = HttpConfig::for_url(url.clone());
     let config = UpstreamConfig::new("fake", Transport::Http(entry.clone()));
-    HttpUpstream::new(&config, &entry, Arc::new(CredentialStore::default()), client, Handle::current())
-        .unwrap()
+    let (store, roots) = (Arc::new(CredentialStore::default()), ClientRoots::default());
+    HttpUpstream::new(&config, &entry, store, client, &roots, Handle::current()).unwrap()
 }
 
 fn trusting(authority: &Authority) -> Client {

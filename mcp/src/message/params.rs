@@ -30,6 +30,10 @@ pub struct Params<'a> {
     pub protocol_version: Option<Raw<'a>>,
     /// `clientInfo` of `initialize`.
     pub client_info: Option<Raw<'a>>,
+    /// `capabilities` of `initialize`.
+    pub capabilities: Option<Raw<'a>>,
+    /// `level` of `logging/setLevel`.
+    pub level: Option<Raw<'a>>,
     /// `requestId` of `notifications/cancelled`.
     pub request_id: Option<Raw<'a>>,
     /// `cursor` of a list.
@@ -96,6 +100,8 @@ fn read_params<'a>(scanner: &mut Scanner<'a>) -> Result<ParamsMember<'a>, Malfor
             "arguments" => &mut params.arguments,
             "protocolVersion" => &mut params.protocol_version,
             "clientInfo" => &mut params.client_info,
+            "capabilities" => &mut params.capabilities,
+            "level" => &mut params.level,
             "requestId" => &mut params.request_id,
             "cursor" => &mut params.cursor,
             "uri" => &mut params.uri,

@@ -73,6 +73,15 @@ async fn run(settings: &Settings, redactor: &Redactor, engine: &Engine) -> Resul
     // An address that is taken is told before any upstream starts, and clients that come early wait instead of being refused.
     let bound = http.map(Bound::open).transpose()?;
     let upstreams = open_upstreams(settings, redactor, engine.memory())?;
+    if let Some(roots) = upstreams.as_ref().and_then(|upstreams| upstreams.client_roots()) {
+        match http {
+            None => roots.expect(),
+            Some(_) => warn!(
+                event = "upstream_roots_of_client",
+                "over HTTP no client has roots: list them in the entry"
+            ),
+        }
+    }
     let starting = Starting::begin(upstreams.as_ref(), settings).await?;
     let Assembly { service, telemetry, card } = assemble(settings, engine, upstreams.as_ref(), redactor)?;
     following::follow(upstreams.as_ref(), &service, settings, card.as_ref());

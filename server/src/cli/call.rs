@@ -2,7 +2,7 @@
 
 use ptc_host::aggregator::{Aggregator, AggregatorLimits};
 use ptc_host::catalog::check_call;
-use ptc_host::upstream::{Call, CallFault, CallLimits, ReplyPayload};
+use ptc_host::upstream::{Call, CallFault, CallLimits, Caller, ReplyPayload};
 
 use super::{json, report, tools};
 use crate::cli::output::outln;
@@ -107,7 +107,14 @@ async fn ask(
     let deadline = Instant::now() + limits.call_timeout.saturating_mul(2);
     let limits = CallLimits { deadline, ..limits.per_call() };
     let may_wrap = checked.may_wrap;
-    let call = Call { tool: &args.tool, arguments: &checked.arguments, limits, arrivals: None, may_wrap };
+    let call = Call {
+        tool: &args.tool,
+        arguments: &checked.arguments,
+        limits,
+        arrivals: None,
+        caller: Caller::default(),
+        may_wrap,
+    };
     upstream.call(call).await.map(|reply| reply.payload.resolve()).map_err(fault)
 }
 

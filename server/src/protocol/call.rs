@@ -14,9 +14,9 @@ use tracing::field::display;
 use tracing::{error, info};
 
 use super::connection::{Cancellation, CancelledBy, Ticket};
+use super::hearing::Hearing;
 use super::listeners::Place;
 use super::observer::CallSpan;
-use super::progress::Progress;
 use super::reply::{self, Answers};
 use super::results;
 use super::service::Service;
@@ -35,8 +35,8 @@ pub struct Call {
     /// When it was admitted.
     pub(super) started: Instant,
     pub(super) cancelled: Cancellation,
-    /// The progress reports to its client, if it asked for them.
-    pub(super) progress: Option<Progress>,
+    /// What its client hears while it runs, if it asked for anything.
+    pub(super) hearing: Option<Hearing>,
     pub(super) ticket: Ticket,
     /// `None` for work that needs no permit.
     pub(super) permit: Option<Permit>,
@@ -91,9 +91,14 @@ impl Call {
         &self.id
     }
 
-    /// Whether the client asked for progress reports.
-    pub(crate) fn wants_progress(&self) -> bool {
-        self.progress.is_some()
+    /// Whether the client asked to be told of anything while it runs.
+    pub(crate) fn wants_notifications(&self) -> bool {
+        self.hearing.is_some()
+    }
+
+    /// Nothing is told while it runs: the transport cannot.
+    pub(crate) fn without_notifications(self) -> Self {
+        Call { hearing: None, ..self }
     }
 
     /// Whether it is a notification channel, which lasts until somebody ends it.
@@ -107,9 +112,9 @@ impl Call {
         mut self: Box<Self>,
         context: &mut Context<'_>,
     ) -> MaybeReady<Finished, Box<Self>> {
-        // Who wants to hear of progress is told in order.
+        // Who wants to hear of it is told in order.
         let Work::Tool { running, .. } = &mut self.work else { return MaybeReady::Waiting(self) };
-        if self.progress.is_some() {
+        if self.hearing.is_some() {
             return MaybeReady::Waiting(self);
         }
         match std::panic::catch_unwind(AssertUnwindSafe(|| running.as_mut().poll(context))) {
@@ -132,7 +137,7 @@ impl Call {
     ) -> Finished {
         let mut call = self;
         let started = call.started;
-        let Call { service, id, work, cancelled, progress, ticket, .. } = &mut call;
+        let Call { service, id, work, cancelled, hearing, ticket, .. } = &mut call;
         let running = match work {
             Work::Tool { running, .. } => running,
             Work::Feature { method, running } => {
@@ -166,8 +171,8 @@ impl Call {
         let mut running = AssertUnwindSafe(running).catch_unwind();
         let outcome = loop {
             let news = async {
-                match progress {
-                    Some(progress) => progress.next().await,
+                match hearing {
+                    Some(hearing) => hearing.next().await,
                     None => std::future::pending().await,
                 }
             };
@@ -180,6 +185,9 @@ impl Call {
             }
         };
         drop(running);
+        if outcome.is_ok() {
+            hearing.iter_mut().flat_map(Hearing::rest).for_each(notify);
+        }
         call.ended(outcome)
     }
 

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use ahash::AHashMap;
+use ptc_mcp::LogLevel;
 use ptc_mcp::Revision;
 use ptc_mcp::message::id::RequestId;
 use tokio::sync::oneshot;
@@ -32,6 +33,8 @@ pub struct Connection {
 struct Calls {
     revision: Option<Revision>,
     result_room: Option<usize>,
+    log_level: Option<LogLevel>,
+    has_roots: bool,
     in_flight: AHashMap<RequestId, Running>,
 }
 
@@ -114,6 +117,26 @@ impl Connection {
     /// Notes what the client hands on whole.
     pub(crate) fn set_result_room(&self, bytes: Option<usize>) {
         self.state().result_room = bytes;
+    }
+
+    /// The least severity of log messages that the client wants; `None` for none at all.
+    pub(crate) fn log_level(&self) -> Option<LogLevel> {
+        self.state().log_level
+    }
+
+    /// Whether the client can be asked for its roots.
+    pub(crate) fn has_roots(&self) -> bool {
+        self.state().has_roots
+    }
+
+    /// Notes whether the client can be asked for its roots.
+    pub(crate) fn set_has_roots(&self, has_roots: bool) {
+        self.state().has_roots = has_roots;
+    }
+
+    /// Notes which log messages the client wants.
+    pub(crate) fn set_log_level(&self, level: LogLevel) {
+        self.state().log_level = Some(level);
     }
 
     /// Refuses tool calls from now on.

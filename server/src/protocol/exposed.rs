@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, FeatureKind, Features};
-use ptc_host::upstream::{Arrivals, CallFault};
+use ptc_host::upstream::{Arrivals, CallFault, Caller};
 use ptc_mcp::RpcError;
 use ptc_mcp::json::{Value, json};
 use tracing::warn;
@@ -77,7 +77,7 @@ impl Exposed {
     pub(super) async fn answer(&self, principal: &Arc<str>, ask: Ask) -> Result<Value, RpcError> {
         let account = self.upstreams.account(principal);
         let mut result = match ask {
-            Ask::List(kind, cursor) => self.page(kind, cursor, &*account).await?,
+            Ask::List(kind, cursor) => self.page(kind, cursor, (principal, &*account)).await?,
             Ask::Read(uri) => {
                 let not_found = || {
                     let data = json!({"uri": uri}).to_string();
@@ -87,7 +87,7 @@ impl Exposed {
                     }
                 };
                 let (name, inner) = self.resolve_uri(&uri).ok_or_else(not_found)?;
-                let features = self.started(name).await?;
+                let features = self.started(name, principal).await?;
                 let limits = self.limits.per_call();
                 let read = features.read(inner, limits, Some(&*account)).await;
                 let mut result = object(&read.map_err(|fault| self.failed(name, &fault))?);
@@ -98,7 +98,7 @@ impl Exposed {
             }
             Ask::Prompt(prompt, arguments) => {
                 let (name, inner) = self.resolve_name(&prompt).ok_or_else(|| unknown_prompt(&prompt))?;
-                let features = self.started(name).await?;
+                let features = self.started(name, principal).await?;
                 let limits = self.limits.per_call();
                 let got = features.get_prompt(inner, arguments.as_bytes(), limits, Some(&*account)).await;
                 let mut result = object(&got.map_err(|fault| self.failed(name, &fault))?);
@@ -116,7 +116,7 @@ impl Exposed {
                     let text = format!("Invalid params: nothing is known as {}", short(&subject));
                     RpcError::new(RpcError::INVALID_PARAMS, text)
                 })?;
-                let features = self.started(name).await?;
+                let features = self.started(name, principal).await?;
                 let (argument, context) = ((argument.as_str(), value.as_str()), context.as_bytes());
                 let found = features.complete(kind, inner, argument, context, self.limits.per_call()).await;
                 let (values, more) = found.map_err(|fault| self.failed(name, &fault))?;
@@ -137,7 +137,7 @@ impl Exposed {
         &self,
         kind: FeatureKind,
         cursor: Option<String>,
-        account: &dyn Arrivals,
+        whose: (&Arc<str>, &dyn Arrivals),
     ) -> Result<Value, RpcError> {
         let names: Vec<&str> = self.upstreams.upstreams().map(|(config, _)| config.name.as_str()).collect();
         let unknown = || RpcError::new(RpcError::INVALID_PARAMS, "Invalid params: unknown cursor");
@@ -150,7 +150,7 @@ impl Exposed {
             }
         };
         while let Some(name) = names.get(at) {
-            let (items, next) = match self.page_of(name, kind, inner.take().as_deref(), account).await {
+            let (items, next) = match self.page_of(name, kind, inner.take().as_deref(), whose).await {
                 Ok(page) => page,
                 Err(fault) => {
                     let reason = self.upstreams.redactor().scrub_string(fault.to_string());
@@ -184,9 +184,10 @@ impl Exposed {
         name: &str,
         kind: FeatureKind,
         cursor: Option<&str>,
-        account: &dyn Arrivals,
+        (principal, account): (&Arc<str>, &dyn Arrivals),
     ) -> Result<(Vec<Value>, Option<String>), CallFault> {
         let Some(features) = self.upstreams.features(name) else { return Ok(Default::default()) };
+        let features = features.on_behalf_of(caller(principal));
         features.start().await?;
         let (mut items, next) = features.page(kind, cursor, self.limits.per_call(), Some(account)).await?;
         for item in &mut items {
@@ -199,9 +200,9 @@ impl Exposed {
     }
 
     /// The upstream of this name, running.
-    async fn started(&self, name: &str) -> Result<Features<'_>, RpcError> {
+    async fn started<'a>(&'a self, name: &str, principal: &'a Arc<str>) -> Result<Features<'a>, RpcError> {
         let unknown = || RpcError::new(RpcError::REFUSED, format!("upstream '{name}' is gone"));
-        let features = self.upstreams.features(name).ok_or_else(unknown)?;
+        let features = self.upstreams.features(name).ok_or_else(unknown)?.on_behalf_of(caller(principal));
         features.start().await.map_err(|fault| self.failed(name, &fault))?;
         Ok(features)
     }
@@ -244,6 +245,10 @@ fn uri_of(upstream: &str, uri: &str) -> String {
     out.push('/');
     out.push_str(uri);
     out
+}
+
+fn caller(principal: &Arc<str>) -> Caller<'_> {
+    Caller { principal: Some(principal), audience: None }
 }
 
 fn prefix_member(object: &mut Value, key: &str, prefixed: impl FnOnce(&str) -> String) {

@@ -10,6 +10,7 @@ pub mod connection;
 pub mod drain;
 pub(crate) mod exposed;
 mod handled;
+mod hearing;
 pub(crate) mod listeners;
 pub mod methods;
 pub mod observer;

@@ -3,6 +3,7 @@
 //! A report is sent every second while the program runs, and sooner when upstream calls have ended, but never more
 //! often than [`SHORTEST`]. The number increases from report to report, as the protocol requires.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ptc_host::engine::CallsSoFar;
@@ -20,34 +21,53 @@ const SHORTEST: Duration = Duration::from_millis(100);
 /// Longest token under which progress is reported, as JSON, in bytes: every report repeats it.
 const MAX_TOKEN_BYTES: usize = 1024;
 
+/// What reports tell of.
+#[derive(Debug)]
+pub(crate) struct Sources {
+    /// The program's upstream calls.
+    pub(crate) calls: watch::Sender<CallsSoFar>,
+    /// How far one of them is, as its upstream says.
+    pub(crate) upstreams: watch::Sender<Option<Arc<str>>>,
+}
+
 /// The reports of one call.
 #[derive(Debug)]
-pub struct Progress {
+pub(crate) struct Progress {
     /// JSON of the token to report under.
     token: String,
     calls: watch::Receiver<CallsSoFar>,
+    /// The latest that an upstream said of how far it is.
+    said: watch::Receiver<Option<Arc<str>>>,
+    /// Whether that has not been told yet.
+    is_news: bool,
     began: Instant,
     last: Instant,
     reports: u64,
 }
 
 impl Progress {
-    /// The reports that a request asks for, and the counter for its calls. `None` without a usable token: a string or
-    /// an integer within the length limit.
-    pub(crate) fn asked_for(params: &Params<'_>) -> Option<(Progress, watch::Sender<CallsSoFar>)> {
+    /// The reports that a request asks for, and what is to be told of. `None` without a usable token: a string or an
+    /// integer within the length limit.
+    pub(crate) fn asked_for(params: &Params<'_>) -> Option<(Progress, Sources)> {
         let raw = params.meta.progress_token?;
         if raw.text().len() > MAX_TOKEN_BYTES || !matches!(raw.kind(), Kind::String | Kind::Integer) {
             return None;
         }
-        let (sender, calls) = watch::channel(CallsSoFar::default());
+        let (counter, calls) = watch::channel(CallsSoFar::default());
+        let (upstreams, said) = watch::channel(None);
         let now = Instant::now();
-        Some((Progress { token: raw.text().to_owned(), calls, began: now, last: now, reports: 0 }, sender))
+        let token = raw.text().to_owned();
+        Some((
+            Progress { token, calls, said, is_news: false, began: now, last: now, reports: 0 },
+            Sources { calls: counter, upstreams },
+        ))
     }
 
     /// Waits until there is something to report, and returns the notification. May be dropped while it waits.
-    pub async fn next(&mut self) -> Vec<u8> {
-        let mut due = self.last + LONGEST;
+    pub(super) async fn next(&mut self) -> Vec<u8> {
+        let mut due = self.last + if self.is_news { SHORTEST } else { LONGEST };
         let mut told_off = false;
+        let mut silent = false;
         loop {
             tokio::select! {
                 () = sleep_until(due) => break,
@@ -57,14 +77,28 @@ impl Progress {
                     // The program has ended; its answer is on its way.
                     Err(_) => told_off = true,
                 },
+                said = self.said.changed(), if !silent => match said {
+                    Ok(()) => {
+                        self.is_news = true;
+                        due = due.min(self.last + SHORTEST);
+                    }
+                    Err(_) => silent = true,
+                },
             }
         }
         self.last = Instant::now();
         self.reports += 1;
-        reply::progress(&self.token, self.reports, &self.message())
+        let message = self.message();
+        reply::progress(&self.token, self.reports, &message)
     }
 
-    fn message(&self) -> String {
+    fn message(&mut self) -> String {
+        // The next report tells of the calls again, unless an upstream says more.
+        if std::mem::take(&mut self.is_news)
+            && let Some(said) = &*self.said.borrow()
+        {
+            return said.to_string();
+        }
         let seconds = self.last.duration_since(self.began).as_secs();
         match *self.calls.borrow() {
             CallsSoFar { made: 0, .. } => format!("running for {seconds} s"),
@@ -83,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    fn asking(token: &str) -> Option<(Progress, watch::Sender<CallsSoFar>)> {
+    fn asking(token: &str) -> Option<(Progress, Sources)> {
         let meta = Meta { progress_token: Some(Raw::parse(token).unwrap()), ..Meta::default() };
         Progress::asked_for(&Params { meta, ..Params::default() })
     }
@@ -97,7 +131,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn calls_that_end_are_told_of_soon_but_not_each() {
-        let (mut progress, calls) = asking("\"t\"").unwrap();
+        let (mut progress, Sources { calls, upstreams }) = asking("\"t\"").unwrap();
         assert_eq!(report(&mut progress).await, (1, "running for 1 s".into()));
         let began = Instant::now();
         for ended in 0..=7 {
@@ -110,9 +144,15 @@ mod tests {
         let told = report(&mut progress).await;
         assert_eq!(told, (3, "7 of 10 upstream calls have ended, running for 2 s".into()));
         assert_eq!(began.elapsed(), SHORTEST + LONGEST);
-        drop(calls);
+        // What an upstream says comes soon, the latest only, and once.
+        for far in ["10 %", "40 %: half of it"] {
+            upstreams.send_replace(Some(format!("files.index {far}").into()));
+        }
+        assert_eq!(report(&mut progress).await, (4, "files.index 40 %: half of it".into()));
+        assert_eq!(began.elapsed(), SHORTEST * 2 + LONGEST);
+        drop((calls, upstreams));
         report(&mut progress).await;
-        assert_eq!(began.elapsed(), SHORTEST + LONGEST * 2);
+        assert_eq!(began.elapsed(), SHORTEST * 2 + LONGEST * 2);
     }
 
     #[test]

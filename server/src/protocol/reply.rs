@@ -1,7 +1,7 @@
 //! Writes JSON-RPC responses and notifications directly as bytes.
 
-use ptc_mcp::Revision;
-use ptc_mcp::json::write_string;
+use ptc_mcp::json::{Value, write_string};
+use ptc_mcp::{LogLevel, Revision};
 
 use ptc_mcp::RpcError;
 use ptc_mcp::message::id::RequestId;
@@ -76,6 +76,26 @@ pub fn progress(token: &str, progress: u64, message: &str) -> Vec<u8> {
     write_string(&mut out, message);
     out.extend_from_slice(b"}}");
     out
+}
+
+/// A `notifications/message`.
+pub(super) fn log_message(level: LogLevel, logger: &str, data: &Value) -> Vec<u8> {
+    let mut out = Vec::with_capacity(192);
+    out.extend_from_slice(
+        b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":",
+    );
+    write_string(&mut out, level.name());
+    out.extend_from_slice(b",\"logger\":");
+    write_string(&mut out, logger);
+    out.extend_from_slice(b",\"data\":");
+    out.extend_from_slice(data.to_string().as_bytes());
+    out.extend_from_slice(b"}}");
+    out
+}
+
+/// A request of ours to the client.
+pub(crate) fn request(id: &str, method: &str) -> Vec<u8> {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":\"{id}\",\"method\":\"{method}\"}}").into_bytes()
 }
 
 /// Joins the responses of a batch into one array.

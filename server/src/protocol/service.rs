@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ptc_host::credentials::Redactor;
+use ptc_host::mcp::ClientRoots;
 use ptc_mcp::Era;
 use ptc_mcp::Revision;
 use ptc_mcp::RpcError;
@@ -53,6 +55,10 @@ pub struct Service {
     pub cache_scope: &'static str,
     /// What of the upstreams clients reach besides tools, if anything.
     pub(crate) exposed: Option<Arc<Exposed>>,
+    /// Removes secrets from what upstreams say while they work; `None` without upstreams.
+    pub(crate) upstreams_say: Option<Redactor>,
+    /// Where to say what roots a client has, if an upstream wants to know.
+    pub(crate) client_roots: Option<ClientRoots>,
     /// The observers of every call, if there are any.
     pub observers: Option<Arc<Observers>>,
     draining: Drain,
@@ -73,6 +79,8 @@ impl Service {
             instructions: String::new(),
             cache_scope: "public",
             exposed: None,
+            upstreams_say: None,
+            client_roots: None,
             observers: None,
             draining: Drain::default(),
             starting: AtomicBool::new(false),

@@ -13,6 +13,8 @@
 //! | `answer` | gives `result`, the text of a result object; each `DIGITS` in it becomes that many digits as `digits` says |
 //! | `answer_record` | likewise; its `outputSchema` has the properties `result` and `total` |
 //! | `announce` | says that the tool list has changed, and answers |
+//! | `talk` | tells of its progress and logs, and answers with the level that was set |
+//! | `roots` | asks for the roots, and answers with them |
 //! | `waiting` | how many calls of `hang` and `until` are neither answered nor cancelled |
 //!
 //! Its resources are listed on two pages. `blob:N` has N bytes of binary content, `text:T` the text T, `several:` three
@@ -103,6 +105,7 @@ fn grown() -> bool {
 fn main() {
     let mut gathered: Vec<(Value, Value)> = Vec::new();
     let waiting = Waiting::default();
+    let (mut level, mut asking) = (Value::Null, None);
     for line in std::io::stdin().lock().lines() {
         let Ok(message) =
             line.map_err(drop).and_then(|line| serde_json::from_str::<Value>(&line).map_err(drop))
@@ -115,15 +118,20 @@ fn main() {
             }
             continue;
         };
+        if message["id"] == "roots" {
+            let answer = message["result"]["roots"].to_string();
+            asking.take().iter().for_each(|id| say(&text_result(id, &answer)));
+            continue;
+        }
         let params = &message["params"];
         match message["method"].as_str().unwrap_or_default() {
             "initialize" => say(&json!({"jsonrpc": "2.0", "id": id, "result": {
-                "protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}, "resources": {}, "prompts": {}, "completions": {}},
+                "protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}, "resources": {}, "prompts": {}, "completions": {}, "logging": {}},
                 "serverInfo": {"name": "fake", "version": "1"}}})),
             "tools/list" => {
                 let mut tools: Vec<Value> = [
                     "echo", "gather", "hang", "die", "bulk", "until", "refuse", "waiting", "answer",
-                    "announce",
+                    "announce", "talk", "roots",
                 ]
                 .iter()
                 .map(|name| json!({"name": name, "inputSchema": {"type": "object"}}))
@@ -143,6 +151,30 @@ fn main() {
                     "announce" => {
                         say(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
                         say(&text_result(id, "said"));
+                    }
+                    "talk" => {
+                        let token = &params["_meta"]["progressToken"];
+                        if !token.is_null() {
+                            let told = json!({"progressToken": token, "progress": 2, "total": 5, "message": "two of\tfive"});
+                            say(
+                                &json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": told}),
+                            );
+                        }
+                        for (level, data) in
+                            [("debug", json!("detail")), ("warning", json!({"said": arguments["say"]}))]
+                        {
+                            let told = json!({"level": level, "logger": "work", "data": data});
+                            say(
+                                &json!({"jsonrpc": "2.0", "method": "notifications/message", "params": told}),
+                            );
+                        }
+                        // A report of progress comes a tenth of a second after the last.
+                        std::thread::sleep(Duration::from_millis(arguments["ms"].as_u64().unwrap_or(0)));
+                        say(&text_result(id, &level.to_string()));
+                    }
+                    "roots" => {
+                        asking = Some(id.clone());
+                        say(&json!({"jsonrpc": "2.0", "id": "roots", "method": "roots/list"}));
                     }
                     "echo" | "fresh" => say(&text_result(id, &arguments.to_string())),
                     "answer" | "answer_record" => {
@@ -174,6 +206,10 @@ fn main() {
                     "waiting" => say(&text_result(id, &waiting.count().to_string())),
                     _ => waiting.enter(id),
                 }
+            }
+            "logging/setLevel" => {
+                level = params["level"].clone();
+                say(&json!({"jsonrpc": "2.0", "id": id, "result": {}}));
             }
             "resources/list" => {
                 let one =

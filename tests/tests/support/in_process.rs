@@ -30,7 +30,16 @@ pub(crate) fn settings(flags: &[&str]) -> Settings {
 
 /// The tool server of these tests as an upstream called `fake`; `secret` is known to the redactor.
 pub(crate) async fn fake_upstream(redactor: &Redactor) -> Arc<Aggregator> {
-    let config = json!({"upstreams": {"fake": {"transport": "mcp_stdio", "command": env!("CARGO_BIN_EXE_fake-upstream")}}});
+    fake_upstream_with(redactor, json!({})).await
+}
+
+/// The same with further keys in its entry.
+pub(crate) async fn fake_upstream_with(redactor: &Redactor, keys: Value) -> Arc<Aggregator> {
+    let mut entry = json!({"transport": "mcp_stdio", "command": env!("CARGO_BIN_EXE_fake-upstream")});
+    for (key, value) in keys.as_object().expect("keys") {
+        entry[key] = value.clone();
+    }
+    let config = json!({"upstreams": {"fake": entry}});
     let options = LoadOptions { env: &ProcessEnv::current(), base_dir: None, own_exe: None };
     let config = UpstreamsConfig::from_value(&config, &options).expect("a right file");
     let options =

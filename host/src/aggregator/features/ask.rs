@@ -4,7 +4,7 @@ use crate::config::NameFilter;
 use crate::credentials::Redactor;
 use crate::mcp::features::{ItemPages, read_completion};
 use crate::memory::{ReplyCharge, ReplyMemory};
-use crate::upstream::{Arrivals, CallFault, CallLimits, Offers, Query, Upstream};
+use crate::upstream::{Arrivals, CallFault, CallLimits, Caller, Offers, Query, Upstream};
 use bytes::Bytes;
 use ptc_mcp::json::{Value, json};
 use std::sync::Arc;
@@ -74,6 +74,7 @@ pub struct Features<'a> {
     resources: &'a NameFilter,
     prompts: &'a NameFilter,
     redactor: &'a Redactor,
+    caller: Caller<'a>,
 }
 
 impl Aggregator {
@@ -99,7 +100,13 @@ impl<'a> Features<'a> {
             resources: &member.config.resources,
             prompts: &member.config.prompts,
             redactor,
+            caller: Caller::default(),
         }
+    }
+
+    /// The same on behalf of `caller`.
+    pub fn on_behalf_of(self, caller: Caller<'a>) -> Self {
+        Self { caller, ..self }
     }
 
     /// What the upstream said at its latest start that it has.
@@ -285,7 +292,8 @@ impl<'a> Features<'a> {
         arrivals: Option<&dyn Arrivals>,
     ) -> Result<Bytes, CallFault> {
         let params = params.to_string();
-        let query = Query { method, params: params.as_bytes(), subject, limits, arrivals };
+        let params = params.as_bytes();
+        let query = Query { method, params, subject, limits, arrivals, caller: self.caller };
         self.handle.query(query).await
     }
 }

@@ -2,6 +2,7 @@
 
 use super::super::attempt::Attempt;
 use super::super::call::cap_exhausted;
+use super::super::caller::caller_of;
 use super::super::cold_start::{NotStarted, start};
 use super::super::program_fault::raise;
 use super::super::runtime::Aggregator;
@@ -69,7 +70,7 @@ async fn content(aggregator: &Arc<Aggregator>, run: &Rc<RunContext>, request: Fe
     if let Err(NotStarted { fault, tried }) = start(aggregator, run, &request.server).await {
         return attempt.failed(recorded, tried.then_some(began), fault);
     }
-    let features = Features::of(member, &aggregator.redactor);
+    let features = Features::of(member, &aggregator.redactor).on_behalf_of(caller_of(run));
     let charge = ReplyCharge::new(run.memory.clone());
     let limits = limits(aggregator, run);
     let answer = match is_prompt {
@@ -119,7 +120,7 @@ async fn found(
     }
     let Some(member) = aggregator.members.get(&request.server) else { return Err("upstream_unavailable") };
     start(aggregator, run, &request.server).await.map_err(|_| "upstream_unavailable")?;
-    let features = Features::of(member, &aggregator.redactor);
+    let features = Features::of(member, &aggregator.redactor).on_behalf_of(caller_of(run));
     let charge = ReplyCharge::new(run.memory.clone());
     let limits = limits(aggregator, run);
     let word = |fault: CallFault| fault.reason.as_str();

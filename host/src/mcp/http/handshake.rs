@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use ptc_mcp::Era;
+use ptc_mcp::LogLevel;
 use ptc_mcp::RpcError;
 use ptc_mcp::encode;
 use tokio::time::Instant;
@@ -223,9 +224,8 @@ async fn initialize_over(
     session: HttpSession,
 ) -> Result<(HttpSession, ServerHello), Refusal> {
     let limits = handshake_limits(endpoint);
-    let result = match request(endpoint, &session, "initialize", &protocol::initialize_params(), &limits)
-        .await
-    {
+    let params = protocol::initialize_params(endpoint.inbound.roots.capabilities());
+    let result = match request(endpoint, &session, "initialize", &params, &limits).await {
         Ok(HttpReply::Result(result)) => result,
         Ok(HttpReply::Error(RpcFailure { error, status, .. })) => {
             let fault = CallFault::unavailable(format!("initialize failed: {}", error.message));
@@ -285,6 +285,20 @@ pub(super) async fn list_tools(
     }
 }
 
+/// Says which log messages are wanted.
+pub(super) async fn set_level(
+    endpoint: &Endpoint,
+    session: &HttpSession,
+    level: LogLevel,
+) -> Result<(), CallFault> {
+    let (params, limits) = (protocol::set_level_params(level), handshake_limits(endpoint));
+    match request(endpoint, session, "logging/setLevel", &params, &limits).await {
+        Ok(HttpReply::Result(_)) => Ok(()),
+        Ok(HttpReply::Error(failure)) => Err(failure.into_fault()),
+        Err(failure) => Err(failure.into_fault()),
+    }
+}
+
 async fn request(
     endpoint: &Endpoint,
     session: &HttpSession,
@@ -295,8 +309,15 @@ async fn request(
     let ask = || {
         let id = session.next_id();
         let body = encode::request(id, method, params);
-        let outgoing =
-            Outgoing { id: Some(id), method, subject: None, mirrored: Vec::new(), body, arrivals: None };
+        let outgoing = Outgoing {
+            id: Some(id),
+            method,
+            subject: None,
+            mirrored: Vec::new(),
+            body,
+            arrivals: None,
+            caller: None,
+        };
         endpoint.request(session, outgoing, limits)
     };
     match ask().await {

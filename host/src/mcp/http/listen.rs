@@ -12,7 +12,7 @@ use ptc_mcp::sse::SseDecoder;
 use tokio::time::Instant;
 
 use super::super::protocol;
-use super::post::{Endpoint, Failure, Outgoing, is_event_stream};
+use super::post::{Endpoint, Failure, Outgoing, Reply, is_event_stream};
 use super::session::HttpSession;
 use crate::http::{Body, Limits, Response};
 use crate::upstream::lifecycle::Lifecycle;
@@ -95,6 +95,7 @@ async fn open(
                 mirrored: Vec::new(),
                 body,
                 arrivals: None,
+                caller: None,
             };
             endpoint.post(session, outgoing, &limits).await
         }
@@ -118,7 +119,7 @@ async fn follow(endpoint: &Endpoint, session: &HttpSession, mut body: Body) -> S
     decoder
 }
 
-fn read(endpoint: &Endpoint, data: &Bytes, replies: &mut Vec<Vec<u8>>) {
+fn read(endpoint: &Endpoint, data: &Bytes, replies: &mut Vec<Reply>) {
     // No request of ours has the id 0: everything but notifications and requests is skipped.
-    let _ = endpoint.read_event(data, 0, replies);
+    let _ = endpoint.read_event(data, 0, None, replies);
 }

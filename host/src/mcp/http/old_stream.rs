@@ -309,11 +309,11 @@ impl Reader {
         let mut replies = Vec::new();
         if event.name.is_none() {
             // No request of ours has the id 0: replies are looked for below.
-            let _ = self.endpoint.read_event(&event.data, 0, &mut replies);
+            let _ = self.endpoint.read_event(&event.data, 0, None, &mut replies);
             self.deliver(&event.data);
         }
         for reply in replies {
-            self.post(reply).await;
+            self.post(reply.ready().await).await;
         }
     }
 

@@ -8,7 +8,6 @@ use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use ptc_mcp::Era;
 use ptc_mcp::RpcError;
-use ptc_mcp::encode;
 use ptc_mcp::headers;
 use ptc_mcp::message::id::number_of_id;
 use ptc_mcp::message::lenient::{Message, parse};
@@ -16,13 +15,15 @@ use ptc_mcp::sse::SseDecoder;
 use ptc_mcp::text::clip;
 use tokio::time::Instant;
 
+use super::super::inbound::{self, Inbound};
 use super::super::protocol::{CLIENT_VERSION, render};
 use super::session::HttpSession;
 use crate::config::HttpConfig;
 use crate::credentials::CredentialStore;
 use crate::http::{Body, Client, HttpError, Limits, Request, Response, Target};
+use crate::maybe_ready::MaybeReady;
 use crate::upstream::refused::{explain, retry_after};
-use crate::upstream::{Arrivals, CallFault, FaultReason, no_memory};
+use crate::upstream::{Arrivals, CallFault, Caller, FaultReason, no_memory};
 use crate::visible::without_controls;
 
 /// Most messages in one batch.
@@ -57,6 +58,8 @@ pub(super) struct Endpoint {
     pub(super) entry: HttpConfig,
     pub(super) client: Client,
     pub(super) store: Arc<CredentialStore>,
+    /// What the server says unasked.
+    pub(super) inbound: Arc<Inbound>,
     /// Told of `notifications/tools/list_changed` on whatever stream it comes.
     pub(super) tools_changed: Box<dyn Fn() + Send + Sync>,
 }
@@ -73,6 +76,8 @@ pub(super) struct Outgoing<'a> {
     pub(super) body: Vec<u8>,
     /// The account of the answer's bytes.
     pub(super) arrivals: Option<&'a dyn Arrivals>,
+    /// For whom it is called, if it is a call.
+    pub(super) caller: Option<Caller<'a>>,
 }
 
 /// The answer to a request.
@@ -81,6 +86,18 @@ pub(super) enum HttpReply {
     Result(Bytes),
     /// Its `error`.
     Error(RpcFailure),
+}
+
+/// The answer to a request of the server.
+pub(super) struct Reply(inbound::Answer);
+
+impl Reply {
+    pub(super) async fn ready(self) -> Vec<u8> {
+        match self.0 {
+            MaybeReady::Ready(answer) => answer,
+            MaybeReady::Waiting(answer) => answer.await,
+        }
+    }
 }
 
 /// A reply, or the fault of one that is none although it is addressed to the request.
@@ -146,7 +163,7 @@ impl Endpoint {
             return Box::pin(stream.request(self, session, outgoing, limits)).await;
         }
         let id = outgoing.id.unwrap_or_default();
-        let arrivals = outgoing.arrivals;
+        let (arrivals, caller) = (outgoing.arrivals, outgoing.caller);
         let started = Instant::now();
         let response = self.post(session, outgoing, limits).await?;
         session.note_id(response.headers.get(&SESSION_ID));
@@ -157,7 +174,7 @@ impl Endpoint {
             return Err(CallFault::upstream_error("unexpected JSON-RPC response nil").into());
         }
         if is_event_stream(&response.headers) {
-            let wanted = Wanted { id, arrivals };
+            let wanted = Wanted { id, arrivals, caller };
             return Box::pin(self.read_events(session, response.body, wanted, limits, started)).await;
         }
         let body = response.body.collect_for(arrivals).await.map_err(|error| body_fault(error, false))?;
@@ -172,8 +189,15 @@ impl Endpoint {
         body: Vec<u8>,
         limits: &Limits,
     ) -> Result<StatusCode, Failure> {
-        let outgoing =
-            Outgoing { id: None, method, subject: None, mirrored: Vec::new(), body, arrivals: None };
+        let outgoing = Outgoing {
+            id: None,
+            method,
+            subject: None,
+            mirrored: Vec::new(),
+            body,
+            arrivals: None,
+            caller: None,
+        };
         let response = self.post(session, outgoing, limits).await?;
         session.note_id(response.headers.get(&SESSION_ID));
         let status = response.status;
@@ -356,7 +380,7 @@ impl Endpoint {
         session: &HttpSession,
         body: &mut Body,
         decoder: &mut SseDecoder,
-        Wanted { id, arrivals }: Wanted<'_>,
+        Wanted { id, arrivals, caller }: Wanted<'_>,
         limits: &Limits,
     ) -> Result<Streamed, Failure> {
         loop {
@@ -369,7 +393,7 @@ impl Endpoint {
             let mut found = None;
             let mut replies = Vec::new();
             let mut take = |data: &Bytes| {
-                found = self.read_event(data, id, &mut replies);
+                found = self.read_event(data, id, caller, &mut replies);
                 found.is_none()
             };
             let ended = match &chunk {
@@ -400,16 +424,24 @@ impl Endpoint {
 
     /// Answers requests that a server of the handshake era sent on a stream. One that waits for the answer sends nothing
     /// else meanwhile. In the modern era there are no such requests, and a client must not post answers.
-    pub(super) async fn send_replies(&self, session: &HttpSession, replies: Vec<Vec<u8>>, limits: &Limits) {
+    pub(super) async fn send_replies(&self, session: &HttpSession, replies: Vec<Reply>, limits: &Limits) {
         if session.era == Era::Handshake {
             for reply in replies {
+                let reply = reply.ready().await;
                 let _ = self.notify(session, "reply", reply, limits).await;
             }
         }
     }
 
     /// The answer to `id`, if the event holds it. Requests of the server are answered through `replies`.
-    pub(super) fn read_event(&self, data: &Bytes, id: u64, replies: &mut Vec<Vec<u8>>) -> Option<Answer> {
+    /// `caller`: for whom the call was made on whose own stream it came.
+    pub(super) fn read_event(
+        &self,
+        data: &Bytes,
+        id: u64,
+        caller: Option<Caller<'_>>,
+        replies: &mut Vec<Reply>,
+    ) -> Option<Answer> {
         let upstream = &*self.name;
         let Ok(messages) = parse(data, MAX_BATCH) else {
             tracing::debug!(upstream, "upstream_noise: an event that is no message");
@@ -418,15 +450,12 @@ impl Endpoint {
         let mut found = None;
         for message in messages.iter() {
             match (&message.method, message.id) {
-                (Some(method), Some(request)) => replies.push(if method == "ping" {
-                    encode::empty_result(request)
-                } else {
-                    encode::method_not_found(request)
-                }),
-                (Some(method), None) if method == "notifications/tools/list_changed" => {
-                    (self.tools_changed)()
+                (Some(method), Some(request)) => replies.push(Reply(self.inbound.answer(method, request))),
+                (Some(method), None) => {
+                    if self.inbound.notified(method, message.params, caller) {
+                        (self.tools_changed)();
+                    }
                 }
-                (Some(_), None) => {}
                 (None, _) => found = found.or_else(|| answer_of(data, message, id, false)),
             }
         }
@@ -483,6 +512,7 @@ impl Endpoint {
 struct Wanted<'a> {
     id: u64,
     arrivals: Option<&'a dyn Arrivals>,
+    caller: Option<Caller<'a>>,
 }
 
 /// What came of taking up a stream again.

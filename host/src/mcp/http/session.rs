@@ -21,6 +21,8 @@ pub(crate) struct HttpSession {
     pub(super) version: Option<HeaderValue>,
     /// Whether the server announces changes of its tool list.
     pub(super) tools_change: bool,
+    /// Whether the server can be told which log messages are wanted.
+    pub(super) logs: bool,
     /// The stream that all is said on, if the server speaks HTTP+SSE of 2024-11-05.
     pub(super) old_stream: Option<Arc<OldStream>>,
     /// Whether somebody listens for them already.
@@ -56,6 +58,7 @@ impl HttpSession {
             era,
             version,
             tools_change: false,
+            logs: false,
             old_stream: None,
             listening: AtomicBool::new(false),
             next_id: AtomicU64::new(1),
@@ -74,7 +77,7 @@ impl HttpSession {
     pub(super) fn agreed(self, hello: &ServerHello) -> Self {
         self.with(|state| state.headers = None);
         let version = HeaderValue::from_str(&hello.version).ok();
-        Self { version, tools_change: hello.tools_change, ..self }
+        Self { version, tools_change: hello.tools_change, logs: hello.logs, ..self }
     }
 
     pub(super) fn next_id(&self) -> u64 {

@@ -11,6 +11,8 @@ use ptc_mcp::encode;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
+use super::super::inbound::Inbound;
+use super::super::roots::{ClientRoots, Roots};
 use super::super::upstream::{McpUpstream, Transport};
 use super::super::{protocol, result};
 use super::handshake::{self, Remembered};
@@ -55,6 +57,7 @@ impl HttpUpstream {
         entry: &HttpConfig,
         store: Arc<CredentialStore>,
         client: Client,
+        roots: &ClientRoots,
         owner: Handle,
     ) -> Result<Self, HttpError> {
         let lifecycle = Arc::new(Lifecycle::new(owner, config.backoff));
@@ -67,6 +70,7 @@ impl HttpUpstream {
             entry: entry.clone(),
             client,
             store,
+            inbound: Inbound::new(&config.name, Roots::of(&config.roots, roots), config.log_level),
             tools_changed: Box::new(move || {
                 if let Some(lifecycle) = announcer.upgrade() {
                     lifecycle.announce(UpstreamEvent::ToolsChanged);
@@ -77,7 +81,7 @@ impl HttpUpstream {
             endpoint: Arc::new(endpoint),
             remembered: Arc::default(),
             wanted: Arc::default(),
-            meta: protocol::modern_meta().into(),
+            meta: protocol::meta_of(Era::Modern, None, config.log_level).unwrap_or_default().into(),
         };
         Ok(Self::over(transport, config, lifecycle))
     }
@@ -105,6 +109,7 @@ impl Transport for HttpTransport {
             if let Some(stream) = &started.connection.old_stream {
                 owner.spawn(watch(stream.ended(), started.connection.clone(), lifecycle.clone()));
             }
+            owner.spawn(settle(endpoint.clone(), started.connection.clone(), lifecycle.clone()));
             if wanted.load(Ordering::Relaxed) {
                 listen::spawn(&endpoint, &started.connection, &lifecycle);
             }
@@ -193,6 +198,10 @@ impl Transport for HttpTransport {
         Ok(tools)
     }
 
+    fn inbound(&self) -> &Inbound {
+        &self.endpoint.inbound
+    }
+
     /// From the first call on, a server that announces changes of its tool list is listened to, on a connection of
     /// its own.
     fn listen(&self, lifecycle: &SessionLifecycle) {
@@ -219,14 +228,17 @@ impl HttpTransport {
         call: &Call<'_>,
     ) -> Result<HttpReply, Unanswered> {
         let id = session.next_id();
-        let modern = session.era == Era::Modern;
+        let entered = self.endpoint.inbound.enter(call.caller, call.tool);
+        let asked = entered.meta(call.caller, session.era);
+        let meta = asked.as_deref().or((session.era == Era::Modern).then_some(&*self.meta));
         let outgoing = Outgoing {
             id: Some(id),
             method: "tools/call",
             subject: Some(call.tool),
             mirrored: session.mirrors().headers(call.tool, call.arguments),
-            body: encode::tools_call(id, call.tool, call.arguments, modern.then_some(&*self.meta)),
+            body: encode::tools_call(id, call.tool, call.arguments, meta),
             arrivals: call.arrivals,
+            caller: Some(call.caller),
         };
         self.exchange(lifecycle, session, outgoing, call.limits).await
     }
@@ -245,7 +257,9 @@ impl HttpTransport {
             mirrored: Vec::new(),
             body: encode::request(id, query.method, &protocol::params_with(session.era, query.params)),
             arrivals: query.arrivals,
+            caller: Some(query.caller),
         };
+        let _entered = self.endpoint.inbound.enter(query.caller, query.method);
         self.exchange(lifecycle, session, outgoing, query.limits).await
     }
 
@@ -310,6 +324,38 @@ async fn watch(
             session.end(End { fault, kind: EndKind::SessionLost });
             lifecycle.note_end(&session);
         }
+        () = session.over() => {}
+        () = lifecycle.closing() => {}
+    }
+}
+
+/// What is said to a greeted server for as long as its session lives: what it shall tell of, and that roots have changed.
+async fn settle(endpoint: Arc<Endpoint>, session: Arc<HttpSession>, lifecycle: SessionLifecycle) {
+    let inbound = &endpoint.inbound;
+    if session.era == Era::Modern {
+        return;
+    }
+    if let Some(level) = inbound.log_level.filter(|_| session.logs)
+        && let Err(fault) = handshake::set_level(&endpoint, &session, level).await
+    {
+        tracing::warn!(upstream = &*endpoint.name, error = %fault.message, "upstream_set_level_failed");
+    }
+    if !inbound.roots.may_change() {
+        return;
+    }
+    let tell = async {
+        let mut changed = Box::pin(inbound.roots.changed());
+        loop {
+            changed.await;
+            // Before it is told: what changes from now on is told again.
+            changed = Box::pin(inbound.roots.changed());
+            let note = encode::notification("notifications/roots/list_changed", b"{}");
+            let limits = shutdown_limits();
+            let _ = endpoint.notify(&session, "notifications/roots/list_changed", note, &limits).await;
+        }
+    };
+    tokio::select! {
+        () = tell => {}
         () = session.over() => {}
         () = lifecycle.closing() => {}
     }

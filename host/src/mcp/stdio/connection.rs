@@ -13,6 +13,7 @@ use tokio::net::unix::pipe;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
+use super::super::inbound::Inbound;
 use super::outbox::{Flushed, Outbox};
 use super::tasks::Refused;
 use crate::child::StderrRing;
@@ -31,6 +32,8 @@ pub(super) const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 pub(crate) struct StdioConnection {
     /// The upstream's name, for logs.
     pub(super) name: Arc<str>,
+    /// What the child says unasked.
+    pub(super) inbound: Arc<Inbound>,
     next_id: AtomicU64,
     state: Mutex<PipeState>,
     /// The longest line worth keeping: the largest cap among the requests in flight, and at least the handshake's.
@@ -97,9 +100,10 @@ impl Connection for StdioConnection {
 }
 
 impl StdioConnection {
-    pub(super) fn new(name: Arc<str>, stdin: pipe::Sender, base_cap: usize) -> Self {
+    pub(super) fn new(name: Arc<str>, inbound: Arc<Inbound>, stdin: pipe::Sender, base_cap: usize) -> Self {
         Self {
             name,
+            inbound,
             next_id: AtomicU64::new(1),
             state: Mutex::new(PipeState { stdin: Some(stdin), ..PipeState::default() }),
             line_cap: AtomicUsize::new(base_cap),

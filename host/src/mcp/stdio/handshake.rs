@@ -9,6 +9,7 @@ use ptc_mcp::Era;
 use ptc_mcp::RpcError;
 use ptc_mcp::encode;
 
+use super::super::inbound::Inbound;
 use super::super::protocol::{self, ServerHello};
 use super::super::tools::{ToolPages, admit_all};
 use super::connection::{PipeReply, StdioConnection};
@@ -16,7 +17,7 @@ use super::tasks;
 use crate::child::{ChildProcess, ChildSpec};
 use crate::config::{Protocol, StdioConfig};
 use crate::memory::MemoryBudget;
-use crate::upstream::lifecycle::{Lifecycle, Started, closed};
+use crate::upstream::lifecycle::{Connection as _, Lifecycle, Started, closed};
 use crate::upstream::{CallFault, CallLimits, ToolInfo};
 
 /// The time that a child whose start failed gets for each step of its shutdown.
@@ -35,6 +36,7 @@ const NO_HANDSHAKE: [i64; 6] = [
 
 /// Starts a child and brings its connection to where tools can be called. On failure the child is gone.
 pub(super) async fn start(
+    inbound: Arc<Inbound>,
     name: Arc<str>,
     entry: Arc<StdioConfig>,
     lifecycle: Arc<Lifecycle<StdioConnection>>,
@@ -43,7 +45,7 @@ pub(super) async fn start(
     let mut child =
         ChildProcess::spawn(&ChildSpec::from(&*entry)).map_err(|e| CallFault::unavailable(e.to_string()))?;
     let pipes = child.pipes.take().ok_or_else(|| CallFault::unavailable("the child has no pipes"))?;
-    let connection = Arc::new(StdioConnection::new(name, pipes.stdin, entry.max_response_bytes));
+    let connection = Arc::new(StdioConnection::new(name, inbound, pipes.stdin, entry.max_response_bytes));
     tasks::spawn(&connection, &lifecycle, child, pipes.stdout, pipes.stderr, memory);
     let mut unused = Unused(Some(connection.clone()));
     let result = tokio::select! {
@@ -53,9 +55,7 @@ pub(super) async fn start(
     match result {
         Ok((hello, tools)) => {
             unused.0 = None;
-            if hello.tools_change && connection.modern.load(Ordering::Relaxed) {
-                connection.request_unanswered("subscriptions/listen", &protocol::listen_params());
-            }
+            settle(&connection, &lifecycle, &hello);
             let ServerHello { version: protocol_version, introduction, .. } = hello;
             Ok(Started { connection, tools, protocol_version, introduction })
         }
@@ -66,6 +66,40 @@ pub(super) async fn start(
             Err(if died { fault } else { fault.with_hint(&connection.stderr_hint()) })
         }
     }
+}
+
+/// What is said to a greeted child without waiting for an answer: what it shall tell of, and later that roots have changed.
+fn settle(connection: &Arc<StdioConnection>, lifecycle: &Lifecycle<StdioConnection>, hello: &ServerHello) {
+    let inbound = &connection.inbound;
+    if connection.era() == Era::Modern {
+        if hello.tools_change {
+            connection.request_unanswered("subscriptions/listen", &protocol::listen_params());
+        }
+        return;
+    }
+    if let Some(level) = inbound.log_level.filter(|_| hello.logs) {
+        connection.request_unanswered("logging/setLevel", &protocol::set_level_params(level));
+    }
+    if !inbound.roots.may_change() {
+        return;
+    }
+    let weak = Arc::downgrade(connection);
+    let mut changed = Box::pin(inbound.roots.changed());
+    let mut gone = connection.gone.subscribe();
+    lifecycle.owner().spawn(async move {
+        loop {
+            tokio::select! {
+                () = &mut changed => {}
+                _ = gone.wait_for(|gone| *gone) => return,
+            }
+            let Some(connection) = weak.upgrade().filter(|connection| connection.ended().is_none()) else {
+                return;
+            };
+            // Before it is told: what changes from now on is told again.
+            changed = Box::pin(connection.inbound.roots.changed());
+            connection.control(encode::notification("notifications/roots/list_changed", b"{}"));
+        }
+    });
 }
 
 /// A connection that did not come to be used is ended, also when its start is dropped half-way.
@@ -107,8 +141,9 @@ async fn initialize(
     connection: &StdioConnection,
     entry: &StdioConfig,
 ) -> Result<Result<ServerHello, RpcError>, CallFault> {
+    let params = protocol::initialize_params(connection.inbound.roots.capabilities());
     // A client must not cancel `initialize`.
-    let answer = request(connection, entry, "initialize", &protocol::initialize_params(), false).await?;
+    let answer = request(connection, entry, "initialize", &params, false).await?;
     match answer {
         Ok(result) => {
             let hello = protocol::read_initialize(&result, true).map_err(CallFault::unavailable)?;

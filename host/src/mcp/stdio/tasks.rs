@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ptc_mcp::encode;
 use ptc_mcp::lines::{Frame, LineBuffer};
 use ptc_mcp::message::id::{id_of_head, id_of_tail, number_of_id};
 use ptc_mcp::message::lenient::{Message, parse};
@@ -15,6 +14,7 @@ use tokio::time::{Instant, timeout};
 use super::super::protocol;
 use super::connection::{PipeReply, StdioConnection, Stop};
 use crate::child::{ChildProcess, Exit};
+use crate::maybe_ready::MaybeReady;
 use crate::memory::{MemoryBudget, MemoryReservation};
 use crate::upstream::lifecycle::{End, EndKind, Lifecycle, closed};
 use crate::upstream::{CallFault, UpstreamEvent};
@@ -63,7 +63,7 @@ async fn read(
         while let Some(frame) = lines.next(connection.line_cap()) {
             match frame {
                 Frame::Line(line) => {
-                    if dispatch(&connection, &line) {
+                    if dispatch(&connection, &lifecycle, &line) {
                         lifecycle.announce(UpstreamEvent::ToolsChanged);
                     }
                 }
@@ -119,13 +119,17 @@ impl Oversized {
 }
 
 /// Handles one line. Yields whether the tool list is said to have changed.
-fn dispatch(connection: &StdioConnection, line: &bytes::Bytes) -> bool {
+fn dispatch(
+    connection: &Arc<StdioConnection>,
+    lifecycle: &Lifecycle<StdioConnection>,
+    line: &bytes::Bytes,
+) -> bool {
     let upstream = &*connection.name;
     match parse(line, MAX_BATCH) {
         Ok(messages) => {
             let mut changed = false;
             for message in messages.iter() {
-                changed |= dispatch_one(connection, line, message);
+                changed |= dispatch_one(connection, lifecycle, line, message);
             }
             changed
         }
@@ -140,19 +144,26 @@ fn dispatch(connection: &StdioConnection, line: &bytes::Bytes) -> bool {
     }
 }
 
-fn dispatch_one(connection: &StdioConnection, line: &bytes::Bytes, message: &Message<'_>) -> bool {
+fn dispatch_one(
+    connection: &Arc<StdioConnection>,
+    lifecycle: &Lifecycle<StdioConnection>,
+    line: &bytes::Bytes,
+    message: &Message<'_>,
+) -> bool {
     let upstream = &*connection.name;
     match (&message.method, message.id) {
         (Some(method), Some(id)) => {
-            connection.control(if method == "ping" {
-                encode::empty_result(id)
-            } else {
-                tracing::debug!(upstream, %method, "upstream_request_refused");
-                encode::method_not_found(id)
-            });
+            match connection.inbound.answer(method, id) {
+                MaybeReady::Ready(answer) => connection.control(answer),
+                MaybeReady::Waiting(answer) => {
+                    let connection = connection.clone();
+                    lifecycle.owner().spawn(async move { connection.control(answer.await) });
+                }
+            }
             false
         }
-        (Some(method), None) => method == "notifications/tools/list_changed",
+        // Nothing links it to a call.
+        (Some(method), None) => connection.inbound.notified(method, message.params, None),
         (None, id) => {
             let answer = match (message.error, message.result) {
                 (Some(error), _) => Ok(PipeReply::Error(line.slice_ref(error.as_bytes()))),

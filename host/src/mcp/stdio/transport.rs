@@ -1,7 +1,6 @@
 //! A child's pipes as a transport.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,6 +8,8 @@ use ptc_mcp::encode;
 use ptc_mcp::{Era, RpcError};
 use tokio::runtime::Handle;
 
+use super::super::inbound::Inbound;
+use super::super::roots::{ClientRoots, Roots};
 use super::super::upstream::{McpUpstream, Transport};
 use super::super::{protocol, result};
 use super::connection::{PipeReply, SHUTDOWN_GRACE, StdioConnection};
@@ -26,6 +27,7 @@ pub type StdioUpstream = McpUpstream<StdioTransport>;
 pub struct StdioTransport {
     name: Arc<str>,
     entry: Arc<StdioConfig>,
+    inbound: Arc<Inbound>,
     meta: Box<[u8]>,
     memory: Option<MemoryBudget>,
 }
@@ -33,11 +35,13 @@ pub struct StdioTransport {
 impl StdioUpstream {
     /// An upstream that is not started yet. `owner` is the runtime of its tasks; it needs I/O and time enabled.
     #[must_use]
-    pub fn new(config: &UpstreamConfig, entry: &StdioConfig, owner: Handle) -> Self {
+    pub fn new(config: &UpstreamConfig, entry: &StdioConfig, roots: &ClientRoots, owner: Handle) -> Self {
+        let inbound = Inbound::new(&config.name, Roots::of(&config.roots, roots), config.log_level);
         let transport = StdioTransport {
             name: config.name.as_str().into(),
             entry: Arc::new(entry.clone()),
-            meta: protocol::modern_meta().into(),
+            meta: protocol::meta_of(Era::Modern, None, config.log_level).unwrap_or_default().into(),
+            inbound,
             memory: None,
         };
         Self::over(transport, config, Arc::new(Lifecycle::new(owner, config.backoff)))
@@ -61,7 +65,13 @@ impl Transport for StdioTransport {
         &self,
         lifecycle: &Arc<Lifecycle<StdioConnection>>,
     ) -> impl Future<Output = Result<Started<StdioConnection>, CallFault>> + Send + 'static {
-        handshake::start(self.name.clone(), self.entry.clone(), lifecycle.clone(), self.memory.clone())
+        handshake::start(
+            self.inbound.clone(),
+            self.name.clone(),
+            self.entry.clone(),
+            lifecycle.clone(),
+            self.memory.clone(),
+        )
     }
 
     async fn call(
@@ -72,7 +82,10 @@ impl Transport for StdioTransport {
     ) -> Result<CallReply, CallFault> {
         let mut limits = call.limits;
         limits.timeout = limits.timeout.min(self.entry.request_timeout.unwrap_or(Duration::MAX));
-        let meta = connection.modern.load(Ordering::Relaxed).then_some(&*self.meta);
+        let entered = self.inbound.enter(call.caller, call.tool);
+        let asked = entered.meta(call.caller, connection.era());
+        let meta = (connection.era() == Era::Modern).then_some(&*self.meta);
+        let meta = asked.as_deref().or(meta);
         let encode = |id| encode::tools_call(id, call.tool, call.arguments, meta);
         match request(connection, encode, limits).await? {
             // A line is read whole, within the cap of the pipe, before it is known whose it is.
@@ -98,6 +111,7 @@ impl Transport for StdioTransport {
         let mut limits = query.limits;
         limits.timeout = limits.timeout.min(self.entry.request_timeout.unwrap_or(Duration::MAX));
         let params = protocol::params_with(connection.era(), query.params);
+        let _entered = self.inbound.enter(query.caller, query.method);
         match request(connection, |id| encode::request(id, query.method, &params), limits).await? {
             PipeReply::Result(bytes)
                 if query.arrivals.is_some_and(|arrivals| !arrivals.arrived(bytes.len())) =>
@@ -114,6 +128,10 @@ impl Transport for StdioTransport {
 
     async fn list_tools(&self, connection: &Arc<StdioConnection>) -> Result<Arc<[ToolInfo]>, CallFault> {
         handshake::list_tools(connection, &self.entry).await
+    }
+
+    fn inbound(&self) -> &Inbound {
+        &self.inbound
     }
 
     /// A child reports changes on its one pipe, with or without a request.

@@ -2,7 +2,7 @@
 
 use ptc_host::aggregator::Aggregator;
 use ptc_host::catalog::{Catalog, ServerEntry, ToolEntry, check_call};
-use ptc_host::upstream::{Call, CallLimits, ReplyPayload};
+use ptc_host::upstream::{Call, CallLimits, Caller, ReplyPayload};
 use ptc_mcp::json::Value as Json;
 
 use super::screen::Screen;
@@ -146,7 +146,14 @@ impl Handler {
         let deadline = Instant::now() + timeout.saturating_mul(2);
         let limits = CallLimits { timeout, deadline, max_bytes, binary_bytes: 0 };
         let may_wrap = checked.may_wrap;
-        let call = Call { tool: &self.tool, arguments: &checked.arguments, limits, arrivals: None, may_wrap };
+        let call = Call {
+            tool: &self.tool,
+            arguments: &checked.arguments,
+            limits,
+            arrivals: None,
+            caller: Caller::default(),
+            may_wrap,
+        };
         let reply = upstream.call(call).await.map_err(|fault| fault.to_string())?;
         let mut value = match reply.payload.resolve() {
             ReplyPayload::Json(bytes) | ReplyPayload::JsonOrText(bytes) => ptc_mcp::json::from_slice(&bytes)

@@ -73,7 +73,7 @@ pub fn state(
         }
         match &sources.upstreams {
             None => object.raw("upstreams", "null"),
-            Some(upstreams) => write_upstreams(object, upstreams),
+            Some(upstreams) => write_upstreams(object, upstreams, principal),
         }
         let recent = ring.of(principal);
         object.integer("remembered", recent.len() as u64);
@@ -131,7 +131,7 @@ fn call(record: &Record) -> String {
     })
 }
 
-fn write_upstreams(object: &mut Object<'_>, upstreams: &Arc<Aggregator>) {
+fn write_upstreams(object: &mut Object<'_>, upstreams: &Arc<Aggregator>, principal: &Principal) {
     let redactor = upstreams.redactor();
     write_array(object.key("upstreams"), upstreams.upstreams(), |out, (config, handle)| {
         let health = handle.health();
@@ -150,6 +150,16 @@ fn write_upstreams(object: &mut Object<'_>, upstreams: &Arc<Aggregator>) {
                 Some(fault) => object.string("last_fault", &redactor.scrub(&fault.to_string())),
                 None => object.raw("last_fault", "null"),
             }
+            let said = handle.messages(Some(principal.name()));
+            write_array(object.key("messages"), &said, |out, message| {
+                let at = Timestamp::try_from(message.at).unwrap_or_default();
+                let json = object_text(|object| {
+                    object.string("ts", &instant(at));
+                    object.string("level", message.level.name());
+                    object.string("text", &redactor.scrub(&message.text));
+                });
+                out.extend_from_slice(json.as_bytes());
+            });
         });
         out.extend_from_slice(json.as_bytes());
     });

@@ -24,6 +24,9 @@ pub fn answer(service: &Arc<Service>, id: &RequestId) -> Handled {
             write_string(out, revision.name());
         }
         out.extend_from_slice(b"],\"capabilities\":{\"tools\":{\"listChanged\":false}");
+        if service.upstreams_say.is_some() {
+            out.extend_from_slice(b",\"logging\":{}");
+        }
         out.extend(service.exposed.iter().flat_map(|exposed| exposed.capabilities().into_bytes()));
         out.push(b'}');
         if !service.instructions.is_empty() {

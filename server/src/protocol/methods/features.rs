@@ -153,7 +153,7 @@ fn run(
         work: Work::Feature { method, running },
         started: Instant::now(),
         cancelled,
-        progress: None,
+        hearing: None,
         ticket,
         permit: Some(permit),
         span: None,

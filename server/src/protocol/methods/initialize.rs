@@ -8,6 +8,7 @@ use ptc_mcp::message::id::RequestId;
 use ptc_mcp::message::params::ParamsMember;
 use tracing::info;
 
+use super::roots;
 use crate::protocol::client::result_room;
 use crate::protocol::connection::Connection;
 use crate::protocol::handled::Handled;
@@ -30,6 +31,7 @@ pub fn answer(
     let revision = negotiate(params);
     connection.set_revision(revision);
     connection.set_result_room(result_room(params.object().and_then(|params| params.client_info)));
+    roots::note_capability(service, connection, params);
     info!(event = "initialize", request_id = %id, protocol_version = revision.name());
     Handled::answered(reply::result(id, |out| {
         out.extend_from_slice(b"{\"protocolVersion\":\"");
@@ -41,6 +43,9 @@ pub fn answer(
         out.extend_from_slice(
             format!(",\"capabilities\":{{\"tools\":{{\"listChanged\":{changes}}}").as_bytes(),
         );
+        if service.upstreams_say.is_some() {
+            out.extend_from_slice(b",\"logging\":{}");
+        }
         out.extend(service.exposed.iter().flat_map(|exposed| exposed.capabilities().into_bytes()));
         out.push(b'}');
         if !service.instructions.is_empty() {

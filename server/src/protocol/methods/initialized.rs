@@ -1,6 +1,12 @@
-//! `notifications/initialized`: the client has read the answer to `initialize`. Nothing waits for it.
+//! `notifications/initialized`: the client has read the answer to `initialize`, and may be asked from now on.
 
-/// Logs it.
-pub fn act() {
+use super::roots;
+use crate::protocol::connection::Connection;
+use crate::protocol::handled::Handled;
+use crate::protocol::service::Service;
+
+/// Asks the client for its roots, if an upstream wants to know them.
+pub fn act(service: &Service, connection: &Connection) -> Handled {
     tracing::debug!(event = "notifications_initialized");
+    roots::ask(service, connection)
 }

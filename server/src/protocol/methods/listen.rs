@@ -58,7 +58,7 @@ pub fn answer(
         work: Work::Listen(place),
         started: Instant::now(),
         cancelled,
-        progress: None,
+        hearing: None,
         ticket,
         permit: None,
         span: None,

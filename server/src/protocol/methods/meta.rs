@@ -1,5 +1,6 @@
 //! `_meta` of modern requests: each request states what a handshake settles once.
 
+use ptc_mcp::LogLevel;
 use ptc_mcp::Revision;
 use ptc_mcp::RpcError;
 use ptc_mcp::json;
@@ -9,10 +10,6 @@ use ptc_mcp::meta::{CLIENT_CAPABILITIES, LOG_LEVEL, PROTOCOL_VERSION};
 
 use crate::protocol::handled::{Disposition, Handled};
 use crate::protocol::reply::{self, Answers};
-
-/// Log severities that a client may request. This server sends no log messages.
-const LOG_LEVELS: [&str; 8] =
-    ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 /// The mandatory members of `_meta` in every modern request.
 pub(super) fn check_meta(id: &RequestId, message: &Message<'_>) -> Result<(), Handled> {
@@ -35,8 +32,8 @@ pub(super) fn check_meta(id: &RequestId, message: &Message<'_>) -> Result<(), Ha
         return refuse(missing(&format!("_meta[\"{CLIENT_CAPABILITIES}\"] must be an object")));
     }
     let level = params.meta.log_level.map(json::Raw::as_str);
-    if level.is_some_and(|level| !level.is_some_and(|level| LOG_LEVELS.contains(&&*level))) {
-        return refuse(missing(&format!("_meta[\"{LOG_LEVEL}\"] must be one of {}", LOG_LEVELS.join(", "))));
+    if level.is_some_and(|level| level.is_none_or(|level| LogLevel::from_name(&level).is_none())) {
+        return refuse(missing(&format!("_meta[\"{LOG_LEVEL}\"] must be one of {}", LogLevel::names())));
     }
     Ok(())
 }

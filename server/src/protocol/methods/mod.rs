@@ -9,6 +9,8 @@ pub mod initialized;
 pub mod listen;
 mod meta;
 pub mod ping;
+mod roots;
+mod set_level;
 pub mod shutdown;
 pub mod tools_call;
 mod tools_list;
@@ -40,6 +42,7 @@ impl Service {
             Handled::reply(Disposition::Invalid, body)
         };
         if message.method.is_none() && message.is_response() {
+            roots::take(self, from.connection, message);
             return Handled::Silent;
         }
         let id = match &message.id {
@@ -53,7 +56,7 @@ impl Service {
         };
         let method = method.as_deref();
         match id {
-            None => notification(from.connection, method.unwrap_or_default(), message),
+            None => notification(self, from.connection, method.unwrap_or_default(), message),
             Some(id) => match from.era {
                 Era::Handshake => handshake_request(self, from, id, method, message),
                 Era::Modern => match check_meta(id, message) {
@@ -78,6 +81,9 @@ fn handshake_request(
         Some("ping") => ping::answer(id),
         Some("tools/list") => tools_list::answer(service, from.era, id, &message.params),
         Some("tools/call") => tools_call::answer(service, from, id, &message.params),
+        Some("logging/setLevel") if service.upstreams_say.is_some() => {
+            set_level::answer(from.connection, id, &message.params)
+        }
         Some("shutdown") => shutdown::answer(from.connection, id),
         Some("exit") => exit::answer(from.connection),
         // Sent with an id they are neither notification nor request.
@@ -122,10 +128,16 @@ fn modern_request(
 }
 
 /// Processes a notification. There is never an answer. A tool call without an id cannot be answered and is not run.
-fn notification(connection: &Arc<Connection>, method: &str, message: &Message<'_>) -> Handled {
+fn notification(
+    service: &Service,
+    connection: &Arc<Connection>,
+    method: &str,
+    message: &Message<'_>,
+) -> Handled {
     match method {
         "notifications/cancelled" => cancelled::act(connection, &message.params),
-        "notifications/initialized" => initialized::act(),
+        "notifications/initialized" => return initialized::act(service, connection),
+        "notifications/roots/list_changed" => return roots::ask(service, connection),
         "shutdown" => connection.drain(),
         "exit" => return exit::answer(connection),
         other => debug!(event = "notification_ignored", method = loggable(Some(other))),

@@ -7,6 +7,7 @@ use std::time::Instant;
 use futures_util::future::BoxFuture;
 use ptc_host::engine::EvalId;
 use ptc_mcp::Era;
+use ptc_mcp::LogLevel;
 use ptc_mcp::Revision;
 use ptc_mcp::RpcError;
 use ptc_mcp::json::Raw;
@@ -19,8 +20,8 @@ use crate::protocol::call::{Call, Work};
 use crate::protocol::client::result_room;
 use crate::protocol::connection::Refused;
 use crate::protocol::handled::Handled;
+use crate::protocol::hearing::Hearing;
 use crate::protocol::observer::CallSpan;
-use crate::protocol::progress::Progress;
 use crate::protocol::results;
 use crate::protocol::service::{MessageContext, Service};
 use crate::protocol::tool::{CallContext, Origin, Prepared, Tool, ToolReply, short_name};
@@ -68,7 +69,7 @@ struct Ready {
     running: BoxFuture<'static, ToolReply>,
     /// Whether it needs a permit.
     gated: bool,
-    progress: Option<Progress>,
+    hearing: Option<Hearing>,
     span: Option<CallSpan>,
 }
 
@@ -95,6 +96,7 @@ impl Request<'_> {
                 Era::Handshake => connection.result_room(),
             },
             progress: None,
+            audience: None,
         }
     }
 
@@ -123,9 +125,14 @@ impl Request<'_> {
 
     /// Has the tool check the arguments. Many calls end here.
     fn prepare(&self, name: &'static str, tool: &dyn Tool) -> Handled {
-        let progress = Progress::asked_for(self.params);
-        let mut context = self.context();
-        context.progress = progress.as_ref().map(|(_, calls)| calls.clone());
+        let level = match self.from.era {
+            Era::Modern => {
+                self.params.meta.log_level.and_then(Raw::as_str).and_then(|name| LogLevel::from_name(&name))
+            }
+            Era::Handshake => self.from.connection.log_level(),
+        };
+        let (hearing, telling) = Hearing::asked_for(self.params, level, self.service.upstreams_say.as_ref());
+        let context = CallContext { progress: telling.calls, audience: telling.audience, ..self.context() };
         let arguments = self.params.arguments;
         let observers = self.service.observers.as_ref().filter(|_| tool.is_observed());
         let span = observers.map(|observers| observers.announce(&context, name, arguments));
@@ -140,14 +147,13 @@ impl Request<'_> {
             Prepared::Gated(running) => (running, true),
             Prepared::Free(running) => (running, false),
         };
-        let progress = progress.map(|(progress, _)| progress);
-        let ready = Ready { name, eval_id: context.eval_id, running, gated, progress, span };
+        let ready = Ready { name, eval_id: context.eval_id, running, gated, hearing, span };
         self.admit(tool, ready)
     }
 
     /// Admits a call if the conversation and the process have capacity.
     fn admit(&self, tool: &dyn Tool, ready: Ready) -> Handled {
-        let Ready { name, eval_id, running, gated, progress, mut span } = ready;
+        let Ready { name, eval_id, running, gated, hearing, mut span } = ready;
         let (ticket, cancelled) = match self.from.connection.enter(self.id) {
             Ok(entered) => entered,
             Err(Refused::Full(limit)) => {
@@ -179,7 +185,7 @@ impl Request<'_> {
             work: Work::Tool { name, eval_id, running },
             started: Instant::now(),
             cancelled,
-            progress,
+            hearing,
             ticket,
             permit,
             span,

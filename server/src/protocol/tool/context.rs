@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ptc_host::audience::Audience;
 use ptc_host::engine::{CallsSoFar, EvalId};
 use ptc_mcp::Revision;
 use ptc_mcp::message::id::RequestId;
@@ -26,6 +27,8 @@ pub struct CallContext {
     pub result_room: Option<usize>,
     /// Receives the progress of a program's upstream calls, if the client asked for it.
     pub progress: Option<watch::Sender<CallsSoFar>>,
+    /// Hears what upstreams say of them, if the client asked for it.
+    pub audience: Option<Arc<Audience>>,
 }
 
 /// The request of a transport that brought a call.

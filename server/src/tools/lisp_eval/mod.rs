@@ -99,6 +99,7 @@ impl LispEval {
             max_attached_bytes: options.max_attached_bytes,
             upstreams: options.upstreams.clone(),
             progress: context.progress.clone(),
+            audience: context.audience.clone(),
             principal: Some(context.owner.principal.shared_name()),
             ..EvalRequest::with_id(arguments.program, context.eval_id)
         }

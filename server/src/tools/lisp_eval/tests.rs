@@ -83,6 +83,7 @@ async fn call(tool: &LispEval, arguments: Value) -> ToolReply {
         eval_id: ptc_host::engine::EvalId::new(),
         result_room: None,
         progress: None,
+        audience: None,
     };
     let reply = match tool.prepare(Some(raw), &context) {
         Prepared::Done(reply) => reply,

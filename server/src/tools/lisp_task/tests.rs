@@ -125,6 +125,7 @@ async fn call(options: TaskOptions, arguments: Value) -> (Value, ToolReply) {
         eval_id: EvalId::new(),
         result_room: None,
         progress: None,
+        audience: None,
     };
     let reply = match tool.prepare(Raw::parse(&text).ok(), &context) {
         Prepared::Done(reply) => reply,

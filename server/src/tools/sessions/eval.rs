@@ -84,6 +84,7 @@ impl Eval {
             max_attached_bytes: self.options.max_attached_bytes,
             upstreams: self.options.upstreams.clone(),
             progress: context.progress.clone(),
+            audience: context.audience.clone(),
             principal: Some(context.owner.principal.shared_name()),
             ..EvalRequest::with_id(checked.program, context.eval_id)
         })

@@ -83,6 +83,7 @@ impl Bench {
             eval_id: ptc_host::engine::EvalId::new(),
             result_room: None,
             progress: None,
+            audience: None,
         };
         tool.prepare(Some(Raw::parse(&arguments.to_string()).unwrap()), &context)
     }

@@ -442,7 +442,7 @@ fn answered(finished: Finished) -> Answer {
     }
 }
 
-/// Runs a call, as a stream of events if the client asked for progress and accepts one.
+/// Runs a call, as a stream of events if the client asked to be told of anything meanwhile and accepts one.
 async fn run(
     endpoint: &Arc<Endpoint>,
     call: Call,
@@ -450,11 +450,13 @@ async fn run(
     headers: &Headers<'_>,
     seen: &mut Seen,
 ) -> Answer {
-    let streams =
-        call.wants_progress() && accepts(headers, "text/event-stream") && headers.accept.first().is_some();
+    let streams = call.wants_notifications()
+        && accepts(headers, "text/event-stream")
+        && headers.accept.first().is_some();
     if call.is_subscription() {
         return listen(endpoint, call, headers, seen);
     }
+    let call = if streams { call } else { call.without_notifications() };
     let notes = Notes::default();
     let sink = notes.clone();
     let running = finish(endpoint.clone(), call, move |note| sink.push(note)).map(move |finished| {

@@ -206,7 +206,9 @@
     const kinds = { started: "good", starting: "warn", recovery: "bad", stopped: "warn", closed: "bad" };
     return table("Upstream servers", [["Name"], ["State"], ["Transport"], ["Tools", "number"], ["In flight", "number"], ["Starts", "number"]],
       all.map((up) => node("tr", {},
-        cell(node("span", {}, node("strong", {}, up.name), up.last_fault === null ? null : node("div", { class: "muted" }, `latest fault: ${up.last_fault}`))),
+        cell(node("span", {}, node("strong", {}, up.name), up.last_fault === null ? null : node("div", { class: "muted" }, `latest fault: ${up.last_fault}`),
+          up.messages.length === 0 ? null : node("details", {}, node("summary", {}, `${up.messages.length} log messages`),
+            node("ul", {}, ...up.messages.map((said) => node("li", {}, node("span", { class: "muted" }, `${said.ts} ${said.level} `), node("code", {}, said.text))))))),
         cell(pill(up.phase, kinds[up.phase])),
         cell(up.protocol_version === null ? up.transport : `${up.transport} ${up.protocol_version}`),
         cell(count(up.tools), "number"), cell(count(up.in_flight), "number"), cell(count(up.starts), "number"))));

@@ -1,0 +1,9 @@
+//! On whose behalf a program asks upstreams.
+
+use crate::engine::RunContext;
+use crate::upstream::Caller;
+
+/// The principal of a program, and who listens.
+pub(super) fn caller_of(run: &RunContext) -> Caller<'_> {
+    Caller { principal: run.principal.as_ref(), audience: run.audience.as_ref() }
+}

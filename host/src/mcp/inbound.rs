@@ -1,0 +1,379 @@
+//! What a server says unasked: its requests, the progress of calls, its log messages.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use futures_util::future::BoxFuture;
+use ptc_mcp::encode;
+use ptc_mcp::json::Value;
+use ptc_mcp::text::clip;
+use ptc_mcp::{Era, LogLevel};
+
+use super::protocol;
+use super::roots::Roots;
+use crate::audience::{Audience, UpstreamMessage};
+use crate::maybe_ready::MaybeReady;
+use crate::upstream::{Caller, SaidMessage};
+use crate::visible::without_controls;
+
+/// Messages of one upstream that are taken in any second; further ones are dropped.
+const MESSAGES_PER_SECOND: u32 = 50;
+/// Messages that operators can look back on.
+const REMEMBERED: usize = 20;
+/// Longest text of a message in the log and for operators, in characters.
+const MAX_TEXT: usize = 500;
+/// Longest message that is handed on whole, in bytes of JSON; of a longer one as many characters are.
+const MAX_DATA: usize = 16 * 1024;
+/// Longest text of a progress report, in characters.
+const MAX_PROGRESS: usize = 200;
+
+/// The answer to a request of a server, at once or when it is known.
+pub(super) type Answer = MaybeReady<Vec<u8>, BoxFuture<'static, Vec<u8>>>;
+
+/// What one upstream says unasked, and to whom it is told.
+#[derive(Debug)]
+pub(crate) struct Inbound {
+    name: Arc<str>,
+    pub(super) roots: Roots,
+    /// The least severity that the operator wants to hear of.
+    pub(super) log_level: Option<LogLevel>,
+    state: Mutex<InboundState>,
+}
+
+#[derive(Debug, Default)]
+struct InboundState {
+    callers: Callers,
+    next_token: u64,
+    /// Calls in flight that somebody listens to.
+    heard: Vec<HeardCall>,
+    /// Other calls in flight.
+    unheard: usize,
+    remembered: VecDeque<(Whose, SaidMessage)>,
+    /// When the present second of messages began, and how many it had.
+    second: Option<(Instant, u32)>,
+}
+
+#[derive(Debug)]
+struct HeardCall {
+    token: u64,
+    tool: Box<str>,
+    audience: Arc<Audience>,
+}
+
+/// On whose behalf the upstream has been asked for anything so far.
+#[derive(Debug, Default)]
+enum Callers {
+    #[default]
+    Nobody,
+    One(Option<Arc<str>>),
+    /// What it says of itself may be about any of them.
+    Several,
+}
+
+/// Who may see a message.
+#[derive(Debug)]
+enum Whose {
+    /// Nobody had asked for anything when it came.
+    Anybody,
+    Principal(Option<Arc<str>>),
+}
+
+impl Inbound {
+    pub(super) fn new(name: &str, roots: Roots, log_level: Option<LogLevel>) -> Arc<Self> {
+        Arc::new(Self { name: name.into(), roots, log_level, state: Mutex::default() })
+    }
+
+    /// Answers a request of the server. Whatever was not offered is unknown.
+    pub(super) fn answer(&self, method: &str, id: &str) -> Answer {
+        match method {
+            "ping" => MaybeReady::Ready(encode::empty_result(id)),
+            "roots/list" if self.roots.are_offered() => self.roots.answer(id),
+            _ => {
+                tracing::debug!(upstream = &*self.name, method, "upstream_request_refused");
+                MaybeReady::Ready(encode::method_not_found(id))
+            }
+        }
+    }
+
+    /// Takes a notification. `own`: for whom the call was made on whose own stream it came. Yields whether the list of tools
+    /// is said to have changed.
+    pub(super) fn notified(&self, method: &str, params: Option<&str>, own: Option<Caller<'_>>) -> bool {
+        match method {
+            "notifications/progress" => self.progressed(params.unwrap_or_default()),
+            "notifications/message" => self.said(params.unwrap_or_default(), own),
+            _ => {}
+        }
+        method == "notifications/tools/list_changed"
+    }
+
+    /// Notes a request on behalf of `caller`, until the result is dropped.
+    pub(super) fn enter(&self, caller: Caller<'_>, tool: &str) -> Entered<'_> {
+        let mut state = self.lock();
+        match &state.callers {
+            Callers::Nobody => state.callers = Callers::One(caller.principal.cloned()),
+            Callers::One(first) if first.as_deref() != caller.principal.map(|name| &**name) => {
+                state.callers = Callers::Several;
+            }
+            Callers::One(_) | Callers::Several => {}
+        }
+        let Some(audience) = caller.audience else {
+            state.unheard += 1;
+            return Entered { inbound: self, token: None };
+        };
+        state.next_token += 1;
+        let token = state.next_token;
+        state.heard.push(HeardCall { token, tool: tool.into(), audience: audience.clone() });
+        Entered { inbound: self, token: Some(token) }
+    }
+
+    /// The latest messages that this principal may see, the oldest first.
+    pub(super) fn messages(&self, principal: Option<&str>) -> Vec<SaidMessage> {
+        let state = self.lock();
+        let may_see = |whose: &Whose| match whose {
+            Whose::Anybody => true,
+            Whose::Principal(name) => name.as_deref() == principal,
+        };
+        state.remembered.iter().filter(|(whose, _)| may_see(whose)).map(|(_, said)| said.clone()).collect()
+    }
+
+    fn progressed(&self, params: &str) {
+        let Ok(params) = serde_json::from_str::<Value>(params) else { return };
+        let token = params["progressToken"].as_u64();
+        let heard = {
+            let state = self.lock();
+            let heard = state.heard.iter().find(|call| Some(call.token) == token);
+            heard.map(|call| (call.audience.clone(), call.tool.clone()))
+        };
+        let Some((audience, tool)) = heard else { return };
+        if let Some(text) = progress_text(&params) {
+            audience.tell_progress(format!("{}.{tool} {text}", self.name));
+        }
+    }
+
+    fn said(&self, params: &str, own: Option<Caller<'_>>) {
+        if !self.take_place() {
+            return;
+        }
+        let Some(message) = read_message(&self.name, params) else { return };
+        let text = shown(&message);
+        log(&message, &text);
+        let mut state = self.lock();
+        let (whose, audience) = match (own, &state.callers) {
+            (Some(caller), _) => (Whose::Principal(caller.principal.cloned()), caller.audience.cloned()),
+            (None, Callers::Nobody) => (Whose::Anybody, None),
+            (None, Callers::One(principal)) => (Whose::Principal(principal.clone()), state.only_audience()),
+            (None, Callers::Several) => return,
+        };
+        if state.remembered.len() >= REMEMBERED {
+            state.remembered.pop_front();
+        }
+        state
+            .remembered
+            .push_back((whose, SaidMessage { at: SystemTime::now(), level: message.level, text }));
+        drop(state);
+        if let Some(audience) = audience {
+            audience.tell(&message);
+        }
+    }
+
+    /// Whether one more message may be taken in this second.
+    fn take_place(&self) -> bool {
+        let mut state = self.lock();
+        let now = Instant::now();
+        let (began, taken) = match state.second {
+            Some((began, taken)) if now.duration_since(began) < Duration::from_secs(1) => (began, taken),
+            _ => (now, 0),
+        };
+        state.second = Some((began, taken.saturating_add(1)));
+        taken < MESSAGES_PER_SECOND
+    }
+
+    fn lock(&self) -> MutexGuard<'_, InboundState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl InboundState {
+    /// The audience of all calls in flight, if they are of one program.
+    fn only_audience(&self) -> Option<Arc<Audience>> {
+        let (first, rest) = self.heard.split_first()?;
+        let alone = self.unheard == 0 && rest.iter().all(|call| Arc::ptr_eq(&call.audience, &first.audience));
+        alone.then(|| first.audience.clone())
+    }
+}
+
+/// A request in flight.
+pub(super) struct Entered<'a> {
+    inbound: &'a Inbound,
+    /// The number under which the server may tell of its progress, if anybody listens.
+    token: Option<u64>,
+}
+
+impl Entered<'_> {
+    /// `_meta` of the request, if somebody listens.
+    pub(super) fn meta(&self, caller: Caller<'_>, era: Era) -> Option<Vec<u8>> {
+        let audience = caller.audience?;
+        let token = self.token.filter(|_| audience.wants_progress());
+        let level = audience.log_level().into_iter().chain(self.inbound.log_level).min();
+        protocol::meta_of(era, token, level)
+    }
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        let mut state = self.inbound.lock();
+        match self.token {
+            Some(token) => state.heard.retain(|call| call.token != token),
+            None => state.unheard -= 1,
+        }
+    }
+}
+
+/// How far a call is: `40 %: reading`, or without a total `40: reading`.
+fn progress_text(params: &Value) -> Option<String> {
+    let done = params["progress"].as_f64().filter(|done| done.is_finite())?;
+    let total = params["total"].as_f64().filter(|total| total.is_finite() && *total > 0.0);
+    let far = match total {
+        Some(total) => format!("{} %", (done / total * 100.0).clamp(0.0, 100.0).floor()),
+        None => done.to_string(),
+    };
+    let message = params["message"].as_str().unwrap_or_default();
+    let message: String = without_controls(message, &[]).collect();
+    let message = clip(message.trim(), MAX_PROGRESS);
+    Some(if message.is_empty() { far } else { format!("{far}: {message}") })
+}
+
+fn read_message(upstream: &Arc<str>, params: &str) -> Option<UpstreamMessage> {
+    let mut params: Value = serde_json::from_str(params).ok()?;
+    let level = params["level"].as_str().and_then(LogLevel::from_name).unwrap_or(LogLevel::Info);
+    let logger = params["logger"].as_str().map(|logger| clip(logger, MAX_PROGRESS));
+    let data = params.as_object_mut()?.remove("data").unwrap_or(Value::Null);
+    let data = match data {
+        Value::String(text) if text.len() > MAX_DATA => Value::from(clip(&text, MAX_DATA)),
+        Value::Object(_) | Value::Array(_) => {
+            let text = data.to_string();
+            if text.len() > MAX_DATA { Value::from(clip(&text, MAX_DATA)) } else { data }
+        }
+        other => other,
+    };
+    Some(UpstreamMessage { upstream: upstream.clone(), level, logger, data })
+}
+
+/// The message on one line.
+fn shown(message: &UpstreamMessage) -> String {
+    let data = match &message.data {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let text = match &message.logger {
+        Some(logger) => format!("{logger}: {data}"),
+        None => data,
+    };
+    let text: String = without_controls(&text, &[]).collect();
+    clip(text.trim(), MAX_TEXT)
+}
+
+fn log(message: &UpstreamMessage, text: &str) {
+    let upstream = &*message.upstream;
+    match message.level {
+        LogLevel::Debug => tracing::debug!(upstream, message = text, "upstream_message"),
+        LogLevel::Info | LogLevel::Notice => tracing::info!(upstream, message = text, "upstream_message"),
+        LogLevel::Warning => tracing::warn!(upstream, message = text, "upstream_message"),
+        level => tracing::error!(upstream, %level, message = text, "upstream_message"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ptc_mcp::json::json;
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::credentials::Redactor;
+
+    const MESSAGE: &str = r#"{"level":"warning","data":"\u001b[1m tail"}"#;
+
+    fn listening() -> (Arc<Audience>, mpsc::Receiver<UpstreamMessage>) {
+        let (sender, receiver) = mpsc::channel(100);
+        (Arc::new(Audience::new(Redactor::new()).with_messages(LogLevel::Debug, sender)), receiver)
+    }
+
+    fn inbound() -> Arc<Inbound> {
+        Inbound::new("s", Roots::NotOffered, None)
+    }
+
+    #[test]
+    fn what_nothing_links_to_a_call_is_told_to_the_only_program_only() {
+        let (inbound, me) = (inbound(), Arc::from("me"));
+        let (mine, mut heard) = listening();
+        let caller = Caller { principal: Some(&me), audience: Some(&mine) };
+        let say = |own| inbound.notified("notifications/message", Some(MESSAGE), own);
+        say(None);
+        let (first, second) = (inbound.enter(caller, "a"), inbound.enter(caller, "b"));
+        say(None);
+        assert!(heard.try_recv().is_ok() && heard.try_recv().is_err(), "two calls of one program");
+        let deaf = inbound.enter(Caller { principal: Some(&me), audience: None }, "c");
+        say(None);
+        assert!(heard.try_recv().is_err(), "it may be about the other program");
+        drop(deaf);
+        let (others, mut others_heard) = listening();
+        let other = inbound.enter(Caller { principal: Some(&me), audience: Some(&others) }, "d");
+        say(None);
+        assert!(heard.try_recv().is_err() && others_heard.try_recv().is_err());
+        say(Some(caller));
+        assert!(heard.try_recv().is_ok() && others_heard.try_recv().is_err(), "on the call's own stream");
+        drop((first, second, other));
+        say(None);
+        assert!(heard.try_recv().is_err(), "after the calls");
+        // The first came before any call: everybody may know.
+        assert_eq!((inbound.messages(Some("me")).len(), inbound.messages(Some("you")).len()), (6, 1));
+        assert_eq!(inbound.messages(None)[0].text, "[1m tail");
+        let you = Arc::from("you");
+        let _call = inbound.enter(Caller { principal: Some(&you), audience: None }, "e");
+        say(None);
+        assert_eq!((inbound.messages(Some("me")).len(), inbound.messages(Some("you")).len()), (6, 1));
+    }
+
+    #[test]
+    fn a_server_that_talks_much_is_not_listened_to() {
+        let inbound = inbound();
+        let long = json!({"level": "info", "data": "é".repeat(100_000)}).to_string();
+        for _ in 0..200 {
+            inbound.notified("notifications/message", Some(&long), None);
+        }
+        let messages = inbound.messages(None);
+        assert_eq!(messages.len(), REMEMBERED);
+        assert!(messages.iter().all(|said| said.text.chars().count() <= MAX_TEXT + 1));
+        for odd in ["", "7", "[]", "{}", r#"{"level":7,"data":{"a":[]},"logger":{}}"#] {
+            inbound.notified("notifications/message", Some(odd), None);
+            inbound.notified("notifications/progress", Some(odd), None);
+        }
+        assert!(inbound.notified("notifications/tools/list_changed", None, None));
+    }
+
+    #[test]
+    fn progress_is_a_part_of_the_whole_where_that_is_known() {
+        let text = |params| progress_text(&params);
+        assert_eq!(text(json!({"progress": 2, "total": 3})).unwrap(), "66 %");
+        assert_eq!(text(json!({"progress": 7, "total": 3, "message": "a\nb "})).unwrap(), "100 %: a b");
+        assert_eq!(text(json!({"progress": 2.5, "total": 0})).unwrap(), "2.5");
+        assert_eq!(text(json!({"progress": -1, "total": 4})).unwrap(), "0 %");
+        assert_eq!(text(json!({"progress": "2"})), None);
+        assert!(text(json!({"progress": 1, "message": "x".repeat(10_000)})).unwrap().len() < 250);
+    }
+
+    #[test]
+    fn requests_that_were_not_offered_are_unknown() {
+        let answer = |inbound: &Inbound, method: &str| match inbound.answer(method, "\"7\"") {
+            MaybeReady::Ready(answer) => String::from_utf8(answer).unwrap(),
+            MaybeReady::Waiting(_) => panic!("it is known"),
+        };
+        assert_eq!(answer(&inbound(), "ping"), r#"{"jsonrpc":"2.0","id":"7","result":{}}"#);
+        for method in ["roots/list", "sampling/createMessage", "elicitation/create"] {
+            assert!(answer(&inbound(), method).contains("-32601"), "{method}");
+        }
+        let listed = Inbound::new("s", Roots::Listed(r#"[{"uri":"file:///a"}]"#.into()), None);
+        assert!(answer(&listed, "roots/list").ends_with(r#""result":{"roots":[{"uri":"file:///a"}]}}"#));
+    }
+}

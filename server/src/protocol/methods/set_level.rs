@@ -1,0 +1,24 @@
+//! `logging/setLevel`: which log messages of upstreams a client wants to hear of, from its own calls.
+
+use std::sync::Arc;
+
+use ptc_mcp::LogLevel;
+use ptc_mcp::RpcError;
+use ptc_mcp::json::Raw;
+use ptc_mcp::message::id::RequestId;
+use ptc_mcp::message::params::ParamsMember;
+
+use crate::protocol::connection::Connection;
+use crate::protocol::handled::Handled;
+use crate::protocol::reply;
+
+/// Notes the level for this conversation.
+pub(super) fn answer(connection: &Arc<Connection>, id: &RequestId, params: &ParamsMember<'_>) -> Handled {
+    let name = params.object().and_then(|params| params.level).and_then(Raw::as_str);
+    let Some(level) = name.and_then(|name| LogLevel::from_name(&name)) else {
+        let text = format!("Invalid params: level must be one of {}", LogLevel::names());
+        return Handled::error(id, &RpcError::new(RpcError::INVALID_PARAMS, text));
+    };
+    connection.set_log_level(level);
+    Handled::answered(reply::result(id, |out| out.extend_from_slice(b"{}")))
+}

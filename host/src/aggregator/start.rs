@@ -8,7 +8,7 @@ use crate::catalog::{Catalog, ServerEntry};
 use crate::config::{Transport, UpstreamConfig, UpstreamsConfig};
 use crate::credentials::CredentialStore;
 use crate::mcp::{ClientRoots, HttpUpstream, StdioUpstream};
-use crate::openapi::OpenApiUpstream;
+use crate::openapi::{OpenApiUpstream, RoutedClient};
 use crate::upstream::{CallFault, Upstream};
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
@@ -197,7 +197,8 @@ fn connect(
             Arc::new(made.map_err(CallFault::from)?)
         }
         Transport::OpenApi(entry) => {
-            Arc::new(OpenApiUpstream::new(upstream, entry, credentials.clone(), http.clone(), owner.clone())?)
+            let client = RoutedClient { client: http.clone(), routing: entry.routing.clone() };
+            Arc::new(OpenApiUpstream::new(upstream, entry, credentials.clone(), client, owner.clone())?)
         }
     })
 }

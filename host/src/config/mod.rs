@@ -26,6 +26,7 @@ mod name_filter;
 mod options;
 mod own_executable;
 mod roots;
+mod routing;
 #[cfg(test)]
 mod tests;
 mod transports;
@@ -41,6 +42,7 @@ pub use locate::{ConfigLocation, NamedBy, REPL_VARIABLE, SERVER_VARIABLE, defaul
 pub use name_filter::{NameFilter, NamePattern};
 pub use options::LoadOptions;
 pub use roots::RootsConfig;
+pub use routing::Routing;
 pub use transports::{
     HttpConfig, OpenApiConfig, OperationOverride, Protocol, SchemaSource, StdioConfig, Transport,
 };

@@ -9,6 +9,7 @@ use url::Url;
 
 use super::child_env::child_env;
 use super::fields::Fields;
+use super::routing::Routing;
 use super::urls::{check_insecure_auth, parse_url};
 use crate::child::{ChildEnv, ChildSpec};
 use crate::config_error::{ConfigError, ConfigWarning};
@@ -158,6 +159,8 @@ pub struct HttpConfig {
     pub url: Url,
     /// The operator's headers.
     pub auth: HttpAuth,
+    /// How requests get there.
+    pub routing: Routing,
     /// Whether the endpoint is known to speak HTTP+SSE of 2024-11-05 (`mcp_sse`). Others are asked first.
     pub old_stream: bool,
     /// Which era to speak.
@@ -180,6 +183,7 @@ impl HttpConfig {
         Self {
             url,
             auth: HttpAuth::default(),
+            routing: Routing::Direct,
             old_stream: false,
             protocol: Protocol::Auto,
             handshake_timeout: HANDSHAKE_TIMEOUT,
@@ -192,8 +196,9 @@ impl HttpConfig {
 
     pub(super) fn parse(
         fields: &Fields<'_>,
-        store: &CredentialStore,
+        (env, store): (&ProcessEnv, &CredentialStore),
         old_stream: bool,
+        resolved: &mut Vec<Secret>,
     ) -> Result<Self, ConfigError> {
         let auth = HttpAuth::parse(fields.upstream, fields.get("auth"), fields.get("static_headers"))?;
         auth.check_bindings(fields.upstream, store)?;
@@ -201,12 +206,11 @@ impl HttpConfig {
         let url = parse_url(fields, "url", fields.required_string("url")?, insecure.http)?;
         check_insecure_auth(fields, [&url].into_iter(), auth.has_credentials(), insecure.auth)?;
         auth.check_collisions(fields.upstream)?;
-        if fields.get("proxy").is_some() {
-            return Err(fields.error("sets proxy, which is not supported; remove the key"));
-        }
+        let routing = Routing::parse(fields, env, store, resolved)?;
         let protocol = if old_stream { Protocol::Handshake } else { Protocol::parse(fields)? };
         Ok(Self {
             auth,
+            routing,
             old_stream,
             protocol,
             handshake_timeout: fields.millis("handshake_timeout_ms")?.unwrap_or(HANDSHAKE_TIMEOUT),
@@ -252,6 +256,8 @@ pub struct OpenApiConfig {
     pub overrides: BTreeMap<String, OperationOverride>,
     /// The operator's headers.
     pub auth: HttpAuth,
+    /// How requests get there, that for the document included.
+    pub routing: Routing,
     /// Upper bound of one request besides the program's own.
     pub request_timeout: Duration,
     /// Bound on TCP and TLS.
@@ -267,8 +273,9 @@ pub struct OpenApiConfig {
 impl OpenApiConfig {
     pub(super) fn parse(
         fields: &Fields<'_>,
-        store: &CredentialStore,
+        (env, store): (&ProcessEnv, &CredentialStore),
         base_dir: Option<&Path>,
+        resolved: &mut Vec<Secret>,
         warnings: &mut Vec<ConfigWarning>,
     ) -> Result<Self, ConfigError> {
         let auth = HttpAuth::parse(fields.upstream, fields.get("auth"), fields.get("static_headers"))?;
@@ -325,6 +332,7 @@ impl OpenApiConfig {
             include_operations,
             overrides,
             auth,
+            routing: Routing::parse(fields, env, store, resolved)?,
             request_timeout: request_timeout(fields)?.unwrap_or(REQUEST_TIMEOUT),
             connect_timeout: fields.millis("connect_timeout_ms")?.unwrap_or(CONNECT_TIMEOUT),
             first_byte_timeout: fields.millis("first_byte_timeout_ms")?,

@@ -207,10 +207,12 @@ fn transport(
                 Ok(Transport::Stdio(entry))
             }
             "mcp_http" | "mcp_sse" => {
-                Ok(Transport::Http(HttpConfig::parse(fields, context.store, word == "mcp_sse")?))
+                let (sources, old) = ((env, context.store), word == "mcp_sse");
+                Ok(Transport::Http(HttpConfig::parse(fields, sources, old, resolved)?))
             }
             "openapi" => {
-                Ok(Transport::OpenApi(OpenApiConfig::parse(fields, context.store, base_dir, warnings)?))
+                let sources = (env, context.store);
+                Ok(Transport::OpenApi(OpenApiConfig::parse(fields, sources, base_dir, resolved, warnings)?))
             }
             "stdio" | "http" => {
                 Err(fields.error(format_args!("uses old transport {word:?}; use mcp_stdio or mcp_http")))

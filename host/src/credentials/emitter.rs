@@ -197,9 +197,7 @@ impl HttpAuth {
         for emitter in self.emitters.iter().filter(|e| e.scheme == AuthScheme::Basic) {
             let Some(credential) = store.get(&emitter.binding) else { continue };
             if let Ok(pair) = BasicPair::of(credential.secret.open()) {
-                let derived =
-                    [pair.encoded(), Secret::new(pair.user.as_str()), Secret::new(pair.password.as_str())];
-                redactor.register(&derived);
+                redactor.register(&pair.forms());
             }
         }
     }
@@ -237,6 +235,41 @@ impl AuthEmitter {
     }
 }
 
+/// The value of `proxy-authorization` for the credential of this binding, which is `user:password`. Its forms go to
+/// `resolved`, for the redactor.
+///
+/// # Errors
+/// As for an emitter of the scheme `basic`.
+pub(crate) fn proxy_authorization(
+    upstream: &str,
+    binding: &str,
+    store: &CredentialStore,
+    resolved: &mut Vec<Secret>,
+) -> Result<HeaderValue, ConfigError> {
+    let emitter = AuthEmitter { scheme: AuthScheme::Basic, binding: binding.to_owned() };
+    let auth = HttpAuth { emitters: vec![emitter.clone()], ..HttpAuth::default() };
+    auth.check_bindings(upstream, store)?;
+    if let Some(pair) = store.get(binding).and_then(|credential| BasicPair::of(credential.secret.open()).ok())
+    {
+        resolved.extend(pair.forms());
+    }
+    emitter
+        .header_value(store)
+        .map_err(|error| ConfigError::upstream(upstream, format_args!("proxy_auth: {error}")))
+}
+
+/// The same for a user and a password.
+pub(crate) fn basic_authorization(
+    user: &str,
+    password: &str,
+    resolved: &mut Vec<Secret>,
+) -> Option<HeaderValue> {
+    let pair =
+        BasicPair { user: Zeroizing::new(user.to_owned()), password: Zeroizing::new(password.to_owned()) };
+    resolved.extend(pair.forms());
+    pair.encoded().header_value("Basic ")
+}
+
 /// User and password of a Basic credential.
 struct BasicPair {
     user: Zeroizing<String>,
@@ -262,6 +295,11 @@ impl BasicPair {
     /// What must not be guessed: the password, or without one the user.
     fn secret(&self) -> &str {
         if self.password.is_empty() { &self.user } else { &self.password }
+    }
+
+    /// What a redactor has to know.
+    fn forms(&self) -> [Secret; 3] {
+        [self.encoded(), Secret::new(self.user.as_str()), Secret::new(self.password.as_str())]
     }
 
     fn encoded(&self) -> Secret {

@@ -13,7 +13,7 @@ mod secret;
 
 pub use binding::CredentialStore;
 pub(crate) use binding::{Credential, SchemeHint};
-pub(crate) use emitter::HttpAuth;
+pub(crate) use emitter::{HttpAuth, basic_authorization, proxy_authorization};
 pub(crate) use redactor::MIN_SECRET_BYTES;
 pub use redactor::Redactor;
 pub use secret::{REDACTED, Secret};

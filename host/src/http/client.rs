@@ -7,7 +7,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT_ENCODING, HOST};
+use http::header::{ACCEPT_ENCODING, HOST, PROXY_AUTHORIZATION};
 use http::{HeaderMap, Method, StatusCode};
 use http_body_util::Full;
 use tokio::time::{Instant, timeout_at};
@@ -137,6 +137,11 @@ impl Client {
                         timer.as_mut().reset(end);
                     }
                     let (head, incoming) = response.into_parts();
+                    if head.status == StatusCode::PROXY_AUTHENTICATION_REQUIRED
+                        && let Some(proxy) = request.target.origin.forwarding_proxy()
+                    {
+                        return Err(proxy.refused(head.status.as_u16()));
+                    }
                     let decoder = Decoder::of(&head.headers)?;
                     let body = Body::new(incoming, rest, pool, timer, (limits.max_bytes, limits.allowance));
                     let body = body.decoded_by(decoder);
@@ -234,10 +239,16 @@ fn message(common: &HeaderMap, request: &Request, h2: bool) -> Result<http::Requ
         headers.extend(request.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
         headers
     };
+    let rebuilt =
+        || target.full_uri().ok_or_else(|| HttpError::BadTarget("the URL cannot be rebuilt".to_owned()));
     if h2 {
         headers.remove(HOST);
-        *message.uri_mut() =
-            target.full_uri().ok_or_else(|| HttpError::BadTarget("the URL cannot be rebuilt".to_owned()))?;
+        *message.uri_mut() = rebuilt()?;
+    } else if let Some(proxy) = target.origin.forwarding_proxy() {
+        *message.uri_mut() = rebuilt()?;
+        if let Some(authorization) = proxy.authorization() {
+            headers.insert(PROXY_AUTHORIZATION, authorization.clone());
+        }
     } else {
         *message.uri_mut() = target.path_uri();
     }

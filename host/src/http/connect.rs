@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -10,12 +11,13 @@ use futures_util::stream::FuturesUnordered;
 use hyper_rustls::MaybeHttpsStream;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls_pki_types::ServerName;
-use tokio::net::{TcpStream, lookup_host};
+use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio_rustls::TlsConnector;
 use url::Host;
 
 use super::HttpError;
 use super::exchange::{Connection, H1, H2, Stream};
+use super::route::Route;
 use super::socket::{Socket, Watched};
 use super::target::Origin;
 use super::tls::Trust;
@@ -30,9 +32,20 @@ const MAX_HEAD: usize = 64 * 1024;
 
 /// Opens a connection to `origin`, of the version that TLS negotiates.
 pub(super) async fn connect(origin: &Origin, trust: &Trust) -> Result<Connection, HttpError> {
-    let tcp = dial(addresses(origin).await?).await?;
-    tcp.set_nodelay(true).map_err(|e| HttpError::of_io(&e))?;
-    let socket = Socket::new(tcp);
+    let socket = match &origin.route {
+        Route::Direct => Socket::new(dial_tcp(&origin.host, origin.port).await?),
+        Route::UnixSocket(path) => {
+            Socket::unix(UnixStream::connect(path).await.map_err(|error| unix_error(path, &error))?)
+        }
+        Route::Proxy(proxy) => {
+            let tcp = dial_tcp(&proxy.host, proxy.port).await.map_err(|error| proxy.failed(error))?;
+            let mut socket = Socket::new(tcp);
+            if origin.tls {
+                proxy.tunnel(&mut socket, origin).await?;
+            }
+            socket
+        }
+    };
     if !origin.tls {
         return http1(MaybeHttpsStream::Http(TokioIo::new(socket.clone())), socket).await;
     }
@@ -81,12 +94,18 @@ async fn http2(stream: MaybeHttpsStream<TokioIo<Socket>>, socket: Socket) -> Res
     Ok(Connection::H2(H2::new(sender)))
 }
 
-async fn addresses(origin: &Origin) -> Result<VecDeque<SocketAddr>, HttpError> {
-    match &origin.host {
-        Host::Ipv4(address) => Ok([SocketAddr::new((*address).into(), origin.port)].into()),
-        Host::Ipv6(address) => Ok([SocketAddr::new((*address).into(), origin.port)].into()),
+async fn dial_tcp(host: &Host<String>, port: u16) -> Result<TcpStream, HttpError> {
+    let tcp = dial(addresses(host, port).await?).await?;
+    tcp.set_nodelay(true).map_err(|e| HttpError::of_io(&e))?;
+    Ok(tcp)
+}
+
+async fn addresses(host: &Host<String>, port: u16) -> Result<VecDeque<SocketAddr>, HttpError> {
+    match host {
+        Host::Ipv4(address) => Ok([SocketAddr::new((*address).into(), port)].into()),
+        Host::Ipv6(address) => Ok([SocketAddr::new((*address).into(), port)].into()),
         Host::Domain(name) => {
-            let found: Vec<SocketAddr> = lookup_host((name.as_str(), origin.port))
+            let found: Vec<SocketAddr> = lookup_host((name.as_str(), port))
                 .await
                 .map_err(|e| dns_error(&e))?
                 .take(MAX_ADDRESSES)
@@ -141,6 +160,16 @@ async fn dial(mut addresses: VecDeque<SocketAddr>) -> Result<TcpStream, HttpErro
     }
 }
 
+fn unix_error(path: &Path, error: &io::Error) -> HttpError {
+    let path = path.display();
+    HttpError::Io(match error.kind() {
+        io::ErrorKind::NotFound => format!("there is no socket at {path}: is the server running?"),
+        io::ErrorKind::ConnectionRefused => format!("nobody listens at {path}: is the server running?"),
+        io::ErrorKind::PermissionDenied => format!("no permission to connect to {path}"),
+        _ => format!("{path}: {error}"),
+    })
+}
+
 fn dns_error(error: &io::Error) -> HttpError {
     let text = error.to_string();
     let short = text.strip_prefix("failed to lookup address information: ").unwrap_or(&text);
@@ -188,7 +217,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_unknown_name_is_told() {
-        let origin = Origin { tls: false, host: Host::Domain("no-such-host.invalid".to_owned()), port: 80 };
-        assert!(matches!(addresses(&origin).await, Err(HttpError::Dns(_))));
+        let host = Host::Domain("no-such-host.invalid".to_owned());
+        assert!(matches!(addresses(&host, 80).await, Err(HttpError::Dns(_))));
     }
 }

@@ -17,6 +17,9 @@ pub enum HttpError {
     /// The certificate was refused, or the handshake failed; what to do is a second line.
     #[error("tls: {0}")]
     Tls(String),
+    /// The proxy, which is named, did not let the request through.
+    #[error("proxy {0}")]
+    Proxy(String),
     /// The connection ended before the answer did.
     #[error("connection closed")]
     Closed,

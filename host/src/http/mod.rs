@@ -3,6 +3,7 @@
 //!
 //! * [`Client`] — sends a [`Request`], yields a [`Response`] whose [`Body`] arrives piece by piece.
 //! * [`Target`] — where a request goes: an origin and a path.
+//! * [`Route`] — how it gets there: directly, through a [`Proxy`], over a Unix socket.
 //! * [`Limits`] — separate bounds on connecting, on the first byte, on the whole exchange, and on the body's size.
 //! * [`SseDecoder`] — splits an event stream into [`Event`]s as it arrives.
 //! * [`HttpError`] — the errors, with short fixed texts.
@@ -18,6 +19,7 @@ mod encoding;
 mod error;
 mod exchange;
 mod pool;
+mod route;
 mod socket;
 mod target;
 mod tls;
@@ -27,5 +29,6 @@ pub use body::Body;
 pub use client::{Client, Limits, Request, Response};
 pub use error::HttpError;
 pub use ptc_mcp::sse::{Event, SseDecoder};
+pub use route::{Proxy, Route};
 pub use target::Target;
 pub use tls::TlsRootsError;

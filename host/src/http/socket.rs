@@ -4,7 +4,7 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::Shutdown;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,20 +12,87 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use socket2::SockRef;
-use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf, Ready};
+use tokio::net::{TcpStream, UnixStream};
 
 /// How long the refusal of a request may lag behind the end of the connection: a round trip.
 const REFUSAL_PATIENCE: Duration = Duration::from_millis(250);
 
-/// A TCP stream that can be asked about while a connection uses it. Clones are the same stream.
+/// A stream of the system: over TCP, or within this machine.
+#[derive(Debug)]
+enum Kernel {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// The same operation on either kind.
+macro_rules! either {
+    ($stream:expr, $inner:ident => $operation:expr) => {
+        match $stream {
+            Kernel::Tcp($inner) => $operation,
+            Kernel::Unix($inner) => $operation,
+        }
+    };
+}
+
+impl Kernel {
+    /// Another handle to it, watched by the reactor of the current runtime.
+    fn copy(&self) -> io::Result<Self> {
+        Ok(match self {
+            Self::Tcp(tcp) => {
+                let copy = std::net::TcpStream::from(tcp.as_fd().try_clone_to_owned()?);
+                Self::Tcp(TcpStream::from_std(copy)?)
+            }
+            Self::Unix(unix) => {
+                let copy = std::os::unix::net::UnixStream::from(unix.as_fd().try_clone_to_owned()?);
+                Self::Unix(UnixStream::from_std(copy)?)
+            }
+        })
+    }
+
+    async fn ready(&self, interest: Interest) -> io::Result<Ready> {
+        either!(self, stream => stream.ready(interest).await)
+    }
+
+    fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        either!(self, stream => stream.poll_read_ready(cx))
+    }
+
+    fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        either!(self, stream => stream.poll_write_ready(cx))
+    }
+
+    fn try_io<T>(&self, interest: Interest, operation: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        either!(self, stream => stream.try_io(interest, operation))
+    }
+
+    fn try_read_buf(&self, buf: &mut ReadBuf<'_>) -> io::Result<usize> {
+        either!(self, stream => stream.try_read_buf(buf))
+    }
+
+    fn try_write(&self, buf: &[u8]) -> io::Result<usize> {
+        either!(self, stream => stream.try_write(buf))
+    }
+
+    fn try_write_vectored(&self, bufs: &[io::IoSlice<'_>]) -> io::Result<usize> {
+        either!(self, stream => stream.try_write_vectored(bufs))
+    }
+}
+
+impl AsFd for Kernel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        either!(self, stream => stream.as_fd())
+    }
+}
+
+/// A stream that can be asked about while a connection uses it. Clones are the same stream.
 #[derive(Debug, Clone)]
 pub(super) struct Socket(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     /// Replaced when another thread takes the connection over, while it is idle.
-    tcp: Mutex<Arc<TcpStream>>,
+    stream: Mutex<Arc<Kernel>>,
     /// The peer has answered what was sent with a reset.
     reset: AtomicBool,
     /// Something has arrived since the last [`Socket::forget_arrivals`], on the side of the application.
@@ -45,26 +112,33 @@ pub(super) enum Peek {
 
 impl Socket {
     pub(super) fn new(tcp: TcpStream) -> Self {
-        let tcp = Mutex::new(Arc::new(tcp));
-        Self(Arc::new(Inner { tcp, reset: AtomicBool::new(false), arrived: AtomicBool::new(false) }))
+        Self::of(Kernel::Tcp(tcp))
     }
 
-    fn tcp(&self) -> MutexGuard<'_, Arc<TcpStream>> {
-        self.0.tcp.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn unix(stream: UnixStream) -> Self {
+        Self::of(Kernel::Unix(stream))
+    }
+
+    fn of(stream: Kernel) -> Self {
+        let stream = Mutex::new(Arc::new(stream));
+        Self(Arc::new(Inner { stream, reset: AtomicBool::new(false), arrived: AtomicBool::new(false) }))
+    }
+
+    fn stream(&self) -> MutexGuard<'_, Arc<Kernel>> {
+        self.0.stream.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Has the reactor of the current runtime watch it from now on, instead of the one that did.
     pub(super) fn move_here(&self) -> io::Result<()> {
-        let mut tcp = self.tcp();
-        let copy = std::net::TcpStream::from(tcp.as_fd().try_clone_to_owned()?);
-        *tcp = Arc::new(TcpStream::from_std(copy)?);
+        let mut stream = self.stream();
+        *stream = Arc::new(stream.copy()?);
         Ok(())
     }
 
     /// What there is to read, as far as this machine's kernel knows. It asks the kernel, not the reactor, which may not
     /// have looked yet.
     pub(super) fn peek(&self) -> Peek {
-        match SockRef::from(&**self.tcp()).peek(&mut [MaybeUninit::uninit()]) {
+        match SockRef::from(&**self.stream()).peek(&mut [MaybeUninit::uninit()]) {
             Ok(0) => Peek::End,
             Ok(_) => Peek::Bytes,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Peek::Quiet,
@@ -89,9 +163,9 @@ impl Socket {
         if self.0.reset.load(Ordering::Relaxed) {
             return true;
         }
-        let tcp = self.tcp().clone();
+        let stream = self.stream().clone();
         let error = async {
-            let _ = tcp.ready(Interest::ERROR).await;
+            let _ = stream.ready(Interest::ERROR).await;
         };
         tokio::time::timeout(REFUSAL_PATIENCE, error).await.is_ok()
     }
@@ -109,13 +183,13 @@ impl Socket {
 
 impl AsyncRead for Socket {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let tcp = self.tcp();
+        let stream = self.stream();
         loop {
-            ready!(tcp.poll_read_ready(cx))?;
+            ready!(stream.poll_read_ready(cx))?;
             let mut result = Err(io::ErrorKind::WouldBlock.into());
-            let _ = tcp.try_io(Interest::READABLE, || {
+            let _ = stream.try_io(Interest::READABLE, || {
                 let room = buf.remaining();
-                result = tcp.try_read_buf(buf);
+                result = stream.try_read_buf(buf);
                 match result {
                     // All that had come fitted: to the reactor there is nothing more to read until it hears of it, which
                     // saves asking the kernel again after each answer.
@@ -133,10 +207,10 @@ impl AsyncRead for Socket {
 
 impl AsyncWrite for Socket {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        let tcp = self.tcp();
+        let stream = self.stream();
         loop {
-            ready!(tcp.poll_write_ready(cx))?;
-            match tcp.try_write(buf) {
+            ready!(stream.poll_write_ready(cx))?;
+            match stream.try_write(buf) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 result => return Poll::Ready(self.note(result)),
             }
@@ -148,10 +222,10 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let tcp = self.tcp();
+        let stream = self.stream();
         loop {
-            ready!(tcp.poll_write_ready(cx))?;
-            match tcp.try_write_vectored(bufs) {
+            ready!(stream.poll_write_ready(cx))?;
+            match stream.try_write_vectored(bufs) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 result => return Poll::Ready(self.note(result)),
             }
@@ -167,7 +241,7 @@ impl AsyncWrite for Socket {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(SockRef::from(&**self.tcp()).shutdown(Shutdown::Write))
+        Poll::Ready(SockRef::from(&**self.stream()).shutdown(Shutdown::Write))
     }
 }
 

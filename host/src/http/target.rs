@@ -8,16 +8,33 @@ use http::{HeaderMap, HeaderValue, Uri};
 use url::{Host, Url};
 
 use super::HttpError;
+use super::route::{Proxy, Route};
 
 /// The accepted content encoding: none.
 pub(super) const IDENTITY: HeaderValue = HeaderValue::from_static("identity");
 
-/// Scheme, host and port: what connections are shared by.
+/// Scheme, host, port and the way there: what connections are shared by.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Origin {
     pub(super) tls: bool,
     pub(super) host: Host<String>,
     pub(super) port: u16,
+    pub(super) route: Route,
+}
+
+impl Origin {
+    #[cfg(test)]
+    pub(super) fn direct(tls: bool, host: Host<String>, port: u16) -> Self {
+        Self { tls, host, port, route: Route::Direct }
+    }
+
+    /// The proxy that whole requests go to. With TLS it sees nothing of them.
+    pub(super) fn forwarding_proxy(&self) -> Option<&Proxy> {
+        match &self.route {
+            Route::Proxy(proxy) if !self.tls => Some(proxy),
+            Route::Proxy(_) | Route::Direct | Route::UnixSocket(_) => None,
+        }
+    }
 }
 
 /// Where a request goes: an origin and a path with its query. Cheap to clone.
@@ -51,10 +68,24 @@ impl Target {
             None => url.path().to_owned(),
         };
         Ok(Self {
-            origin: Arc::new(Origin { tls, host, port }),
+            origin: Arc::new(Origin { tls, host, port, route: Route::Direct }),
             authority: HeaderValue::try_from(authority).map_err(|_| bad("unusable host"))?,
             path: PathAndQuery::try_from(path).map_err(|_| bad("unusable path"))?,
         })
+    }
+
+    /// The same, reached by this route.
+    #[must_use]
+    pub fn via(self, route: Route) -> Self {
+        if route == self.origin.route {
+            return self;
+        }
+        Self { origin: Arc::new(Origin { route, ..(*self.origin).clone() }), ..self }
+    }
+
+    /// The proxy that answers in place of an `http` origin that it cannot reach: host and port.
+    pub(crate) fn answering_proxy(&self) -> Option<String> {
+        self.origin.forwarding_proxy().map(Proxy::to_string)
     }
 
     /// `common` with the headers that the client adds to each request to this target: what many requests share is then

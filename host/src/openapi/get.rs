@@ -6,13 +6,27 @@ use http::Method;
 use url::Url;
 
 use super::{GetFault, GetRequest, HttpAnswer, HttpGet};
+use crate::config::Routing;
 use crate::http::{Client, HttpError, Limits, Request, Target};
 use crate::upstream::refused::retry_after;
 
 /// How much of the body of an answer other than 2xx is read.
 const ERROR_BODY_BYTES: usize = 4096;
 
-impl HttpGet for Client {
+/// A client whose requests travel as an entry says.
+#[derive(Clone)]
+pub(crate) struct RoutedClient {
+    pub(crate) client: Client,
+    pub(crate) routing: Routing,
+}
+
+impl RoutedClient {
+    fn target(&self, url: &Url) -> Result<Target, HttpError> {
+        Ok(Target::new(url)?.via(self.routing.route(url)))
+    }
+}
+
+impl HttpGet for RoutedClient {
     fn get<'a>(&'a self, request: GetRequest<'a>) -> BoxFuture<'a, Result<HttpAnswer, GetFault>> {
         async move {
             let limits = Limits {
@@ -25,11 +39,11 @@ impl HttpGet for Client {
             };
             let message = Request {
                 method: Method::GET,
-                target: Target::new(request.url).map_err(fault)?,
+                target: self.target(request.url).map_err(fault)?,
                 headers: request.headers.into_iter().collect(),
                 body: bytes::Bytes::new(),
             };
-            let response = self.send(message, &limits).await.map_err(fault)?;
+            let response = self.client.send(message, &limits).await.map_err(fault)?;
             let status = response.status.as_u16();
             let retry_after = retry_after(&response.headers);
             // Of an error body a message quotes the beginning; its length is no reason to lose the status.
@@ -43,14 +57,14 @@ impl HttpGet for Client {
     }
 
     fn make_room(&self, url: &Url, connections: usize) {
-        if let Ok(target) = Target::new(url) {
-            Client::make_room(self, &target, connections);
+        if let Ok(target) = self.target(url) {
+            self.client.make_room(&target, connections);
         }
     }
 
     fn close_idle(&self, url: &Url) {
-        if let Ok(target) = Target::new(url) {
-            Client::close_idle(self, &target);
+        if let Ok(target) = self.target(url) {
+            self.client.close_idle(&target);
         }
     }
 }

@@ -21,6 +21,7 @@ mod upstream;
 
 pub use compile::compile;
 pub use document::Document;
+pub(crate) use get::RoutedClient;
 pub(crate) use kinds::misfit;
 pub use response::decode;
 pub(crate) use response::too_large;

@@ -10,6 +10,7 @@ mod fault_proxy;
 mod faults;
 mod http;
 mod old_sse;
+mod routes;
 mod stdio;
 mod support;
 mod tls;
@@ -25,8 +26,14 @@ fn main() {
         Some(fault_proxy::ROLE) => fault_proxy::serve_stdio(&args.next().unwrap_or_default()),
         Some(stdio::OWNER_ROLE) => stdio::own(),
         _ => {
-            let trials =
-                [stdio::trials(), http::trials(), old_sse::trials(), tls::trials(), faults::trials()];
+            let trials = [
+                stdio::trials(),
+                http::trials(),
+                old_sse::trials(),
+                routes::trials(),
+                tls::trials(),
+                faults::trials(),
+            ];
             let trials: Vec<Trial> = trials.into_iter().flatten().collect();
             let conclusion = libtest_mimic::run(&Arguments::from_args(), trials);
             conclusion.exit_if_failed();

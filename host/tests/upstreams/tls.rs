@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use libtest_mimic::Trial;
-use ptc_host::config::{HttpConfig, Transport, UpstreamConfig};
+use ptc_host::config::{HttpConfig, Routing, Transport, UpstreamConfig};
 use ptc_host::credentials::CredentialStore;
 use ptc_host::http::Client;
 use ptc_host::mcp::{ClientRoots, HttpUpstream};
@@ -40,13 +40,13 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-struct Authority {
+pub(crate) struct Authority {
     issuer: rcgen::CertifiedIssuer<'static, rcgen::KeyPair>,
     file: tempfile::NamedTempFile,
 }
 
 impl Authority {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
         params.key_usages = vec![rcgen::KeyUsagePurpose::KeyCertSign];
@@ -57,7 +57,7 @@ impl Authority {
         Self { issuer, file }
     }
 
-    fn acceptor(&self, name: &str, alpn: &[&[u8]]) -> TlsAcceptor {
+    pub(crate) fn acceptor(&self, name: &str, alpn: &[&[u8]]) -> TlsAcceptor {
         let key = rcgen::KeyPair::generate().unwrap();
         let certificate = rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap();
         let certificate = certificate.signed_by(&key, &self.issuer).unwrap();
@@ -75,14 +75,14 @@ impl Authority {
     }
 }
 
-struct Server {
-    url: Url,
+pub(crate) struct Server {
+    pub(crate) url: Url,
     connections: Arc<AtomicUsize>,
     versions: Arc<std::sync::Mutex<Vec<http::Version>>>,
 }
 
 /// A modern MCP server over TLS.
-async fn serve(acceptor: TlsAcceptor) -> Server {
+pub(crate) async fn serve(acceptor: TlsAcceptor) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url =
         Url::parse(&format!("https://localhost:{}/mcp", listener.local_addr().unwrap().port())).unwrap();
@@ -126,17 +126,21 @@ async fn answer(request: http::Request<Incoming>) -> Result<http::Response<Full<
 }
 
 fn upstream(url: &Url, client: Client) -> HttpUpstream {
-    let entry = HttpConfig::for_url(url.clone());
+    upstream_by(url, client, Routing::Direct)
+}
+
+pub(crate) fn upstream_by(url: &Url, client: Client, routing: Routing) -> HttpUpstream {
+    let entry = HttpConfig { routing, ..HttpConfig::for_url(url.clone()) };
     let config = UpstreamConfig::new("fake", Transport::Http(entry.clone()));
     let (store, roots) = (Arc::new(CredentialStore::default()), ClientRoots::default());
     HttpUpstream::new(&config, &entry, store, client, &roots, Handle::current()).unwrap()
 }
 
-fn trusting(authority: &Authority) -> Client {
+pub(crate) fn trusting(authority: &Authority) -> Client {
     Client::with_ca_file(authority.file.path()).unwrap()
 }
 
-async fn calls(upstream: &HttpUpstream) {
+pub(crate) async fn calls(upstream: &HttpUpstream) {
     for round in 0..3 {
         let calls = (0..20).map(|n| {
             let arguments = format!(r#"{{"n":{}}}"#, round * 100 + n);

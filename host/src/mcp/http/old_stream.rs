@@ -234,6 +234,7 @@ async fn read_endpoint(
         if let Some(at) = events.iter().position(|event| event.name.as_deref() == Some("endpoint")) {
             let rest = events.split_off(at + 1);
             let target = resolve(&endpoint.entry.url, &events[at].data)?;
+            let target = target.via(endpoint.entry.routing.route(&endpoint.entry.url));
             return Ok((decoder, target, rest));
         }
         events.clear();

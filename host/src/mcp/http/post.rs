@@ -486,7 +486,14 @@ impl Endpoint {
                 .and_then(|message| message.error.map(|error| RpcFailure::read(error, status)))
         });
         let received = body.len() as u64;
-        let plain = || plain_fault(status).with_bytes(received);
+        let plain = || {
+            let fault = plain_fault(status).with_bytes(received);
+            match self.target.answering_proxy() {
+                Some(proxy) if (502..=504).contains(&code) => fault
+                    .with_hint(&format!("The proxy {proxy} may have answered: it cannot reach the host.")),
+                _ => fault,
+            }
+        };
         Err(match code {
             401 => self.unauthorized(after.as_deref()),
             404 if holds_session => Failure::SessionLost,

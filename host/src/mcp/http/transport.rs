@@ -62,7 +62,7 @@ impl HttpUpstream {
     ) -> Result<Self, HttpError> {
         let lifecycle = Arc::new(Lifecycle::new(owner, config.backoff));
         let announcer = Arc::downgrade(&lifecycle);
-        let target = Target::new(&entry.url)?;
+        let target = Target::new(&entry.url)?.via(entry.routing.route(&entry.url));
         client.make_room(&target, config.max_concurrency);
         let endpoint = Endpoint {
             name: config.name.as_str().into(),

@@ -2,6 +2,7 @@
 //! (server.md 4.6); and an image that a program attaches reaches the client.
 
 use ptc_mcp::json::{Value, json};
+use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use tempfile::TempDir;
@@ -12,6 +13,8 @@ struct Client {
     output: BufReader<ChildStdout>,
     modern: bool,
     next: u64,
+    /// What came besides answers.
+    heard: VecDeque<Value>,
     _folder: TempDir,
 }
 
@@ -39,7 +42,7 @@ impl Client {
             .expect("it starts");
         let input = child.stdin.take().expect("piped");
         let output = BufReader::new(child.stdout.take().expect("piped"));
-        Client { child, input, output, modern, next: 0, _folder: folder }
+        Client { child, input, output, modern, next: 0, heard: VecDeque::new(), _folder: folder }
     }
 
     fn ask(&mut self, method: &str, mut params: Value) -> Value {
@@ -53,14 +56,43 @@ impl Client {
         }
         let request = json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params});
         writeln!(self.input, "{request}").and_then(|()| self.input.flush()).expect("it reads");
-        loop {
-            let mut line = String::new();
-            assert!(self.output.read_line(&mut line).expect("a line") > 0, "it ended");
-            let answer: Value = serde_json::from_str(&line).expect("JSON");
-            if answer["id"] == self.next {
-                return answer;
-            }
+        if method == "subscriptions/listen" {
+            return json!(self.next);
         }
+        let id = self.next;
+        loop {
+            let message = self.message();
+            if message["id"] == id {
+                return message;
+            }
+            self.heard.push_back(message);
+        }
+    }
+
+    fn message(&mut self) -> Value {
+        let mut line = String::new();
+        assert!(self.output.read_line(&mut line).expect("a line") > 0, "it ended");
+        serde_json::from_str(&line).expect("JSON")
+    }
+
+    /// The next notification.
+    fn told(&mut self) -> Value {
+        let told = self.heard.pop_front();
+        told.unwrap_or_else(|| self.message())
+    }
+
+    /// Runs a program that calls a tool of an upstream, and gives the text of its answer.
+    fn tool(&mut self, server: &str, tool: &str, uri: &str) -> String {
+        let program = format!(
+            "(:value (tool/call {{:server \"{server}\" :tool \"{tool}\" :args {{:uri \"{uri}\"}}}}))"
+        );
+        let params = json!({"name": "lisp_eval", "arguments": {"program": program}});
+        let answer = self.ask("tools/call", params);
+        answer["result"]["content"][0]["text"]
+            .as_str()
+            .expect("text")
+            .trim_start_matches("user=> ")
+            .to_owned()
     }
 
     fn greet(&mut self) -> Value {
@@ -175,7 +207,7 @@ fn what_is_hidden_unknown_or_wrong_is_an_error() {
             -32602,
             "Invalid params: ref must be a prompt or a resource that is offered",
         ),
-        ("resources/subscribe", json!({"uri": "ptc://a/text:x"}), -32601, "Method not found"),
+        ("resources/subscribe", json!({"uri": 7}), -32602, "Invalid params: uri must be a non-empty string"),
     ] {
         let answer = client.ask(method, params);
         let error = &answer["error"];
@@ -198,7 +230,8 @@ fn nothing_is_offered_unless_it_is_exposed() {
     let greeting = plain.greet();
     let offered: Vec<&String> =
         greeting["result"]["capabilities"].as_object().expect("capabilities").keys().collect();
-    assert_eq!(offered, ["tools"]);
+    assert_eq!(offered, ["tools", "logging"]);
+    assert_eq!(plain.ask("resources/subscribe", json!({"uri": "ptc://a/x"}))["error"]["code"], -32601);
     assert_eq!(plain.ask("prompts/list", json!({}))["error"]["code"], -32601);
 }
 
@@ -221,4 +254,68 @@ fn an_attached_image_reaches_the_client() {
             "{answer}"
         );
     }
+}
+
+#[test]
+fn a_client_of_the_handshake_is_told_of_what_it_subscribed_to() {
+    let mut client = Client::start(&["--expose", "resources,prompts"], false);
+    let greeting = client.greet();
+    let told = json!({"subscribe": true, "listChanged": true});
+    assert_eq!(greeting["result"]["capabilities"]["resources"], told);
+    let uri = json!({"uri": "ptc://a/text:1"});
+    assert_eq!(client.ask("resources/subscribe", uri.clone())["result"], json!({}));
+    assert_eq!(client.tool("a", "touch", "text:1"), "[\"text:1\"]");
+    let updated = json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": uri});
+    assert_eq!(client.told(), updated);
+    // What nobody asked for, and another upstream's of the same name, is not told.
+    client.tool("a", "touch", "text:2");
+    client.tool("b c", "touch", "text:1");
+    client.tool("a", "relist", "");
+    for list in ["resources", "prompts"] {
+        assert_eq!(client.told()["method"], format!("notifications/{list}/list_changed"));
+    }
+    assert_eq!(client.ask("resources/unsubscribe", uri)["result"], json!({}));
+    assert_eq!(client.tool("a", "touch", "text:1"), "[]", "the upstream is not asked any more");
+    // One that is hidden, one that is not there, one that is no URI of ours.
+    let hidden = client.ask("resources/subscribe", json!({"uri": "ptc://b%20c/secret:x"}));
+    assert!(hidden["error"]["message"].as_str().expect("refused").contains("hides"), "{hidden}");
+    assert_eq!(client.ask("resources/subscribe", json!({"uri": "text:1"}))["error"]["code"], -32002);
+    // A server that was started anew is asked again, and what may have changed meanwhile is told.
+    client.ask("resources/subscribe", json!({"uri": "ptc://a/text:3"}));
+    client.tool("a", "die", "");
+    let again = json!({"uri": "ptc://a/text:3"});
+    for _ in 0..600 {
+        client.tool("a", "touch", "text:4");
+        if !client.heard.is_empty() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert_eq!(client.told()["params"], again);
+    assert_eq!(client.tool("a", "touch", "text:3"), "[\"text:3\"]");
+}
+
+#[test]
+fn a_modern_client_listens() {
+    let mut client = Client::start(&["--expose", "resources,prompts"], true);
+    client.greet();
+    let wanted = json!({
+        "resourceSubscriptions": ["ptc://a/text:1", "ptc://b%20c/secret:x", "nonsense"],
+        "promptsListChanged": true, "toolsListChanged": true
+    });
+    let channel = client.ask("subscriptions/listen", json!({"notifications": wanted}));
+    let meta = json!({"io.modelcontextprotocol/subscriptionId": channel});
+    let acknowledged = client.told();
+    assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
+    let offered = json!({"resourceSubscriptions": ["ptc://a/text:1"], "promptsListChanged": true});
+    assert_eq!(acknowledged["params"], json!({"notifications": offered, "_meta": meta}));
+    client.tool("a", "touch", "text:1");
+    assert_eq!(client.told()["params"], json!({"uri": "ptc://a/text:1", "_meta": meta}));
+    client.tool("a", "relist", "");
+    let told = client.told();
+    assert_eq!(
+        (&told["method"], &told["params"]["_meta"]),
+        (&json!("notifications/prompts/list_changed"), &meta)
+    );
+    assert_eq!(client.ask("resources/subscribe", json!({"uri": "ptc://a/text:1"}))["error"]["code"], -32601);
 }

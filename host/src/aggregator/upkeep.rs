@@ -54,7 +54,10 @@ pub(super) async fn follow(
         let Some(member) = aggregator.members.get(&name) else { return };
         let listed = match event {
             UpstreamEvent::Started | UpstreamEvent::ToolsChanged => member.handle.list_tools().await,
-            UpstreamEvent::Ended { .. } => continue,
+            UpstreamEvent::Ended { .. }
+            | UpstreamEvent::ResourcesChanged
+            | UpstreamEvent::PromptsChanged
+            | UpstreamEvent::ResourceUpdated { .. } => continue,
         };
         match listed {
             Ok(tools) => aggregator.take_tools(member, &tools),

@@ -14,7 +14,7 @@ use super::protocol;
 use super::roots::Roots;
 use crate::audience::{Audience, UpstreamMessage};
 use crate::maybe_ready::MaybeReady;
-use crate::upstream::{Caller, SaidMessage};
+use crate::upstream::{Caller, SaidMessage, UpstreamEvent};
 use crate::visible::without_controls;
 
 /// Messages of one upstream that are taken in any second; further ones are dropped.
@@ -25,6 +25,8 @@ const REMEMBERED: usize = 20;
 const MAX_TEXT: usize = 500;
 /// Longest message that is handed on whole, in bytes of JSON; of a longer one as many characters are.
 const MAX_DATA: usize = 16 * 1024;
+/// Longest URI of a resource that is said to have changed, in bytes.
+const MAX_URI: usize = 4096;
 /// Longest text of a progress report, in characters.
 const MAX_PROGRESS: usize = 200;
 
@@ -96,15 +98,24 @@ impl Inbound {
         }
     }
 
-    /// Takes a notification. `own`: for whom the call was made on whose own stream it came. Yields whether the list of tools
-    /// is said to have changed.
-    pub(super) fn notified(&self, method: &str, params: Option<&str>, own: Option<Caller<'_>>) -> bool {
+    /// Takes a notification. `own`: for whom the call was made on whose own stream it came. Yields what has changed.
+    pub(super) fn notified(
+        &self,
+        method: &str,
+        params: Option<&str>,
+        own: Option<Caller<'_>>,
+    ) -> Option<UpstreamEvent> {
+        let params = params.unwrap_or_default();
         match method {
-            "notifications/progress" => self.progressed(params.unwrap_or_default()),
-            "notifications/message" => self.said(params.unwrap_or_default(), own),
+            "notifications/progress" => self.progressed(params),
+            "notifications/message" => self.said(params, own),
+            "notifications/tools/list_changed" => return Some(UpstreamEvent::ToolsChanged),
+            "notifications/resources/list_changed" => return Some(UpstreamEvent::ResourcesChanged),
+            "notifications/prompts/list_changed" => return Some(UpstreamEvent::PromptsChanged),
+            "notifications/resources/updated" => return updated(params),
             _ => {}
         }
-        method == "notifications/tools/list_changed"
+        None
     }
 
     /// Notes a request on behalf of `caller`, until the result is dropped.
@@ -230,6 +241,12 @@ impl Drop for Entered<'_> {
     }
 }
 
+fn updated(params: &str) -> Option<UpstreamEvent> {
+    let params: Value = serde_json::from_str(params).ok()?;
+    let uri = params["uri"].as_str().filter(|uri| uri.len() <= MAX_URI)?;
+    Some(UpstreamEvent::ResourceUpdated { uri: uri.into() })
+}
+
 /// How far a call is: `40 %: reading`, or without a total `40: reading`.
 fn progress_text(params: &Value) -> Option<String> {
     let done = params["progress"].as_f64().filter(|done| done.is_finite())?;
@@ -349,7 +366,9 @@ mod tests {
             inbound.notified("notifications/message", Some(odd), None);
             inbound.notified("notifications/progress", Some(odd), None);
         }
-        assert!(inbound.notified("notifications/tools/list_changed", None, None));
+        let changed = inbound.notified("notifications/tools/list_changed", None, None);
+        assert_eq!(changed, Some(UpstreamEvent::ToolsChanged));
+        assert_eq!(inbound.notified("notifications/resources/updated", Some("{}"), None), None);
     }
 
     #[test]

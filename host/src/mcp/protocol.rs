@@ -101,9 +101,11 @@ pub(crate) fn params_with(era: Era, members: &[u8]) -> Vec<u8> {
     out
 }
 
-/// `params` of a `subscriptions/listen` for changes of the tool list.
+/// `params` of a `subscriptions/listen` for changes of all lists.
 pub(crate) fn listen_params() -> Vec<u8> {
-    let mut out = b"{\"notifications\":{\"toolsListChanged\":true},\"_meta\":".to_vec();
+    let mut out = b"{\"notifications\":{\"toolsListChanged\":true,\"resourcesListChanged\":true,\
+        \"promptsListChanged\":true},\"_meta\":"
+        .to_vec();
     out.extend_from_slice(&modern_meta());
     out.push(b'}');
     out
@@ -114,8 +116,8 @@ pub(crate) fn listen_params() -> Vec<u8> {
 pub(crate) struct ServerHello {
     /// The revision to speak from now on.
     pub(crate) version: Box<str>,
-    /// Whether it announces changes of its tool list.
-    pub(crate) tools_change: bool,
+    /// Whether it announces changes of what it has.
+    pub(crate) announces: bool,
     /// Whether it can be told which log messages are wanted.
     pub(crate) logs: bool,
     /// What it says of itself.
@@ -139,8 +141,10 @@ impl HelloMembers {
         serde_json::from_slice(result).unwrap_or_default()
     }
 
-    fn tools_change(&self) -> bool {
-        self.capabilities["tools"]["listChanged"] == true
+    fn announces(&self) -> bool {
+        let lists = ["tools", "resources", "prompts"];
+        let changing = lists.iter().any(|list| self.capabilities[*list]["listChanged"] == true);
+        changing || self.capabilities["resources"]["subscribe"] == true
     }
 
     fn logs(&self) -> bool {
@@ -172,7 +176,7 @@ pub(crate) fn read_initialize(result: &[u8], any_version: bool) -> Result<Server
     }
     Ok(ServerHello {
         version: version.into(),
-        tools_change: members.tools_change(),
+        announces: members.announces(),
         logs: members.logs(),
         introduction: members.introduction(),
     })
@@ -184,7 +188,7 @@ pub(crate) fn read_discover(result: &[u8]) -> Option<ServerHello> {
     let versions = members.supported_versions.as_array()?;
     versions.iter().any(|version| version == MODERN_VERSION).then(|| ServerHello {
         version: MODERN_VERSION.into(),
-        tools_change: members.tools_change(),
+        announces: members.announces(),
         logs: members.logs(),
         introduction: members.introduction(),
     })
@@ -297,6 +301,6 @@ mod tests {
         assert_eq!(read_discover(b"{}"), None);
         let change =
             json!({"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {"listChanged": true}}});
-        assert!(read_discover(change.to_string().as_bytes()).unwrap().tools_change);
+        assert!(read_discover(change.to_string().as_bytes()).unwrap().announces);
     }
 }

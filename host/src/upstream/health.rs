@@ -43,6 +43,15 @@ pub enum UpstreamEvent {
     Started,
     /// The upstream announced `notifications/tools/list_changed`.
     ToolsChanged,
+    /// It announced that resources have come or gone.
+    ResourcesChanged,
+    /// It announced that prompts have come or gone.
+    PromptsChanged,
+    /// It announced that a resource has changed that somebody has subscribed to.
+    ResourceUpdated {
+        /// The resource, or a part of it.
+        uri: Box<str>,
+    },
     /// It ended. `abnormal` opens the recovery window.
     Ended {
         /// Whether the end was a crash rather than a clean exit.

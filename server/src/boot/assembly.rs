@@ -71,6 +71,9 @@ pub fn assemble(
     let mut service =
         service(settings, engine, registry(settings, tools), card.as_ref().map(|card| card.get().servers));
     service.exposed = upstreams.and_then(|upstreams| exposed(settings, upstreams));
+    if let Some(exposed) = &service.exposed {
+        exposed.follow();
+    }
     service.upstreams_say = upstreams.map(|_| redactor.clone());
     service.client_roots = upstreams.and_then(|upstreams| upstreams.client_roots().cloned());
     service.observers = telemetry.observers(&recording);

@@ -13,7 +13,8 @@ use ptc_host::maybe_ready::MaybeReady;
 use tracing::field::display;
 use tracing::{error, info};
 
-use super::connection::{Cancellation, CancelledBy, Ticket};
+use super::connection::{Cancellation, CancelledBy, Connection, Ticket};
+use super::exposed::Exposed;
 use super::hearing::Hearing;
 use super::listeners::Place;
 use super::observer::CallSpan;
@@ -21,6 +22,7 @@ use super::reply::{self, Answers};
 use super::results;
 use super::service::Service;
 use super::tool::ToolReply;
+use super::watches::{Wanted, Watch};
 use crate::concurrency_limiter::Permit;
 use ptc_mcp::Era;
 use ptc_mcp::RpcError;
@@ -63,7 +65,74 @@ pub(super) enum Work {
         running: BoxFuture<'static, Vec<u8>>,
     },
     /// Keeps a notification channel open until the conversation or the server drains, or its place is needed.
-    Listen(Place),
+    Listen(Box<Channel>),
+}
+
+/// A notification channel of the modern era.
+pub(super) struct Channel {
+    pub(super) place: Place,
+    /// What its client asked for.
+    pub(super) wanted: Wanted,
+}
+
+impl Channel {
+    /// Acknowledges what of that is offered, then tells of it without end.
+    async fn tell(
+        service: &Service,
+        connection: &Connection,
+        id: &RequestId,
+        wanted: &Wanted,
+        notify: &mut (impl FnMut(Vec<u8>) + Send),
+    ) {
+        let Some(exposed) = &service.exposed else {
+            notify(results::subscription_acknowledged(id, &Wanted::default()));
+            return std::future::pending().await;
+        };
+        let watch = Watching { exposed: exposed.clone(), watch: exposed.watch(wanted.clone()) };
+        let principal = connection.owner().principal.shared_name();
+        let number = watch.watch.number();
+        let uris = wanted.uris.iter().filter(|_| exposed.resources);
+        let subscribing = uris.map(|uri| async {
+            exposed.subscribe(&principal, number, uri).await.is_ok().then(|| uri.clone())
+        });
+        let told = futures_util::future::join_all(subscribing).await.into_iter().flatten().collect();
+        let offered = Wanted {
+            uris: told,
+            resources: wanted.resources && exposed.resources,
+            prompts: wanted.prompts && exposed.prompts,
+        };
+        notify(results::subscription_acknowledged(id, &offered));
+        loop {
+            let notice = watch.watch.next().await;
+            notify(results::change(&notice, Some(id)));
+        }
+    }
+}
+
+/// A client that watches. Dropped, it has the upstreams tell no more of what nobody else watches.
+pub(crate) struct Watching {
+    exposed: Arc<Exposed>,
+    pub(crate) watch: Watch,
+}
+
+impl Watching {
+    /// A client on a pipe, which is told of all lists.
+    pub(crate) fn all_lists(exposed: &Arc<Exposed>) -> Self {
+        let lists = Wanted { resources: true, prompts: true, ..Wanted::default() };
+        Self { exposed: exposed.clone(), watch: exposed.watch(lists) }
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let unwatched = self.watch.close();
+        if !unwatched.is_empty()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            let exposed = self.exposed.clone();
+            runtime.spawn(async move { exposed.release(unwatched).await });
+        }
+    }
 }
 
 /// How a call ended.
@@ -156,14 +225,16 @@ impl Call {
                 info!(event = "feature_request_stop", request_id = %id, method, duration_ms = duration_ms(started));
                 return finished;
             }
-            Work::Listen(place) => {
-                notify(results::subscription_acknowledged(id));
+            Work::Listen(channel) => {
                 let last = results::subscription_ended(service, id);
+                let connection = ticket.connection();
+                let Channel { place, wanted } = &mut **channel;
                 return tokio::select! {
                     by = cancelled => Finished::Cancelled(by, last),
                     () = place => Finished::Reply(last),
-                    () = ticket.connection().drained() => Finished::Reply(last),
+                    () = connection.drained() => Finished::Reply(last),
                     () = service.drained() => Finished::Reply(last),
+                    () = Channel::tell(service, connection, id, wanted, &mut notify) => Finished::Reply(last),
                 };
             }
         };

@@ -35,6 +35,7 @@ struct Calls {
     result_room: Option<usize>,
     log_level: Option<LogLevel>,
     has_roots: bool,
+    watcher: Option<u64>,
     in_flight: AHashMap<RequestId, Running>,
 }
 
@@ -122,6 +123,16 @@ impl Connection {
     /// The least severity of log messages that the client wants; `None` for none at all.
     pub(crate) fn log_level(&self) -> Option<LogLevel> {
         self.state().log_level
+    }
+
+    /// By what number the client is known to those who tell of changes, if it can be told of any.
+    pub(crate) fn watcher(&self) -> Option<u64> {
+        self.state().watcher
+    }
+
+    /// Notes that number.
+    pub(crate) fn set_watcher(&self, number: u64) {
+        self.state().watcher = Some(number);
     }
 
     /// Whether the client can be asked for its roots.

@@ -4,13 +4,18 @@
 //! upstream, in the order of their names.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Weak};
 
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, FeatureKind, Features};
-use ptc_host::upstream::{Arrivals, CallFault, Caller};
+use ptc_host::upstream::{Arrivals, CallFault, Caller, UpstreamEvent};
 use ptc_mcp::RpcError;
 use ptc_mcp::json::{Value, json};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
 use tracing::warn;
+
+use super::watches::{MAX_WATCHED, Wanted, Watch, Watches};
 
 /// The error of a resource that is not there (MCP).
 const RESOURCE_NOT_FOUND: i64 = -32002;
@@ -23,6 +28,7 @@ pub(crate) struct Exposed {
     pub(super) resources: bool,
     /// Prompts.
     pub(super) prompts: bool,
+    watches: Arc<Watches>,
 }
 
 /// A request of a client, read.
@@ -34,6 +40,8 @@ pub(super) enum Ask {
     Read(String),
     /// The messages of a prompt: its name, its arguments as a JSON object.
     Prompt(String, String),
+    /// Whether to be told when the resource at this URI has changed, to the client of this number.
+    Watch { uri: String, number: u64, wanted: bool },
     /// Proposals.
     Complete {
         kind: FeatureKind,
@@ -54,20 +62,116 @@ impl Exposed {
         resources: bool,
         prompts: bool,
     ) -> Self {
-        Exposed { upstreams, limits, resources, prompts }
+        Exposed { upstreams, limits, resources, prompts, watches: Arc::default() }
     }
 
-    /// The members of `capabilities`, each with a comma before it.
-    pub(super) fn capabilities(&self) -> String {
+    /// The members of `capabilities`, each with a comma before it. `told`: whether changes can be told.
+    pub(super) fn capabilities(&self, told: bool) -> String {
         let mut out = String::new();
         if self.resources {
-            out.push_str(",\"resources\":{\"subscribe\":false,\"listChanged\":false}");
+            out.push_str(&format!(",\"resources\":{{\"subscribe\":{told},\"listChanged\":{told}}}"));
         }
         if self.prompts {
-            out.push_str(",\"prompts\":{\"listChanged\":false}");
+            out.push_str(&format!(",\"prompts\":{{\"listChanged\":{told}}}"));
         }
         out.push_str(",\"completions\":{}");
         out
+    }
+
+    /// Follows what the upstreams say of their resources and prompts, for as long as this and they are there.
+    pub(crate) fn follow(self: &Arc<Self>) {
+        for (config, handle) in self.upstreams.upstreams() {
+            tokio::spawn(follow(Arc::downgrade(self), config.name.clone(), handle.events()));
+        }
+    }
+
+    /// A client that is told of what it wants and this server offers, until the result is dropped.
+    pub(crate) fn watch(&self, lists: Wanted) -> Watch {
+        let offered = Wanted {
+            uris: BTreeSet::new(),
+            resources: lists.resources && self.resources,
+            prompts: lists.prompts && self.prompts,
+        };
+        self.watches.open(offered)
+    }
+
+    /// Has the client of this number watch a resource, and the upstream tell of it.
+    ///
+    /// # Errors
+    /// What the client is told.
+    pub(super) async fn subscribe(
+        &self,
+        principal: &Arc<str>,
+        number: u64,
+        uri: &str,
+    ) -> Result<(), RpcError> {
+        let (name, inner) = self.resolve_uri(uri).ok_or_else(|| not_found(uri))?;
+        let features = self.started(name, principal).await?;
+        let limits = self.limits.per_call();
+        features.subscribe(inner, true, limits).await.map_err(|fault| self.failed(name, &fault))?;
+        if self.watches.add(number, uri) {
+            return Ok(());
+        }
+        self.release(vec![uri.to_owned()]).await;
+        let text = format!("Invalid params: a client can watch {MAX_WATCHED} resources");
+        Err(RpcError::new(RpcError::INVALID_PARAMS, text))
+    }
+
+    /// Ends that.
+    pub(super) async fn unsubscribe(&self, number: u64, uri: &str) {
+        self.watches.remove(number, uri);
+        self.release(vec![uri.to_owned()]).await;
+    }
+
+    /// Has the upstreams tell no more of what nobody watches.
+    pub(crate) async fn release(&self, uris: Vec<String>) {
+        for uri in uris.iter().filter(|uri| !self.watches.is_watched(uri)) {
+            let Some((name, inner)) = self.resolve_uri(uri) else { continue };
+            let Some(features) = self.upstreams.features(name) else { continue };
+            // A server that is gone tells nothing anyway.
+            let _ = features.subscribe(inner, false, self.limits.per_call()).await;
+        }
+    }
+
+    /// Takes in what an upstream has said.
+    async fn heard(&self, name: &str, event: UpstreamEvent) {
+        let Some(features) = self.upstreams.features(name) else { return };
+        let prefix = uri_of(name, "");
+        match event {
+            UpstreamEvent::ResourcesChanged => self.watches.resources_changed(),
+            UpstreamEvent::PromptsChanged => self.watches.prompts_changed(),
+            UpstreamEvent::ResourceUpdated { uri } if features.admits_resource(&uri) => {
+                self.watches.updated(&uri_of(name, &uri));
+            }
+            // It has forgotten who wanted to know, and nobody knows what has changed meanwhile.
+            UpstreamEvent::Started if self.has_restarted(name) => {
+                for uri in self.watches.watched(&prefix) {
+                    let inner = &uri[prefix.len()..];
+                    if let Err(fault) = features.subscribe(inner, true, self.limits.per_call()).await {
+                        warn!(event = "resubscribe_failed", upstream = name, reason = %fault.reason);
+                    }
+                    self.watches.updated(&uri);
+                }
+            }
+            UpstreamEvent::Started
+            | UpstreamEvent::ResourceUpdated { .. }
+            | UpstreamEvent::ToolsChanged
+            | UpstreamEvent::Ended { .. } => {}
+        }
+    }
+
+    fn has_restarted(&self, name: &str) -> bool {
+        let mut upstreams = self.upstreams.upstreams();
+        upstreams.any(|(config, handle)| config.name == name && handle.health().starts > 1)
+    }
+
+    /// What was said and not heard may have been anything.
+    fn lost(&self, name: &str) {
+        self.watches.resources_changed();
+        self.watches.prompts_changed();
+        for uri in self.watches.watched(&uri_of(name, "")) {
+            self.watches.updated(&uri);
+        }
     }
 
     /// The result of a request of this principal, a JSON object.
@@ -79,14 +183,7 @@ impl Exposed {
         let mut result = match ask {
             Ask::List(kind, cursor) => self.page(kind, cursor, (principal, &*account)).await?,
             Ask::Read(uri) => {
-                let not_found = || {
-                    let data = json!({"uri": uri}).to_string();
-                    RpcError {
-                        data: Some(data.into()),
-                        ..RpcError::new(RESOURCE_NOT_FOUND, "Resource not found")
-                    }
-                };
-                let (name, inner) = self.resolve_uri(&uri).ok_or_else(not_found)?;
+                let (name, inner) = self.resolve_uri(&uri).ok_or_else(|| not_found(&uri))?;
                 let features = self.started(name, principal).await?;
                 let limits = self.limits.per_call();
                 let read = features.read(inner, limits, Some(&*account)).await;
@@ -95,6 +192,14 @@ impl Exposed {
                     prefix_member(content, "uri", |inner| uri_of(name, inner));
                 }
                 result
+            }
+            Ask::Watch { uri, number, wanted: true } => {
+                self.subscribe(principal, number, &uri).await?;
+                json!({})
+            }
+            Ask::Watch { uri, number, wanted: false } => {
+                self.unsubscribe(number, &uri).await;
+                json!({})
             }
             Ask::Prompt(prompt, arguments) => {
                 let (name, inner) = self.resolve_name(&prompt).ok_or_else(|| unknown_prompt(&prompt))?;
@@ -266,6 +371,23 @@ fn prefix_block(block: &mut Value, upstream: &str) {
     let place = if is_link { Some(block) } else { block.get_mut("resource") };
     if let Some(place) = place {
         prefix_member(place, "uri", |inner| uri_of(upstream, inner));
+    }
+}
+
+fn not_found(uri: &str) -> RpcError {
+    let data = json!({"uri": uri}).to_string();
+    RpcError { data: Some(data.into()), ..RpcError::new(RESOURCE_NOT_FOUND, "Resource not found") }
+}
+
+async fn follow(exposed: Weak<Exposed>, name: String, mut events: broadcast::Receiver<UpstreamEvent>) {
+    loop {
+        let event = events.recv().await;
+        let Some(exposed) = exposed.upgrade() else { return };
+        match event {
+            Ok(event) => exposed.heard(&name, event).await,
+            Err(RecvError::Lagged(_)) => exposed.lost(&name),
+            Err(RecvError::Closed) => return,
+        }
     }
 }
 

@@ -19,10 +19,14 @@ pub mod reply;
 mod results;
 pub mod service;
 pub mod tool;
+mod watches;
 
+pub(crate) use call::Watching;
 pub use call::{Call, Finished};
 pub use connection::Connection;
 pub(crate) use drain::Drain;
 pub(crate) use handled::Disposition;
 pub use handled::{Handled, Reply};
+pub(crate) use results::change;
 pub use service::{MessageContext, Service};
+pub(crate) use watches::Notice;

@@ -2,13 +2,14 @@
 
 use ptc_host::engine::EvalId;
 use ptc_mcp::Era;
-use ptc_mcp::json::Value;
+use ptc_mcp::json::{Object, Value, write_array, write_string};
 use ptc_mcp::message::id::RequestId;
 use ptc_mcp::meta::{SERVER_INFO, SUBSCRIPTION_ID};
 
 use super::reply;
 use super::service::Service;
 use super::tool::ToolReply;
+use super::watches::{Notice, Wanted};
 
 /// How long a client may keep a list, in milliseconds.
 const TTL_MS: u32 = 60_000;
@@ -57,15 +58,56 @@ pub(super) fn feature(service: &Service, era: Era, id: &RequestId, method: &str,
 }
 
 /// The first message of a notification channel: the notifications that will come.
-pub(super) fn subscription_acknowledged(id: &RequestId) -> Vec<u8> {
+pub(super) fn subscription_acknowledged(id: &RequestId, wanted: &Wanted) -> Vec<u8> {
     let mut out = Vec::with_capacity(192);
     out.extend_from_slice(
         b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\",\
-          \"params\":{\"notifications\":{},\"_meta\":{",
+          \"params\":{\"notifications\":",
     );
+    let mut notifications = Object::new(&mut out);
+    for (name, is_wanted) in
+        [("resourcesListChanged", wanted.resources), ("promptsListChanged", wanted.prompts)]
+    {
+        if is_wanted {
+            notifications.boolean(name, true);
+        }
+    }
+    if !wanted.uris.is_empty() {
+        write_array(notifications.key("resourceSubscriptions"), &wanted.uris, |out, uri| {
+            write_string(out, uri)
+        });
+    }
+    notifications.end();
+    out.extend_from_slice(b",\"_meta\":{");
     write_name(&mut out, SUBSCRIPTION_ID);
     out.extend_from_slice(id.json().as_bytes());
     out.extend_from_slice(b"}}}");
+    out
+}
+
+/// What a client is told of a change: on a channel of the modern era, which has the id of the request that opened it, or on a
+/// pipe of the other one.
+pub(crate) fn change(notice: &Notice, channel: Option<&RequestId>) -> Vec<u8> {
+    let mut out = b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/".to_vec();
+    out.extend_from_slice(match notice {
+        Notice::Updated(_) => b"resources/updated",
+        Notice::Resources => b"resources/list_changed",
+        Notice::Prompts => b"prompts/list_changed",
+    });
+    out.extend_from_slice(b"\",\"params\":");
+    let mut params = Object::new(&mut out);
+    if let Notice::Updated(uri) = notice {
+        params.string("uri", uri);
+    }
+    if let Some(id) = channel {
+        let out = params.key("_meta");
+        out.push(b'{');
+        write_name(out, SUBSCRIPTION_ID);
+        out.extend_from_slice(id.json().as_bytes());
+        out.push(b'}');
+    }
+    params.end();
+    out.push(b'}');
     out
 }
 

@@ -13,6 +13,8 @@
 //! | `answer` | gives `result`, the text of a result object; each `DIGITS` in it becomes that many digits as `digits` says |
 //! | `answer_record` | likewise; its `outputSchema` has the properties `result` and `total` |
 //! | `announce` | says that the tool list has changed, and answers |
+//! | `touch` | says that the resource at `uri` has changed, if somebody has subscribed to it; answers with all subscriptions |
+//! | `relist` | says that resources and prompts have come or gone |
 //! | `talk` | tells of its progress and logs, and answers with the level that was set |
 //! | `roots` | asks for the roots, and answers with them |
 //! | `waiting` | how many calls of `hang` and `until` are neither answered nor cancelled |
@@ -106,6 +108,7 @@ fn main() {
     let mut gathered: Vec<(Value, Value)> = Vec::new();
     let waiting = Waiting::default();
     let (mut level, mut asking) = (Value::Null, None);
+    let mut subscribed: Vec<String> = Vec::new();
     for line in std::io::stdin().lock().lines() {
         let Ok(message) =
             line.map_err(drop).and_then(|line| serde_json::from_str::<Value>(&line).map_err(drop))
@@ -126,12 +129,12 @@ fn main() {
         let params = &message["params"];
         match message["method"].as_str().unwrap_or_default() {
             "initialize" => say(&json!({"jsonrpc": "2.0", "id": id, "result": {
-                "protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}, "resources": {}, "prompts": {}, "completions": {}, "logging": {}},
+                "protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}, "resources": {"subscribe": true, "listChanged": true}, "prompts": {"listChanged": true}, "completions": {}, "logging": {}},
                 "serverInfo": {"name": "fake", "version": "1"}}})),
             "tools/list" => {
                 let mut tools: Vec<Value> = [
                     "echo", "gather", "hang", "die", "bulk", "until", "refuse", "waiting", "answer",
-                    "announce", "talk", "roots",
+                    "announce", "talk", "roots", "touch", "relist",
                 ]
                 .iter()
                 .map(|name| json!({"name": name, "inputSchema": {"type": "object"}}))
@@ -150,6 +153,23 @@ fn main() {
                 match params["name"].as_str().unwrap_or_default() {
                     "announce" => {
                         say(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
+                        say(&text_result(id, "said"));
+                    }
+                    "touch" => {
+                        let uri = arguments["uri"].as_str().unwrap_or_default();
+                        if subscribed.iter().any(|known| known == uri) {
+                            let params = json!({"uri": uri});
+                            say(
+                                &json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": params}),
+                            );
+                        }
+                        say(&text_result(id, &json!(subscribed).to_string()));
+                    }
+                    "relist" => {
+                        for list in ["resources", "prompts"] {
+                            let method = format!("notifications/{list}/list_changed");
+                            say(&json!({"jsonrpc": "2.0", "method": method}));
+                        }
                         say(&text_result(id, "said"));
                     }
                     "talk" => {
@@ -209,6 +229,14 @@ fn main() {
             }
             "logging/setLevel" => {
                 level = params["level"].clone();
+                say(&json!({"jsonrpc": "2.0", "id": id, "result": {}}));
+            }
+            "resources/subscribe" => {
+                subscribed.extend(params["uri"].as_str().map(str::to_owned));
+                say(&json!({"jsonrpc": "2.0", "id": id, "result": {}}));
+            }
+            "resources/unsubscribe" => {
+                subscribed.retain(|known| Some(known.as_str()) != params["uri"].as_str());
                 say(&json!({"jsonrpc": "2.0", "id": id, "result": {}}));
             }
             "resources/list" => {

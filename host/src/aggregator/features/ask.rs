@@ -264,6 +264,25 @@ impl<'a> Features<'a> {
         Ok((values, more))
     }
 
+    /// Has the upstream tell, or tell no more, that a resource has changed.
+    ///
+    /// # Errors
+    /// The fault of the request; `upstream_error` where the upstream tells of no changes, or in another way than by request.
+    pub async fn subscribe(&self, uri: &str, wanted: bool, limits: CallLimits) -> Result<(), CallFault> {
+        self.check(Kind::Resource, uri)?;
+        if !self.offers().subscriptions {
+            let text = format!("upstream '{}' does not tell when a resource has changed", self.name);
+            return Err(CallFault::upstream_error(text));
+        }
+        let method = if wanted { "resources/subscribe" } else { "resources/unsubscribe" };
+        self.ask(method, &json!({"uri": uri}), Some(uri), limits, None).await.map(drop)
+    }
+
+    /// Whether clients may know of a resource at this URI.
+    pub fn admits_resource(&self, uri: &str) -> bool {
+        self.resources.admits(uri)
+    }
+
     /// Whether a client or a program may ask for it.
     fn check(&self, kind: Kind, subject: &str) -> Result<(), CallFault> {
         let (what, key) = match kind {

@@ -1,4 +1,4 @@
-//! Notifications of tool list changes, on a stream that stays open beside the calls.
+//! Notifications of changes, on a stream that stays open beside the calls.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,6 +15,7 @@ use super::super::protocol;
 use super::post::{Endpoint, Failure, Outgoing, Reply, is_event_stream};
 use super::session::HttpSession;
 use crate::http::{Body, Limits, Response};
+use crate::upstream::UpstreamEvent;
 use crate::upstream::lifecycle::Lifecycle;
 
 /// How long one stream is held before it is opened anew.
@@ -28,7 +29,7 @@ pub(super) fn spawn(
     session: &Arc<HttpSession>,
     lifecycle: &Arc<Lifecycle<HttpSession>>,
 ) {
-    if !session.tools_change || session.listening.swap(true, Ordering::Relaxed) {
+    if !session.announces || session.listening.swap(true, Ordering::Relaxed) {
         return;
     }
     let (endpoint, session, closing) = (endpoint.clone(), session.clone(), lifecycle.clone());
@@ -51,7 +52,7 @@ async fn listen(endpoint: &Endpoint, session: &HttpSession) {
             Ok(response) if response.status.is_success() && is_event_stream(&response.headers) => {
                 if again {
                     // What changed while nobody listened was not heard.
-                    (endpoint.tools_changed)();
+                    (endpoint.announce)(UpstreamEvent::ToolsChanged);
                 }
                 again = true;
                 let decoder = follow(endpoint, session, response.body).await;

@@ -23,7 +23,7 @@ use crate::credentials::CredentialStore;
 use crate::http::{Body, Client, HttpError, Limits, Request, Response, Target};
 use crate::maybe_ready::MaybeReady;
 use crate::upstream::refused::{explain, retry_after};
-use crate::upstream::{Arrivals, CallFault, Caller, FaultReason, no_memory};
+use crate::upstream::{Arrivals, CallFault, Caller, FaultReason, UpstreamEvent, no_memory};
 use crate::visible::without_controls;
 
 /// Most messages in one batch.
@@ -60,8 +60,8 @@ pub(super) struct Endpoint {
     pub(super) store: Arc<CredentialStore>,
     /// What the server says unasked.
     pub(super) inbound: Arc<Inbound>,
-    /// Told of `notifications/tools/list_changed` on whatever stream it comes.
-    pub(super) tools_changed: Box<dyn Fn() + Send + Sync>,
+    /// Told of what has changed, on whatever stream that is said.
+    pub(super) announce: Box<dyn Fn(UpstreamEvent) + Send + Sync>,
 }
 
 /// One message to be posted.
@@ -452,8 +452,8 @@ impl Endpoint {
             match (&message.method, message.id) {
                 (Some(method), Some(request)) => replies.push(Reply(self.inbound.answer(method, request))),
                 (Some(method), None) => {
-                    if self.inbound.notified(method, message.params, caller) {
-                        (self.tools_changed)();
+                    if let Some(event) = self.inbound.notified(method, message.params, caller) {
+                        (self.announce)(event);
                     }
                 }
                 (None, _) => found = found.or_else(|| answer_of(data, message, id, false)),

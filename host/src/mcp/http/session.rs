@@ -19,8 +19,8 @@ pub(crate) struct HttpSession {
     pub(super) era: Era,
     /// The value of `mcp-protocol-version`; `None` before it is agreed upon.
     pub(super) version: Option<HeaderValue>,
-    /// Whether the server announces changes of its tool list.
-    pub(super) tools_change: bool,
+    /// Whether the server announces changes of what it has.
+    pub(super) announces: bool,
     /// Whether the server can be told which log messages are wanted.
     pub(super) logs: bool,
     /// The stream that all is said on, if the server speaks HTTP+SSE of 2024-11-05.
@@ -57,7 +57,7 @@ impl HttpSession {
         Self {
             era,
             version,
-            tools_change: false,
+            announces: false,
             logs: false,
             old_stream: None,
             listening: AtomicBool::new(false),
@@ -77,7 +77,7 @@ impl HttpSession {
     pub(super) fn agreed(self, hello: &ServerHello) -> Self {
         self.with(|state| state.headers = None);
         let version = HeaderValue::from_str(&hello.version).ok();
-        Self { version, tools_change: hello.tools_change, logs: hello.logs, ..self }
+        Self { version, announces: hello.announces, logs: hello.logs, ..self }
     }
 
     pub(super) fn next_id(&self) -> u64 {

@@ -24,7 +24,7 @@ use crate::credentials::CredentialStore;
 use crate::http::{Client, HttpError, Limits, Target};
 use crate::upstream::lifecycle::{End, EndKind, Lifecycle, Started, closed};
 use crate::upstream::refused::explain_start;
-use crate::upstream::{Call, CallFault, CallLimits, CallReply, Phase, Query, ToolInfo, UpstreamEvent};
+use crate::upstream::{Call, CallFault, CallLimits, CallReply, Phase, Query, ToolInfo};
 
 /// How long the last words to a server may take.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(1);
@@ -71,9 +71,9 @@ impl HttpUpstream {
             client,
             store,
             inbound: Inbound::new(&config.name, Roots::of(&config.roots, roots), config.log_level),
-            tools_changed: Box::new(move || {
+            announce: Box::new(move |event| {
                 if let Some(lifecycle) = announcer.upgrade() {
-                    lifecycle.announce(UpstreamEvent::ToolsChanged);
+                    lifecycle.announce(event);
                 }
             }),
         };

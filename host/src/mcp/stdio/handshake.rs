@@ -72,7 +72,7 @@ pub(super) async fn start(
 fn settle(connection: &Arc<StdioConnection>, lifecycle: &Lifecycle<StdioConnection>, hello: &ServerHello) {
     let inbound = &connection.inbound;
     if connection.era() == Era::Modern {
-        if hello.tools_change {
+        if hello.announces {
             connection.request_unanswered("subscriptions/listen", &protocol::listen_params());
         }
         return;

@@ -16,8 +16,8 @@ use super::connection::{PipeReply, StdioConnection, Stop};
 use crate::child::{ChildProcess, Exit};
 use crate::maybe_ready::MaybeReady;
 use crate::memory::{MemoryBudget, MemoryReservation};
+use crate::upstream::CallFault;
 use crate::upstream::lifecycle::{End, EndKind, Lifecycle, closed};
-use crate::upstream::{CallFault, UpstreamEvent};
 
 /// How long a child whose pipe broke may take to be gone, so that its exit status can be told.
 const EXIT_PATIENCE: Duration = Duration::from_millis(1000);
@@ -63,9 +63,7 @@ async fn read(
         while let Some(frame) = lines.next(connection.line_cap()) {
             match frame {
                 Frame::Line(line) => {
-                    if dispatch(&connection, &lifecycle, &line) {
-                        lifecycle.announce(UpstreamEvent::ToolsChanged);
-                    }
+                    dispatch(&connection, &lifecycle, &line);
                 }
                 Frame::Overflow { head } => oversized.begin(&connection, &head, Refused::TooLong),
                 Frame::OverflowEnd { tail, bytes, .. } => oversized.end(&connection, &tail, bytes),
@@ -118,28 +116,19 @@ impl Oversized {
     }
 }
 
-/// Handles one line. Yields whether the tool list is said to have changed.
-fn dispatch(
-    connection: &Arc<StdioConnection>,
-    lifecycle: &Lifecycle<StdioConnection>,
-    line: &bytes::Bytes,
-) -> bool {
+/// Handles one line.
+fn dispatch(connection: &Arc<StdioConnection>, lifecycle: &Lifecycle<StdioConnection>, line: &bytes::Bytes) {
     let upstream = &*connection.name;
     match parse(line, MAX_BATCH) {
         Ok(messages) => {
-            let mut changed = false;
-            for message in messages.iter() {
-                changed |= dispatch_one(connection, lifecycle, line, message);
-            }
-            changed
+            messages.iter().for_each(|message| dispatch_one(connection, lifecycle, line, message))
         }
-        Err(_) if line.iter().all(u8::is_ascii_whitespace) => false,
+        Err(_) if line.iter().all(u8::is_ascii_whitespace) => {}
         Err(error) => {
             if !answer_of_bad_text(connection, line) {
                 let shown = String::from_utf8_lossy(&line[..line.len().min(200)]);
                 tracing::debug!(upstream, line = %shown, %error, "upstream_noise: not a message");
             }
-            false
         }
     }
 }
@@ -149,21 +138,22 @@ fn dispatch_one(
     lifecycle: &Lifecycle<StdioConnection>,
     line: &bytes::Bytes,
     message: &Message<'_>,
-) -> bool {
+) {
     let upstream = &*connection.name;
     match (&message.method, message.id) {
-        (Some(method), Some(id)) => {
-            match connection.inbound.answer(method, id) {
-                MaybeReady::Ready(answer) => connection.control(answer),
-                MaybeReady::Waiting(answer) => {
-                    let connection = connection.clone();
-                    lifecycle.owner().spawn(async move { connection.control(answer.await) });
-                }
+        (Some(method), Some(id)) => match connection.inbound.answer(method, id) {
+            MaybeReady::Ready(answer) => connection.control(answer),
+            MaybeReady::Waiting(answer) => {
+                let connection = connection.clone();
+                lifecycle.owner().spawn(async move { connection.control(answer.await) });
             }
-            false
-        }
+        },
         // Nothing links it to a call.
-        (Some(method), None) => connection.inbound.notified(method, message.params, None),
+        (Some(method), None) => {
+            if let Some(event) = connection.inbound.notified(method, message.params, None) {
+                lifecycle.announce(event);
+            }
+        }
         (None, id) => {
             let answer = match (message.error, message.result) {
                 (Some(error), _) => Ok(PipeReply::Error(line.slice_ref(error.as_bytes()))),
@@ -182,7 +172,6 @@ fn dispatch_one(
             if !id.is_some_and(|id| connection.complete(id, line.len(), answer)) {
                 tracing::debug!(upstream, "upstream_noise: a reply to nobody");
             }
-            false
         }
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ptc_host::aggregator::FeatureKind;
+use ptc_mcp::Era;
 use ptc_mcp::RpcError;
 use ptc_mcp::json::{Kind, Raw};
 use ptc_mcp::message::id::RequestId;
@@ -11,7 +12,7 @@ use ptc_mcp::message::params::{Params, ParamsMember};
 use tracing::debug;
 
 use crate::protocol::call::{Call, Work};
-use crate::protocol::connection::Refused;
+use crate::protocol::connection::{Connection, Refused};
 use crate::protocol::exposed::{Ask, Exposed};
 use crate::protocol::handled::Handled;
 use crate::protocol::reply::{self, Answers};
@@ -27,10 +28,14 @@ pub(super) fn answer(
     params: &ParamsMember<'_>,
 ) -> Option<Handled> {
     let exposed = service.exposed.as_ref()?;
+    // In the modern era a channel is opened for that.
+    let is_told = from.era == Era::Handshake && from.connection.watcher().is_some();
     let (method, is_offered) = match method {
         "resources/list" => ("resources/list", exposed.resources),
         "resources/templates/list" => ("resources/templates/list", exposed.resources),
         "resources/read" => ("resources/read", exposed.resources),
+        "resources/subscribe" => ("resources/subscribe", exposed.resources && is_told),
+        "resources/unsubscribe" => ("resources/unsubscribe", exposed.resources && is_told),
         "prompts/list" => ("prompts/list", exposed.prompts),
         "prompts/get" => ("prompts/get", exposed.prompts),
         "completion/complete" => ("completion/complete", true),
@@ -46,7 +51,7 @@ pub(super) fn answer(
         ParamsMember::Object(params) => params,
         ParamsMember::Invalid => return Some(Handled::error(id, &RpcError::invalid_params())),
     };
-    Some(match read(exposed, method, params) {
+    Some(match read(exposed, from.connection, method, params) {
         Ok(ask) => run(service, from, id, method, exposed.clone(), ask),
         Err(error) => Handled::error(id, &error),
     })
@@ -77,7 +82,12 @@ fn member<'a>(object: Option<Raw<'a>>, name: &str) -> Option<Raw<'a>> {
     object?.members()?.find(|(key, _)| key == name).map(|(_, value)| value)
 }
 
-fn read(exposed: &Exposed, method: &str, params: &Params<'_>) -> Result<Ask, RpcError> {
+fn read(
+    exposed: &Exposed,
+    connection: &Connection,
+    method: &str,
+    params: &Params<'_>,
+) -> Result<Ask, RpcError> {
     let list = |kind| {
         let cursor = params.cursor.filter(|cursor| cursor.kind() != Kind::Null);
         let cursor =
@@ -89,6 +99,11 @@ fn read(exposed: &Exposed, method: &str, params: &Params<'_>) -> Result<Ask, Rpc
         "resources/templates/list" => list(FeatureKind::Template),
         "prompts/list" => list(FeatureKind::Prompt),
         "resources/read" => Ok(Ask::Read(text(params.uri, "uri")?)),
+        "resources/subscribe" | "resources/unsubscribe" => Ok(Ask::Watch {
+            uri: text(params.uri, "uri")?,
+            number: connection.watcher().unwrap_or_default(),
+            wanted: method == "resources/subscribe",
+        }),
         "prompts/get" => Ok(Ask::Prompt(text(params.name, "name")?, object(params.arguments, "arguments")?)),
         _ => {
             let reference = member(params.reference, "type").and_then(Raw::as_str);

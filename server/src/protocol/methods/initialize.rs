@@ -46,7 +46,12 @@ pub fn answer(
         if service.upstreams_say.is_some() {
             out.extend_from_slice(b",\"logging\":{}");
         }
-        out.extend(service.exposed.iter().flat_map(|exposed| exposed.capabilities().into_bytes()));
+        out.extend(
+            service
+                .exposed
+                .iter()
+                .flat_map(|exposed| exposed.capabilities(connection.is_pipe()).into_bytes()),
+        );
         out.push(b'}');
         if !service.instructions.is_empty() {
             out.extend_from_slice(b",\"instructions\":");

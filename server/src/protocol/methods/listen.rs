@@ -1,24 +1,25 @@
 //! `subscriptions/listen`: a channel for notifications outside any request (2026-07-28).
 //!
-//! This server has nothing to notify: its tools never change while it runs. It acknowledges an empty set of
-//! notifications, keeps the channel open, and ends it with a result when it stops, or when the place is needed for
-//! somebody who has fewer of them.
+//! With `--expose` its client is told of resources that change, and of lists of resources and prompts; changes of the tools
+//! are never told, for lists have a time to live. The channel is open until the server stops, or its place is needed for
+//! somebody who has fewer of them; then it ends with a result.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use ptc_mcp::Era;
 use ptc_mcp::RpcError;
-use ptc_mcp::json::Kind;
+use ptc_mcp::json::{Kind, Raw, Value};
 use ptc_mcp::message::id::RequestId;
 use ptc_mcp::message::params::ParamsMember;
 use tracing::{debug, warn};
 
-use crate::protocol::call::{Call, Work};
+use crate::protocol::call::{Call, Channel, Work};
 use crate::protocol::connection::{Connection, Refused};
 use crate::protocol::handled::Handled;
 use crate::protocol::reply::{self, Answers};
 use crate::protocol::service::Service;
+use crate::protocol::watches::Wanted;
 
 /// Makes the channel ready to be opened.
 pub fn answer(
@@ -28,10 +29,10 @@ pub fn answer(
     params: &ParamsMember<'_>,
 ) -> Handled {
     let wanted = params.object().and_then(|params| params.notifications);
-    if wanted.is_none_or(|raw| raw.kind() != Kind::Object) {
+    let Some(wanted) = wanted.filter(|raw| raw.kind() == Kind::Object) else {
         let message = "Invalid params: notifications must be an object";
         return Handled::error(id, &RpcError::new(RpcError::INVALID_PARAMS, message));
-    }
+    };
     debug!(event = "subscriptions_listen", request_id = %id);
     let saturated = |limit, reached: String| {
         let error = RpcError::new(RpcError::REFUSED, format!("server saturated: {reached}"));
@@ -55,7 +56,7 @@ pub fn answer(
         service: service.clone(),
         id: id.clone(),
         era: Era::Modern,
-        work: Work::Listen(place),
+        work: Work::Listen(Box::new(Channel { place, wanted: read(wanted) })),
         started: Instant::now(),
         cancelled,
         hearing: None,
@@ -63,4 +64,15 @@ pub fn answer(
         permit: None,
         span: None,
     }))
+}
+
+/// What the client asks for. Whatever is not as it should be is not asked for.
+fn read(notifications: Raw<'_>) -> Wanted {
+    let given: Value = serde_json::from_str(notifications.text()).unwrap_or_default();
+    let uris = given["resourceSubscriptions"].as_array();
+    Wanted {
+        uris: uris.into_iter().flatten().filter_map(|uri| uri.as_str().map(str::to_owned)).collect(),
+        resources: given["resourcesListChanged"] == true,
+        prompts: given["promptsListChanged"] == true,
+    }
 }

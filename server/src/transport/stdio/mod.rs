@@ -32,7 +32,9 @@ use ptc_mcp::message::strict::{self, Incoming, Message};
 
 use crate::principal::{Owner, Principal};
 use crate::protocol::reply::{self, Answers};
-use crate::protocol::{Call, Connection, Finished, Handled, MessageContext, Service};
+use crate::protocol::{
+    Call, Connection, Finished, Handled, MessageContext, Notice, Service, Watching, change,
+};
 
 /// How long running calls may go on after `exit` or a signal.
 const EXIT_GRACE: Duration = Duration::from_millis(2000);
@@ -78,6 +80,10 @@ pub async fn run_stdio<R, W>(
     let mut stop = std::pin::pin!(stop);
     let outbox = pipe.outbox.clone();
     let mut listing = pipe.service.tools.changes();
+    let watching = pipe.service.exposed.as_ref().map(Watching::all_lists);
+    if let Some(watching) = &watching {
+        pipe.connection.set_watcher(watching.watch.number());
+    }
     let grace = loop {
         // While too much is unread, nothing further is read: until half of it is gone.
         let full = outbox.len() >= HIGH_WATER;
@@ -95,6 +101,7 @@ pub async fn run_stdio<R, W>(
             },
             Some(finished) = pipe.calls.next() => pipe.finish(finished),
             Ok(()) = listing.changed() => pipe.tell_of_new_listing(),
+            notice = changed(watching.as_ref()), if !full => pipe.tell_of_change(&notice),
             frame = frames.next(), if !full => {
                 let mut next = match frame {
                     Ok(frame) => Some(frame),
@@ -129,6 +136,14 @@ pub async fn run_stdio<R, W>(
     }
 }
 
+/// Waits for a change of something that the client watches.
+async fn changed(watching: Option<&Watching>) -> Notice {
+    match watching {
+        Some(watching) => watching.watch.next().await,
+        None => std::future::pending().await,
+    }
+}
+
 /// The answer of a finished call, if one must be sent.
 type Answered = Option<Vec<u8>>;
 
@@ -150,6 +165,13 @@ impl Pipe {
     fn tell_of_new_listing(&mut self) {
         if self.connection.revision().is_some() {
             self.outbox.push(br#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#.to_vec());
+        }
+    }
+
+    /// In the other era a client opens a channel for that.
+    fn tell_of_change(&mut self, notice: &Notice) {
+        if self.connection.revision().is_some() {
+            self.outbox.push(change(notice, None));
         }
     }
 

@@ -1,0 +1,226 @@
+//! Who is told, outside any request, that something of the upstreams has changed (server.md 4.6).
+//!
+//! What is told is a state and no queue: a client that reads slowly hears once of what changed several times, and what
+//! waits for it is never more than what it watches.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+/// Most resources that one client watches.
+pub(super) const MAX_WATCHED: usize = 100;
+
+/// What a client is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Notice {
+    /// The resource at this URI of ours has changed.
+    Updated(String),
+    /// Resources have come or gone.
+    Resources,
+    /// Prompts have come or gone.
+    Prompts,
+}
+
+/// What a client wants to be told.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// Resources that change, by URIs of ours.
+    pub(crate) uris: BTreeSet<String>,
+    /// That resources have come or gone.
+    pub(crate) resources: bool,
+    /// That prompts have come or gone.
+    pub(crate) prompts: bool,
+}
+
+/// All who watch.
+#[derive(Debug, Default)]
+pub(super) struct Watches {
+    state: Mutex<Watching>,
+}
+
+#[derive(Debug, Default)]
+struct Watching {
+    next: u64,
+    watchers: HashMap<u64, (Wanted, Arc<Told>), ahash::RandomState>,
+}
+
+/// What one client has not been told yet.
+#[derive(Debug, Default)]
+struct Told {
+    pending: Mutex<Wanted>,
+    news: Notify,
+}
+
+impl Told {
+    fn tell(&self, add: impl FnOnce(&mut Wanted)) {
+        add(&mut self.pending.lock().unwrap_or_else(PoisonError::into_inner));
+        self.news.notify_one();
+    }
+}
+
+impl Watches {
+    /// A client that wants nothing but what `wanted` says.
+    pub(super) fn open(self: &Arc<Self>, wanted: Wanted) -> Watch {
+        let told = Arc::<Told>::default();
+        let mut state = self.state();
+        let number = state.next;
+        state.next += 1;
+        state.watchers.insert(number, (wanted, told.clone()));
+        drop(state);
+        Watch { watches: self.clone(), number, told }
+    }
+
+    /// Has a client watch a resource; `false` if it watches as many as it may.
+    pub(super) fn add(&self, number: u64, uri: &str) -> bool {
+        let mut state = self.state();
+        let Some((wanted, _)) = state.watchers.get_mut(&number) else { return false };
+        if wanted.uris.len() >= MAX_WATCHED && !wanted.uris.contains(uri) {
+            return false;
+        }
+        wanted.uris.insert(uri.to_owned());
+        true
+    }
+
+    /// Ends that.
+    pub(super) fn remove(&self, number: u64, uri: &str) {
+        if let Some((wanted, _)) = self.state().watchers.get_mut(&number) {
+            wanted.uris.remove(uri);
+        }
+    }
+
+    /// Whether anybody watches this resource.
+    pub(super) fn is_watched(&self, uri: &str) -> bool {
+        self.state().watchers.values().any(|(wanted, _)| wanted.uris.contains(uri))
+    }
+
+    /// All resources that are watched whose URI begins so.
+    pub(super) fn watched(&self, prefix: &str) -> BTreeSet<String> {
+        let state = self.state();
+        let uris = state.watchers.values().flat_map(|(wanted, _)| &wanted.uris);
+        uris.filter(|uri| uri.starts_with(prefix)).cloned().collect()
+    }
+
+    /// Tells those who watch the resource, or one that it is a part of.
+    pub(super) fn updated(&self, uri: &str) {
+        for (wanted, told) in self.state().watchers.values() {
+            for watched in wanted.uris.iter().filter(|watched| is_part(uri, watched)) {
+                told.tell(|pending| pending.uris.extend([watched.clone()]));
+            }
+        }
+    }
+
+    /// Tells that resources have come or gone.
+    pub(super) fn resources_changed(&self) {
+        for (_, told) in self.state().watchers.values().filter(|(wanted, _)| wanted.resources) {
+            told.tell(|pending| pending.resources = true);
+        }
+    }
+
+    /// Tells that prompts have come or gone.
+    pub(super) fn prompts_changed(&self) {
+        for (_, told) in self.state().watchers.values().filter(|(wanted, _)| wanted.prompts) {
+            told.tell(|pending| pending.prompts = true);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, Watching> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether `uri` is `whole` or lies below it.
+fn is_part(uri: &str, whole: &str) -> bool {
+    uri.strip_prefix(whole)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || whole.ends_with('/'))
+}
+
+/// One client that watches, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    watches: Arc<Watches>,
+    number: u64,
+    told: Arc<Told>,
+}
+
+impl Watch {
+    /// By what the client is known.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Waits until there is something to tell. May be dropped while it waits.
+    pub(crate) async fn next(&self) -> Notice {
+        loop {
+            let news = self.told.news.notified();
+            if let Some(notice) = self.take() {
+                return notice;
+            }
+            news.await;
+        }
+    }
+
+    fn take(&self) -> Option<Notice> {
+        let mut pending = self.told.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::take(&mut pending.resources) {
+            return Some(Notice::Resources);
+        }
+        if std::mem::take(&mut pending.prompts) {
+            return Some(Notice::Prompts);
+        }
+        pending.uris.pop_first().map(Notice::Updated)
+    }
+
+    /// Ends it. The resources that nobody watches any more.
+    pub(super) fn close(&self) -> Vec<String> {
+        let gone = self.watches.state().watchers.remove(&self.number);
+        let uris = gone.map(|(wanted, _)| wanted.uris).unwrap_or_default();
+        uris.into_iter().filter(|uri| !self.watches.is_watched(uri)).collect()
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    #[test]
+    fn whoever_watches_is_told_once_of_the_latest() {
+        let watches = Arc::<Watches>::default();
+        let first = watches.open(Wanted { resources: true, ..Wanted::default() });
+        let second = watches.open(Wanted::default());
+        assert!(watches.add(first.number(), "ptc://a/x") && watches.add(second.number(), "ptc://a/x"));
+        for _ in 0..1000 {
+            watches.updated("ptc://a/x");
+            watches.updated("ptc://a/x/part");
+            watches.updated("ptc://a/xy");
+            watches.resources_changed();
+            watches.prompts_changed();
+        }
+        let told = |watch: &Watch| std::iter::from_fn(|| watch.next().now_or_never()).collect::<Vec<_>>();
+        assert_eq!(told(&first), [Notice::Resources, Notice::Updated("ptc://a/x".into())]);
+        assert_eq!(told(&second), [Notice::Updated("ptc://a/x".into())]);
+        watches.remove(second.number(), "ptc://a/x");
+        watches.updated("ptc://a/x");
+        assert_eq!(told(&second), []);
+        assert_eq!(first.close(), ["ptc://a/x"], "nobody else watches it");
+        assert!(!watches.add(first.number(), "ptc://a/y"), "it has ended");
+    }
+
+    #[test]
+    fn nobody_watches_without_end() {
+        let watches = Arc::<Watches>::default();
+        let watch = watches.open(Wanted::default());
+        let added = (0..500).filter(|n| watches.add(watch.number(), &format!("ptc://a/{n}"))).count();
+        assert_eq!(added, MAX_WATCHED);
+        assert!(watches.add(watch.number(), "ptc://a/7"), "it watches that already");
+        assert_eq!(watches.watched("ptc://a/").len(), MAX_WATCHED);
+    }
+}

@@ -9,6 +9,7 @@ use crate::config::{Transport, UpstreamConfig, UpstreamsConfig};
 use crate::credentials::CredentialStore;
 use crate::mcp::{ClientRoots, HttpUpstream, StdioUpstream};
 use crate::openapi::{OpenApiUpstream, RoutedClient};
+use crate::upstream::unset::UnsetUpstream;
 use crate::upstream::{CallFault, Upstream};
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
@@ -105,7 +106,8 @@ impl Aggregator {
             self.owner.spawn(retry(Arc::downgrade(self), name));
         }
         if self.mode == SnapshotMode::Background {
-            for name in self.members.keys() {
+            let loadable = self.members.iter().filter(|(_, member)| member.config.unset.is_none());
+            for (name, _) in loadable {
                 self.owner.spawn(bring_up(Arc::downgrade(self), name.clone()));
             }
         }
@@ -137,6 +139,10 @@ impl Aggregator {
             if member.config.required {
                 let fault = CallFault { message: self.redactor.scrub_string(fault.message), ..fault };
                 faults.push(StartError::Upstream { name, fault });
+                continue;
+            }
+            // What is not set stays so, and was told when the file was read.
+            if member.config.unset.is_some() {
                 continue;
             }
             tracing::warn!(event = "upstream_not_loaded", upstream = %name, reason = %fault.reason,
@@ -187,6 +193,9 @@ fn connect(
     roots: &ClientRoots,
 ) -> Result<Arc<dyn Upstream>, CallFault> {
     let AggregatorOptions { http, owner, memory, .. } = options;
+    if let Some(why) = &upstream.unset {
+        return Ok(Arc::new(UnsetUpstream::new(upstream, why)));
+    }
     Ok(match &upstream.transport {
         Transport::Stdio(entry) => {
             Arc::new(StdioUpstream::new(upstream, entry, roots, owner.clone()).within(memory.clone()))

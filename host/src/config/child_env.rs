@@ -93,13 +93,12 @@ fn substitute(
             )));
         };
         let Some(value) = env.get(name) else {
-            return Err(ConfigError::upstream_verbatim(
-                fields.upstream,
-                format_args!(
-                    "upstreams_config: env var {name} is not set (referenced as ${{{name}}}) in env {key:?} of upstream {}",
-                    fields.upstream
-                ),
-            ));
+            fields.lacks(format!(
+                "upstreams_config: env var {name} is not set (referenced as ${{{name}}}) in env {key:?} of upstream {}",
+                fields.upstream
+            ))?;
+            rest = behind;
+            continue;
         };
         if let Some(value) = value.to_str() {
             resolved.push(Secret::new(value));

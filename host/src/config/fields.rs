@@ -13,16 +13,35 @@ pub(super) struct Fields<'a> {
     pub(super) upstream: &'a str,
     map: &'a Map,
     known: RefCell<Vec<&'static str>>,
+    unset: RefCell<Option<String>>,
 }
 
 impl<'a> Fields<'a> {
     pub(super) fn new(upstream: &'a str, map: &'a Map) -> Self {
-        Self { upstream, map, known: RefCell::default() }
+        Self { upstream, map, known: RefCell::default(), unset: RefCell::default() }
     }
 
     /// An error about this upstream: `upstream <name> <detail>`.
     pub(super) fn error(&self, detail: impl Display) -> ConfigError {
         ConfigError::upstream(self.upstream, detail)
+    }
+
+    /// Takes note that something which the entry names is not set. That is an error of the entry, unless the entry says that
+    /// one can go without it (ruling 121).
+    ///
+    /// # Errors
+    /// `why`, if the upstream is required.
+    pub(super) fn lacks(&self, why: String) -> Result<(), ConfigError> {
+        if self.map.get("required") != Some(&Value::Bool(false)) {
+            return Err(ConfigError::upstream_verbatim(self.upstream, why));
+        }
+        self.unset.borrow_mut().get_or_insert(why);
+        Ok(())
+    }
+
+    /// What was first noted as not set.
+    pub(super) fn unset(&self) -> Option<String> {
+        self.unset.borrow().clone()
     }
 
     /// The raw value of a key.

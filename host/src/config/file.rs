@@ -131,6 +131,11 @@ impl UpstreamsConfig {
             Some(Value::Bool(flag)) => *flag,
             Some(_) => return Err(file_error("raw_envelope must be a boolean")),
         };
+        let needed = credentials.all_unset().filter(|(binding, _)| !can_do_without(binding, entries));
+        let lacking = needed.map(|(_, why)| ConfigError::credential(why)).collect();
+        if let Some(fault) = ConfigError::all(lacking) {
+            return Err(fault);
+        }
         let context =
             EntryContext { options, store: &credentials, withheld: credential_variables(top), raw_envelope };
         let mut names: Vec<&String> = entries.keys().collect();
@@ -198,6 +203,19 @@ fn of_client(
         .into_iter()
         .map(|(key, map)| (key.to_owned(), Value::Object(map)))
         .collect())
+}
+
+/// Whether all entries that use `binding` are disabled or not required. A binding that nobody uses is not of that kind.
+fn can_do_without(binding: &str, entries: &Map) -> bool {
+    let uses = |entry: &&Value| {
+        let auth = entry.get("auth").and_then(Value::as_array);
+        auth.into_iter()
+            .flatten()
+            .any(|emitter| emitter.get("binding").and_then(Value::as_str) == Some(binding))
+    };
+    let is = |entry: &Value, key: &str, flag: bool| entry.get(key).and_then(Value::as_bool) == Some(flag);
+    let mut users = entries.values().filter(uses).peekable();
+    users.peek().is_some() && users.all(|entry| is(entry, "required", false) || is(entry, "disabled", true))
 }
 
 /// Whether the entry is to be passed over. Nothing else of it is looked at then.

@@ -80,7 +80,11 @@ impl Routing {
                         "it carries a user or a password; name a credential binding in proxy_auth",
                     ));
                 }
-                let authorization = match binding {
+                let unset = binding.and_then(|binding| store.unset(binding));
+                if let Some(why) = unset {
+                    fields.lacks(why.to_owned())?;
+                }
+                let authorization = match binding.filter(|_| unset.is_none()) {
                     None => None,
                     Some(binding) => Some(proxy_authorization(fields.upstream, binding, store, resolved)?),
                 };

@@ -486,3 +486,50 @@ fn the_documented_example_loads() {
     let config = config.unwrap();
     assert_eq!((config.upstreams.len(), &config.warnings[..]), (3, &[][..]));
 }
+
+#[test]
+fn what_is_not_set_takes_out_those_that_one_can_go_without() {
+    let http = |required: bool, binding: &str| {
+        json!({"transport": "mcp_http", "url": "https://h/mcp", "required": required,
+            "auth": [{"scheme": "bearer", "binding": binding}]})
+    };
+    let credentials = json!({
+        "here": {"source": "env", "var": "HERE"},
+        "gone": {"source": "env", "var": "GONE"},
+        "lost": {"source": "file", "path": "/nonexistent/token"},
+    });
+    let file = |upstreams: Value| json!({"credentials": credentials, "upstreams": upstreams});
+    let env = [("HERE", "a-token-of-24-characters")];
+
+    let config = load_with(
+        &file(json!({
+            "a": http(true, "here"), "b": http(false, "gone"), "c": http(false, "lost"),
+            "d": {"transport": "mcp_stdio", "command": "c", "required": false, "env": {"K": "x${GONE}"}},
+        })),
+        &env,
+    )
+    .unwrap();
+    let unset: Vec<_> = config.upstreams.iter().map(|u| u.unset.as_deref()).collect();
+    let sentences = [
+        "credential gone env GONE is not set",
+        "credential lost: no such file or directory (/nonexistent/token)",
+        "upstreams_config: env var GONE is not set (referenced as ${GONE}) in env \"K\" of upstream d",
+    ];
+    assert_eq!(unset, [None, Some(sentences[0]), Some(sentences[1]), Some(sentences[2])]);
+    let told: Vec<_> = config.warnings.iter().filter(|w| w.event == "upstream_not_loaded").collect();
+    assert_eq!(told.len(), 3);
+    assert_eq!(
+        told[0].message,
+        "upstream b is not required and is left out: credential gone env GONE is not set"
+    );
+
+    // All that is missing and needed is named at once; what nobody uses counts as needed.
+    let needed = file(json!({"a": http(true, "gone"), "b": http(false, "gone")}));
+    assert_eq!(load_with(&needed, &env).unwrap_err(), format!("{}\n{}", sentences[0], sentences[1]));
+    let disabled = json!({"transport": "mcp_http", "disabled": true, "auth": [{"binding": "lost"}]});
+    let unused = file(json!({"b": http(false, "gone"), "off": disabled}));
+    assert!(load_with(&unused, &env).is_ok());
+    // A binding that is wrong in itself is no matter of what is set.
+    let wrong = json!({"credentials": {"t": {"source": "env"}}, "upstreams": {"b": http(false, "t")}});
+    assert!(load_with(&wrong, &env).is_err());
+}

@@ -80,6 +80,9 @@ pub struct UpstreamConfig {
     pub roots: RootsConfig,
     /// How it is reached.
     pub transport: Transport,
+    /// Why it cannot be reached by this process: a credential or a variable that its entry names is not set. Only of one
+    /// that is not required (ruling 121).
+    pub unset: Option<String>,
 }
 
 /// Recovery window after an abnormal end: doubles from `initial` up to `max`.
@@ -128,6 +131,7 @@ impl UpstreamConfig {
             log_level: None,
             roots: RootsConfig::NotOffered,
             transport,
+            unset: None,
         }
     }
 
@@ -153,7 +157,7 @@ impl UpstreamConfig {
             initial: fields.millis("backoff_initial_ms")?.unwrap_or(BACKOFF_INITIAL),
             max: fields.millis("backoff_max_ms")?.unwrap_or(BACKOFF_MAX),
         };
-        let upstream = Self {
+        let mut upstream = Self {
             description: fields.string("description")?.unwrap_or_default().to_owned(),
             capabilities: fields.strings("capabilities")?.unwrap_or_default(),
             required: fields.bool("required")?.unwrap_or(true),
@@ -174,7 +178,18 @@ impl UpstreamConfig {
             Transport::OpenApi(_) => upstream,
         };
         fields.get("disabled");
+        if let Some(why) = upstream.transport.auth().and_then(|auth| auth.unset(context.store)) {
+            fields.lacks(why.to_owned())?;
+        }
+        upstream.unset = fields.unset();
         warnings.extend(unknown_keys::judge(fields, upstream.transport.as_str())?);
+        if let Some(why) = &upstream.unset {
+            warnings.push(ConfigWarning::new(
+                "upstream_not_loaded",
+                Some(name),
+                format_args!("upstream {name} is not required and is left out: {why}"),
+            ));
+        }
         if LOCAL_NAMESPACES.contains(&name) {
             warnings.push(ConfigWarning::new(
                 "upstream_name_shadowed",

@@ -47,30 +47,45 @@ pub struct Credential {
 
 /// All resolved credentials of a process, by binding name. Values are read once, at start.
 #[derive(Clone, Debug, Default)]
-pub struct CredentialStore(BTreeMap<String, Credential>);
+pub struct CredentialStore {
+    bound: BTreeMap<String, Credential>,
+    /// Bindings whose source has nothing, each with the sentence that says so.
+    unset: BTreeMap<String, String>,
+}
 
 impl CredentialStore {
     /// The credential that is bound to `name`.
     pub fn get(&self, name: &str) -> Option<&Credential> {
-        self.0.get(name)
+        self.bound.get(name)
     }
 
     /// Binding names and credentials, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Credential)> {
-        self.0.iter().map(|(name, credential)| (name.as_str(), credential))
+        self.bound.iter().map(|(name, credential)| (name.as_str(), credential))
     }
 
     /// Makes `redactor` replace every secret of this store.
     pub fn register(&self, redactor: &Redactor) {
-        redactor.register(self.0.values().map(|c| &c.secret));
+        redactor.register(self.bound.values().map(|c| &c.secret));
     }
 
     /// Adds a credential; for embedders that have a secret at hand and no file.
     pub fn insert(&mut self, name: impl Into<String>, credential: Credential) {
-        self.0.insert(name.into(), credential);
+        self.bound.insert(name.into(), credential);
     }
 
-    /// Parses and resolves the `credentials` value, in the order of the names.
+    /// Why the binding `name` has no value: its variable is not set, or its file cannot be opened.
+    pub(crate) fn unset(&self, name: &str) -> Option<&str> {
+        self.unset.get(name).map(String::as_str)
+    }
+
+    /// The bindings that have no value, by name.
+    pub(crate) fn all_unset(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.unset.iter().map(|(name, why)| (name.as_str(), why.as_str()))
+    }
+
+    /// Parses and resolves the `credentials` value, in the order of the names. A binding whose source has nothing is no
+    /// error here: whether it is one, those decide that use it.
     pub(crate) fn resolve(
         value: Option<&Value>,
         env: &ProcessEnv,
@@ -83,17 +98,19 @@ impl CredentialStore {
         };
         let mut names: Vec<&String> = entries.keys().collect();
         names.sort();
-        let mut store = BTreeMap::new();
+        let mut store = Self::default();
         for name in names {
-            let credential = resolve_one(name, &entries[name.as_str()], env, warnings)?;
-            store.insert(name.clone(), credential);
+            match resolve_one(name, &entries[name.as_str()], env, warnings)? {
+                Found::Value(credential) => drop(store.bound.insert(name.clone(), credential)),
+                Found::Nothing(why) => drop(store.unset.insert(name.clone(), why)),
+            }
         }
-        Ok(Self(store))
+        Ok(store)
     }
 
     /// Refuses secrets that are too short to be scrubbed, unless their binding accepts that (ruling 34).
     pub(crate) fn check_lengths(&self) -> Result<(), ConfigError> {
-        match self.0.iter().find(|(_, c)| c.secret.len() < MIN_SECRET_BYTES && !c.allow_short) {
+        match self.bound.iter().find(|(_, c)| c.secret.len() < MIN_SECRET_BYTES && !c.allow_short) {
             None => Ok(()),
             Some((name, _)) => Err(ConfigError::credential(format_args!(
                 "credential {name} is shorter than {MIN_SECRET_BYTES} bytes, too short to be scrubbed from text; \
@@ -103,12 +120,19 @@ impl CredentialStore {
     }
 }
 
+/// What a source has.
+enum Found<T> {
+    Value(T),
+    /// Nothing, and the sentence that says so.
+    Nothing(String),
+}
+
 fn resolve_one(
     name: &str,
     value: &Value,
     env: &ProcessEnv,
     warnings: &mut Vec<ConfigWarning>,
-) -> Result<Credential, ConfigError> {
+) -> Result<Found<Credential>, ConfigError> {
     let invalid =
         |why: &str| ConfigError::credential(format_args!("invalid credential binding {name:?}: {why}"));
     if !is_binding_name(name) {
@@ -144,11 +168,15 @@ fn resolve_one(
         Some(Value::Bool(allow)) => *allow,
         Some(_) => return Err(invalid("\"allow_short\" must be a boolean")),
     };
-    let secret = Secret::new(match source {
+    let found = match source {
         "env" => from_env(name, text, env)?,
         "file" => from_file(name, text)?,
-        _ => text.to_owned(),
-    });
+        _ => Found::Value(text.to_owned()),
+    };
+    let secret = match found {
+        Found::Value(text) => Secret::new(text),
+        Found::Nothing(why) => return Ok(Found::Nothing(why)),
+    };
     if secret.open().contains(['\r', '\n', '\0']) {
         return Err(ConfigError::credential(format_args!(
             "credential {name} contains a line break or NUL, which no header can carry"
@@ -167,29 +195,33 @@ fn resolve_one(
         )),
         _ => {}
     }
-    Ok(Credential { secret, scheme_hint, allow_short })
+    Ok(Found::Value(Credential { secret, scheme_hint, allow_short }))
 }
 
-fn from_env(name: &str, variable: &str, env: &ProcessEnv) -> Result<String, ConfigError> {
+fn from_env(name: &str, variable: &str, env: &ProcessEnv) -> Result<Found<String>, ConfigError> {
     match env.get(variable) {
         Some(value) if !value.is_empty() => match value.to_str() {
-            Some(text) => Ok(text.to_owned()),
+            Some(text) => Ok(Found::Value(text.to_owned())),
             None => Err(ConfigError::credential(format_args!(
                 "credential {name} env {variable} is not UTF-8 text"
             ))),
         },
-        _ => Err(ConfigError::credential(format_args!("credential {name} env {variable} is not set"))),
+        _ => Ok(Found::Nothing(format!("credential {name} env {variable} is not set"))),
     }
 }
 
-fn from_file(name: &str, path: &str) -> Result<String, ConfigError> {
+fn from_file(name: &str, path: &str) -> Result<Found<String>, ConfigError> {
     use std::io::Read as _;
     let mut bytes = zeroize::Zeroizing::new(Vec::new());
-    std::fs::File::open(PathBuf::from(path))
-        .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
-        .map_err(|e| {
-            ConfigError::credential(format_args!("credential {name}: {} ({path})", os_error_text(&e)))
-        })?;
+    let read = std::fs::File::open(PathBuf::from(path))
+        .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes));
+    if let Err(error) = read {
+        let why = format!("credential {name}: {} ({path})", os_error_text(&error));
+        return match error.kind() {
+            std::io::ErrorKind::NotFound => Ok(Found::Nothing(why)),
+            _ => Err(ConfigError::credential(why)),
+        };
+    }
     if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(ConfigError::credential(format_args!(
             "credential {name}: {path} is larger than {MAX_FILE_BYTES} bytes"
@@ -201,7 +233,7 @@ fn from_file(name: &str, path: &str) -> Result<String, ConfigError> {
     if text.is_empty() {
         return Err(ConfigError::credential(format_args!("credential {name}: {path} is empty")));
     }
-    Ok(text.to_owned())
+    Ok(Found::Value(text.to_owned()))
 }
 
 /// `None` if the key is there but wrong.
@@ -243,6 +275,9 @@ mod tests {
         let env = ProcessEnv::from_iter(env.iter().copied());
         let store = CredentialStore::resolve(Some(&value), &env, &mut warnings).map_err(|e| e.to_string())?;
         store.check_lengths().map_err(|e| e.to_string())?;
+        if let Some((_, why)) = store.all_unset().next() {
+            return Err(why.to_owned());
+        }
         Ok((store, warnings))
     }
 

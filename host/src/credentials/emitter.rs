@@ -125,10 +125,19 @@ impl HttpAuth {
         Ok(Self { emitters, static_headers: static_headers(upstream, headers)? })
     }
 
-    /// Checks that every emitter's binding exists, agrees with the scheme, and yields a header.
+    /// Why the credential of an emitter has no value, if one has none.
+    pub(crate) fn unset<'a>(&self, store: &'a CredentialStore) -> Option<&'a str> {
+        self.emitters.iter().find_map(|emitter| store.unset(&emitter.binding))
+    }
+
+    /// Checks that every emitter's binding exists, agrees with the scheme, and yields a header. One without a value is
+    /// passed over.
     pub(crate) fn check_bindings(&self, upstream: &str, store: &CredentialStore) -> Result<(), ConfigError> {
         for emitter in &self.emitters {
             let binding = &emitter.binding;
+            if store.unset(binding).is_some() {
+                continue;
+            }
             let Some(credential) = store.get(binding) else {
                 return Err(ConfigError::upstream(
                     upstream,

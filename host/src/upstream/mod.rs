@@ -17,6 +17,7 @@ pub(crate) mod lifecycle;
 pub(crate) mod refused;
 mod reply;
 pub(crate) mod slots;
+pub(crate) mod unset;
 
 pub use crate::memory::Arrivals;
 pub use caller::{Caller, SaidMessage};

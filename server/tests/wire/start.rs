@@ -132,6 +132,54 @@ fn a_required_upstream_that_fails_late_still_ends_the_process() {
 }
 
 #[test]
+fn an_upstream_whose_token_is_not_set_is_left_out_if_one_can_go_without_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = env!("CARGO_BIN_EXE_ptc");
+    let file = |required: bool| {
+        let path = folder.path().join(format!("{required}.json"));
+        let store = json!({"transport": "mcp_stdio", "command": "/bin/sh", "args": ["-c", format!("exec {own} demo-upstream store")]});
+        let remote = json!({"transport": "mcp_http", "url": "https://remote.example/mcp", "required": required,
+            "auth": [{"scheme": "bearer", "binding": "token"}]});
+        let file = json!({"credentials": {"token": {"source": "env", "var": "NOT_SET_HERE"}}, "upstreams": {"remote": remote, "store": store}});
+        std::fs::write(&path, file.to_string()).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let sentence = "credential token env NOT_SET_HERE is not set";
+    for mode in ["frozen", "background", "live"] {
+        let mut pipes = Pipes::start(&["--upstreams-config", &file(false), "--catalog-snapshot-mode", mode]);
+        pipes.line(INITIALIZE);
+        pipes.receive();
+        let program = r#"[(:name (tool/call! {:server "store" :tool "get" :args {:id 101}}))
+            (select-keys (tool/call {:server "remote" :tool "any"}) [:reason :message])]"#;
+        let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "lisp_eval", "arguments": {"program": program}}});
+        let answer = pipes.request(&call);
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains("\"anvil\"") && text.contains(":upstream_unavailable"), "{mode}: {text}");
+        assert!(text.contains(sentence), "{mode}: {text}");
+        drop(pipes.finish());
+    }
+    let refused = Command::new(own)
+        .args(["start", "--upstreams-config", &file(true)])
+        .env_clear()
+        .env("HOME", folder.path())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(1) && told.contains(sentence), "{told}");
+    // The check goes on as well, and says which one it was.
+    let checked = Command::new(own)
+        .args(["check", "--upstreams-config", &file(false)])
+        .env_clear()
+        .env("HOME", folder.path())
+        .output()
+        .unwrap();
+    let (table, told) = (String::from_utf8_lossy(&checked.stdout), String::from_utf8_lossy(&checked.stderr));
+    assert!(table.contains("(not required)") && table.contains(sentence), "{table}");
+    assert!(told.contains("upstream remote is not required and is left out"), "{told}");
+}
+
+#[test]
 fn a_server_on_http_is_not_ready_while_upstreams_start() {
     let folder = tempfile::tempdir().unwrap();
     let own = env!("CARGO_BIN_EXE_ptc");

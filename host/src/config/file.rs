@@ -208,10 +208,10 @@ fn of_client(
 /// Whether all entries that use `binding` are disabled or not required. A binding that nobody uses is not of that kind.
 fn can_do_without(binding: &str, entries: &Map) -> bool {
     let uses = |entry: &&Value| {
+        let names = |value: Option<&Value>| value.and_then(Value::as_str) == Some(binding);
         let auth = entry.get("auth").and_then(Value::as_array);
-        auth.into_iter()
-            .flatten()
-            .any(|emitter| emitter.get("binding").and_then(Value::as_str) == Some(binding))
+        names(entry.get("proxy_auth"))
+            || auth.into_iter().flatten().any(|emitter| names(emitter.get("binding")))
     };
     let is = |entry: &Value, key: &str, flag: bool| entry.get(key).and_then(Value::as_bool) == Some(flag);
     let mut users = entries.values().filter(uses).peekable();

@@ -505,6 +505,7 @@ fn what_is_not_set_takes_out_those_that_one_can_go_without() {
         &file(json!({
             "a": http(true, "here"), "b": http(false, "gone"), "c": http(false, "lost"),
             "d": {"transport": "mcp_stdio", "command": "c", "required": false, "env": {"K": "x${GONE}"}},
+            "e": {"transport": "mcp_http", "url": "https://h/mcp", "required": false, "proxy": "http://p:1", "proxy_auth": "gone"},
         })),
         &env,
     )
@@ -515,9 +516,9 @@ fn what_is_not_set_takes_out_those_that_one_can_go_without() {
         "credential lost: no such file or directory (/nonexistent/token)",
         "upstreams_config: env var GONE is not set (referenced as ${GONE}) in env \"K\" of upstream d",
     ];
-    assert_eq!(unset, [None, Some(sentences[0]), Some(sentences[1]), Some(sentences[2])]);
+    assert_eq!(unset, [None, Some(sentences[0]), Some(sentences[1]), Some(sentences[2]), Some(sentences[0])]);
     let told: Vec<_> = config.warnings.iter().filter(|w| w.event == "upstream_not_loaded").collect();
-    assert_eq!(told.len(), 3);
+    assert_eq!(told.len(), 4);
     assert_eq!(
         told[0].message,
         "upstream b is not required and is left out: credential gone env GONE is not set"

@@ -157,7 +157,7 @@ impl UpstreamConfig {
             initial: fields.millis("backoff_initial_ms")?.unwrap_or(BACKOFF_INITIAL),
             max: fields.millis("backoff_max_ms")?.unwrap_or(BACKOFF_MAX),
         };
-        let mut upstream = Self {
+        let upstream = Self {
             description: fields.string("description")?.unwrap_or_default().to_owned(),
             capabilities: fields.strings("capabilities")?.unwrap_or_default(),
             required: fields.bool("required")?.unwrap_or(true),
@@ -171,7 +171,7 @@ impl UpstreamConfig {
             backoff: Backoff { max: backoff.max.max(backoff.initial), ..backoff },
             ..Self::new(name, transport)
         };
-        let upstream = match upstream.transport {
+        let mut upstream = match upstream.transport {
             Transport::Stdio(_) | Transport::Http(_) => {
                 Self { log_level: log_level(fields)?, roots: RootsConfig::parse(fields)?, ..upstream }
             }

@@ -10,6 +10,7 @@ mod caller;
 mod cold_start;
 mod discovery;
 mod features;
+mod list_cache;
 mod notes;
 mod options;
 mod overview;
@@ -23,6 +24,7 @@ mod upkeep;
 mod usage;
 
 pub use features::{Features, Kind as FeatureKind, Listing};
+pub use list_cache::ListCache;
 pub use notes::{notes, notes_on_calls};
 pub use options::{AggregatorLimits, AggregatorOptions, SnapshotMode};
 pub use runtime::Aggregator;

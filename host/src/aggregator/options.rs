@@ -1,5 +1,6 @@
 //! Aggregator options.
 
+use super::list_cache::ListCache;
 use crate::credentials::Redactor;
 use crate::http::Client;
 use crate::memory::MemoryBudget;
@@ -72,6 +73,8 @@ pub struct AggregatorOptions {
     pub overviews: bool,
     /// Whether `doc` shows the shape of the first answer of a tool that describes none, to the principal that got it.
     pub seen_shapes: bool,
+    /// Where the lists of the last start are, for descriptions that are wanted before all has started (frozen mode).
+    pub list_cache: Option<ListCache>,
     /// Runs the tasks of the transports.
     pub owner: Handle,
     /// What the process may take in all, replies on their way from children included.
@@ -91,6 +94,7 @@ impl AggregatorOptions {
             http: Client::new(),
             overviews: false,
             seen_shapes: true,
+            list_cache: None,
             owner: Handle::current(),
             memory: None,
         }

@@ -1,5 +1,6 @@
 //! The running upstreams of a process, and the catalog that they fill.
 
+use super::list_cache::CachedLists;
 use super::options::{AggregatorLimits, SnapshotMode};
 use super::seen::SeenShapes;
 use crate::catalog::{Catalog, ServerEntry};
@@ -32,6 +33,10 @@ pub struct Aggregator {
     pub(super) present: RwLock<Catalog>,
     /// What tool descriptions show in frozen mode, once all has been started.
     pub(super) advertised: OnceLock<Catalog>,
+    /// What the upstreams listed at the last start, until they are listed now.
+    pub(super) remembered: BTreeMap<String, Arc<ServerEntry>>,
+    /// Where what they list is kept for the next start.
+    pub(super) lists: Option<CachedLists>,
     pub(super) mode: SnapshotMode,
     pub(super) redactor: Redactor,
     pub(super) limits: AggregatorLimits,
@@ -59,10 +64,29 @@ impl Aggregator {
         self.present.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What tool descriptions show: in frozen mode what there was when all had been started, and until then what there is.
+    /// What tool descriptions show: in frozen mode what there was when all had been started, and until then what there is,
+    /// with the lists of the last start for those that have not been listed yet.
     pub fn advertised(&self) -> Catalog {
-        let frozen = self.advertised.get().filter(|_| self.mode == SnapshotMode::Frozen);
-        frozen.cloned().unwrap_or_else(|| self.catalog())
+        if self.mode != SnapshotMode::Frozen {
+            return self.catalog();
+        }
+        if let Some(frozen) = self.advertised.get() {
+            return frozen.clone();
+        }
+        let catalog = self.catalog();
+        let unlisted = |name: &str| catalog.server(name).is_some_and(|server| !server.loaded);
+        let known = self.remembered.iter().filter(|(name, _)| unlisted(name));
+        known.fold(catalog.clone(), |catalog, (_, server)| catalog.with_server(server.clone()))
+    }
+
+    /// Keeps what the upstreams have listed for the next start.
+    pub(super) fn remember(&self) {
+        let Some(lists) = &self.lists else { return };
+        let listed = self.members.iter().filter_map(|(name, member)| {
+            let taken = member.taken.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+            Some((name.as_str(), taken, member.handle.introduction()))
+        });
+        lists.write(listed, &self.redactor);
     }
 
     /// Tells of changes of the catalog that programs see.

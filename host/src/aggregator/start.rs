@@ -70,6 +70,8 @@ impl Aggregator {
         config.register_secrets(&options.redactor);
         let catalog = Catalog::new(config.upstreams.iter().map(ServerEntry::unloaded));
         let (catalog, present) = (RwLock::new(catalog.clone()), RwLock::new(catalog));
+        let lists = options.list_cache.as_ref().map(|cache| cache.of(&config.upstreams));
+        let remembered = lists.as_ref().map(|lists| lists.read(&config.upstreams, &options.redactor));
         let client_roots = ClientRoots::default();
         let members = members(config, &options, &client_roots)?;
         let AggregatorOptions { mode, limits, redactor, overviews, seen_shapes, owner, memory, .. } = options;
@@ -80,6 +82,8 @@ impl Aggregator {
             catalog,
             present,
             advertised,
+            remembered: remembered.unwrap_or_default(),
+            lists,
             mode,
             redactor,
             limits,
@@ -101,7 +105,9 @@ impl Aggregator {
         self.follow_all();
         let unloaded = self.load_at_start().await?;
         // Whoever starts all a second time finds it frozen.
-        let _ = self.advertised.set(self.catalog());
+        if self.advertised.set(self.catalog()).is_ok() {
+            self.remember();
+        }
         for name in unloaded {
             self.owner.spawn(retry(Arc::downgrade(self), name));
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ptc_host::aggregator::{Aggregator, AggregatorOptions};
+use ptc_host::aggregator::{Aggregator, AggregatorOptions, ListCache};
 use ptc_host::config::{LoadOptions, UpstreamsConfig};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::MemoryBudget;
@@ -45,6 +45,7 @@ pub(super) fn open_upstreams(
         // The planner reads what its calls brought when it mends a program.
         overviews: settings.profile == Profile::Debug || settings.planner.enabled,
         memory: memory.cloned(),
+        list_cache: settings.aggregator.list_cache.clone().map(ListCache::new),
         seen_shapes: settings.aggregator.seen_shapes,
         ..AggregatorOptions::new(settings.aggregator.snapshot_mode)
     };

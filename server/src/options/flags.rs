@@ -207,6 +207,12 @@ pub(crate) const AGGREGATOR: Group = Group {
             On(false),
             "Keep keys and types of answers that were seen out of what doc tells",
         ),
+        flag(
+            "no-list-cache",
+            Switch,
+            On(false),
+            "Neither keep nor use what the upstreams listed at the last start",
+        ),
         flag("upstream-call-timeout-ms", Positive, Number(5000), "Time one upstream call may take"),
         flag(
             "max-upstream-response-bytes",

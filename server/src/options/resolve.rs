@@ -1,5 +1,6 @@
 //! Resolves options into [`Settings`].
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ArgMatches;
@@ -169,6 +170,7 @@ fn aggregator(values: &mut Values<'_>, env: &ProcessEnv, choices: &Choices) -> R
     Ok(Aggregator {
         config,
         read_only: values.switch("aggregator-read-only"),
+        list_cache: cache_folder(env).filter(|_| !values.switch("no-list-cache")),
         seen_shapes: !values.switch("hide-seen-shapes"),
         limits,
         snapshot_mode: choices.snapshot_mode,
@@ -259,4 +261,11 @@ fn planner(values: &mut Values<'_>, aggregator: &Aggregator) -> Result<Planner, 
         values.warn("agentic_without_aggregator", message);
     }
     Ok(planner)
+}
+
+/// Where lists are kept between two starts: `$XDG_CACHE_HOME/ptc`, else `$HOME/.cache/ptc`.
+fn cache_folder(env: &ProcessEnv) -> Option<PathBuf> {
+    let absolute = |name: &str| env.text(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
+    Some(base.join("ptc"))
 }

@@ -91,6 +91,8 @@ pub struct Aggregator {
     pub config: Option<ConfigLocation>,
     /// Whether the operator declares the upstreams read-only.
     pub read_only: bool,
+    /// The folder with what the upstreams listed at the last start, if there is one.
+    pub list_cache: Option<PathBuf>,
     /// Whether `doc` tells the shapes of answers that were seen.
     pub seen_shapes: bool,
     /// Whether clients reach the upstreams' resources.

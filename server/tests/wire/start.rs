@@ -79,7 +79,7 @@ fn a_client_is_answered_whatever_the_upstreams_do_and_programs_wait() {
     let (file, gate) = gated(folder.path(), &format!("exec {own} demo-upstream store"));
     let mut pipes = Pipes::start(&["--upstreams-config", &file]);
     pipes.line(INITIALIZE);
-    assert_eq!(pipes.receive()["result"]["capabilities"], json!({"tools": {"listChanged": true}}));
+    assert_eq!(pipes.receive()["result"]["capabilities"]["tools"], json!({"listChanged": true}));
     pipes.line(LIST);
     let described = |answer: &Value| answer["result"]["tools"][0]["description"].as_str().unwrap().to_owned();
     let before = described(&pipes.receive());
@@ -188,7 +188,7 @@ fn a_server_on_http_is_not_ready_while_upstreams_start() {
     let ready = || listener.exchange(b"GET /ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     assert_eq!((ready().status, ready().json()["status"].clone()), (503, json!("starting")));
     let answer = listener.post("", INITIALIZE);
-    assert_eq!(answer.json()["result"]["capabilities"], json!({"tools": {"listChanged": false}}));
+    assert_eq!(answer.json()["result"]["capabilities"]["tools"], json!({"listChanged": false}));
     std::fs::write(gate, "").unwrap();
     let patience = Instant::now() + PATIENCE;
     while ready().status != 200 {
@@ -214,8 +214,8 @@ fn a_catalog_that_is_not_frozen_follows_the_upstreams_and_starts_no_process_in_v
         let mut pipes = Pipes::start(&["--upstreams-config", &file, "--catalog-snapshot-mode", mode]);
         pipes.line(INITIALIZE);
         assert_eq!(
-            pipes.receive()["result"]["capabilities"],
-            json!({"tools": {"listChanged": true}}),
+            pipes.receive()["result"]["capabilities"]["tools"],
+            json!({"listChanged": true}),
             "{mode}"
         );
         pipes.line(LIST);
@@ -257,5 +257,57 @@ fn in_the_background_an_upstream_that_fails_ends_nothing() {
         assert!(text.starts_with("user=> :upstream_unavailable"), "{text}");
         std::thread::sleep(Duration::from_millis(100));
     }
+    assert!(pipes.finish().is_empty());
+}
+
+/// Whether a file of the cache holds this text.
+fn is_cached(text: &str) -> bool {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(".cache/ptc");
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    files.filter_map(|file| std::fs::read_to_string(file.path()).ok()).any(|file| file.contains(text))
+}
+
+#[test]
+fn until_upstreams_are_up_their_lists_are_those_of_the_last_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = env!("CARGO_BIN_EXE_ptc");
+    let (file, gate) = gated(folder.path(), &format!("exec {own} demo-upstream store"));
+    // A name that no other test has, nor an earlier run.
+    let unique = folder.path().file_name().unwrap().to_string_lossy().replace('.', "");
+    let config = std::fs::read_to_string(&file).unwrap().replace("\"late\"", &format!("\"{unique}\""));
+    std::fs::write(&file, config).unwrap();
+    let listed = |flags: &[&str]| {
+        let mut pipes = Pipes::start(&[&["--upstreams-config", &file], flags].concat());
+        pipes.line(INITIALIZE);
+        pipes.receive();
+        pipes.line(LIST);
+        let answer = pipes.receive();
+        (answer["result"]["tools"][0]["description"].as_str().unwrap().to_owned(), pipes)
+    };
+    let (first, _pipes) = listed(&[]);
+    assert!(first.contains(&unique) && !first.contains("order_lines"), "{first}");
+    std::fs::write(&gate, "").unwrap();
+    let patience = Instant::now() + PATIENCE;
+    while !is_cached(&unique) {
+        assert!(Instant::now() < patience, "the lists are kept");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::fs::remove_file(&gate).unwrap();
+    let (without, _pipes) = listed(&["--no-list-cache"]);
+    assert_eq!(without, first);
+    let (second, mut pipes) = listed(&[]);
+    assert_ne!(second, first);
+    // Programs still wait for the upstream, and there is nothing new to tell when it is up.
+    let call = format!(r#"(:name (tool/call! {{:server "{unique}" :tool "get" :args {{:id 101}}}}))"#);
+    let program = json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "lisp_eval", "arguments": {"program": call}}});
+    pipes.line(program.to_string().as_bytes());
+    std::fs::write(&gate, "").unwrap();
+    let answer = pipes.receive();
+    assert_eq!(
+        (&answer["id"], &answer["result"]["content"][0]["text"]),
+        (&json!(3), &json!("user=> \"anvil\""))
+    );
+    pipes.line(LIST);
+    assert_eq!(pipes.receive()["result"]["tools"][0]["description"].as_str(), Some(&*second));
     assert!(pipes.finish().is_empty());
 }

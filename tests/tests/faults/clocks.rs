@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 /// Files that read the time of day, and what for. None of these ends or admits anything.
-const TIME_OF_DAY: [(&str, &str); 11] = [
+const TIME_OF_DAY: [(&str, &str); 12] = [
     (
         "agent/src/llm/endpoint/refusal.rs",
         "a date in Retry-After is relative to the sender's own, else to ours",
@@ -13,6 +13,7 @@ const TIME_OF_DAY: [(&str, &str); 11] = [
     ("agent/src/run/text.rs", "the same"),
     ("agent/src/run/tool_call.rs", "the same"),
     ("host/src/engine/begin.rs", "what a program is told when it asks for the time"),
+    ("host/src/mcp/inbound.rs", "when an upstream's message came, for the page"),
     ("server/src/observers/console/state.rs", "what the page shows as now"),
     ("server/src/protocol/observer.rs", "when a call began and ended, in records and traces"),
     ("server/src/observers/log/clock.rs", "the time of a line"),

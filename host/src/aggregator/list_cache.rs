@@ -1,0 +1,215 @@
+//! What the upstreams listed at the last start of the same configuration, for descriptions that are wanted before they have
+//! started (ruling 59). Calls and discovery never use it: they wait for the upstreams.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fs, process};
+
+use ptc_mcp::json::{Value, json};
+
+use crate::catalog::ServerEntry;
+use crate::config::UpstreamConfig;
+use crate::credentials::Redactor;
+use crate::upstream::{Introduction, Offers, ToolInfo};
+
+/// Longest file that is read or written, in bytes.
+const MAX_BYTES: usize = 8 << 20;
+/// Configurations of which a folder keeps the lists.
+const MAX_FILES: usize = 16;
+/// The form of the files.
+const FORM: u64 = 1;
+
+/// A folder with the lists of each configuration. It holds no secrets that the redactor knows, and is read by its owner
+/// alone.
+#[derive(Debug, Clone)]
+pub struct ListCache {
+    folder: PathBuf,
+}
+
+impl ListCache {
+    /// The cache in this folder, which is made when it is needed.
+    #[must_use]
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into() }
+    }
+
+    /// The file of this configuration. Whatever changes it, its environment and the version of this program included, leads
+    /// to another one.
+    pub(super) fn of(&self, upstreams: &[UpstreamConfig]) -> CachedLists {
+        let mut name = String::new();
+        for half in 0..2 {
+            let mut hasher = DefaultHasher::new();
+            (half, FORM, env!("CARGO_PKG_VERSION")).hash(&mut hasher);
+            // Secrets do not show in it.
+            upstreams.iter().for_each(|upstream| format!("{upstream:?}").hash(&mut hasher));
+            name.push_str(&format!("{:016x}", hasher.finish()));
+        }
+        CachedLists { path: self.folder.join(name + ".json") }
+    }
+}
+
+/// The lists of one configuration.
+#[derive(Debug)]
+pub(super) struct CachedLists {
+    path: PathBuf,
+}
+
+impl CachedLists {
+    /// The servers as they were listed; none where there is no file, or one that is damaged.
+    pub(super) fn read(
+        &self,
+        upstreams: &[UpstreamConfig],
+        redactor: &Redactor,
+    ) -> BTreeMap<String, Arc<ServerEntry>> {
+        let mut servers = BTreeMap::new();
+        let Some(saved) = read(&self.path) else { return servers };
+        for upstream in upstreams {
+            let server = &saved[upstream.name.as_str()];
+            let Some(tools) = server["tools"].as_array() else { continue };
+            let text = |key: &str| server[key].as_str().unwrap_or_default().into();
+            let introduction = Introduction {
+                title: text("title"),
+                instructions: text("instructions"),
+                offers: Offers::default(),
+            };
+            let entry = ServerEntry::loaded(upstream, tools.clone(), redactor);
+            servers.insert(upstream.name.clone(), Arc::new(entry.introduced(&introduction, redactor)));
+        }
+        servers
+    }
+
+    /// Keeps what the upstreams have listed. A folder that cannot be used costs the cache and nothing else.
+    pub(super) fn write<'a>(
+        &self,
+        listed: impl Iterator<Item = (&'a str, Arc<[ToolInfo]>, Introduction)>,
+        redactor: &Redactor,
+    ) {
+        let mut servers = Value::from(ptc_mcp::json::Map::new());
+        for (name, tools, introduction) in listed {
+            let tools: Vec<Value> =
+                tools.iter().filter_map(|tool| serde_json::from_str(tool.json.get()).ok()).collect();
+            let mut server = json!({
+                "title": &*introduction.title, "instructions": &*introduction.instructions, "tools": tools
+            });
+            redactor.scrub_json(&mut server);
+            servers[name] = server;
+        }
+        let text = servers.to_string();
+        if text.len() > MAX_BYTES {
+            return;
+        }
+        let path = self.path.clone();
+        let written = move || {
+            if fs::read(&path).is_ok_and(|known| known == text.as_bytes()) {
+                return;
+            }
+            if let Err(error) = write(&path, &text) {
+                tracing::debug!(path = %path.display(), %error, "list_cache_not_written");
+            }
+        };
+        tokio::task::spawn_blocking(written);
+    }
+}
+
+fn read(path: &Path) -> Option<Value> {
+    let mut text = String::new();
+    let file = fs::File::open(path).ok()?;
+    let read = file.take(MAX_BYTES as u64 + 1).read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok().filter(|_| read <= MAX_BYTES)
+}
+
+/// Writes a file of the owner's in one step, so that nobody reads half of it.
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let draft = path.with_extension(format!("{}.tmp", process::id()));
+    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| fs::rename(&draft, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&draft);
+    }
+    forget_the_oldest(folder);
+    written
+}
+
+fn forget_the_oldest(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let json = |path: &Path| path.extension().is_some_and(|extension| extension == "json");
+    let mut files: Vec<_> = entries
+        .flatten()
+        .filter(|entry| json(&entry.path()))
+        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+        .collect();
+    files.sort_unstable();
+    for (_, path) in files.iter().rev().skip(MAX_FILES) {
+        let _ = fs::remove_file(path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+    use crate::config::{StdioConfig, Transport};
+    use crate::credentials::Secret;
+
+    fn upstream(command: &str) -> UpstreamConfig {
+        UpstreamConfig::new("s", Transport::Stdio(StdioConfig::for_command(command)))
+    }
+
+    fn tools(description: &str) -> Arc<[ToolInfo]> {
+        let json = json!({"name": "t", "description": description, "inputSchema": {"type": "object"}});
+        let json = serde_json::value::RawValue::from_string(json.to_string()).unwrap();
+        [ToolInfo { name: "t".into(), json }].into()
+    }
+
+    async fn save(lists: CachedLists, redactor: &Redactor) {
+        let told = Introduction { title: "The Title".into(), ..Introduction::default() };
+        lists.write([("s", tools("opens with s3cret-s3cret"), told)].into_iter(), redactor);
+        for _ in 0..1000 {
+            if lists.path.exists() {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        panic!("nothing is written");
+    }
+
+    #[tokio::test]
+    async fn lists_come_back_for_the_same_configuration_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = ListCache::new(folder.path().join("deep/lists"));
+        let redactor = Redactor::new();
+        redactor.register([&Secret::new("s3cret-s3cret")]);
+        let upstreams = [upstream("c")];
+        assert!(cache.of(&upstreams).read(&upstreams, &redactor).is_empty());
+        save(cache.of(&upstreams), &redactor).await;
+        let read = cache.of(&upstreams).read(&upstreams, &redactor);
+        assert_eq!((read["s"].tools().len(), read["s"].loaded), (1, true));
+        let other = [upstream("d")];
+        assert!(cache.of(&other).read(&other, &redactor).is_empty());
+        let path = cache.of(&upstreams).path;
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains("The Title") && !text.contains("s3cret"), "{text}");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        for damaged in ["", "[]", "{\"s\":7}", "{\"s\":{\"tools\":[7,{}]}}", &text[..text.len() / 2]] {
+            fs::write(&path, damaged).unwrap();
+            let read = cache.of(&upstreams).read(&upstreams, &redactor);
+            assert!(read.get("s").is_none_or(|server| server.tools().is_empty()), "{damaged}");
+        }
+    }
+
+    #[test]
+    fn a_folder_keeps_the_latest() {
+        let folder = tempfile::tempdir().unwrap();
+        for number in 0..MAX_FILES + 5 {
+            write(&folder.path().join(format!("{number}.json")), "{}").unwrap();
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), MAX_FILES);
+    }
+}

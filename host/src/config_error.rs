@@ -5,11 +5,13 @@ use std::fmt;
 /// The operator's configuration is at fault: one full sentence that names the upstream or credential and the key, and
 /// never shows a secret. Fatal at start.
 #[derive(Debug, thiserror::Error)]
-#[error("{message}")]
+#[error("{}", self.each().map(ConfigError::own_message).collect::<Vec<_>>().join("\n"))]
 pub struct ConfigError {
     /// Which part of the file is at fault.
     pub part: ConfigPart,
     message: String,
+    /// Further faults.
+    others: Vec<ConfigError>,
 }
 
 /// The part of the configuration that a [`ConfigError`] is about.
@@ -26,32 +28,49 @@ pub enum ConfigPart {
 }
 
 impl ConfigError {
+    fn of(part: ConfigPart, message: impl fmt::Display) -> Self {
+        Self { part, message: message.to_string(), others: Vec::new() }
+    }
+
+    /// Each fault on its own, this one first.
+    pub(crate) fn each(&self) -> impl Iterator<Item = &ConfigError> {
+        std::iter::once(self).chain(&self.others)
+    }
+
+    /// The sentence of this fault alone.
+    pub(crate) fn own_message(&self) -> &str {
+        &self.message
+    }
+
     pub(crate) fn file(message: impl fmt::Display) -> Self {
-        Self { part: ConfigPart::File, message: message.to_string() }
+        Self::of(ConfigPart::File, message)
     }
 
     pub(crate) fn credential(message: impl fmt::Display) -> Self {
-        Self { part: ConfigPart::Credentials, message: message.to_string() }
+        Self::of(ConfigPart::Credentials, message)
     }
 
     pub(crate) fn env_file(message: impl fmt::Display) -> Self {
-        Self { part: ConfigPart::EnvFile, message: message.to_string() }
+        Self::of(ConfigPart::EnvFile, message)
     }
 
     /// `upstream <name> <detail>`
     pub(crate) fn upstream(name: &str, detail: impl fmt::Display) -> Self {
-        Self { part: ConfigPart::Upstream(name.to_owned()), message: format!("upstream {name} {detail}") }
+        Self::of(ConfigPart::Upstream(name.to_owned()), format_args!("upstream {name} {detail}"))
     }
 
     /// All of `faults` as one error, a line each, about the part that the first one is about.
     pub(crate) fn all(faults: Vec<Self>) -> Option<Self> {
-        let message = faults.iter().map(|fault| fault.message.as_str()).collect::<Vec<_>>().join("\n");
-        faults.into_iter().next().map(|first| Self { part: first.part, message })
+        let mut faults = faults.into_iter().flat_map(|mut fault| {
+            let others = std::mem::take(&mut fault.others);
+            std::iter::once(fault).chain(others)
+        });
+        faults.next().map(|first| Self { others: faults.collect(), ..first })
     }
 
     /// As [`upstream`](Self::upstream), for texts that do not start with the upstream's name.
     pub(crate) fn upstream_verbatim(name: &str, message: impl fmt::Display) -> Self {
-        Self { part: ConfigPart::Upstream(name.to_owned()), message: message.to_string() }
+        Self::of(ConfigPart::Upstream(name.to_owned()), message)
     }
 }
 

@@ -252,7 +252,8 @@ fn credential_variables(top: &Map) -> std::collections::BTreeSet<String> {
         .collect()
 }
 
-fn decode(bytes: &[u8], place: &str) -> Result<Value, ConfigError> {
+/// The JSON of the file; `place` says in errors where it lies.
+pub(super) fn decode(bytes: &[u8], place: &str) -> Result<Value, ConfigError> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let text = std::str::from_utf8(bytes).map(without_comments);
     let bytes = text.as_ref().map_or(bytes, |text| text.as_bytes());

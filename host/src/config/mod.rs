@@ -27,6 +27,7 @@ mod options;
 mod own_executable;
 mod roots;
 mod routing;
+mod schema;
 #[cfg(test)]
 mod tests;
 mod transports;
@@ -43,6 +44,7 @@ pub use name_filter::{NameFilter, NamePattern};
 pub use options::LoadOptions;
 pub use roots::RootsConfig;
 pub use routing::Routing;
+pub use schema::{FileFault, file_faults};
 pub use transports::{
     HttpConfig, OpenApiConfig, OperationOverride, Protocol, SchemaSource, StdioConfig, Transport,
 };

@@ -1,7 +1,7 @@
-//! `ptc check`: reads, resolves, connects, lists, and reports what works and what fails. It never shows a secret.
+//! `ptc check`: reads the file and holds it against its schema, resolves, connects, lists, and reports what works and what fails. It never shows a secret.
 
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, SnapshotMode};
-use ptc_host::config::{ProcessEnv, SERVER_VARIABLE, locate};
+use ptc_host::config::{ConfigError, FileFault, ProcessEnv, SERVER_VARIABLE, file_faults, locate};
 
 use super::{report, upstreams};
 use crate::cli::output::errln;
@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -63,12 +63,15 @@ async fn check(args: CheckArgs) -> ExitCode {
         Ok(http) => http,
         Err(error) => return report::fault(&error),
     };
-    let aggregator = match upstreams::open(location, SnapshotMode::Live, limits, &env, http).await {
-        Ok(Some(aggregator)) => aggregator,
-        Ok(None) => {
-            let text = "no upstreams are configured: name a file with --upstreams-config";
-            return report::fault(text);
-        }
+    let unconfigured = "no upstreams are configured: name a file with --upstreams-config";
+    let Some(location) = location else { return report::fault(unconfigured) };
+    let config = match upstreams::read(&location, &env) {
+        Ok(Some(config)) => config,
+        Ok(None) => return report::fault(unconfigured),
+        Err(error) => return refuse(&location.path, &error, args.json),
+    };
+    let aggregator = match upstreams::start(config, SnapshotMode::Live, limits, http).await {
+        Ok(aggregator) => aggregator,
         Err(error) => return report::fault(&error),
     };
     let names: Vec<String> = aggregator.upstreams().map(|(config, _)| config.name.clone()).collect();
@@ -82,6 +85,30 @@ async fn check(args: CheckArgs) -> ExitCode {
     };
     super::output::write(format_args!("{text}"));
     if faults == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Tells all that is wrong with the file, each fault with its place where it has one.
+fn refuse(path: &Path, error: &ConfigError, json: bool) -> ExitCode {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let faults = file_faults(&text, Some(error));
+    if json {
+        let listed = |fault: &FileFault| ptc_mcp::json::json!({"line": fault.line, "column": fault.column, "message": fault.message});
+        let faults = match faults.as_slice() {
+            [] => vec![ptc_mcp::json::json!({"message": error.to_string()})],
+            faults => faults.iter().map(listed).collect(),
+        };
+        let found = ptc_mcp::json::json!({"ok": false, "upstreams": [], "faults": faults});
+        super::output::write(format_args!("{found}\n"));
+        return ExitCode::FAILURE;
+    }
+    if faults.is_empty() {
+        return report::fault(&error.to_string());
+    }
+    let terminal = std::io::stderr().is_terminal();
+    for fault in &faults {
+        errln!("ptc: {}:{}", path.display(), report::displayable(&fault.to_string(), terminal));
+    }
+    ExitCode::FAILURE
 }
 
 /// The findings in order. On a terminal each is told when it is there: some servers take a minute to start.

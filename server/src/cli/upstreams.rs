@@ -2,7 +2,7 @@
 
 use crate::cli::output::errln;
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode};
-use ptc_host::config::{ConfigLocation, LoadOptions, ProcessEnv, UpstreamsConfig};
+use ptc_host::config::{ConfigError, ConfigLocation, LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::http::Client;
 use std::path::Path;
 use std::sync::Arc;
@@ -31,16 +31,38 @@ pub async fn open(
     http: Client,
 ) -> Result<Option<Arc<Aggregator>>, String> {
     let Some(location) = location else { return Ok(None) };
+    match read(&location, env).map_err(|error| error.to_string())? {
+        Some(config) => start(config, mode, limits, http).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Reads the file at `location`. `None` if it is the default one and absent.
+///
+/// # Errors
+/// What is wrong with it.
+pub(super) fn read(
+    location: &ConfigLocation,
+    env: &ProcessEnv,
+) -> Result<Option<UpstreamsConfig>, ConfigError> {
     let own_exe = std::env::current_exe().ok();
-    let options = LoadOptions { env, base_dir: None, own_exe: own_exe.as_deref() };
-    let Some(config) = UpstreamsConfig::load(&location, &options).map_err(|error| error.to_string())? else {
-        return Ok(None);
-    };
+    UpstreamsConfig::load(location, &LoadOptions { env, base_dir: None, own_exe: own_exe.as_deref() })
+}
+
+/// Tells the warnings of `config`, and builds upstreams from it.
+///
+/// # Errors
+/// One sentence for the operator.
+pub(super) async fn start(
+    config: UpstreamsConfig,
+    mode: SnapshotMode,
+    limits: AggregatorLimits,
+    http: Client,
+) -> Result<Arc<Aggregator>, String> {
     for warning in &config.warnings {
         errln!("ptc: {}", warning.message);
     }
     Aggregator::start(config, AggregatorOptions { limits, http, ..AggregatorOptions::new(mode) })
         .await
-        .map(Some)
         .map_err(|error| error.to_string())
 }

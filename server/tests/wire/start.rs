@@ -311,3 +311,31 @@ fn until_upstreams_are_up_their_lists_are_those_of_the_last_start() {
     assert_eq!(pipes.receive()["result"]["tools"][0]["description"].as_str(), Some(&*second));
     assert!(pipes.finish().is_empty());
 }
+
+#[test]
+fn a_check_names_every_fault_of_a_file_with_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("upstreams.json");
+    std::fs::write(&path, "{\n  \"upstreams\": {\n    \"a\": {\"transport\": \"mcp_stdio\"},\n    \"b\": {\"transport\": \"mcp_stdio\", \"command\": \"c\", \"args\": 5, \"description\": 6}\n  }\n}\n").unwrap();
+    let check = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ptc"));
+        command.args(["check", "--upstreams-config", path.to_str().unwrap()]).args(more);
+        command.env_clear().env("HOME", folder.path()).output().unwrap()
+    };
+    let checked = check(&[]);
+    let told = String::from_utf8_lossy(&checked.stderr);
+    let file = path.display();
+    assert_eq!(
+        told.lines().collect::<Vec<_>>(),
+        [
+            format!("ptc: {file}:3:5 upstream a requires command"),
+            format!("ptc: {file}:4:53 upstream b args must be a list of strings"),
+            format!("ptc: {file}:4:79 upstreams.b.description must be a string, got a number"),
+        ]
+    );
+    assert_eq!(checked.status.code(), Some(1));
+    let listed = check(&["--json"]);
+    let found: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    assert_eq!((&found["ok"], found["faults"].as_array().unwrap().len()), (&json!(false), 3));
+    assert_eq!((&found["faults"][2]["line"], &found["faults"][2]["column"]), (&json!(4), &json!(79)));
+}

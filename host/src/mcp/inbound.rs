@@ -294,10 +294,10 @@ fn shown(message: &UpstreamMessage) -> String {
 fn log(message: &UpstreamMessage, text: &str) {
     let upstream = &*message.upstream;
     match message.level {
-        LogLevel::Debug => tracing::debug!(upstream, message = text, "upstream_message"),
-        LogLevel::Info | LogLevel::Notice => tracing::info!(upstream, message = text, "upstream_message"),
-        LogLevel::Warning => tracing::warn!(upstream, message = text, "upstream_message"),
-        level => tracing::error!(upstream, %level, message = text, "upstream_message"),
+        LogLevel::Debug => tracing::debug!(event = "upstream_message", upstream, text),
+        LogLevel::Info | LogLevel::Notice => tracing::info!(event = "upstream_message", upstream, text),
+        LogLevel::Warning => tracing::warn!(event = "upstream_message", upstream, text),
+        level => tracing::error!(event = "upstream_message", upstream, %level, text),
     }
 }
 

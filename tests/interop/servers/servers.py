@@ -30,12 +30,15 @@ class Page(http.server.BaseHTTPRequestHandler):
         pass
 
 
+def call(tool, arguments):
+    return f"(tool/call 's/{tool} (json/parse-string {json.dumps(json.dumps(arguments))}))"
+
+
 def servers(box, port):
     """Name, command, tools it must list, two calls each with a pattern of the answer. A server that needs a browser or a
     cluster has no calls: it is listed, killed and listed again."""
     module = lambda name, path: ["node", str(WORK / "node_modules" / name / path)]
     python = lambda venv, name: [str(venv / "bin" / name)]
-    call = lambda tool, arguments: f"(tool/call 's/{tool} (json/parse-string {json.dumps(json.dumps(arguments))}))"
     official = lambda name: module(f"@modelcontextprotocol/server-{name}", "dist/index.js")
     notes, book = str(box / "notes.txt"), str(box / "book.xlsx")
     url = f"http://127.0.0.1:{port}/page.txt"
@@ -84,15 +87,17 @@ def servers(box, port):
 class Server:
     """`ptc start` with one upstream, `s`."""
 
-    def __init__(self, command, folder):
+    def __init__(self, command, folder, keys={}, flags=()):
         config = pathlib.Path(folder) / "upstreams.json"
-        entry = {"transport": "mcp_stdio", "command": command[0], "args": command[1:], "cwd": str(folder)}
+        entry = {"transport": "mcp_stdio", "command": command[0], "args": command[1:], "cwd": str(folder), **keys}
         config.write_text(json.dumps({"upstreams": {"s": entry}}))
-        flags = ["--upstreams-config", str(config), "--program-timeout-ms", "60000", "--upstream-call-timeout-ms", "30000"]
+        flags = [*flags, "--upstreams-config", str(config), "--program-timeout-ms", "60000", "--upstream-call-timeout-ms", "30000"]
         self.log = open(pathlib.Path(folder) / "log", "w+")
         self.process = subprocess.Popen([PTC, "start", "--log-level", "error", *flags], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=self.log, text=True)
         self.id = 0
+        # What came between requests and their answers.
+        self.heard = []
         self.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "interop", "version": "1"}})
 
     def ask(self, method, params):
@@ -107,13 +112,15 @@ class Server:
                 answer = json.loads(answer)
                 if answer.get("id") == self.id:
                     return answer
+                self.heard.append(answer)
         finally:
             timer.cancel()
         self.log.seek(0)
         raise AssertionError(f"no answer to {method}: {self.log.read()[-600:]}")
 
-    def eval(self, program):
-        answer = self.ask("tools/call", {"name": "lisp_eval", "arguments": {"program": program}})
+    def eval(self, program, meta={}):
+        params = {"name": "lisp_eval", "arguments": {"program": program}, "_meta": meta}
+        answer = self.ask("tools/call", params)
         return answer["result"]["content"][0]["text"]
 
     def kill_upstream(self):
@@ -168,6 +175,35 @@ def try_server(command, tools, calls):
             server.end()
 
 
+def try_what_is_said_unasked(command):
+    """Roots, progress, log messages and updates of resources, of the server that has them all."""
+    with tempfile.TemporaryDirectory() as folder:
+        keys = {"roots": [folder], "log_level": "debug"}
+        server = Server(command, folder, keys, ["--expose", "resources"])
+
+        def told(method):
+            return [note["params"] for note in server.heard if note.get("method") == f"notifications/{method}"]
+
+        try:
+            answers(server, [(call("get-roots-list", {}), f"file://{folder}")], patience=PATIENCE)
+            server.eval(call("trigger-long-running-operation", {"duration": 2, "steps": 2}), {"progressToken": "p"})
+            reports = [report["message"] for report in told("progress")]
+            assert "s.trigger-long-running-operation 50 %" in reports, reports
+            server.ask("logging/setLevel", {"level": "debug"})
+            uri = server.ask("resources/list", {})["result"]["resources"][0]["uri"]
+            server.ask("resources/subscribe", {"uri": uri})
+            for tool in ("toggle-simulated-logging", "toggle-subscriber-updates"):
+                answers(server, [(call(tool, {}), "Started")])
+            # Its messages and updates come every five seconds.
+            until = time.monotonic() + PATIENCE
+            while not (told("message") and told("resources/updated")):
+                assert time.monotonic() < until, server.heard
+                server.eval(call("trigger-long-running-operation", {"duration": 1, "steps": 1}))
+            assert told("message")[0]["logger"] == "s" and told("resources/updated")[0]["uri"] == uri, server.heard
+        finally:
+            server.end()
+
+
 def main():
     page = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
     threading.Thread(target=page.serve_forever, daemon=True).start()
@@ -192,6 +228,13 @@ def main():
         except (AssertionError, OSError, KeyError, ValueError) as error:
             failures.append(name)
             print(f"FAIL {name}: {type(error).__name__} {error}", flush=True)
+    if not wanted or "everything" in wanted:
+        try:
+            try_what_is_said_unasked(all_servers[0][1])
+            print("ok   everything: roots, progress, log messages and updates of resources", flush=True)
+        except (AssertionError, OSError, KeyError, ValueError) as error:
+            failures.append("unasked")
+            print(f"FAIL everything, unasked: {type(error).__name__} {error}", flush=True)
     print(f"{len(all_servers) - len(failures)} servers passed, {len(failures)} failed")
     sys.exit(1 if failures else 0)
 

@@ -9,12 +9,14 @@ use crate::llm::ToolCall;
 use crate::settings::{Config, Mode};
 use crate::telemetry::Event;
 use crate::tool::{LISP_EVAL, Layer};
+use ptc_compiler::CompileOptions;
 use ptc_host::engine::{
     AppTools, CallRecord, CatalogOp, Changed, EvalOutcome, EvalRequest, Failure, FinalValue, HostCalls,
     Limits, Render, SessionRules,
 };
 use ptc_host::json::{Value as Json, json};
 use ptc_host::text::with_dots;
+use ptc_vm::meter::Allowance;
 use std::sync::Arc;
 
 /// Most bytes of an error's message or a `(fail v)`'s value.
@@ -92,10 +94,11 @@ async fn evaluate_in_span(run: &Arc<RunScope>, source: &str, tools: bool, json: 
 
 async fn evaluate(run: &Arc<RunScope>, program: &str, tools: bool, json: bool) -> ProgramOutcome {
     let tools = Arc::new(ProgramTools::new(run.clone(), tools));
-    let ran = match without_tools(program, &tools) {
+    let request = request(run, program, tools.clone(), json);
+    let ran = match without_tools(program, &tools, &request.limits) {
         Some(refusal) => ProgramOutcome::refused(refusal),
         None => {
-            let outcome = run.kept.engine.eval(request(run, program, tools.clone(), json)).await;
+            let outcome = run.kept.engine.eval(request).await;
             tools.close();
             ProgramOutcome::of(run, outcome).await
         }
@@ -105,11 +108,11 @@ async fn evaluate(run: &Arc<RunScope>, program: &str, tools: bool, json: bool) -
 }
 
 /// The refusal of a program that names a tool where it may call none.
-fn without_tools(program: &str, tools: &ProgramTools) -> Option<Failure> {
+fn without_tools(program: &str, tools: &ProgramTools, limits: &Limits) -> Option<Failure> {
     if !tools.names().is_empty() {
         return None;
     }
-    let name = first_tool(program)?;
+    let name = first_tool(program, limits)?;
     let text = format!("Unknown tool: {name}. No tools available.");
     Some(Failure::new(ptc_vm::Reason::UnknownTool, text))
 }
@@ -203,11 +206,18 @@ fn short_print(mut print: String, max: usize, cut: &mut bool) -> String {
     print
 }
 
-/// The first tool that a program names, wherever it does.
-fn first_tool(program: &str) -> Option<String> {
-    let compiled =
-        ptc_compiler::compile(program, ptc_vm::builtins::library(), &ptc_compiler::CompileOptions::default())
-            .ok()?;
+/// The first tool that a program names, wherever it does. Looked for under the program's own limits: one that passes them is
+/// refused when it is run.
+fn first_tool(program: &str, limits: &Limits) -> Option<String> {
+    let allowance = Allowance {
+        memory_bytes: limits.memory_bytes,
+        steps: limits.steps,
+        reservation: None,
+        deadline: None,
+    };
+    let options = CompileOptions { max_source_bytes: limits.program_bytes, ..CompileOptions::default() };
+    let compile = || Ok(ptc_compiler::compile(program, ptc_vm::builtins::library(), &options)?);
+    let (compiled, _) = allowance.spend(compile).ok()?;
     compiled.tools.first().map(|tool| tool.name.to_string())
 }
 
@@ -282,5 +292,19 @@ pub(super) fn program(call: &ToolCall) -> Result<&str, String> {
         Some(other) => {
             Err(format!("lisp_eval `program` must be a string, got {}.", with_dots(&other.to_string(), 200)))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_tool_is_looked_for_within_limits() {
+        let limits = Limits::plain();
+        assert_eq!(first_tool("(+ 1 (tool/get {}))", &limits).as_deref(), Some("get"));
+        assert_eq!(first_tool("(+ 1 2)", &limits), None);
+        let small = Limits { steps: 100, ..limits };
+        assert_eq!(first_tool(&format!("[{}] (tool/get {{}})", "[1 2 3] ".repeat(2000)), &small), None);
     }
 }

@@ -7,6 +7,7 @@ use super::upkeep::{bring_up, follow, retry};
 use crate::catalog::{Catalog, ServerEntry};
 use crate::config::{Transport, UpstreamConfig, UpstreamsConfig};
 use crate::credentials::CredentialStore;
+use crate::http::{Certificates, Client};
 use crate::mcp::{ClientRoots, HttpUpstream, StdioUpstream};
 use crate::openapi::{OpenApiUpstream, RoutedClient};
 use crate::upstream::unset::UnsetUpstream;
@@ -207,13 +208,19 @@ fn connect(
             Arc::new(StdioUpstream::new(upstream, entry, roots, owner.clone()).within(memory.clone()))
         }
         Transport::Http(entry) => {
-            let (credentials, http) = (credentials.clone(), http.clone());
+            let (credentials, http) = (credentials.clone(), trusting(http, entry.certificates.as_ref()));
             let made = HttpUpstream::new(upstream, entry, credentials, http, roots, owner.clone());
             Arc::new(made.map_err(CallFault::from)?)
         }
         Transport::OpenApi(entry) => {
-            let client = RoutedClient { client: http.clone(), routing: entry.routing.clone() };
+            let client = trusting(http, entry.certificates.as_ref());
+            let client = RoutedClient { client, routing: entry.routing.clone() };
             Arc::new(OpenApiUpstream::new(upstream, entry, credentials.clone(), client, owner.clone())?)
         }
     })
+}
+
+/// The client that trusts these certificates, too.
+fn trusting(http: &Client, certificates: Option<&Certificates>) -> Client {
+    certificates.map_or_else(|| http.clone(), |certificates| http.trusting(certificates))
 }

@@ -14,17 +14,7 @@ const SHELLS: [&str; 6] = ["sh", "bash", "zsh", "dash", "fish", "cmd"];
 pub(super) fn refuse(upstream: &str, entry: &StdioConfig, env: &ProcessEnv) -> Result<(), ConfigError> {
     let folder = entry.cd.as_deref().and_then(Path::to_str);
     for (key, text) in [("command", Some(entry.command.as_str())), ("cd", folder)] {
-        let Some(rest) = text.and_then(|text| text.strip_prefix('~')).filter(|rest| is_path(rest)) else {
-            continue;
-        };
-        let home = env.get("HOME").and_then(|home| home.to_str()).unwrap_or("/home/you");
-        return Err(ConfigError::upstream(
-            upstream,
-            format_args!(
-                "{key} begins with ~, which only a shell replaces; write {:?}",
-                format!("{home}{rest}")
-            ),
-        ));
+        refuse_home(upstream, key, text.unwrap_or_default(), env)?;
     }
     if entry.command.contains(char::is_whitespace)
         && resolve_command(&entry.command, entry.cd.as_deref(), entry.env.path()).is_none()
@@ -41,6 +31,21 @@ pub(super) fn refuse(upstream: &str, entry: &StdioConfig, env: &ProcessEnv) -> R
         ));
     }
     Ok(())
+}
+
+/// Refuses a path that begins with `~`.
+pub(super) fn refuse_home(
+    upstream: &str,
+    key: &str,
+    text: &str,
+    env: &ProcessEnv,
+) -> Result<(), ConfigError> {
+    let Some(rest) = text.strip_prefix('~').filter(|rest| is_path(rest)) else { return Ok(()) };
+    let home = env.get("HOME").and_then(|home| home.to_str()).unwrap_or("/home/you");
+    Err(ConfigError::upstream(
+        upstream,
+        format_args!("{key} begins with ~, which only a shell replaces; write {:?}", format!("{home}{rest}")),
+    ))
 }
 
 /// Warns of arguments that look as if a shell were to read them.

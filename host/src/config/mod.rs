@@ -15,6 +15,7 @@
 
 pub mod clients;
 
+mod ca_file;
 mod child_env;
 mod duplicates;
 mod fields;

@@ -534,3 +534,68 @@ fn what_is_not_set_takes_out_those_that_one_can_go_without() {
     let wrong = json!({"credentials": {"t": {"source": "env"}}, "upstreams": {"b": http(false, "t")}});
     assert!(load_with(&wrong, &env).is_err());
 }
+
+#[test]
+fn a_ca_file_is_read_at_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("empty.pem"), "no certificate").unwrap();
+    let env = ProcessEnv::from_iter([("HOME", "/home/u")]);
+    let options = LoadOptions { env: &env, base_dir: Some(folder.path()), own_exe: None };
+    let error = |url: &str, text: Value| {
+        let entry =
+            json!({"transport": "mcp_http", "url": url, "allow_insecure_http": true, "ca_file": text});
+        UpstreamsConfig::from_value(&json!({"upstreams": {"x": entry}}), &options).unwrap_err().to_string()
+    };
+    let missing = folder.path().join("missing.pem").display().to_string();
+    for (url, text, expected) in [
+        (
+            "https://h/",
+            json!("missing.pem"),
+            format!("upstream x ca file {missing}: no such file or directory"),
+        ),
+        ("https://h/", json!(missing), format!("upstream x ca file {missing}: no such file or directory")),
+        ("https://h/", json!(5), "upstream x ca_file must be a string".to_owned()),
+        (
+            "https://h/",
+            json!("~/ca.pem"),
+            "upstream x ca_file begins with ~, which only a shell replaces; write \"/home/u/ca.pem\""
+                .to_owned(),
+        ),
+        (
+            "http://h/",
+            json!("empty.pem"),
+            "upstream x sets ca_file, but without https there is no certificate; remove the key".to_owned(),
+        ),
+    ] {
+        assert_eq!(error(url, text), expected);
+    }
+    assert!(error("https://h/", json!("empty.pem")).contains("no certificate in it; it must be PEM"));
+}
+
+#[test]
+fn keys_that_would_choose_a_way_or_whom_to_trust_are_not_ignored() {
+    let error = |key: &str, transport: &str| {
+        let mut entry = json!({"transport": transport, "url": "https://h/", "command": "c"});
+        entry.as_object_mut().unwrap().remove(if transport == "mcp_stdio" { "url" } else { "command" });
+        entry[key] = json!("v");
+        load_with(&json!({"upstreams": {"x": entry}}), &[]).unwrap_err()
+    };
+    for (key, words) in [
+        ("cafile", "did you mean ca_file?"),
+        ("ca_flie", "did you mean ca_file?"),
+        ("proxi", "did you mean proxy?"),
+        ("unix_sock", "did you mean unix_socket?"),
+        ("https_proxy", "write proxy"),
+        ("cacert", "write ca_file"),
+        ("rejectUnauthorized", "certificates are always checked"),
+        ("Insecure", "certificates are always checked"),
+    ] {
+        assert!(error(key, "mcp_http").contains(words), "{key}: {}", error(key, "mcp_http"));
+    }
+    for key in ["ca_file", "proxy", "unix_socket"] {
+        assert_eq!(
+            error(key, "mcp_stdio"),
+            format!("upstream x has {key}, which means nothing for mcp_stdio; remove it")
+        );
+    }
+}

@@ -7,6 +7,7 @@ use std::time::Duration;
 use ptc_mcp::json::{Map, Value};
 use url::Url;
 
+use super::ca_file;
 use super::child_env::child_env;
 use super::fields::Fields;
 use super::routing::Routing;
@@ -15,6 +16,7 @@ use crate::child::{ChildEnv, ChildSpec};
 use crate::config_error::{ConfigError, ConfigWarning};
 use crate::credentials::{CredentialStore, HttpAuth, Secret};
 use crate::environment::ProcessEnv;
+use crate::http::Certificates;
 
 /// A package runner that fetches its package first takes this long and longer.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -161,6 +163,8 @@ pub struct HttpConfig {
     pub auth: HttpAuth,
     /// How requests get there.
     pub routing: Routing,
+    /// Certificates that are trusted besides those of the system and of `--ca-file`.
+    pub certificates: Option<Certificates>,
     /// Whether the endpoint is known to speak HTTP+SSE of 2024-11-05 (`mcp_sse`). Others are asked first.
     pub old_stream: bool,
     /// Which era to speak.
@@ -184,6 +188,7 @@ impl HttpConfig {
             url,
             auth: HttpAuth::default(),
             routing: Routing::Direct,
+            certificates: None,
             old_stream: false,
             protocol: Protocol::Auto,
             handshake_timeout: HANDSHAKE_TIMEOUT,
@@ -197,6 +202,7 @@ impl HttpConfig {
     pub(super) fn parse(
         fields: &Fields<'_>,
         (env, store): (&ProcessEnv, &CredentialStore),
+        base_dir: Option<&Path>,
         old_stream: bool,
         resolved: &mut Vec<Secret>,
     ) -> Result<Self, ConfigError> {
@@ -207,10 +213,12 @@ impl HttpConfig {
         check_insecure_auth(fields, [&url].into_iter(), auth.has_credentials(), insecure.auth)?;
         auth.check_collisions(fields.upstream)?;
         let routing = Routing::parse(fields, env, store, resolved)?;
+        let certificates = ca_file::parse(fields, env, base_dir, [&url].into_iter())?;
         let protocol = if old_stream { Protocol::Handshake } else { Protocol::parse(fields)? };
         Ok(Self {
             auth,
             routing,
+            certificates,
             old_stream,
             protocol,
             handshake_timeout: fields.millis("handshake_timeout_ms")?.unwrap_or(HANDSHAKE_TIMEOUT),
@@ -258,6 +266,8 @@ pub struct OpenApiConfig {
     pub auth: HttpAuth,
     /// How requests get there, that for the document included.
     pub routing: Routing,
+    /// Certificates that are trusted besides those of the system and of `--ca-file`.
+    pub certificates: Option<Certificates>,
     /// Upper bound of one request besides the program's own.
     pub request_timeout: Duration,
     /// Bound on TCP and TLS.
@@ -292,6 +302,8 @@ impl OpenApiConfig {
         let credentialed = [Some(&base_url), schema_url.as_ref()].into_iter().flatten();
         check_insecure_auth(fields, credentialed, auth.has_credentials(), insecure.auth)?;
         auth.check_collisions(fields.upstream)?;
+        let urls = [Some(&base_url), schema_url.as_ref()].into_iter().flatten();
+        let certificates = ca_file::parse(fields, env, base_dir, urls)?;
         let include_operations = include_operations(fields)?;
         let schema_file = fields.string("schema_file")?.filter(|text| !text.is_empty());
         let schema = match (schema_file, schema_url) {
@@ -333,6 +345,7 @@ impl OpenApiConfig {
             overrides,
             auth,
             routing: Routing::parse(fields, env, store, resolved)?,
+            certificates,
             request_timeout: request_timeout(fields)?.unwrap_or(REQUEST_TIMEOUT),
             connect_timeout: fields.millis("connect_timeout_ms")?.unwrap_or(CONNECT_TIMEOUT),
             first_byte_timeout: fields.millis("first_byte_timeout_ms")?,

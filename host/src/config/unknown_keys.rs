@@ -5,24 +5,30 @@ use crate::config_error::{ConfigError, ConfigWarning};
 use crate::similar::most_similar;
 
 /// Keys that let something in or keep something out. An entry that means one of them and does not get it is not started.
-const GUARDS: [&str; 13] = [
+const GUARDS: [&str; 17] = [
     "allow_insecure_auth",
     "allow_insecure_http",
     "allow_prompts",
     "allow_resources",
     "allow_tools",
     "auth",
+    "ca_file",
     "deny_prompts",
     "deny_resources",
     "deny_tools",
     "disabled",
     "env",
     "inherit_env",
+    "proxy",
+    "proxy_auth",
     "static_headers",
+    "unix_socket",
 ];
 
+const CHECKED: &str = "certificates are always checked; name the PEM file of an authority, or of a server's own certificate, in ca_file";
+
 /// Keys that clients, or other products, use for what is said otherwise here.
-const ELSEWHERE: [(&str, &str); 9] = [
+const ELSEWHERE: [(&str, &str); 21] = [
     ("headers", "write static_headers, and auth with a credential binding for a secret"),
     ("authorization", "write auth with a credential binding"),
     ("token", "write auth with a credential binding"),
@@ -31,6 +37,18 @@ const ELSEWHERE: [(&str, &str); 9] = [
     ("includeTools", "write allow_tools"),
     ("excludeTools", "write deny_tools"),
     ("disabledTools", "write deny_tools"),
+    ("http_proxy", "write proxy"),
+    ("https_proxy", "write proxy"),
+    ("socket", "write unix_socket"),
+    ("socketPath", "write unix_socket"),
+    ("ca", "write ca_file"),
+    ("cacert", "write ca_file"),
+    ("insecure", CHECKED),
+    ("verify", CHECKED),
+    ("verify_ssl", CHECKED),
+    ("ssl_verify", CHECKED),
+    ("tls_verify", CHECKED),
+    ("rejectUnauthorized", CHECKED),
     ("policy", "there are no policies; write allow_tools and deny_tools"),
 ];
 

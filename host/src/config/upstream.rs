@@ -223,7 +223,7 @@ fn transport(
             }
             "mcp_http" | "mcp_sse" => {
                 let (sources, old) = ((env, context.store), word == "mcp_sse");
-                Ok(Transport::Http(HttpConfig::parse(fields, sources, old, resolved)?))
+                Ok(Transport::Http(HttpConfig::parse(fields, sources, base_dir, old, resolved)?))
             }
             "openapi" => {
                 let sources = (env, context.store);

@@ -12,13 +12,14 @@ use http::{HeaderMap, Method, StatusCode};
 use http_body_util::Full;
 use tokio::time::{Instant, timeout_at};
 
+use super::certificates::{Certificates, TlsRootsError};
 use super::connect::connect;
 use super::encoding::Decoder;
 use super::exchange::{Connection, SendError, Timer};
 use super::pool::{Pool, Version};
 use super::target::{IDENTITY, Origin};
 use super::tls::Trust;
-use super::{Body, HttpError, Target, TlsRootsError};
+use super::{Body, HttpError, Target};
 
 /// A client with its connections. Clones share them.
 ///
@@ -93,6 +94,12 @@ impl Client {
     /// The file cannot be read, or holds no certificate.
     pub fn with_ca_file(path: &Path) -> Result<Self, TlsRootsError> {
         Ok(Self(Arc::new(Shared { trust: Trust::with_file(path)?, ..Shared::default() })))
+    }
+
+    /// A client that trusts these certificates besides those that this one trusts. It has connections of its own.
+    #[must_use]
+    pub fn trusting(&self, certificates: &Certificates) -> Self {
+        Self(Arc::new(Shared { trust: self.0.trust.and(certificates), ..Shared::default() }))
     }
 
     /// Sends a request and waits for the head of its answer.

@@ -4,6 +4,7 @@
 //! * [`Client`] — sends a [`Request`], yields a [`Response`] whose [`Body`] arrives piece by piece.
 //! * [`Target`] — where a request goes: an origin and a path.
 //! * [`Route`] — how it gets there: directly, through a [`Proxy`], over a Unix socket.
+//! * [`Certificates`] — the operator's own authorities and servers, trusted besides the system's.
 //! * [`Limits`] — separate bounds on connecting, on the first byte, on the whole exchange, and on the body's size.
 //! * [`SseDecoder`] — splits an event stream into [`Event`]s as it arrives.
 //! * [`HttpError`] — the errors, with short fixed texts.
@@ -13,11 +14,13 @@
 //! disowns the stream. Such a request is sent once more, on a fresh connection.
 
 mod body;
+mod certificates;
 mod client;
 mod connect;
 mod encoding;
 mod error;
 mod exchange;
+mod listed;
 mod pool;
 mod route;
 mod socket;
@@ -26,9 +29,9 @@ mod tls;
 mod tls_advice;
 
 pub use body::Body;
+pub use certificates::{Certificates, TlsRootsError};
 pub use client::{Client, Limits, Request, Response};
 pub use error::HttpError;
 pub use ptc_mcp::sse::{Event, SseDecoder};
 pub use route::{Proxy, Route};
 pub use target::Target;
-pub use tls::TlsRootsError;

@@ -2,6 +2,8 @@
 
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage};
 
+use super::listed::is_authority_as_server;
+
 /// The text of an error, with what to do on a second line where that is known.
 pub(super) fn advised(error: &Error) -> String {
     match advice(error) {
@@ -14,7 +16,7 @@ fn advice(error: &Error) -> Option<&'static str> {
     Some(match error {
         Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
             "Nobody whom this system trusts has signed the server's certificate. If it is yours, name the PEM file of its \
-             authority with --ca-file (PTC_CA_FILE)."
+             authority, or of the certificate itself, with ca_file in the entry or with --ca-file (PTC_CA_FILE)."
         }
         Error::InvalidCertificate(
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
@@ -28,11 +30,9 @@ fn advice(error: &Error) -> Option<&'static str> {
         Error::InvalidCertificate(CertificateError::Revoked) => {
             "The server's certificate was revoked: it needs a new one."
         }
-        Error::InvalidCertificate(CertificateError::Other(other))
-            if other.to_string().contains("CaUsedAsEndEntity") =>
-        {
-            "The server's certificate is self-signed as that of an authority, and shown as its own: it needs one that the authority \
-             signed for its name."
+        Error::InvalidCertificate(other) if is_authority_as_server(other) => {
+            "The server's certificate is self-signed as that of an authority, and shown as its own. If it is yours, name a PEM file \
+             that has this very certificate with ca_file in the entry or with --ca-file (PTC_CA_FILE)."
         }
         Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
             "The server answers without TLS: check the port of the URL, or write http:// and allow_insecure_http."
@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn errors_say_what_to_do() {
         for (error, words) in [
-            (Error::InvalidCertificate(CertificateError::UnknownIssuer), "--ca-file"),
+            (Error::InvalidCertificate(CertificateError::UnknownIssuer), "ca_file in the entry"),
             (Error::InvalidCertificate(CertificateError::NotValidForName), "into the URL"),
             (Error::InvalidCertificate(CertificateError::Expired), "renew it"),
             (Error::InvalidCertificate(CertificateError::NotValidYet), "clock"),

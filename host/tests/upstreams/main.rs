@@ -4,6 +4,7 @@
 //! server on its standard streams, or a process that owns upstreams and gets killed; and the library makes it the
 //! guard of children.
 
+mod certificates;
 mod fake_http;
 mod fake_stdio;
 mod fault_proxy;
@@ -32,6 +33,7 @@ fn main() {
                 old_sse::trials(),
                 routes::trials(),
                 tls::trials(),
+                certificates::trials(),
                 faults::trials(),
             ];
             let trials: Vec<Trial> = trials.into_iter().flatten().collect();

@@ -262,7 +262,7 @@ async fn an_unknown_authority_is_refused() {
     let server = serve(Authority::new().acceptor("localhost", &[])).await;
     let message = start_fault(&server.url, trusting(&Authority::new())).await;
     assert!(message.starts_with("tls: invalid peer certificate"), "{message}");
-    assert!(message.contains("\n") && message.contains("--ca-file"), "{message}");
+    assert!(message.contains("\n") && message.contains("ca_file in the entry"), "{message}");
 }
 
 async fn another_name_is_refused() {

@@ -1,0 +1,85 @@
+//! Certificates of the operator's own.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::RootCertStore;
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::{Error as PemError, PemObject as _};
+
+use crate::config_error::os_error_text;
+
+/// A file of certificates that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("ca file {path}: {detail}")]
+pub struct TlsRootsError {
+    path: String,
+    detail: String,
+}
+
+/// The certificates of a PEM file: of authorities, or of servers themselves. Never empty.
+#[derive(Clone)]
+pub struct Certificates(Arc<[CertificateDer<'static>]>);
+
+impl Certificates {
+    /// Reads a file. Whatever else is in it, keys for instance, is passed over.
+    ///
+    /// # Errors
+    /// The file cannot be read, holds no certificate, or one that cannot be understood.
+    pub fn read(path: &Path) -> Result<Self, TlsRootsError> {
+        let error = |detail: String| TlsRootsError { path: path.display().to_string(), detail };
+        let read: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
+        let certificates = read.map_err(|e| {
+            error(match e {
+                PemError::Io(io) => os_error_text(&io),
+                other => other.to_string(),
+            })
+        })?;
+        if certificates.is_empty() {
+            return Err(error(
+                "no certificate in it; it must be PEM, with lines \"-----BEGIN CERTIFICATE-----\"".to_owned(),
+            ));
+        }
+        let mut probe = RootCertStore::empty();
+        for (number, certificate) in (1..).zip(&certificates) {
+            probe
+                .add(certificate.clone())
+                .map_err(|e| error(format!("certificate {number} in it cannot be read: {e}")))?;
+        }
+        Ok(Self(certificates.into()))
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &CertificateDer<'static>> {
+        self.0.iter()
+    }
+}
+
+impl fmt::Debug for Certificates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Certificates({})", self.0.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_certificates_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let refusal = |text: &str| {
+            std::fs::write(file.path(), text).unwrap();
+            Certificates::read(file.path()).unwrap_err().to_string()
+        };
+        assert!(refusal("").contains("no certificate in it"));
+        assert!(
+            refusal("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n")
+                .contains("no certificate")
+        );
+        let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        assert!(refusal(broken).contains("certificate 1 in it cannot be read"));
+        let missing = Certificates::read(Path::new("/no/such/file")).unwrap_err().to_string();
+        assert_eq!(missing, "ca file /no/such/file: no such file or directory");
+    }
+}

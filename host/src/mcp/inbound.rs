@@ -149,6 +149,9 @@ impl Inbound {
     }
 
     fn progressed(&self, params: &str) {
+        if self.lock().heard.is_empty() {
+            return;
+        }
         let Ok(params) = serde_json::from_str::<Value>(params) else { return };
         let token = params["progressToken"].as_u64();
         let heard = {

@@ -11,6 +11,9 @@ use tokio::sync::Notify;
 /// Most resources that one client watches.
 pub(super) const MAX_WATCHED: usize = 100;
 
+/// How many resources one may lie in.
+const MAX_PARENTS: usize = 64;
+
 /// What a client is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Notice {
@@ -43,6 +46,19 @@ pub(super) struct Watches {
 struct Watching {
     next: u64,
     watchers: HashMap<u64, (Wanted, Arc<Told>), ahash::RandomState>,
+    /// Who watches each resource: an upstream may say often that one has changed.
+    by_uri: HashMap<String, BTreeSet<u64>, ahash::RandomState>,
+}
+
+impl Watching {
+    fn forget(&mut self, number: u64, uri: &str) {
+        if let Some(watchers) = self.by_uri.get_mut(uri) {
+            watchers.remove(&number);
+            if watchers.is_empty() {
+                self.by_uri.remove(uri);
+            }
+        }
+    }
 }
 
 /// What one client has not been told yet.
@@ -66,6 +82,9 @@ impl Watches {
         let mut state = self.state();
         let number = state.next;
         state.next += 1;
+        for uri in &wanted.uris {
+            state.by_uri.entry(uri.clone()).or_default().insert(number);
+        }
         state.watchers.insert(number, (wanted, told.clone()));
         drop(state);
         Watch { watches: self.clone(), number, told }
@@ -79,33 +98,37 @@ impl Watches {
             return false;
         }
         wanted.uris.insert(uri.to_owned());
+        state.by_uri.entry(uri.to_owned()).or_default().insert(number);
         true
     }
 
     /// Ends that.
     pub(super) fn remove(&self, number: u64, uri: &str) {
-        if let Some((wanted, _)) = self.state().watchers.get_mut(&number) {
+        let mut state = self.state();
+        if let Some((wanted, _)) = state.watchers.get_mut(&number) {
             wanted.uris.remove(uri);
         }
+        state.forget(number, uri);
     }
 
     /// Whether anybody watches this resource.
     pub(super) fn is_watched(&self, uri: &str) -> bool {
-        self.state().watchers.values().any(|(wanted, _)| wanted.uris.contains(uri))
+        self.state().by_uri.contains_key(uri)
     }
 
     /// All resources that are watched whose URI begins so.
     pub(super) fn watched(&self, prefix: &str) -> BTreeSet<String> {
-        let state = self.state();
-        let uris = state.watchers.values().flat_map(|(wanted, _)| &wanted.uris);
-        uris.filter(|uri| uri.starts_with(prefix)).cloned().collect()
+        self.state().by_uri.keys().filter(|uri| uri.starts_with(prefix)).cloned().collect()
     }
 
     /// Tells those who watch the resource, or one that it is a part of.
     pub(super) fn updated(&self, uri: &str) {
-        for (wanted, told) in self.state().watchers.values() {
-            for watched in wanted.uris.iter().filter(|watched| is_part(uri, watched)) {
-                told.tell(|pending| pending.uris.extend([watched.clone()]));
+        let state = self.state();
+        for whole in wholes(uri) {
+            for number in state.by_uri.get(whole).into_iter().flatten() {
+                if let Some((_, told)) = state.watchers.get(number) {
+                    told.tell(|pending| pending.uris.extend([whole.to_owned()]));
+                }
             }
         }
     }
@@ -129,10 +152,10 @@ impl Watches {
     }
 }
 
-/// Whether `uri` is `whole` or lies below it.
-fn is_part(uri: &str, whole: &str) -> bool {
-    uri.strip_prefix(whole)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || whole.ends_with('/'))
+/// The resource itself, and those that it lies in: what is before a `/`, with it and without.
+fn wholes(uri: &str) -> impl Iterator<Item = &str> {
+    let parents = uri.match_indices('/').take(MAX_PARENTS).flat_map(|(at, _)| [&uri[..at], &uri[..=at]]);
+    parents.filter(|parent| parent.len() < uri.len()).chain([uri])
 }
 
 /// One client that watches, until this is dropped.
@@ -173,9 +196,11 @@ impl Watch {
 
     /// Ends it. The resources that nobody watches any more.
     pub(super) fn close(&self) -> Vec<String> {
-        let gone = self.watches.state().watchers.remove(&self.number);
+        let mut state = self.watches.state();
+        let gone = state.watchers.remove(&self.number);
         let uris = gone.map(|(wanted, _)| wanted.uris).unwrap_or_default();
-        uris.into_iter().filter(|uri| !self.watches.is_watched(uri)).collect()
+        uris.iter().for_each(|uri| state.forget(self.number, uri));
+        uris.into_iter().filter(|uri| !state.by_uri.contains_key(uri)).collect()
     }
 }
 

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
     use crate::catalog::fixtures;
     use crate::credentials::Redactor;
-    use crate::upstream::Introduction;
+    use crate::upstream::{Introduction, Offers};
 
     fn doc_of(tool: Value) -> String {
         let server = fixtures::server("server", vec![tool]);
@@ -207,6 +207,13 @@ mod tests {
              More about a tool: (doc \"tickets/count\")\n\
              Call:\n\
              (tool/call {:server \"tickets\" :tool \"count\" :args {}})"
+        );
+        let offers = Offers { resources: true, prompts: true, ..Offers::default() };
+        let told = Introduction { offers, ..Introduction::default() };
+        let listing = ServerEntry::loaded(&fixtures::upstream("a b", json!({})), vec![], &redactor);
+        assert_eq!(
+            server_doc(&listing.introduced(&told, &redactor)),
+            "a b\n0 tools\n(resource/list {:server \"a b\"})\n(prompt/list {:server \"a b\"})"
         );
         assert_eq!(server_doc(&fixtures::server("s", vec![])), "s\n0 tools");
         let many = (0..60).map(|i| json!({"name": format!("t{i:02}")})).collect();

@@ -7,3 +7,4 @@ pub mod lisp_task;
 pub mod schemas;
 pub mod sessions;
 pub mod shaping;
+mod unknown_arguments;

@@ -5,6 +5,8 @@ use std::time::Duration;
 use ptc_host::visible::without_controls;
 use ptc_mcp::json::{Kind, Raw};
 
+use super::super::unknown_arguments::heed_unknown;
+
 /// Calls that `recent` shows where nothing is said.
 pub(super) const DEFAULT_LIMIT: usize = 20;
 /// Most calls that `recent` shows.
@@ -50,6 +52,8 @@ pub(super) fn read(arguments: Option<Raw<'_>>) -> Result<Ask, String> {
             return Err(format!("argument `{key}` is given twice"));
         }
     }
+    let keys = arguments.and_then(Raw::members).into_iter().flatten().map(|(key, _)| key);
+    heed_unknown(keys, &["op", "limit", "since_seconds", "errors_only", "request_id"])?;
     given.ask()
 }
 

@@ -4,14 +4,12 @@ use std::sync::Arc;
 
 use ptc_host::output_schema::OutputSchema;
 
-use ptc_host::similar::most_similar;
-use ptc_host::text::clip;
 use ptc_mcp::json::{Kind, Raw, repeated_key, write_string};
+
+use super::super::unknown_arguments::heed_unknown;
 
 /// Deepest nesting of `context`.
 const MAX_CONTEXT_DEPTH: usize = 128;
-/// Longest name of an unknown argument that is shown, in bytes.
-const MAX_SHOWN_KEY: usize = 60;
 /// Largest `output_schema`, in bytes.
 const MAX_SCHEMA_BYTES: usize = 256 << 10;
 
@@ -84,7 +82,7 @@ impl Arguments {
             return Err(format!("arguments must be an object, got {}", other.name()));
         }
         let members = Members::of(arguments)?;
-        heed_unknown(arguments)?;
+        heed_unknown(arguments.and_then(Raw::members).into_iter().flatten().map(|(key, _)| key), &KNOWN)?;
         let program = program(members.program, caps.max_program_bytes)?;
         members.check(program, caps, Wording::Full)
     }
@@ -105,22 +103,6 @@ impl Arguments {
 
 /// Arguments that the tool takes.
 const KNOWN: [&str; 4] = ["program", "context", "output_schema", "signature"];
-
-/// Clients add arguments of their own, which are ignored and logged; one that is close to a known one is a typing error
-/// (ruling 74).
-fn heed_unknown(arguments: Option<Raw<'_>>) -> Result<(), String> {
-    for (key, _) in arguments.and_then(Raw::members).into_iter().flatten() {
-        if KNOWN.contains(&&*key) {
-            continue;
-        }
-        let shown = clip(&key, MAX_SHOWN_KEY);
-        if let Some(similar) = most_similar(&key, KNOWN.into_iter().filter(|known| *known != "signature")) {
-            return Err(format!("argument `{shown}` is not known; did you mean `{similar}`?"));
-        }
-        tracing::debug!(event = "unknown_argument", argument = ?shown, "an unknown argument is ignored");
-    }
-    Ok(())
-}
 
 /// The members that matter, as sent.
 #[derive(Default)]

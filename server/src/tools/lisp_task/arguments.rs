@@ -4,6 +4,7 @@ use ptc_mcp::json::{Kind, Raw};
 use ptc_mcp::json::{Map, Value};
 
 use super::super::lisp_eval::{ArgumentCaps, Wording, context};
+use super::super::unknown_arguments::heed_unknown;
 
 /// Checked arguments.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,6 +47,8 @@ pub(super) fn read(arguments: Option<Raw<'_>>, caps: &ArgumentCaps) -> Result<Ta
             return Err(format!("argument `{key}` is given twice"));
         }
     }
+    let keys = arguments.and_then(Raw::members).into_iter().flatten().map(|(key, _)| key);
+    heed_unknown(keys, &["task", "context", "constraints"])?;
     let text = task(given[0])?;
     let context = context(given[1], caps.max_context_bytes, Wording::Unexplained)?;
     let context: Map = match context {
@@ -119,6 +122,11 @@ mod tests {
     fn the_first_mistake_is_told() {
         for (arguments, message) in [
             (json!({}), "argument `task` must be a string, got null"),
+            (json!({"taks": "t"}), "argument `taks` is not known; did you mean `task`?"),
+            (
+                json!({"task": "t", "constrains": {}}),
+                "argument `constrains` is not known; did you mean `constraints`?",
+            ),
             (json!({"task": 5}), "argument `task` must be a string, got integer"),
             (json!({"task": " "}), "argument `task` must be a non-empty string"),
             (json!({"task": "t", "context": []}), "argument `context` must be a JSON object, got array"),
@@ -141,6 +149,11 @@ mod tests {
         ] {
             assert_eq!(checked(arguments), Err(message.into()));
         }
+    }
+
+    #[test]
+    fn what_clients_add_is_ignored() {
+        assert!(checked(json!({"task": "t", "wait_for_previous": true})).is_ok());
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use ptc_mcp::json::{Kind, Raw, Scanner};
 
+use crate::tools::unknown_arguments::heed_unknown;
+
 /// The members of an arguments object.
 pub(super) struct Arguments<'a>(Vec<(String, Raw<'a>)>);
 
@@ -27,6 +29,14 @@ impl<'a> Arguments<'a> {
     /// The value of a key.
     pub(super) fn get(&self, key: &str) -> Option<Raw<'a>> {
         self.0.iter().find(|(known, _)| known == key).map(|(_, value)| *value)
+    }
+
+    /// Refuses a key that is close to one of `known`; others that are not known are ignored (ruling 74).
+    ///
+    /// # Errors
+    /// The message that names both.
+    pub(super) fn heed_unknown(&self, known: &[&str]) -> Result<(), String> {
+        heed_unknown(self.0.iter().map(|(key, _)| key), known)
     }
 
     /// The first key outside `known`.

@@ -33,6 +33,7 @@ impl Tool for Close {
 impl Close {
     fn close(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<ToolReply, String> {
         let arguments = Arguments::read(arguments)?;
+        arguments.heed_unknown(&["session_id", "reason"])?;
         let id = arguments.session_id()?;
         let reason = arguments.optional_string("reason")?.unwrap_or_else(|| "closed".to_owned());
         let reason = self.0.redactor.scrub_string(reason);

@@ -40,6 +40,7 @@ impl Eval {
         // As for `lisp_eval`, anything but an object is no arguments at all.
         let arguments = arguments.filter(|arguments| arguments.kind() == Kind::Object);
         let given = Arguments::read(arguments)?;
+        given.heed_unknown(&["session_id", "program", "context", "output_schema", "signature"])?;
         let id = given.session_id()?;
         let request = self.request(&given, arguments, context)?;
         let reservation = match self.directory.reserve(&id, &context.owner) {

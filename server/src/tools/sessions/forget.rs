@@ -68,6 +68,7 @@ struct Left {
 impl Forget {
     fn start(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<Prepared, String> {
         let arguments = Arguments::read(arguments)?;
+        arguments.heed_unknown(&["session_id", "bindings", "clear"])?;
         let id = arguments.session_id()?;
         let bindings = arguments.optional_strings("bindings", "bindings must be an array of strings")?;
         let clear = arguments.optional_strings("clear", "invalid clear target")?;

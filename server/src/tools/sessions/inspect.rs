@@ -76,6 +76,7 @@ impl Tool for Inspect {
 impl Inspect {
     fn start(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<Prepared, String> {
         let arguments = Arguments::read(arguments)?;
+        arguments.heed_unknown(&["session_id", "view"])?;
         let id = arguments.session_id()?;
         let view = View::named(&arguments.optional_string("view")?.unwrap_or_default());
         let owner = context.owner.clone();

@@ -47,6 +47,7 @@ impl Tool for Start {
 impl Start {
     fn start(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<ToolReply, String> {
         let arguments = Arguments::read(arguments)?;
+        arguments.heed_unknown(&["title", "ttl_ms"])?;
         if let Some(key) = arguments.unexpected(&["title", "ttl_ms"]) {
             return Err(format!("unexpected lisp_session_start argument: {key}"));
         }

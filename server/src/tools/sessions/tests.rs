@@ -339,6 +339,10 @@ async fn forgetting_and_inspecting() {
         (json!({"session_id": id, "clear": ["zzz"]}), "invalid clear target"),
         (json!({"session_id": id, "bindings": "x"}), "bindings must be an array of strings"),
         (json!({"session_id": 1}), "session_id must be a non-empty string"),
+        (
+            json!({"session_id": id, "binding": ["total"]}),
+            "argument `binding` is not known; did you mean `bindings`?",
+        ),
     ] {
         let (wrong, _) = bench.call("me", "lisp_session_forget", arguments).await;
         assert_eq!((&wrong["reason"], &wrong["message"]), (&json!("session_args_error"), &json!(message)));
@@ -360,6 +364,32 @@ async fn ten_thousand_sessions_live_side_by_side() {
     }
     bench.directory.sweep();
     assert_eq!(bench.directory.len(), 10_000);
+}
+
+#[tokio::test]
+async fn a_mistyped_argument_is_refused_and_one_that_a_client_adds_is_ignored() {
+    let bench = bench(Profile::Slim, limits());
+    let id = bench.start("me").await;
+    for (tool, typed, meant) in [
+        ("lisp_session_start", "titel", "title"),
+        ("lisp_session_eval", "contxt", "context"),
+        ("lisp_session_inspect", "veiw", "view"),
+        ("lisp_session_forget", "bindngs", "bindings"),
+        ("lisp_session_close", "reasn", "reason"),
+    ] {
+        let (told, _) = bench.call("me", tool, json!({"session_id": id, "program": "1", typed: 1})).await;
+        let message = format!("argument `{typed}` is not known; did you mean `{meant}`?");
+        assert_eq!(
+            (&told["reason"], &told["message"]),
+            (&json!("session_args_error"), &json!(message)),
+            "{tool}"
+        );
+        if tool != "lisp_session_start" && tool != "lisp_session_close" {
+            let given = json!({"session_id": id, "program": "1", "wait_for_previous": true});
+            let (told, text) = bench.call("me", tool, given).await;
+            assert!(told["status"] == "ok" || text.starts_with("user=> 1"), "{tool}: {text}");
+        }
+    }
 }
 
 #[tokio::test]

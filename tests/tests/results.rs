@@ -263,6 +263,49 @@ async fn blocks_behind_the_value_are_told_once() {
 }
 
 #[tokio::test]
+async fn a_failed_program_is_told_of_python_literals() {
+    let world = World::new().await;
+    let result = r#"{"content":[{"type":"text","text":"[{'id': 1, 'ok': True}]"}]}"#;
+    let of = async |form: &str| notes(&world.eval(&program("answer", result, 0, form)).await);
+    let told = "`fake.answer` answered a text of Python literals; (json/parse-lenient (:value r)) reads it";
+    assert_eq!(of("(get (:value r) \"id\")").await, [told]);
+    assert_eq!(of("(:value r)").await, [] as [&str; 0], "nothing failed");
+    let read = "(get (first (json/parse-lenient (:value r))) \"ok\")";
+    assert_eq!(world.of("answer", result, read).await, "true");
+    let json = r#"{"content":[{"type":"text","text":"just words"}]}"#;
+    let outcome = world.eval(&program("answer", json, 0, "(get (:value r) \"id\")")).await;
+    assert_eq!(notes(&outcome), [] as [&str; 0]);
+    world.aggregator.shutdown().await;
+}
+
+#[tokio::test]
+async fn pages_that_were_left_out_are_told() {
+    let world = World::new().await;
+    let result = r#"{"structuredContent":{"rows":[1],"next_cursor":"c"},"content":[]}"#;
+    let quoted = Value::from(result).to_string();
+    let pages = |options: &str| {
+        format!(
+            "(tool/pages {{:server \"fake\" :tool \"answer\" :args {{:result {quoted} :digits 0}} {options}}})"
+        )
+    };
+    let outcome = world.eval(&pages(":max-pages 1")).await;
+    assert_eq!(text(&outcome), "[1]");
+    let told = "tool/pages of \"fake.answer\" stopped at :max-pages 1; there are further pages";
+    assert_eq!(notes(&outcome), [told]);
+    let branches = format!("(pmap (fn [_] {}) [1 2])", pages(":max-pages 1"));
+    let outcome = world.eval(&branches).await;
+    assert_eq!(
+        (text(&outcome), notes(&outcome)),
+        ("[[1] [1]]", vec![told.to_owned()]),
+        "once, from branches too"
+    );
+    // A last page leaves nothing out.
+    let outcome = world.eval(&pages(":max-pages 1 :next (fn [_] nil)")).await;
+    assert_eq!((text(&outcome), notes(&outcome)), ("[1]", vec![]));
+    world.aggregator.shutdown().await;
+}
+
+#[tokio::test]
 async fn keys_that_are_absent_are_told_where_nothing_came_of_it() {
     let world = World::new().await;
     let result = r#"{"structuredContent":{"count":2,"matches":[{"id":1,"title":"a"},{"id":2,"title":"b"}]},"content":[]}"#;

@@ -25,7 +25,7 @@ mod usage;
 
 pub use features::{Features, Kind as FeatureKind, Listing};
 pub use list_cache::ListCache;
-pub use notes::{notes, notes_on_calls};
+pub use notes::{note_on_failures, notes, notes_on_calls};
 pub use options::{AggregatorLimits, AggregatorOptions, SnapshotMode};
 pub use runtime::Aggregator;
 pub use start::StartError;

@@ -17,9 +17,12 @@ const MOST_KEYS: usize = 16;
 pub fn notes(outcome: &EvalOutcome) -> Vec<String> {
     let calls = &outcome.upstream_calls;
     let mut notes = notes_on_calls(calls);
+    notes.extend(outcome.notes.iter().cloned());
     notes.extend(cut_lists(&outcome.catalog_ops));
     if outcome.result.is_ok() {
-        notes.extend(failures(calls));
+        notes.extend(note_on_failures(calls));
+    } else {
+        notes.extend(python_literals(calls));
     }
     let misses: Vec<String> = outcome.missed_keys.iter().take(MOST).filter_map(miss).collect();
     // An error shows the shapes by itself.
@@ -85,6 +88,33 @@ fn arguments(calls: &[CallRecord]) -> Vec<String> {
     notes
 }
 
+/// Texts of a program that failed which are Python's way to write data, once for each tool.
+fn python_literals(calls: &[CallRecord]) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    let literals = calls.iter().filter(|call| call.sample.as_deref().is_some_and(is_python_literal));
+    for call in literals {
+        let note = format!(
+            "`{}.{}` answered a text of Python literals; (json/parse-lenient (:value r)) reads it",
+            call.server, call.tool
+        );
+        if notes.len() < MOST && !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    notes
+}
+
+/// Whether a text begins as lists, dictionaries or tuples of Python do, and JSON never does: `[{'id'`, `[(1,`, `[None`.
+fn is_python_literal(text: &[u8]) -> bool {
+    let text = text.trim_ascii_start();
+    let opening = text.iter().take_while(|byte| b"[{( \t\r\n".contains(byte)).count();
+    let (brackets, inner) = text.split_at(opening);
+    let is_word = |word: &str| inner.starts_with(word.as_bytes());
+    let is_pythons = brackets.contains(&b'(') || ["'", "None", "True", "False"].into_iter().any(is_word);
+    // What begins with a parenthesis alone is as often a sentence.
+    matches!(brackets.first(), Some(b'[' | b'{')) && is_pythons
+}
+
 /// Lists of the catalog that say less than there is, once each.
 fn cut_lists(asked: &[CatalogOp]) -> Vec<String> {
     let mut told: Vec<String> = Vec::new();
@@ -96,8 +126,8 @@ fn cut_lists(asked: &[CatalogOp]) -> Vec<String> {
     told
 }
 
-/// Failed calls, unless the program looked at each of them.
-fn failures(calls: &[CallRecord]) -> Option<String> {
+/// Failed calls of a program that came to a value, unless it looked at each of them.
+pub fn note_on_failures(calls: &[CallRecord]) -> Option<String> {
     let failed: Vec<&CallRecord> = calls.iter().filter(|call| call.status == CallStatus::Error).collect();
     if failed.iter().all(|call| call.looked_at) {
         return None;
@@ -139,4 +169,30 @@ fn miss(missed: &MissedKey) -> Option<String> {
 
 fn key(key: &KeyName) -> String {
     if key.is_keyword { format!(":{}", key.name) } else { string_literal(&key.name) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literals_of_python_are_told_from_json_and_from_sentences() {
+        for text in ["[{'id': 1}]", " {'a': None}", "[(1, 'x')]", "[\n  None, 1]", "[['a']]", "{'a'"] {
+            assert!(is_python_literal(text.as_bytes()), "{text}");
+        }
+        for text in [
+            "[{\"id\": 1}]",
+            "{}",
+            "[]",
+            "[null]",
+            "(none)",
+            "'quoted'",
+            "None",
+            "[link](http://h)",
+            "[1, 2]",
+            "",
+        ] {
+            assert!(!is_python_literal(text.as_bytes()), "{text}");
+        }
+    }
 }

@@ -43,6 +43,7 @@ pub(super) fn conclude(
     let gave_up = answer.as_ref().is_err_and(|failure| failure.payload.is_some());
     let keeps = gave_up && lock.as_ref().is_some_and(SessionLock::keeps_after_fail);
     let outcome = machine.finish(answer.is_ok() || keeps);
+    let notes: Vec<String> = outcome.notes.iter().map(|note| note.as_str().to_owned()).collect();
     let prints: Vec<String> = outcome.prints.iter().map(|print| print.as_str().to_owned()).collect();
     let mut attachments = Attachments::default();
     if answer.is_ok() && !outcome.attached.is_empty() {
@@ -84,6 +85,7 @@ pub(super) fn conclude(
         session,
         // What was missed matters where it led to an error, or to nothing.
         missed_keys: if failed || is_hollow { outcome.missed_keys } else { Vec::new() },
+        notes: if failed { Vec::new() } else { notes },
         duration: started.elapsed(),
     }
 }

@@ -56,6 +56,8 @@ pub(crate) struct Pages {
     /// The argument that takes the cursor.
     argument: Option<Value>,
     left: i64,
+    /// `:max-pages`
+    most: i64,
     out: Builder,
     page: Value,
     waiting: Waiting,
@@ -92,6 +94,7 @@ pub(super) fn pages(args: &[Value]) -> Result<Flow> {
         argument: None,
         // The program's calls are bounded anyway, and that bound is told: no page is left out without a sign.
         left: i64::MAX,
+        most: i64::MAX,
         out: Builder::new(),
         page: Value::Nil,
         waiting: Waiting::Page,
@@ -156,7 +159,7 @@ impl Pages {
             ("items", value) if is_reader => self.items = Some(value.clone()),
             ("next", value) if is_reader => self.next = Some(value.clone()),
             ("cursor", Value::Keyword(_) | Value::Str(_)) => self.argument = Some(value.clone()),
-            ("max-pages", Value::Int(pages @ 1..)) => self.left = *pages,
+            ("max-pages", Value::Int(pages @ 1..)) => (self.left, self.most) = (*pages, *pages),
             (option, value) => {
                 let expected = match option {
                     "cursor" => "the name of an argument",
@@ -268,8 +271,24 @@ impl Pages {
         (Value::Nil, "cursor")
     }
 
+    /// `tool/pages of "tickets.search" stopped at :max-pages 2; there are further pages`
+    fn ended_early(&self) -> String {
+        const SHOWN: usize = 60;
+        let part = |name| match &self.request {
+            Value::Map(request) => request.get_flexible(&Value::keyword(name)).and_then(key_name),
+            _ => None,
+        };
+        let name = match (&self.request, part("server"), part("tool")) {
+            (Value::Symbol(name), ..) => name.as_str().replacen('/', ".", 1),
+            (_, Some(server), Some(tool)) => format!("{server}.{tool}"),
+            _ => String::from("a tool"),
+        };
+        let name: String = name.chars().take(SHOWN).collect();
+        format!("tool/pages of {name:?} stopped at :max-pages {}; there are further pages", self.most)
+    }
+
     /// Goes on with the next page, or gives all items.
-    fn follow(&mut self, next: Value, argument: &str) -> Result<Flow> {
+    fn follow(&mut self, ctx: &mut Ctx<'_>, next: Value, argument: &str) -> Result<Flow> {
         let mut args = self.args.clone();
         match next {
             Value::Nil | Value::False => return Ok(Flow::Return(self.out.take())),
@@ -291,7 +310,11 @@ impl Pages {
             )));
         }
         self.args = args;
-        Ok(if self.left > 0 { self.call() } else { Flow::Return(self.out.take()) })
+        if self.left > 0 {
+            return Ok(self.call());
+        }
+        ctx.note(Str::from(self.ended_early()));
+        Ok(Flow::Return(self.out.take()))
     }
 }
 
@@ -340,7 +363,7 @@ impl NativeFrame for Pages {
             },
         };
         self.page = Value::Nil;
-        self.follow(next, argument)
+        self.follow(ctx, next, argument)
     }
 }
 

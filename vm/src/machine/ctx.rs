@@ -25,6 +25,11 @@ impl Ctx<'_> {
         self.output.prints.push(entry);
     }
 
+    /// Adds a sentence for whoever reads the program's value: something was left out of it.
+    pub(crate) fn note(&mut self, note: Str) {
+        self.output.note(note);
+    }
+
     /// Adds binary content to the program's reply.
     ///
     /// # Errors

@@ -147,6 +147,8 @@ pub struct Outcome {
     pub prints: Vec<Str>,
     /// What it attached to its reply, in order; within the limit unless it failed for passing it.
     pub attached: Vec<Rc<Blob>>,
+    /// What builtins say of values that they left something out of; the first few.
+    pub notes: Vec<Str>,
     /// The namespace: with the program's definitions if it succeeded, as it was before otherwise.
     pub namespace: Namespace,
     /// Names whose value the program changed, sorted.
@@ -487,11 +489,12 @@ impl Machine {
                 self.env.roll_back(self.slots_before);
             }
         }
-        let (prints, attached) = self.output.into_parts();
+        let (prints, attached, notes) = self.output.into_parts();
         Outcome {
             result,
             prints,
             attached,
+            notes,
             namespace: self.env.namespace,
             changed,
             journal: self.env.journal,

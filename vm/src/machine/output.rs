@@ -1,4 +1,4 @@
-//! What a program gives out besides its value: prints and attachments.
+//! What a program gives out besides its value: prints, attachments, and notes of builtins on what they left out.
 
 use crate::error::{Error, Reason, Result};
 use crate::value::{Blob, Str};
@@ -6,42 +6,55 @@ use std::rc::Rc;
 
 /// Most attachments of one program: each costs its reader more than its bytes.
 const MAX_ATTACHED: usize = 64;
+/// Most notes of one program.
+const MAX_NOTES: usize = 3;
 
 /// The output of one fiber. That of a branch is added to its parent's when the branch is joined, in branch order, so
 /// that no output depends on the order of replies.
 #[derive(Default)]
 pub(super) struct Output {
     pub(super) prints: Vec<Str>,
-    attached: Option<Box<Attached>>,
+    /// Few programs have any of it.
+    more: Option<Box<More>>,
 }
 
 #[derive(Default)]
-struct Attached {
+struct More {
     blobs: Vec<Rc<Blob>>,
     bytes: u64,
+    notes: Vec<Str>,
 }
 
 impl Output {
     /// Adds the output of a branch, or of what came later.
     pub(super) fn append(&mut self, mut later: Output) {
         self.prints.append(&mut later.prints);
-        if let Some(mut later) = later.attached {
-            let attached = self.attached.get_or_insert_default();
-            attached.blobs.append(&mut later.blobs);
-            attached.bytes += later.bytes;
+        if let Some(mut later) = later.more {
+            later.notes.drain(..).for_each(|note| self.note(note));
+            let more = self.more.get_or_insert_default();
+            more.blobs.append(&mut later.blobs);
+            more.bytes += later.bytes;
+        }
+    }
+
+    /// Adds a sentence for whoever reads the value, once, and the first few only.
+    pub(super) fn note(&mut self, note: Str) {
+        let notes = &mut self.more.get_or_insert_default().notes;
+        if notes.len() < MAX_NOTES && notes.iter().all(|told| told.as_str() != note.as_str()) {
+            notes.push(note);
         }
     }
 
     /// Adds an attachment to those of this fiber.
     pub(super) fn attach(&mut self, blob: Rc<Blob>) {
-        let attached = self.attached.get_or_insert_default();
-        attached.bytes += blob.content().len();
-        attached.blobs.push(blob);
+        let more = self.more.get_or_insert_default();
+        more.bytes += blob.content().len();
+        more.blobs.push(blob);
     }
 
     /// Whether what is attached passes `limit` bytes.
     pub(super) fn check_attached(&self, limit: u64) -> Result<()> {
-        let Some(attached) = &self.attached else { return Ok(()) };
+        let Some(attached) = self.more.as_ref().filter(|more| !more.blobs.is_empty()) else { return Ok(()) };
         let text = if limit == 0 {
             "attach: nothing can be attached to the reply of this program".to_owned()
         } else if attached.bytes > limit {
@@ -57,8 +70,9 @@ impl Output {
         Err(Error::verbatim(Reason::RuntimeError, format!("runtime_error: {text}")))
     }
 
-    /// The attachments in their order.
-    pub(super) fn into_parts(self) -> (Vec<Str>, Vec<Rc<Blob>>) {
-        (self.prints, self.attached.map(|attached| attached.blobs).unwrap_or_default())
+    /// Prints, attachments and notes, each in their order.
+    pub(super) fn into_parts(self) -> (Vec<Str>, Vec<Rc<Blob>>, Vec<Str>) {
+        let more = self.more.map(|more| *more).unwrap_or_default();
+        (self.prints, more.blobs, more.notes)
     }
 }

@@ -41,6 +41,8 @@ pub struct EvalOutcome {
     pub session: Option<Box<SessionReport>>,
     /// Keys that it looked for in maps of tools' results which have others, if it came to an error or to nothing.
     pub missed_keys: Vec<MissedKey>,
+    /// What builtins say of values that they left something out of, if it came to a value.
+    pub notes: Vec<String>,
     /// From the program's first step to its end.
     pub duration: Duration,
 }
@@ -66,6 +68,7 @@ impl EvalOutcome {
             returned: false,
             session: None,
             missed_keys: Vec::new(),
+            notes: Vec::new(),
             duration,
         }
     }

@@ -41,6 +41,7 @@ fn outcome(result: Result<FinalValue, Failure>) -> EvalOutcome {
         returned: false,
         session: None,
         missed_keys: Vec::new(),
+        notes: Vec::new(),
         duration: Duration::ZERO,
     }
 }

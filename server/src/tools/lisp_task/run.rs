@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ptc_agent::agent::{Agent, CompletionMode, ConfigError, SystemPrompt};
 use ptc_agent::run::{Fail, RunOptions, Step, Turn};
 use ptc_agent::telemetry::{Event, Scope};
-use ptc_host::aggregator::notes_on_calls;
+use ptc_host::aggregator::{note_on_failures, notes_on_calls};
 use ptc_host::engine::{CallRecord, EvalId, EvalOutcome, Failure, FinalValue};
 use ptc_mcp::json::{Map, Value, json};
 use ptc_vm::Reason;
@@ -255,8 +255,13 @@ impl Done<'_> {
         if !results.is_empty() {
             body.insert("upstream_results".into(), results.into());
         }
+        // Only what a turn took over knows what its program looked at.
+        let taken: Vec<CallRecord> =
+            self.step.turns.iter().flat_map(|turn| turn.upstream_calls.iter().cloned()).collect();
+        let failures = note_on_failures(&taken).filter(|_| reason.is_none());
         let notes: Vec<Value> = notes_on_calls(&records)
             .into_iter()
+            .chain(failures)
             .map(|note| options.redactor.scrub_string(note).into())
             .collect();
         if !notes.is_empty() {
@@ -314,6 +319,7 @@ impl Done<'_> {
             returned: true,
             session: None,
             missed_keys: Vec::new(),
+            notes: Vec::new(),
             duration,
         };
         let program: Option<Arc<str>> = program.map(Into::into);

@@ -311,6 +311,14 @@ async fn nothing_goes_on_after_a_side_effect() {
 }
 
 #[tokio::test]
+async fn an_answer_in_spite_of_failed_calls_names_them() {
+    let unseen = "(tool/call {:server \"fs\" :tool \"fails\" :args {}}) (return 5)";
+    let (body, _) = task(|_| {}, vec![program(unseen)]).await;
+    assert_eq!((&body["status"], &body["answer"]), (&json!("ok"), &json!("5")));
+    assert_eq!(body["notes"], json!(["1 of 1 upstream call failed: fs.fails tool_error (1)"]));
+}
+
+#[tokio::test]
 async fn failures_have_their_reasons() {
     let failing = "(let [r (tool/call {:server \"fs\" :tool \"fails\" :args {}})] (fail (:message r)))";
     let (body, _) = task(|_| {}, vec![program(failing)]).await;

@@ -3,6 +3,8 @@
 //! Nothing is ever cut inside JSON. Lists keep a prefix, texts end between characters, a value that is too large is
 //! replaced by a preview under another name, and every omission is flagged.
 
+use std::borrow::Cow;
+
 use ptc_host::engine::CallStatus;
 use ptc_host::text::clip;
 use ptc_mcp::json::{Object, object_text, string_len, write_array};
@@ -11,7 +13,7 @@ use super::calls::{call_result, failed_call};
 use super::feedback;
 use super::limits::{Caps, caps};
 use super::preview::preview;
-use super::sections::{Sections, count};
+use super::sections::{Sections, count, left_out};
 use super::session::{self, SessionView};
 use crate::protocol::tool::ToolReply;
 use crate::report::{Ending, Payload};
@@ -168,7 +170,7 @@ impl<'p> Parts<'p> {
                 }
             }
         }
-        payload.notes.iter().for_each(|note| text.line(&format!("note: {note}")));
+        self.notes(prints).for_each(|note| text.line(&format!("note: {note}")));
         if cut {
             text.truncated();
         }
@@ -204,9 +206,22 @@ impl<'p> Parts<'p> {
     }
 
     fn write_notes(&self, object: &mut Object<'_>) {
-        if !self.payload.notes.is_empty() {
-            object.strings("notes", self.payload.notes.iter().map(String::as_str));
+        let notes: Vec<_> = self.notes(self.prints).collect();
+        if !notes.is_empty() {
+            object.strings("notes", notes.iter().map(AsRef::as_ref));
         }
+    }
+
+    /// The notes, with what there is to do about prints of which only `prints` are shown.
+    fn notes(&self, prints: &[String]) -> impl Iterator<Item = Cow<'p, str>> {
+        let left_out = left_out(prints, &self.payload.prints);
+        let cut = (left_out > 0).then(|| {
+            let (are, them) = if left_out == 1 { (" is", "it") } else { ("s are", "them") };
+            Cow::Owned(format!(
+                "{left_out} printed line{are} left out: return {them} as the value, or print less"
+            ))
+        });
+        self.payload.notes.iter().map(|note| Cow::Borrowed(note.as_str())).chain(cut)
     }
 
     fn write_validated(&self, object: &mut Object<'_>) {

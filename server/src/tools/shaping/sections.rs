@@ -102,10 +102,18 @@ impl Sections {
 
 /// `57 lines`, or `20 of 57 lines` where not all are shown.
 pub(super) fn count(shown: &[String], all: &[String]) -> String {
-    let number = |prints: &[String]| prints.iter().map(|print| lines(print).count()).sum::<usize>();
-    let (shown, all) = (number(shown), number(all));
+    let (shown, all) = (line_count(shown), line_count(all));
     let word = if all == 1 { "line" } else { "lines" };
     if shown == all { format!("{all} {word}") } else { format!("{shown} of {all} {word}") }
+}
+
+/// How many lines of `all` are not among those `shown`.
+pub(super) fn left_out(shown: &[String], all: &[String]) -> usize {
+    line_count(all) - line_count(shown)
+}
+
+fn line_count(prints: &[String]) -> usize {
+    prints.iter().map(|print| lines(print).count()).sum()
 }
 
 fn lines(text: &str) -> impl Iterator<Item = &str> {

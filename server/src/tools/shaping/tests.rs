@@ -147,16 +147,18 @@ fn prints_keep_the_longest_prefix_within_both_limits() {
     let many = Payload { prints: (0..25).map(|n| format!("line {n}")).collect(), ..ok("1") };
     let text = shaped(Profile::Slim, &many).0;
     assert!(text.starts_with("user=> 1\nprints (20 of 25 lines):\n| line 0\n"), "{text}");
-    assert!(text.ends_with("\n| line 19\n\n[truncated]"), "{text}");
+    let note = "note: 5 printed lines are left out: return them as the value, or print less";
+    assert!(text.ends_with(&format!("\n| line 19\n{note}\n\n[truncated]")), "{text}");
     let many =
         Payload { prints: (0..57).map(|n| format!("line {n}")).collect(), ..failed(ErrorReason::Fail, ":f") };
     let text = shaped(Profile::Slim, &many).0;
     assert!(
         text.starts_with("prints (20 of 57 lines):\n")
-            && text.ends_with("| line 19\nfail: :f\n\n[truncated]")
+            && text.contains("| line 19\nfail: :f\nnote: 37 printed lines are left out: ")
     );
     let structured = shaped(Profile::Structured, &many).1.unwrap();
     assert_eq!(structured["prints"].as_array().unwrap().len(), 50);
+    assert!(structured["notes"][0].as_str().unwrap().starts_with("7 printed lines are left out: "));
     assert_eq!(
         (&structured["prints_shown"], &structured["prints_truncated"]),
         (&json!("50 of 57 lines"), &json!(true))

@@ -97,6 +97,24 @@ async fn lists_are_data_and_follow_their_pages() {
 }
 
 #[tokio::test]
+async fn a_server_without_tools_has_its_resources_and_prompts() {
+    let world = World::with(json!({"args": ["--no-tools"]}), AggregatorLimits::default()).await;
+    for (program, value) in [
+        (r#"(count (resource/list {:server "fake"}))"#, "4"),
+        (r#"(:value (resource/read {:server "fake" :uri "text:a"}))"#, r#""a""#),
+        (r#"(map :name (prompt/list {:server "fake"}))"#, r#"["greet"]"#),
+        (r#"(dir "fake")"#, "[]"),
+    ] {
+        assert_eq!(world.text(program).await, value, "{program}");
+    }
+    let refused = world.text(r#"(tool/call {:server "fake" :tool "echo"})"#).await;
+    assert!(refused.starts_with('!') && refused.contains("echo"), "{refused}");
+    let catalog = world.aggregator.catalog();
+    let server = catalog.server("fake").expect("it is there");
+    assert_eq!(server.remarks(), ["upstream fake has no tools, but resources and prompts"]);
+}
+
+#[tokio::test]
 async fn lists_have_the_budget_of_discovery() {
     let limits =
         AggregatorLimits { max_discoveries: 2, max_discovery_bytes: 150, ..AggregatorLimits::default() };

@@ -162,7 +162,7 @@ impl ServerEntry {
         }
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         if names.is_empty() {
-            remarks.push(format!("upstream {} lists no tools", entry.name));
+            remarks.push(lists_no_tools(&entry.name));
         } else {
             remarks.extend(upstream.tools.idle(&upstream.name, &names));
         }
@@ -179,6 +179,16 @@ impl ServerEntry {
         self.title = scrubbed(&introduction.title);
         self.instructions = scrubbed(&introduction.instructions);
         self.offers = introduction.offers;
+        let has = match (self.offers.resources, self.offers.prompts) {
+            (true, true) => "resources and prompts",
+            (true, false) => "resources",
+            (false, true) => "prompts",
+            (false, false) => return self,
+        };
+        let bare = lists_no_tools(&self.name);
+        if let Some(remark) = self.remarks.iter_mut().find(|remark| **remark == bare) {
+            *remark = format!("upstream {} has no tools, but {has}", self.name);
+        }
         self
     }
 
@@ -273,6 +283,11 @@ fn readable(text: &str) -> String {
         Cow::Borrowed(_) => spaced,
         Cow::Owned(shown) => shown,
     }
+}
+
+/// What an operator is told of a server that seems to have nothing.
+fn lists_no_tools(name: &str) -> String {
+    format!("upstream {name} lists no tools")
 }
 
 #[cfg(test)]

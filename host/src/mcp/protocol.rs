@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn both_eras_introduce_the_server() {
         let info = json!({"name": "n", "title": "The Title", "version": "1"});
-        let offers = Offers { resources: true, subscriptions: true, prompts: true, completions: false };
+        let offers = Offers { resources: true, subscriptions: true, prompts: true, ..Offers::default() };
         let told = Introduction { title: "The Title".into(), instructions: "Do this.".into(), offers };
         let capabilities = json!({"resources": {"subscribe": true}, "prompts": {}, "completions": null});
         let greeting = json!({"protocolVersion": "2025-11-25", "serverInfo": info, "instructions": "Do this.",

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use ptc_mcp::RpcError;
 use ptc_mcp::text::clip;
 use serde_json::value::RawValue;
 
@@ -42,6 +43,22 @@ impl<'a> ToolPages<'a> {
             max_bytes,
             cursors: HashSet::new(),
         }
+    }
+
+    /// The outcome of a list that the server refuses. One that names what it has, leaves out tools and does not know the method
+    /// has none; any other should have given a list. `leaves_out_tools` is what it said when it was greeted.
+    ///
+    /// # Errors
+    /// The server's message.
+    pub(crate) fn refused(
+        self,
+        error: RpcError,
+        leaves_out_tools: bool,
+    ) -> Result<Arc<[ToolInfo]>, CallFault> {
+        if leaves_out_tools && self.pages == 0 && error.code == RpcError::METHOD_NOT_FOUND {
+            return Ok(self.finish());
+        }
+        Err(CallFault::upstream_error(error.message))
     }
 
     /// Adds the `result` of one `tools/list`. Yields the cursor of the next page, if there is one.

@@ -16,13 +16,15 @@ pub struct Introduction {
     pub title: Box<str>,
     /// How it wants to be used; may be empty.
     pub instructions: Box<str>,
-    /// What it has besides tools.
+    /// What it says it has.
     pub offers: Offers,
 }
 
-/// What an upstream says it has besides tools (MCP: the server's capabilities).
+/// What an upstream says it has (MCP: the server's capabilities).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Offers {
+    /// Tools. Many servers have some and do not say so.
+    pub tools: bool,
     /// Resources and templates of them.
     pub resources: bool,
     /// It tells those who ask for it that a resource has changed.
@@ -38,11 +40,17 @@ impl Offers {
     fn read(capabilities: &Value) -> Self {
         let has = |name: &str| capabilities[name].is_object();
         Self {
+            tools: has("tools"),
             resources: has("resources"),
             subscriptions: capabilities["resources"]["subscribe"] == true,
             prompts: has("prompts"),
             completions: has("completions"),
         }
+    }
+
+    /// Whether it may well have no tools: it names what it has, and they are not among it.
+    pub(crate) fn leaves_out_tools(self) -> bool {
+        !self.tools && (self.resources || self.prompts)
     }
 }
 

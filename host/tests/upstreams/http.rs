@@ -30,6 +30,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("http::a_header_mismatch_lists_anew_and_asks_once_more", a_header_mismatch_lists_anew),
         trial("http::eras_are_told_apart", eras_are_told_apart),
         trial("http::a_forced_era_is_not_left", a_forced_era_is_not_left),
+        trial("http::a_server_of_resources_needs_no_tools", a_server_of_resources),
         trial("http::connections_are_kept_alive", connections_are_kept_alive),
         trial("http::as_many_connections_wait_as_calls_may_be_under_way", as_many_connections_wait),
         trial("http::a_connection_closed_meanwhile_is_replaced", a_connection_closed_meanwhile),
@@ -1016,4 +1017,40 @@ async fn nothing_is_left_open() {
     futures_util::future::join_all((0..10).map(|_| json(&upstream, "t", "{}"))).await;
     upstream.shutdown().await;
     until("all connections are closed", || server.open() == 0).await;
+}
+
+async fn a_server_of_resources() {
+    for modern in [true, false] {
+        for (capabilities, starts) in [
+            (json!({"resources": {}}), true),
+            (json!({"prompts": {}, "logging": {}}), true),
+            // It says that it has tools, or nothing at all.
+            (json!({"tools": {}, "resources": {}}), false),
+            (json!({"logging": {}}), false),
+            (json!({}), false),
+        ] {
+            let told = capabilities.clone();
+            let server = FakeHttp::start(move |hit| match (hit.method.as_str(), hit.rpc()) {
+                ("GET" | "DELETE", _) => response(405, &[], b""),
+                (_, "server/discover") if modern => reply(
+                    200,
+                    &hit.result(json!({"supportedVersions": ["2026-07-28"], "capabilities": told})),
+                ),
+                (_, "initialize") if !modern => {
+                    reply(200, &hit.result(json!({"protocolVersion": "2025-11-25", "capabilities": told})))
+                }
+                (_, "notifications/initialized") => response(202, &[], b""),
+                _ => reply(if modern { 404 } else { 200 }, &hit.error(-32601, "Method not found")),
+            });
+            let upstream = upstream(&server);
+            let tools = upstream.list_tools().await;
+            match starts {
+                true => assert_eq!(tools.expect("a start").len(), 0, "{capabilities}"),
+                false => {
+                    assert_eq!(tools.expect_err("no start").message, "Method not found", "{capabilities}")
+                }
+            }
+            upstream.shutdown().await;
+        }
+    }
 }

@@ -104,6 +104,11 @@ fn grown() -> bool {
     std::env::args().nth(1).is_some_and(|path| std::path::Path::new(&path).exists())
 }
 
+/// Whether it has everything but tools.
+fn toolless() -> bool {
+    std::env::args().nth(1).is_some_and(|word| word == "--no-tools")
+}
+
 fn main() {
     let mut gathered: Vec<(Value, Value)> = Vec::new();
     let waiting = Waiting::default();
@@ -128,9 +133,21 @@ fn main() {
         }
         let params = &message["params"];
         match message["method"].as_str().unwrap_or_default() {
-            "initialize" => say(&json!({"jsonrpc": "2.0", "id": id, "result": {
-                "protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}, "resources": {"subscribe": true, "listChanged": true}, "prompts": {"listChanged": true}, "completions": {}, "logging": {}},
-                "serverInfo": {"name": "fake", "version": "1"}}})),
+            "initialize" => {
+                let mut capabilities = json!({"tools": {}, "resources": {"subscribe": true, "listChanged": true},
+                    "prompts": {"listChanged": true}, "completions": {}, "logging": {}});
+                if toolless() {
+                    capabilities.as_object_mut().map(|all| all.remove("tools"));
+                }
+                say(
+                    &json!({"jsonrpc": "2.0", "id": id, "result": {"protocolVersion": params["protocolVersion"],
+                    "capabilities": capabilities, "serverInfo": {"name": "fake", "version": "1"}}}),
+                );
+            }
+            "tools/list" | "tools/call" if toolless() => {
+                let error = json!({"code": -32601, "message": "Method not found"});
+                say(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
+            }
             "tools/list" => {
                 let mut tools: Vec<Value> = [
                     "echo", "gather", "hang", "die", "bulk", "until", "refuse", "waiting", "answer",

@@ -273,9 +273,7 @@ pub(super) async fn list_tools(
         let limits = Limits { deadline: Instant::now() + limits.total + limits.connect, ..limits };
         let result = match request(endpoint, session, "tools/list", &params, &limits).await {
             Ok(HttpReply::Result(result)) => result,
-            Ok(HttpReply::Error(failure)) => {
-                return Err(CallFault::upstream_error(failure.error.message));
-            }
+            Ok(HttpReply::Error(failure)) => return pages.refused(failure.error, session.leaves_out_tools),
             Err(failure) => return Err(handshake_fault(failure.into_fault(), "tools/list", limits.total)),
         };
         cursor = pages.add(&result)?;

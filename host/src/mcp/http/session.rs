@@ -23,6 +23,8 @@ pub(crate) struct HttpSession {
     pub(super) announces: bool,
     /// Whether the server can be told which log messages are wanted.
     pub(super) logs: bool,
+    /// Whether the server names what it has, and no tools among it.
+    pub(super) leaves_out_tools: bool,
     /// The stream that all is said on, if the server speaks HTTP+SSE of 2024-11-05.
     pub(super) old_stream: Option<Arc<OldStream>>,
     /// Whether somebody listens for them already.
@@ -59,6 +61,7 @@ impl HttpSession {
             version,
             announces: false,
             logs: false,
+            leaves_out_tools: false,
             old_stream: None,
             listening: AtomicBool::new(false),
             next_id: AtomicU64::new(1),
@@ -77,7 +80,8 @@ impl HttpSession {
     pub(super) fn agreed(self, hello: &ServerHello) -> Self {
         self.with(|state| state.headers = None);
         let version = HeaderValue::from_str(&hello.version).ok();
-        Self { version, announces: hello.announces, logs: hello.logs, ..self }
+        let leaves_out_tools = hello.introduction.offers.leaves_out_tools();
+        Self { version, announces: hello.announces, logs: hello.logs, leaves_out_tools, ..self }
     }
 
     pub(super) fn next_id(&self) -> u64 {

@@ -41,6 +41,8 @@ pub(crate) struct StdioConnection {
     base_cap: usize,
     /// Whether requests carry modern `_meta`.
     pub(super) modern: AtomicBool,
+    /// Whether the server names what it has, and no tools among it.
+    pub(super) leaves_out_tools: AtomicBool,
     /// The pipe to the child broke.
     pub(super) broken: Notify,
     /// How the supervisor is asked to end the child.
@@ -109,6 +111,7 @@ impl StdioConnection {
             line_cap: AtomicUsize::new(base_cap),
             base_cap,
             modern: AtomicBool::new(false),
+            leaves_out_tools: AtomicBool::new(false),
             broken: Notify::new(),
             stop: watch::Sender::new(Stop::No),
             gone: watch::Sender::new(false),

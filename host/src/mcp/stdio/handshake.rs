@@ -129,6 +129,8 @@ async fn greet(
             Err(error) => return Err(refused(error)),
         },
     };
+    let leaves_out_tools = hello.introduction.offers.leaves_out_tools();
+    connection.leaves_out_tools.store(leaves_out_tools, Ordering::Relaxed);
     let tools = list_tools(connection, entry).await?;
     Ok((hello, tools))
 }
@@ -180,9 +182,10 @@ pub(super) async fn list_tools(
     let mut cursor = None;
     loop {
         let params = protocol::params(era, cursor.as_deref());
-        let result = request(connection, entry, "tools/list", &params, true)
-            .await?
-            .map_err(|error| CallFault::upstream_error(error.message))?;
+        let result = match request(connection, entry, "tools/list", &params, true).await? {
+            Ok(result) => result,
+            Err(error) => return pages.refused(error, connection.leaves_out_tools.load(Ordering::Relaxed)),
+        };
         cursor = pages.add(&result)?;
         if cursor.is_none() {
             return Ok(pages.finish());

@@ -32,7 +32,7 @@ pub(super) fn render(server: &ServerEntry, tool: &ToolEntry, with_description: b
     };
     format!(
         "{}/{}\n{description}\nArgs: {}\nRequired args: {}{}\n\nCall:\n{}\n\nReturns: Result<{}>\n\
-         Use `(:value r)` after checking `(:ok r)`.",
+         Use `(:value r)` after checking `(:ok r)`.{}",
         server.name,
         tool.name,
         arguments_type(&tool.input_schema),
@@ -40,7 +40,13 @@ pub(super) fn render(server: &ServerEntry, tool: &ToolEntry, with_description: b
         argument_notes(&tool.input_schema),
         call_example(server, tool),
         result_type(tool.output_schema.as_ref()),
+        if gives_text(tool) { "\nThe string comes parsed if it is JSON." } else { "" },
     )
+}
+
+/// Whether its result is a text, which comes parsed if it is JSON (ruling 50).
+fn gives_text(tool: &ToolEntry) -> bool {
+    result_type(tool.output_schema.as_ref()) == "string"
 }
 
 /// The text that `(doc "server")` gives: who the server is, and a line for each of its tools.
@@ -62,7 +68,6 @@ pub(crate) fn server_doc(server: &ServerEntry) -> String {
         let line = format!("{} {}", tool.name, tool_shape(tool));
         text.push_str(&format!("\n- {}", named(&line, &short_line(&tool.description, TOOL_LINE))));
     }
-    let gives_text = |tool: &ToolEntry| result_type(tool.output_schema.as_ref()) == "string";
     if server.tools_by_name().take(SERVER_TOOLS).any(gives_text) {
         text.push_str("\nResults of type string come parsed if their text is JSON.");
     }
@@ -253,6 +258,10 @@ mod tests {
         let text = json!({"name": "read", "outputSchema": {"type": "object", "properties": {"content": {"type": "string"}},
             "required": ["content"]}});
         let count = json!({"name": "count", "outputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}}});
+        assert!(doc_of(text.clone()).ends_with(
+            "Returns: Result<string>\nUse `(:value r)` after checking `(:ok r)`.\nThe string comes parsed if it is JSON."
+        ));
+        assert!(doc_of(count.clone()).ends_with("after checking `(:ok r)`."));
         let listed =
             |tools| server_doc(&fixtures::server("s", tools)).contains("come parsed if their text is JSON");
         assert!(listed(vec![text, count.clone()]) && !listed(vec![count]));

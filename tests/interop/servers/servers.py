@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -79,6 +80,8 @@ def servers(box, port):
          [(call("get", {"id": 7}), "item 7"), (call("tags", {}), "sold")]),
         ("TypeScript SDK 2", ["node", str(WORK / "ts_v2_server.mjs")], ["price", "greet"],
          [(call("price", {"item": "pear"}), "40"), (call("greet", {"name": "Ada"}), "Hello, Ada")]),
+        ("rmcp", [str(SHARED / "rmcp/debug/server")], ["add_up", "greet"],
+         [(call("add_up", {"numbers": [1, 2, 39]}), '"total" 42'), (call("greet", {"name": "Ada"}), "Hello, Ada")]),
         ("fastmcp", python(WORK / "fastmcp", "python") + [str(HERE / "fastmcp_server.py")], ["count_words", "longest"],
          [(call("count_words", {"text": "a b a"}), '"a" 2'), ('(resource/read {:server "s" :uri "words://all"})', "alpha beta")]),
     ]
@@ -89,7 +92,8 @@ class Server:
 
     def __init__(self, command, folder, keys={}, flags=()):
         config = pathlib.Path(folder) / "upstreams.json"
-        entry = {"transport": "mcp_stdio", "command": command[0], "args": command[1:], "cwd": str(folder), **keys}
+        child = {"transport": "mcp_stdio", "command": command[0], "args": command[1:], "cwd": str(folder)} if command else {}
+        entry = {**child, **keys}
         config.write_text(json.dumps({"upstreams": {"s": entry}}))
         flags = [*flags, "--upstreams-config", str(config), "--program-timeout-ms", "60000", "--upstream-call-timeout-ms", "30000"]
         self.log = open(pathlib.Path(folder) / "log", "w+")
@@ -175,6 +179,51 @@ def try_server(command, tools, calls):
             server.end()
 
 
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Listening:
+    """A server on a port of its own."""
+
+    def __init__(self, command, port, folder):
+        self.log = open(pathlib.Path(folder) / "server.log", "w+")
+        self.process = subprocess.Popen([*command, str(port)], stdout=self.log, stderr=self.log, cwd=folder)
+        until = time.monotonic() + PATIENCE
+        while socket.socket().connect_ex(("127.0.0.1", port)):
+            self.log.seek(0)
+            assert self.process.poll() is None and time.monotonic() < until, f"it does not listen: {self.log.read()[-600:]}"
+            time.sleep(0.1)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def try_old_stream(command, transport, tools, calls):
+    """A server of HTTP+SSE, 2024-11-05: named as such, or found where a POST is refused."""
+    with tempfile.TemporaryDirectory() as folder:
+        port = free_port()
+        listening = Listening(command, port, folder)
+        try:
+            url = f"http://127.0.0.1:{port}/sse"
+            server = Server(None, folder, {"transport": transport, "url": url, "allow_insecure_http": True})
+            try:
+                listed(server, tools)
+                answers(server, calls)
+                listening.kill()
+                assert ":ok false" in server.eval(calls[0][0])
+                listening = Listening(command, port, folder)
+                answers(server, calls, patience=PATIENCE)
+                listed(server, tools)
+            finally:
+                server.end()
+        finally:
+            listening.kill()
+
+
 def try_what_is_said_unasked(command):
     """Roots, progress, log messages and updates of resources, of the server that has them all."""
     with tempfile.TemporaryDirectory() as folder:
@@ -216,7 +265,7 @@ def main():
     subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "the only commit"], check=True)
     all_servers = servers(box, page.server_address[1])
     wanted = os.environ.get("SERVERS", "").split(",") if os.environ.get("SERVERS") else None
-    failures = []
+    failures, passed = [], 0
     for name, command, tools, calls in all_servers:
         if wanted and name not in wanted:
             continue
@@ -224,6 +273,7 @@ def main():
         try:
             try_server(command, tools, calls)
             what = "listed, called, killed, called again" if calls else "listed, killed, listed again"
+            passed += 1
             print(f"ok   {name}: {what} ({time.monotonic() - began:.1f} s)", flush=True)
         except (AssertionError, OSError, KeyError, ValueError) as error:
             failures.append(name)
@@ -235,7 +285,20 @@ def main():
         except (AssertionError, OSError, KeyError, ValueError) as error:
             failures.append("unasked")
             print(f"FAIL everything, unasked: {type(error).__name__} {error}", flush=True)
-    print(f"{len(all_servers) - len(failures)} servers passed, {len(failures)} failed")
+    calls = [(call("count_words", {"text": "a b a"}), '"a" 2'), (call("longest", {"words": ["a", "abc"]}), "abc")]
+    old = [str(SHARED / "upstreams/tools/bin/python"), str(HERE / "old_stream_server.py")]
+    for transport in ("mcp_sse", "mcp_http"):
+        name = f"Python SDK 1, HTTP+SSE by {transport}"
+        if wanted and "sse" not in wanted:
+            continue
+        try:
+            try_old_stream(old, transport, ["count_words", "longest"], calls)
+            passed += 1
+            print(f"ok   {name}: listed, called, killed, called again", flush=True)
+        except (AssertionError, OSError, KeyError, ValueError) as error:
+            failures.append(name)
+            print(f"FAIL {name}: {type(error).__name__} {error}", flush=True)
+    print(f"{passed} servers passed, {len(failures)} failed")
     sys.exit(1 if failures else 0)
 
 

@@ -38,8 +38,8 @@ use crate::protocol::{
 
 /// How long running calls may go on after `exit` or a signal.
 const EXIT_GRACE: Duration = Duration::from_millis(2000);
-/// How long running calls may go on after the input has ended: enough for a short program, so that requests piped in
-/// from a file are answered.
+/// How long running calls may go on after the input has ended, or after another call has ended since: enough for a short
+/// program, so that requests piped in from a file are answered.
 const EOF_GRACE: Duration = Duration::from_millis(50);
 /// How long the client may take to read the last answers.
 const FLUSH_GRACE: Duration = Duration::from_millis(2000);
@@ -307,12 +307,17 @@ impl Pipe {
         if self.calls.is_empty() {
             return;
         }
-        let deadline = Instant::now() + grace;
+        let begun = Instant::now();
+        let mut deadline = begun + grace;
         let outbox = self.outbox.clone();
         while !self.calls.is_empty() {
             tokio::select! {
                 biased;
-                Some(finished) = self.calls.next() => self.finish(finished),
+                Some(finished) = self.calls.next() => {
+                    self.finish(finished);
+                    // As long as calls end one after the other, the rest may be as short, on however slow a machine.
+                    deadline = deadline.max((Instant::now() + grace).min(begun + EXIT_GRACE));
+                }
                 // The writer may be gone; then the calls are only waited for.
                 Err(_) = outbox.drive(writer, None) => break,
                 () = tokio::time::sleep_until(deadline) => {

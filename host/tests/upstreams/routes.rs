@@ -119,7 +119,12 @@ fn serve(stream: TcpStream, wants: Option<&str>, told: &Mutex<Vec<String>>) {
         write!(origin, "POST {} HTTP/1.1\r\n{}\r\n\r\n", url.path(), lines.join("\r\n")).unwrap();
         origin.write_all(&body).unwrap();
         origin.shutdown(std::net::Shutdown::Write).unwrap();
-        let _ = std::io::copy(&mut origin, &mut client);
+        let mut answer = Vec::new();
+        let _ = origin.read_to_end(&mut answer);
+        // Told, so that no request is on its way here when it ends.
+        let status = answer.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        answer.splice(status..status, *b"connection: close\r\n");
+        let _ = client.write_all(&answer);
         let _ = client.shutdown(std::net::Shutdown::Both);
         return;
     }

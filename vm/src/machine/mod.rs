@@ -478,10 +478,11 @@ impl Machine {
         let mut account = self.account;
         let memory_peak = u64::try_from(account.peak).unwrap_or(0);
         let mut changed = Vec::new();
-        {
+        let keeps = commit && result.as_ref().map_or_else(|error| error.payload().is_some(), |_| true);
+        // Most programs define nothing: then there is nothing to look at and nothing to take back.
+        if !keeps || !self.env.undo.is_empty() {
             let _installed = account.install_with(self.reservation.clone(), None);
-            let deliberate = result.as_ref().map_or_else(|error| error.payload().is_some(), |_| true);
-            if commit && deliberate {
+            if keeps {
                 meter::set_work_limit(CHANGE_DETECTION_STEPS);
                 changed = self.env.changed();
                 self.env.undo.clear();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use url::{Host, Url};
 
 use super::fields::Fields;
+use super::mistakes::refuse_home;
 use crate::config_error::ConfigError;
 use crate::credentials::{CredentialStore, Secret, basic_authorization, proxy_authorization};
 use crate::environment::ProcessEnv;
@@ -61,6 +62,7 @@ impl Routing {
                 Ok(Self::Fixed(Route::UnixSocket(Path::new(path).into())))
             }
             (None, Some(path)) => {
+                refuse_home(fields.upstream, "unix_socket", path, env)?;
                 Err(fields.error(format_args!("unix_socket must be an absolute path, got {path:?}")))
             }
             (Some("environment"), None) => {
@@ -247,6 +249,7 @@ mod tests {
             (json!({"proxy_auth": "a", "proxy": "environment"}), "without the URL of a proxy"),
             (json!({"proxy": "http://p", "proxy_auth": "a"}), "unknown credential binding a"),
             (json!({"unix_socket": "x.sock"}), "must be an absolute path"),
+            (json!({"unix_socket": "~/x.sock"}), "begins with ~, which only a shell replaces"),
         ] {
             let error = parse(entry.clone(), &[]).unwrap_err();
             assert!(error.contains(said) && !error.contains("sekrit"), "{entry}: {error}");

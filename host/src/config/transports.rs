@@ -362,9 +362,11 @@ struct InsecureOptIns {
 
 impl InsecureOptIns {
     fn parse(fields: &Fields<'_>) -> Result<Self, ConfigError> {
+        // What goes over a socket does not leave this machine.
+        let stays_here = fields.string("unix_socket")?.is_some_and(|path| !path.is_empty());
         Ok(Self {
-            http: fields.bool("allow_insecure_http")?.unwrap_or(false),
-            auth: fields.bool("allow_insecure_auth")?.unwrap_or(false),
+            http: fields.bool("allow_insecure_http")?.unwrap_or(false) || stays_here,
+            auth: fields.bool("allow_insecure_auth")?.unwrap_or(false) || stays_here,
         })
     }
 }

@@ -16,6 +16,12 @@ pub(super) fn parse_url(
 ) -> Result<Url, ConfigError> {
     let shown = Shown(text);
     let malformed = || fields.error(format_args!("has malformed {field} {shown}"));
+    if let Some(path) = text.strip_prefix("unix:").map(|path| path.trim_start_matches("//")) {
+        return Err(fields.error(format_args!(
+            "{field} {shown} is a socket; write \"{field}\": \"http://localhost/mcp\" with the path that the server listens on, \
+             and \"unix_socket\": {path:?}"
+        )));
+    }
     // The WHATWG parser repairs input (white space, missing slashes); a configuration should say what it means.
     let (_, authority) = text.split_once("://").ok_or_else(malformed)?;
     if authority.starts_with(['/', '?', '#', '\\'])
@@ -97,6 +103,7 @@ mod tests {
             parse("http://127.0.0.1:1/mcp", false).unwrap_err(),
             r#"upstream x url "http://127.0.0.1:1/mcp" uses http:// without allow_insecure_http"#
         );
+        assert!(parse("unix:///run/x.sock", false).unwrap_err().ends_with(r#""unix_socket": "/run/x.sock""#));
         assert_eq!(parse("HTTP://h/", true).unwrap(), "http://h/");
         assert_eq!(
             parse("ftp://h/", true).unwrap_err(),

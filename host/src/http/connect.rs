@@ -25,6 +25,8 @@ use super::tls_advice::advised;
 
 /// How long one address may stay silent before the next is tried beside it.
 const STAGGER: Duration = Duration::from_millis(250);
+/// The pause before a socket whose queue was full is tried again.
+const FULL_PAUSE: Duration = Duration::from_millis(5);
 /// Most addresses of a name that are tried.
 const MAX_ADDRESSES: usize = 8;
 /// Largest head of a response.
@@ -35,11 +37,11 @@ pub(super) async fn connect(origin: &Origin, trust: &Trust) -> Result<Connection
     let socket = match &origin.route {
         Route::Direct => Socket::new(dial_tcp(&origin.host, origin.port).await?),
         Route::UnixSocket(path) => {
-            Socket::unix(UnixStream::connect(path).await.map_err(|error| unix_error(path, &error))?)
+            Socket::unix(dial_unix(path).await.map_err(|error| unix_error(path, &error))?)
         }
         Route::Proxy(proxy) => {
             let tcp = dial_tcp(&proxy.host, proxy.port).await.map_err(|error| proxy.failed(error))?;
-            let mut socket = Socket::new(tcp);
+            let mut socket = Socket::of_proxy(tcp);
             if origin.tls {
                 proxy.tunnel(&mut socket, origin).await?;
             }
@@ -156,6 +158,16 @@ async fn dial(mut addresses: VecDeque<SocketAddr>) -> Result<TcpStream, HttpErro
                 None => return Err(failure),
             },
             () = stagger => {}
+        }
+    }
+}
+
+/// A server whose queue is full refuses at once; over TCP one would wait. The caller bounds the time.
+async fn dial_unix(path: &Path) -> io::Result<UnixStream> {
+    loop {
+        match UnixStream::connect(path).await {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => tokio::time::sleep(FULL_PAUSE).await,
+            other => return other,
         }
     }
 }

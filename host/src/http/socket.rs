@@ -93,6 +93,8 @@ pub(super) struct Socket(Arc<Inner>);
 struct Inner {
     /// Replaced when another thread takes the connection over, while it is idle.
     stream: Mutex<Arc<Kernel>>,
+    /// Whether the peer is a proxy. Its reset is no word of the server behind it, which may have read the request.
+    proxy: bool,
     /// The peer has answered what was sent with a reset.
     reset: AtomicBool,
     /// Something has arrived since the last [`Socket::forget_arrivals`], on the side of the application.
@@ -112,16 +114,26 @@ pub(super) enum Peek {
 
 impl Socket {
     pub(super) fn new(tcp: TcpStream) -> Self {
-        Self::of(Kernel::Tcp(tcp))
+        Self::of(Kernel::Tcp(tcp), false)
+    }
+
+    /// A connection to a proxy, which passes on what is sent.
+    pub(super) fn of_proxy(tcp: TcpStream) -> Self {
+        Self::of(Kernel::Tcp(tcp), true)
     }
 
     pub(super) fn unix(stream: UnixStream) -> Self {
-        Self::of(Kernel::Unix(stream))
+        Self::of(Kernel::Unix(stream), false)
     }
 
-    fn of(stream: Kernel) -> Self {
+    fn of(stream: Kernel, proxy: bool) -> Self {
         let stream = Mutex::new(Arc::new(stream));
-        Self(Arc::new(Inner { stream, reset: AtomicBool::new(false), arrived: AtomicBool::new(false) }))
+        Self(Arc::new(Inner {
+            stream,
+            proxy,
+            reset: AtomicBool::new(false),
+            arrived: AtomicBool::new(false),
+        }))
     }
 
     fn stream(&self) -> MutexGuard<'_, Arc<Kernel>> {
@@ -157,7 +169,7 @@ impl Socket {
     /// server that has read the request and then dies or hangs up ends the connection in order, so that the end alone
     /// proves nothing: only the reset does, and it may come a round trip after the end.
     pub(super) async fn was_refused(&self) -> bool {
-        if self.0.arrived.load(Ordering::Relaxed) {
+        if self.0.proxy || self.0.arrived.load(Ordering::Relaxed) {
             return false;
         }
         if self.0.reset.load(Ordering::Relaxed) {
@@ -300,9 +312,13 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
     async fn pair() -> (Socket, std::net::TcpStream) {
+        pair_of(Socket::new).await
+    }
+
+    async fn pair_of(socket: impl FnOnce(TcpStream) -> Socket) -> (Socket, std::net::TcpStream) {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let ours = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        (Socket::new(ours), listener.accept().unwrap().0)
+        (socket(ours), listener.accept().unwrap().0)
     }
 
     #[tokio::test]
@@ -323,6 +339,12 @@ mod tests {
         ours.write_all(b"request").await.unwrap();
         let _ = ours.read(&mut [0; 8]).await;
         assert!(ours.was_refused().await, "nobody was there to read it");
+
+        let (mut ours, theirs) = pair_of(Socket::of_proxy).await;
+        drop(theirs);
+        ours.write_all(b"request").await.unwrap();
+        let _ = ours.read(&mut [0; 8]).await;
+        assert!(!ours.was_refused().await, "the server behind a proxy may have read it");
 
         let (mut ours, mut theirs) = pair().await;
         ours.write_all(b"request").await.unwrap();

@@ -50,7 +50,7 @@ def servers(box, port):
          [(call("echo", {"message": "hi"}), "hi"), (call("get-sum", {"a": 2, "b": 3}), "5")]),
         ("filesystem", official("filesystem") + [str(box)], ["read_text_file", "list_directory"],
          [(call("read_text_file", {"path": notes}), "alpha"), (call("list_directory", {"path": str(box)}), "notes.txt")]),
-        ("memory", official("memory"), ["create_entities", "read_graph"],
+        ("memory", ["env", f"MEMORY_FILE_PATH={box / 'memory.jsonl'}"] + official("memory"), ["create_entities", "read_graph"],
          [(call("create_entities", entity), "Ada"), (call("read_graph", {}), "entities")]),
         ("sequential-thinking", official("sequential-thinking"), ["sequentialthinking"],
          [(call("sequentialthinking", thought), "thoughtHistoryLength"), (call("sequentialthinking", thought), "2")]),
@@ -74,7 +74,7 @@ def servers(box, port):
           (call("describe_workbook", {"path": book}), "[Ss]heet")]),
         ("motherduck", python(WORK / "mcp2", "mcp-server-motherduck") + ["--db-path", ":memory:", "--read-write"], ["execute_query"],
          [(call("execute_query", {"sql": "SELECT 40 + 2 AS n"}), "42"), (call("execute_query", {"sql": "SELECT upper('a') AS n"}), "A")]),
-        ("Python SDK 1", python(SHARED / "upstreams/tools", "python") + [str(HERE.parent / "upstreams/examples.py")], ["get", "tags"],
+        ("Python SDK 1", python(SHARED / "py1", "python") + [str(HERE.parent / "upstreams/examples.py")], ["get", "tags"],
          [(call("get", {"id": 7}), "item 7"), (call("tags", {}), "sold")]),
         ("Python SDK 2", python(SHARED / "py2", "python") + [str(HERE.parent / "upstreams/examples.py")], ["get", "tags"],
          [(call("get", {"id": 7}), "item 7"), (call("tags", {}), "sold")]),
@@ -286,7 +286,7 @@ def main():
             failures.append("unasked")
             print(f"FAIL everything, unasked: {type(error).__name__} {error}", flush=True)
     calls = [(call("count_words", {"text": "a b a"}), '"a" 2'), (call("longest", {"words": ["a", "abc"]}), "abc")]
-    old = [str(SHARED / "upstreams/tools/bin/python"), str(HERE / "old_stream_server.py")]
+    old = [str(SHARED / "py1/bin/python"), str(HERE / "old_stream_server.py")]
     for transport in ("mcp_sse", "mcp_http"):
         name = f"Python SDK 1, HTTP+SSE by {transport}"
         if wanted and "sse" not in wanted:

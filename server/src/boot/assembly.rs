@@ -18,10 +18,10 @@ use crate::observers::recent::Ring;
 use crate::observers::recording::Recording;
 use crate::observers::sources::Sources;
 use crate::observers::trace::{TraceOptions, Traces};
-use crate::protocol::Service;
 use crate::protocol::exposed::Exposed;
 use crate::protocol::listeners::{ListenerLimits, Listeners};
 use crate::protocol::tool::{Registry, Tool};
+use crate::protocol::{Service, SessionNeed};
 use crate::settings::{BootError, Settings};
 use crate::tools::descriptions::{SharedCard, UpstreamCard, catalog_room, sentence_of};
 use crate::tools::lisp_debug::LispDebug;
@@ -205,6 +205,11 @@ fn service(settings: &Settings, engine: &Engine, tools: Registry, servers: Optio
         service.listeners = Listeners::new(ListenerLimits { all, per_owner });
     }
     service.instructions = descriptions::instructions(servers.as_deref(), settings.sessions.enabled);
+    service.session_need = match (settings.sessions.enabled, limits.fits_client) {
+        (true, _) => SessionNeed::State,
+        (false, true) => SessionNeed::Habits,
+        (false, false) => SessionNeed::None,
+    };
     if settings.http.as_ref().is_some_and(|http| !http.tokens.is_empty()) {
         service.cache_scope = "private";
     }

@@ -2,26 +2,54 @@
 
 use ptc_mcp::json::Raw;
 
-/// Longest text of a result that a client hands to its model whole, in bytes, by a part of the name in its `clientInfo`. What
-/// is longer loses its middle, and the note that says so with it. Measured with the clients' releases of autumn 2026; none
-/// documents its limit.
-const WHOLE_RESULTS: [(&str, usize); 7] = [
-    ("claude", 45_000),
-    ("opencode", 45_000),
-    ("gemini", 36_000),
-    ("qwen", 20_000),
-    ("copilot", 17_000),
-    ("codex", 9_000),
-    ("cline", 6_000),
+/// A client whose habits are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct KnownClient {
+    /// A part of the name in its `clientInfo`.
+    name: &'static str,
+    whole_result: usize,
+}
+
+const fn client(name: &'static str, whole_result: usize) -> KnownClient {
+    KnownClient { name, whole_result }
+}
+
+/// What is longer than a client hands on whole loses its middle, and the note that says so with it. Measured with the
+/// clients' releases of autumn 2026; none documents its limit.
+const CLIENTS: [KnownClient; 7] = [
+    client("claude", 45_000),
+    client("opencode", 45_000),
+    client("gemini", 36_000),
+    client("qwen", 20_000),
+    client("copilot", 17_000),
+    client("codex", 9_000),
+    client("cline", 6_000),
 ];
 
-/// The room for the text of a result that the client of this `clientInfo` has; `None` for one that is not known.
-pub(in crate::protocol) fn result_room(info: Option<Raw<'_>>) -> Option<usize> {
-    let (_, name) = info?.members()?.find(|(key, _)| key == "name")?;
-    let name = name.as_str()?.to_ascii_lowercase();
-    // "qwen-cli" was made of Gemini's code, and may say so.
-    let known = WHOLE_RESULTS.iter().filter(|(part, _)| name.contains(part));
-    known.map(|(_, room)| *room).min()
+impl KnownClient {
+    /// The client of this `clientInfo`; `None` for one that is not known.
+    pub(crate) fn of(info: Option<Raw<'_>>) -> Option<KnownClient> {
+        let (_, name) = info?.members()?.find(|(key, _)| key == "name")?;
+        let name = name.as_str()?.to_ascii_lowercase();
+        // "qwen-cli" was made of Gemini's code, and may say so.
+        let known = CLIENTS.iter().filter(|client| name.contains(client.name));
+        known.min_by_key(|client| client.whole_result).copied()
+    }
+
+    /// The client of exactly this name.
+    pub(crate) fn named(name: &str) -> Option<KnownClient> {
+        CLIENTS.iter().find(|client| client.name == name).copied()
+    }
+
+    /// Its name, of small letters.
+    pub(crate) fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// Longest text of a result that it hands to its model whole, in bytes.
+    pub(crate) fn whole_result(self) -> usize {
+        self.whole_result
+    }
 }
 
 #[cfg(test)]
@@ -30,7 +58,8 @@ mod tests {
 
     #[test]
     fn clients_are_known_by_a_part_of_their_name() {
-        let room = |info: &str| result_room(Some(Raw::parse(info).unwrap()));
+        let room =
+            |info: &str| KnownClient::of(Some(Raw::parse(info).unwrap())).map(KnownClient::whole_result);
         assert_eq!(room(r#"{"name":"codex-mcp-client","version":"0.169.0"}"#), Some(9_000));
         assert_eq!(room(r#"{"version":"1","name":"Cline"}"#), Some(6_000));
         assert_eq!(room(r#"{"name":"claude-code"}"#), Some(45_000));
@@ -41,6 +70,9 @@ mod tests {
         assert_eq!(room(r#"{"name":"mcp-client"}"#), None);
         assert_eq!(room(r#"{"name":5}"#), None);
         assert_eq!(room(r#"[]"#), None);
-        assert_eq!(result_room(None), None);
+        assert_eq!(KnownClient::of(None), None);
+        for client in CLIENTS {
+            assert_eq!(KnownClient::named(client.name()), Some(client));
+        }
     }
 }

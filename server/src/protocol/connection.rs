@@ -1,6 +1,7 @@
 //! The state of one conversation: a pipe, or one HTTP session of the handshake era.
 //!
-//! Request ids are meaningful only within a conversation. A modern HTTP request is a conversation of its own.
+//! Request ids are meaningful only within a conversation. An HTTP request of the modern era, or of a client that was given no
+//! session id, is a conversation of its own.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -93,6 +94,11 @@ impl Connection {
     /// The owner of its calls.
     pub fn owner(&self) -> &Owner {
         &self.owner
+    }
+
+    /// Whether it lasts longer than one request, so that a client can settle something for its later ones.
+    pub(crate) fn lasts(&self) -> bool {
+        self.max_in_flight.is_some()
     }
 
     /// Whether it carries notifications outside any request.

@@ -23,10 +23,12 @@ mod watches;
 
 pub(crate) use call::Watching;
 pub use call::{Call, Finished};
+pub(crate) use client::KnownClient;
 pub use connection::Connection;
 pub(crate) use drain::Drain;
 pub(crate) use handled::Disposition;
 pub use handled::{Handled, Reply};
 pub(crate) use results::change;
+pub(crate) use service::SessionNeed;
 pub use service::{MessageContext, Service};
 pub(crate) use watches::Notice;

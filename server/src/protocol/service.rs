@@ -39,6 +39,17 @@ impl<'a> MessageContext<'a> {
     }
 }
 
+/// What clients of the handshake era need an HTTP session for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SessionNeed {
+    /// What they define is kept for them: PTC-Lisp sessions.
+    State,
+    /// Only their habits must be known, by which results are cut.
+    Habits,
+    /// Nothing.
+    None,
+}
+
 /// Everything needed to answer messages, shared by all conversations of a process.
 pub struct Service {
     /// The tools.
@@ -57,6 +68,8 @@ pub struct Service {
     pub(crate) exposed: Option<Arc<Exposed>>,
     /// Removes secrets from what upstreams say while they work; `None` without upstreams.
     pub(crate) upstreams_say: Option<Redactor>,
+    /// What HTTP sessions are needed for.
+    pub(crate) session_need: SessionNeed,
     /// Where to say what roots a client has, if an upstream wants to know.
     pub(crate) client_roots: Option<ClientRoots>,
     /// The observers of every call, if there are any.
@@ -80,6 +93,7 @@ impl Service {
             cache_scope: "public",
             exposed: None,
             upstreams_say: None,
+            session_need: SessionNeed::None,
             client_roots: None,
             observers: None,
             draining: Drain::default(),

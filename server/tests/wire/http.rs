@@ -55,7 +55,7 @@ const GONE: &str = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message
 
 #[test]
 fn bodies_that_are_no_messages() {
-    let server = Listener::start(&["--http-max-body-bytes", "1000000"]);
+    let server = Listener::start(&["--sessions", "--http-max-body-bytes", "1000000"]);
     let parse = json!({"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}});
     let invalid = json!({"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}});
     for body in

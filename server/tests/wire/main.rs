@@ -6,6 +6,7 @@ mod health;
 mod http;
 mod neighbours;
 mod process;
+mod restart;
 mod results;
 mod start;
 mod stdio;

@@ -307,7 +307,7 @@ fn beginning_sessions_in_a_loop_locks_nobody_out() {
     };
     let ready = b"GET /ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     for names in [&["greedy", "other"][..], &["greedy"]] {
-        let town = Town::with(names, &[]);
+        let town = Town::with(names, &["--sessions"]);
         let other = names.last().expect("one");
         let first = begin(&town, other).header("mcp-session-id").expect("an id").to_owned();
         for _ in 0..300 {

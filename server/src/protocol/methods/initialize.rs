@@ -9,7 +9,7 @@ use ptc_mcp::message::params::ParamsMember;
 use tracing::info;
 
 use super::roots;
-use crate::protocol::client::result_room;
+use crate::protocol::client::KnownClient;
 use crate::protocol::connection::Connection;
 use crate::protocol::handled::Handled;
 use crate::protocol::reply;
@@ -21,6 +21,11 @@ pub fn negotiate(params: &ParamsMember<'_>) -> Revision {
     Revision::negotiate(asked.as_deref())
 }
 
+/// The client that sent these `params`, if it is one whose habits are known.
+pub(crate) fn known_client(params: &ParamsMember<'_>) -> Option<KnownClient> {
+    KnownClient::of(params.object().and_then(|params| params.client_info))
+}
+
 /// Settles the revision and introduces the server. It may be repeated.
 pub fn answer(
     service: &Arc<Service>,
@@ -30,7 +35,7 @@ pub fn answer(
 ) -> Handled {
     let revision = negotiate(params);
     connection.set_revision(revision);
-    connection.set_result_room(result_room(params.object().and_then(|params| params.client_info)));
+    connection.set_result_room(known_client(params).map(KnownClient::whole_result));
     roots::note_capability(service, connection, params);
     info!(event = "initialize", request_id = %id, protocol_version = revision.name());
     Handled::answered(reply::result(id, |out| {
@@ -43,7 +48,8 @@ pub fn answer(
         out.extend_from_slice(
             format!(",\"capabilities\":{{\"tools\":{{\"listChanged\":{changes}}}").as_bytes(),
         );
-        if service.upstreams_say.is_some() {
+        // A level is kept with a conversation.
+        if service.upstreams_say.is_some() && connection.lasts() {
             out.extend_from_slice(b",\"logging\":{}");
         }
         out.extend(

@@ -81,7 +81,7 @@ fn handshake_request(
         Some("ping") => ping::answer(id),
         Some("tools/list") => tools_list::answer(service, from.era, id, &message.params),
         Some("tools/call") => tools_call::answer(service, from, id, &message.params),
-        Some("logging/setLevel") if service.upstreams_say.is_some() => {
+        Some("logging/setLevel") if service.upstreams_say.is_some() && from.connection.lasts() => {
             set_level::answer(from.connection, id, &message.params)
         }
         Some("shutdown") => shutdown::answer(from.connection, id),

@@ -17,7 +17,7 @@ use tracing::{info, warn};
 
 use crate::concurrency_limiter::Full;
 use crate::protocol::call::{Call, Work};
-use crate::protocol::client::result_room;
+use crate::protocol::client::KnownClient;
 use crate::protocol::connection::Refused;
 use crate::protocol::handled::Handled;
 use crate::protocol::hearing::Hearing;
@@ -92,7 +92,7 @@ impl Request<'_> {
             origin: self.from.origin.map(|request_id| Origin { request_id: request_id.into() }),
             eval_id: EvalId::new(),
             result_room: match self.from.era {
-                Era::Modern => result_room(self.params.meta.client_info),
+                Era::Modern => KnownClient::of(self.params.meta.client_info).map(KnownClient::whole_result),
                 Era::Handshake => connection.result_room(),
             },
             progress: None,

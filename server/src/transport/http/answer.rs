@@ -62,6 +62,11 @@ pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> Answer {
     answer
 }
 
+/// The refusal of a request that must name a session.
+pub(super) fn missing_session() -> Answer {
+    text(StatusCode::BAD_REQUEST, "missing MCP-Session-Id")
+}
+
 /// The refusal of a session that has ended, or never was, or is somebody else's. A client that reads it starts a new one.
 pub(super) fn unknown_session() -> Answer {
     let text =

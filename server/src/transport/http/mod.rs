@@ -22,6 +22,7 @@ mod listener;
 mod metrics;
 mod origin;
 mod patience;
+mod portable_id;
 mod post;
 mod router;
 mod sessions;

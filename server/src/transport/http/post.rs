@@ -18,11 +18,12 @@ use super::auth::Caller;
 use super::body::{Body, NoRoom, Notes, Received, Reception, Unread};
 use super::connection_registry::Phase;
 use super::headers::{self, Headers};
-use super::router::{Endpoint, Seen, Step};
+use super::router::{Endpoint, Seen, Step, Unnamed};
 use super::sessions::{NoSession, Session};
-use crate::protocol::methods::initialize::negotiate;
+use crate::principal::Owner;
+use crate::protocol::methods::initialize::{known_client, negotiate};
 use crate::protocol::reply::{self, Answers};
-use crate::protocol::{Call, Connection, Disposition, Finished, Handled, MessageContext};
+use crate::protocol::{Call, Connection, Disposition, Finished, Handled, MessageContext, SessionNeed};
 use ptc_mcp::Era;
 use ptc_mcp::RpcError;
 use ptc_mcp::message::id::IdMember;
@@ -191,6 +192,9 @@ pub(super) enum Calls {
     Batch { replies: Vec<Vec<u8>>, calls: Vec<Call> },
 }
 
+/// A conversation of the handshake era, and the session that it is, if it is one.
+type Conversation = (Arc<Connection>, Option<Arc<Session>>);
+
 struct Post<'a> {
     endpoint: &'a Arc<Endpoint>,
     caller: &'a Caller,
@@ -306,11 +310,11 @@ impl Post<'_> {
         if method.is_none() && !(message.is_response() && message.id != IdMember::Absent) {
             return self.invalid(Some(message));
         }
-        let session = match self.session(seen) {
-            Ok(session) => session,
+        let (connection, session) = match self.conversation(message, seen) {
+            Ok(found) => found,
             Err(answer) => return Outcome::Ready(*answer),
         };
-        match self.handle(&session.connection, message, Era::Handshake, seen) {
+        match self.handle(&connection, message, Era::Handshake, seen) {
             Handled::Reply(_) if message.id == IdMember::Absent && message.well_formed => {
                 Outcome::Ready(answer::empty(StatusCode::ACCEPTED))
             }
@@ -321,9 +325,11 @@ impl Post<'_> {
                 Outcome::Ready(answer::of_reply(reply))
             }
             Handled::Silent => Outcome::Ready(answer::empty(StatusCode::ACCEPTED)),
-            Handled::Call(call) => Outcome::Waiting(Calls::One { call, session: Some(session) }),
+            Handled::Call(call) => Outcome::Waiting(Calls::One { call, session }),
             Handled::Exit => {
-                self.endpoint.sessions.close(&session, "exit");
+                if let Some(session) = session {
+                    self.endpoint.sessions.close(&session, "exit");
+                }
                 Outcome::Ready(answer::empty(StatusCode::ACCEPTED))
             }
         }
@@ -339,34 +345,20 @@ impl Post<'_> {
         if !message.well_formed {
             return self.refused(StatusCode::BAD_REQUEST, message, &RpcError::invalid_request());
         }
-        let session = match self.endpoint.sessions.create(&self.caller.principal, negotiate(&message.params))
-        {
-            Ok(session) => session,
-            Err(refusal) => {
-                let (status, limit, text) = match refusal {
-                    NoSession::OwnerLimit(limit) => (
-                        StatusCode::TOO_MANY_REQUESTS,
-                        "max_sessions_per_owner",
-                        format!(
-                            "session owner limit exceeded: all {limit} sessions of this caller are in use \
-                             (--http-max-sessions-per-owner)"
-                        ),
-                    ),
-                    NoSession::Saturated(limit) => (
-                        StatusCode::SERVICE_UNAVAILABLE,
-                        "max_sessions",
-                        format!("server saturated: all {limit} sessions are in use (--http-max-sessions)"),
-                    ),
-                    NoSession::NoEntropy => (
-                        StatusCode::SERVICE_UNAVAILABLE,
-                        "max_sessions",
-                        "server saturated: the system gives no random bytes".to_owned(),
-                    ),
+        let client = match self.endpoint.service.session_need {
+            SessionNeed::State => None,
+            SessionNeed::Habits if known_client(&message.params).is_some() => known_client(&message.params),
+            SessionNeed::Habits | SessionNeed::None => {
+                return match self.handle(&self.passing(None), message, Era::Handshake, seen) {
+                    Handled::Reply(reply) => answer::of_reply(reply),
+                    _ => answer::empty(StatusCode::ACCEPTED),
                 };
-                self.endpoint.counts.limit_rejected(&self.endpoint.instance, limit);
-                let error = RpcError::new(RpcError::REFUSED, text);
-                return answer::retry_after(self.refused(status, message, &error), COME_BACK);
             }
+        };
+        let revision = negotiate(&message.params);
+        let session = match self.endpoint.sessions.create(&self.caller.principal, revision, client) {
+            Ok(session) => session,
+            Err(refusal) => return self.no_session(message, refusal),
         };
         seen.session = Some(session.clone());
         match self.handle(&session.connection, message, Era::Handshake, seen) {
@@ -386,15 +378,42 @@ impl Post<'_> {
         (!id.is_empty()).then_some(id)
     }
 
-    /// The session a request names, if it may use it.
-    fn session(&self, seen: &mut Seen) -> Result<Arc<Session>, Box<Answer>> {
-        let session = self.endpoint.named_session(self.headers, &self.caller.principal)?;
-        seen.session = Some(session.clone());
-        match self.headers.protocol_version.single() {
-            Ok(None) => Ok(session),
-            Ok(Some(version)) if version == session.revision.name() => Ok(session),
-            _ => Err(Box::new(answer::text(StatusCode::BAD_REQUEST, "bad MCP-Protocol-Version"))),
+    /// The conversation that a request belongs to: its session's, or one of its own where no session is needed.
+    fn conversation(&self, message: &Message<'_>, seen: &mut Seen) -> Result<Conversation, Box<Answer>> {
+        let bad_version = || Box::new(answer::text(StatusCode::BAD_REQUEST, "bad MCP-Protocol-Version"));
+        let version = self.headers.protocol_version.single().map_err(|()| bad_version());
+        match self.endpoint.named_session(self.headers, &self.caller.principal) {
+            Ok(session) => {
+                seen.session = Some(session.clone());
+                match version? {
+                    Some(version) if version != session.revision.name() => Err(bad_version()),
+                    _ => Ok((session.connection.clone(), Some(session))),
+                }
+            }
+            Err(Unnamed::Missing) if self.endpoint.service.session_need != SessionNeed::State => {
+                let spoken = |name| Revision::from_name(name).filter(|revision| !revision.is_modern());
+                let revision = version?.map(|name| spoken(name).ok_or_else(bad_version)).transpose()?;
+                Ok((self.passing(revision), None))
+            }
+            Err(Unnamed::Missing) => Err(Box::new(answer::missing_session())),
+            Err(Unnamed::Unknown) => Err(Box::new(answer::unknown_session())),
+            Err(Unnamed::Refused(refusal)) => Err(Box::new(self.no_session(message, refusal))),
         }
+    }
+
+    /// A conversation of one request, in the revision that it names.
+    fn passing(&self, revision: Option<Revision>) -> Arc<Connection> {
+        let connection = Connection::stateless(Owner::of(self.caller.principal.clone()));
+        if let Some(revision) = revision {
+            connection.set_revision(revision);
+        }
+        connection
+    }
+
+    /// The refusal of a request for which no session begins.
+    fn no_session(&self, message: &Message<'_>, refusal: NoSession) -> Answer {
+        let (status, error) = self.endpoint.no_session(refusal);
+        answer::retry_after(self.refused(status, message, &error), COME_BACK)
     }
 
     fn batch(&self, messages: &[Option<Message<'_>>], seen: &mut Seen) -> Outcome {
@@ -402,28 +421,36 @@ impl Post<'_> {
         if let Some(refusal) = first.and_then(|message| self.draining(message)) {
             return refusal;
         }
-        if self.session_id().is_none() {
+        let Some(first) = first else { return self.invalid(None) };
+        if self.session_id().is_none() && self.endpoint.service.session_need == SessionNeed::State {
             return self.invalid(None);
         }
-        let session = match self.session(seen) {
-            Ok(session) if session.revision.allows_batches() => session,
-            Ok(_) => return self.invalid(None),
+        let (connection, session) = match self.conversation(first, seen) {
+            Ok(found) => found,
             Err(answer) => return Outcome::Ready(*answer),
         };
+        let revision = connection.revision().unwrap_or(Revision::HTTP_DEFAULT);
+        if !revision.allows_batches() {
+            return self.invalid(None);
+        }
         let (mut replies, mut calls) = (Vec::new(), Vec::new());
         for message in messages {
             let Some(message) = message.as_ref().filter(|message| !message.is_modern() && !begins(message))
             else {
                 let id = message.as_ref().and_then(Message::answer_id);
-                let answers = Answers::from_id(id, Some(session.revision));
+                let answers = Answers::from_id(id, Some(revision));
                 replies.push(reply::error(answers, &RpcError::invalid_request()));
                 continue;
             };
-            match self.handle(&session.connection, message, Era::Handshake, seen) {
+            match self.handle(&connection, message, Era::Handshake, seen) {
                 Handled::Silent => {}
                 Handled::Reply(reply) => replies.push(reply.body),
                 Handled::Call(call) => calls.push(*call),
-                Handled::Exit => self.endpoint.sessions.close(&session, "exit"),
+                Handled::Exit => {
+                    if let Some(session) = &session {
+                        self.endpoint.sessions.close(session, "exit");
+                    }
+                }
             }
         }
         Outcome::Waiting(Calls::Batch { replies, calls })

@@ -15,6 +15,7 @@ use hyper::body::Incoming;
 use ptc_host::engine::Engine;
 use ptc_host::maybe_ready::MaybeReady;
 use ptc_host::text::clip;
+use ptc_mcp::RpcError;
 use tokio::sync::Notify;
 use tracing::{info, warn};
 
@@ -28,11 +29,11 @@ use super::headers::Headers;
 use super::limiter::{Limiter, Verdict};
 use super::origin::{OriginRule, is_loopback_authority};
 use super::post::{self, Waiting};
-use super::sessions::{Session, Sessions};
+use super::sessions::{NoSession, Session, Sessions};
 use super::{console, ids, metrics};
 use crate::observers::Telemetry;
 use crate::principal::Principal;
-use crate::protocol::{Drain, Service};
+use crate::protocol::{Drain, Service, SessionNeed};
 use crate::sharded_counter::ShardedCounter;
 use crate::transport::readiness::{Readiness, probe};
 
@@ -125,6 +126,17 @@ pub(super) struct Seen {
     pub(super) busy: Option<Busy>,
     /// The account of the request's body, once that has been read.
     pub(super) held: Option<Held>,
+}
+
+/// Why a request has no session.
+#[derive(Debug)]
+pub(super) enum Unnamed {
+    /// It names none.
+    Missing,
+    /// It names one that has ended, or never was, or is somebody else's.
+    Unknown,
+    /// It names one that could go on here, but for want of room.
+    Refused(NoSession),
 }
 
 /// Answers one request.
@@ -329,7 +341,9 @@ fn delete(endpoint: &Endpoint, principal: &Principal, headers: &Headers<'_>, see
             endpoint.sessions.close(&session, "delete");
             answer::empty(StatusCode::OK)
         }
-        Err(answer) => *answer,
+        Err(Unnamed::Missing) => answer::missing_session(),
+        // One that could go on here was not open: there is nothing to end.
+        Err(Unnamed::Unknown | Unnamed::Refused(_)) => answer::unknown_session(),
     }
 }
 
@@ -344,16 +358,47 @@ impl Endpoint {
         }
     }
 
-    /// The session that `MCP-Session-Id` names: 400 without one, 404 for one that is not the caller's.
+    /// The session that `MCP-Session-Id` names: 400 without one.
     pub(super) fn named_session(
         &self,
         headers: &Headers<'_>,
         principal: &Principal,
-    ) -> Result<Arc<Session>, Box<Answer>> {
-        let missing = || Box::new(answer::text(StatusCode::BAD_REQUEST, "missing MCP-Session-Id"));
-        let id = headers.session_id.first().filter(|id| !id.is_empty()).ok_or_else(missing)?;
-        let session = id.to_str().ok().and_then(|id| self.sessions.get(id, principal));
-        session.ok_or_else(|| Box::new(answer::unknown_session()))
+    ) -> Result<Arc<Session>, Unnamed> {
+        let id = headers.session_id.first().filter(|id| !id.is_empty()).ok_or(Unnamed::Missing)?;
+        let id = id.to_str().map_err(|_| Unnamed::Unknown)?;
+        let session = match self.service.session_need {
+            SessionNeed::State => self.sessions.get(id, principal),
+            SessionNeed::Habits | SessionNeed::None => {
+                self.sessions.get_or_adopt(id, principal).map_err(Unnamed::Refused)?
+            }
+        };
+        session.ok_or(Unnamed::Unknown)
+    }
+
+    /// Why no session begins, as a status and a sentence, counted.
+    pub(super) fn no_session(&self, refusal: NoSession) -> (StatusCode, RpcError) {
+        let (status, limit, text) = match refusal {
+            NoSession::OwnerLimit(limit) => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "max_sessions_per_owner",
+                format!(
+                    "session owner limit exceeded: all {limit} sessions of this caller are in use \
+                     (--http-max-sessions-per-owner)"
+                ),
+            ),
+            NoSession::Saturated(limit) => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "max_sessions",
+                format!("server saturated: all {limit} sessions are in use (--http-max-sessions)"),
+            ),
+            NoSession::NoEntropy => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "max_sessions",
+                "server saturated: the system gives no random bytes".to_owned(),
+            ),
+        };
+        self.counts.limit_rejected(&self.instance, limit);
+        (status, RpcError::new(RpcError::REFUSED, text))
     }
 }
 

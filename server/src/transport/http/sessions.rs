@@ -1,7 +1,8 @@
 //! HTTP sessions of the handshake era.
 //!
 //! A session at rest gives its place to one that begins: those that never made a call first, then those that have rested
-//! for a while, of each the longest at rest. A principal that has all the sessions that it may have gives up its own; when
+//! for a while, of each the longest at rest. One with a portable id loses nothing by that: the next request that names it
+//! begins it again. A principal that has all the sessions that it may have gives up its own; when
 //! all places are taken, the principal with the most sessions does.
 
 use std::collections::HashMap;
@@ -14,10 +15,11 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ptc_mcp::Revision;
 use tracing::info;
 
+use super::portable_id::{Ended, Facts};
 use crate::digest::short_hash;
 use crate::observers::metrics::{Exposition, MetricKind};
 use crate::principal::{Owner, Principal};
-use crate::protocol::Connection;
+use crate::protocol::{Connection, KnownClient};
 use crate::usage::Count;
 
 /// One session.
@@ -32,6 +34,7 @@ pub(super) struct Session {
     /// The revision negotiated.
     pub(super) revision: Revision,
     principal: Principal,
+    is_portable: bool,
     created: Instant,
     last_seen: Mutex<Instant>,
 }
@@ -85,6 +88,8 @@ pub(super) struct Sessions {
     limits: SessionLimits,
     instance: String,
     open: Mutex<HashMap<Arc<str>, Arc<Session>>>,
+    /// Portable ids that their clients have ended.
+    ended: Mutex<Ended>,
     /// How many are open, for those who must not wait.
     count: Count,
     /// Informed of every owner whose session has ended.
@@ -107,6 +112,7 @@ impl Sessions {
             limits,
             instance,
             open: Mutex::default(),
+            ended: Mutex::default(),
             count: Count::default(),
             gone: Box::new(gone),
             created: AtomicU64::new(0),
@@ -171,33 +177,55 @@ impl Sessions {
         Ok(())
     }
 
-    /// Opens a session.
+    /// Opens a session, with a portable id if all there is to know is `client`.
     pub(super) fn create(
         &self,
         principal: &Principal,
         revision: Revision,
+        client: Option<KnownClient>,
+    ) -> Result<Arc<Session>, NoSession> {
+        let id = match client {
+            Some(client) => random_text::<16>().map(|random| Facts { revision, client }.id(&random)),
+            None => random_text::<24>().map(|random| format!("mcp_{random}")),
+        };
+        self.open_as(id.ok_or(NoSession::NoEntropy)?.into(), principal, revision, client)
+    }
+
+    fn open_as(
+        &self,
+        id: Arc<str>,
+        principal: &Principal,
+        revision: Revision,
+        client: Option<KnownClient>,
     ) -> Result<Arc<Session>, NoSession> {
         let now = Instant::now();
         // Sessions that are over must not keep out new ones until the next sweep.
         if self.count.get() >= self.limits.max {
             self.sweep(now);
         }
-        let id: Arc<str> = format!("mcp_{}", random_text::<24>().ok_or(NoSession::NoEntropy)?).into();
         // Others may begin at the same moment: then there is room for one of them, and the next one makes its own.
         let mut open = loop {
             self.make_room(principal, now)?;
             let open = self.open();
+            // Two requests may have named the same portable id at once.
+            if let Some(session) = open.get(&id) {
+                return Ok(session.clone());
+            }
             let own = open.values().filter(|session| session.principal == *principal).count();
             if open.len() < self.limits.max && own < self.limits.max_per_owner {
                 break open;
             }
         };
         let owner = Owner { principal: principal.clone(), http_session: Some(id.clone()) };
+        let connection = Connection::new(owner, self.limits.max_in_flight);
+        connection.set_revision(revision);
+        connection.set_result_room(client.map(KnownClient::whole_result));
         let session = Arc::new(Session {
             hash: short_hash(id.as_bytes()),
-            connection: Connection::new(owner, self.limits.max_in_flight),
+            connection,
             revision,
             principal: principal.clone(),
+            is_portable: client.is_some(),
             created: now,
             last_seen: Mutex::new(now),
             id: id.clone(),
@@ -219,7 +247,7 @@ impl Sessions {
     /// The session of that id, if it belongs to `principal` and is not over; it is marked as seen.
     pub(super) fn get(&self, id: &str, principal: &Principal) -> Option<Arc<Session>> {
         let now = Instant::now();
-        let session = self.open().get(id).filter(|session| session.principal == *principal).cloned()?;
+        let session = self.open().get(id).cloned().filter(|session| session.principal == *principal)?;
         if let Some(reason) = self.is_over(&session, now) {
             self.close(&session, reason);
             return None;
@@ -228,12 +256,32 @@ impl Sessions {
         Some(session)
     }
 
+    /// The same; one with a portable id that is not open begins again.
+    pub(super) fn get_or_adopt(
+        &self,
+        id: &str,
+        principal: &Principal,
+    ) -> Result<Option<Arc<Session>>, NoSession> {
+        if let Some(session) = self.get(id, principal) {
+            return Ok(Some(session));
+        }
+        let Some(Facts { revision, client }) = Facts::of(id) else { return Ok(None) };
+        if self.open().contains_key(id) || self.ended().contains(id) {
+            return Ok(None);
+        }
+        let session = self.open_as(id.into(), principal, revision, Some(client))?;
+        Ok(Some(session).filter(|session| session.principal == *principal))
+    }
+
     /// Ends a session: its calls are cancelled and its state is dropped.
     pub(super) fn close(&self, session: &Session, reason: &'static str) {
         if self.open().remove(&session.id).is_none() {
             return;
         }
         self.count.give_back(1);
+        if session.is_portable && matches!(reason, "delete" | "exit") {
+            self.ended().add(&session.id);
+        }
         session.connection.drain();
         session.connection.cancel_all();
         if let Some(end) = ENDS.iter().position(|end| *end == reason) {
@@ -289,6 +337,10 @@ impl Sessions {
         }
     }
 
+    fn ended(&self) -> MutexGuard<'_, Ended> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn open(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Session>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -329,23 +381,26 @@ mod tests {
         let gone = Arc::new(AtomicUsize::new(0));
         let sessions = sessions(gone.clone());
         let (alice, bob) = (Principal::named("alice"), Principal::named("bob"));
-        let first = sessions.create(&alice, Revision::V2025_06_18).unwrap();
+        let first = sessions.create(&alice, Revision::V2025_06_18, None).unwrap();
         assert!(first.id.starts_with("mcp_") && first.id.len() == 36);
-        let second = sessions.create(&alice, Revision::V2025_06_18).unwrap();
+        let second = sessions.create(&alice, Revision::V2025_06_18, None).unwrap();
         let id = RequestId::from_raw(Raw::parse("1").unwrap()).unwrap();
         let (_ticket, mut cancelled) = first.connection.enter(&id).unwrap();
         let _running = second.connection.enter(&id).unwrap();
-        assert_eq!(sessions.create(&alice, Revision::V2025_06_18).unwrap_err(), NoSession::OwnerLimit(2));
-        let third = sessions.create(&bob, Revision::V2025_06_18).unwrap();
+        assert_eq!(
+            sessions.create(&alice, Revision::V2025_06_18, None).unwrap_err(),
+            NoSession::OwnerLimit(2)
+        );
+        let third = sessions.create(&bob, Revision::V2025_06_18, None).unwrap();
         assert!(!sessions.is_saturated());
         let _running = third.connection.enter(&id).unwrap();
         assert!(sessions.is_saturated());
-        assert_eq!(sessions.create(&bob, Revision::V2025_06_18).unwrap_err(), NoSession::Saturated(3));
+        assert_eq!(sessions.create(&bob, Revision::V2025_06_18, None).unwrap_err(), NoSession::Saturated(3));
         assert!(sessions.get(&first.id, &bob).is_none() && sessions.get(&first.id, &alice).is_some());
         sessions.close(&first, "delete");
         assert!((&mut cancelled).now_or_never().is_some() && sessions.get(&first.id, &alice).is_none());
         assert_eq!(gone.load(Ordering::Relaxed), 1);
-        assert!(sessions.create(&alice, Revision::V2025_06_18).is_ok());
+        assert!(sessions.create(&alice, Revision::V2025_06_18, None).is_ok());
     }
 
     #[test]
@@ -359,7 +414,7 @@ mod tests {
         };
         let sessions = Sessions::new(limits, "test".into(), |_| {});
         let [alice, bob, carol] = ["alice", "bob", "carol"].map(Principal::named);
-        let create = |who: &Principal| sessions.create(who, Revision::V2025_06_18).unwrap();
+        let create = |who: &Principal| sessions.create(who, Revision::V2025_06_18, None).unwrap();
         let is_open = |session: &Session| sessions.get(&session.id, &session.principal).is_some();
         let id = RequestId::from_raw(Raw::parse("1").unwrap()).unwrap();
         let used = create(&alice);
@@ -385,8 +440,8 @@ mod tests {
     fn a_session_with_running_calls_is_not_idle() {
         let sessions = sessions(Arc::default());
         let alice = Principal::named("alice");
-        let busy = sessions.create(&alice, Revision::V2025_06_18).unwrap();
-        let idle = sessions.create(&alice, Revision::V2025_06_18).unwrap();
+        let busy = sessions.create(&alice, Revision::V2025_06_18, None).unwrap();
+        let idle = sessions.create(&alice, Revision::V2025_06_18, None).unwrap();
         let id = RequestId::from_raw(Raw::parse("1").unwrap()).unwrap();
         let _running = busy.connection.enter(&id).unwrap();
         sessions.sweep(Instant::now() + Duration::from_secs(11));

@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 
 use super::router::Endpoint;
 use super::{Bound, HttpServer, Listening};
+use crate::protocol::SessionNeed;
 use crate::settings::{Http, NamedToken, RateLimit};
 use crate::testing::{Strings, mock_service};
 
@@ -65,7 +66,12 @@ struct Server {
 
 impl Server {
     fn start(settings: &Http, max_concurrent_calls: usize) -> Server {
-        let (service, strings) = mock_service(max_concurrent_calls);
+        Server::needing(SessionNeed::State, settings, max_concurrent_calls)
+    }
+
+    fn needing(need: SessionNeed, settings: &Http, max_concurrent_calls: usize) -> Server {
+        let (mut service, strings) = mock_service(max_concurrent_calls);
+        service.session_need = need;
         let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
         let listening = Listening {
             call_budget: Duration::from_secs(30),

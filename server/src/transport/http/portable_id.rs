@@ -1,0 +1,110 @@
+//! Session ids that say all that the server needs to know of a conversation, so that none is lost with a process.
+//!
+//! Some clients never begin again when a server that was restarted does not know their session any more. Where nothing is
+//! kept for a client but what it is, its id says so: `ptc_2025-11-25_gemini_` and 16 random bytes. Whatever process is shown
+//! the id goes on with it. It grants nothing: whose session it is, is a matter of the credentials that come with it.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use ptc_mcp::Revision;
+
+use crate::protocol::KnownClient;
+
+/// Letters of 16 random bytes in base64url.
+const RANDOM: usize = 22;
+
+/// Ids that are remembered as ended; the oldest are forgotten.
+const REMEMBERED: usize = 1024;
+
+/// What an id says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Facts {
+    /// The revision negotiated.
+    pub(super) revision: Revision,
+    /// Whose results are cut as they suit it.
+    pub(super) client: KnownClient,
+}
+
+impl Facts {
+    /// The id that says this, with a part that no other has.
+    pub(super) fn id(self, random: &str) -> String {
+        format!("ptc_{}_{}_{random}", self.revision, self.client.name())
+    }
+
+    /// What an id says; `None` if it is no portable one.
+    pub(super) fn of(id: &str) -> Option<Facts> {
+        let (revision, rest) = id.strip_prefix("ptc_")?.split_once('_')?;
+        let (client, random) = rest.split_once('_')?;
+        let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        (random.len() == RANDOM && random.bytes().all(is_letter)).then_some(())?;
+        let revision = Revision::from_name(revision).filter(|revision| !revision.is_modern())?;
+        Some(Facts { revision, client: KnownClient::named(client)? })
+    }
+}
+
+/// The ids that clients have ended last: whoever names one is told that it has ended, as the protocol wants it.
+#[derive(Debug, Default)]
+pub(super) struct Ended {
+    ids: HashSet<Arc<str>>,
+    order: VecDeque<Arc<str>>,
+}
+
+impl Ended {
+    /// Notes an id.
+    pub(super) fn add(&mut self, id: &Arc<str>) {
+        if !self.ids.insert(id.clone()) {
+            return;
+        }
+        self.order.push_back(id.clone());
+        if self.order.len() > REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.ids.remove(&oldest);
+        }
+    }
+
+    /// Whether that id has ended.
+    pub(super) fn contains(&self, id: &str) -> bool {
+        self.ids.contains(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_says_what_it_was_made_of() {
+        let random = "abc_-DEFghi0123456789x";
+        let client = KnownClient::named("gemini").unwrap();
+        let facts = Facts { revision: Revision::V2025_06_18, client };
+        let id = facts.id(random);
+        assert_eq!(id, "ptc_2025-06-18_gemini_abc_-DEFghi0123456789x");
+        assert_eq!(Facts::of(&id), Some(facts));
+        for other in [
+            "",
+            "ptc_",
+            "mcp_2025-06-18_gemini_abc_-DEFghi0123456789x",
+            "ptc_2026-07-28_gemini_abc_-DEFghi0123456789x",
+            "ptc_2025-06-19_gemini_abc_-DEFghi0123456789x",
+            "ptc_2025-06-18_nobody_abc_-DEFghi0123456789x",
+            "ptc_2025-06-18_gemini_abc_-DEFghi0123456789",
+            "ptc_2025-06-18_gemini_abc_-DEFghi0123456789xy",
+            "ptc_2025-06-18_gemini_abc_-DEFghi012345678 x",
+            "ptc_2025-06-18_gemini",
+        ] {
+            assert_eq!(Facts::of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn the_oldest_of_many_ended_ids_is_forgotten() {
+        let mut ended = Ended::default();
+        let id = |number: usize| -> Arc<str> { number.to_string().into() };
+        (0..=REMEMBERED).for_each(|number| ended.add(&id(number)));
+        ended.add(&id(1));
+        assert!(!ended.contains("0") && ended.contains("1") && ended.contains("1024"));
+        assert_eq!((ended.ids.len(), ended.order.len()), (REMEMBERED, REMEMBERED));
+    }
+}

@@ -141,7 +141,7 @@ def qwen(place: Place):
 AGENTS = [
     Agent("claude", claude, "claude", "answered", "answered"),
     Agent("codex", codex, "codex", "told", "answered"),
-    Agent("gemini", gemini, "gemini", "told", "told"),
+    Agent("gemini", gemini, "gemini", "told", "answered"),
     Agent("opencode", opencode, "opencode", "told", "answered"),
     Agent("qwen", qwen, "qwen", "answered", "answered"),
 ]

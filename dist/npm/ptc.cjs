@@ -31,14 +31,16 @@ function fail(text) {
   process.exit(1);
 }
 
-const child = spawn(binary(), process.argv.slice(2), { stdio: "inherit" });
+const path = binary();
 // What asks us to end asks the binary, which ends its upstreams first. On a terminal an interrupt reaches both of us anyway.
+// Handlers run once this script is through, when there is a child; a signal before they stand would leave one alone.
 for (const signal of ["SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT", "SIGUSR1", "SIGUSR2"]) {
   const typed = signal === "SIGINT" || signal === "SIGQUIT";
   process.on(signal, () => {
     if (!(typed && process.stdin.isTTY)) child.kill(signal);
   });
 }
+const child = spawn(path, process.argv.slice(2), { stdio: "inherit" });
 child.on("error", (error) => fail(`cannot start ${child.spawnfile}: ${error.message}`));
 child.on("exit", (code, signal) => {
   if (signal === null) process.exit(code);

@@ -47,6 +47,7 @@ def serves(*command, env=None, then=None) -> int:
     else:
         server.send_signal(then)
     code = server.wait(timeout=20)
+    assert code >= 0, f"{command}: a launcher that dies of a signal leaves its binary alone: {code}"
     # Nobody holds the pipe any more: the binary behind a launcher has ended too.
     assert server.stdout.read() == b""
     return code

@@ -1,7 +1,11 @@
 //! One program that makes ten upstream calls, beside a client that makes them itself. Both come to the same sum over
-//! the same upstream.
+//! the same upstream. CPU is what `ptc` takes for a program, and what the client, a process of its own, takes for its ten calls: the
+//! upstream's work is the same for both.
 
+use std::process::Stdio;
 use std::time::Duration;
+
+use tokio::process::Command;
 
 use crate::http::{Client, contains, tasks};
 use crate::process::Server;
@@ -39,17 +43,9 @@ pub(crate) async fn measure(ptc: &str, time: Duration) {
                     assert!(contains(&answer, b"user=> 315\""), "{answer:?}");
                     client
                 };
-                let servers = [&server, &upstream];
-                rounds[at].push(tasks(&servers, server.port, connections, time, task).await);
+                rounds[at].push(tasks(server.id(), server.port, connections, time, task).await);
             }
-            let task = |mut client: Client| async move {
-                for id in 0..10 {
-                    let answer = client.call("get", &format!(r#"{{"id":{id}}}"#)).await;
-                    assert!(contains(&answer, b"total"), "{answer:?}");
-                }
-                client
-            };
-            rounds[2].push(tasks(&[&upstream], upstream.port, connections, time, task).await);
+            rounds[2].push(bare_client(upstream.port, connections, time).await);
         }
         let [in_turn, at_once, client] = &rounds;
         let name = |what: &str| format!("{connections} clients, {what}");
@@ -57,4 +53,32 @@ pub(crate) async fn measure(ptc: &str, time: Duration) {
         compare(&name("at once (`pmap`)"), ("one program", at_once), ("ten calls of the client", client));
     }
     let _ = std::fs::remove_file(config);
+}
+
+/// A round of the client that makes its calls itself.
+async fn bare_client(port: u16, connections: usize, time: Duration) -> Round {
+    let mut command = Command::new(std::env::current_exe().expect("it runs"));
+    let [port, connections] = [port.to_string(), connections.to_string()];
+    command.args(["calls", &port, &connections, &time.as_secs_f64().to_string()]);
+    let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().await.expect("it runs");
+    let told = String::from_utf8(output.stdout).expect("UTF-8");
+    let figures: Vec<f64> = told.split_whitespace().map(|figure| figure.parse().expect("a figure")).collect();
+    let [requests_per_second, p50, p99, p999, cpu, memory] = figures[..] else {
+        panic!("six figures: {told}")
+    };
+    Round { requests_per_second, latency: [p50, p99, p999], cpu, memory }
+}
+
+/// Plays that client, and prints the figures of its round.
+pub(crate) async fn calls(port: u16, connections: usize, time: Duration) {
+    let task = |mut client: Client| async move {
+        for id in 0..10 {
+            let answer = client.call("get", &format!(r#"{{"id":{id}}}"#)).await;
+            assert!(contains(&answer, b"total"), "{answer:?}");
+        }
+        client
+    };
+    let round = tasks(std::process::id(), port, connections, time, task).await;
+    let [p50, p99, p999] = round.latency;
+    println!("{} {p50} {p99} {p999} {} {}", round.requests_per_second, round.cpu, round.memory);
 }

@@ -25,12 +25,13 @@ pub(crate) async fn round(server: &Server, connections: usize, time: Duration) -
         assert!(contains(&answer, b"user=> 3\""), "{answer:?}");
         client
     };
-    tasks(&[server], port, connections, time, task).await
+    tasks(server.id(), port, connections, time, task).await
 }
 
-/// Counts how often `task` is done within `time` on so many connections to `port`. CPU time is that of all `servers`.
+/// Counts how often `task` is done within `time` on so many connections to `port`. CPU time and memory are those of the
+/// process `of`.
 pub(crate) async fn tasks<F: Future<Output = Client> + Send>(
-    servers: &[&Server],
+    of: u32,
     port: u16,
     connections: usize,
     time: Duration,
@@ -53,11 +54,10 @@ pub(crate) async fn tasks<F: Future<Output = Client> + Send>(
         }
     };
     let workers: Vec<_> = (0..connections).map(|_| tokio::spawn(work())).collect();
-    let cpu = || servers.iter().map(|server| cpu_seconds(server.id())).sum::<f64>();
     tokio::time::sleep_until(begin.into()).await;
-    let before = cpu();
+    let before = cpu_seconds(of);
     tokio::time::sleep_until(end.into()).await;
-    let cpu = cpu() - before;
+    let cpu = cpu_seconds(of) - before;
     let mut latencies = Vec::new();
     for worker in workers {
         latencies.extend(worker.await.expect("a worker that ends"));
@@ -67,7 +67,7 @@ pub(crate) async fn tasks<F: Future<Output = Client> + Send>(
         requests_per_second: count / time.as_secs_f64(),
         latency: percentiles(latencies),
         cpu: cpu / count * 10_000.0,
-        memory: servers.iter().map(|server| peak_mib(server.id())).fold(0.0, f64::max),
+        memory: peak_mib(of),
     }
 }
 

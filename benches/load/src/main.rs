@@ -41,6 +41,12 @@ async fn main() {
         ["rmcp-http", port] => rmcp_server::http(port.parse().expect("a port")).await,
         ["rmcp-pipes"] => rmcp_server::pipes().await,
         ["upstream", port] => upstream::http(port.parse().expect("a port")).await,
+        ["calls", port, connections, seconds] => {
+            let seconds = seconds.parse().expect("seconds");
+            let [port, connections] =
+                [port, connections].map(|number| number.parse::<u16>().expect("a number"));
+            aggregate::calls(port, connections.into(), Duration::from_secs_f64(seconds)).await;
+        }
         ["greedy", port, kind] => fairness::greedy(port.parse().expect("a port"), kind).await,
         [ptc, ref rest @ ..] => {
             let seconds = rest.iter().find_map(|text| text.parse::<f64>().ok()).unwrap_or(3.0);

@@ -2,7 +2,7 @@
 //! a step limit and under a memory limit that leave little beyond what making the input took, and must end at once.
 
 use ptc_host::engine::{self, Engine, EngineOptions, EvalOutcome, EvalRequest, Render};
-use ptc_tests::hostile::{CLASSES, Class, Inputs, Work, calls, head};
+use ptc_tests::hostile::{BETWEEN_PLACES, CLASSES, Class, Inputs, Work, calls, head};
 use ptc_vm::builtins::{Native, library};
 use ptc_vm::machine::Limits;
 use std::collections::BTreeMap;
@@ -119,21 +119,71 @@ fn every_builtin_is_tried() {
     assert!(missing.is_empty(), "not tried: {missing:?}");
 }
 
-/// Steps that a builtin may work, on the average, between two places where others may have its thread: less than a
-/// millisecond's work. What charges for all its work at once has to give way in the middle of it all the same.
-const BETWEEN_PLACES: u64 = 25_000;
-
 #[test]
 fn every_builtin_gives_way_in_the_middle_of_its_work() {
     let mut faults = String::new();
     for class in CLASSES {
-        let context = format!("{{\"x\":{}}}", (class.granted)(4));
-        let inputs = Inputs::new(&context, class.input, Limits { memory_bytes: 100 << 20, steps: 4_000_000 });
+        let x = (class.granted)(12);
+        // What is charged for a text before it is read need not be done: the answer may stand at its beginning.
+        let is_text = x.starts_with('"');
+        let limits = Limits { memory_bytes: 100 << 20, steps: 4_000_000 };
+        let small = Inputs::new(&format!("{{\"x\":{}}}", (class.granted)(4)), class.input, limits);
+        let limits = Limits { memory_bytes: 100 << 20, steps: 4_000_000 };
+        let large = Inputs::new(&format!("{{\"x\":{x}}}"), class.input, limits);
         for call in calls(class) {
+            let inputs = if is_text { &small } else { &large };
             let held = inputs.run(&class.around.replace("CALL", call));
-            if held.steps > held.places * BETWEEN_PLACES {
+            // What a limit refused was charged, but not done.
+            let owed = if held.result.is_ok() && !is_text { held.owed } else { 0 };
+            if held.steps > held.places * BETWEEN_PLACES || owed > BETWEEN_PLACES {
                 let (steps, places) = (held.steps, held.places);
-                let _ = writeln!(faults, "{call} with x = {}: {steps} steps, {places} places", class.input);
+                let _ = writeln!(
+                    faults,
+                    "{call} with x = {}: {steps} steps, {places} places, {owed} at once",
+                    class.input
+                );
+            }
+        }
+    }
+    assert!(faults.is_empty(), "\n{faults}");
+}
+
+#[test]
+fn what_reads_a_whole_text_gives_way_on_the_way() {
+    let plain = "abc\u{e9}".repeat(800_000);
+    let texts: [(&str, &[&str]); 2] = [
+        (
+            &" ".repeat(4_000_000),
+            &["(trim x)", "(triml x)", "(trimr x)", "(.trim x)", "(blank? x)", "(.isBlank x)"],
+        ),
+        (
+            &plain,
+            &[
+                "(pr-str x)",
+                "(json/generate-string x)",
+                "(json/generate-string {x [x]})",
+                "(includes? x \"z\")",
+                "(includes? x \"bb\")",
+                "(.contains x \"bb\")",
+                "(index-of x \"bb\")",
+                "(last-index-of x \"bb\")",
+                "(replace x \"bb\" \"c\")",
+                "(replace-first x \"bb\" \"c\")",
+                "(split x \"z\")",
+                "(csv/parse-string x)",
+                "(csv/generate-string [[x]])",
+            ],
+        ),
+    ];
+    let mut faults = String::new();
+    for (text, calls) in texts {
+        let limits = Limits { memory_bytes: 100 << 20, steps: 25_000_000 };
+        let inputs = Inputs::new(&format!("{{\"x\":\"{text}\"}}"), "data/x", limits);
+        for call in calls {
+            let held = inputs.run(&format!("(do {call} nil)"));
+            assert!(held.result.is_ok(), "{call}: {:?}", held.result);
+            if held.owed > BETWEEN_PLACES {
+                let _ = writeln!(faults, "{call}: {held:?}");
             }
         }
     }

@@ -11,6 +11,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+/// As the command allocates: how long freeing takes, and what comes after much of it, is the allocator's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const PERIOD: Duration = Duration::from_millis(5);
 /// Rows that `--table` prints, the worst of all.
 const ROWS_OF_A_PAGE: usize = 25;

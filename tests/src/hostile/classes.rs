@@ -101,6 +101,8 @@ pub const CLASSES: &[Class] = &[
             (json/generate-string x) (apropos x) (count x) (nth x 99999) (parse-long x) (parse-int x)
             (Integer/parseInt x) (Long/parseLong x) (char x) (csv/parse-string x) (csv/read-csv x)
             (LocalDateTime/parse x) (OffsetDateTime/parse x)
+            (csv/generate-string [[x]]) (csv/parse-string (str "\"" x)) (json/generate-string {x [x]}) (trim (str x x))
+            (includes? x (subs x 1 50000)) (last-index-of x x)
         "#,
     },
     // Patterns that make a state of an automaton at almost each character, or are beyond automata at some.
@@ -187,6 +189,8 @@ pub const CLASSES: &[Class] = &[
             (< (apply <= (sort x))) (bit-and (apply bit-and x)) (bit-or (apply bit-or x)) (bit-xor (apply bit-xor x))
             (bit-and-not (apply bit-and-not x)) (comp (apply comp x)) (juxt (apply juxt x)) (partial (apply partial x))
             (every-pred (apply every-pred x)) (some-fn (apply some-fn x)) (dir (mapv str x)) (update-vals x inc)
+            (apply str x) (apply assoc {} x) (apply dissoc {} x) (apply disj #{1} x) (apply conj #{} x) (apply (partial + 1) x)
+            (apply update {:a 1} :a + x) (apply (fn [& xs] (count xs)) x) (apply = (mapv (constantly 1) x)) (apply < (sort x))
         ",
     },
     Class {

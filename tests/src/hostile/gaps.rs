@@ -28,11 +28,18 @@ pub struct Held {
     pub steps: u64,
     /// Places where the thread could be taken.
     pub places: u64,
+    /// Steps that were charged in one go and after which too few places came, one for each [`BETWEEN_PLACES`]: work that was paid
+    /// for at once, and then done at once.
+    pub owed: u64,
     /// Processor time in all.
     pub time: Duration,
     /// How it ended.
     pub result: Result<(), Error>,
 }
+
+/// Steps that a builtin may work between two places where others may have its thread: less than a millisecond's work. What
+/// charges for all its work at once has to give way in the middle of it all the same.
+pub const BETWEEN_PLACES: u64 = 25_000;
 
 #[derive(Clone, Copy, Default)]
 struct Probe {
@@ -41,12 +48,13 @@ struct Probe {
     widest: Gap,
     steps: u64,
     places: u64,
+    owed: u64,
 }
 
 thread_local! {
     static PROBE: Cell<Probe> = const {
         let none = Gap { steps: 0, time: Duration::ZERO };
-        Cell::new(Probe { work: 0, time: Duration::ZERO, widest: none, steps: 0, places: 0 })
+        Cell::new(Probe { work: 0, time: Duration::ZERO, widest: none, steps: 0, places: 0, owed: 0 })
     };
 }
 
@@ -60,8 +68,9 @@ fn here() -> bool {
     let steps = work.checked_sub(before.work).unwrap_or(work);
     let widest =
         Gap { steps: before.widest.steps.max(steps), time: before.widest.time.max(time - before.time) };
+    let owed = (before.owed + steps).saturating_sub(BETWEEN_PLACES);
     let (steps, places) = (before.steps + steps, before.places + 1);
-    PROBE.set(Probe { work, time, widest, steps, places });
+    PROBE.set(Probe { work, time, widest, steps, places, owed });
     false
 }
 
@@ -96,7 +105,7 @@ impl Inputs {
             Ok(outcome) => outcome.namespace,
             Err(error) => {
                 let (gap, time) = (Gap::default(), Duration::ZERO);
-                return Held { gap, steps: 0, places: 0, time, result: Err(error) };
+                return Held { gap, steps: 0, places: 0, owed: 0, time, result: Err(error) };
             }
         };
         let limits = Limits { ..self.limits };
@@ -108,8 +117,8 @@ impl Inputs {
             here();
             result
         });
-        let Probe { widest: gap, steps, places, .. } = PROBE.get();
-        Held { gap, steps, places, time: processor_time() - begin, result }
+        let Probe { widest: gap, steps, places, owed, .. } = PROBE.get();
+        Held { gap, steps, places, owed, time: processor_time() - begin, result }
     }
 }
 

@@ -4,7 +4,7 @@ mod classes;
 mod gaps;
 
 pub use classes::{CLASSES, Class, Work};
-pub use gaps::{Gap, Held, Inputs};
+pub use gaps::{BETWEEN_PLACES, Gap, Held, Inputs};
 
 use ptc_vm::builtins::library;
 

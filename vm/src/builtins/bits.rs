@@ -48,14 +48,15 @@ fn fold(
     meter::charge_steps(args.len() as u64)?;
     let Some((first, rest)) = args.split_first() else { return Ok(Value::Nil) };
     integer(name, first)?;
-    rest.iter().try_fold(first.clone(), |bits, next| {
+    let step = |bits: Value, next: &Value| {
         if let (Value::Int(a), Value::Int(b)) = (&bits, next) {
             return Ok(Value::Int(small(*a, *b)));
         }
         let (a, b) = (integer(name, &bits)?, integer(name, next)?);
         admit(a.bits().max(b.bits()) + 1)?;
         Ok(Value::integer(big(&a, &b)))
-    })
+    };
+    meter::pieces(rest).try_fold(first.clone(), |bits, piece| piece.iter().try_fold(bits, step))
 }
 
 /// `(bit-and x y & more)`

@@ -5,6 +5,7 @@ use super::namespaces::CORE;
 use super::row::{fun, section};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
+use crate::meter;
 use crate::value::{self, Value};
 use std::cmp::Ordering;
 
@@ -15,7 +16,8 @@ fn is_nan(value: &Value) -> bool {
 /// Whether all arguments equal the first one.
 fn all_equal(ctx: &mut Ctx<'_>, args: &[Value]) -> Result<bool> {
     ctx.charge(args.len())?;
-    Ok(args.split_first().is_none_or(|(first, rest)| rest.iter().all(|other| value::equal(first, other))))
+    let Some((first, rest)) = args.split_first() else { return Ok(true) };
+    Ok(meter::pieces(rest).all(|piece| piece.iter().all(|other| value::equal(first, other))))
 }
 
 /// Whether each argument and the next one are ordered so. NaN is ordered with nothing.
@@ -23,7 +25,7 @@ fn all_ordered(ctx: &mut Ctx<'_>, args: &[Value], fits: fn(Ordering) -> bool) ->
     ctx.charge(args.len())?;
     let ordered =
         |pair: &[Value]| !is_nan(&pair[0]) && !is_nan(&pair[1]) && fits(value::compare(&pair[0], &pair[1]));
-    Ok(Value::bool(args.windows(2).all(ordered)))
+    Ok(Value::bool(meter::overlapping(args).all(|piece| piece.windows(2).all(ordered))))
 }
 
 /// `(= x & xs)`

@@ -147,46 +147,62 @@ fn hex(bytes: &[u8], at: usize) -> Result<u32, Fault> {
 }
 
 /// Appends `text` as a JSON string, uncharged; refuses what would pass the program's memory limit.
-pub(super) fn push(text: &str, out: &mut Vec<u8>) -> Result<(), Error> {
+pub(super) fn push(text: &str, out: &mut String) -> Result<(), Error> {
     let bytes = text.as_bytes();
-    let first = find_special(bytes, 0);
+    let first = if meter::is_long_text(bytes.len()) { first_of_long(text) } else { find_special(bytes, 0) };
     // At most six bytes of each from the first one on that may not stand as it is.
-    crate::print::grow_bytes(out, first + (bytes.len() - first) * 6 + 2)?;
-    if first == bytes.len() {
-        out.push(b'"');
-        out.extend_from_slice(bytes);
-        out.push(b'"');
+    crate::print::grow_string(out, first + (bytes.len() - first) * 6 + 2)?;
+    out.push('"');
+    if meter::is_long_text(bytes.len()) {
+        meter::text_pieces(text).for_each(|piece| push_escaped(piece, out));
+    } else if first == bytes.len() {
+        out.push_str(text);
     } else {
         push_escaped(text, out);
     }
+    out.push('"');
     Ok(())
 }
 
-fn push_escaped(text: &str, out: &mut Vec<u8>) {
+/// As [`find_special`] from the start, where others may have the thread on the way.
+#[cold]
+fn first_of_long(text: &str) -> usize {
+    let mut before = 0;
+    for piece in meter::text_pieces(text) {
+        let found = find_special(piece.as_bytes(), 0);
+        before += found;
+        if found < piece.len() {
+            break;
+        }
+    }
+    before
+}
+
+/// Appends what stands between the quotes.
+fn push_escaped(text: &str, out: &mut String) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     let bytes = text.as_bytes();
-    out.push(b'"');
     let mut from = 0;
     loop {
         let end = find_special(bytes, from);
-        out.extend_from_slice(&bytes[from..end]);
+        out.push_str(&text[from..end]);
         let Some(byte) = bytes.get(end) else { break };
         match byte {
-            b'"' => out.extend_from_slice(b"\\\""),
-            b'\\' => out.extend_from_slice(b"\\\\"),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            8 => out.extend_from_slice(b"\\b"),
-            12 => out.extend_from_slice(b"\\f"),
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' => out.push_str("\\t"),
+            8 => out.push_str("\\b"),
+            12 => out.push_str("\\f"),
             other => {
-                out.extend_from_slice(b"\\u00");
-                out.extend([HEX[usize::from(other >> 4)], HEX[usize::from(other & 15)]]);
+                out.push_str("\\u00");
+                out.push(char::from(HEX[usize::from(other >> 4)]));
+                out.push(char::from(HEX[usize::from(other & 15)]));
             }
         }
         from = end + 1;
     }
-    out.push(b'"');
 }
 
 #[cfg(test)]

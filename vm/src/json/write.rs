@@ -3,9 +3,9 @@
 use super::strings;
 use crate::error::{Error, Reason, Result};
 use crate::meter;
-use crate::print::{self, Level, MAX_DEPTH, Path, grow_bytes};
+use crate::print::{self, Level, MAX_DEPTH, Path, grow_string};
 use crate::value::{Map, Temporal, Value};
-use std::io::Write as _;
+use std::fmt::Write as _;
 use std::ops::Range;
 
 /// Writes a value as JSON for results, `validated` and tool arguments (ruling 10), charged to the running
@@ -13,15 +13,22 @@ use std::ops::Range;
 ///
 /// The error's message is exactly `non-JSON-encodable value at rows[0].ts`, or `… at <root>`.
 pub fn write(value: &Value, out: &mut Vec<u8>) -> Result<()> {
-    Writer::new(out).document(value).map_err(Fault::into_error)
+    let mut text = String::new();
+    Writer::new(&mut text).document(value).map_err(Fault::into_error)?;
+    if out.is_empty() {
+        *out = text.into_bytes();
+    } else {
+        out.extend_from_slice(text.as_bytes());
+    }
+    Ok(())
 }
 
 /// JSON text of a value for `json/generate-string`: `None` where [`write()`] would refuse the value. Fails only
 /// at the program's limits.
 pub fn generate(value: &Value) -> Result<Option<String>> {
-    let mut out = Vec::new();
+    let mut out = String::new();
     match Writer::new(&mut out).document(value) {
-        Ok(()) => Ok(String::from_utf8(out).ok()),
+        Ok(()) => Ok(Some(out)),
         Err(Fault::Limit(error)) => Err(error),
         Err(Fault::Refused(_) | Fault::TooDeep) => Ok(None),
     }
@@ -39,11 +46,11 @@ pub struct ToolArguments {
 /// The arguments of a tool call as JSON, with the places of the keyword keys that a schema may respell
 /// (ruling 37). Fails as [`write()`] does.
 pub(crate) fn write_tool_arguments(arguments: &Map) -> Result<ToolArguments> {
-    let mut json = Vec::new();
+    let mut json = String::new();
     let mut writer = Writer::new(&mut json);
     writer.document(&Value::Map(arguments.clone())).map_err(Fault::into_error)?;
     let hyphenated = writer.hyphenated;
-    Ok(ToolArguments { json, hyphenated })
+    Ok(ToolArguments { json: json.into_bytes(), hyphenated })
 }
 
 /// Why a value is not written.
@@ -101,7 +108,7 @@ impl Open {
 }
 
 struct Writer<'a> {
-    out: &'a mut Vec<u8>,
+    out: &'a mut String,
     levels: Vec<Open>,
     /// Places in `out` of names that were keyword keys and contain `-`.
     hyphenated: Vec<Range<usize>>,
@@ -110,7 +117,7 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(out: &'a mut Vec<u8>) -> Writer<'a> {
+    fn new(out: &'a mut String) -> Writer<'a> {
         Writer { out, levels: Vec::new(), hyphenated: Vec::new(), scratch: String::new() }
     }
 
@@ -142,8 +149,8 @@ impl<'a> Writer<'a> {
 
     #[inline]
     fn push(&mut self, byte: u8) -> Written {
-        grow_bytes(self.out, 1)?;
-        self.out.push(byte);
+        grow_string(self.out, 1)?;
+        self.out.push(char::from(byte));
         Ok(())
     }
 
@@ -154,8 +161,8 @@ impl<'a> Writer<'a> {
     }
 
     fn raw(&mut self, text: &str) -> Written {
-        grow_bytes(self.out, text.len())?;
-        self.out.extend_from_slice(text.as_bytes());
+        grow_string(self.out, text.len())?;
+        self.out.push_str(text);
         Ok(())
     }
 
@@ -170,8 +177,8 @@ impl<'a> Writer<'a> {
             Value::BigInt(n) => {
                 self.scratch.clear();
                 print::write_integer(n, &mut self.scratch)?;
-                grow_bytes(self.out, self.scratch.len())?;
-                self.out.extend_from_slice(self.scratch.as_bytes());
+                grow_string(self.out, self.scratch.len())?;
+                self.out.push_str(&self.scratch);
                 Ok(())
             }
             Value::Float(x) if x.is_finite() => self.float(x.get()),
@@ -198,7 +205,7 @@ impl<'a> Writer<'a> {
         match text.split_once('e') {
             // `1e16`: a reader that tells floats from integers by the point shall find one.
             Some((mantissa, exponent)) if !mantissa.contains('.') => {
-                grow_bytes(self.out, 32)?;
+                grow_string(self.out, 32)?;
                 let _ = write!(self.out, "{mantissa}.0e{exponent}");
                 Ok(())
             }

@@ -10,7 +10,7 @@ use super::interpreter::Stop;
 use super::{Ctx, Machine, PendingCall};
 use crate::error::Result;
 use crate::meter;
-use crate::value::Value;
+use crate::value::{Value, drop_many};
 
 /// How to go on after a call has been set up or finished.
 pub(super) enum Landing {
@@ -71,8 +71,12 @@ impl Machine {
                     let argc = args.len();
                     fiber.reserve(argc + 1)?;
                     fiber.stack.push(Value::Nil);
-                    for arg in args {
-                        fiber.stack.push(arg);
+                    if meter::is_long(argc) {
+                        push_many(fiber, args);
+                    } else {
+                        for arg in args {
+                            fiber.stack.push(arg);
+                        }
                     }
                     // What they lie on counts before surplus ones are packed.
                     fiber.charge_stacks()?;
@@ -131,23 +135,36 @@ impl Machine {
     }
 }
 
+/// Puts as many arguments on the stack as `apply` may spread.
+#[cold]
+fn push_many(fiber: &mut Fiber, mut args: Args) {
+    for piece in meter::pieces_mut(&mut args) {
+        piece.iter_mut().for_each(|arg| fiber.stack.push(std::mem::take(arg)));
+    }
+}
+
 /// Begins a call of anything but a closure.
-fn start(ctx: &mut Ctx<'_>, callee: Value, args: Args) -> Result<Flow> {
-    let mut args = match call::call_now(ctx, &callee, args)? {
+fn start(ctx: &mut Ctx<'_>, callee: Value, mut args: Args) -> Result<Flow> {
+    if let Value::Builtin(handle) = &callee {
+        let library = ctx.library();
+        let builtin = library.of(handle);
+        library.check_arity(builtin, args.len())?;
+        let flow = match builtin.native {
+            Native::Frame(run) => run(ctx, &mut args),
+            Native::Plain(run) => run(ctx, &mut args).map(Flow::Return),
+            Native::Constant(value) => Err(call::not_callable(&value())),
+        };
+        if meter::is_long(args.len()) {
+            drop_many(&mut args);
+        }
+        return flow;
+    }
+    let args = match call::call_now(ctx, &callee, args)? {
         CallNow::Done(value) => return Ok(Flow::Return(value)),
         CallNow::NeedsFrame(args) => args,
     };
     let library = ctx.library();
     match callee {
-        Value::Builtin(handle) => {
-            let builtin = library.of(handle);
-            library.check_arity(builtin, args.len())?;
-            match builtin.native {
-                Native::Frame(run) => run(ctx, &mut args),
-                Native::Plain(run) => run(ctx, &mut args).map(Flow::Return),
-                Native::Constant(value) => Err(call::not_callable(&value())),
-            }
-        }
         Value::Combinator(combinator) => (library.parts.call_combinator)(ctx, &combinator, args),
         Value::Tool(name) => (library.parts.call_tool)(ctx, &name, &args),
         other => Err(call::not_callable(&other)),

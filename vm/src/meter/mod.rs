@@ -19,10 +19,14 @@
 
 mod allowance;
 mod pausing;
+mod pieces;
 
 pub use allowance::{Allowance, Spent};
 pub(crate) use pausing::pause;
 pub use pausing::{Pauses, Resumed, pausing, uncharged};
+pub(crate) use pieces::{
+    is_long, is_long_text, overlapping, pieces, pieces_mut, text_pieces, text_pieces_back,
+};
 
 use crate::error::{Error, Result};
 use std::cell::{Cell, RefCell};

@@ -3,6 +3,7 @@
 use super::big::{admit, integral, scaled, to_float, unscaled};
 use super::pieces::{floor_quotient_and_remainder, product, quotient_and_remainder};
 use crate::error::{Error, Result};
+use crate::meter::pieces;
 use crate::value::{Value, compare};
 use num_bigint::BigInt;
 use num_integer::Integer;
@@ -262,14 +263,17 @@ pub(crate) fn increment(a: &Value, by: i64) -> Result<Value> {
 /// The first of the values that no other one exceeds in this direction (`max`: `Greater`); a NaN among them
 /// wins.
 pub(crate) fn extreme(values: &mut [Value], direction: Ordering) -> Value {
-    let mut best = 0;
-    for i in 0..values.len() {
-        if matches!(values[i], Value::Float(x) if x.is_nan()) {
-            best = i;
-            break;
-        }
-        if compare(&values[i], &values[best]) == direction {
-            best = i;
+    let (mut best, mut at) = (0, 0);
+    'all: for piece in pieces(values) {
+        for value in piece {
+            if matches!(value, Value::Float(x) if x.is_nan()) {
+                best = at;
+                break 'all;
+            }
+            if compare(value, &values[best]) == direction {
+                best = at;
+            }
+            at += 1;
         }
     }
     values.get_mut(best).map(std::mem::take).unwrap_or_default()

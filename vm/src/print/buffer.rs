@@ -26,33 +26,20 @@ fn room(len: usize, capacity: usize, extra: usize) -> Result<Option<usize>> {
 #[inline]
 pub(crate) fn grow_string(out: &mut String, extra: usize) -> Result<()> {
     if let Some(capacity) = room(out.len(), out.capacity(), extra)? {
-        if out.len() <= PIECE {
-            out.reserve_exact(capacity - out.len());
-        } else {
-            let mut larger = String::with_capacity(capacity);
-            push_in_pieces(&mut larger, out);
-            *out = larger;
-        }
+        enlarge(out, capacity);
     }
     Ok(())
 }
 
-/// Makes room for `extra` bytes, refusing what would pass the program's memory limit.
-#[inline]
-pub(crate) fn grow_bytes(out: &mut Vec<u8>, extra: usize) -> Result<()> {
-    if let Some(capacity) = room(out.len(), out.capacity(), extra)? {
-        if out.len() <= PIECE {
-            out.reserve_exact(capacity - out.len());
-        } else {
-            let mut larger = Vec::with_capacity(capacity);
-            for piece in out.chunks(PIECE) {
-                larger.extend_from_slice(piece);
-                meter::uncharged(piece.len() / BYTES_PER_UNIT);
-            }
-            *out = larger;
-        }
+/// Gives the text a larger capacity, which has been reserved.
+pub(crate) fn enlarge(out: &mut String, capacity: usize) {
+    if out.len() <= PIECE {
+        out.reserve_exact(capacity - out.len());
+    } else {
+        let mut larger = String::with_capacity(capacity);
+        push_in_pieces(&mut larger, out);
+        *out = larger;
     }
-    Ok(())
 }
 
 /// Appends `text`, refusing what would pass the program's memory limit. Charges no steps.
@@ -96,8 +83,8 @@ mod tests {
         append(&mut out, &text).unwrap();
         assert!(out.len() == 1 + 2 * text.len() && out.starts_with("xaé") && out[1..].starts_with(&text));
         assert!(out.ends_with(&text));
-        let mut bytes = text.clone().into_bytes();
-        grow_bytes(&mut bytes, 4 * text.len()).unwrap();
-        assert!(bytes.capacity() >= 5 * text.len() && bytes == text.as_bytes());
+        let mut grown = text.clone();
+        grow_string(&mut grown, 4 * text.len()).unwrap();
+        assert!(grown.capacity() >= 5 * text.len() && grown == text);
     }
 }

@@ -19,7 +19,7 @@ mod preview;
 mod scalar;
 mod text;
 
-pub(crate) use buffer::{append, grow_bytes, grow_string, push_in_pieces};
+pub(crate) use buffer::{append, enlarge, grow_string, push_in_pieces};
 pub use capped::{Budget, Cut, CutUnit, Rendered, render_capped};
 pub(crate) use level::Level;
 pub use level::MAX_DEPTH;

@@ -23,7 +23,8 @@ static EXTRA: [u8; 256] = {
 
 /// Bytes of `text` as a literal, quotes included.
 pub(super) fn quoted_len(text: &str) -> usize {
-    text.len() + 2 + text.bytes().map(|byte| usize::from(EXTRA[usize::from(byte)])).sum::<usize>()
+    let extra = |piece: &str| piece.bytes().map(|byte| usize::from(EXTRA[usize::from(byte)])).sum::<usize>();
+    text.len() + 2 + meter::text_pieces(text).map(extra).sum::<usize>()
 }
 
 /// Appends `text` as a string literal. Charges steps and memory to the program.
@@ -43,6 +44,10 @@ pub(super) fn push_quoted(text: &str, out: &mut String) {
 
 /// Appends `text` with the escapes of a string literal.
 pub(super) fn push_escaped(text: &str, out: &mut String) {
+    meter::text_pieces(text).for_each(|piece| push_piece(piece, out));
+}
+
+fn push_piece(text: &str, out: &mut String) {
     let mut start = 0;
     for (i, byte) in text.bytes().enumerate() {
         if EXTRA[usize::from(byte)] == 0 {

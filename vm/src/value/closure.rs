@@ -1,6 +1,6 @@
 //! Functions that a program makes: closures, and the results of combinators.
 
-use super::{Value, drop_deferred};
+use super::{Value, drop_deferred, drop_many};
 use crate::code::{Arity, Function, Module};
 use crate::meter;
 use smallvec::SmallVec;
@@ -122,8 +122,6 @@ impl Combinator {
 impl Drop for Combinator {
     fn drop(&mut self) {
         meter::credit_memory(Self::OVERHEAD + self.parts.len() * size_of::<Value>());
-        for value in self.parts.drain(..) {
-            drop_deferred(value);
-        }
+        drop_many(&mut self.parts);
     }
 }

@@ -11,6 +11,9 @@ use std::cell::{Cell, RefCell};
 /// Levels that may recurse natively: cheap, and small against the smallest thread stack (256 KiB).
 const NATIVE_LEVELS: u32 = 32;
 
+/// Values that are dropped between two places where others may have the thread.
+const TOGETHER: usize = 500;
+
 thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
     static WAITING: RefCell<Vec<Value>> = const { RefCell::new(Vec::new()) };
@@ -49,8 +52,8 @@ pub(crate) fn drop_deferred(value: Value) {
 /// As [`drop_deferred`] for each of these values. Those that hold nothing counted stay as they are, for others there is `nil`:
 /// to whoever keeps them from being dropped, there is nothing left to drop.
 pub(super) fn drop_all(values: &mut [Value]) {
-    let Some(first) = values.iter().position(|value| !value.is_immediate()) else { return };
     meter::uncharged(values.len());
+    let Some(first) = values.iter().position(|value| !value.is_immediate()) else { return };
     let counted = values[first..].iter_mut().filter(|value| !value.is_immediate()).map(std::mem::take);
     let depth = DEPTH.get();
     if depth >= NATIVE_LEVELS {
@@ -63,6 +66,11 @@ pub(super) fn drop_all(values: &mut [Value]) {
         drop_waiting();
     }
     DEPTH.set(depth);
+}
+
+/// Drops values of which there may be as many as a collection has elements.
+pub(crate) fn drop_many(values: &mut [Value]) {
+    values.chunks_mut(TOGETHER).for_each(drop_all);
 }
 
 fn drop_container(value: Value) {

@@ -27,7 +27,7 @@ mod vector;
 pub use blob::{Blob, BlobContent, decoded_len};
 pub use builtin::{BuiltinHandle, BuiltinId};
 pub use closure::{Captures, Closure, Combinator, CombinatorKind};
-pub(crate) use deferred_drop::{Deferred, drop_deferred};
+pub(crate) use deferred_drop::{Deferred, drop_deferred, drop_many};
 pub use float::Float;
 pub(crate) use graphemes::Graphemes;
 pub use keyword::Keyword;

@@ -3,6 +3,7 @@
 use crate::builtins::support::{elements, sequence};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
+use crate::meter;
 use crate::value::{Map, Set, Value, Vector};
 use std::mem::take;
 
@@ -83,7 +84,11 @@ pub(super) fn vec(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 pub(super) fn vector(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     ctx.charge(args.len())?;
     ctx.reserve(size_of_val(args))?;
-    Ok(Value::vector(args.iter_mut().map(take).collect::<Vec<_>>()))
+    let mut all = Vec::with_capacity(args.len());
+    for piece in meter::pieces_mut(args) {
+        all.extend(piece.iter_mut().map(take));
+    }
+    Ok(Value::vector(all))
 }
 
 /// `(list* x & xs c)`

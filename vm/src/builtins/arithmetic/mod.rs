@@ -5,6 +5,7 @@ use super::namespaces::{CORE, MATH};
 use super::row::{fun, section};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
+use crate::meter;
 use crate::number::{
     add, divide, extreme, increment, modulo, multiply, negate, quotient, remainder, subtract,
 };
@@ -29,7 +30,7 @@ fn fold(
 }
 
 fn chain(first: Value, rest: &[Value], step: fn(&Value, &Value) -> Result<Value>) -> Result<Value> {
-    rest.iter().try_fold(first, |sum, next| step(&sum, next))
+    meter::pieces(rest).try_fold(first, |sum, piece| piece.iter().try_fold(sum, |sum, next| step(&sum, next)))
 }
 
 /// `(+ & xs)`

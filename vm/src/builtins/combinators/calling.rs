@@ -6,6 +6,7 @@ use crate::builtins::support::{Builder, callee, pulse};
 use crate::builtins::{Builtin, transducers};
 use crate::error::{Error, Reason, Result};
 use crate::machine::{Args, CallNow, Ctx, Flow, Input, NativeFrame};
+use crate::meter;
 use crate::print;
 use crate::value::{Combinator, CombinatorKind, Value};
 use std::mem::take;
@@ -55,13 +56,18 @@ pub(super) fn identity(args: &mut Args) -> Result<Value> {
 }
 
 /// The arguments of a `partial`, then those of the call. Charges for all of them.
-pub(super) fn with_first(ctx: &mut Ctx<'_>, first: &[Value], args: Args) -> Result<Args> {
+pub(super) fn with_first(ctx: &mut Ctx<'_>, first: &[Value], mut args: Args) -> Result<Args> {
     let count = first.len() + args.len();
     ctx.charge(count)?;
     ctx.reserve(count * size_of::<Value>())?;
     let mut all = Args::with_capacity(count);
-    all.extend(first.iter().cloned());
-    all.extend(args);
+    if meter::is_long(count) {
+        meter::pieces(first).for_each(|piece| all.extend(piece.iter().cloned()));
+        meter::pieces_mut(&mut args).for_each(|piece| all.extend(piece.iter_mut().map(take)));
+    } else {
+        all.extend(first.iter().cloned());
+        all.extend(args);
+    }
     Ok(all)
 }
 

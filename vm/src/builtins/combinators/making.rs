@@ -3,13 +3,18 @@
 use crate::builtins::support::check;
 use crate::error::{Error, Reason, Result};
 use crate::machine::Ctx;
+use crate::meter;
 use crate::value::{Combinator, CombinatorKind, Value};
 use std::mem::take;
 
 fn make(ctx: &mut Ctx<'_>, kind: CombinatorKind, args: &mut [Value]) -> Result<Value> {
     ctx.charge(args.len())?;
     ctx.reserve(size_of_val(args))?;
-    Ok(Value::Combinator(Combinator::new(kind, args.iter_mut().map(take).collect())))
+    let mut parts = Vec::with_capacity(args.len());
+    for piece in meter::pieces_mut(args) {
+        parts.extend(piece.iter_mut().map(take));
+    }
+    Ok(Value::Combinator(Combinator::new(kind, parts)))
 }
 
 /// `(comp & fs)`

@@ -4,6 +4,7 @@
 //! RFC 4180 wants it is read all the same: a quote inside other text is text, what stands behind a closing quote belongs to
 //! the cell, and a quote that nothing closes goes to the end of the text. Lines end with LF, CR LF or CR. Lines without anything are skipped.
 
+use crate::builtins::support::copied;
 use crate::error::Result;
 use crate::meter;
 use crate::value::{Str, Value};
@@ -59,14 +60,14 @@ impl<'t> Reader<'t> {
         let Some(quoted) = self.rest.strip_prefix('"') else {
             let text = self.plain();
             meter::reserve(text.len() + CELL)?;
-            return Ok((Value::str(text), self.end()));
+            return Ok((copied(text), self.end()));
         };
         let close = quoted.find('"').unwrap_or(quoted.len());
         let inside = &quoted[..close];
         self.rest = quoted.get(close + 1..).unwrap_or("");
         if self.at_end_of_cell() {
             meter::reserve(inside.len() + CELL)?;
-            return Ok((Value::str(inside), self.end()));
+            return Ok((copied(inside), self.end()));
         }
         // There is more: quotes that stand for quotes, or text behind the closing one.
         let mut text = String::new();
@@ -97,7 +98,14 @@ impl<'t> Reader<'t> {
 
     /// The text up to the end of the cell.
     fn plain(&mut self) -> &'t str {
-        let end = self.rest.find(|c| self.is_end(c)).unwrap_or(self.rest.len());
+        let mut end = 0;
+        for piece in meter::text_pieces(self.rest) {
+            if let Some(at) = piece.find(|c| self.is_end(c)) {
+                end += at;
+                break;
+            }
+            end += piece.len();
+        }
         let (text, rest) = self.rest.split_at(end);
         self.rest = rest;
         text

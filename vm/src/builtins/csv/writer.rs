@@ -135,7 +135,8 @@ impl Writer {
 
     fn cell(&mut self, text: &str, alone: bool) -> Result<()> {
         let is_special = |c: char| c == self.separator || matches!(c, '"' | '\n' | '\r');
-        let quoted = text.contains(is_special) || (alone && text.is_empty());
+        let quoted =
+            meter::text_pieces(text).any(|piece| piece.contains(is_special)) || (alone && text.is_empty());
         if !quoted {
             return self.text.push_str(text);
         }

@@ -43,7 +43,7 @@ fn position(method: &str, what: &str, value: &Value) -> Result<i64> {
 pub(super) fn contains(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let (text, part) = (receiver(".contains", args)?, text_argument(".contains", args, 1)?);
     ctx.charge(text.as_str().len() / 16)?;
-    Ok(Value::bool(text.as_str().contains(part.as_str())))
+    Ok(Value::bool(strings::find(text.as_str(), part.as_str()).is_some()))
 }
 
 pub(super) fn starts_with(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
@@ -151,7 +151,7 @@ pub(super) fn is_empty(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> 
 pub(super) fn is_blank(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let text = receiver(".isBlank", args)?;
     ctx.charge(text.as_str().len() / 16)?;
-    Ok(Value::bool(text.as_str().trim().is_empty()))
+    Ok(Value::bool(strings::is_all_space(text.as_str())))
 }
 
 pub(super) fn equals_ignore_case(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {

@@ -6,6 +6,7 @@ use crate::builtins::Arities;
 use crate::builtins::support::{Continuation, call_then, check};
 use crate::error::{Error, Reason, Result};
 use crate::machine::{Args, Ctx, Flow};
+use crate::meter;
 use crate::value::{Map, Value, Vector};
 use std::mem::take;
 
@@ -50,7 +51,12 @@ fn check_fits(ctx: &Ctx<'_>, name: &str, function: &Value, argc: usize) -> Resul
 
 /// The arguments of the function: the old value, then what follows the function in the call.
 fn call_args(old: Value, more: &mut [Value]) -> Args {
-    std::iter::once(old).chain(more.iter_mut().map(take)).collect()
+    let mut args = Args::with_capacity(1 + more.len());
+    args.push(old);
+    for piece in meter::pieces_mut(more) {
+        args.extend(piece.iter_mut().map(take));
+    }
+    args
 }
 
 /// `(update m k f & args)`

@@ -3,6 +3,7 @@
 use super::read::entry_parts;
 use crate::error::{Error, Reason, Result};
 use crate::machine::Ctx;
+use crate::meter;
 use crate::value::{Map, Value, Vector, identical};
 use std::mem::take;
 
@@ -48,6 +49,7 @@ pub(super) fn assoc(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
                     Error::argument_types("assoc", &shown)
                 })?;
                 put(&mut vector, index, take(&mut args[pair + 1]));
+                meter::uncharged(1);
             }
             Ok(Value::Vector(vector))
         }
@@ -57,6 +59,7 @@ pub(super) fn assoc(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 
 fn assoc_map(mut map: Map, pairs: &mut [Value]) -> Map {
     for pair in pairs.chunks_exact_mut(2) {
+        meter::uncharged(1);
         map.insert_flexible(take(&mut pair[0]), take(&mut pair[1]));
     }
     map
@@ -69,6 +72,7 @@ pub(super) fn dissoc(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         Value::Nil => Ok(Value::Nil),
         Value::Map(mut map) => {
             for key in &args[1..] {
+                meter::uncharged(1);
                 map.remove_flexible(key);
             }
             Ok(Value::Map(map))
@@ -132,8 +136,12 @@ fn from_pairs(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Value
     }
     ctx.charge(args.len())?;
     ctx.reserve(args.len().saturating_mul(3 * size_of::<Value>()))?;
-    let entries = args.chunks_exact_mut(2).map(|pair| (take(&mut pair[0]), take(&mut pair[1])));
-    Ok(Value::Map(entries.collect()))
+    let mut entries = Vec::with_capacity(args.len() / 2);
+    for piece in meter::pieces_mut(args) {
+        // A piece has whole pairs: all but the last have an even number of items.
+        entries.extend(piece.chunks_exact_mut(2).map(|pair| (take(&mut pair[0]), take(&mut pair[1]))));
+    }
+    Ok(Value::Map(Map::from_entries(entries)))
 }
 
 /// `(hash-map & kvs)`

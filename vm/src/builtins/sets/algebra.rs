@@ -8,6 +8,7 @@ use super::super::maps::entry_parts;
 use crate::builtins::support::{cursor, sequence};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
+use crate::meter;
 use crate::value::{Cursor, Map, Set, Value, Vector};
 use std::mem::take;
 
@@ -33,14 +34,22 @@ fn elements(ctx: &mut Ctx<'_>, value: &Value) -> Result<Option<Cursor>> {
 fn collect(ctx: &mut Ctx<'_>, mut items: Cursor) -> Result<Value> {
     ctx.charge(items.remaining())?;
     ctx.reserve(items.remaining().saturating_mul(2 * Set::ELEMENT_BYTES))?;
-    Ok(Value::Set(std::iter::from_fn(|| items.advance()).collect()))
+    let mut all = Vec::with_capacity(items.remaining());
+    while let Some(item) = items.advance() {
+        all.push(item);
+    }
+    Ok(Value::Set(all.into_iter().collect()))
 }
 
 /// `(hash-set & xs)`, `(sorted-set & xs)`
 pub(super) fn hash_set(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     ctx.charge(args.len())?;
     ctx.reserve(args.len().saturating_mul(2 * Set::ELEMENT_BYTES))?;
-    Ok(Value::Set(args.iter_mut().map(take).collect()))
+    let mut all = Vec::with_capacity(args.len());
+    for piece in meter::pieces_mut(args) {
+        all.extend(piece.iter_mut().map(take));
+    }
+    Ok(Value::Set(all.into_iter().collect()))
 }
 
 /// `(disj s & xs)`
@@ -54,6 +63,7 @@ pub(super) fn disj(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     }
     let Value::Set(mut set) = take(&mut args[0]) else { unreachable!("it is a set") };
     for item in &args[1..] {
+        meter::uncharged(1);
         set.remove(item);
     }
     Ok(Value::Set(set))

@@ -81,7 +81,7 @@ const LONGEST_INTEGER: usize = 20;
 /// what most calls have.
 fn simple_size(args: &[Value]) -> Option<(usize, u64)> {
     let (mut bytes, mut steps): (usize, u64) = (0, 0);
-    for value in args {
+    for value in meter::pieces(args).flatten() {
         let (length, cost) = match value {
             Value::Str(text) => {
                 let length = text.as_str().len();
@@ -105,7 +105,7 @@ fn concatenated(args: &[Value], bytes: usize) -> Result<Value> {
     meter::reserve(bytes)?;
     if bytes > LONG {
         let mut out = String::with_capacity(bytes);
-        for value in args {
+        for value in meter::pieces(args).flatten() {
             match value {
                 Value::Str(text) => print::push_in_pieces(&mut out, text.as_str()),
                 Value::Int(n) => out.push_str(itoa::Buffer::new().format(*n)),

@@ -1,6 +1,7 @@
 //! Strings: `str`, `join`, `split`, `replace`, `format` … All positions and lengths count graphemes.
 
 mod args;
+mod finding;
 mod format;
 pub(super) mod join;
 mod names;
@@ -9,11 +10,12 @@ mod search;
 mod simple;
 mod split;
 
+pub(crate) use finding::find;
 pub(crate) use join::join;
 pub(crate) use names::is_keyword_name;
 pub(crate) use replace::literal as replace_literal;
 pub(crate) use search::{index_of, last_index_of};
-pub(crate) use simple::{to_lower, to_upper, trim};
+pub(crate) use simple::{is_all_space, to_lower, to_upper, trim};
 
 use super::Builtin;
 use super::namespaces::{CORE, STRING};

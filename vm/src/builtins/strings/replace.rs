@@ -1,5 +1,6 @@
 //! `replace` and `replace-first`.
 
+use super::finding;
 use crate::builtins::regex::{Replacement, Scan, TemplatePart};
 use crate::builtins::transform::mapping::replace_elements;
 use crate::error::{Error, Result};
@@ -55,10 +56,9 @@ pub(crate) fn literal(
         ctx.charge(1 + piece.len() / 16)?;
         crate::print::append(&mut out, piece)
     };
-    let most = if first_only { 1 } else { usize::MAX };
     if wanted.is_empty() {
         for (i, (_, grapheme)) in Graphemes::new(text).enumerate() {
-            if i < most {
+            if i == 0 || !first_only {
                 append(ctx, new)?;
             }
             append(ctx, grapheme)?;
@@ -68,11 +68,12 @@ pub(crate) fn literal(
         }
     } else {
         let mut last = 0;
-        for (at, _) in text.match_indices(wanted).take(most) {
+        finding::each(text, wanted, |at| {
             append(ctx, &text[last..at])?;
             append(ctx, new)?;
             last = at + wanted.len();
-        }
+            Ok(!first_only)
+        })?;
         append(ctx, &text[last..])?;
     }
     Ok(Value::Str(Str::from_string(out)))

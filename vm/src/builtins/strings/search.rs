@@ -1,6 +1,7 @@
 //! Positions of a text in a text, in graphemes.
 
 use super::args::{position, two_texts};
+use super::finding::{find, find_last};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::value::{Graphemes, Str, Value};
@@ -24,7 +25,7 @@ pub(crate) fn index_of(ctx: &mut Ctx<'_>, text: &Str, wanted: &Str, from: i64) -
         return Ok(Some(from as i64));
     }
     let start = text.byte_offset(from);
-    match text.as_str()[start..].find(wanted.as_str()) {
+    match find(&text.as_str()[start..], wanted.as_str()) {
         Some(found) => grapheme_at(ctx, text, start + found).map(Some),
         None => Ok(None),
     }
@@ -41,7 +42,7 @@ pub(crate) fn last_index_of(ctx: &mut Ctx<'_>, text: &Str, wanted: &Str, from: i
     while !text.as_str().is_char_boundary(end) {
         end -= 1;
     }
-    match text.as_str()[..end].rfind(wanted.as_str()) {
+    match find_last(&text.as_str()[..end], wanted.as_str()) {
         Some(found) => grapheme_at(ctx, text, found).map(Some),
         None => Ok(None),
     }

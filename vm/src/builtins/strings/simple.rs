@@ -1,6 +1,7 @@
 //! Functions of one string: trimming, case, tests, parts.
 
 use super::args::{position, text, two_texts};
+use super::finding::find;
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::meter;
@@ -42,32 +43,67 @@ pub(super) fn subs(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     Ok(Value::Str(text.slice(start, end)))
 }
 
+fn is_space(c: char) -> bool {
+    c.is_whitespace()
+}
+
+/// What is left of the text without the characters at its start that are trimmed.
+fn trimmed_start(text: &str, is_trimmed: fn(char) -> bool) -> &str {
+    let mut at = 0;
+    for piece in meter::text_pieces(text) {
+        let left = piece.trim_start_matches(is_trimmed);
+        if !left.is_empty() {
+            return &text[at + piece.len() - left.len()..];
+        }
+        at += piece.len();
+    }
+    ""
+}
+
+/// What is left of the text without the characters at its end that are trimmed.
+fn trimmed_end(text: &str, is_trimmed: fn(char) -> bool) -> &str {
+    let mut end = text.len();
+    for piece in meter::text_pieces_back(text) {
+        end -= piece.len();
+        let left = piece.trim_end_matches(is_trimmed);
+        if !left.is_empty() {
+            return &text[..end + left.len()];
+        }
+    }
+    ""
+}
+
+/// Whether the text is nothing but what `trim` takes away.
+pub(crate) fn is_all_space(text: &str) -> bool {
+    trimmed_start(text, is_space).is_empty()
+}
+
 /// `(trim s)`
 pub(crate) fn trim(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let text = text("trim", args)?;
     charge_traversal(ctx, &text)?;
-    part(ctx, &text, text.as_str().trim())
+    part(ctx, &text, trimmed_end(trimmed_start(text.as_str(), is_space), is_space))
 }
 
 /// `(triml s)`
 pub(super) fn triml(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let text = text("triml", args)?;
     charge_traversal(ctx, &text)?;
-    part(ctx, &text, text.as_str().trim_start())
+    part(ctx, &text, trimmed_start(text.as_str(), is_space))
 }
 
 /// `(trimr s)`
 pub(super) fn trimr(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let text = text("trimr", args)?;
     charge_traversal(ctx, &text)?;
-    part(ctx, &text, text.as_str().trim_end())
+    part(ctx, &text, trimmed_end(text.as_str(), is_space))
 }
 
 /// `(trim-newline s)`
 pub(super) fn trim_newline(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let text = text("trim-newline", args)?;
     charge_traversal(ctx, &text)?;
-    part(ctx, &text, text.as_str().trim_end_matches(['\n', '\r']))
+    part(ctx, &text, trimmed_end(text.as_str(), |c| matches!(c, '\n' | '\r')))
 }
 
 /// `(blank? s)`: a no-break space is not blank, as in Clojure.
@@ -77,7 +113,7 @@ pub(super) fn blank(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         Value::Nil => Ok(Value::True),
         Value::Str(text) => {
             charge_traversal(ctx, text)?;
-            Ok(Value::bool(text.as_str().chars().all(is_space)))
+            Ok(Value::bool(meter::text_pieces(text.as_str()).all(|piece| piece.chars().all(is_space))))
         }
         _ => Err(Error::argument_types("blank?", args)),
     }
@@ -236,5 +272,5 @@ pub(super) fn ends_with(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> 
 pub(super) fn includes(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let (text, wanted) = two_texts("includes?", args)?;
     charge_traversal(ctx, &text)?;
-    Ok(Value::bool(text.as_str().contains(wanted.as_str())))
+    Ok(Value::bool(find(text.as_str(), wanted.as_str()).is_some()))
 }

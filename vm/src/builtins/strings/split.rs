@@ -1,8 +1,9 @@
 //! `split` and `split-lines`.
 
 use super::args::{position, text};
+use super::finding::find;
 use crate::builtins::regex::Scan;
-use crate::builtins::support::Builder;
+use crate::builtins::support::{Builder, copied};
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
 use crate::meter;
@@ -32,7 +33,7 @@ pub(super) fn split(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 fn push(pieces: &mut Builder, piece: &str) -> Result<()> {
     meter::charge_steps(1)?;
     meter::reserve(piece.len() + PIECE)?;
-    pieces.push(Value::str(piece))
+    pieces.push(copied(piece))
 }
 
 fn split_at_text(text: &Str, separator: &Str, limit: Option<usize>) -> Result<Value> {
@@ -56,10 +57,10 @@ fn split_at_text(text: &Str, separator: &Str, limit: Option<usize>) -> Result<Va
         )));
     }
     while pieces.len() + 1 < limit
-        && let Some((piece, after)) = rest.split_once(separator.as_str())
+        && let Some(at) = find(rest, separator.as_str())
     {
-        push(&mut pieces, piece)?;
-        rest = after;
+        push(&mut pieces, &rest[..at])?;
+        rest = &rest[at + separator.as_str().len()..];
     }
     push(&mut pieces, rest)?;
     Ok(pieces.take())
@@ -77,6 +78,7 @@ pub(super) fn split_lines(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value
     // Lines without anything in them, at the end, are nothing but line ends.
     let mut content = text.as_str();
     while let Some(shorter) = content.strip_suffix('\n') {
+        meter::uncharged(1);
         content = shorter.strip_suffix('\r').unwrap_or(shorter);
     }
     if !content.is_empty() {

@@ -50,7 +50,7 @@ impl TextBuilder {
     fn make_room(&mut self, more: usize) -> Result<()> {
         let room = (self.text.len() + more).max(2 * self.text.capacity()).max(64);
         meter::reserve(room - self.charged.min(room))?;
-        self.text.reserve_exact(room - self.text.len());
+        print::enlarge(&mut self.text, room);
         self.charge_growth();
         Ok(())
     }

@@ -41,6 +41,7 @@ fn entry<'a, V: EntryValue>(
                 return leaf.entry(within);
             }
             let (leaf, first) = tree.leaf_at(index);
+            crate::meter::uncharged(leaf.keys.len());
             *cached = Some((leaf, first));
             leaf.entry(index - first)
         }

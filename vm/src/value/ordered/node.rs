@@ -69,6 +69,7 @@ impl<V: EntryValue> Clone for Leaf<V> {
 impl<V: EntryValue> Drop for Leaf<V> {
     fn drop(&mut self) {
         meter::credit_memory(Leaf::<V>::BYTES);
+        meter::uncharged(self.keys.len());
         self.keys.drain(..).for_each(drop_deferred);
         self.payloads.drain(..).for_each(V::discard);
     }

@@ -1,25 +1,22 @@
 //! Where a text occurs in a text.
 //!
 //! A long text is searched in windows, between which others may have the thread. Each window reaches beyond its end by as much as
-//! an occurrence needs that begins right before it, so that every occurrence lies in one.
+//! an occurrence needs that begins right before it, so that every occurrence lies in one. What is longer than a window is
+//! searched for by [`rolling`].
 
+use super::rolling::{self, From, same};
 use crate::error::Result;
 use crate::meter;
 
-/// Bytes in which occurrences may begin that are looked for in one go, if what is wanted is no longer.
+/// Bytes in which occurrences may begin that are looked for in one go.
 const WINDOW: usize = 64 << 10;
 /// Searched bytes that count as one unit of work.
 const BYTES_PER_UNIT: usize = 16;
 
-/// How many bytes a window has, besides those that it reaches beyond its end.
-fn window(wanted: &str) -> usize {
-    wanted.len().max(WINDOW)
-}
-
 /// The byte where `wanted` first occurs.
 pub(crate) fn find(text: &str, wanted: &str) -> Option<usize> {
     if wanted.len() >= text.len() {
-        return (text == wanted).then_some(0);
+        return same(text.as_bytes(), wanted.as_bytes()).then_some(0);
     }
     if text.len() <= WINDOW {
         return text.find(wanted);
@@ -36,11 +33,14 @@ pub(crate) fn find(text: &str, wanted: &str) -> Option<usize> {
 /// The byte where `wanted` last occurs.
 pub(crate) fn find_last(text: &str, wanted: &str) -> Option<usize> {
     if wanted.len() >= text.len() {
-        return (text == wanted).then_some(0);
+        return same(text.as_bytes(), wanted.as_bytes()).then_some(0);
+    }
+    if wanted.len() > WINDOW {
+        return rolling::find(text, wanted, From::End);
     }
     let mut end = text.len();
     loop {
-        let start = text.floor_char_boundary(end.saturating_sub(window(wanted) + wanted.len()));
+        let start = text.floor_char_boundary(end.saturating_sub(WINDOW + wanted.len()));
         if let Some(at) = text[start..end].rfind(wanted) {
             return Some(start + at);
         }
@@ -56,7 +56,7 @@ pub(crate) fn find_last(text: &str, wanted: &str) -> Option<usize> {
 /// Tells `visit` the bytes where `wanted`, which is not empty, occurs, from the first occurrence on, each behind the end of the one
 /// before, as long as it says `true`.
 pub(crate) fn each(text: &str, wanted: &str, mut visit: impl FnMut(usize) -> Result<bool>) -> Result<()> {
-    if text.len() <= WINDOW || wanted.len() > text.len() {
+    if text.len() <= WINDOW {
         for (at, _) in text.match_indices(wanted) {
             if !visit(at)? {
                 break;
@@ -65,8 +65,17 @@ pub(crate) fn each(text: &str, wanted: &str, mut visit: impl FnMut(usize) -> Res
         return Ok(());
     }
     let mut start = 0;
+    if wanted.len() > WINDOW {
+        while let Some(at) = rolling::find(&text[start..], wanted, From::Start) {
+            if !visit(start + at)? {
+                break;
+            }
+            start += at + wanted.len();
+        }
+        return Ok(());
+    }
     while start < text.len() {
-        let behind = text.floor_char_boundary(start + window(wanted));
+        let behind = text.floor_char_boundary(start + WINDOW);
         let end = text.ceil_char_boundary(behind + wanted.len());
         let mut next = behind;
         for (at, _) in text[start..end].match_indices(wanted) {
@@ -100,7 +109,9 @@ mod tests {
         for filling in ["x", "é", "\u{1F600}", "ab", "aab"] {
             let base = filling.repeat(3 * WINDOW / filling.len());
             let ends = [WINDOW - 2, WINDOW - 1, WINDOW, WINDOW + 1, 2 * WINDOW, base.len()];
-            for wanted in ["q", "é", "aa", "aaa", "abab", "xé", &"aab".repeat(500), &"ab".repeat(WINDOW)] {
+            for wanted in
+                ["q", "é", "aa", "aaa", "abab", "xé", &"aab".repeat(500), &"ab".repeat(WINDOW / 2 + 1)]
+            {
                 for at in ends {
                     let at = base.floor_char_boundary(at);
                     let text = [&base[..at], wanted, &base[at..]].concat();

@@ -17,6 +17,12 @@ pub(super) fn str(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     if let Some(text) = short(args)? {
         return Ok(text);
     }
+    not_short(args)
+}
+
+/// Apart, so that the way to short texts stays short.
+#[inline(never)]
+fn not_short(args: &[Value]) -> Result<Value> {
     if let Some((bytes, steps)) = simple_size(args) {
         meter::charge_steps(steps)?;
         return concatenated(args, bytes);

@@ -6,6 +6,7 @@ mod format;
 pub(super) mod join;
 mod names;
 mod replace;
+mod rolling;
 mod search;
 mod simple;
 mod split;

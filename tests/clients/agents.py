@@ -138,10 +138,32 @@ def qwen(place: Place):
     return ["qwen", "-p", PROMPT], env
 
 
+def cline(place: Place):
+    provider = {"provider": "openai-compatible", "apiKey": "none", "model": "scripted", "baseUrl": place.model + "/v1"}
+    stored = {"settings": provider, "updatedAt": "2026-01-01T00:00:00.000Z", "tokenSource": "manual"}
+    providers = {"version": 1, "lastUsedProvider": "openai-compatible", "modes": {}, "providers": {"openai-compatible": stored}}
+    place.write(".cline/data/settings/providers.json", providers)
+    entry = {**place.server.entry("url", type="streamableHttp"), "timeout": 120}
+    place.write(".cline/data/settings/cline_mcp_settings.json", {"mcpServers": {"ptc": entry}})
+    place.write(".cline/data/settings/global-settings.json", {"telemetryOptOut": True, "autoUpdateEnabled": False})
+    # By default it leaves a daemon behind, which the next run would talk to.
+    return ["cline", "--json", PROMPT], {"CLINE_SESSION_BACKEND_MODE": "local", "CLINE_NO_AUTO_UPDATE": "1"}
+
+
+def copilot(place: Place):
+    entry = place.server.entry("url", type="http")
+    place.write(".copilot/mcp-config.json", {"mcpServers": {"ptc": {"type": "local", **entry, "tools": ["*"]}}})
+    # A provider of one's own needs no account; without a network there is no update and no telemetry.
+    provider = {"COPILOT_PROVIDER_BASE_URL": place.model + "/v1", "COPILOT_PROVIDER_API_KEY": "none", "COPILOT_MODEL": "scripted"}
+    return ["copilot", "-p", PROMPT, "--allow-tool", "ptc"], {**provider, "COPILOT_OFFLINE": "true"}
+
+
 AGENTS = [
     Agent("claude", claude, "claude", "answered", "answered"),
     Agent("codex", codex, "codex", "told", "answered"),
     Agent("gemini", gemini, "gemini", "told", "answered"),
     Agent("opencode", opencode, "opencode", "told", "answered"),
     Agent("qwen", qwen, "qwen", "answered", "answered"),
+    Agent("cline", cline, "cline", "told", "answered"),
+    Agent("copilot", copilot, "copilot", "told", "answered"),
 ]

@@ -40,8 +40,11 @@ class OnPipes:
         time.sleep(1)
 
     def client_names(self) -> set[str]:
+        """As said in `initialize`, or, since 2026-07-28, with each request."""
         told = [json.loads(line) for line in (self.home / "told.jsonl").read_text().splitlines()]
-        return {message["params"]["clientInfo"]["name"] for message in told if message.get("method") == "initialize"}
+        said = [message.get("params", {}) for message in told]
+        infos = [params.get("clientInfo") or params.get("_meta", {}).get("io.modelcontextprotocol/clientInfo") for params in said]
+        return {info["name"] for info in infos if info}
 
     def close(self) -> None:
         pass

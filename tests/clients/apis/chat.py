@@ -1,4 +1,4 @@
-"""OpenAI chat completions: opencode, Qwen Code."""
+"""OpenAI chat completions: Cline, Copilot CLI, opencode, Qwen Code."""
 import json
 
 from . import Call, Turn, events, plain, text_of

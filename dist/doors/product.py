@@ -32,6 +32,11 @@ class Product:
             raise Fault(f"repository is {names['repository']} in dist/names.toml and {workspace['repository']} in Cargo.toml")
         return Product(version=workspace["version"], licence=workspace["license"], **names)
 
+    def placeholders(self) -> list[str]:
+        """The names that nobody can have: dist/names.toml is not filled in."""
+        fields = ("repository", "image", "registry")
+        return [field for field in fields if re.search(r"(^|[./])invalid([./]|$)", getattr(self, field))]
+
     @property
     def python_version(self) -> str:
         """The version as PEP 440 writes it: 1.2.0-rc.1 is 1.2.0rc1."""

@@ -38,4 +38,9 @@ if sys.platform == "linux":
 names = dict(licence="", repository="", author="", npm="", pypi="", image="", registry="")
 for version, python in {"1.2.3": "1.2.3", "1.2.3-rc.1": "1.2.3rc1", "0.2.0-alpha.10": "0.2.0a10"}.items():
     assert Product(version=version, **names).python_version == python
+
+real = names | dict(repository="https://github.com/owner/invalidator", image="ghcr.io/owner/ptc", registry="io.github.owner/ptc")
+assert Product(version="1.0.0", **real).placeholders() == []
+nobody = dict(repository="https://example.invalid/ptc", image="registry.invalid/ptc/ptc", registry="invalid.example/ptc")
+assert Product(version="1.0.0", **(names | nobody)).placeholders() == ["repository", "image", "registry"]
 print("ok   layouts")

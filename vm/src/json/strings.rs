@@ -47,28 +47,60 @@ pub(super) fn find_special(bytes: &[u8], from: usize) -> usize {
     offset.map_or(bytes.len(), |offset| at + offset)
 }
 
+/// Bytes of a string that are read in one go.
+const PIECE: usize = 16 << 10;
+/// Bytes of a string with escapes that count as one unit of work.
+const BYTES_PER_UNIT: usize = 8;
+
+/// As [`find_special`], in pieces, between which others may have the thread.
+#[inline]
+fn end_of_run(bytes: &[u8], from: usize) -> usize {
+    let limit = bytes.len().min(from + PIECE);
+    match find_special(&bytes[..limit], from) {
+        end if end == limit && limit < bytes.len() => end_of_long_run(bytes, limit),
+        end => end,
+    }
+}
+
+#[cold]
+fn end_of_long_run(bytes: &[u8], mut from: usize) -> usize {
+    loop {
+        meter::uncharged(PIECE / BYTES_PER_UNIT / 8);
+        let limit = bytes.len().min(from + PIECE);
+        let end = find_special(&bytes[..limit], from);
+        if end < limit || limit == bytes.len() {
+            return end;
+        }
+        from = limit;
+    }
+}
+
 /// Reads a string whose opening quote lies right before `*at`; leaves `*at` behind the closing one. Strings
 /// with escapes are decoded into `scratch`.
 pub(super) fn read<'a>(text: &'a str, at: &mut usize, scratch: &'a mut String) -> Result<&'a str, Fault> {
     let bytes = text.as_bytes();
     let start = *at;
-    let mut end = find_special(bytes, start);
+    let mut end = end_of_run(bytes, start);
     if bytes.get(end) == Some(&b'"') {
         *at = end + 1;
         meter::reserve(end - start)?;
         return Ok(&text[start..end]);
     }
     scratch.clear();
-    let mut from = start;
+    let (mut from, mut seen) = (start, start);
     loop {
         crate::print::grow_string(scratch, end - from + 4)?;
-        scratch.push_str(&text[from..end]);
+        crate::print::push_in_pieces(scratch, &text[from..end]);
+        if end - seen > PIECE {
+            meter::uncharged((end - seen) / BYTES_PER_UNIT);
+            seen = end;
+        }
         match bytes.get(end) {
             Some(b'"') => break,
             Some(b'\\') => from = escape(bytes, end + 1, scratch)?,
             _ => return Err(Fault::NotJson),
         }
-        end = find_special(bytes, from);
+        end = end_of_run(bytes, from);
     }
     *at = end + 1;
     meter::reserve(scratch.len())?;
@@ -208,6 +240,25 @@ fn push_escaped(text: &str, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_string_is_read_in_pieces_as_a_short_one_is() {
+        for (before, special) in
+            [(0, ""), (PIECE - 1, "\n"), (PIECE, "é"), (PIECE + 1, "\"\\"), (3 * PIECE, "\u{1F600}")]
+        {
+            for after in [0, 1, PIECE - 1, PIECE, 2 * PIECE + 3] {
+                let text = format!("{}{special}{}", "a".repeat(before), "\tb".repeat(after));
+                let json = serde_json::to_string(&text).unwrap() + " ";
+                let (mut at, mut scratch) = (1, String::new());
+                let Ok(read) = read(&json, &mut at, &mut scratch) else {
+                    panic!("{before} {special} {after}")
+                };
+                assert!(read == text && at == json.len() - 1, "{before} {special} {after}");
+            }
+        }
+        let open = "\"".to_owned() + &"a".repeat(3 * PIECE);
+        assert!(matches!(read(&open, &mut 1, &mut String::new()), Err(Fault::NotJson)));
+    }
 
     #[test]
     fn the_first_special_byte_is_found_wherever_it_is_and_whatever_is_beside_it() {

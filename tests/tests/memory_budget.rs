@@ -3,12 +3,15 @@
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::engine::{
-    Engine, EngineOptions, EvalOutcome, EvalRequest, HostCalls, Limits, MemoryBudget, SessionLimits,
-    SessionReport, SessionRules,
+    AppTools, Engine, EngineOptions, EvalOutcome, EvalRequest, HostCalls, Limits, MemoryBudget,
+    SessionLimits, SessionReport, SessionRules,
 };
 use ptc_mcp::json::json;
+use ptc_vm::machine::{Payload, Reply};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Notify;
 
 const BUDGET: u64 = 4 << 20;
 
@@ -82,14 +85,14 @@ async fn a_waiting_program_keeps_its_share_until_it_is_dropped() {
         request.upstreams = Some(Arc::new(aggregator.clone()) as Arc<dyn HostCalls>);
         request
     };
-    let waiting =
-        "(let [v (vec (map inc (range 150000)))] (tool/call {:server \"fake\" :tool \"hang\"}) (count v))";
-    let waiting = tokio::spawn(engine.eval(with_upstreams(waiting)));
-    let patience = tokio::time::Instant::now() + Duration::from_secs(30);
-    while memory.used() < 2_400_000 {
-        assert!(tokio::time::Instant::now() < patience, "only {} bytes are taken", memory.used());
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    let waiting = "(let [v (vec (map inc (range 150000)))]
+                     (tool/here) (tool/call {:server \"fake\" :tool \"hang\"}) (count v))";
+    let here = Arc::new(Here::default());
+    let waiting = EvalRequest { tools: Some(here.clone()), ..with_upstreams(waiting) };
+    let waiting = tokio::spawn(engine.eval(waiting));
+    // What making the vector needed besides has been given back.
+    here.0.notified().await;
+    assert!(memory.used() >= 2_400_000, "only {} bytes are taken", memory.used());
     let same = "(count (vec (map inc (range 150000))))";
     assert_eq!(text(&engine.eval(request(same)).await), EXHAUSTED, "the other one holds more than half");
     // A reply that there is no room for ends the program that asked for it, and no other.
@@ -103,6 +106,21 @@ async fn a_waiting_program_keeps_its_share_until_it_is_dropped() {
     assert_eq!(text(&engine.eval(with_upstreams(bulk)).await), "1500000");
     settles(&engine, &memory, 0).await;
     aggregator.shutdown().await;
+}
+
+/// The tool `tool/here`, by which a program tells how far it has come.
+#[derive(Default)]
+struct Here(Notify);
+
+impl AppTools for Here {
+    fn names(&self) -> Vec<String> {
+        vec!["here".to_owned()]
+    }
+
+    fn call(&self, _: &str, _: Vec<u8>) -> Pin<Box<dyn Future<Output = Reply> + Send>> {
+        self.0.notify_one();
+        Box::pin(async { Reply::Value(Payload::None) })
+    }
 }
 
 #[tokio::test]

@@ -8,7 +8,8 @@ use std::cell::{Cell, RefCell};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::task::Poll;
+use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
@@ -196,6 +197,64 @@ async fn work_outside_programs_takes_one_turn_between_two_looks_at_the_sockets()
     assert_eq!(done.len(), GREEDY + 1);
     let most = done.chunk_by(|one, next| one.1 == next.1).map(<[_]>::len).max();
     assert!(most <= Some(2), "{most:?} turns between two looks: {done:?}");
+}
+
+#[tokio::test]
+async fn tasks_of_a_worker_take_their_steps_in_turns_of_their_principals() {
+    const GREEDY: usize = 200;
+    const ARRIVALS: usize = 300;
+    // So many steps take longer than work may be done at once.
+    const STEP: Duration = Duration::from_micros(50);
+    let engine = engine();
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let here = engine.clone();
+    engine.spawn_on(0, move || async move {
+        let steps = Rc::new(Cell::new(0_usize));
+        let greedy: Vec<_> = (0..GREEDY)
+            .map(|_| {
+                let (engine, steps) = (here.clone(), steps.clone());
+                tokio::task::spawn_local(async move {
+                    let task = std::future::poll_fn(|context| {
+                        let began = Instant::now();
+                        while began.elapsed() < STEP {
+                            std::hint::spin_loop();
+                        }
+                        steps.set(steps.get() + 1);
+                        context.waker().wake_by_ref();
+                        Poll::<()>::Pending
+                    });
+                    engine.serve_in_turns(|| Some("greedy".into()), task).await;
+                })
+            })
+            .collect();
+        let (send, mut arrive) = tokio::sync::mpsc::unbounded_channel();
+        let (engine, counted) = (here.clone(), steps.clone());
+        let modest = tokio::task::spawn_local(async move {
+            let task = async {
+                let mut waits = Vec::new();
+                while let Some(then) = arrive.recv().await {
+                    // Steps of the greedy one between the arrival and this one.
+                    waits.push(counted.get() - then);
+                }
+                waits
+            };
+            engine.serve_in_turns(|| Some("modest".into()), task).await
+        });
+        for _ in 0..ARRIVALS {
+            // Whoever yields goes on when the worker has looked at its sockets.
+            tokio::task::yield_now().await;
+            let _ = send.send(steps.get());
+        }
+        drop(send);
+        let waits = modest.await.expect("it ends");
+        greedy.iter().for_each(JoinHandle::abort);
+        let _ = tell.send(waits);
+    });
+    let mut waits = told.await.expect("the worker lives");
+    waits.sort_unstable();
+    assert_eq!(waits.len(), ARRIVALS);
+    let [usual, longest] = [waits[ARRIVALS / 2], waits[ARRIVALS - 1]];
+    assert!(usual <= 20 && longest <= 60, "{usual} steps of the greedy one came first, once {longest}");
 }
 
 #[tokio::test]

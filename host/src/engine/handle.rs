@@ -11,9 +11,9 @@ use crate::maybe_ready::{Eager, MaybeReady, Start};
 use crate::memory::{self, MemoryBudget};
 use futures_util::future::BoxFuture;
 use std::cell::OnceCell;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::hash::{BuildHasher, RandomState};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -147,14 +147,32 @@ impl Engine {
     /// large request. Who waits does the work in the poll that ends the wait and drops the [`Turn`] behind it: between two looks at
     /// its sockets a worker gives one turn. On a thread that is no worker's there is nothing to wait for.
     pub fn turn(&self, principal: Option<Arc<str>>) -> impl Future<Output = Option<Turn>> + use<> {
-        let worker =
-            CURRENT.with(|current| current.get().filter(|worker| worker.engine == self.shared.id).cloned());
+        let worker = self.current();
         async move {
             match worker {
                 Some(worker) => Some(worker.scheduler.turn(principal).await),
                 None => None,
             }
         }
+    }
+
+    /// Runs `task`, such as a connection, on the worker of this thread among its programs: a step of it is taken at once as long as the
+    /// worker has looked at its sockets within half a millisecond, and else in a turn of the principal that `principal` tells then,
+    /// least served principal first. Its time is charged to that principal. On a thread that is no worker's, it runs as it is.
+    pub async fn serve_in_turns<F: Future>(
+        &self,
+        principal: impl Fn() -> Option<Arc<str>>,
+        task: F,
+    ) -> F::Output {
+        match self.current() {
+            Some(worker) => worker.scheduler.clone().serve_in_turns(principal, task).await,
+            None => task.await,
+        }
+    }
+
+    /// The worker of this thread, if it is one of this engine's.
+    fn current(&self) -> Option<Rc<Worker>> {
+        CURRENT.with(|current| current.get().filter(|worker| worker.engine == self.shared.id).cloned())
     }
 
     /// Runs `work` on the worker that owns session `key`, with that worker's sessions.
@@ -220,7 +238,9 @@ impl Engine {
                 Some(key) => self.worker_of(key) == worker.index,
                 None => {
                     let mut others = 0..self.shared.workers.len();
-                    self.load_of(worker.index) == 0 || others.all(|other| self.load_of(other) > 0)
+                    self.load_of(worker.index) == 0
+                        || worker.scheduler.is_next(&request.principal)
+                        || others.all(|other| self.load_of(other) > 0)
                 }
             };
             fits.then(|| worker.clone())
@@ -322,7 +342,7 @@ fn run_worker(
     let local = LocalSet::new();
     let scheduler = worker.scheduler.clone();
     local.spawn_local(scheduler.clone().give_turns());
-    local.block_on(&runtime, async move {
+    let work = async move {
         while let Some(command) = commands.recv().await {
             match command {
                 Command::Eval(request, started, reply) => {
@@ -339,7 +359,15 @@ fn run_worker(
                 Command::Run(work) => work(&worker),
             }
         }
-    });
+    };
+    {
+        let mut work = pin!(local.run_until(work));
+        // The runtime looks at the sockets before each poll of this future, and does the worker's tasks in it.
+        runtime.block_on(poll_fn(|context| {
+            scheduler.note_look();
+            work.as_mut().poll(context)
+        }));
+    }
     // Programs that have not ended are given up, and end.
     drop(local);
     scheduler.close();

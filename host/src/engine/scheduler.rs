@@ -1,31 +1,44 @@
 //! Who has a worker's thread: programs run in turns of [`TURN`](super::stack::TURN), fairly by principal, and between two turns
 //! the worker does its other work: connections, replies, new requests.
 //!
-//! Most programs end before they have used up a turn. So work begins at once, where it is asked for, as long as nobody of the same
-//! principal waits and the thread has not been had for long ([`AT_ONCE`]); everything else waits in line, and a task of the
-//! worker's gives out the turns, one between two looks at its sockets.
+//! Most programs end before they have used up a turn. So work begins at once, where it is asked for, as long as no program of the
+//! same principal waits and the worker looked at its sockets not long ago ([`AT_ONCE`]); everything else waits in line, and a task
+//! of the worker's gives out the turns, one between two looks at its sockets. Connections are served alike
+//! ([`serve_in_turns`](Scheduler::serve_in_turns)): at once while the look is recent, and then in line with the programs of their
+//! principal.
 
 use super::limits::whole_nanos;
 use super::pool::{Pool, STACKS_OF_ONE};
 use super::stack::{self, Ended, Stack, TURN};
-use super::turns::{Place, Turns};
+use super::turns::{Place, Stacks, Turns};
 use super::work::{Done, Principal, Work};
 use crate::maybe_ready::MaybeReady;
 use crate::memory::MemoryBudget;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Time that programs have the thread without a turn, between two looks at the worker's sockets.
+/// How long after a look at the worker's sockets work is done at once.
 const AT_ONCE: Duration = TURN;
+
+/// The same for tasks outside the programs while programs wait for their turns.
+const AT_ONCE_BESIDE_PROGRAMS: Duration = Duration::from_micros(150);
+
+/// Most tasks outside the programs, such as connections, that have a turn between two looks at the sockets. What they do takes some
+/// ten microseconds as a rule, and programs that they begin are done at once for [`AT_ONCE`] only.
+const TASKS_AT_ONCE: usize = 16;
+
+/// How often a task that has a turn waits for another one because the time has gone by meanwhile.
+const MOST_WAITS: u32 = 8;
 
 /// The turns of one worker.
 pub(super) struct Scheduler {
@@ -33,8 +46,10 @@ pub(super) struct Scheduler {
     pool: RefCell<Pool>,
     /// Wakes the task that gives out turns.
     waiting: Notify,
-    /// What programs had at once since the worker last looked at its sockets.
-    at_once: Cell<Duration>,
+    /// When the worker last looked at its sockets.
+    looked: Cell<Instant>,
+    /// Whether the time that is spent now is charged, as a whole, when it is over.
+    is_charged: Cell<bool>,
     /// How many programs wait for this worker, for whoever sends it more.
     load: Arc<AtomicUsize>,
 }
@@ -50,8 +65,10 @@ enum Job {
     Fresh(Work),
     /// In the middle of something.
     Paused(Stack),
-    /// To be done by who waits for the ticket, on the same thread and without a stack.
+    /// To be done by who waits for the ticket, on the same thread and without a stack; it may take as long as a turn.
     Outside,
+    /// The next step of a task that waits for the ticket.
+    Task,
 }
 
 /// What a ticket waits for.
@@ -60,6 +77,16 @@ struct Waiting {
     place: Cell<Option<Place>>,
     result: RefCell<Option<Result<Done, Box<dyn Any + Send>>>>,
     waker: RefCell<Option<Waker>>,
+}
+
+impl Job {
+    fn stacks(&self) -> Stacks {
+        match self {
+            Job::Fresh(_) => Stacks::Needs,
+            Job::Paused(_) => Stacks::Holds,
+            Job::Outside | Job::Task => Stacks::None,
+        }
+    }
 }
 
 impl Waiting {
@@ -109,8 +136,23 @@ pub struct Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let took = whole_nanos(self.began.elapsed());
-        self.scheduler.queue.borrow_mut().charge(&self.principal, took);
+        self.scheduler.charge_part(&self.principal, self.began.elapsed());
+    }
+}
+
+/// Marks the time until it is dropped as charged when it is over.
+struct AsAWhole<'a>(&'a Cell<bool>);
+
+impl<'a> AsAWhole<'a> {
+    fn begin(is_charged: &'a Cell<bool>) -> AsAWhole<'a> {
+        is_charged.set(true);
+        AsAWhole(is_charged)
+    }
+}
+
+impl Drop for AsAWhole<'_> {
+    fn drop(&mut self) {
+        self.0.set(false);
     }
 }
 
@@ -121,16 +163,36 @@ impl Scheduler {
             queue: RefCell::new(Turns::new(STACKS_OF_ONE)),
             pool: RefCell::new(Pool::new(memory)),
             waiting: Notify::new(),
-            at_once: Cell::default(),
+            looked: Cell::new(Instant::now()),
+            is_charged: Cell::default(),
             load,
         })
     }
 
+    /// Notes that the worker has just looked at its sockets.
+    pub(super) fn note_look(&self) {
+        self.looked.set(Instant::now());
+    }
+
+    /// Whether others have waited for long since the worker looked at its sockets.
+    fn is_late(&self) -> bool {
+        self.looked.get().elapsed() >= AT_ONCE
+    }
+
+    /// The same for a task. While programs wait, one of them has a turn after each look, so less is done at once.
+    fn is_late_beside_programs(&self) -> bool {
+        let limit = if self.load.load(Ordering::Relaxed) > 0 { AT_ONCE_BESIDE_PROGRAMS } else { AT_ONCE };
+        self.looked.get().elapsed() >= limit
+    }
+
+    /// Whether a program of this principal begins at once.
+    pub(super) fn is_next(&self, principal: &Principal) -> bool {
+        !stack::is_running() && !self.queue.borrow().has_program(principal) && !self.is_late()
+    }
+
     /// Does `work` now, as far as it gets in one turn, or queues it.
     pub(super) fn run(self: &Rc<Self>, work: Work) -> MaybeReady<Done, Ticket> {
-        let at_once = self.at_once.get() < AT_ONCE
-            && !stack::is_running()
-            && (self.queue.borrow().len() == 0 || !self.queue.borrow().has(work.principal()));
+        let at_once = self.is_next(work.principal());
         let stack = if at_once { self.pool.borrow_mut().take() } else { None };
         let principal = work.principal().clone();
         let Some(mut stack) = stack else {
@@ -141,7 +203,6 @@ impl Scheduler {
         let began = Instant::now();
         let ended = stack.begin(work);
         let took = began.elapsed();
-        self.at_once.set(self.at_once.get() + took);
         match ended {
             Ended::Done(done) => {
                 self.pool.borrow_mut().put(stack);
@@ -154,7 +215,7 @@ impl Scheduler {
             Ended::Paused => {
                 let served = served.saturating_add(whole_nanos(took));
                 let ticket = self.queue_up(principal.clone(), served, Job::Paused(stack));
-                self.queue.borrow_mut().charge(&principal, whole_nanos(took));
+                self.charge_part(&principal, took);
                 MaybeReady::Waiting(ticket)
             }
         }
@@ -174,6 +235,52 @@ impl Scheduler {
         Turn { scheduler: self.clone(), principal, began: Instant::now() }
     }
 
+    /// Runs `task`, which is no program: each of its steps at once while the worker's look at its sockets is recent, and else in a
+    /// turn of the principal that `principal` tells then. Its time is charged to that principal.
+    pub(super) async fn serve_in_turns<F: Future>(
+        self: Rc<Self>,
+        principal: impl Fn() -> Principal,
+        task: F,
+    ) -> F::Output {
+        let mut task = pin!(task);
+        let mut turn: Option<Ticket> = None;
+        let (mut served, mut waits) = (0, 0);
+        poll_fn(|context| {
+            if let Some(ticket) = &mut turn {
+                ready!(Pin::new(ticket).poll(context));
+                turn = None;
+            }
+            // Those that have a turn with it may have taken long.
+            if self.is_late_beside_programs() && waits < MOST_WAITS {
+                waits += 1;
+                let ticket = turn.insert(self.queue_up(principal(), served, Job::Task));
+                ready!(Pin::new(ticket).poll(context));
+                turn = None;
+            }
+            waits = 0;
+            let began = Instant::now();
+            let polled = {
+                let _whole = AsAWhole::begin(&self.is_charged);
+                task.as_mut().poll(context)
+            };
+            if self.queue.borrow().len() > 0 {
+                // A step takes less than a turn. What goes beyond it is the system's, which has given the processor to others.
+                let took = whole_nanos(began.elapsed().min(TURN));
+                served = served.saturating_add(took);
+                self.queue.borrow_mut().charge(&principal(), took);
+            }
+            polled
+        })
+        .await
+    }
+
+    /// Charges time, unless it is a part of what is charged as a whole.
+    fn charge_part(&self, principal: &Principal, took: Duration) {
+        if !self.is_charged.get() {
+            self.queue.borrow_mut().charge(principal, whole_nanos(took));
+        }
+    }
+
     fn queue_up(self: &Rc<Self>, principal: Principal, served: u64, job: Job) -> Ticket {
         let waiting = Rc::new(Waiting::default());
         let entry = Entry { job, ticket: Some(waiting.clone()) };
@@ -183,14 +290,19 @@ impl Scheduler {
 
     fn push(&self, principal: &Principal, served: u64, entry: Entry) {
         let ticket = entry.ticket.clone();
-        // What needs no stack waits for none.
-        let needs_none = matches!(entry.job, Job::Paused(_) | Job::Outside);
-        let place = self.queue.borrow_mut().push(principal, served, needs_none, entry);
+        self.note_load(&entry.job, 1);
+        let place = self.queue.borrow_mut().push(principal, served, entry.job.stacks(), entry);
         if let Some(ticket) = ticket {
             ticket.place.set(Some(place));
         }
-        self.load.fetch_add(1, Ordering::Relaxed);
         self.waiting.notify_one();
+    }
+
+    /// A task's next step is over before a program that is sent elsewhere arrives there.
+    fn note_load(&self, job: &Job, change: isize) {
+        if !matches!(job, Job::Task) {
+            self.load.fetch_add(change.cast_unsigned(), Ordering::Relaxed);
+        }
     }
 
     /// Gives out turns for as long as the worker lives.
@@ -201,22 +313,38 @@ impl Scheduler {
             }
             // The worker looks at its sockets, and does what it finds there.
             tokio::task::yield_now().await;
-            self.at_once.set(Duration::ZERO);
-            self.give_turn();
+            // Whoever has a turn does the rest at once.
+            self.note_look();
+            let mut tasks = 0;
+            while tasks < TASKS_AT_ONCE && self.is_a_task_next() {
+                self.give_turn();
+                tasks += 1;
+            }
+            if tasks == 0 {
+                self.give_turn();
+            }
         }
+    }
+
+    /// Whether anything may begin now. What holds a stack goes on and gives it back; where nobody holds one, there is nothing to wait
+    /// for.
+    fn may_begin(&self) -> bool {
+        let mut pool = self.pool.borrow_mut();
+        pool.has_room() || !pool.is_in_use()
+    }
+
+    fn is_a_task_next(&self) -> bool {
+        let may_begin = self.may_begin();
+        self.queue.borrow().next(may_begin).is_some_and(|entry| matches!(entry.job, Job::Task))
     }
 
     /// Gives one turn to whoever is next.
     fn give_turn(&self) {
-        let may_begin = {
-            let mut pool = self.pool.borrow_mut();
-            // What holds a stack goes on and gives it back; where nobody holds one, there is nothing to wait for.
-            pool.has_room() || !pool.is_in_use()
-        };
+        let may_begin = self.may_begin();
         let Some((principal, (served, _), entry)) = self.queue.borrow_mut().pop(may_begin) else {
             return;
         };
-        self.load.fetch_sub(1, Ordering::Relaxed);
+        self.note_load(&entry.job, -1);
         if let Some(ticket) = &entry.ticket {
             ticket.place.set(None);
         }
@@ -227,7 +355,7 @@ impl Scheduler {
     fn serve(&self, principal: &Principal, served: u64, Entry { job, ticket }: Entry) {
         let began = Instant::now();
         let (stack, ended) = match job {
-            Job::Outside => (None, Ended::Done(Done::Freed)),
+            Job::Outside | Job::Task => (None, Ended::Done(Done::Freed)),
             Job::Paused(mut stack) => {
                 let ended = stack.go_on(ticket.is_some());
                 (Some(stack), ended)
@@ -279,10 +407,10 @@ impl Scheduler {
     /// Gives up what waits at `place`, as soon as that can be.
     fn give_up(&self, principal: &Principal, place: Place) {
         let Some(Entry { job, .. }) = self.queue.borrow_mut().take(principal, place) else { return };
-        self.load.fetch_sub(1, Ordering::Relaxed);
+        self.note_load(&job, -1);
         match job {
             Job::Fresh(work) => work.unwanted().into_iter().for_each(|work| self.discard(work)),
-            Job::Outside => {}
+            Job::Outside | Job::Task => {}
             job @ Job::Paused(_) => self.end(principal, place.0, Entry { job, ticket: None }),
         }
     }
@@ -294,12 +422,10 @@ impl Scheduler {
     }
 
     fn end(&self, principal: &Principal, served: u64, entry: Entry) {
-        if stack::is_running() || self.at_once.get() >= AT_ONCE {
+        if stack::is_running() || self.is_late() {
             return self.push(principal, served, entry);
         }
-        let began = Instant::now();
         self.serve(principal, served, entry);
-        self.at_once.set(self.at_once.get() + began.elapsed());
     }
 
     /// Ends everything, for a worker that ends.

@@ -39,15 +39,28 @@ struct Order<P> {
     most_stacks: usize,
 }
 
-/// What waits for a turn of one principal.
+/// What waits for a turn of one principal, by what it has had, then by arrival.
 struct Line<T> {
     number: u64,
     served: u64,
     floor: u64,
-    /// By what the program has had, then by arrival.
+    /// What needs a stack to begin.
     fresh: BTreeMap<Place, T>,
-    /// The same of those in the middle of something, which hold a stack.
+    /// What is in the middle of something, and holds a stack.
     paused: BTreeMap<Place, T>,
+    /// What goes on without a stack.
+    stackless: BTreeMap<Place, T>,
+}
+
+/// What something that waits has to do with stacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stacks {
+    /// It needs one.
+    Needs,
+    /// It holds one.
+    Holds,
+    /// Neither.
+    None,
 }
 
 /// Where a principal stands in the order.
@@ -60,15 +73,33 @@ struct Ranks {
 
 impl<T> Line<T> {
     /// Whose turn it is, if those that hold no stack may begin.
-    fn first(&self, may_begin: bool, most_stacks: usize) -> Option<(Place, bool)> {
+    fn first(&self, may_begin: bool, most_stacks: usize) -> Option<(Place, Stacks)> {
         let may_begin = may_begin && self.paused.len() < most_stacks;
-        let paused = self.paused.keys().next().map(|place| (*place, true));
-        let fresh = self.fresh.keys().next().filter(|_| may_begin).map(|place| (*place, false));
-        paused.into_iter().chain(fresh).min()
+        let first = |stacks| self.waiting(stacks).keys().next().map(|place| (*place, stacks));
+        let fresh = first(Stacks::Needs).filter(|_| may_begin);
+        let others = first(Stacks::Holds).into_iter().chain(first(Stacks::None));
+        // Places are unique: each has the number of an arrival.
+        others.chain(fresh).min_by_key(|(place, _)| *place)
+    }
+
+    fn waiting(&self, stacks: Stacks) -> &BTreeMap<Place, T> {
+        match stacks {
+            Stacks::Needs => &self.fresh,
+            Stacks::Holds => &self.paused,
+            Stacks::None => &self.stackless,
+        }
+    }
+
+    fn waiting_mut(&mut self, stacks: Stacks) -> &mut BTreeMap<Place, T> {
+        match stacks {
+            Stacks::Needs => &mut self.fresh,
+            Stacks::Holds => &mut self.paused,
+            Stacks::None => &mut self.stackless,
+        }
     }
 
     fn is_empty(&self) -> bool {
-        self.fresh.is_empty() && self.paused.is_empty()
+        self.fresh.is_empty() && self.paused.is_empty() && self.stackless.is_empty()
     }
 
     fn ranks(&self, most_stacks: usize) -> Ranks {
@@ -121,13 +152,14 @@ impl<P: Clone + Eq + Hash, T> Turns<P, T> {
         self.waiting
     }
 
-    /// Whether this principal has anything waiting.
-    pub(super) fn has(&self, principal: &P) -> bool {
-        self.waiting > 0 && self.lines.get(principal).is_some_and(|line| !line.is_empty())
+    /// Whether a program of this principal waits.
+    pub(super) fn has_program(&self, principal: &P) -> bool {
+        let is_program = |line: &Line<T>| !line.fresh.is_empty() || !line.paused.is_empty();
+        self.waiting > 0 && self.lines.get(principal).is_some_and(is_program)
     }
 
-    /// Queues what has had `served` and `holds_stack` or not.
-    pub(super) fn push(&mut self, principal: &P, served: u64, holds_stack: bool, item: T) -> Place {
+    /// Queues what has had `served`.
+    pub(super) fn push(&mut self, principal: &P, served: u64, stacks: Stacks, item: T) -> Place {
         self.next += 1;
         let (number, floor) = (self.next, self.floor);
         let line = self.lines.entry(principal.clone()).or_insert_with(|| Line {
@@ -136,6 +168,7 @@ impl<P: Clone + Eq + Hash, T> Turns<P, T> {
             floor: 0,
             fresh: BTreeMap::new(),
             paused: BTreeMap::new(),
+            stackless: BTreeMap::new(),
         });
         self.waiting += 1;
         self.order.change(principal, line, |line| {
@@ -143,35 +176,44 @@ impl<P: Clone + Eq + Hash, T> Turns<P, T> {
                 line.served = line.served.max(floor);
             }
             let place = (served.max(line.floor), number);
-            let waiting = if holds_stack { &mut line.paused } else { &mut line.fresh };
-            waiting.insert(place, item);
+            line.waiting_mut(stacks).insert(place, item);
             place
         })
     }
 
+    fn first(&self, may_begin: bool) -> Option<(&P, Place, Stacks)> {
+        let ready = if may_begin { &self.order.ready } else { &self.order.ready_to_go_on };
+        let principal = ready.values().next()?;
+        let (place, stacks) = self.lines.get(principal)?.first(may_begin, self.order.most_stacks)?;
+        Some((principal, place, stacks))
+    }
+
+    /// What has its turn now, for a look.
+    pub(super) fn next(&self, may_begin: bool) -> Option<&T> {
+        let (principal, place, stacks) = self.first(may_begin)?;
+        self.lines.get(principal)?.waiting(stacks).get(&place)
+    }
+
     /// Takes what has its turn now. Nobody begins anything new unless `may_begin`.
     pub(super) fn pop(&mut self, may_begin: bool) -> Option<(P, Place, T)> {
-        let ready = if may_begin { &self.order.ready } else { &self.order.ready_to_go_on };
-        let principal = ready.values().next()?.clone();
+        let (principal, place, stacks) = self.first(may_begin)?;
+        let principal = principal.clone();
         let line = self.lines.get_mut(&principal)?;
-        let (place, holds_stack) = line.first(may_begin, self.order.most_stacks)?;
         line.floor = line.floor.max(place.0);
         self.floor = self.floor.max(line.served);
-        let item = self.remove(&principal, place, holds_stack)?;
+        let item = self.remove(&principal, place, stacks)?;
         Some((principal, place, item))
     }
 
     /// Takes what waits at this place.
     pub(super) fn take(&mut self, principal: &P, place: Place) -> Option<T> {
-        self.remove(principal, place, false).or_else(|| self.remove(principal, place, true))
+        let kinds = [Stacks::Needs, Stacks::Holds, Stacks::None];
+        kinds.into_iter().find_map(|stacks| self.remove(principal, place, stacks))
     }
 
-    fn remove(&mut self, principal: &P, place: Place, holds_stack: bool) -> Option<T> {
+    fn remove(&mut self, principal: &P, place: Place, stacks: Stacks) -> Option<T> {
         let line = self.lines.get_mut(principal)?;
-        let item = self.order.change(principal, line, |line| {
-            let waiting = if holds_stack { &mut line.paused } else { &mut line.fresh };
-            waiting.remove(&place)
-        })?;
+        let item = self.order.change(principal, line, |line| line.waiting_mut(stacks).remove(&place))?;
         self.waiting -= 1;
         Some(item)
     }
@@ -196,7 +238,8 @@ impl<P: Clone + Eq + Hash, T> Turns<P, T> {
             index.clear();
         }
         let lines = std::mem::take(&mut self.lines).into_values();
-        lines.flat_map(|line| line.paused.into_values().chain(line.fresh.into_values())).collect()
+        let all = |line: Line<T>| [line.paused, line.fresh, line.stackless].into_iter().flatten();
+        lines.flat_map(all).map(|(_, item)| item).collect()
     }
 }
 

@@ -17,13 +17,14 @@ use hyper::rt::Executor;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
+use ptc_host::engine::Engine;
 use ptc_host::maybe_ready::{Eager, MaybeReady, Start};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
 use super::answer::Answer;
 use super::calm::{Calm, Here, MAX_BUFFER_BYTES};
-use super::connection_registry::{Busy, Over, Registration, Rest};
+use super::connection_registry::{Activity, Busy, Over, Registration, Rest};
 use super::gated::Gated;
 use super::router::{Endpoint, route};
 
@@ -45,16 +46,23 @@ pub(super) struct Times {
     pub(super) idle: Duration,
 }
 
-/// Runs its futures on the thread it is used on.
-#[derive(Debug, Clone, Copy)]
-struct HereExecutor;
+/// Runs the streams of a connection on the thread it is used on, in turns of whoever holds the connection.
+#[derive(Clone)]
+struct HereExecutor {
+    engine: Engine,
+    activity: Arc<Activity>,
+}
 
 impl<F: Future + 'static> Executor<F> for HereExecutor
 where
     F::Output: 'static,
 {
     fn execute(&self, future: F) {
-        tokio::task::spawn_local(future);
+        let HereExecutor { engine, activity } = self.clone();
+        let stream = Box::pin(future);
+        tokio::task::spawn_local(async move {
+            engine.serve_in_turns(|| activity.turns_of(), stream).await;
+        });
     }
 }
 
@@ -145,11 +153,12 @@ async fn answer<S>(
     S: AsyncRead + AsyncWrite + Unpin + 'static,
 {
     let activity = registration.activity.clone();
+    let executor = HereExecutor { engine: server.endpoint.engine.clone(), activity: activity.clone() };
     let service = service_fn(move |request| {
         let busy = activity.request(idle);
         Eager::new(Asked { request, peer, busy, in_progress: InProgress::begin(&server) })
     });
-    let mut builder = auto::Builder::new(HereExecutor);
+    let mut builder = auto::Builder::new(executor);
     // No bound of our own on the number of headers: hyper's, 100, is what it needs no memory for. Nor a time for them: a
     // connection whose next request has not come whole is at rest, and that has its bound.
     builder.http1().header_read_timeout(None).max_buf_size(MAX_BUFFER_BYTES);

@@ -162,6 +162,14 @@ impl Activity {
         Busy { activity: self.clone(), phase: Phase::Working, idle }
     }
 
+    /// In whose turns its worker serves it.
+    pub(super) fn turns_of(&self) -> Option<Arc<str>> {
+        Some(match &self.lock().holder {
+            Holder::Address(address) => format!("address {address}").into(),
+            Holder::Principal(principal) => principal.shared_name(),
+        })
+    }
+
     /// What it waits for now. What it has waited for only a moment counts as the server's work.
     pub(super) fn rest(&self) -> Rest {
         let mut state = self.lock();

@@ -270,22 +270,28 @@ impl HttpServer {
         let (endpoint, tls, times) = (self.endpoint.clone(), self.tls.clone(), self.times);
         let peer = peer.ip().to_canonical();
         let registration = self.registry.join(peer, times.first_request);
+        let activity = registration.activity.clone();
         self.engine.spawn_on(thread, move || async move {
             let _permit = permit;
             let Ok(stream) = TcpStream::from_std(stream) else { return };
-            match tls {
-                None => serve(endpoint, stream, peer, times.idle, &registration, closing).await,
-                Some(acceptor) => {
-                    let accepted = tokio::select! {
-                        accepted = acceptor.accept(stream) => accepted,
-                        // A client that does not finish the handshake in time is gone.
-                        _ = registration.activity.over() => return,
-                    };
-                    if let Ok(stream) = accepted {
-                        serve(endpoint, stream, peer, times.idle, &registration, closing).await;
+            let engine = endpoint.engine.clone();
+            // In a box, since each layer of futures around it would make room for it once more.
+            let connection = Box::pin(async {
+                match tls {
+                    None => serve(endpoint, stream, peer, times.idle, &registration, closing).await,
+                    Some(acceptor) => {
+                        let accepted = tokio::select! {
+                            accepted = acceptor.accept(stream) => accepted,
+                            // A client that does not finish the handshake in time is gone.
+                            _ = registration.activity.over() => return,
+                        };
+                        if let Ok(stream) = accepted {
+                            serve(endpoint, stream, peer, times.idle, &registration, closing).await;
+                        }
                     }
                 }
-            }
+            });
+            engine.serve_in_turns(|| activity.turns_of(), connection).await;
         });
     }
 

@@ -6,8 +6,10 @@ use std::fmt;
 
 use bytes::Bytes;
 use memchr::memchr;
+use ptc_mcp::json::Raw;
 use ptc_mcp::json::compact_len;
-use ptc_mcp::json::{Kind, Raw, Scanner};
+use ptc_mcp::message::lenient::Message;
+use ptc_mcp::message::outline::Outline;
 use ptc_mcp::text::clip;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -22,14 +24,29 @@ const TOOL_ERROR_CHARS: usize = 500;
 /// The most texts of a tool's own error report that are shown.
 const TOOL_ERROR_TEXTS: usize = 8;
 
+/// The `result` member of a reply as raw JSON, with what was found out about it when the reply was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RawResult {
+    pub(super) bytes: Bytes,
+    outline: Option<Outline>,
+}
+
+impl RawResult {
+    /// The `result` of a message in `reply`.
+    pub(super) fn of(reply: &Bytes, result: &str, message: &Message<'_>) -> RawResult {
+        RawResult { bytes: reply.slice_ref(result.as_bytes()), outline: message.outline.clone() }
+    }
+}
+
 /// Turns the `result` member of a reply into what the program gets. `may_wrap` says that nothing is known against a
 /// payload that lies under `result` (ruling 50).
 ///
 /// # Errors
 /// [`FaultReason::ToolError`] if the tool says so, [`FaultReason::UpstreamError`] if the result is none that can be
 /// used: not an object, or one that asks us for something that we do not have.
-pub(crate) fn read(result: Bytes, may_wrap: bool) -> Result<CallReply, CallFault> {
-    let Some(members) = Members::read(&result) else {
+pub(super) fn read(result: RawResult, may_wrap: bool) -> Result<CallReply, CallFault> {
+    let RawResult { bytes: result, outline } = result;
+    let Some(members) = Members::read(&result, outline.as_ref()) else {
         let message = format!("tools/call returned unexpected payload {}", render(&result));
         return Err(CallFault::upstream_error(message).with_bytes(compact_len(&result)));
     };
@@ -53,7 +70,7 @@ pub(crate) fn read(result: Bytes, may_wrap: bool) -> Result<CallReply, CallFault
         return Ok(CallReply { payload, content: blocks, result_bytes, envelope: result });
     };
     let texts = texts();
-    let inner = wrapped::inner(structured, may_wrap, &texts);
+    let inner = wrapped::inner(members.only, may_wrap, &texts);
     let repeats = wrapped::repeats(structured, inner, &texts);
     let payload = match inner {
         // The text block has the same characters, decoded already.
@@ -164,6 +181,8 @@ struct Members<'a> {
     is_error: bool,
     /// `structuredContent` unless absent or null.
     structured: Option<&'a str>,
+    /// The value of its only member, and whether that is named `result`.
+    only: Option<(Raw<'a>, bool)>,
     /// `text` of the first text block, as a JSON string.
     text: Option<Text<'a>>,
     /// Whether `content` has anything besides that block.
@@ -199,73 +218,27 @@ impl<'a> Members<'a> {
     }
 
     /// The members of a result; `None` if it is no object.
-    fn read(result: &'a Bytes) -> Option<Self> {
-        Self::scan(result).or_else(|| serde_json::from_slice(result).ok())
-    }
-
-    /// The members of a result in its usual form, read in one fast pass. `None` for any other form.
-    fn scan(result: &'a [u8]) -> Option<Self> {
-        let mut scanner = Scanner::new(std::str::from_utf8(result).ok()?);
-        scanner.enter_object().ok()?;
-        let (mut members, mut first) = (Members::default(), true);
-        while scanner.next_member(&mut first).ok()? {
-            match Key::of(&scanner.key().ok()?) {
-                Key::IsError => members.is_error = scanner.value().ok()?.text() == "true",
-                Key::Structured => {
-                    members.structured = Some(scanner.value().ok()?.text()).filter(|text| *text != "null");
-                }
-                Key::ResultType => members.result_type = Some(scanner.value().ok()?.text()),
-                Key::Content => {
-                    let content = scan_content(&mut scanner)?;
-                    (members.text, members.has_more) = (content.text, content.has_more);
-                }
-                Key::Other => {
-                    scanner.value().ok()?;
-                }
-            }
+    fn read(result: &'a Bytes, outline: Option<&Outline>) -> Option<Self> {
+        if let (Some(outline), Ok(text)) = (outline, std::str::from_utf8(result)) {
+            return Some(Members::outlined(text, outline));
         }
-        scanner.end().ok()?;
-        members.compact_len = Some((result.len() - scanner.space()) as u64);
+        let mut members: Members<'a> = serde_json::from_slice(result).ok()?;
+        members.only = members.structured.and_then(wrapped::only_member);
         Some(members)
     }
-}
 
-/// What `content` holds, as far as most results need it.
-#[derive(Default)]
-struct Content<'a> {
-    text: Option<Text<'a>>,
-    has_more: bool,
-}
-
-/// The `content` at the cursor; `None`: it is not written as usual.
-fn scan_content<'a>(scanner: &mut Scanner<'a>) -> Option<Content<'a>> {
-    let (mut content, mut first) = (Content::default(), true);
-    scanner.enter_array().ok()?;
-    while scanner.next_element(&mut first).ok()? {
-        if content.text.is_some() {
-            content.has_more = true;
-            scanner.value().ok()?;
-            continue;
+    /// The members of a result in its usual form.
+    fn outlined(result: &'a str, outline: &Outline) -> Self {
+        Members {
+            is_error: outline.is_error,
+            structured: outline.structured(result).map(Raw::text),
+            only: outline.only(result),
+            text: outline.text(result).map(Text::Checked),
+            has_more: outline.has_more,
+            result_type: outline.result_type(result).map(Raw::text),
+            compact_len: Some(outline.compact_len as u64),
         }
-        let (mut kind, mut text, mut first) = (None, None, true);
-        scanner.enter_object().ok()?;
-        while scanner.next_member(&mut first).ok()? {
-            let key = scanner.key().ok()?;
-            let value = scanner.value().ok()?;
-            let twice = match &*key {
-                "type" => kind.replace(value),
-                "text" => text.replace(value),
-                _ => None,
-            };
-            if twice.is_some() {
-                return None;
-            }
-        }
-        let is_text = kind.is_some_and(|kind| kind.text() == "\"text\"");
-        content.text = text.filter(|text| is_text && text.kind() == Kind::String).map(Text::Checked);
-        content.has_more |= content.text.is_none();
     }
-    Some(content)
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
@@ -359,12 +332,18 @@ mod tests {
     use crate::upstream::BlockMember;
     use proptest::prelude::*;
 
+    /// As a reply of which it is the result.
+    fn read_whole(result: Bytes, may_wrap: bool) -> Result<CallReply, CallFault> {
+        let outline = std::str::from_utf8(&result).ok().and_then(Outline::of);
+        read(RawResult { bytes: result, outline }, may_wrap)
+    }
+
     fn payload(json: &'static str) -> ReplyPayload {
-        read(Bytes::from_static(json.as_bytes()), true).unwrap().payload.resolve()
+        read_whole(Bytes::from_static(json.as_bytes()), true).unwrap().payload.resolve()
     }
 
     fn fault(json: &'static str) -> (FaultReason, String) {
-        let fault = read(Bytes::from_static(json.as_bytes()), true).unwrap_err();
+        let fault = read_whole(Bytes::from_static(json.as_bytes()), true).unwrap_err();
         (fault.reason, fault.message)
     }
 
@@ -381,7 +360,7 @@ mod tests {
         for value in ["false", "0", "\"\"", "[]", "{\"n\":12345678901234567890123}"] {
             let result =
                 format!(r#"{{"content":[{{"type":"text","text":"no"}}],"structuredContent":{value}}}"#);
-            let reply = read(Bytes::from(result), true).unwrap();
+            let reply = read_whole(Bytes::from(result), true).unwrap();
             assert_eq!(reply.payload, ReplyPayload::Json(Bytes::from(value.to_owned())));
         }
         assert_eq!(
@@ -399,7 +378,7 @@ mod tests {
             let result = format!(
                 r#"{{"content":[{image},{{"text":{t},"type":"text"}},{{"type":"text","text":"2"}}]}}"#
             );
-            read(Bytes::from(result), true).unwrap().payload.resolve()
+            read_whole(Bytes::from(result), true).unwrap().payload.resolve()
         };
         assert_eq!(one("null"), json("null"));
         assert_eq!(one(" 42\n"), json(" 42\n"));
@@ -431,7 +410,7 @@ mod tests {
         assert_eq!(payload(r#"{"isError":"true","structuredContent":1}"#), json("1"));
         let long =
             format!(r#"{{"isError":true,"content":[{{"type":"text","text":"{}"}}]}}"#, "é".repeat(501));
-        let message = read(Bytes::from(long), true).unwrap_err().message;
+        let message = read_whole(Bytes::from(long), true).unwrap_err().message;
         assert_eq!(message, format!("{}…", "é".repeat(500)));
     }
 
@@ -439,7 +418,7 @@ mod tests {
     fn an_error_has_all_its_texts_and_its_data() {
         let result = r#"{"isError":true,"structuredContent":{"code":7},
             "content":[{"type":"text","text":"one"},{"type":"image","data":""},{"type":"text","text":"two"}]}"#;
-        let fault = read(Bytes::from_static(result.as_bytes()), true).unwrap_err();
+        let fault = read_whole(Bytes::from_static(result.as_bytes()), true).unwrap_err();
         assert_eq!(fault.message, "one\ntwo");
         assert_eq!(fault.received_bytes, compact_len(result.as_bytes()));
         let answer = fault.answer.unwrap();
@@ -447,7 +426,7 @@ mod tests {
         assert_eq!(answer.envelope, result.as_bytes());
         let many =
             format!(r#"{{"isError":true,"content":[{}]}}"#, [r#"{"type":"text","text":"x"}"#; 10].join(","));
-        let message = read(Bytes::from(many), true).unwrap_err().message;
+        let message = read_whole(Bytes::from(many), true).unwrap_err().message;
         assert_eq!(message, format!("{}… 2 more texts", "x\n".repeat(8)));
     }
 
@@ -459,7 +438,7 @@ mod tests {
             ))
         };
         let of = |structured: &str, text: &str, may_wrap| {
-            read(result(structured, text), may_wrap).unwrap().payload.resolve()
+            read_whole(result(structured, text), may_wrap).unwrap().payload.resolve()
         };
         assert_eq!(of(r#"{"content":"a\nb"}"#, "a\\nb", false), text("a\nb"));
         assert_eq!(of(r#"{"content":"[1]"}"#, "[1]", false), json("[1]"));
@@ -474,7 +453,7 @@ mod tests {
     fn a_payload_that_comes_as_data_and_as_text_counts_once() {
         let bytes = |content: &str, structured: &str| {
             let result = format!(r#"{{"content":[{content}],"structuredContent":{structured}}}"#);
-            (read(Bytes::from(result.clone()), true).unwrap().result_bytes, result.len() as u64)
+            (read_whole(Bytes::from(result.clone()), true).unwrap().result_bytes, result.len() as u64)
         };
         let (counted, all) = bytes(r#"{"type":"text","text":"{\n\"a\": 1}"}"#, r#"{"a":1}"#);
         assert_eq!(counted, all - r#""{\n\"a\": 1}""#.len() as u64);
@@ -484,7 +463,7 @@ mod tests {
 
     #[test]
     fn blocks_are_listed_where_there_are_several() {
-        let of = |result: &str| read(Bytes::from(result.to_owned()), true).unwrap();
+        let of = |result: &str| read_whole(Bytes::from(result.to_owned()), true).unwrap();
         let reply = of(
             r#"{"content":[{"type":"text","text":"a"},{"type":"image","data":"AAAA","mimeType":"image/png"},
             {"type":"resource","resource":{"uri":"file:///x","mimeType":"text/plain","text":"body\n"}},
@@ -545,7 +524,7 @@ mod tests {
     fn results_that_ask_for_more_are_faults() {
         for (kind, word) in [("input_required", "input_required"), ("task", "task"), ("odd", "\"odd\"")] {
             let result = format!(r#"{{"resultType":"{kind}","inputRequests":{{}}}}"#);
-            let fault = read(Bytes::from(result), true).unwrap_err();
+            let fault = read_whole(Bytes::from(result), true).unwrap_err();
             assert_eq!(fault.reason, FaultReason::UpstreamError);
             assert!(fault.message.contains(word), "{}", fault.message);
         }
@@ -563,20 +542,23 @@ mod tests {
 
     #[test]
     fn the_size_is_that_of_the_compact_envelope() {
-        let reply = read(Bytes::from_static(b"{ \"content\": [ ], \"x y\": \"a b\" }"), true).unwrap();
+        let reply = read_whole(Bytes::from_static(b"{ \"content\": [ ], \"x y\": \"a b\" }"), true).unwrap();
         assert_eq!(reply.result_bytes, b"{\"content\":[],\"x y\":\"a b\"}".len() as u64);
     }
 
     /// Whether the fast reader, where it gives a result, agrees with the general reader.
     fn agree(text: &str) -> bool {
+        let text = text.trim();
         let bytes = Bytes::from(text.to_owned());
-        let Some(fast) = Members::scan(&bytes) else { return false };
+        let Some(outline) = Outline::of(text) else { return false };
+        let fast = Members::read(&bytes, Some(&outline)).expect("it has an outline");
         let slow: Members<'_> =
-            serde_json::from_slice(&bytes).expect("the fast reader takes nothing that is no JSON");
+            Members::read(&bytes, None).expect("the fast reader takes nothing that is no JSON");
         let text = |text: Option<Text<'_>>| text.map(|text| text_of(&bytes, text));
         assert_eq!(fast.has_more, slow.has_more);
         assert_eq!(fast.is_error, slow.is_error);
         assert_eq!(fast.structured, slow.structured);
+        assert_eq!(fast.only, slow.only);
         assert_eq!(fast.result_type, slow.result_type);
         assert_eq!(text(fast.text), text(slow.text));
         assert_eq!(fast.compact_len, Some(compact_len(&bytes)));
@@ -612,7 +594,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_result_makes_the_reader_panic(text in r#"[\{\}\[\]",:a-z0-9 \\]{0,60}"#) {
-            let _ = read(Bytes::from(text), true);
+            let _ = read_whole(Bytes::from(text), true);
         }
 
         #[test]

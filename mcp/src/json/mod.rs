@@ -1,6 +1,7 @@
 //! JSON: a scanner that reads a few members without building a tree, a writer, and a tree that keeps the order of
 //! members and the digits of numbers.
 
+mod plain;
 mod scan;
 mod text;
 mod unique_keys;

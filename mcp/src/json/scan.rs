@@ -8,6 +8,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::plain;
+
 /// Deepest nesting of a whole message, in levels of `{` and `[`. A value inside a message may nest 128 levels; the
 /// envelope, `params`, `arguments` and a batch around it use a few more.
 pub const MAX_DEPTH: usize = 192;
@@ -78,6 +80,11 @@ impl<'a> Raw<'a> {
         let raw = scanner.value()?;
         scanner.end()?;
         Ok(raw)
+    }
+
+    /// A text that the scanner has accepted as one value before.
+    pub(crate) fn accepted(text: &'a str) -> Raw<'a> {
+        Raw(text)
     }
 
     /// The text as it was received.
@@ -174,7 +181,7 @@ impl<'a> Iterator for Members<'a> {
 }
 
 /// A position in a JSON text.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Scanner<'a> {
     text: &'a str,
     pos: usize,
@@ -195,6 +202,16 @@ impl<'a> Scanner<'a> {
     /// Bytes of white space between the tokens read so far.
     pub fn space(&self) -> usize {
         self.space
+    }
+
+    /// The offset of what is read next.
+    pub(crate) fn position(&self) -> usize {
+        self.pos
+    }
+
+    /// The text from an offset to what is read next.
+    pub(crate) fn since(&self, from: usize) -> &'a str {
+        &self.text[from..self.pos]
     }
 
     /// The first byte of the next value, without consuming it.
@@ -406,14 +423,7 @@ impl<'a> Scanner<'a> {
         let mut at = self.pos + 1;
         let mut has_escapes = false;
         loop {
-            // Byte by byte, which is how short strings end soonest; a long one by what finds its end faster.
-            let long = at + LONG;
-            while bytes.get(at).is_some_and(|byte| PLAIN[usize::from(*byte)]) {
-                at += 1;
-                if at == long {
-                    at = plain_end(bytes, at).unwrap_or(at);
-                }
-            }
+            at = plain::end(bytes, at);
             match bytes.get(at) {
                 Some(b'"') => {
                     self.pos = at + 1;
@@ -489,30 +499,6 @@ fn hex4(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..at + 4)?.iter().try_fold(0, |unit, byte| Some(unit << 4 | (*byte as char).to_digit(16)?))
 }
 
-/// Bytes of a string without anything special from which on it counts as long.
-const LONG: usize = 16;
-
-/// Bytes that mean nothing but themselves in a string: all but quote, backslash and controls.
-static PLAIN: [bool; 256] = {
-    let mut plain = [true; 256];
-    let mut control = 0;
-    while control < 0x20 {
-        plain[control] = false;
-        control += 1;
-    }
-    plain[b'"' as usize] = false;
-    plain[b'\\' as usize] = false;
-    plain
-};
-
-/// The place of the next quote or backslash; `None` without one, and where a control character stands before it.
-fn plain_end(bytes: &[u8], at: usize) -> Option<usize> {
-    let rest = bytes.get(at..)?;
-    let plain = &rest[..memchr::memchr2(b'"', b'\\', rest)?];
-    let least = plain.iter().fold(u8::MAX, |least, byte| least.min(*byte));
-    (least >= 0x20).then_some(at + plain.len())
-}
-
 /// The inside of a string that the scanner has accepted, without its escapes.
 fn decoded(inner: &str) -> Cow<'_, str> {
     if memchr::memchr(b'\\', inner.as_bytes()).is_some() {
@@ -524,34 +510,37 @@ fn decoded(inner: &str) -> Cow<'_, str> {
 
 /// Decodes the inside of a string that the scanner has accepted.
 fn unescape(inner: &str) -> String {
-    let mut out = String::with_capacity(inner.len());
-    let mut rest = inner;
-    while let Some(slash) = memchr::memchr(b'\\', rest.as_bytes()) {
-        out.push_str(&rest[..slash]);
-        let bytes = rest.as_bytes();
-        let mut used = 2;
-        out.push(match bytes[slash + 1] {
+    let bytes = inner.as_bytes();
+    // What is decoded is no longer than what was written. Behind it is room for copying whole words.
+    let mut out = vec![0; bytes.len() + plain::WORD];
+    let (mut at, mut len) = (0, 0);
+    loop {
+        let plain = plain::copy(bytes, at, &mut out[len..]);
+        (at, len) = (at + plain, len + plain);
+        let Some(letter) = bytes.get(at + 1) else { break };
+        at += 2;
+        let decoded = match letter {
             b'b' => '\u{8}',
             b'f' => '\u{c}',
             b'n' => '\n',
             b'r' => '\r',
             b't' => '\t',
             b'u' => {
-                used = 6;
-                let mut unit = hex4(bytes, slash + 2).unwrap_or_default();
+                let mut unit = hex4(bytes, at).unwrap_or_default();
+                at += 4;
                 if (0xd800..0xdc00).contains(&unit) {
-                    used = 12;
-                    let low = hex4(bytes, slash + 8).unwrap_or_default();
+                    let low = hex4(bytes, at + 2).unwrap_or_default();
+                    at += 6;
                     unit = 0x10000 + ((unit - 0xd800) << 10) + (low & 0x3ff);
                 }
                 char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER)
             }
-            other => char::from(other),
-        });
-        rest = &rest[slash + used..];
+            other => char::from(*other),
+        };
+        len += decoded.encode_utf8(&mut out[len..]).len();
     }
-    out.push_str(rest);
-    out
+    out.truncate(len);
+    String::from_utf8(out).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 /// Bytes of `text` as a JSON string with escapes as short as they can be, its quotes included.

@@ -7,6 +7,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::outline::{Outline, Outlined};
 use super::{Envelope, Name, read_envelope};
 use crate::json::{Scanner, string_of};
 
@@ -24,6 +25,8 @@ pub struct Message<'a> {
     pub params: Option<&'a str>,
     /// `result` as written.
     pub result: Option<&'a str>,
+    /// The outline of `result`, if it has the form of a tool's result and the message is written as usual.
+    pub outline: Option<Outline>,
     /// `error` as written; an explicit `null` counts as absent.
     pub error: Option<&'a str>,
 }
@@ -50,7 +53,7 @@ pub fn parse(bytes: &[u8], max_batch: usize) -> Result<Messages<'_>, serde_json:
 /// that is not JSON.
 fn scan(bytes: &[u8]) -> Option<Message<'_>> {
     let mut scanner = Scanner::new(std::str::from_utf8(bytes).ok()?);
-    let envelope = read_envelope(&mut scanner).ok()?;
+    let envelope: Usual<'_> = read_envelope(&mut scanner).ok()?;
     scanner.end().ok()?;
     Some(Message::from(envelope))
 }
@@ -102,13 +105,18 @@ impl<'de: 'a, 'a> Deserialize<'de> for Message<'a> {
     }
 }
 
-impl<'a> From<Envelope<'a, Option<&'a str>, Option<&'a str>>> for Message<'a> {
-    fn from(envelope: Envelope<'a, Option<&'a str>, Option<&'a str>>) -> Self {
+/// A message as its usual form is read.
+type Usual<'a> = Envelope<'a, Option<&'a str>, Option<&'a str>, Option<Outlined<'a>>>;
+
+impl<'a> From<Usual<'a>> for Message<'a> {
+    fn from(envelope: Usual<'a>) -> Self {
+        let (result, outline) = envelope.result.map(|result| (result.text, result.outline)).unzip();
         Message {
             id: envelope.id,
             method: envelope.method.flatten(),
             params: envelope.params,
-            result: envelope.result,
+            result,
+            outline: outline.flatten(),
             error: envelope.error.filter(|error| *error != "null"),
         }
     }
@@ -233,7 +241,9 @@ mod tests {
             r#"{"error":{"code":1},"id":null}"#,
         ];
         for text in texts {
-            let fast = format!("{:?}", scan(text.as_bytes()).expect("nothing unusual"));
+            let mut fast = scan(text.as_bytes()).expect("nothing unusual");
+            assert_eq!(fast.outline.take(), fast.result.and_then(Outline::of));
+            let fast = format!("{fast:?}");
             assert_eq!(fast, format!("{:?}", serde_json::from_str::<Message<'_>>(text).unwrap()));
         }
         for text in ["[]", "7", "{", "{} {}", r#"{"a":"\ud800"}"#, "{\"a\":\"\u{1}\"}"] {

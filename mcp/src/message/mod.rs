@@ -3,11 +3,13 @@
 //! Both sides read by [`Envelope`] but interpret it differently. A server is [`strict`], since a proxy in front may
 //! read an ambiguous message in another way. A client is [`lenient`], since it has to work with existing servers.
 //!
+//! * [`outline`] — where the parts of a tool's result lie.
 //! * [`params`] — the members of `params` that the protocol reads.
 //! * [`id`] — ids of requests, to be echoed by a server and recognised by a client.
 
 pub mod id;
 pub mod lenient;
+pub mod outline;
 pub mod params;
 pub mod strict;
 
@@ -17,7 +19,7 @@ use crate::json::{Malformed, Raw, Scanner};
 
 /// A message, its members in the form that one side wants them in.
 #[derive(Debug, Default)]
-pub struct Envelope<'a, Id, Params> {
+pub struct Envelope<'a, Id, Params, Answer = Option<&'a str>> {
     /// `id`
     pub id: Id,
     /// Whether `jsonrpc` is `"2.0"` and no member of the envelope appears twice.
@@ -26,8 +28,8 @@ pub struct Envelope<'a, Id, Params> {
     pub method: Option<Option<Cow<'a, str>>>,
     /// `params`
     pub params: Params,
-    /// `result` as written.
-    pub result: Option<&'a str>,
+    /// `result`
+    pub result: Answer,
     /// `error` as written.
     pub error: Option<&'a str>,
 }
@@ -83,13 +85,16 @@ impl Name {
 
 /// Reads the message at the cursor. Members that the protocol does not know are skipped; of one that appears twice the
 /// last counts.
-fn read_envelope<'a, Id, Params>(scanner: &mut Scanner<'a>) -> Result<Envelope<'a, Id, Params>, Malformed>
+fn read_envelope<'a, Id, Params, Answer>(
+    scanner: &mut Scanner<'a>,
+) -> Result<Envelope<'a, Id, Params, Answer>, Malformed>
 where
     Id: Member<'a>,
     Params: Member<'a>,
+    Answer: Member<'a>,
 {
     let (mut jsonrpc, mut id, mut method, mut params) = (None, None, None, None);
-    let (mut result, mut error) = (None, None);
+    let (mut result, mut error) = (Answer::default(), None);
     let mut twice = false;
     scanner.enter_object()?;
     let mut first = true;
@@ -99,7 +104,7 @@ where
             Name::Id => set(&mut id, Id::read(scanner)?, &mut twice),
             Name::Method => set(&mut method, scanner.value()?, &mut twice),
             Name::Params => set(&mut params, Params::read(scanner)?, &mut twice),
-            Name::Result => result = Some(scanner.value()?.text()),
+            Name::Result => result = Answer::read(scanner)?,
             Name::Error => error = Some(scanner.value()?.text()),
             Name::Other => {
                 scanner.value()?;

@@ -147,12 +147,12 @@ async fn discover(endpoint: &Endpoint, at_most: Duration) -> Result<(HttpSession
     let params = protocol::params(Era::Modern, None);
     let failed = |text: &str| CallFault::unavailable(format!("server/discover failed: {text}"));
     match request(endpoint, &session, "server/discover", &params, &limits).await {
-        Ok(HttpReply::Result(result)) => match protocol::read_discover(&result) {
+        Ok(HttpReply::Result(result)) => match protocol::read_discover(&result.bytes) {
             Some(hello) => Ok((session.agreed(&hello), hello)),
             None => Err(Refusal::OtherEra(failed(&format!(
                 "it offers no {}: {}",
                 protocol::MODERN_VERSION,
-                protocol::render(&result)
+                protocol::render(&result.bytes)
             )))),
         },
         Ok(HttpReply::Error(RpcFailure { error, .. })) if error.code == RpcError::UNSUPPORTED_VERSION => {
@@ -226,7 +226,7 @@ async fn initialize_over(
     let limits = handshake_limits(endpoint);
     let params = protocol::initialize_params(endpoint.inbound.roots.capabilities());
     let result = match request(endpoint, &session, "initialize", &params, &limits).await {
-        Ok(HttpReply::Result(result)) => result,
+        Ok(HttpReply::Result(result)) => result.bytes,
         Ok(HttpReply::Error(RpcFailure { error, status, .. })) => {
             let fault = CallFault::unavailable(format!("initialize failed: {}", error.message));
             let fault = if status.is_success() { fault } else { fault.with_status(status.as_u16()) };
@@ -272,7 +272,7 @@ pub(super) async fn list_tools(
         let params = protocol::params(session.era, cursor.as_deref());
         let limits = Limits { deadline: Instant::now() + limits.total + limits.connect, ..limits };
         let result = match request(endpoint, session, "tools/list", &params, &limits).await {
-            Ok(HttpReply::Result(result)) => result,
+            Ok(HttpReply::Result(result)) => result.bytes,
             Ok(HttpReply::Error(failure)) => return pages.refused(failure.error, session.leaves_out_tools),
             Err(failure) => return Err(handshake_fault(failure.into_fault(), "tools/list", limits.total)),
         };

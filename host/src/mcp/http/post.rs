@@ -17,6 +17,7 @@ use tokio::time::Instant;
 
 use super::super::inbound::{self, Inbound};
 use super::super::protocol::{CLIENT_VERSION, render};
+use super::super::result::RawResult;
 use super::session::HttpSession;
 use crate::config::HttpConfig;
 use crate::credentials::CredentialStore;
@@ -83,7 +84,7 @@ pub(super) struct Outgoing<'a> {
 /// The answer to a request.
 pub(super) enum HttpReply {
     /// Its `result` as raw JSON.
-    Result(Bytes),
+    Result(RawResult),
     /// Its `error`.
     Error(RpcFailure),
 }
@@ -551,7 +552,7 @@ pub(super) fn answer_of(bytes: &Bytes, message: &Message<'_>, id: u64, alone: bo
         (Some(error), _) if matches || anonymous => {
             Some(Ok(HttpReply::Error(RpcFailure::read(error, StatusCode::OK))))
         }
-        (None, Some(result)) if matches => Some(Ok(HttpReply::Result(bytes.slice_ref(result.as_bytes())))),
+        (None, Some(result)) if matches => Some(Ok(HttpReply::Result(RawResult::of(bytes, result, message)))),
         (None, None) if matches && message.method.is_none() => Some(Err(unexpected(bytes))),
         _ => None,
     }

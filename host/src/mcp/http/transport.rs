@@ -136,10 +136,10 @@ impl Transport for HttpTransport {
             other => answer = other?,
         }
         match answer {
-            HttpReply::Result(bytes) => result::read(bytes, call.may_wrap),
+            HttpReply::Result(result) => result::read(result, call.may_wrap),
             HttpReply::Error(failure) if session.era == Era::Modern && may_be_repeated(&failure.error) => {
                 match Box::pin(self.call_once(lifecycle, session, &call)).await? {
-                    HttpReply::Result(bytes) => result::read(bytes, call.may_wrap),
+                    HttpReply::Result(result) => result::read(result, call.may_wrap),
                     HttpReply::Error(failure) => Err(failure.into_fault()),
                 }
             }
@@ -153,7 +153,7 @@ impl Transport for HttpTransport {
                     self.call_once(lifecycle, session, &call).await
                 };
                 match Box::pin(again).await? {
-                    HttpReply::Result(bytes) => result::read(bytes, call.may_wrap),
+                    HttpReply::Result(result) => result::read(result, call.may_wrap),
                     HttpReply::Error(failure) => Err(failure.into_fault()),
                 }
             }
@@ -187,7 +187,7 @@ impl Transport for HttpTransport {
             answer => answer,
         };
         match answer {
-            HttpReply::Result(bytes) => Ok(bytes),
+            HttpReply::Result(result) => Ok(result.bytes),
             HttpReply::Error(failure) => Err(failure.into_fault()),
         }
     }

@@ -14,6 +14,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use super::super::inbound::Inbound;
+use super::super::result::RawResult;
 use super::outbox::{Flushed, Outbox};
 use super::tasks::Refused;
 use crate::child::StderrRing;
@@ -86,7 +87,7 @@ struct Pending {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PipeReply {
     /// Its `result`.
-    Result(Bytes),
+    Result(RawResult),
     /// Its `error`.
     Error(Bytes),
 }

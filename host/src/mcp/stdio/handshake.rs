@@ -216,7 +216,7 @@ async fn request(
         answer => answer,
     };
     match answer {
-        Ok(PipeReply::Result(result)) => Ok(Ok(result)),
+        Ok(PipeReply::Result(result)) => Ok(Ok(result.bytes)),
         Ok(PipeReply::Error(error)) => Ok(Err(RpcError::of_bytes(&error))),
         Err(fault) if fault.reason == crate::upstream::FaultReason::Timeout => {
             let after = entry.handshake_timeout.as_millis();

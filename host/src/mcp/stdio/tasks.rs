@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 use super::super::protocol;
+use super::super::result::RawResult;
 use super::connection::{PipeReply, StdioConnection, Stop};
 use crate::child::{ChildProcess, Exit};
 use crate::maybe_ready::MaybeReady;
@@ -157,7 +158,7 @@ fn dispatch_one(
         (None, id) => {
             let answer = match (message.error, message.result) {
                 (Some(error), _) => Ok(PipeReply::Error(line.slice_ref(error.as_bytes()))),
-                (None, Some(result)) => Ok(PipeReply::Result(line.slice_ref(result.as_bytes()))),
+                (None, Some(result)) => Ok(PipeReply::Result(RawResult::of(line, result, message))),
                 (None, None) => Err(CallFault::upstream_error(format!(
                     "unexpected JSON-RPC response {}",
                     protocol::render(line)

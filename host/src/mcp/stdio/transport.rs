@@ -89,12 +89,12 @@ impl Transport for StdioTransport {
         let encode = |id| encode::tools_call(id, call.tool, call.arguments, meta);
         match request(connection, encode, limits).await? {
             // A line is read whole, within the cap of the pipe, before it is known whose it is.
-            PipeReply::Result(bytes)
-                if call.arrivals.is_some_and(|arrivals| !arrivals.arrived(bytes.len())) =>
+            PipeReply::Result(result)
+                if call.arrivals.is_some_and(|arrivals| !arrivals.arrived(result.bytes.len())) =>
             {
-                Err(no_memory(bytes.len() as u64))
+                Err(no_memory(result.bytes.len() as u64))
             }
-            PipeReply::Result(bytes) => result::read(bytes, call.may_wrap),
+            PipeReply::Result(result) => result::read(result, call.may_wrap),
             PipeReply::Error(error) => {
                 Err(CallFault::upstream_error(RpcError::of_bytes(&error).message)
                     .with_bytes(error.len() as u64))
@@ -113,12 +113,12 @@ impl Transport for StdioTransport {
         let params = protocol::params_with(connection.era(), query.params);
         let _entered = self.inbound.enter(query.caller, query.method);
         match request(connection, |id| encode::request(id, query.method, &params), limits).await? {
-            PipeReply::Result(bytes)
-                if query.arrivals.is_some_and(|arrivals| !arrivals.arrived(bytes.len())) =>
+            PipeReply::Result(result)
+                if query.arrivals.is_some_and(|arrivals| !arrivals.arrived(result.bytes.len())) =>
             {
-                Err(no_memory(bytes.len() as u64))
+                Err(no_memory(result.bytes.len() as u64))
             }
-            PipeReply::Result(bytes) => Ok(bytes),
+            PipeReply::Result(result) => Ok(result.bytes),
             PipeReply::Error(error) => {
                 Err(CallFault::upstream_error(RpcError::of_bytes(&error).message)
                     .with_bytes(error.len() as u64))

@@ -4,6 +4,7 @@
 //! that begins alike at the same depth is expected to go on alike: its names are only compared, and its map
 //! takes over the first one's keys as a whole.
 
+use super::strings;
 use crate::value::{Map, Shape, Str, Value};
 use std::rc::Rc;
 
@@ -15,8 +16,10 @@ struct Layout {
     depth: usize,
     names: Vec<Str>,
     shape: Rc<Shape>,
-    /// For each name, where its value lies in a map of this shape.
-    places: Vec<u8>,
+    /// For each value of a map of this shape, the number of its name.
+    order: Vec<u8>,
+    /// Whether no name has anything that is written with an escape.
+    is_plain: bool,
 }
 
 /// Which layout an object is expected to have.
@@ -28,12 +31,41 @@ pub(super) struct Layouts {
     all: Vec<Layout>,
     /// Which one gives way when there are too many.
     oldest: usize,
+    /// The one that was found last, by depth.
+    last: Vec<LayoutId>,
 }
 
 impl Layouts {
     /// The layout of the object at this depth that began with this very key.
-    pub(super) fn find(&self, depth: usize, first: &Str) -> Option<LayoutId> {
+    pub(super) fn find(&mut self, depth: usize, first: &Str) -> Option<LayoutId> {
+        let found = self.position(depth, first)?;
+        if self.last.len() <= depth {
+            self.last.resize(depth + 1, LayoutId::MAX);
+        }
+        self.last[depth] = found;
+        Some(found)
+    }
+
+    fn position(&self, depth: usize, first: &Str) -> Option<LayoutId> {
         self.all.iter().position(|layout| layout.depth == depth && layout.names[0].same_allocation(first))
+    }
+
+    /// The layout that was found last at this depth.
+    #[inline]
+    pub(super) fn last(&self, depth: usize) -> Option<LayoutId> {
+        let last = *self.last.get(depth)?;
+        // Another one may have taken its place.
+        self.all.get(last).is_some_and(|layout| layout.depth == depth).then_some(last)
+    }
+
+    /// The length of the name that is expected as number `index`, if `text`, which begins behind a quote, goes on with just that name and
+    /// a quote.
+    #[inline]
+    pub(super) fn goes_on(&self, layout: LayoutId, index: usize, text: &[u8]) -> Option<usize> {
+        let layout = &self.all[layout];
+        let name = layout.names.get(index)?.as_str().as_bytes();
+        let is_it = layout.is_plain && text.get(name.len()) == Some(&b'"') && text.starts_with(name);
+        is_it.then_some(name.len())
     }
 
     /// The name that is expected as number `index`.
@@ -48,10 +80,8 @@ impl Layouts {
         if values.len() != layout.names.len() {
             return None;
         }
-        let mut sorted = vec![Value::Nil; values.len()];
-        for (value, place) in values.iter_mut().zip(&layout.places) {
-            sorted[usize::from(*place)] = std::mem::take(value);
-        }
+        let sorted =
+            layout.order.iter().map(|index| std::mem::take(&mut values[usize::from(*index)])).collect();
         Some(Map::with_shape(layout.shape.clone(), sorted))
     }
 
@@ -64,9 +94,14 @@ impl Layouts {
         }
         let place =
             |name: &Str| shape.find(&Value::Str(name.clone())).ok().and_then(|at| u8::try_from(at).ok());
-        let Some(places) = names.iter().map(place).collect() else { return };
-        let old = self.find(depth, &names[0]);
-        let layout = Layout { depth, names, shape: shape.clone(), places };
+        let Some(places) = names.iter().map(place).collect::<Option<Vec<u8>>>() else { return };
+        let mut order = vec![0; places.len()];
+        for (index, place) in (0..=u8::MAX).zip(places) {
+            order[usize::from(place)] = index;
+        }
+        let is_plain = names.iter().all(|name| strings::is_plain(name.as_str()));
+        let old = self.position(depth, &names[0]);
+        let layout = Layout { depth, names, shape: shape.clone(), order, is_plain };
         match old {
             Some(old) => self.all[old] = layout,
             None if self.all.len() < MOST => self.all.push(layout),

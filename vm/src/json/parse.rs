@@ -242,28 +242,20 @@ impl<'a> Parser<'a> {
             return Ok(Value::Map(Map::new()));
         }
         let start = self.stack.len();
-        let mut expected = None;
+        // Nine of ten objects are like the one before.
+        let mut expected = self.layouts.last(self.depth);
         let mut count = 0;
         loop {
             if self.token() != b'"' {
                 return Err(Fault::NotJson);
             }
             self.at += 1;
-            let name = strings::read(self.text, &mut self.at, &mut self.scratch)?;
-            match expected {
-                // As expected: the layout has the key.
-                Some(layout) if self.layouts.name(layout, count).is_some_and(|key| key.as_str() == name) => {}
-                _ => {
-                    let key = self.keys.get(name);
-                    if let Some(layout) = expected.take() {
-                        self.put_keys_back(start, layout)?;
-                    } else if count == 0 {
-                        expected = self.layouts.find(self.depth, &key);
-                    }
-                    if expected.is_none() {
-                        self.push(Value::Str(key))?;
-                    }
-                }
+            let rest = &self.text.as_bytes()[self.at..];
+            if let Some(len) = expected.and_then(|layout| self.layouts.goes_on(layout, count, rest)) {
+                meter::reserve(len)?;
+                self.at += len + 1;
+            } else {
+                self.unexpected_key(&mut expected, count, start)?;
             }
             if self.token() != b':' {
                 return Err(Fault::NotJson);
@@ -309,6 +301,26 @@ impl<'a> Parser<'a> {
         }
         self.layouts.learn(self.depth, names, &map);
         Ok(Value::Map(map))
+    }
+
+    /// Reads member name number `count` where it is not known to be the expected one.
+    fn unexpected_key(&mut self, expected: &mut Option<LayoutId>, count: usize, start: usize) -> Parsed<()> {
+        let name = strings::read(self.text, &mut self.at, &mut self.scratch)?;
+        if let Some(layout) = *expected
+            && self.layouts.name(layout, count).is_some_and(|key| key.as_str() == name)
+        {
+            return Ok(());
+        }
+        let key = self.keys.get(name);
+        if count == 0 {
+            *expected = self.layouts.find(self.depth, &key);
+        } else if let Some(layout) = expected.take() {
+            self.put_keys_back(start, layout)?;
+        }
+        if expected.is_none() {
+            self.push(Value::Str(key))?;
+        }
+        Ok(())
     }
 
     /// Gives up an expectation: puts the layout's names before the values that have been read so far.

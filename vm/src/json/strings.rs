@@ -47,6 +47,11 @@ pub(super) fn find_special(bytes: &[u8], from: usize) -> usize {
     offset.map_or(bytes.len(), |offset| at + offset)
 }
 
+/// Whether a string is written as it is.
+pub(super) fn is_plain(text: &str) -> bool {
+    find_special(text.as_bytes(), 0) == text.len()
+}
+
 /// Bytes of a string that are read in one go.
 const PIECE: usize = 16 << 10;
 /// Bytes of a string with escapes that count as one unit of work.

@@ -7,7 +7,7 @@
 //! cargo run --release --manifest-path benches/load/Cargo.toml -- target/release/ptc [CASE] [SECONDS OF A ROUND]
 //! ```
 //!
-//! CASE is `http`, `pipes`, `observed`, `neighbour`, `fairness`, `aggregate`, `sessions` or `connections`; all of them without one.
+//! CASE is `http`, `pipes`, `observed`, `neighbour`, `fairness`, `aggregate`, `replies`, `sessions` or `connections`; all of them without one.
 
 mod aggregate;
 mod bare;
@@ -17,6 +17,7 @@ mod http;
 mod neighbour;
 mod pipes;
 mod process;
+mod replies;
 mod rmcp_server;
 mod round;
 mod upstream;
@@ -102,6 +103,9 @@ async fn measure(ptc: &str, only: Option<&str>, time: Duration) {
     }
     if wanted("aggregate") {
         aggregate::measure(ptc, time).await;
+    }
+    if wanted("replies") {
+        replies::measure(ptc, time).await;
     }
     if wanted("sessions") {
         curves::sessions(ptc, time).await;

@@ -1,6 +1,8 @@
-//! An upstream for programs to call: the bare server with just enough of MCP. Its tool answers a record of about 1 KiB.
+//! An upstream for programs to call: the bare server with just enough of MCP. One tool answers a record of about 1 KiB, another one as many
+//! rows as it is asked for.
 
 use std::convert::Infallible;
+use std::sync::LazyLock;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -12,7 +14,12 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-/// Serves `get`, which answers the record of the id given.
+use crate::replies::Made;
+
+/// Large replies that have been asked for before.
+static MADE: LazyLock<Made> = LazyLock::new(Made::default);
+
+/// Serves `get`, which answers the record of the id given, and `rows`.
 pub(crate) async fn http(port: u16) {
     let listener = TcpListener::bind(("127.0.0.1", port)).await.expect("a free port");
     loop {
@@ -33,7 +40,15 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Inf
         }
         "tools/list" => json!({"resultType": "complete", "ttlMs": 60_000, "cacheScope": "public", "tools": [{
             "name": "get", "description": "The record of an id",
-            "inputSchema": {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}}]}),
+            "inputSchema": {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}}, {
+            "name": "rows", "description": "So many orders",
+            "inputSchema": {"type": "object", "properties": {
+                "rows": {"type": "integer"}, "structured": {"type": "boolean"}}, "required": ["rows"]}}]}),
+        "tools/call" if message["params"]["name"] == "rows" => {
+            let result = MADE.get(&message["params"]["arguments"]);
+            let head = format!(r#"{{"jsonrpc":"2.0","id":{},"result":"#, message["id"]);
+            return Ok(send(StatusCode::OK, [head.as_bytes(), &result, b"}"].concat()));
+        }
         "tools/call" => {
             let id = message["params"]["arguments"]["id"].as_u64().unwrap_or_default();
             let record = json!({"id": id, "total": id * 7, "note": "x".repeat(1000)});
@@ -50,6 +65,10 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Inf
 }
 
 fn respond(status: StatusCode, message: &Value) -> Response<Full<Bytes>> {
+    send(status, message.to_string().into())
+}
+
+fn send(status: StatusCode, body: Vec<u8>) -> Response<Full<Bytes>> {
     let response = Response::builder().status(status).header("content-type", "application/json");
-    response.body(Full::new(message.to_string().into())).expect("an answer")
+    response.body(Full::new(body.into())).expect("an answer")
 }

@@ -1,0 +1,263 @@
+//! Large replies: a program that asks an upstream for many rows and returns one figure of them. CPU is what `ptc` takes for a program,
+//! everything included: receiving the reply, reading it, and the program. Beside it stands, on the same bytes, what others take to read
+//! them twice, the message and then its text: in this process serde_json and sonic-rs into values and simd-json into its tape, and Node's
+//! `JSON.parse` where Node is installed. These receive nothing.
+
+use std::hint::black_box;
+use std::io::Write;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use sonic_rs::JsonValueTrait;
+
+use crate::ROUNDS;
+use crate::http::{Client, contains};
+use crate::process::{Server, cpu_seconds, peak_mib, resident_mib};
+
+const REGIONS: [&str; 4] = ["emea", "apac", "americas", "nordics"];
+const STATES: [&str; 3] = ["open", "paid", "refunded"];
+
+/// A program over the rows, what its answer must say, and the same in JavaScript.
+struct Task {
+    name: &'static str,
+    program: &'static str,
+    says: fn(usize) -> String,
+    javascript: &'static str,
+}
+
+const TASKS: [Task; 2] = [
+    Task {
+        name: "count",
+        program: "(count ROWS)",
+        says: |rows| format!("user=> {rows}\""),
+        javascript: "rows => rows.length",
+    },
+    Task {
+        name: "filter, group, sum",
+        program: r#"(->> ROWS (filter #(= "paid" (get % "state"))) (group-by #(get % "region"))
+            (map (fn [[_ rows]] (sum-by #(get % "total") rows))) (reduce +))"#,
+        says: |rows| format!("user=> {}\"", paid(rows)),
+        javascript: r#"rows => {
+            const sums = {};
+            for (const row of rows) if (row.state === "paid") sums[row.region] = (sums[row.region] ?? 0) + row.total;
+            return Object.values(sums).reduce((a, b) => a + b, 0);
+        }"#,
+    },
+];
+
+fn row(id: usize) -> Value {
+    json!({
+        "id": id, "customer": format!("Customer {:05}", id * 7_919 % 100_003), "region": REGIONS[id % 4], "state": state(id),
+        "total": total(id), "currency": "EUR", "created_at": format!("2026-{:02}-{:02}T08:{:02}:00Z", id % 12 + 1, id % 28 + 1, id % 60),
+        "note": format!("order \"{id}\" by phone, \u{fc}bliche Lieferung, no invoice sent so far")
+    })
+}
+
+fn state(id: usize) -> &'static str {
+    STATES[id / 7 % 3]
+}
+
+fn total(id: usize) -> usize {
+    id * 31 % 9_973
+}
+
+fn paid(rows: usize) -> usize {
+    (0..rows).filter(|id| state(*id) == "paid").map(total).sum()
+}
+
+/// The result of a call that asks for so many rows, as text or as structured content.
+pub(crate) fn result(rows: usize, structured: bool) -> Value {
+    let rows: Vec<Value> = (0..rows).map(row).collect();
+    if structured {
+        json!({"resultType": "complete", "isError": false, "structuredContent": {"rows": rows},
+            "content": [{"type": "text", "text": "see the structured content"}]})
+    } else {
+        let text = Value::from(rows).to_string();
+        json!({"resultType": "complete", "isError": false, "content": [{"type": "text", "text": text}]})
+    }
+}
+
+/// Prints what a program over a large reply costs.
+pub(crate) async fn measure(ptc: &str, time: Duration) {
+    let upstream = Server::upstream().await;
+    let config = std::env::temp_dir().join(format!("ptc-load-replies-{}.json", std::process::id()));
+    let url = format!("http://127.0.0.1:{}/mcp", upstream.port);
+    let text =
+        json!({"upstreams": {"bench": {"transport": "mcp_http", "url": url, "allow_insecure_http": true}}});
+    std::fs::write(&config, text.to_string()).expect("a temporary folder");
+    let config = config.to_str().expect("UTF-8");
+    let flags = [
+        "--http-disable-auth",
+        "--upstreams-config",
+        config,
+        "--max-upstream-response-bytes",
+        "20000000",
+        "--program-memory-limit-bytes",
+        "200000000",
+        "--max-total-memory-bytes",
+        "1000000000",
+        "--program-timeout-ms",
+        "60000",
+    ];
+    println!("\n| large replies | reply | CPU ms | MB/s | peak MiB above rest |");
+    println!("|---|---|---|---|---|");
+    for rows in [10_000, 40_000] {
+        for structured in [false, true] {
+            let message = json!({"jsonrpc": "2.0", "id": 1, "result": result(rows, structured)}).to_string();
+            let shape = if structured { "structured content" } else { "text" };
+            let name = format!("{rows} rows as {shape}");
+            for task in &TASKS {
+                program(ptc, &flags, (&name, message.len()), (rows, structured), task, time).await;
+            }
+            others(&name, &message, structured);
+            TASKS.iter().for_each(|task| node(&name, &message, structured, task));
+        }
+    }
+    let _ = std::fs::remove_file(config);
+}
+
+/// One row: the median of the rounds.
+async fn program(
+    ptc: &str,
+    flags: &[&str],
+    (name, bytes): (&str, usize),
+    (rows, structured): (usize, bool),
+    task: &Task,
+    time: Duration,
+) {
+    let value = format!(
+        r#"(:value (tool/call {{:server "bench" :tool "rows" :args {{:rows {rows} :structured {structured}}}}}))"#
+    );
+    let value = if structured { format!("(get {value} \"rows\")") } else { value };
+    let program = task.program.replace("ROWS", &value);
+    let says = (task.says)(rows);
+    let mut costs = Vec::new();
+    let mut peak = 0.0_f64;
+    for _ in 0..ROUNDS {
+        let server = Server::ptc_http(ptc, flags).await;
+        let mut client = Client::connect(server.port).await;
+        let ask = async |client: &mut Client| {
+            let answer = client.eval(&program).await;
+            assert!(contains(&answer, says.as_bytes()), "{says} in {answer:?}");
+        };
+        let rest = resident_mib(server.id());
+        ask(&mut client).await;
+        peak = peak.max(peak_mib(server.id()) - rest);
+        for _ in 0..4 {
+            ask(&mut client).await;
+        }
+        let (before, begun, mut count) = (cpu_seconds(server.id()), Instant::now(), 0.0);
+        while begun.elapsed() < time {
+            ask(&mut client).await;
+            count += 1.0;
+        }
+        costs.push((cpu_seconds(server.id()) - before) / count);
+    }
+    line(&format!("{name}, {}, ptc", task.name), bytes, median(costs), &format!("{peak:.1}"));
+}
+
+/// What others take for the same bytes, in this process.
+fn others(name: &str, message: &str, structured: bool) {
+    let bytes = message.as_bytes();
+    let own = |name_of: &str, read: &dyn Fn()| {
+        let costs = (0..15).map(|_| {
+            let begun = Instant::now();
+            read();
+            begun.elapsed().as_secs_f64()
+        });
+        line(&format!("{name}, {name_of}"), bytes.len(), median(costs.collect()), "");
+    };
+    own("serde_json", &|| {
+        let message: Value = serde_json::from_slice(black_box(bytes)).expect("JSON");
+        if !structured {
+            let text = message["result"]["content"][0]["text"].as_str().expect("a text");
+            black_box(serde_json::from_str::<Value>(text).expect("JSON"));
+        }
+        black_box(message);
+    });
+    own("sonic-rs", &|| {
+        let message: sonic_rs::Value = sonic_rs::from_slice(black_box(bytes)).expect("JSON");
+        if !structured {
+            let text = message["result"]["content"][0]["text"].as_str().expect("a text");
+            black_box(sonic_rs::from_str::<sonic_rs::Value>(text).expect("JSON"));
+        }
+        black_box(message);
+    });
+    own("simd-json, tape", &|| {
+        let mut copy = black_box(bytes).to_vec();
+        let message = simd_json::to_tape(&mut copy).expect("JSON");
+        if !structured {
+            // The longest string of the message.
+            let text = message.0.iter().filter_map(|node| match node {
+                simd_json::Node::String(text) => Some(*text),
+                _ => None,
+            });
+            let text = text.max_by_key(|text| text.len()).expect("a text");
+            let mut inner = text.as_bytes().to_vec();
+            black_box(simd_json::to_tape(&mut inner).expect("JSON"));
+        }
+        black_box(message);
+    });
+}
+
+/// What Node takes for the same in JavaScript, if it is installed.
+fn node(name: &str, message: &str, structured: bool, task: &Task) {
+    let rows = if structured {
+        "message.result.structuredContent.rows"
+    } else {
+        "JSON.parse(message.result.content[0].text)"
+    };
+    let script = format!(
+        r#"const text = require("fs").readFileSync(0);
+        const task = {task};
+        const costs = [];
+        for (let round = 0; round < 40; round++) {{
+            const before = process.cpuUsage();
+            const message = JSON.parse(text.toString());
+            task({rows});
+            const {{user, system}} = process.cpuUsage(before);
+            if (round >= 10) costs.push((user + system) / 1e6);
+        }}
+        costs.sort((a, b) => a - b);
+        console.log(costs[costs.length >> 1]);"#,
+        task = task.javascript
+    );
+    let child = std::process::Command::new("node")
+        .args(["-e", &script])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let Ok(mut child) = child else {
+        return println!("| {name}, {}, Node: not installed | | | | |", task.name);
+    };
+    child.stdin.take().expect("a pipe").write_all(message.as_bytes()).expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    let cost = String::from_utf8_lossy(&output.stdout).trim().parse().expect("seconds");
+    line(&format!("{name}, {}, Node", task.name), message.len(), cost, "");
+}
+
+fn median(mut costs: Vec<f64>) -> f64 {
+    costs.sort_by(f64::total_cmp);
+    costs[costs.len() / 2]
+}
+
+fn line(name: &str, bytes: usize, seconds: f64, peak: &str) {
+    let megabytes = bytes as f64 / 1e6;
+    println!("| {name} | {megabytes:.2} MB | {:.2} | {:.0} | {peak} |", seconds * 1e3, megabytes / seconds);
+}
+
+/// Replies as they are sent, made once for each size.
+#[derive(Default)]
+pub(crate) struct Made(std::sync::Mutex<std::collections::HashMap<(usize, bool), Bytes>>);
+
+impl Made {
+    /// The result that `arguments` ask for, as JSON.
+    pub(crate) fn get(&self, arguments: &Value) -> Bytes {
+        let rows = arguments["rows"].as_u64().and_then(|rows| usize::try_from(rows).ok()).unwrap_or_default();
+        let key = (rows, arguments["structured"].as_bool().unwrap_or_default());
+        let mut made = self.0.lock().expect("nobody panics with it");
+        made.entry(key).or_insert_with(|| result(key.0, key.1).to_string().into()).clone()
+    }
+}

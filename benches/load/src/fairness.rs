@@ -1,5 +1,7 @@
 //! What a greedy principal does to another one: A asks for `(+ 1 2)` at a steady rate, alone, beside a hundred ordinary
-//! programs of B's, and beside a hundred that do the worst that is legal. `benches/fairness` runs it.
+//! programs of B's, and beside a hundred that do the worst that is legal. `benches/fairness` runs it. The server has the first processor
+//! for itself, and so one worker; both who ask have the others. Where they share, it is B's client that A waits for: the system
+//! interrupts a worker for some milliseconds whenever that client has its slice.
 
 use std::process::Stdio;
 use std::sync::Arc;
@@ -91,7 +93,7 @@ pub(crate) async fn measure(ptc: &str, time: Duration) {
     let mut p99: [Vec<f64>; KINDS.len()] = Default::default();
     for _ in 0..ROUNDS {
         for (kind, p99) in KINDS.iter().zip(&mut p99) {
-            let server = Server::ptc_http(ptc, &flags).await;
+            let server = Server::ptc_http_apart(ptc, &flags).await;
             p99.push(round(&server, kind, time).await);
         }
     }
@@ -127,8 +129,8 @@ async fn round(server: &Server, kind: &Kind, time: Duration) -> f64 {
     p99
 }
 
-/// Those who play B: a process of its own that has what the server and A leave of the processors. So A waits for the server and
-/// not for the work of making B's requests.
+/// Those who play B: a process of its own that has what A leaves of its processors. So A waits for the server and not for the work of
+/// making B's requests.
 struct Greedy(Child);
 
 impl Greedy {

@@ -16,8 +16,18 @@ pub(crate) struct Server {
 impl Server {
     /// `ptc start --http` with further flags.
     pub(crate) async fn ptc_http(ptc: &str, flags: &[&str]) -> Server {
+        Self::ptc(Command::new(ptc), flags).await
+    }
+
+    /// The same on the first processor.
+    pub(crate) async fn ptc_http_apart(ptc: &str, flags: &[&str]) -> Server {
+        let mut command = Command::new("taskset");
+        command.args(["--cpu-list", "0", ptc]);
+        Self::ptc(command, flags).await
+    }
+
+    async fn ptc(mut command: Command, flags: &[&str]) -> Server {
         let port = free_port().await;
-        let mut command = Command::new(ptc);
         command
             .args(["start", "--http", "--http-port", &port.to_string(), "--log-level", "warn"])
             .args(flags);

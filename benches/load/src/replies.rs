@@ -84,8 +84,7 @@ pub(crate) async fn measure(ptc: &str, time: Duration) {
     let upstream = Server::upstream().await;
     let config = std::env::temp_dir().join(format!("ptc-load-replies-{}.json", std::process::id()));
     let url = format!("http://127.0.0.1:{}/mcp", upstream.port);
-    let text =
-        json!({"upstreams": {"bench": {"transport": "mcp_http", "url": url, "allow_insecure_http": true}}});
+    let text = json!({"upstreams": {"bench": {"transport": "mcp_http", "url": url, "allow_insecure_http": true, "max_response_bytes": 20_000_000}}});
     std::fs::write(&config, text.to_string()).expect("a temporary folder");
     let config = config.to_str().expect("UTF-8");
     let flags = [

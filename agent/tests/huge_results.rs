@@ -57,7 +57,7 @@ async fn two_hundred_megabytes_are_refused_and_every_call_is_answered() {
         .messages
         .iter()
         .filter_map(|message| match message {
-            Message::Tool { tool_call_id, content } => {
+            Message::Tool { tool_call_id, content, .. } => {
                 Some((tool_call_id.as_str(), serde_json::from_str(content).unwrap()))
             }
             _ => None,

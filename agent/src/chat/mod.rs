@@ -51,7 +51,7 @@ impl Agent {
         // The conversation ends with the program; the model shall know what its value was.
         if self.0.mode == Mode::Lisp {
             let content = crate::run::quoted(&[("result", &text)]);
-            step.messages.push(Message::User { content });
+            step.messages.push(Message::user(content));
         }
         Ok(ChatReply { text, messages: step.messages.clone(), state, step })
     }

@@ -54,7 +54,7 @@ async fn only_messages_go_on_unless_there_is_a_state() {
     });
     let stale = stale.unwrap();
     assert_eq!((&stale["full_result_cached"], stale.get("cache_hint")), (&json!(false), None));
-    assert!(matches!(sent.last(), Some(Message::User { content }) if content.contains("And {{now}}?")));
+    assert!(matches!(sent.last(), Some(Message::User { content, .. }) if content.contains("And {{now}}?")));
 
     runs.store(0, Ordering::Relaxed);
     let state = ChatState::new(&engine);
@@ -89,5 +89,5 @@ async fn a_lisp_agent_goes_on_with_its_definitions() {
     opts.state = Some(reply.state);
     assert_eq!(agent.chat("One more.", opts).await.unwrap().text, "21");
     let sent = llm.requests().remove(0).messages;
-    assert!(matches!(&sent[2], Message::User { content } if content.contains("{\"x\":20}")));
+    assert!(matches!(&sent[2], Message::User { content, .. } if content.contains("{\"x\":20}")));
 }

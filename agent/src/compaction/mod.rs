@@ -97,10 +97,10 @@ pub(crate) fn compact(options: &Compaction, messages: &mut Vec<Message>) -> Opti
 fn weight(options: &Compaction, message: &Message) -> usize {
     let count = |text: &str| (options.token_counter)(text);
     match message {
-        Message::System { content } | Message::User { content } | Message::Tool { content, .. } => {
+        Message::System { content } | Message::User { content, .. } | Message::Tool { content, .. } => {
             count(content)
         }
-        Message::Assistant { content, tool_calls } => {
+        Message::Assistant { content, tool_calls, .. } => {
             count(content) + tool_calls.iter().map(|call| count(&call.arguments)).sum::<usize>()
         }
     }
@@ -112,12 +112,12 @@ mod tests {
     use crate::llm::ToolCallMsg;
 
     fn conversation(turns: usize) -> Vec<Message> {
-        let mut messages = vec![Message::User { content: "the mission".into() }];
+        let mut messages = vec![Message::user("the mission")];
         for turn in 0..turns {
             let id = format!("c{turn}");
             let call = ToolCallMsg { id: id.clone(), name: "lisp_eval".into(), arguments: "{}".into() };
-            messages.push(Message::Assistant { content: String::new(), tool_calls: vec![call] });
-            messages.push(Message::Tool { tool_call_id: id, content: "x".repeat(40) });
+            messages.push(Message::calls("", vec![call]));
+            messages.push(Message::tool(id, "x".repeat(40)));
         }
         messages
     }
@@ -129,7 +129,7 @@ mod tests {
         let mut messages = conversation(9);
         let done = compact(&Compaction::default(), &mut messages).unwrap();
         assert_eq!((done.messages, done.reason), ((19, 7), "turns"));
-        assert_eq!(messages[0], Message::User { content: "the mission".into() });
+        assert_eq!(messages[0], Message::user("the mission"));
         assert_eq!(messages[1..], conversation(9)[13..]);
         assert!(done.tokens.1 < done.tokens.0);
     }

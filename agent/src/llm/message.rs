@@ -1,5 +1,6 @@
 //! Provider-neutral requests and responses.
 
+use super::Image;
 use crate::tool::JsonMap;
 use ptc_host::json::Value as Json;
 use serde::{Deserialize, Serialize};
@@ -62,6 +63,9 @@ pub enum Message {
     User {
         /// The text.
         content: String,
+        /// What the user shows, before the text.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        images: Vec<Image>,
     },
     /// What the model said.
     Assistant {
@@ -70,6 +74,12 @@ pub enum Message {
         /// The tools it called.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<ToolCallMsg>,
+        /// The images it made.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        images: Vec<Image>,
+        /// What its client wants back with the message ([`LlmResponse::provider_state`]).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        provider_state: Option<Json>,
     },
     /// The result of one tool call.
     Tool {
@@ -77,7 +87,48 @@ pub enum Message {
         tool_call_id: String,
         /// The result, as text.
         content: String,
+        /// The images of the result; the text names them by their numbers.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        images: Vec<Image>,
     },
+}
+
+impl Message {
+    /// Instructions.
+    pub fn system(content: impl Into<String>) -> Message {
+        Message::System { content: content.into() }
+    }
+
+    /// What the user says.
+    pub fn user(content: impl Into<String>) -> Message {
+        Message::User { content: content.into(), images: Vec::new() }
+    }
+
+    /// What the model said, without calls.
+    pub fn assistant(content: impl Into<String>) -> Message {
+        Message::calls(content, Vec::new())
+    }
+
+    /// What the model said beside calls.
+    pub fn calls(content: impl Into<String>, tool_calls: Vec<ToolCallMsg>) -> Message {
+        Message::Assistant { content: content.into(), tool_calls, images: Vec::new(), provider_state: None }
+    }
+
+    /// The result of a call.
+    pub fn tool(tool_call_id: impl Into<String>, content: impl Into<String>) -> Message {
+        Message::Tool { tool_call_id: tool_call_id.into(), content: content.into(), images: Vec::new() }
+    }
+
+    /// Its images.
+    #[must_use]
+    pub fn images(&self) -> &[Image] {
+        match self {
+            Message::System { .. } => &[],
+            Message::User { images, .. }
+            | Message::Assistant { images, .. }
+            | Message::Tool { images, .. } => images,
+        }
+    }
 }
 
 /// A tool call as the history keeps it.
@@ -190,6 +241,13 @@ pub struct LlmResponse {
     pub usage: Option<Usage>,
     /// Why it stopped.
     pub stop: StopReason,
+    /// The images it made, in its order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
+    /// What its client wants back with this message in the next request, such as the signatures of a model's thinking.
+    /// Nobody else looks at it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider_state: Option<Json>,
 }
 
 impl LlmResponse {
@@ -242,4 +300,25 @@ impl std::ops::AddAssign for Usage {
             (mine, more) => mine.or(more),
         };
     }
+}
+
+/// Whether a tool message is one of the loop's error payloads: a status of `error`, or a text under `error`.
+pub(super) fn tells_error(content: &str) -> bool {
+    let Ok(Json::Object(object)) = serde_json::from_str(content) else { return false };
+    object.get("status").is_some_and(|status| status == "error")
+        || (!object.contains_key("status") && object.get("error").is_some_and(Json::is_string))
+}
+
+/// The sentence that asks for an answer of a schema, where a provider cannot be held to it.
+pub(super) fn schema_in_words(schema: &Json) -> String {
+    format!("Answer only with a JSON object that satisfies this JSON Schema:\n{schema}")
+}
+
+/// The system prompt and the conversation's system messages, for protocols that have one place for both.
+pub(super) fn instructions(request: &LlmRequest) -> impl Iterator<Item = &str> {
+    let inside = request.messages.iter().filter_map(|message| match message {
+        Message::System { content } => Some(content.as_str()),
+        _ => None,
+    });
+    std::iter::once(request.system.as_str()).chain(inside).filter(|text| !text.trim().is_empty())
 }

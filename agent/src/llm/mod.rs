@@ -1,8 +1,8 @@
 //! Requests to a language model, its responses, and the clients that exchange them.
 //!
-//! [`Llm`] is the trait of all clients. [`OpenAi`] speaks OpenAI's chat completions API, [`Anthropic`] speaks
-//! Anthropic's messages API, and [`ModelRef`] resolves a name such as `openrouter:…` to either. [`Retrying`] retries,
-//! [`Recorder`] records, [`Replayer`] answers from a recording, and [`ScriptedLlm`] answers from a list, for tests.
+//! [`Llm`] is the trait of all clients. [`OpenAi`] speaks OpenAI's chat completions API, [`Anthropic`] Anthropic's
+//! messages API, [`Gemini`] Google's own API and [`Bedrock`] Amazon's Converse; [`ModelRef`] resolves a name such as
+//! `openrouter:…` to one of them. Messages hold [`Image`]s. [`Retrying`] retries, [`Recorder`] records, [`Replayer`] answers from a recording, and [`ScriptedLlm`] answers from a list, for tests.
 //! Every async closure from [`LlmRequest`] to a result is a model too:
 //!
 //! ```
@@ -16,10 +16,13 @@
 //! ```
 
 mod anthropic;
+mod bedrock;
 mod choice;
 mod endpoint;
 mod error;
 mod event;
+mod gemini;
+mod image;
 mod message;
 mod openai;
 mod record;
@@ -30,11 +33,15 @@ mod scripted;
 mod testing;
 
 pub use anthropic::Anthropic;
+pub use bedrock::{AwsCredentials, Bedrock};
 pub use choice::{LlmRef, LlmRegistry};
 pub use endpoint::TimeLimits;
 pub use error::{LlmError, LlmErrorKind, RetryClass};
 pub(crate) use event::text_sink;
 pub use event::{ChunkSink, EventSink, LlmEvent, emit};
+pub use gemini::Gemini;
+pub use image::{Image, ImageError, MAX_IMAGE_BYTES};
+pub(crate) use image::{lift, may_hold};
 pub use message::{
     ArgsError, LlmRequest, LlmResponse, Message, StopReason, ToolCall, ToolCallMsg, ToolDef, Usage,
 };
@@ -71,6 +78,12 @@ pub trait Llm: Send + Sync {
     fn model(&self) -> Option<&str> {
         None
     }
+
+    /// Whether the client gives images on to its model. One that does not is given lines in their places where a tool's
+    /// result holds any, and no run whose user shows some.
+    fn sees_images(&self) -> bool {
+        false
+    }
 }
 
 impl<L: Llm + ?Sized> Llm for Arc<L> {
@@ -84,6 +97,10 @@ impl<L: Llm + ?Sized> Llm for Arc<L> {
 
     fn model(&self) -> Option<&str> {
         (**self).model()
+    }
+
+    fn sees_images(&self) -> bool {
+        (**self).sees_images()
     }
 }
 

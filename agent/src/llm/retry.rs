@@ -184,6 +184,10 @@ impl<L: Llm> Llm for Retrying<L> {
     fn model(&self) -> Option<&str> {
         self.inner.model()
     }
+
+    fn sees_images(&self) -> bool {
+        self.inner.sees_images()
+    }
 }
 
 #[cfg(test)]

@@ -50,4 +50,8 @@ impl Llm for ScriptedLlm {
         });
         Box::pin(std::future::ready(answer))
     }
+
+    fn sees_images(&self) -> bool {
+        true
+    }
 }

@@ -1,6 +1,6 @@
 //! A scripted provider on a loopback socket.
 
-use super::{EventSink, LlmEvent, LlmRequest, Message, ToolCallMsg, ToolDef};
+use super::{EventSink, Image, LlmEvent, LlmRequest, Message, ToolCallMsg, ToolDef};
 use proptest::prelude::*;
 use ptc_host::json::{Value as Json, json};
 use std::sync::{Arc, Mutex};
@@ -157,18 +157,15 @@ pub(super) fn full_request() -> LlmRequest {
         name: "search".into(),
         arguments: arguments.into(),
     };
-    let tool = |id: &str, content: &str| Message::Tool { tool_call_id: id.into(), content: content.into() };
+    let tool = |id: &str, content: &str| Message::tool(id, content);
     LlmRequest {
         system: "Be brief.".into(),
         messages: vec![
-            Message::User { content: "Find it".into() },
-            Message::Assistant {
-                content: String::new(),
-                tool_calls: vec![call("c1", "{\"q\":\"a\"}"), call("c2", "{oops")],
-            },
+            Message::user("Find it"),
+            Message::calls("", vec![call("c1", "{\"q\":\"a\"}"), call("c2", "{oops")]),
             tool("c1", "[1,2]"),
             tool("c2", "{\"error\":\"Invalid JSON arguments: x\"}"),
-            Message::User { content: "Go on".into() },
+            Message::user("Go on"),
         ],
         tools: vec![ToolDef {
             name: "search".into(),
@@ -179,6 +176,23 @@ pub(super) fn full_request() -> LlmRequest {
         temperature: Some(0.7),
         ..LlmRequest::default()
     }
+}
+
+/// The PNG of [`with_images`].
+pub(super) const PNG_BASE64: &str = "iVBORw0KGgouLi4u";
+
+/// A conversation in which the user shows two images and a tool one.
+pub(super) fn with_images() -> Vec<Message> {
+    let png = Image::from_base64(PNG_BASE64).unwrap();
+    let call = ToolCallMsg { id: "c1".into(), name: "look".into(), arguments: "{}".into() };
+    vec![
+        Message::User {
+            content: "What is it?".into(),
+            images: vec![Image::from_url("https://h/x.png").unwrap(), png.clone()],
+        },
+        Message::calls("", vec![call]),
+        Message::Tool { tool_call_id: "c1".into(), content: "[image 1]".into(), images: vec![png] },
+    ]
 }
 
 /// What keys and texts of any answer are made of: the words of both protocols.

@@ -143,6 +143,8 @@ impl Run {
         self.step.usage.tokens += usage;
         self.step.usage.turns = number;
         self.turn.raw_response = response.content.clone().unwrap_or_default();
+        self.step.images.extend(response.images.iter().cloned());
+        self.rest = (response.images.clone(), response.provider_state.clone());
         (usage.input, usage.output)
     }
 

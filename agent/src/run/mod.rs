@@ -32,7 +32,7 @@ pub use step::{
     Turn,
 };
 
-use crate::llm::{Message, ToolCall, ToolCallMsg, ToolDef};
+use crate::llm::{Image, Message, ToolCall, ToolCallMsg, ToolDef};
 use crate::settings::{Agent, Mode};
 use crate::telemetry::Event;
 use ptc_host::json::Value as Json;
@@ -80,6 +80,8 @@ struct Run {
     progress: String,
     /// The last value of a program that would do as an answer.
     last_value: Option<Json>,
+    /// What the last response holds besides text and calls, until its message is written.
+    rest: (Vec<Image>, Option<Json>),
 }
 
 impl Run {
@@ -126,6 +128,7 @@ impl Run {
             used_ids: HashSet::new(),
             progress: String::new(),
             last_value: None,
+            rest: (Vec::new(), None),
         }
     }
 
@@ -153,7 +156,12 @@ impl Run {
                 self.used_ids.extend(tool_calls.iter().map(|call| call.id.clone()));
             }
         }
-        self.user(self.step.prompt.clone());
+        let images = std::mem::take(&mut self.options.images);
+        if !images.is_empty() && !shared.asked.sees_images() {
+            let text = "LLM call failed: the run shows images, and the model's client gives none on";
+            return Err(Fail::new("llm_error", text));
+        }
+        self.step.messages.push(Message::User { content: self.step.prompt.clone(), images });
         match config.mode {
             Mode::Text | Mode::Combined => self.text().await,
             Mode::Lisp | Mode::LispTool => self.lisp().await,
@@ -205,11 +213,17 @@ impl Run {
     }
 
     fn user(&mut self, content: String) {
-        self.step.messages.push(Message::User { content });
+        self.step.messages.push(Message::user(content));
     }
 
     fn assistant(&mut self, content: &str) {
-        self.step.messages.push(Message::Assistant { content: content.to_owned(), tool_calls: Vec::new() });
+        self.said(content.to_owned(), Vec::new());
+    }
+
+    /// Appends the message of the last response.
+    fn said(&mut self, content: String, tool_calls: Vec<ToolCallMsg>) {
+        let (images, provider_state) = std::mem::take(&mut self.rest);
+        self.step.messages.push(Message::Assistant { content, tool_calls, images, provider_state });
     }
 
     /// Gives the answer to the host's callback, whose failure is its own.
@@ -239,7 +253,7 @@ impl Run {
                 arguments: call.arguments_text(),
             })
             .collect();
-        self.step.messages.push(Message::Assistant { content, tool_calls });
+        self.said(content, tool_calls);
     }
 
     /// `tc_N` for the Nth call of the run; a conversation that has that id already gets another.
@@ -264,6 +278,6 @@ impl Run {
         self.turn.tool_calls.push(record.clone());
         self.step.tool_calls.push(record);
         let tool_call_id = call.id.unwrap_or_default();
-        self.step.messages.push(Message::Tool { tool_call_id, content });
+        self.step.messages.push(Message::Tool { tool_call_id, content, images: answer.images });
     }
 }

@@ -3,7 +3,7 @@
 use super::Run;
 use super::shared::{RunScope, fault};
 use super::tools::{ToolAnswer, get, report};
-use crate::llm::ToolCall;
+use crate::llm::{Image, ToolCall, lift, may_hold};
 use crate::preview::{Preview, preview};
 use crate::settings::{Mode, native_name};
 use crate::tool::{JsonMap, Layer, NativeResult, ToolSpec};
@@ -26,14 +26,14 @@ impl Run {
             let run = run.clone();
             async move {
                 let (began, started) = (SystemTime::now(), Instant::now());
-                let (body, ok) = match planned {
+                let (body, ok, images) = match planned {
                     Err(refusal) => {
                         report(&run, &call.name, Layer::Native, started, None, false);
-                        (refusal, false)
+                        (refusal, false, Vec::new())
                     }
                     Ok(planned) => answer(&run, &call, planned, started).await,
                 };
-                ToolAnswer { body, ok, began, took: started.elapsed() }
+                ToolAnswer { body, ok, began, took: started.elapsed(), images }
             }
         });
         stream::iter(answers).buffered(parallel).collect().await
@@ -98,12 +98,12 @@ async fn answer(
     call: &ToolCall,
     planned: PlannedCall,
     started: Instant,
-) -> (Json, bool) {
+) -> (Json, bool, Vec<Image>) {
     let PlannedCall { name, tool } = planned;
     let max = run.config.max_result_bytes;
     let refused = |body: Json| {
         report(run, &name, Layer::Native, started, None, false);
-        (body, false)
+        (body, false, Vec::new())
     };
     let failed = |text: String, hint: Option<String>| {
         let display = Json::Object(call.args.clone());
@@ -128,18 +128,23 @@ async fn answer(
         let text = format!("the result is {bytes} bytes, more than the {max} that fit");
         failed(text, Some("Ask for less".into()))
     };
-    if shared.is_none() && got.json.len() > max {
+    if shared.is_none() && got.json.len() > max && !may_hold(&got.json) {
         return refused(too_large(got.json.len()));
     }
-    let value: Json = match ptc_host::json::from_slice(&got.json) {
+    let mut value: Json = match ptc_host::json::from_slice(&got.json) {
         Ok(value) => value,
         Err(error) => {
             return refused(failed(format!("the result cannot be read as JSON again: {error}"), None));
         }
     };
     let Some(kind) = shared else {
+        let images = lift(&mut value, run.asked.sees_images());
+        let length = if got.json.len() > max { value.to_string().len() } else { 0 };
+        if length > max {
+            return refused(too_large(length));
+        }
         report(run, &name, Layer::Native, started, Some(&got), false);
-        return (value, true);
+        return (value, true, images);
     };
     let mut preview = preview_within(&name, &call.args, &kind, &value, got.kept(), max);
     if let Some(why) = got.refused {
@@ -153,5 +158,5 @@ async fn answer(
         return refused(too_large(length));
     }
     report(run, &name, Layer::Native, started, Some(&got), preview.truncated);
-    (body, true)
+    (body, true, Vec::new())
 }

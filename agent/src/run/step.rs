@@ -1,7 +1,7 @@
 //! The options and the result of a run (agent.md 4, 13).
 
 use super::state::{ChatState, Journal};
-use crate::llm::{ChunkSink, EventSink, LlmRef, LlmRegistry, Message, RetryPolicy, ToolDef, Usage};
+use crate::llm::{ChunkSink, EventSink, Image, LlmRef, LlmRegistry, Message, RetryPolicy, ToolDef, Usage};
 use crate::telemetry::Observer;
 use crate::tool::JsonMap;
 use ptc_host::engine::{CallRecord, CatalogOp, Engine, HostCalls};
@@ -55,6 +55,8 @@ pub struct RunOptions {
     pub max_heap: Option<u64>,
     /// Values for the prompt's template, and for programs as `data/KEY`.
     pub context: JsonMap,
+    /// What the user shows with the mission. A model whose client gives no images on ends the run.
+    pub images: Vec<Image>,
     /// A step of another agent whose answer goes into the context: the fields of an object, else as `result`. One that
     /// failed ends the run at once.
     pub previous: Option<Arc<Step>>,
@@ -110,6 +112,7 @@ impl RunOptions {
             max_heap: None,
             engine,
             context: JsonMap::new(),
+            images: Vec::new(),
             previous: None,
             initial_messages: Vec::new(),
             on_chunk: None,
@@ -242,6 +245,8 @@ pub struct Step {
     pub value: Option<Json>,
     /// Why there is none.
     pub fail: Option<Fail>,
+    /// The images that the model made, in order.
+    pub images: Vec<Image>,
     /// The conversation with the system prompt first, unless it was not to be kept.
     pub messages: Vec<Message>,
     /// The turns, as far as they are kept.

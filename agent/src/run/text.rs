@@ -26,7 +26,8 @@ impl Run {
         for turn in 1..=config.max_turns {
             let (open, response) = self.ask(turn, false, schema.clone()).await?;
             let last = turn == config.max_turns;
-            let content = response.content;
+            // An image without a word is an answer.
+            let content = response.content.or_else(|| (!response.images.is_empty()).then(String::new));
             let ended = if response.tool_calls.is_empty() {
                 match content.filter(|text| text_wanted || !text.trim().is_empty()) {
                     Some(text) => self.answer(&text, last),
@@ -125,6 +126,7 @@ impl Run {
                 ok: false,
                 began: SystemTime::now(),
                 took: started.elapsed(),
+                images: Vec::new(),
             };
             self.answered(call, answer);
         }
@@ -147,7 +149,7 @@ impl Run {
             }
         };
         self.report_program(started, ok, &body);
-        (ToolAnswer { body, ok, began, took: started.elapsed() }, end)
+        (ToolAnswer { body, ok, began, took: started.elapsed(), images: Vec::new() }, end)
     }
 
     /// Reports a call of `lisp_eval` to telemetry.

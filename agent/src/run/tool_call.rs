@@ -86,7 +86,7 @@ impl Run {
             let (body, ok);
             (ended, body, ok) = self.program_of(&call, tools, &more).await;
             self.report_program(started, ok, &body);
-            self.answered(call, ToolAnswer { body, ok, began, took: started.elapsed() });
+            self.answered(call, ToolAnswer { body, ok, began, took: started.elapsed(), images: Vec::new() });
         }
         ended
     }

@@ -2,6 +2,7 @@
 
 use super::shared::RunScope;
 use crate::cache::{CacheLimits, NotKept, canonical_key};
+use crate::llm::{Image, lift, may_hold};
 use crate::telemetry::{Event, OpenSpan, ToolCallEvent, args, summary};
 use crate::tool::{JsonMap, Layer, ToolContext, ToolError, ToolSpec, invoke};
 use bytes::Bytes;
@@ -24,6 +25,8 @@ pub(super) struct ToolAnswer {
     pub(super) ok: bool,
     pub(super) began: SystemTime,
     pub(super) took: Duration,
+    /// The images of the result, for a model that sees them.
+    pub(super) images: Vec<Image>,
 }
 
 /// A result on its way to the model or a program.
@@ -71,8 +74,8 @@ pub(super) async fn get(
         let duration = span.elapsed();
         match &made {
             Ok(json) => {
-                let result = String::from_utf8_lossy(&json[..json.len().min(4096)]);
-                let result = summary(&result);
+                let text = told(json);
+                let result = summary(&text);
                 run.emitter.end(&span, &Event::ToolStop { tool_name, exposure_layer, result, duration });
             }
             Err(error) => {
@@ -103,6 +106,16 @@ pub(super) async fn get(
             })
         }
     }
+}
+
+/// What telemetry is told of a result: its beginning, no image in it.
+fn told(json: &[u8]) -> String {
+    let value = if may_hold(json) { ptc_host::json::from_slice::<Json>(json).ok() } else { None };
+    if let Some(mut value) = value {
+        lift(&mut value, false);
+        return value.to_string();
+    }
+    String::from_utf8_lossy(&json[..json.len().min(4096)]).into_owned()
 }
 
 /// A value as JSON of at most `max` bytes. One that is larger is refused before anything is written.

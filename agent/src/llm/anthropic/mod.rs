@@ -39,6 +39,11 @@ impl Anthropic {
         Ok(Anthropic { endpoint, model: model.into() })
     }
 
+    /// Every model of this protocol sees images.
+    fn takes_images(&self) -> bool {
+        true
+    }
+
     async fn ask(&self, request: LlmRequest, sink: Option<EventSink>) -> Result<LlmResponse, LlmError> {
         let model = request.model.as_deref().unwrap_or(&self.model);
         let answer_tool = request.schema.is_some().then(|| request::answer_tool(&request));

@@ -1,6 +1,7 @@
 //! The request body.
 
-use super::super::{LlmError, LlmErrorKind, LlmRequest, Message};
+use super::super::message::{instructions, tells_error};
+use super::super::{Image, LlmError, LlmErrorKind, LlmRequest, Message};
 use ptc_host::json::{Value as Json, json};
 
 /// The longest answer, where the request does not say: the protocol demands a number.
@@ -40,7 +41,7 @@ pub(super) fn body(
         let description = "Gives the final answer. Its arguments are the answer.";
         tools.push(json!({"name": name, "description": description, "input_schema": schema}));
     }
-    let mut system = system(request);
+    let mut system: Vec<Json> = instructions(request).filter_map(text_block).collect();
     if request.cache {
         let last_block = turns.last_mut().and_then(|turn| turn.blocks.last_mut());
         for marked in [system.last_mut(), tools.last_mut(), last_block].into_iter().flatten() {
@@ -72,15 +73,6 @@ pub(super) fn body(
     Ok(body)
 }
 
-/// The system prompt and the conversation's system messages, for which the protocol has no other place.
-fn system(request: &LlmRequest) -> Vec<Json> {
-    let inside = request.messages.iter().filter_map(|message| match message {
-        Message::System { content } => Some(content),
-        _ => None,
-    });
-    std::iter::once(&request.system).chain(inside).filter_map(|text| text_block(text)).collect()
-}
-
 /// Consecutive messages of one side.
 struct Turn {
     role: &'static str,
@@ -93,17 +85,23 @@ fn turns(messages: &[Message]) -> Vec<Turn> {
     for message in messages {
         let (role, blocks): (_, Vec<Json>) = match message {
             Message::System { .. } => continue,
-            Message::User { content } => ("user", text_block(content).into_iter().collect()),
-            Message::Assistant { content, tool_calls } => {
+            Message::User { content, images } => {
+                ("user", images.iter().map(image_block).chain(text_block(content)).collect())
+            }
+            Message::Assistant { content, tool_calls, .. } => {
                 let calls = tool_calls.iter().map(|call| {
                     json!({"type": "tool_use", "id": wire_id(&call.id), "name": call.name, "input": call.as_object()})
                 });
                 ("assistant", text_block(content).into_iter().chain(calls).collect())
             }
-            Message::Tool { tool_call_id, content } => {
+            Message::Tool { tool_call_id, content, images } => {
                 let mut result =
                     json!({"type": "tool_result", "tool_use_id": wire_id(tool_call_id), "content": content});
-                if is_error(content) {
+                if !images.is_empty() {
+                    let text = text_block(content).into_iter();
+                    result["content"] = text.chain(images.iter().map(image_block)).collect();
+                }
+                if tells_error(content) {
                     result["is_error"] = true.into();
                 }
                 ("user", vec![result])
@@ -123,15 +121,16 @@ fn text_block(text: &str) -> Option<Json> {
     (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}))
 }
 
+fn image_block(image: &Image) -> Json {
+    let source = match image.parts() {
+        Ok((media_type, data)) => json!({"type": "base64", "media_type": media_type, "data": data}),
+        Err(url) => json!({"type": "url", "url": url}),
+    };
+    json!({"type": "image", "source": source})
+}
+
 /// An id in the characters that the provider takes: histories may come from elsewhere.
 fn wire_id(id: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     id.chars().map(|c| if fits(c) { c } else { '_' }).collect()
-}
-
-/// Whether a tool message is one of the loop's error payloads: a status of `error`, or a text under `error`.
-fn is_error(content: &str) -> bool {
-    let Ok(Json::Object(object)) = serde_json::from_str(content) else { return false };
-    object.get("status").is_some_and(|status| status == "error")
-        || (!object.contains_key("status") && object.get("error").is_some_and(Json::is_string))
 }

@@ -64,7 +64,7 @@ pub(super) fn assemble(
             }
         }
     }
-    let mut response = LlmResponse { content, tool_calls, usage, stop };
+    let mut response = LlmResponse { content, tool_calls, usage, stop, ..LlmResponse::default() };
     response.explain_cut_arguments();
     response
 }

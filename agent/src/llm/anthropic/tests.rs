@@ -3,7 +3,9 @@ use super::request::{answer_tool, body};
 use super::response::read;
 use super::stream::Reader;
 use crate::llm::endpoint::{Endpoint, EventStream};
-use crate::llm::testing::{Act, Provider, answer, any_answer, events, full_request, notes, ok};
+use crate::llm::testing::{
+    Act, PNG_BASE64, Provider, answer, any_answer, events, full_request, notes, ok, with_images,
+};
 use crate::llm::{Llm, LlmError, LlmErrorKind, LlmRequest, LlmResponse, Message, StopReason, Usage};
 use ptc_host::credentials::Secret;
 use ptc_host::json::{Value as Json, json};
@@ -15,7 +17,7 @@ fn client(provider: &Provider) -> Anthropic {
 }
 
 fn asks(schema: Option<Json>) -> LlmRequest {
-    let messages = vec![Message::User { content: "hi".into() }];
+    let messages = vec![Message::user("hi")];
     LlmRequest { messages, schema, ..LlmRequest::default() }
 }
 
@@ -76,10 +78,10 @@ fn blank_text_and_foreign_ids_do_not_reach_the_provider() {
     let call = crate::llm::ToolCallMsg { id: "a:0".into(), name: "t".into(), arguments: String::new() };
     let request = LlmRequest {
         messages: vec![
-            Message::System { content: "inside".into() },
-            Message::User { content: "hi".into() },
-            Message::Assistant { content: " ".into(), tool_calls: vec![call] },
-            Message::Tool { tool_call_id: "a:0".into(), content: String::new() },
+            Message::system("inside"),
+            Message::user("hi"),
+            Message::calls(" ", vec![call]),
+            Message::tool("a:0", ""),
         ],
         ..LlmRequest::default()
     };
@@ -92,6 +94,24 @@ fn blank_text_and_foreign_ids_do_not_reach_the_provider() {
     assert_eq!(body["messages"][2]["content"][0]["tool_use_id"], "a_0");
     let nothing = super::request::body("m", &LlmRequest::default(), None, false).unwrap_err();
     assert_eq!(nothing.kind, LlmErrorKind::InvalidRequest);
+}
+
+#[test]
+fn images_are_blocks_before_the_text_and_in_results() {
+    let request = LlmRequest { messages: with_images(), ..LlmRequest::default() };
+    let messages = &body("m", &request, None, false).unwrap()["messages"];
+    let png =
+        json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG_BASE64}});
+    assert_eq!(
+        messages[0]["content"],
+        json!([{"type": "image", "source": {"type": "url", "url": "https://h/x.png"}}, png.clone(),
+            {"type": "text", "text": "What is it?"}])
+    );
+    assert_eq!(
+        messages[2]["content"][0],
+        json!({"type": "tool_result", "tool_use_id": "c1",
+            "content": [{"type": "text", "text": "[image 1]"}, png]})
+    );
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! The methods that every endpoint client has, whatever its protocol.
 
-/// Gives a client with the fields `endpoint` and `model` and the method `ask` its settings, its debug output, which
+/// Gives a client with the fields `endpoint` and `model` and the methods `ask` and `takes_images` its settings, its debug output, which
 /// shows no key, and the contract of a model.
 macro_rules! endpoint_client {
     ($client:ident) => {
@@ -46,6 +46,10 @@ macro_rules! endpoint_client {
 
             fn model(&self) -> Option<&str> {
                 Some(&self.model)
+            }
+
+            fn sees_images(&self) -> bool {
+                self.takes_images()
             }
         }
     };

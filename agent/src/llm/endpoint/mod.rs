@@ -8,7 +8,7 @@ mod stream;
 
 pub(super) use client::endpoint_client;
 pub use limits::TimeLimits;
-pub(super) use refusal::{excerpt, kind_of_status};
+pub(super) use refusal::{excerpt, kind_of_status, retry_delay};
 pub(super) use stream::{EventStream, Flow, read_events};
 
 use super::{LlmError, LlmErrorKind};
@@ -53,31 +53,30 @@ impl Endpoint {
     /// An endpoint at `path` under `base`. A base that ends with an API version (`…/v1`), or has one on the way to its
     /// end (`…/v1beta/openai`), is taken as it is; any other gets `/v1`. A query of the base is kept.
     pub(super) fn new(base: &str, path: &[&str]) -> Result<Endpoint, LlmError> {
-        let bad = |what: &str| LlmError::new(LlmErrorKind::InvalidRequest, format!("the base URL {what}"));
-        let mut url = Url::parse(base.trim()).map_err(|error| bad(&format!("cannot be read: {error}")))?;
-        {
-            let versioned = url.path().split('/').any(is_version);
-            let mut segments =
-                url.path_segments_mut().map_err(|()| bad("must begin with http:// or https://"))?;
-            segments.pop_if_empty();
-            if !versioned {
-                segments.push("v1");
-            }
-            segments.extend(path);
-        }
-        let target = Target::new(&url).map_err(|error| bad(&format!("cannot be used: {error}")))?;
+        Endpoint::to(&joined(base, Some("v1"), path)?)
+    }
+
+    /// An endpoint at this address.
+    pub(super) fn to(url: &Url) -> Result<Endpoint, LlmError> {
+        let target = Target::new(url).map_err(|error| bad_base(&format!("cannot be used: {error}")))?;
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let official = url.host_str() == Some("api.openai.com");
         Ok(Endpoint {
             http: Client::new(),
             target,
-            place: place(&url),
+            place: place(url),
             headers,
             limits: TimeLimits::default(),
             redactor: Redactor::new(),
             official,
         })
+    }
+
+    /// The same endpoint at another address: of protocols that name the model in it.
+    pub(super) fn at(&self, url: &Url) -> Result<Endpoint, LlmError> {
+        let target = Target::new(url).map_err(|error| bad_base(&format!("cannot be used: {error}")))?;
+        Ok(Endpoint { target, ..self.clone() })
     }
 
     /// Whether this is OpenAI's own address.
@@ -93,6 +92,11 @@ impl Endpoint {
         self.headers.insert(header, value);
         self.redactor.register([key]);
         Ok(())
+    }
+
+    /// Scrubs a secret that is in no header of its own from what the endpoint says.
+    pub(super) fn secret(&self, secret: &Secret) {
+        self.redactor.register([secret]);
     }
 
     /// Sends a header with every request.
@@ -120,18 +124,25 @@ impl Endpoint {
         stream: bool,
         deadline: Option<Instant>,
     ) -> Result<EndpointResponse, LlmError> {
+        self.send(Bytes::from(body.to_string()), HeaderMap::new(), stream, deadline).await
+    }
+
+    /// As [`Endpoint::post`], with headers that belong to this one request.
+    pub(super) async fn send(
+        &self,
+        body: Bytes,
+        own: HeaderMap,
+        stream: bool,
+        deadline: Option<Instant>,
+    ) -> Result<EndpointResponse, LlmError> {
         let mut headers = self.headers.clone();
+        headers.extend(own);
         if stream {
             headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
         } else {
             headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         }
-        let request = Request {
-            method: Method::POST,
-            target: self.target.clone(),
-            headers,
-            body: Bytes::from(body.to_string()),
-        };
+        let request = Request { method: Method::POST, target: self.target.clone(), headers, body };
         let limits = &self.limits;
         let started = Instant::now();
         let deadline = deadline.unwrap_or(started + limits.connect + limits.total);
@@ -202,6 +213,24 @@ impl EndpointResponse {
             Ok(Some(Err(error))) => Err(failed(&error)),
         }
     }
+}
+
+/// The address of `path` under `base`, with `version` in between unless the base has one already. A query of the base is
+/// kept.
+pub(super) fn joined(base: &str, version: Option<&str>, path: &[&str]) -> Result<Url, LlmError> {
+    let mut url = Url::parse(base.trim()).map_err(|error| bad_base(&format!("cannot be read: {error}")))?;
+    let versioned = url.path().split('/').any(is_version);
+    {
+        let mut segments =
+            url.path_segments_mut().map_err(|()| bad_base("must begin with http:// or https://"))?;
+        segments.pop_if_empty();
+        segments.extend(version.filter(|_| !versioned)).extend(path);
+    }
+    Ok(url)
+}
+
+fn bad_base(what: &str) -> LlmError {
+    LlmError::new(LlmErrorKind::InvalidRequest, format!("the base URL {what}"))
 }
 
 /// Whether a segment of a path names an API version: `v1`, `v1beta`, `v3.1`.

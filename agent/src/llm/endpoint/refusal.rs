@@ -34,8 +34,16 @@ pub(super) fn refused(redactor: &Redactor, status: StatusCode, headers: &HeaderM
         kind: kind_of_status(status.as_u16()),
         status: Some(status.as_u16()),
         message: format!("status {}{}: {display}", status.as_u16(), redirect.unwrap_or_default()),
-        retry_after: retry_after(headers),
+        retry_after: retry_after(headers).or_else(|| retry_delay(json.as_ref()?)),
     }
+}
+
+/// How long Google's services ask to wait: `retryDelay` of a `RetryInfo` among the error's details, as `37s` or `1.5s`.
+pub(in crate::llm) fn retry_delay(body: &Json) -> Option<Duration> {
+    let body = body.get(0).unwrap_or(body);
+    let details = body.pointer("/error/details")?.as_array()?;
+    let delay = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
+    Duration::try_from_secs_f64(delay.strip_suffix('s')?.parse().ok()?).ok()
 }
 
 /// The provider's error message: in `{"error": {"message"}}`, `{"error": "…"}`, `{"message"}` or `{"detail"}`.
@@ -113,6 +121,25 @@ mod tests {
             let found = retry_after(&headers(given)).map(|time| time.as_secs_f64());
             assert_eq!(found, seconds, "{given:?}");
         }
+    }
+
+    #[test]
+    fn the_time_to_wait_may_be_in_the_body() {
+        let body = |delay: &str| {
+            serde_json::json!({"error": {"code": 429, "message": "m", "details": [
+                {"@type": "type.googleapis.com/google.rpc.QuotaFailure"},
+                {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay}]}})
+            .to_string()
+        };
+        let wait = |headers: &[(&'static str, &'static str)], body: &str| {
+            let status = StatusCode::TOO_MANY_REQUESTS;
+            refused(&Redactor::new(), status, &self::headers(headers), body.as_bytes()).retry_after
+        };
+        assert_eq!(wait(&[], &body("37s")), Some(Duration::from_secs(37)));
+        assert_eq!(wait(&[], &format!("[{}]", body("1.5s"))), Some(Duration::from_millis(1500)));
+        assert_eq!(wait(&[("retry-after", "7")], &body("37s")), Some(Duration::from_secs(7)));
+        assert_eq!(wait(&[], &body("soon")), None);
+        assert_eq!(wait(&[], &body("-1s")), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Features that compatible endpoints reject, and their substitutes.
 
-use super::super::{LlmError, LlmErrorKind};
+use super::super::{LlmError, LlmErrorKind, LlmRequest, Message};
 use ptc_host::json::Value as Json;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -20,6 +20,11 @@ pub(super) const NO_NULL_CONTENT: Made = 1 << 4;
 /// Arguments in the history that are no JSON object are sent as an object that holds their text.
 pub(super) const VALID_ARGUMENTS: Made = 1 << 5;
 
+/// Images that a model made are not sent back to it.
+pub(super) const NO_MADE_IMAGES: Made = 1 << 6;
+/// Images of tool results are told of in words.
+pub(super) const NO_TOOL_IMAGES: Made = 1 << 7;
+
 /// The concessions that an endpoint has needed so far.
 #[derive(Debug, Default)]
 pub(super) struct Concessions(AtomicU8);
@@ -35,7 +40,7 @@ impl Concessions {
 }
 
 /// The concession that a refusal asks for, if the body that was refused has not made it yet.
-pub(super) fn find(error: &LlmError, made: Made, body: &Json) -> Option<Made> {
+pub(super) fn find(error: &LlmError, made: Made, body: &Json, request: &LlmRequest) -> Option<Made> {
     // Some servers fail inside instead of refusing, so that 500 counts where the text is clear.
     let refused = error.kind == LlmErrorKind::InvalidRequest || error.status == Some(500);
     if !refused || error.status.is_none() {
@@ -44,7 +49,20 @@ pub(super) fn find(error: &LlmError, made: Made, body: &Json) -> Option<Made> {
     let text = error.message.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let has = |key: &str| body.get(key).is_some();
+    let images = |of: fn(&Message) -> bool| {
+        request.messages.iter().any(|message| of(message) && !message.images().is_empty())
+    };
     let mut candidates = Vec::new();
+    if says(&["image"]) && images(|message| matches!(message, Message::Assistant { .. })) {
+        candidates.push(NO_MADE_IMAGES);
+    }
+    // What the user shows cannot be left out.
+    if says(&["image", "vision", "multimodal"])
+        && images(|message| matches!(message, Message::Tool { .. }))
+        && !images(|message| matches!(message, Message::User { .. }))
+    {
+        candidates.push(NO_TOOL_IMAGES);
+    }
     if has("stream_options") && says(&["stream_options"]) {
         candidates.push(NO_STREAM_OPTIONS);
     }

@@ -2,6 +2,8 @@
 //! Ollama, vLLM, llama.cpp and many more.
 
 mod concession;
+#[cfg(test)]
+mod image_tests;
 mod request;
 mod response;
 mod stream;
@@ -41,10 +43,15 @@ impl OpenAi {
         let concessions = Concessions::default();
         if endpoint.is_openai() {
             // Its newer models insist on the new name, which others may not know.
-            concessions.note(concession::NEW_MAX_TOKENS);
+            concessions.note(concession::NEW_MAX_TOKENS | concession::NO_MADE_IMAGES);
         }
         let model: String = model.into();
         Ok(OpenAi { endpoint, model: model.into(), concessions: Arc::new(concessions) })
+    }
+
+    /// Whether images of tool results are sent: until the endpoint refuses them.
+    fn takes_images(&self) -> bool {
+        self.concessions.made() & concession::NO_TOOL_IMAGES == 0
     }
 
     async fn ask(&self, request: LlmRequest, sink: Option<EventSink>) -> Result<LlmResponse, LlmError> {
@@ -73,7 +80,7 @@ impl OpenAi {
                 }
             };
             // Each round makes one more concession, so there is an end.
-            let Some(concession) = concession::find(&error, made, &body) else { return Err(error) };
+            let Some(concession) = concession::find(&error, made, &body, &request) else { return Err(error) };
             tracing::debug!(target: "ptc_runner.llm", %error, concession, "the endpoint wants the request in another way");
             made |= concession;
             if concession::lasts(&error, concession) {

@@ -1,8 +1,11 @@
 //! The request body.
 
-use super::super::{LlmRequest, Message, ToolCallMsg};
+use super::super::image::lower;
+use super::super::message::schema_in_words;
+use super::super::{Image, LlmRequest, Message, ToolCallMsg};
 use super::concession::{
-    Made, NEW_MAX_TOKENS, NO_FORMAT, NO_NULL_CONTENT, NO_SCHEMA, NO_STREAM_OPTIONS, VALID_ARGUMENTS,
+    Made, NEW_MAX_TOKENS, NO_FORMAT, NO_MADE_IMAGES, NO_NULL_CONTENT, NO_SCHEMA, NO_STREAM_OPTIONS,
+    NO_TOOL_IMAGES, VALID_ARGUMENTS,
 };
 use ptc_host::json::{Value as Json, json};
 
@@ -47,25 +50,69 @@ fn messages(request: &LlmRequest, made: Made) -> Vec<Json> {
         if !system.is_empty() {
             system.push_str("\n\n");
         }
-        system
-            .push_str(&format!("Answer only with a JSON object that satisfies this JSON Schema:\n{schema}"));
+        system.push_str(&schema_in_words(schema));
     }
     let mut messages = Vec::with_capacity(request.messages.len() + 1);
     if !system.is_empty() {
         messages.push(json!({"role": "system", "content": system}));
     }
-    messages.extend(request.messages.iter().map(|message| match message {
-        Message::Assistant { content, tool_calls } if !tool_calls.is_empty() => {
-            let content = match content.as_str() {
-                "" if made & NO_NULL_CONTENT == 0 => Json::Null,
-                text => text.into(),
-            };
-            let calls: Json = tool_calls.iter().map(|call| tool_call(call, made)).collect();
-            json!({"role": "assistant", "content": content, "tool_calls": calls})
+    let lowered = if made & NO_TOOL_IMAGES == 0 { None } else { lower(&request.messages) };
+    let given = lowered.as_deref().unwrap_or(&request.messages);
+    // Images of the results so far: a tool message has no place for them, and nothing may stand between results.
+    let mut shown: Vec<&Image> = Vec::new();
+    for message in given {
+        if !matches!(message, Message::Tool { .. }) {
+            messages.extend(images_of_tools(&mut shown));
         }
-        other => json!(other),
-    }));
+        messages.push(match message {
+            Message::System { content } => json!({"role": "system", "content": content}),
+            Message::User { content, images } if images.is_empty() => {
+                json!({"role": "user", "content": content})
+            }
+            Message::User { content, images } => {
+                let text = (!content.is_empty()).then(|| json!({"type": "text", "text": content}));
+                let parts: Json = images.iter().map(image_part).chain(text).collect();
+                json!({"role": "user", "content": parts})
+            }
+            Message::Assistant { content, tool_calls, images, .. } => {
+                assistant(content, tool_calls, images, made)
+            }
+            Message::Tool { tool_call_id, content, images } => {
+                shown.extend(images);
+                json!({"role": "tool", "tool_call_id": tool_call_id, "content": content})
+            }
+        });
+    }
+    messages.extend(images_of_tools(&mut shown));
     messages
+}
+
+fn assistant(content: &str, tool_calls: &[ToolCallMsg], images: &[Image], made: Made) -> Json {
+    let mut message = json!({"role": "assistant", "content": content});
+    if !tool_calls.is_empty() {
+        if content.is_empty() && made & NO_NULL_CONTENT == 0 {
+            message["content"] = Json::Null;
+        }
+        message["tool_calls"] = tool_calls.iter().map(|call| tool_call(call, made)).collect();
+    }
+    if !images.is_empty() && made & NO_MADE_IMAGES == 0 {
+        message["images"] = images.iter().map(image_part).collect();
+    }
+    message
+}
+
+fn image_part(image: &Image) -> Json {
+    json!({"type": "image_url", "image_url": {"url": image.data_url()}})
+}
+
+/// The message that shows the images of the tool results before it.
+fn images_of_tools(shown: &mut Vec<&Image>) -> Option<Json> {
+    if shown.is_empty() {
+        return None;
+    }
+    let text = json!({"type": "text", "text": "The images of the tool results above, in their order:"});
+    let parts: Json = std::iter::once(text).chain(shown.drain(..).map(image_part)).collect();
+    Some(json!({"role": "user", "content": parts}))
 }
 
 fn tool_call(call: &ToolCallMsg, made: Made) -> Json {

@@ -1,7 +1,7 @@
 //! Parsing of non-streamed responses, and the parts shared with streams.
 
 use super::super::endpoint::{Endpoint, kind_of_status};
-use super::super::{LlmError, LlmErrorKind, LlmResponse, StopReason, ToolCall, Usage};
+use super::super::{Image, LlmError, LlmErrorKind, LlmResponse, StopReason, ToolCall, Usage};
 use ptc_host::json::Value as Json;
 
 /// The response in an answer's body.
@@ -28,13 +28,15 @@ pub(super) fn read(json: &Json, endpoint: &Endpoint) -> Result<LlmResponse, LlmE
         })
         .collect();
     let refusal = message.get("refusal").and_then(Json::as_str);
-    Ok(assemble(
+    let mut response = assemble(
         text(&message["content"]),
         refusal.map(str::to_owned),
         tool_calls,
         choice["finish_reason"].as_str(),
         usage(json),
-    ))
+    );
+    response.images = images(message);
+    Ok(response)
 }
 
 /// Puts a response together from what the provider said.
@@ -55,7 +57,8 @@ pub(super) fn assemble(
         Some("content_filter") => StopReason::Refusal,
         _ => StopReason::Other,
     };
-    let mut response = LlmResponse { content: content.or(refusal), tool_calls, usage, stop };
+    let content = content.or(refusal);
+    let mut response = LlmResponse { content, tool_calls, usage, stop, ..LlmResponse::default() };
     response.explain_cut_arguments();
     response
 }
@@ -69,6 +72,17 @@ pub(super) fn text(content: &Json) -> Option<String> {
         ),
         _ => None,
     }
+}
+
+/// The images of a message, or of a piece of one: gateways list them beside the content or among its parts.
+pub(super) fn images(message: &Json) -> Vec<Image> {
+    let listed = message["images"].as_array().into_iter().flatten();
+    let parts = message["content"].as_array().into_iter().flatten();
+    let address = |part: &Json| {
+        let url = &part["image_url"];
+        url["url"].as_str().or(url.as_str()).map(str::to_owned)
+    };
+    listed.chain(parts).filter_map(address).filter_map(|url| Image::made_at(&url)).collect()
 }
 
 /// The text of a call's arguments. Some servers send the object itself.

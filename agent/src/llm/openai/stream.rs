@@ -1,8 +1,8 @@
 //! Parsing of responses streamed in chunks.
 
 use super::super::endpoint::{EventStream, Flow};
-use super::super::{EventSink, LlmError, LlmErrorKind, LlmEvent, LlmResponse, ToolCall, Usage, emit};
-use super::response::{arguments, assemble, failure, text, usage};
+use super::super::{EventSink, Image, LlmError, LlmErrorKind, LlmEvent, LlmResponse, ToolCall, Usage, emit};
+use super::response::{arguments, assemble, failure, images, text, usage};
 use ptc_host::json::Value as Json;
 
 /// Tool calls of one response: far more than a run would answer.
@@ -16,6 +16,7 @@ pub(super) struct Reader {
     calls: Vec<Partial>,
     finish: Option<String>,
     usage: Option<Usage>,
+    images: Vec<Image>,
     has_choice: bool,
 }
 
@@ -37,6 +38,7 @@ impl Reader {
             calls: Vec::new(),
             finish: None,
             usage: None,
+            images: Vec::new(),
             has_choice: false,
         }
     }
@@ -48,7 +50,10 @@ impl Reader {
         }
         let calls =
             self.calls.into_iter().map(|call| ToolCall::from_text(call.id, call.name, &call.arguments));
-        Ok(assemble(self.content, self.refusal, calls.collect(), self.finish.as_deref(), self.usage))
+        let (content, finish) = (self.content, self.finish.as_deref());
+        let mut response = assemble(content, self.refusal, calls.collect(), finish, self.usage);
+        response.images = self.images;
+        Ok(response)
     }
 
     fn fragment(&mut self, fragment: &Json) -> Result<(), LlmError> {
@@ -126,6 +131,7 @@ impl EventStream for Reader {
             emit(&self.sink, LlmEvent::Text(&text));
             self.content.get_or_insert_default().push_str(&text);
         }
+        self.images.extend(images(delta));
         if let Some(text) = delta["refusal"].as_str().filter(|text| !text.is_empty()) {
             emit(&self.sink, LlmEvent::Text(text));
             self.refusal.get_or_insert_default().push_str(text);

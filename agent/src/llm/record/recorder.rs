@@ -83,4 +83,8 @@ impl<L: Llm> Llm for Recorder<L> {
     fn model(&self) -> Option<&str> {
         self.inner.model()
     }
+
+    fn sees_images(&self) -> bool {
+        self.inner.sees_images()
+    }
 }

@@ -45,6 +45,8 @@ pub enum ReplayError {
 #[derive(Debug)]
 pub struct Replayer {
     exchanges: Mutex<Vec<Option<Exchange>>>,
+    /// Whether the recorded model was shown any.
+    sees_images: bool,
     redactor: Mutex<Redactor>,
 }
 
@@ -77,7 +79,12 @@ impl Replayer {
             }
             exchanges.push(Some(exchange));
         }
-        Ok(Replayer { exchanges: Mutex::new(exchanges), redactor: Mutex::default() })
+        let shown = |exchange: &Exchange| {
+            let messages = exchange.request["messages"].as_array();
+            messages.is_some_and(|all| all.iter().any(|message| message.get("images").is_some()))
+        };
+        let sees_images = exchanges.iter().flatten().any(shown);
+        Ok(Replayer { exchanges: Mutex::new(exchanges), sees_images, redactor: Mutex::default() })
     }
 
     /// Scrubs requests before they are compared, as the recorder scrubbed them.
@@ -142,5 +149,10 @@ fn refuse(text: &str) -> LlmError {
 impl Llm for Replayer {
     fn complete(&self, request: LlmRequest) -> BoxFuture<'_, Result<LlmResponse, LlmError>> {
         Box::pin(std::future::ready(self.answer(&request)))
+    }
+
+    /// As the recorded model did: the requests must be the same again.
+    fn sees_images(&self) -> bool {
+        self.sees_images
     }
 }

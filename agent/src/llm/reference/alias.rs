@@ -1,13 +1,10 @@
 //! Short aliases for models. Their targets change with the providers' offers; `provider:model` always works.
 
 use super::{ModelError, Provider};
-use Provider::{Anthropic, Google, Groq, Ollama, OpenAi, OpenRouter};
+use Provider::{Anthropic, Bedrock, Google, Groq, Ollama, OpenAi, OpenRouter};
 
 /// An alias's model name at each provider.
 pub(super) type Ids = &'static [(Provider, &'static str)];
-
-/// Models that only Bedrock has: their list is empty.
-const BEDROCK: Ids = &[];
 
 const ALIASES: [(&str, Ids); 19] = [
     ("haiku", &[(OpenRouter, "anthropic/claude-haiku-4.5"), (Anthropic, "claude-haiku-4-5-20251001")]),
@@ -24,11 +21,11 @@ const ALIASES: [(&str, Ids); 19] = [
     ("qwen-local", &[(Ollama, "qwen2.5-coder:7b")]),
     ("llama-local", &[(Ollama, "llama3.2:3b")]),
     ("embed", &[(Ollama, "nomic-embed-text")]),
-    ("ministral", BEDROCK),
-    ("nova-micro", BEDROCK),
-    ("nova-lite", BEDROCK),
-    ("qwen-coder", BEDROCK),
-    ("qwen-coder-480b", BEDROCK),
+    ("ministral", &[(Bedrock, "mistral.ministral-3-8b-instruct")]),
+    ("nova-micro", &[(Bedrock, "amazon.nova-micro-v1:0")]),
+    ("nova-lite", &[(Bedrock, "amazon.nova-lite-v1:0")]),
+    ("qwen-coder", &[(Bedrock, "qwen.qwen3-coder-30b-a3b-v1:0")]),
+    ("qwen-coder-480b", &[(Bedrock, "qwen.qwen3-coder-480b-a35b-v1:0")]),
 ];
 
 /// The target of an alias.
@@ -36,9 +33,9 @@ pub(super) fn ids(alias: &str) -> Option<Ids> {
     ALIASES.iter().find(|(name, _)| *name == alias).map(|(_, ids)| *ids)
 }
 
-/// All aliases that stand for something.
+/// All aliases.
 pub(super) fn names() -> Vec<&'static str> {
-    ALIASES.iter().filter(|(_, ids)| !ids.is_empty()).map(|(name, _)| *name).collect()
+    ALIASES.iter().map(|(name, _)| *name).collect()
 }
 
 /// The only provider of a model.
@@ -56,9 +53,6 @@ pub(super) fn pick(
     provider: Provider,
 ) -> Result<(Provider, &'static str), ModelError> {
     let here = ids.iter().copied().find(|(on, _)| *on == provider);
-    if ids.is_empty() {
-        return Err(ModelError::Bedrock);
-    }
     here.or_else(|| only(ids)).ok_or_else(|| ModelError::NotOnProvider {
         alias: alias.to_owned(),
         provider,

@@ -6,7 +6,10 @@ mod provider;
 
 pub use provider::Provider;
 
-use super::{Anthropic, Llm, LlmError, OnRetry, OpenAi, RetryPolicy, Retrying, TimeLimits};
+use super::{
+    Anthropic, AwsCredentials, Bedrock, Gemini, Llm, LlmError, OnRetry, OpenAi, RetryPolicy, Retrying,
+    TimeLimits,
+};
 use ptc_host::config::ProcessEnv;
 use ptc_host::credentials::Redactor;
 use ptc_host::http::Client;
@@ -45,12 +48,17 @@ pub enum ModelError {
         /// Where it is.
         on: Vec<&'static str>,
     },
-    /// A provider whose requests must be signed.
+    /// The environment holds nothing that authorizes requests to AWS.
     #[error(
-        "bedrock requests are signed with AWS keys, which ptc does not do: use a gateway that speaks OpenAI's protocol, \
-         as openai-compat:BASE_URL|MODEL"
+        "AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, are required for Bedrock models"
     )]
-    Bedrock,
+    NoAwsKeys,
+    /// Nobody says where a model of Bedrock is.
+    #[error("bedrock:{model} names no region: write bedrock:REGION/MODEL, or set AWS_REGION")]
+    NoRegion {
+        /// The model.
+        model: String,
+    },
     /// `openai-compat:` without its two parts.
     #[error("'{name}' names no endpoint: write openai-compat:BASE_URL|MODEL")]
     NoEndpoint {
@@ -152,25 +160,20 @@ impl ModelRef {
             name.split_once(':').filter(|(provider, model)| !provider.is_empty() && !model.is_empty());
         let split = split.map(|(provider, model)| (Provider::named(provider), provider, model));
         match split {
-            Some((Some(Ok(provider)), _, model)) => {
+            Some((Some(provider), _, model)) => {
                 match alias::ids(model).filter(|_| provider != Provider::Ollama) {
                     None => Ok(at(provider, model)),
                     Some(ids) => alias::pick(model, ids, provider).map(|(provider, id)| at(provider, id)),
                 }
             }
-            Some((Some(Err(error)), ..)) => Err(error),
             _ if base_url.is_some() && !name.is_empty() => Ok(at(Provider::OpenAiCompat, name)),
             Some((None, provider, _)) => Err(ModelError::UnknownProvider { name: provider.to_owned() }),
             None => {
                 let ids = alias::ids(name).ok_or_else(unknown)?;
                 let provider = match env.text(DEFAULT_PROVIDER) {
                     None => Provider::OpenRouter,
-                    Some("bedrock") => {
-                        return alias::only(ids)
-                            .map_or(Err(ModelError::Bedrock), |(provider, id)| Ok(at(provider, id)));
-                    }
                     Some(given) => Provider::named(given)
-                        .unwrap_or_else(|| Err(ModelError::UnknownProvider { name: given.to_owned() }))?,
+                        .ok_or_else(|| ModelError::UnknownProvider { name: given.to_owned() })?,
                 };
                 alias::pick(name, ids, provider).map(|(provider, id)| at(provider, id))
             }
@@ -187,20 +190,60 @@ impl ModelRef {
         if key.is_none() && provider.needs_key() {
             return Err(ModelError::NoKey { provider });
         }
-        connect.redactor.register(&key);
+        connect.redactor.register(&provider.secrets(env));
         let base = match &self.base_url {
             Some(base) => base.clone(),
             None => provider.base_url(env),
         };
         let (http, limits, retry) = (connect.http.clone(), connect.limits, connect.retry.clone());
-        Ok(if provider == Provider::Anthropic {
-            let client = Anthropic::new(&base, &self.model, key.as_ref())?.http(http).limits(limits);
-            Arc::new(Retrying::new(client, retry).on_retry(connect.on_retry.clone()))
-        } else {
-            let client = OpenAi::new(&base, &self.model, key.as_ref())?.http(http).limits(limits);
-            Arc::new(Retrying::new(client, retry).on_retry(connect.on_retry.clone()))
+        let (model, key) = (&self.model, key.as_ref());
+        let on_retry = connect.on_retry.clone();
+        Ok(match provider {
+            Provider::Anthropic => {
+                let client = Anthropic::new(&base, model, key)?.http(http).limits(limits);
+                Arc::new(Retrying::new(client, retry).on_retry(on_retry))
+            }
+            Provider::Google if !speaks_openai(&base) => {
+                let client = Gemini::new(&base, model, key)?.http(http).limits(limits);
+                Arc::new(Retrying::new(client, retry).on_retry(on_retry))
+            }
+            Provider::Bedrock => {
+                let client = self.bedrock(&base, env)?.http(http).limits(limits);
+                Arc::new(Retrying::new(client, retry).on_retry(on_retry))
+            }
+            _ => {
+                let client = OpenAi::new(&base, model, key)?.http(http).limits(limits);
+                Arc::new(Retrying::new(client, retry).on_retry(on_retry))
+            }
         })
     }
+
+    /// A client for `REGION/MODEL`, or for `MODEL` in the environment's region.
+    fn bedrock(&self, base: &str, env: &ProcessEnv) -> Result<Bedrock, ModelError> {
+        let credentials = AwsCredentials::from_env(env).ok_or(ModelError::NoAwsKeys)?;
+        let named = self.model.split_once('/').filter(|(region, _)| is_region(region));
+        let (region, model) = match named {
+            Some((region, model)) => (Some(region), model),
+            None => (env.text("AWS_REGION").or_else(|| env.text("AWS_DEFAULT_REGION")), self.model.as_str()),
+        };
+        let region = region.ok_or_else(|| ModelError::NoRegion { model: model.to_owned() })?;
+        let base = Some(base).filter(|base| !base.is_empty());
+        Ok(Bedrock::new(region.trim(), model, base, credentials)?)
+    }
+}
+
+/// Whether an address of Google's is the one that speaks OpenAI's protocol.
+fn speaks_openai(base: &str) -> bool {
+    let path = base.split(['?', '#']).next().unwrap_or(base);
+    path.trim_end_matches('/').ends_with("/openai")
+}
+
+/// Whether a text is the name of a region of AWS: `eu-central-1`, `us-gov-west-1`.
+fn is_region(text: &str) -> bool {
+    let mut parts = text.split('-').rev();
+    let number = parts.next().is_some_and(|part| part.parse::<u8>().is_ok());
+    let words: Vec<&str> = parts.collect();
+    number && words.len() >= 2 && words.iter().all(|word| word.bytes().all(|byte| byte.is_ascii_lowercase()))
 }
 
 #[cfg(test)]
@@ -220,6 +263,8 @@ mod tests {
             ("haiku", "openrouter:anthropic/claude-haiku-4.5"),
             ("anthropic:haiku", "anthropic:claude-haiku-4-5-20251001"),
             ("gpt-oss", "groq:openai/gpt-oss-120b"),
+            ("nova-micro", "bedrock:amazon.nova-micro-v1:0"),
+            ("bedrock:eu-central-1/anthropic.claude-x-v1:0", "bedrock:eu-central-1/anthropic.claude-x-v1:0"),
             ("llama-local", "ollama:llama3.2:3b"),
             ("openai:gpt-4.1", "openai:gpt-4.1"),
             ("openrouter:x/y:free", "openrouter:x/y:free"),
@@ -230,6 +275,7 @@ mod tests {
         }
         let openai = [("LLM_DEFAULT_PROVIDER", "openai")];
         assert_eq!(parse("gpt", None, &openai), Ok("openai:gpt-4.1-mini".to_owned()));
+        assert_eq!(parse("gemini:gemini-2.5-pro", None, &[]), Ok("google:gemini-2.5-pro".to_owned()));
         let bedrock = [("LLM_DEFAULT_PROVIDER", "bedrock")];
         assert_eq!(
             parse("deepseek", None, &bedrock),
@@ -256,8 +302,7 @@ mod tests {
             ("openai:", "unknown model 'openai:'"),
             ("acme:m", "unknown provider 'acme': there are openrouter, openai, anthropic"),
             ("openai:haiku", "model 'haiku' is not available on openai: it is on openrouter, anthropic"),
-            ("bedrock:haiku", "bedrock requests are signed"),
-            ("nova-micro", "bedrock requests are signed"),
+            ("bedrock:haiku", "model 'haiku' is not available on bedrock: it is on openrouter, anthropic"),
             ("openai-compat:http://h", "'openai-compat:http://h' names no endpoint"),
         ] {
             let error = parse(given, None, &[]).unwrap_err();
@@ -278,6 +323,43 @@ mod tests {
             let model = ModelRef::parse(name, None, &env(&[])).unwrap();
             assert_eq!(model.connect(&env(&[]), &connect).map(|_| ()).unwrap_err().to_string(), text);
         }
+        for (name, given, text) in [
+            (
+                "bedrock:m",
+                &[][..],
+                "AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, are",
+            ),
+            (
+                "bedrock:m",
+                &[("AWS_ACCESS_KEY_ID", "AKIA")],
+                "AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and",
+            ),
+            (
+                "bedrock:m",
+                &[("AWS_BEARER_TOKEN_BEDROCK", "k")],
+                "bedrock:m names no region: write bedrock:REGION/MODEL",
+            ),
+            (
+                "bedrock:arn:aws:x/m",
+                &[("AWS_BEARER_TOKEN_BEDROCK", "k")],
+                "bedrock:arn:aws:x/m names no region",
+            ),
+        ] {
+            let error = ModelRef::parse(name, None, &env(&[])).unwrap().connect(&env(given), &connect);
+            let error = error.map(|_| ()).unwrap_err().to_string();
+            assert!(error.starts_with(text), "{error}");
+        }
+        let aws = env(&[
+            ("AWS_ACCESS_KEY_ID", "AKIA"),
+            ("AWS_SECRET_ACCESS_KEY", "aws-secret-key-0"),
+            ("AWS_SESSION_TOKEN", "aws-session-token"),
+            ("AWS_DEFAULT_REGION", "eu-west-1"),
+        ]);
+        for (name, id) in [("bedrock:us-gov-west-1/a/b", "a/b"), ("bedrock:a/b", "a/b")] {
+            let model = ModelRef::parse(name, None, &env(&[])).unwrap().connect(&aws, &connect).unwrap();
+            assert_eq!(model.model(), Some(id));
+        }
+        assert_eq!(connect.redactor.scrub("aws-secret-key-0 aws-session-token"), "[REDACTED] [REDACTED]");
         let ollama = ModelRef::parse("ollama:m", None, &env(&[])).unwrap();
         assert_eq!(ollama.connect(&env(&[]), &connect).unwrap().model(), Some("m"));
         let secret = env(&[("OPENAI_API_KEY", "sk-a-long-secret\n")]);

@@ -1,6 +1,6 @@
 //! Model providers: their base URLs, and the environment variables for keys and addresses.
 
-use super::ModelError;
+use super::super::AwsCredentials;
 use ptc_host::config::ProcessEnv;
 use ptc_host::credentials::Secret;
 use std::fmt;
@@ -15,19 +15,21 @@ pub enum Provider {
     OpenAi,
     /// <https://platform.claude.com>
     Anthropic,
-    /// Gemini, through its endpoint that speaks OpenAI's protocol.
+    /// Gemini, by its own protocol.
     Google,
     /// <https://groq.com>
     Groq,
+    /// Amazon Bedrock.
+    Bedrock,
     /// An Ollama server, usually on this machine.
     Ollama,
     /// Any other server that speaks OpenAI's protocol: vLLM, llama.cpp, a gateway.
     OpenAiCompat,
 }
 
-use Provider::{Anthropic, Google, Groq, Ollama, OpenAi, OpenAiCompat, OpenRouter};
+use Provider::{Anthropic, Bedrock, Google, Groq, Ollama, OpenAi, OpenAiCompat, OpenRouter};
 
-const ALL: [Provider; 7] = [OpenRouter, OpenAi, Anthropic, Google, Groq, Ollama, OpenAiCompat];
+const ALL: [Provider; 8] = [OpenRouter, OpenAi, Anthropic, Google, Groq, Bedrock, Ollama, OpenAiCompat];
 
 impl Provider {
     /// The word in names of models.
@@ -39,6 +41,7 @@ impl Provider {
             Anthropic => "anthropic",
             Google => "google",
             Groq => "groq",
+            Bedrock => "bedrock",
             Ollama => "ollama",
             OpenAiCompat => "openai-compat",
         }
@@ -53,6 +56,7 @@ impl Provider {
             Anthropic => "Anthropic",
             Google => "Google",
             Groq => "Groq",
+            Bedrock => "Bedrock",
             Ollama => "Ollama",
             OpenAiCompat => "OpenAI-compatible",
         }
@@ -67,6 +71,8 @@ impl Provider {
             Anthropic => &["ANTHROPIC_API_KEY"],
             Google => &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
             Groq => &["GROQ_API_KEY"],
+            // Or the keys that sign requests.
+            Bedrock => &["AWS_BEARER_TOKEN_BEDROCK"],
             Ollama => &["OLLAMA_API_KEY"],
             // Never OpenAI's own key: the address may be anybody's.
             OpenAiCompat => &["OPENAI_COMPAT_API_KEY"],
@@ -79,32 +85,43 @@ impl Provider {
         self.keys().iter().find_map(|name| env.text(name)).map(|key| Secret::new(key.trim()))
     }
 
+    /// Everything in the environment that its requests are authorized with and that must not show.
+    #[must_use]
+    pub fn secrets(self, env: &ProcessEnv) -> Vec<Secret> {
+        match self {
+            Bedrock => AwsCredentials::from_env(env).iter().flat_map(AwsCredentials::secrets).collect(),
+            _ => self.key(env).into_iter().collect(),
+        }
+    }
+
     /// Whether it requires a key.
     #[must_use]
     pub(super) fn needs_key(self) -> bool {
-        !matches!(self, Ollama | OpenAiCompat)
+        !matches!(self, Bedrock | Ollama | OpenAiCompat)
     }
 
     pub(super) fn names() -> Vec<&'static str> {
         ALL.iter().map(|provider| provider.name()).collect()
     }
 
-    /// The provider of this name; an error for one that we know and cannot serve.
-    pub(super) fn named(name: &str) -> Option<Result<Provider, ModelError>> {
-        if matches!(name, "bedrock" | "amazon_bedrock") {
-            return Some(Err(ModelError::Bedrock));
+    /// The provider of this name.
+    pub(super) fn named(name: &str) -> Option<Provider> {
+        match name {
+            "gemini" => Some(Google),
+            "amazon_bedrock" => Some(Bedrock),
+            _ => ALL.into_iter().find(|provider| provider.name() == name),
         }
-        ALL.into_iter().find(|provider| provider.name() == name).map(Ok)
     }
 
-    /// Its address: what its variable says, else its own.
+    /// Its address: what its variable says, else its own. That of Bedrock is its region's where this is empty.
     pub(super) fn base_url(self, env: &ProcessEnv) -> String {
         let (variable, own) = match self {
             OpenRouter => ("OPENROUTER_BASE_URL", "https://openrouter.ai/api/v1"),
             OpenAi => ("OPENAI_BASE_URL", "https://api.openai.com/v1"),
             Anthropic => ("ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
-            Google => ("GEMINI_BASE_URL", "https://generativelanguage.googleapis.com/v1beta/openai"),
+            Google => ("GEMINI_BASE_URL", "https://generativelanguage.googleapis.com"),
             Groq => ("GROQ_BASE_URL", "https://api.groq.com/openai/v1"),
+            Bedrock => ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", ""),
             Ollama => ("OLLAMA_HOST", "http://localhost:11434"),
             OpenAiCompat => ("OPENAI_COMPAT_BASE_URL", ""),
         };

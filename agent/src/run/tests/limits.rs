@@ -229,7 +229,9 @@ async fn programs_ask_the_model_and_search_text() {
                     (tool/grep {:pattern \"B\" :text \"a\\nb\"})])";
     let (step, requests) = run_with(agent, vec![fenced(program), LlmResponse::text("5")], |_| {}).await;
     assert_eq!(step.value, Some(json!([5, ["b"]])), "{:?}", step.fail);
-    assert!(matches!(&requests[1].messages[0], Message::User { content } if content.contains("\n{{n}}?\n")));
+    assert!(
+        matches!(&requests[1].messages[0], Message::User { content, .. } if content.contains("\n{{n}}?\n"))
+    );
 }
 
 #[tokio::test]

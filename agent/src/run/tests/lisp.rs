@@ -215,7 +215,9 @@ async fn long_conversations_are_shortened() {
     assert_eq!(step.value, Some(json!(3)));
     assert_eq!(requests.iter().map(|request| request.messages.len()).collect::<Vec<_>>(), [1, 3, 5, 3]);
     assert_eq!(step.usage.compactions, 1);
-    assert!(matches!(&requests[3].messages[0], Message::User { content } if content.contains("<mission>")));
+    assert!(
+        matches!(&requests[3].messages[0], Message::User { content, .. } if content.contains("<mission>"))
+    );
 }
 
 #[tokio::test]

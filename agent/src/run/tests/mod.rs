@@ -1,4 +1,5 @@
 mod combined;
+mod images;
 mod limits;
 mod lisp;
 mod options;
@@ -68,7 +69,7 @@ fn results(step: &Step) -> Vec<(&str, Json)> {
     step.messages
         .iter()
         .filter_map(|message| match message {
-            Message::Tool { tool_call_id, content } => {
+            Message::Tool { tool_call_id, content, .. } => {
                 Some((tool_call_id.as_str(), serde_json::from_str(content).unwrap()))
             }
             _ => None,
@@ -79,7 +80,7 @@ fn results(step: &Step) -> Vec<(&str, Json)> {
 /// The user messages behind the first.
 fn told(step: &Step) -> Vec<&str> {
     let users = step.messages.iter().filter_map(|message| match message {
-        Message::User { content } => Some(content.as_str()),
+        Message::User { content, .. } => Some(content.as_str()),
         _ => None,
     });
     users.skip(1).collect()

@@ -15,8 +15,8 @@ use std::time::Duration;
 pub(super) struct Model {
     pub(super) llm: Arc<dyn Llm>,
     pub(super) name: String,
-    /// The provider's key, for the redactor.
-    key: Option<Secret>,
+    /// The provider's keys, for the redactor.
+    keys: Vec<Secret>,
     /// The recording that is replayed. At the end it must be used up.
     pub(super) replayed: Option<Arc<Replayer>>,
 }
@@ -29,7 +29,7 @@ pub(super) fn open(args: &AgentArgs, env: &ProcessEnv, screen: &Arc<Screen>) -> 
     if let Some(path) = &args.replay {
         let replayer = Arc::new(Replayer::open(path).map_err(|error| error.to_string())?);
         let name = format!("the recording {}", path.display());
-        return Ok(Model { llm: replayer.clone(), name, key: None, replayed: Some(replayer) });
+        return Ok(Model { llm: replayer.clone(), name, keys: Vec::new(), replayed: Some(replayer) });
     }
     let model =
         ModelRef::parse(&args.model, args.base_url.as_deref(), env).map_err(|error| error.to_string())?;
@@ -49,7 +49,7 @@ pub(super) fn open(args: &AgentArgs, env: &ProcessEnv, screen: &Arc<Screen>) -> 
     let http = upstreams::http(args.limits.ca_file.as_deref())?;
     let connect = Connect { http, limits, retry, on_retry: Some(on_retry), ..Connect::default() };
     let llm = model.connect(env, &connect).map_err(|error| error.to_string())?;
-    Ok(Model { llm, name: model.to_string(), key: model.provider.key(env), replayed: None })
+    Ok(Model { llm, name: model.to_string(), keys: model.provider.secrets(env), replayed: None })
 }
 
 impl Model {
@@ -59,7 +59,7 @@ impl Model {
     /// # Errors
     /// The file cannot be made.
     pub(super) fn guard(&mut self, args: &AgentArgs, redactor: &Redactor) -> Result<(), String> {
-        redactor.register(&self.key);
+        redactor.register(&self.keys);
         if let Some(replayer) = &self.replayed {
             replayer.scrub_with(redactor.clone());
         }

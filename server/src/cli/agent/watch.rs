@@ -50,6 +50,10 @@ impl Llm for WatchedLlm {
     fn model(&self) -> Option<&str> {
         self.inner.model()
     }
+
+    fn sees_images(&self) -> bool {
+        self.inner.sees_images()
+    }
 }
 
 impl WatchedLlm {
@@ -69,7 +73,7 @@ impl WatchedLlm {
         let Some(at) = new else { return };
         let Message::Assistant { tool_calls, .. } = &messages[at] else { return };
         for message in &messages[at + 1..] {
-            let Message::Tool { tool_call_id, content } = message else { continue };
+            let Message::Tool { tool_call_id, content, .. } = message else { continue };
             let program = tool_calls.iter().any(|call| call.id == *tool_call_id && call.name == LISP_EVAL);
             let Some(result) = serde_json::from_str::<Json>(content).ok().filter(|_| program) else {
                 continue;

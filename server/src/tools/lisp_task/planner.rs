@@ -174,7 +174,7 @@ impl Planner {
     fn scrub(&self, message: &mut Message) {
         match message {
             Message::System { content }
-            | Message::User { content }
+            | Message::User { content, .. }
             | Message::Assistant { content, .. }
             | Message::Tool { content, .. } => {
                 *content = self.redactor.scrub_string(std::mem::take(content));
@@ -194,7 +194,7 @@ impl Account {
 fn spoken(message: &Message) -> (&'static str, &str) {
     match message {
         Message::System { content } => ("system", content),
-        Message::User { content } => ("user", content),
+        Message::User { content, .. } => ("user", content),
         Message::Assistant { content, .. } => ("assistant", content),
         Message::Tool { content, .. } => ("tool", content),
     }

@@ -177,7 +177,7 @@ async fn a_task_is_planned_run_and_answered() {
     assert!(body["program"].as_str().unwrap().contains("[REDACTED]") && body["trace_id"].is_null());
     assert_eq!(requests[0].max_tokens, Some(1200));
     let user = requests[0].messages.iter().map(|message| match message {
-        Message::User { content } => content.as_str(),
+        Message::User { content, .. } => content.as_str(),
         _ => "",
     });
     let user: String = user.collect();
@@ -266,7 +266,7 @@ async fn retries_read_why_and_what_the_calls_brought() {
     let broken = format!("{READ}\n(return (inc (:value r)))");
     let (body, requests) = task(retry, vec![program(&broken), program("(return *1)")]).await;
     assert_eq!((&body["status"], &body["planner"]["calls"]), (&json!("ok"), &json!(2)));
-    let Some(Message::User { content }) = requests[1].messages.last() else { panic!("no feedback") };
+    let Some(Message::User { content, .. }) = requests[1].messages.last() else { panic!("no feedback") };
     assert!(
         content.contains("runtime_error: arithmetic_error: ")
             && content.contains("- fs.read ok; string bytes=9120"),

@@ -1,0 +1,45 @@
+//! Parsing of streamed responses: each event is an answer of its own, with the next parts.
+
+use super::super::endpoint::{EventStream, Flow};
+use super::super::{EventSink, LlmError, LlmErrorKind, LlmEvent, LlmResponse, emit};
+use super::response::{Answer, Piece};
+use ptc_host::json::Value as Json;
+
+/// Joins events.
+pub(super) struct Reader {
+    sink: EventSink,
+    answer: Answer,
+}
+
+impl Reader {
+    pub(super) fn new(sink: EventSink) -> Reader {
+        Reader { sink, answer: Answer::default() }
+    }
+
+    /// The response, once the stream has ended.
+    pub(super) fn finish(self) -> Result<LlmResponse, LlmError> {
+        self.answer.finish()
+    }
+}
+
+impl EventStream for Reader {
+    fn event(&mut self, data: &str) -> Result<Flow, LlmError> {
+        let json: Json = ptc_host::json::from_str(data).map_err(|error| {
+            LlmError::new(
+                LlmErrorKind::Malformed,
+                format!("an event of the stream is not JSON ({error}): {data}"),
+            )
+        })?;
+        let sink = &self.sink;
+        self.answer.add(&json, &mut |piece| match piece {
+            Piece::Text(text) => emit(sink, LlmEvent::Text(text)),
+            Piece::Thought(text) => emit(sink, LlmEvent::Reasoning(text)),
+            // Calls come whole.
+            Piece::Call(index, call) => {
+                emit(sink, LlmEvent::ToolCall { index, name: &call.name });
+                emit(sink, LlmEvent::Arguments { index, text: &call.arguments_text() });
+            }
+        })?;
+        Ok(if self.answer.finished() { Flow::Complete } else { Flow::More })
+    }
+}

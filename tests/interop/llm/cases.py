@@ -3,6 +3,7 @@
 Usage: cases.py PTC LLMOCK UPSTREAMS
 """
 
+import base64
 import json
 import os
 import pty
@@ -14,14 +15,21 @@ import tempfile
 import time
 from pathlib import Path
 
-from checker import Checker
+from checker import ACCESS_KEY, SESSION_TOKEN, Checker
 
 PTC, LLMOCK, UPSTREAMS = sys.argv[1:4]
 FIXTURES = Path(__file__).parent / "fixtures"
 KEY = "sk-interop-very-secret"
 PATIENCE = 60
+GENERATE = "/v1beta/models/m:generateContent"
+CONVERSE = "/model/m/converse"
 HOME = tempfile.mkdtemp()
-ENV = {"PATH": os.environ["PATH"], "HOME": HOME, "TERM": "xterm", "OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
+ENV = {"PATH": os.environ["PATH"], "HOME": HOME, "TERM": "xterm", "OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY,
+       "GEMINI_API_KEY": KEY, "AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": KEY,
+       "AWS_SESSION_TOKEN": SESSION_TOKEN}
+MODELS = {"openai": "openai:gpt-4.1-mini", "anthropic": "anthropic:claude-haiku-4-5", "gemini": "gemini:gemini-3-flash",
+          "bedrock": "bedrock:eu-central-1/anthropic.claude-3-haiku-20240307-v1:0"}
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 passed = 0
 
 
@@ -60,8 +68,7 @@ class Mock:
 
 
 def model(wire, base):
-    name = {"openai": "openai:gpt-4.1-mini", "anthropic": "anthropic:claude-haiku-4-5"}[wire]
-    return ["agent", "--model", name, "--base-url", base]
+    return ["agent", "--model", MODELS[wire], "--base-url", base]
 
 
 def ask(wire, base, *arguments):
@@ -125,13 +132,18 @@ def conversations(wire):
         done(f"{wire}: two native calls in one turn")
         answer(wire, base, "Refused, both of them.\n", "call it wrongly")
         done(f"{wire}: refused calls are paired")
-        require(not any("stream" in body for body in checker.seen), f"{wire}: streamed without a terminal")
+        require(not any(checker.streamed), f"{wire}: streamed without a terminal")
+        picture = Path(HOME) / "dot.png"
+        picture.write_bytes(base64.b64decode(PNG))
+        answer(wire, base, "Hello, \x1b[31mworld\x1b[0m, in several pieces.\n", "--image", str(picture), "say hello")
+        require(PNG in json.dumps(checker.seen[-1]), f"{wire}: the image is not sent")
+        done(f"{wire}: an image")
 
         pipes = len(checker.seen)
         shown = Terminal(*model(wire, base), "say hello")
         text = shown.until(None)
         require("Hello, \\u{1b}[31mworld" in text and "\x1b[31m" not in text, f"{wire}: {text!r}")
-        require(shown.status() == 0 and checker.seen[pipes].get("stream") is True, f"{wire}: not streamed")
+        require(shown.status() == 0 and checker.streamed[pipes] == (wire != "bedrock"), f"{wire}: not streamed")
         done(f"{wire}: streamed to a terminal, escapes as text")
 
         answer(wire, base, "The key that I was given is [REDACTED], is it?\n", "tell the key")
@@ -165,7 +177,8 @@ def typed(wire):
         arguments = ["--mode", "text", "--signature", "{total :int}", "count them"]
         answer(wire, checker.base, '{"total":3}\n', *arguments)
         body = checker.seen[0]
-        held = body.get("response_format") or body.get("tool_choice")
+        held = body.get("response_format") or body.get("tool_choice") or body.get("toolConfig", {}).get("toolChoice")
+        held = held or body.get("generationConfig", {}).get("responseJsonSchema")
         require(held, f"{wire}: the answer is not held to the schema: {body}")
         require(not checker.problems, f"{wire}: " + "\n".join(checker.problems))
         done(f"{wire}: a structured answer")
@@ -189,7 +202,8 @@ def faults(wire):
 def checks():
     """The checker finds what it is there to find."""
     message = {"role": "user", "content": "hi"}
-    headers = {"authorization": f"Bearer {KEY}", "x-api-key": KEY, "anthropic-version": "2023-06-01"}
+    headers = {"authorization": f"Bearer {KEY}", "x-api-key": KEY, "anthropic-version": "2023-06-01",
+               "x-goog-api-key": KEY, "host": "h"}
     for path, body, found in [
         ("/v1/chat/completions", {"model": "m", "messages": [message]}, None),
         ("/v1/chat/completions", {"model": "m", "messages": [message], "bogus": 1}, "unknown /bogus"),
@@ -198,6 +212,14 @@ def checks():
         ("/v1/messages", {"model": "m", "max_tokens": 1, "messages": [message]}, None),
         ("/v1/messages", {"model": "m", "messages": [message]}, "max_tokens"),
         ("/v1/messages", {"model": "m", "max_tokens": 1, "messages": [{"role": "tool", "content": "x"}]}, "role"),
+        (GENERATE, {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}, None),
+        (GENERATE, {"contents": [{"role": "user", "parts": [{"text": "hi"}]}], "bogus": 1}, "unknown /bogus"),
+        (GENERATE, {"contents": [{"role": "user", "parts": [{"bogus": "hi"}]}]}, "bogus"),
+        (GENERATE, {"contents": [{"role": "model", "parts": [{"functionCall": {"name": "t"}}]},
+                                 {"role": "user", "parts": [{"text": "hi"}]}]}, "have results"),
+        (CONVERSE, {"messages": [{"role": "user", "content": [{"text": "hi"}]}]}, None),
+        (CONVERSE, {"messages": [{"role": "user", "content": [{"bogus": "hi"}]}]}, "bogus"),
+        (CONVERSE, {"messages": [{"role": "user"}]}, "content"),
     ]:
         checker = Checker(0, KEY)
         checker.check(path, headers, json.dumps(body).encode(), KEY)
@@ -206,8 +228,20 @@ def checks():
     done("the checker tells right requests from wrong ones")
 
 
+def token():
+    """An API key of Bedrock in place of the signature."""
+    with Mock(["conversations.json"]) as mock:
+        checker = Checker(mock.port, KEY)
+        ENV["AWS_BEARER_TOKEN_BEDROCK"] = KEY
+        answer("bedrock", checker.base, "Hello, \x1b[31mworld\x1b[0m, in several pieces.\n", "say hello")
+        del ENV["AWS_BEARER_TOKEN_BEDROCK"]
+        require(not checker.problems, "\n".join(checker.problems))
+        done("bedrock: a token")
+
+
 checks()
-for wire in ("openai", "anthropic"):
+token()
+for wire in MODELS:
     conversations(wire)
     typed(wire)
     faults(wire)

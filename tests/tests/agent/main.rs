@@ -241,6 +241,33 @@ fn a_recorded_conversation_is_replayed_without_the_provider() {
 }
 
 #[test]
+fn images_go_to_the_model_and_come_from_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("text").to_owned();
+    std::fs::write(path("cat.png"), b"\x89PNG\r\n\x1a\n....").expect("written");
+    std::fs::write(path("cat.svg"), "<svg/>").expect("written");
+    let url = "data:image/png;base64,iVBORw0KGgouLi4u";
+    let made = json!({"role": "assistant", "content": "A cat.", "images": [{"type": "image_url", "image_url": {"url": url}}]});
+    let body = json!({"choices": [{"index": 0, "finish_reason": "stop", "message": made}]});
+    let provider = Provider::start(vec![answer("200 OK", &body.to_string())]);
+    let ran = ask(&provider, &["--image", &path("cat.png"), "--image-dir", &path(""), "draw", "that"]);
+    assert_eq!((ran.ok, ran.out.as_str()), (true, "A cat.\n"), "{}", ran.err);
+    let shown = &provider.asked()[0].body["messages"][1]["content"];
+    assert_eq!(shown[0], json!({"type": "image_url", "image_url": {"url": url}}));
+    assert!(shown[1]["text"].as_str().unwrap().contains("draw that"), "{shown}");
+    assert_eq!(std::fs::read(path("image-1.png")).expect("kept"), b"\x89PNG\r\n\x1a\n....");
+    assert!(ran.err.contains("the model made an image (image/png, 12 bytes): "), "{}", ran.err);
+    let ran = ask(&provider, &["--image", &path("cat.svg"), "what is it?"]);
+    assert!(
+        !ran.ok && ran.err.contains("cat.svg: the image is neither PNG, JPEG, GIF nor WebP"),
+        "{}",
+        ran.err
+    );
+    let ran = ask(&provider, &["--image", &path("none.png"), "what is it?"]);
+    assert!(!ran.ok && ran.err.contains("none.png: No such file"), "{}", ran.err);
+}
+
+#[test]
 fn an_agent_of_programs_answers_with_a_value() {
     let program = "```clojure\n(return {:total (+ 40 2)})\n```";
     let provider = Provider::start(vec![says(program)]);

@@ -23,6 +23,7 @@ Ctrl-C stops an answer that is under way.";
 pub(super) async fn once(host: &Host, question: &str) -> ExitCode {
     match ask(host, question, Vec::new(), None).await {
         Ok(step) => {
+            host.keep_images(&step);
             let written = host.screen.answer(&text(&step));
             match host.model.replayed.as_ref().map(|replayed| replayed.finish()) {
                 Some(Err(why)) => report::fault(&why.to_string()),
@@ -90,6 +91,7 @@ pub(super) async fn converse(host: &Host) -> ExitCode {
                 };
                 match asked {
                     Some(Ok(step)) => {
+                        host.keep_images(&step);
                         host.screen.answer(&text(&step));
                         used += step.usage.tokens;
                         messages = step.messages;

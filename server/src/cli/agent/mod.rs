@@ -7,6 +7,7 @@
 //! terminal the model's text appears as it arrives, with control characters shown as text.
 
 mod chat;
+mod images;
 mod model;
 mod native;
 mod screen;
@@ -52,6 +53,15 @@ pub struct AgentArgs {
     /// Offer upstream tools to the model directly, too: `all`, SERVER or SERVER/TOOL; may be given several times
     #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
     native: Vec<String>,
+
+    /// Show the model an image with the first question: a PNG, JPEG, GIF or WebP of at most 5 MiB, or its https address;
+    /// may be given several times
+    #[arg(long, value_name = "FILE")]
+    image: Vec<String>,
+
+    /// Write images that the model makes into this folder, as new files
+    #[arg(long, value_name = "DIR")]
+    image_dir: Option<PathBuf>,
 
     /// How the model works
     #[arg(long, value_name = "MODE", default_value = "combined")]

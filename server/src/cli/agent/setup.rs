@@ -1,20 +1,23 @@
 //! Sets up a conversation: the model, the engine, the upstreams, the tools.
 
 use super::AgentArgs;
+use super::images;
 use super::model::{self, Model};
 use super::native;
 use super::screen::Screen;
 use super::watch::{WatchedCalls, WatchedLlm, turns};
 use crate::cli::tools::load_all;
 use ptc_agent::agent::{Agent, MemoryStrategy, Mode, SystemPrompt};
-use ptc_agent::run::RunOptions;
+use ptc_agent::llm::Image;
+use ptc_agent::run::{RunOptions, Step};
 use ptc_agent::tool::{JsonMap, ToolSpec};
 use ptc_host::aggregator::{Aggregator, SnapshotMode};
 use ptc_host::catalog::{CatalogMode, InlineLimits, describe};
 use ptc_host::config::{ProcessEnv, SERVER_VARIABLE, locate};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, HostCalls, Limits};
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// The limit up to which the system prompt names every upstream tool: an agent reads it once, not with every call.
@@ -33,6 +36,10 @@ pub(super) struct Host {
     calls: Option<Arc<dyn HostCalls>>,
     tools: Vec<(String, ToolSpec)>,
     context: JsonMap,
+    /// What is shown with the first question.
+    images: Mutex<Vec<Image>>,
+    /// Where images go that the model makes.
+    image_dir: Option<PathBuf>,
     system: SystemPrompt,
     limits: Limits,
     settings: Settings,
@@ -55,6 +62,7 @@ impl Host {
     /// One sentence for the operator.
     pub(super) async fn open(args: &AgentArgs, env: &ProcessEnv, screen: Screen) -> Result<Host, String> {
         let screen = Arc::new(screen);
+        let shown = images::read(&args.image)?;
         // Before anything is started: most mistakes are in the model's name and key.
         let model = model::open(args, env, &screen)?;
         let engine =
@@ -71,6 +79,8 @@ impl Host {
                 .as_deref()
                 .and_then(|text| serde_json::from_str(text).ok())
                 .unwrap_or_default(),
+            images: Mutex::new(shown),
+            image_dir: args.image_dir.clone(),
             system: SystemPrompt::Wrap {
                 prefix: args.system.clone().unwrap_or_default(),
                 suffix: String::new(),
@@ -180,9 +190,15 @@ impl Host {
             cache: true,
             observer: programs_in_text.then(|| turns(self.screen.clone())),
             context: self.context.clone(),
+            images: std::mem::take(&mut *self.images.lock().unwrap_or_else(PoisonError::into_inner)),
             upstreams: self.calls.clone(),
             ..RunOptions::new(Arc::new(llm), self.engine.clone())
         }
+    }
+
+    /// Keeps the images of an answer.
+    pub(super) fn keep_images(&self, step: &Step) {
+        images::keep(&step.images, self.image_dir.as_deref(), &self.screen);
     }
 
     /// Stops the upstreams.

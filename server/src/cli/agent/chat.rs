@@ -133,6 +133,9 @@ async fn ask(
     let agent = host.agent(question);
     let agent = agent.map_err(|text| Unanswered { text, tokens: Usage::default(), state: state.clone() })?;
     let mut options = host.options();
+    if before.is_empty() {
+        options.images.clone_from(&host.images);
+    }
     options.initial_messages = before;
     options.state = state;
     agent.run(options).await.map_err(|step| Unanswered {

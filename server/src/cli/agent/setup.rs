@@ -17,7 +17,7 @@ use ptc_host::config::{ProcessEnv, SERVER_VARIABLE, locate};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, HostCalls, Limits};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The limit up to which the system prompt names every upstream tool: an agent reads it once, not with every call.
@@ -36,8 +36,8 @@ pub(super) struct Host {
     calls: Option<Arc<dyn HostCalls>>,
     tools: Vec<(String, ToolSpec)>,
     context: JsonMap,
-    /// What is shown with the first question.
-    images: Mutex<Vec<Image>>,
+    /// What is shown with the first question of a conversation.
+    pub(super) images: Vec<Image>,
     /// Where images go that the model makes.
     image_dir: Option<PathBuf>,
     system: SystemPrompt,
@@ -79,7 +79,7 @@ impl Host {
                 .as_deref()
                 .and_then(|text| serde_json::from_str(text).ok())
                 .unwrap_or_default(),
-            images: Mutex::new(shown),
+            images: shown,
             image_dir: args.image_dir.clone(),
             system: SystemPrompt::Wrap {
                 prefix: args.system.clone().unwrap_or_default(),
@@ -190,7 +190,6 @@ impl Host {
             cache: true,
             observer: programs_in_text.then(|| turns(self.screen.clone())),
             context: self.context.clone(),
-            images: std::mem::take(&mut *self.images.lock().unwrap_or_else(PoisonError::into_inner)),
             upstreams: self.calls.clone(),
             ..RunOptions::new(Arc::new(llm), self.engine.clone())
         }

@@ -1,0 +1,245 @@
+//! What token endpoints answer.
+
+use std::time::Duration;
+
+use crate::error_code::ErrorCode;
+use crate::failure::Failure;
+use crate::json;
+use crate::message::{Answer, Response, Trouble};
+use crate::scopes::Scopes;
+use crate::secret::Secret;
+use crate::timestamp::Timestamp;
+
+/// The name of the endpoint in texts.
+const ENDPOINT: &str = "token";
+/// Longer lives are not believed: about ten years.
+const LONGEST_LIFE: u64 = 10 * 366 * 24 * 60 * 60;
+/// Most characters of `error_description` that are kept.
+const MAX_DESCRIPTION: usize = 200;
+/// Longest pause that `Retry-After` may ask for.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// Tokens that were given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenAnswer {
+    /// For requests to the resource.
+    pub access_token: Secret,
+    /// For new tokens.
+    pub refresh_token: Option<Secret>,
+    /// When they came.
+    pub obtained_at: Timestamp,
+    /// When the access token ends, if the answer says.
+    pub expires_at: Option<Timestamp>,
+    /// What was granted, if the answer says.
+    pub scope: Option<Scopes>,
+}
+
+/// Why there are no tokens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TokenFault {
+    /// The server said no. It will say so again.
+    Refused {
+        /// Its code.
+        code: ErrorCode,
+        /// Its words for people, at most 200 characters: for terminals and the log alone, scrubbed, since it is untrusted.
+        description: Option<String>,
+    },
+    /// It does not answer now, or asks for a pause.
+    Unavailable {
+        /// `http 503`, or what kind of trouble it was.
+        reason: String,
+        /// `Retry-After`, at most a minute.
+        retry_after: Option<Duration>,
+    },
+    /// It redirects.
+    Redirected,
+    /// It answers with something else.
+    Bad(&'static str),
+    /// Its address is refused.
+    AddressRefused {
+        /// Its URL.
+        url: String,
+    },
+}
+
+impl From<TokenFault> for Failure {
+    fn from(fault: TokenFault) -> Self {
+        match fault {
+            TokenFault::Refused { code, .. } => Self::Refused(code),
+            TokenFault::Unavailable { reason, .. } => {
+                Self::EndpointUnavailable { endpoint: ENDPOINT, reason }
+            }
+            TokenFault::Redirected => Self::Redirected { endpoint: ENDPOINT },
+            TokenFault::Bad(reason) => Self::BadTokenAnswer { reason },
+            TokenFault::AddressRefused { url } => Self::AddressRefused { url },
+        }
+    }
+}
+
+/// Reads what came of a token request.
+///
+/// # Errors
+/// Why there are no tokens.
+pub fn read(answer: &Answer) -> Result<TokenAnswer, TokenFault> {
+    let response = successful(answer)?;
+    let document = json::object(response.body.expose()).ok_or(TokenFault::Bad("no JSON object"))?;
+    let access_token = json::text(&document, "access_token").ok_or(TokenFault::Bad("no access_token"))?;
+    // What cannot stand in a header cannot be used, and might add one.
+    if !access_token.bytes().all(|b| matches!(b, 0x21..=0x7e)) {
+        return Err(TokenFault::Bad("an access_token of other characters than tokens have"));
+    }
+    let token_type = json::text(&document, "token_type").ok_or(TokenFault::Bad("no token_type"))?;
+    if !token_type.eq_ignore_ascii_case("bearer") {
+        return Err(TokenFault::Bad("a token_type other than Bearer"));
+    }
+    let life = json::seconds(&document, "expires_in").filter(|seconds| *seconds <= LONGEST_LIFE);
+    Ok(TokenAnswer {
+        access_token: Secret::new(access_token),
+        refresh_token: json::text(&document, "refresh_token").map(Secret::new),
+        obtained_at: answer.at,
+        expires_at: life.map(|seconds| answer.at + Duration::from_secs(seconds)),
+        scope: document.get("scope").and_then(|scope| scope.as_str()).map(Scopes::of_text),
+    })
+}
+
+/// The response, if it is a 200.
+pub(super) fn successful(answer: &Answer) -> Result<&Response, TokenFault> {
+    let response = match &answer.result {
+        Ok(response) => response,
+        Err(Trouble::AddressRefused { url }) => return Err(TokenFault::AddressRefused { url: url.clone() }),
+        Err(trouble) => {
+            return Err(TokenFault::Unavailable { reason: trouble.to_string(), retry_after: None });
+        }
+    };
+    match response.status {
+        200 => Ok(response),
+        300..=399 => Err(TokenFault::Redirected),
+        400..=499 => Err(refusal(response, answer.at)),
+        status => Err(unavailable(response, answer.at, format!("http {status}"))),
+    }
+}
+
+/// A 4xx: a refusal, unless it says that it is for now.
+fn refusal(response: &Response, at: Timestamp) -> TokenFault {
+    let document = json::object(response.body.expose()).unwrap_or_default();
+    let code = json::text(&document, "error").map_or_else(|| ErrorCode::new(""), ErrorCode::new);
+    let is_for_now = matches!(response.status, 408 | 425 | 429)
+        || matches!(code.as_str(), "temporarily_unavailable" | "server_error");
+    if is_for_now {
+        return unavailable(response, at, format!("http {}", response.status));
+    }
+    let description = json::text(&document, "error_description");
+    TokenFault::Refused {
+        code,
+        description: description.map(|text| text.chars().take(MAX_DESCRIPTION).collect()),
+    }
+}
+
+fn unavailable(response: &Response, at: Timestamp, reason: String) -> TokenFault {
+    TokenFault::Unavailable { reason, retry_after: retry_after(response, at) }
+}
+
+/// `Retry-After`: seconds or a date.
+fn retry_after(response: &Response, at: Timestamp) -> Option<Duration> {
+    let text = response.header("retry-after")?.trim();
+    let pause = match text.parse() {
+        Ok(seconds) => Duration::from_secs(seconds),
+        Err(_) => Timestamp::from(httpdate::parse_http_date(text).ok()?).since(at),
+    };
+    Some(pause.min(LONGEST_PAUSE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: Timestamp = Timestamp::from_seconds(784_111_777);
+
+    fn of(status: u16, body: &str) -> Result<TokenAnswer, TokenFault> {
+        read(&Answer { at: AT, result: Ok(Response::new(status, Vec::new(), body)) })
+    }
+
+    fn life(expires_in: &str) -> Option<u64> {
+        let body = format!(r#"{{"access_token":"t","token_type":"bearer","expires_in":{expires_in}}}"#);
+        of(200, &body).unwrap().expires_at.map(|at| at.since(AT).as_secs())
+    }
+
+    #[test]
+    fn tokens_are_read() {
+        let read = of(200, r#"{"access_token":"abc","token_type":"BEARER","expires_in":60,"refresh_token":"r","scope":"a b"}"#).unwrap();
+        assert_eq!(read.access_token, Secret::new("abc"));
+        assert_eq!(read.refresh_token, Some(Secret::new("r")));
+        assert_eq!(read.expires_at, Some(AT + Duration::from_secs(60)));
+        assert_eq!(read.scope, Some(Scopes::of_text("a b")));
+    }
+
+    #[test]
+    fn lives_that_nobody_can_mean_are_absent() {
+        assert_eq!(life("3600"), Some(3600));
+        assert_eq!(life("\"3600\""), Some(3600));
+        assert_eq!(life("0"), Some(0));
+        for absent in ["-1", "\"soon\"", "null", "1e12", "315619201000", "{}"] {
+            assert_eq!(life(absent), None, "{absent}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_bearer_token_is_refused() {
+        let rows = [
+            ("<html>", "no JSON object"),
+            ("[]", "no JSON object"),
+            (r#"{"token_type":"Bearer"}"#, "no access_token"),
+            (r#"{"access_token":"","token_type":"Bearer"}"#, "no access_token"),
+            (r#"{"access_token":"t"}"#, "no token_type"),
+            (r#"{"access_token":"t","token_type":"mac"}"#, "a token_type other than Bearer"),
+            (
+                r#"{"access_token":"t\r\nX: y","token_type":"Bearer"}"#,
+                "an access_token of other characters than tokens have",
+            ),
+        ];
+        for (body, reason) in rows {
+            assert_eq!(of(200, body), Err(TokenFault::Bad(reason)), "{body}");
+        }
+    }
+
+    #[test]
+    fn refusals_are_told_from_troubles() {
+        let refused = |code: &str| Err(TokenFault::Refused { code: ErrorCode::new(code), description: None });
+        assert_eq!(of(400, r#"{"error":"invalid_grant"}"#), refused("invalid_grant"));
+        assert_eq!(of(401, r#"{"error":"invalid_client"}"#), refused("invalid_client"));
+        assert_eq!(of(404, "not here"), refused("error"));
+        assert_eq!(of(302, ""), Err(TokenFault::Redirected));
+        let unavailable =
+            |reason: &str| Err(TokenFault::Unavailable { reason: reason.to_owned(), retry_after: None });
+        for status in [500, 502, 503, 429, 408] {
+            assert_eq!(of(status, ""), unavailable(&format!("http {status}")));
+        }
+        assert_eq!(of(400, r#"{"error":"temporarily_unavailable"}"#), unavailable("http 400"));
+        assert_eq!(
+            read(&Answer { at: AT, result: Err(Trouble::TimedOut) }),
+            unavailable("no answer within 30 s")
+        );
+    }
+
+    #[test]
+    fn a_description_is_cut() {
+        let body = format!(r#"{{"error":"invalid_grant","error_description":"{}"}}"#, "é".repeat(300));
+        let Err(TokenFault::Refused { description, .. }) = of(400, &body) else { panic!("refused") };
+        assert_eq!(description.unwrap().chars().count(), 200);
+    }
+
+    #[test]
+    fn retry_after_is_a_minute_at_most() {
+        let asked = |value: &str| {
+            let headers = vec![("Retry-After".to_owned(), value.to_owned())];
+            match read(&Answer { at: AT, result: Ok(Response::new(503, headers, "")) }) {
+                Err(TokenFault::Unavailable { retry_after, .. }) => retry_after.map(|pause| pause.as_secs()),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(asked("7"), Some(7));
+        assert_eq!(asked("3600"), Some(60));
+        assert_eq!(asked("Sun, 06 Nov 1994 08:49:47 GMT"), Some(10));
+        assert_eq!(asked("soon"), None);
+    }
+}

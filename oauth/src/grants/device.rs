@@ -1,0 +1,161 @@
+//! The device grant (RFC 8628): a code that a person enters elsewhere, and polling until they have.
+
+use std::time::Duration;
+
+use url::Url;
+
+use super::answer::{TokenAnswer, TokenFault, read, successful};
+use super::request::Asking;
+use crate::failure::Failure;
+use crate::form::Form;
+use crate::json;
+use crate::message::{Answer, Purpose, Request};
+use crate::metadata::secure;
+use crate::scopes::Scopes;
+use crate::secret::Secret;
+use crate::timestamp::Timestamp;
+
+const ENDPOINT: &str = "device authorization";
+/// Between two polls, if the server does not say.
+const INTERVAL: Duration = Duration::from_secs(5);
+/// What `slow_down` adds.
+const SLOWER: Duration = Duration::from_secs(5);
+/// The longest time between two polls: a server that asks for more is polled all the same.
+const LONGEST_INTERVAL: Duration = Duration::from_secs(60);
+/// How long a code is good that does not say. RFC 8628 demands that it says.
+const LIFE: Duration = Duration::from_secs(15 * 60);
+/// The longest time that a person is waited for.
+const LONGEST_LIFE: u64 = 60 * 60;
+/// Most characters of a user code.
+const MAX_USER_CODE: usize = 32;
+
+/// What a person is shown, and what is polled with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceAuthorization {
+    /// Where to go. https, or http on a loopback host.
+    pub verification_uri: Url,
+    /// The same with the code in it.
+    pub verification_uri_complete: Option<Url>,
+    /// What to enter: at most 32 characters, none of them a control character.
+    pub user_code: String,
+    /// Until when.
+    pub expires_at: Timestamp,
+    device_code: Secret,
+    interval: Duration,
+}
+
+impl Asking<'_> {
+    /// The request that begins, at `device_authorization_endpoint`.
+    #[must_use]
+    pub fn device(&self, endpoint: &Url, scopes: &Scopes) -> Request {
+        let form = Form::default()
+            .with_some("scope", scopes.parameter().as_deref())
+            .with_some("resource", self.resource);
+        let (form, authorization) = self.client.authenticate(form, &self.signing);
+        Request::form(Purpose::Device, endpoint.clone(), form, authorization)
+    }
+}
+
+impl DeviceAuthorization {
+    /// Reads what came of [`Asking::device`].
+    ///
+    /// # Errors
+    /// Why there is no code.
+    pub fn read(answer: &Answer) -> Result<Self, Failure> {
+        let response = successful(answer).map_err(|fault| match fault {
+            TokenFault::Unavailable { reason, .. } => {
+                Failure::EndpointUnavailable { endpoint: ENDPOINT, reason }
+            }
+            TokenFault::Redirected => Failure::Redirected { endpoint: ENDPOINT },
+            fault => fault.into(),
+        })?;
+        let bad = |reason| Failure::BadTokenAnswer { reason };
+        let document = json::object(response.body.expose()).ok_or(bad("no JSON object"))?;
+        let device_code = json::text(&document, "device_code").ok_or(bad("no device_code"))?;
+        let user_code = json::text(&document, "user_code").ok_or(bad("no user_code"))?;
+        if user_code.chars().count() > MAX_USER_CODE || user_code.chars().any(char::is_control) {
+            return Err(bad("a user_code that nobody can enter"));
+        }
+        // Google called it verification_url before there was a standard.
+        let uri =
+            json::text(&document, "verification_uri").or_else(|| json::text(&document, "verification_url"));
+        let verification_uri = uri.and_then(secure).ok_or(bad("no https verification_uri"))?;
+        let life =
+            json::seconds(&document, "expires_in").map_or(LIFE, |s| Duration::from_secs(s.min(LONGEST_LIFE)));
+        let interval = json::seconds(&document, "interval").map_or(INTERVAL, Duration::from_secs);
+        Ok(Self {
+            verification_uri,
+            verification_uri_complete: json::text(&document, "verification_uri_complete").and_then(secure),
+            user_code: user_code.to_owned(),
+            expires_at: answer.at + life,
+            device_code: Secret::new(device_code),
+            interval: interval.clamp(Duration::from_secs(1), LONGEST_INTERVAL),
+        })
+    }
+
+    /// The polling that begins at `now`.
+    #[must_use]
+    pub fn poll(&self, now: Timestamp) -> Polling {
+        Polling {
+            device_code: self.device_code.clone(),
+            interval: self.interval,
+            next: now + self.interval,
+            expires_at: self.expires_at,
+        }
+    }
+}
+
+/// Polling for a device code.
+#[derive(Debug)]
+pub struct Polling {
+    device_code: Secret,
+    interval: Duration,
+    next: Timestamp,
+    expires_at: Timestamp,
+}
+
+/// What polling wants next.
+#[derive(Debug)]
+pub enum Poll {
+    /// Wait until then, and send [`Polling::request`].
+    At(Timestamp),
+    /// It is over.
+    Done(Result<TokenAnswer, Failure>),
+}
+
+impl Polling {
+    /// When to send the next request; over if the code has ended by then.
+    #[must_use]
+    pub fn due(&self) -> Poll {
+        if self.next < self.expires_at {
+            Poll::At(self.next)
+        } else {
+            Poll::Done(Err(Failure::Refused(crate::error_code::ErrorCode::new("expired_token"))))
+        }
+    }
+
+    /// The request.
+    #[must_use]
+    pub fn request(&self, asking: &Asking<'_>) -> Request {
+        asking.device_code(&self.device_code)
+    }
+
+    /// What came of a request.
+    pub fn receive(&mut self, answer: &Answer) -> Poll {
+        match read(answer) {
+            Ok(tokens) => return Poll::Done(Ok(tokens)),
+            Err(TokenFault::Refused { code, .. }) if code.as_str() == "authorization_pending" => {}
+            Err(TokenFault::Refused { code, .. }) if code.as_str() == "slow_down" => {
+                self.interval = (self.interval + SLOWER).min(LONGEST_INTERVAL);
+            }
+            // A person is on their way: trouble of the network is waited out, twice as long each time (RFC 8628 3.5).
+            Err(TokenFault::Unavailable { retry_after, .. }) => {
+                self.interval =
+                    (self.interval * 2).max(retry_after.unwrap_or_default()).min(LONGEST_INTERVAL);
+            }
+            Err(fault) => return Poll::Done(Err(fault.into())),
+        }
+        self.next = answer.at + self.interval;
+        self.due()
+    }
+}

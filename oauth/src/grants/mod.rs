@@ -1,0 +1,14 @@
+//! Requests for tokens, and what is answered.
+//!
+//! [`Asking`] makes the requests of one step, and [`read`] reads what came of them. The grants of several steps are [`DeviceAuthorization`] with [`Polling`],
+//! and [`IdJag`].
+
+mod answer;
+mod device;
+mod id_jag;
+mod request;
+
+pub use answer::{TokenAnswer, TokenFault, read};
+pub use device::{DeviceAuthorization, Poll, Polling};
+pub use id_jag::{IdJag, IdJagFlow, Subject, SubjectTokenType};
+pub use request::{Asking, TokenKind};

@@ -1,0 +1,101 @@
+//! JSON documents of strangers, within bounds.
+
+use serde_json::{Map, Value};
+
+use crate::message::MAX_BODY_BYTES;
+
+/// Most levels of arrays and objects in each other (`auth.md` 2.7).
+pub(crate) const MAX_NESTING: usize = 64;
+
+/// An object of at most [`MAX_BODY_BYTES`] and [`MAX_NESTING`] levels; `None` for anything else.
+pub(crate) fn object(text: &str) -> Option<Map<String, Value>> {
+    // A byte order mark is a habit of some servers, and RFC 8259 8.1 lets readers ignore it.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.len() > MAX_BODY_BYTES || nesting(text) > MAX_NESTING {
+        return None;
+    }
+    serde_json::from_str(text).ok()
+}
+
+/// Levels of brackets outside strings, whether they fit each other or not.
+fn nesting(text: &str) -> usize {
+    let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// A member that is a string and not empty.
+pub(crate) fn text<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
+    object.get(name)?.as_str().filter(|text| !text.is_empty())
+}
+
+/// The strings of a member that is a list; others in it are left out. `None` if it is no list.
+pub(crate) fn texts(object: &Map<String, Value>, name: &str) -> Option<Vec<String>> {
+    let list = object.get(name)?.as_array()?;
+    Some(list.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+}
+
+/// Whether a member is `true`.
+pub(crate) fn flag(object: &Map<String, Value>, name: &str) -> bool {
+    object.get(name) == Some(&Value::Bool(true))
+}
+
+/// A number that is not negative, or the text of one: some servers quote it.
+pub(crate) fn seconds(object: &Map<String, Value>, name: &str) -> Option<u64> {
+    let seconds = match object.get(name)? {
+        Value::Number(number) => number.as_u64().map(|n| n as f64).or_else(|| number.as_f64())?,
+        Value::String(text) => text.trim().parse().ok()?,
+        _ => return None,
+    };
+    (seconds.is_finite() && (0.0..=9e15).contains(&seconds)).then_some(seconds as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_objects_within_the_bounds_are_read() {
+        assert!(object(r#"{"a":1}"#).is_some());
+        assert!(object("\u{feff}{}").is_some());
+        for not in ["", "[]", "1", "null", "{", r#"{"a":1} x"#, "<html>"] {
+            assert!(object(not).is_none(), "{not}");
+        }
+        let nested = |levels: usize| format!(r#"{{"a":{}{}}}"#, "[".repeat(levels), "]".repeat(levels));
+        assert!(object(&nested(MAX_NESTING - 1)).is_some());
+        assert!(object(&nested(MAX_NESTING)).is_none());
+        let long = |bytes: usize| format!(r#"{{"a":"{}"}}"#, "x".repeat(bytes - 8));
+        assert!(object(&long(MAX_BODY_BYTES)).is_some());
+        assert!(object(&long(MAX_BODY_BYTES + 1)).is_none());
+    }
+
+    #[test]
+    fn brackets_in_strings_are_no_levels() {
+        assert!(object(&format!(r#"{{"a":"\"{}"}}"#, "[".repeat(500))).is_some());
+    }
+
+    #[test]
+    fn seconds_are_numbers_or_their_text() {
+        let read = |value: &str| seconds(&object(&format!(r#"{{"s":{value}}}"#)).unwrap(), "s");
+        for (value, expected) in
+            [("3600", 3600), ("3600.9", 3600), (r#""3600""#, 3600), ("0", 0), ("1e3", 1000)]
+        {
+            assert_eq!(read(value), Some(expected), "{value}");
+        }
+        for value in ["-1", r#""-1""#, r#""soon""#, "null", "[1]", "1e300", r#""NaN""#, r#""inf""#, r#""""#] {
+            assert_eq!(read(value), None, "{value}");
+        }
+    }
+}

@@ -145,10 +145,10 @@ impl AgentBuilder {
         self
     }
 
-    /// The type of its answer as JSON Schema, instead of a signature: the part that [`Type::from_json_schema`] reads.
-    /// Descriptions of the root's properties count as [`field_description`](AgentBuilder::field_description)s.
+    /// The type of its answer as JSON Schema, instead of a signature; see [`Schema`]. The answer's names are those of the
+    /// schema. Descriptions of the root's properties count as [`field_description`](AgentBuilder::field_description)s.
     ///
-    /// [`Type::from_json_schema`]: crate::signature::Type::from_json_schema
+    /// [`Schema`]: crate::signature::Schema
     #[must_use]
     pub fn json_schema(mut self, schema: Json) -> Self {
         self.json_schema = Some(schema);

@@ -215,8 +215,8 @@ mod tests {
                 "signature and json_schema cannot both be given",
             ),
             (
-                agent().json_schema(json!({"type": "integer", "minimum": 1})),
-                "invalid signature: JSON Schema at #: `minimum` is not supported and would not be checked",
+                agent().json_schema(json!({"type": "integer", "minimun": 1})),
+                "invalid signature: JSON Schema at #: `minimun` is not supported and would not be checked",
             ),
             (agent().name(" "), "name must be a non-empty string or nil"),
             (agent().description(""), "description must be a non-empty string or nil"),

@@ -1,6 +1,7 @@
 //! Provider-neutral requests and responses.
 
 use super::Image;
+use crate::signature::beyond_floats;
 use crate::tool::JsonMap;
 use ptc_host::json::Value as Json;
 use serde::{Deserialize, Serialize};
@@ -192,7 +193,13 @@ impl ToolCall {
     pub fn from_text(id: Option<String>, name: impl Into<String>, arguments: &str) -> ToolCall {
         let text = if arguments.trim().is_empty() { "{}" } else { arguments };
         let (args, detail) = match ptc_host::json::from_str(text) {
-            Ok(Json::Object(args)) => (args, None),
+            Ok(Json::Object(args)) => match args.values().find_map(beyond_floats) {
+                None => (args, None),
+                Some(number) => {
+                    let number = ptc_host::text::with_dots(number.as_str(), 40);
+                    (JsonMap::new(), Some(format!("the number {number} is beyond the largest float")))
+                }
+            },
             Ok(_) => (JsonMap::new(), Some("the arguments are not a JSON object".to_owned())),
             Err(error) => (JsonMap::new(), Some(error.to_string())),
         };

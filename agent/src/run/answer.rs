@@ -1,7 +1,7 @@
 //! Parsing the answer in the model's text (agent.md 8.8).
 
-use crate::signature::{Signature, Type};
-use ptc_host::json::Value as Json;
+use crate::signature::{Schema, Shape, Signature, Type, beyond_floats};
+use ptc_host::json::{Number, Value as Json};
 
 /// Why a text is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +32,9 @@ pub(super) fn answer(signature: Option<&Signature>, text: &str) -> Result<Json, 
     let structured = ty.is_structured();
     let rejected = |reason, message: String| Rejected { reason, message, structured };
     let unreadable = |message: &str| rejected("json_parse_error", message.into());
+    if let Type::Schema(schema) = ty.required() {
+        return by_schema(schema, structured, text).map_err(|(reason, message)| rejected(reason, message));
+    }
     let value = match ty.required() {
         Type::DateTime => datetime(text).ok_or_else(|| {
             rejected(
@@ -46,7 +49,7 @@ pub(super) fn answer(signature: Option<&Signature>, text: &str) -> Result<Json, 
                     Some(items @ Json::Array(_)) => items,
                     _ => return Err(unreadable("Expected {\"items\": [...]} wrapper for array response")),
                 },
-                (Type::Map | Type::Record(_) | Type::Closed(_), found) if !found.is_object() => {
+                (Type::Map | Type::Record(_), found) if !found.is_object() => {
                     return Err(unreadable("Response must be a JSON object, not an array or primitive"));
                 }
                 (_, found) => found,
@@ -55,16 +58,54 @@ pub(super) fn answer(signature: Option<&Signature>, text: &str) -> Result<Json, 
         wanted => match serde_json::from_str(text.trim()) {
             Ok(value) => value,
             // A keyword is text that need not be quoted.
-            Err(_) if matches!(wanted, Type::Keyword | Type::Enum(_)) => Json::from(text.trim()),
+            Err(_) if matches!(wanted, Type::Keyword) => Json::from(text.trim()),
             Err(_) => return Err(unreadable("Could not parse JSON from response.")),
         },
     };
+    if let Some(number) = beyond_floats(&value) {
+        return Err(unreadable(&unheld(number)));
+    }
     ty.check(&value).map_err(|found| {
         let message =
             if structured { found.to_string() } else { format!("Return validation failed: {found}") };
         rejected("validation_error", message)
     })?;
     Ok(underscored(value))
+}
+
+/// The answer of an agent whose type is a JSON Schema. Names are as the schema has them.
+fn by_schema(schema: &Schema, structured: bool, text: &str) -> Result<Json, (&'static str, String)> {
+    let whole = serde_json::from_str::<Json>(text.trim()).ok();
+    let found = if structured { find_json(text) } else { Err("Could not parse JSON from response.") };
+    // A word need not be quoted.
+    let bare = (schema.shape() != Shape::Object).then(|| Json::from(text.trim()));
+    let mut complaint = None;
+    for value in whole.into_iter().chain(found.clone().ok()).chain(bare.clone()) {
+        let wrapped = match (&value, schema.shape()) {
+            (Json::Object(fields), Shape::List | Shape::Union) if fields.len() == 1 => {
+                fields.get("items").or_else(|| fields.get("answer")).cloned()
+            }
+            _ => None,
+        };
+        for value in wrapped.into_iter().chain([value]) {
+            let is_bare = bare.as_ref() == Some(&value);
+            let value = schema.bend(value);
+            let wrong = match (beyond_floats(&value), schema.check(&value)) {
+                (Some(number), _) => ("json_parse_error", unheld(number)),
+                (None, Ok(())) => return Ok(value),
+                (None, Err(_)) if is_bare => continue,
+                (None, Err(found)) if structured => ("validation_error", found.to_string()),
+                (None, Err(found)) => ("validation_error", format!("Return validation failed: {found}")),
+            };
+            complaint.get_or_insert(wrong);
+        }
+    }
+    Err(complaint.unwrap_or_else(|| ("json_parse_error", found.err().unwrap_or_default().to_owned())))
+}
+
+/// Why a number cannot be part of an answer.
+fn unheld(number: &Number) -> String {
+    format!("The number {} is beyond the largest float", ptc_host::text::with_dots(number.as_str(), 40))
 }
 
 /// A timestamp in UTC, from a JSON string or bare text.
@@ -147,6 +188,50 @@ mod tests {
         assert_eq!(read(":map", "none"), Err("No valid JSON found in response".into()));
         assert_eq!(read(":map", "{a 1}"), Err("JSON parse error".into()));
         assert_eq!(read("{a :int}", "{\"a\":\"x\"}"), Err("a: expected int, got string".into()));
+    }
+
+    #[test]
+    fn numbers_that_no_float_holds_are_no_answer() {
+        let text = "The number 1e+999 is beyond the largest float";
+        for (signature, answer) in
+            [(":float", "1e999"), ("{a :float}", "{\"a\": [1, 1e999]}"), (":map", "{\"a\": 1e999}")]
+        {
+            assert_eq!(read(signature, answer), Err(text.into()), "{signature}");
+        }
+        let digits = "9".repeat(400);
+        assert_eq!(read(":int", &digits).map(|value| value.to_string()), Ok(digits.clone()));
+        assert!(read(":float", &digits).unwrap_err().contains("beyond the largest float"));
+    }
+
+    #[test]
+    fn answers_by_json_schema_keep_its_names() {
+        let read = |schema: Json, text: &str| {
+            let returns = Type::from_json_schema(&schema).unwrap();
+            answer(Some(&Signature { params: Vec::new(), returns }), text)
+                .map_err(|rejected| rejected.message)
+        };
+        let person = json!({"type": "object", "required": ["first-name"],
+            "properties": {"first-name": {"type": "string"}, "age": {"type": "integer", "minimum": 0}}});
+        assert_eq!(
+            read(person.clone(), "Here: {\"first_name\": \"A\", \"age\": null}"),
+            Ok(json!({"first-name": "A"}))
+        );
+        assert_eq!(
+            read(person, "{\"first-name\": \"A\", \"age\": -1}"),
+            Err("age: expected at least 0, got -1".into())
+        );
+        let words = json!({"type": "string", "enum": ["yes", "no"]});
+        assert_eq!(read(words.clone(), "\"yes\""), Ok(json!("yes")));
+        assert_eq!(read(words.clone(), " no\n"), Ok(json!("no")));
+        assert_eq!(read(words, "maybe"), Err("Could not parse JSON from response.".into()));
+        let list = json!({"type": "array", "items": {"type": "integer"}});
+        assert_eq!(read(list.clone(), "{\"items\": [1]}"), Ok(json!([1])));
+        assert_eq!(read(list, "[1, \"x\"]"), Err("1: expected int, got string".into()));
+        let either = json!({"oneOf": [{"const": "Stop"}, {"type": "object", "properties": {"Go": {"type": "integer"}},
+            "required": ["Go"], "additionalProperties": false}]});
+        assert_eq!(read(either.clone(), "Stop"), Ok(json!("Stop")));
+        assert_eq!(read(either.clone(), "{\"answer\": {\"Go\": 3}}"), Ok(json!({"Go": 3})));
+        assert_eq!(read(either, "{\"Go\": \"x\"}"), Err("Go: expected int, got string".into()));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::program::ProgramOutcome;
 use super::{Fail, Run};
 use crate::llm::LlmResponse;
 use crate::settings::{CompletionMode, Config, MemoryStrategy, Mode};
+use crate::signature::Type;
 use ptc_host::json::Value as Json;
 
 /// Why the last turn did not end the run.
@@ -149,6 +150,10 @@ impl Run {
         };
         let checked = value.and_then(|value| match &config.signature {
             Some(signature) => {
+                let value = match &signature.returns {
+                    Type::Schema(schema) => schema.bend(value),
+                    _ => value,
+                };
                 signature.returns.check(&value).map(|()| value).map_err(|found| found.to_string())
             }
             None => Ok(value),

@@ -2,7 +2,7 @@
 
 use crate::llm::ToolDef;
 use crate::settings::{CompletionMode, Config, Mode, SystemPrompt, native_name};
-use crate::signature::Type;
+use crate::signature::{Shape, Type};
 use crate::tool::{JsonMap, LISP_EVAL};
 use ptc_host::json::{Value as Json, json};
 use ptc_host::text::{clip, with_dots};
@@ -188,7 +188,7 @@ pub(super) fn tools(config: &Config) -> Vec<ToolDef> {
 pub(super) fn schema(config: &Config) -> Option<Json> {
     let returns = config.signature.as_ref().map(|signature| &signature.returns)?;
     let plain = config.mode == Mode::Text && config.tools.is_empty() && returns.is_structured();
-    plain.then(|| returns.response_schema())
+    plain.then(|| returns.response_schema()).flatten()
 }
 
 /// The first user message.
@@ -208,13 +208,25 @@ pub(super) fn user(config: &Config, context: &JsonMap, descriptions: &BTreeMap<S
             }
         },
         (_, Some(ty)) if ty.is_structured() => {
-            let kind = if matches!(ty.required(), Type::List(_)) { "array" } else { "object" };
-            format!(
-                "Answer with a JSON {kind} matching this schema:\n{:#}{}\nExample:\n{}",
+            let kind = match ty.required() {
+                Type::List(_) => "array",
+                Type::Schema(schema) => match schema.shape() {
+                    Shape::List => "array",
+                    Shape::Object => "object",
+                    _ => "value",
+                },
+                _ => "object",
+            };
+            let mut text = format!(
+                "Answer with a JSON {kind} matching this schema:\n{:#}{}",
                 ty.json_schema(),
-                described(config),
-                ty.example()
-            )
+                described(config)
+            );
+            let example = ty.example();
+            if !example.is_null() {
+                let _ = write!(text, "\nExample:\n{example}");
+            }
+            text
         }
         (_, Some(ty)) => format!("Answer with the bare value only, of type {ty}."),
     };

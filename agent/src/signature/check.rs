@@ -12,6 +12,8 @@ const MAX_DISPLAYED: usize = 20;
 pub struct Mismatches {
     errors: Vec<String>,
     more: usize,
+    /// The length of the path to the outermost value that is of another kind altogether.
+    kind: Option<usize>,
 }
 
 impl fmt::Display for Mismatches {
@@ -34,7 +36,7 @@ impl Type {
     pub fn check(&self, value: &Json) -> Result<(), Mismatches> {
         let mut found = Mismatches::default();
         check(self, value, &mut Vec::new(), &mut found);
-        if found.errors.is_empty() { Ok(()) } else { Err(found) }
+        found.into_result()
     }
 }
 
@@ -46,22 +48,25 @@ pub(super) fn field<'a>(object: &'a ptc_host::json::Map, name: &str) -> Option<&
         .or_else(|| object.get(&name.replace('_', "-")))
 }
 
-/// Whether `key` is how a field of this name may be written.
-fn means(name: &str, key: &str) -> bool {
-    name.len() == key.len()
-        && name
-            .bytes()
-            .zip(key.bytes())
-            .all(|(a, b)| a == b || (matches!(a, b'-' | b'_') && matches!(b, b'-' | b'_')))
-}
-
 fn check<'a>(ty: &'a Type, value: &Json, path: &mut Vec<std::borrow::Cow<'a, str>>, out: &mut Mismatches) {
     let expected = match (ty, value) {
         (Type::Optional(_), Json::Null) | (Type::Any, _) => return,
         (Type::Optional(inner), value) => return check(inner, value, path, out),
         (Type::String | Type::Keyword, Json::String(_)) | (Type::Bool, Json::Bool(_)) => return,
         (Type::Int, Json::Number(number)) if is_integer(number) => return,
-        (Type::Float, Json::Number(_)) | (Type::Map, Json::Object(_)) => return,
+        (Type::Float, Json::Number(number)) => {
+            if !number.as_f64().is_some_and(f64::is_finite) {
+                out.add(path, &out_of_range(number));
+            }
+            return;
+        }
+        (Type::Map, Json::Object(_)) => return,
+        (Type::Schema(schema), value) => {
+            if let Err(found) = schema.check(value) {
+                out.append(path, found);
+            }
+            return;
+        }
         (Type::DateTime, Json::String(text)) if text.parse::<jiff::Timestamp>().is_ok() => return,
         (Type::List(item), Json::Array(items)) => {
             for (at, value) in items.iter().enumerate() {
@@ -71,7 +76,7 @@ fn check<'a>(ty: &'a Type, value: &Json, path: &mut Vec<std::borrow::Cow<'a, str
             }
             return;
         }
-        (Type::Record(fields) | Type::Closed(fields), Json::Object(object)) => {
+        (Type::Record(fields), Json::Object(object)) => {
             for Field { name, ty } in fields {
                 path.push(name.as_str().into());
                 match (field(object, name), ty) {
@@ -81,19 +86,7 @@ fn check<'a>(ty: &'a Type, value: &Json, path: &mut Vec<std::borrow::Cow<'a, str
                 }
                 path.pop();
             }
-            if matches!(ty, Type::Closed(_)) {
-                for key in object.keys().filter(|key| !fields.iter().any(|field| means(&field.name, key))) {
-                    path.push(key.clone().into());
-                    out.add(path, "unexpected field — schema disallows additional properties");
-                    path.pop();
-                }
-            }
             return;
-        }
-        (Type::Enum(words), Json::String(text)) if words.contains(text) => return,
-        (Type::Enum(words), other) => {
-            let found = other.as_str().map_or_else(|| label(other).to_owned(), |text| format!("{text:?}"));
-            return out.add(path, &format!("expected one of {words:?}, got {found}"));
         }
         (Type::String, _) => "string",
         (Type::Int, _) => "int",
@@ -102,19 +95,83 @@ fn check<'a>(ty: &'a Type, value: &Json, path: &mut Vec<std::borrow::Cow<'a, str
         (Type::Keyword, _) => "keyword",
         (Type::DateTime, _) => "datetime",
         (Type::List(_), _) => "list",
-        (Type::Map | Type::Record(_) | Type::Closed(_), _) => "map",
+        (Type::Map | Type::Record(_), _) => "map",
     };
     out.add(path, &format!("expected {expected}, got {}", label(value)));
 }
 
 impl Mismatches {
-    fn add(&mut self, path: &[std::borrow::Cow<'_, str>], message: &str) {
+    pub(super) fn is_empty(&self) -> bool {
+        self.errors.is_empty()
+    }
+
+    pub(super) fn into_result(self) -> Result<(), Mismatches> {
+        if self.is_empty() { Ok(()) } else { Err(self) }
+    }
+
+    pub(super) fn add(&mut self, path: &[std::borrow::Cow<'_, str>], message: &str) {
+        let path = if path.is_empty() { "root".to_owned() } else { path.join(".") };
+        self.push(format!("{path}: {message}"));
+    }
+
+    fn push(&mut self, error: String) {
         if self.errors.len() == MAX_DISPLAYED {
             self.more += 1;
-            return;
+        } else {
+            self.errors.push(error);
         }
-        let path = if path.is_empty() { "root".to_owned() } else { path.join(".") };
-        self.errors.push(format!("{path}: {message}"));
+    }
+
+    /// Adds a mismatch that says of the value `above` levels over it that it is of another kind.
+    pub(super) fn add_kind(&mut self, path: &[std::borrow::Cow<'_, str>], above: usize, message: &str) {
+        let at = path.len().saturating_sub(above);
+        self.kind = Some(self.kind.map_or(at, |before| before.min(at)));
+        self.add(path, message);
+    }
+
+    /// Whether the value at the end of a path of this length is of another kind, so that its other mismatches say little.
+    pub(super) fn is_elsewhere(&self, length: usize) -> bool {
+        self.kind.is_some_and(|at| at <= length)
+    }
+
+    /// Takes over mismatches of the same paths.
+    pub(super) fn join(&mut self, other: Mismatches) {
+        self.more += other.more;
+        self.kind = self.kind.into_iter().chain(other.kind).min();
+        other.errors.into_iter().for_each(|error| self.push(error));
+    }
+
+    /// Takes over the mismatches of a value at `path`.
+    fn append(&mut self, path: &[std::borrow::Cow<'_, str>], other: Mismatches) {
+        self.more += other.more;
+        let path = path.join(".");
+        for error in other.errors {
+            let error = match error.strip_prefix("root: ") {
+                _ if path.is_empty() => error,
+                Some(whole) => format!("{path}: {whole}"),
+                None => format!("{path}.{error}"),
+            };
+            self.push(error);
+        }
+    }
+}
+
+/// Why a number is no float.
+pub(super) fn out_of_range(number: &ptc_host::json::Number) -> String {
+    let shown = ptc_host::text::with_dots(number.as_str(), 40);
+    format!("expected float, got {shown}, which is beyond the largest float")
+}
+
+/// The first number of a value that is written with a fraction or an exponent and that no float holds, such as `1e999`.
+/// Programs and Rust's floats would take it for infinity.
+pub(crate) fn beyond_floats(value: &Json) -> Option<&ptc_host::json::Number> {
+    match value {
+        Json::Number(number) => {
+            (!is_integer(number) && !number.as_f64().is_some_and(f64::is_finite)).then_some(number)
+        }
+        Json::Array(items) => items.iter().find_map(beyond_floats),
+        Json::Object(map) => map.values().find_map(beyond_floats),
+        _ => None,
     }
 }
 
@@ -124,7 +181,7 @@ pub(crate) fn is_integer(number: &ptc_host::json::Number) -> bool {
 }
 
 /// The name of a value's type in messages.
-fn label(value: &Json) -> &'static str {
+pub(super) fn label(value: &Json) -> &'static str {
     match value {
         Json::Null => "nil",
         Json::Bool(_) => "bool",

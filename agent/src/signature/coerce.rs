@@ -46,20 +46,20 @@ fn coerce(ty: &Type, value: Json, path: &str, warnings: &mut Vec<String>) -> Jso
         (Type::Optional(_), Json::Null) => Json::Null,
         (Type::Optional(inner), value) => coerce(inner, value, path, warnings),
         (Type::Int, Json::String(text)) => match number(&text).filter(check::is_integer) {
-            Some(number) => read(text, Json::Number(number), path, "int", warnings),
+            Some(number) => note(text, Json::Number(number), path, "int", warnings),
             None => Json::String(text),
         },
         (Type::Int, Json::Number(float)) if !check::is_integer(&float) => match integral(&float) {
-            Some(int) => read(float.to_string(), int, path, "int", warnings),
+            Some(int) => note(float.to_string(), int, path, "int", warnings),
             None => Json::Number(float),
         },
         (Type::Float, Json::String(text)) => match number(&text) {
-            Some(number) => read(text, Json::Number(number), path, "float", warnings),
+            Some(number) => note(text, Json::Number(number), path, "float", warnings),
             None => Json::String(text),
         },
         (Type::Bool, Json::String(text)) if text == "true" || text == "false" => {
             let value = Json::Bool(text == "true");
-            read(text, value, path, "bool", warnings)
+            note(text, value, path, "bool", warnings)
         }
         (Type::List(item), Json::Array(items)) => Json::Array(
             items
@@ -68,13 +68,18 @@ fn coerce(ty: &Type, value: Json, path: &str, warnings: &mut Vec<String>) -> Jso
                 .map(|(at, value)| coerce(item, value, &join(path, &at.to_string()), warnings))
                 .collect(),
         ),
-        (Type::Record(fields) | Type::Closed(fields), Json::Object(mut object)) => {
+        (Type::Record(fields), Json::Object(mut object)) => {
             for Field { name, ty } in fields {
                 if let Some(place) = object.get_mut(name) {
                     *place = coerce(ty, place.take(), &join(path, name), warnings);
                 }
             }
             Json::Object(object)
+        }
+        (Type::Schema(schema), value) => {
+            let (value, found) = schema.coerce(value);
+            warnings.extend(found.into_iter().map(|text| join(path, &text)));
+            value
         }
         (_, value) => value,
     }
@@ -84,14 +89,14 @@ fn join(path: &str, part: &str) -> String {
     if path.is_empty() { part.to_owned() } else { format!("{path}.{part}") }
 }
 
-fn read(from: String, value: Json, path: &str, ty: &str, warnings: &mut Vec<String>) -> Json {
+pub(super) fn note(from: String, value: Json, path: &str, ty: &str, warnings: &mut Vec<String>) -> Json {
     let path = if path.is_empty() { "root" } else { path };
     warnings.push(format!("{path}: {} was read as {ty}", Json::from(from)));
     value
 }
 
 /// The number that a text is, exactly as JSON writes numbers.
-fn number(text: &str) -> Option<Number> {
+pub(super) fn number(text: &str) -> Option<Number> {
     serde_json::from_str(text.trim()).ok()
 }
 

@@ -2,21 +2,22 @@
 //!
 //! [`Signature::parse`] reads `(query :string, limit :int?) -> [{id :int}]`, and its `Display` prints that text.
 //! [`Type::coerce`] converts arguments to a type, [`Type::check`] validates JSON, [`Type::json_schema`] writes the
-//! schema that providers expect, and [`Type::from_json_schema`] reads one.
+//! schema that providers expect, and a [`Schema`] is one as a type.
 
 mod check;
 mod coerce;
-mod from_schema;
+mod json_schema;
 mod parse;
 mod schema;
 
 use std::fmt;
 
 pub use check::Mismatches;
-pub(crate) use check::is_integer;
+pub(crate) use check::{beyond_floats, is_integer};
 pub use coerce::Coerced;
 pub(crate) use coerce::{coerce_fields, integral};
-pub use from_schema::SchemaError;
+pub(crate) use json_schema::Shape;
+pub use json_schema::{Schema, SchemaError};
 pub use parse::SignatureError;
 
 /// Parameters and the type of the result.
@@ -60,10 +61,8 @@ pub enum Type {
     List(Box<Type>),
     /// `{name T, …}`: an object with at least the fields that are not optional.
     Record(Vec<Field>),
-    /// The same without any other field; only from a JSON Schema.
-    Closed(Vec<Field>),
-    /// One of these texts; only from a JSON Schema.
-    Enum(Vec<String>),
+    /// What a JSON Schema says.
+    Schema(Schema),
     /// `:name?`: the type, `nil` or nothing.
     Optional(Box<Type>),
 }
@@ -81,13 +80,27 @@ impl Type {
     /// Whether an answer of this type is the text as it stands (agent.md 8.8).
     #[must_use]
     pub fn is_text(&self) -> bool {
-        matches!(self.required(), Type::String | Type::Any)
+        match self.required() {
+            Type::Schema(schema) => schema.shape() == Shape::Text,
+            other => matches!(other, Type::String | Type::Any),
+        }
+    }
+
+    /// The type of what a JSON Schema describes.
+    ///
+    /// # Errors
+    /// The first place of the schema that could not be checked.
+    pub fn from_json_schema(schema: &ptc_host::json::Value) -> Result<Type, SchemaError> {
+        Schema::new(schema).map(Type::Schema)
     }
 
     /// Whether an answer of this type is looked for as a JSON object or array.
     #[must_use]
     pub(crate) fn is_structured(&self) -> bool {
-        matches!(self.required(), Type::List(_) | Type::Record(_) | Type::Closed(_) | Type::Map)
+        match self.required() {
+            Type::Schema(schema) => matches!(schema.shape(), Shape::Object | Shape::List | Shape::Union),
+            other => matches!(other, Type::List(_) | Type::Record(_) | Type::Map),
+        }
     }
 }
 
@@ -103,8 +116,8 @@ impl fmt::Display for Type {
             Type::Any => ":any",
             Type::Map => ":map",
             Type::List(item) => return write!(f, "[{item}]"),
-            Type::Enum(words) => return write!(f, "one of {words:?}"),
-            Type::Record(fields) | Type::Closed(fields) => {
+            Type::Schema(schema) => return schema.fmt(f),
+            Type::Record(fields) => {
                 f.write_str("{")?;
                 write_fields(fields, f)?;
                 return f.write_str("}");

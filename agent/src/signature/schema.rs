@@ -16,8 +16,8 @@ impl Type {
             Type::Any => json!({}),
             Type::Map => json!({"type": "object"}),
             Type::List(item) => json!({"type": "array", "items": item.json_schema()}),
-            Type::Enum(words) => json!({"type": "string", "enum": words}),
-            Type::Record(fields) | Type::Closed(fields) => {
+            Type::Schema(schema) => schema.json().clone(),
+            Type::Record(fields) => {
                 let mut schema = object(fields);
                 schema.insert("additionalProperties".into(), Json::Bool(false));
                 Json::Object(schema)
@@ -26,13 +26,14 @@ impl Type {
         }
     }
 
-    /// A value of the type, for models that read types better from an example.
+    /// A value of the type, for models that read types better from an example. Null for a JSON Schema for which none is
+    /// easily found.
     #[must_use]
     pub fn example(&self) -> Json {
         match self {
             Type::String => json!("text"),
             Type::Keyword => json!("word"),
-            Type::Enum(words) => json!(words.first()),
+            Type::Schema(schema) => schema.example().unwrap_or_default(),
             Type::Int => json!(1),
             Type::Float => json!(1.5),
             Type::Bool => json!(true),
@@ -40,23 +41,25 @@ impl Type {
             Type::Any => json!("anything"),
             Type::Map => json!({"key": "value"}),
             Type::List(item) => json!([item.example()]),
-            Type::Record(fields) | Type::Closed(fields) => {
+            Type::Record(fields) => {
                 Json::Object(fields.iter().map(|field| (field.name.clone(), field.ty.example())).collect())
             }
             Type::Optional(inner) => inner.example(),
         }
     }
 
-    /// The schema that a provider's constraint gets: always an object, so that a list is wrapped as `items`.
+    /// The schema that a provider's constraint gets: always an object, so that a list is wrapped as `items`, and one of
+    /// several types as `answer`. `None` if a JSON Schema cannot be wrapped.
     #[must_use]
-    pub(crate) fn response_schema(&self) -> Json {
-        match self.required() {
+    pub(crate) fn response_schema(&self) -> Option<Json> {
+        Some(match self.required() {
+            Type::Schema(schema) => return schema.response(),
             list @ Type::List(_) => json!({
                 "type": "object", "properties": {"items": list.json_schema()}, "required": ["items"],
                 "additionalProperties": false,
             }),
             other => other.json_schema(),
-        }
+        })
     }
 }
 

@@ -41,7 +41,7 @@ fn check(parts: &[Part], params: &[Field], section: Option<Section<'_>>) -> Resu
             Part::Text(_) => {}
             Part::Item { line } => match section {
                 None => return Err(format!("{{{{.}}}} at line {line} can only be used inside sections")),
-                Some((name, Type::Record(fields) | Type::Closed(fields))) => {
+                Some((name, Type::Record(fields))) => {
                     let field = fields.first().map_or("field", |field| field.name.as_str());
                     return Err(format!(
                         "{{{{.}}}} inside {{{{#{name}}}}}: its items are maps - use {{{{{field}}}}} to show a field"
@@ -75,13 +75,13 @@ fn resolve<'a>(
     let mut names = path.split('.');
     let first = names.next().unwrap_or_default();
     let start = match section {
-        Some((_, Type::Record(fields) | Type::Closed(fields))) => lookup(fields, first),
-        Some((_, Type::Any | Type::Map)) => return Ok(None),
+        Some((_, Type::Record(fields))) => lookup(fields, first),
+        Some((_, Type::Any | Type::Map | Type::Schema(_))) => return Ok(None),
         _ => None,
     };
     let Some(mut ty) = start.or_else(|| lookup(params, first)) else {
         return Err(match section {
-            Some((name, Type::Record(_) | Type::Closed(_))) => {
+            Some((name, Type::Record(_))) => {
                 format!("{{{{{path}}}}} inside {{{{#{name}}}}} not found in element type")
             }
             Some((name, _)) => format!(
@@ -92,11 +92,11 @@ fn resolve<'a>(
     };
     for name in names {
         match ty.required() {
-            Type::Record(fields) | Type::Closed(fields) => {
+            Type::Record(fields) => {
                 ty = lookup(fields, name)
                     .ok_or_else(|| format!("{{{{{path}}}}} not found in signature parameters"))?;
             }
-            Type::Any | Type::Map => return Ok(None),
+            Type::Any | Type::Map | Type::Schema(_) => return Ok(None),
             _ => return Err(format!("{{{{{path}}}}} not found in signature parameters")),
         }
     }

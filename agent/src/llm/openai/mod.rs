@@ -7,6 +7,7 @@ mod image_tests;
 mod request;
 mod response;
 mod stream;
+mod strict;
 #[cfg(test)]
 mod tests;
 

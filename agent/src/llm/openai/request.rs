@@ -7,6 +7,7 @@ use super::concession::{
     Made, NEW_MAX_TOKENS, NO_FORMAT, NO_MADE_IMAGES, NO_NULL_CONTENT, NO_SCHEMA, NO_STREAM_OPTIONS,
     NO_TOOL_IMAGES, VALID_ARGUMENTS,
 };
+use super::strict::strict;
 use ptc_host::json::{Value as Json, json};
 
 /// The body of a request, spelled so that it makes the concessions in `made`.
@@ -21,7 +22,9 @@ pub(super) fn body(model: &str, request: &LlmRequest, made: Made, stream: bool) 
         && made & NO_FORMAT == 0
     {
         body["response_format"] = if made & NO_SCHEMA == 0 {
-            json!({"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": true}})
+            let strict = strict(schema);
+            let (schema, strict) = (strict.as_ref().unwrap_or(schema), strict.is_some());
+            json!({"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": strict}})
         } else {
             json!({"type": "json_object"})
         };

@@ -77,12 +77,16 @@ fn requests_are_spelled_as_the_protocol_says() {
 #[test]
 fn schemas_are_sent_in_three_ways() {
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
-    let request = LlmRequest { schema: Some(schema.clone()), ..LlmRequest::default() };
+    let request = LlmRequest { schema: Some(schema), ..LlmRequest::default() };
     let full = body("m", &request, 0, false);
+    let strict = json!({"type": "object", "required": ["n"], "properties": {"n": {"type": ["integer", "null"]}},
+        "additionalProperties": false});
     assert_eq!(
         full["response_format"],
-        json!({"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": true}})
+        json!({"type": "json_schema", "json_schema": {"name": "answer", "schema": strict, "strict": true}})
     );
+    let map = LlmRequest { schema: Some(json!({"type": "object"})), ..LlmRequest::default() };
+    assert_eq!(body("m", &map, 0, false)["response_format"]["json_schema"]["strict"], json!(false));
     assert_eq!(full["messages"], json!([]));
     let object = body("m", &request, NO_SCHEMA, false);
     assert_eq!(object["response_format"], json!({"type": "json_object"}));

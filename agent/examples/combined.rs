@@ -5,12 +5,11 @@
 mod common;
 
 use ptc_agent::agent::{Agent, Output, Transport};
+use ptc_agent::json::{Value as Json, json};
 use ptc_agent::llm::{LlmResponse, ToolCall};
 use ptc_agent::run::RunOptions;
 use ptc_agent::signature::Signature;
 use ptc_agent::tool::{Expose, JsonMap, ToolSpec};
-use ptc_host::engine::{Engine, EngineOptions};
-use ptc_host::json::{Value as Json, json};
 use std::error::Error;
 
 /// Asks for a typed answer and gives it.
@@ -46,7 +45,7 @@ pub(crate) async fn run() -> Result<Json, Box<dyn Error>> {
     ])?;
     let options = RunOptions {
         context: JsonMap::from_iter([("year".to_owned(), json!(2025))]),
-        ..RunOptions::new(model, Engine::start(EngineOptions::default())?)
+        ..RunOptions::new(model)
     };
     let step = agent.run(options).await?;
     for call in &step.tool_calls {

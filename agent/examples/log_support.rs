@@ -7,13 +7,12 @@
 //! was sent, so every byte that a provider would see is counted.
 
 use ptc_agent::agent::{Agent, Output, Transport};
+use ptc_agent::json::{Value as Json, json};
 use ptc_agent::llm::OpenAi;
 use ptc_agent::run::RunOptions;
 use ptc_agent::signature::Signature;
 use ptc_agent::telemetry::{Event, Scope};
 use ptc_agent::tool::{Expose, JsonMap, NativeResult, ToolSpec};
-use ptc_host::engine::{Engine, EngineOptions};
-use ptc_host::json::{Value as Json, json};
 use std::error::Error;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -83,10 +82,7 @@ pub(crate) async fn run() -> Result<Report, Box<dyn Error>> {
         }
     };
     let model = Arc::new(OpenAi::new(&base, "mock", None)?);
-    let options = RunOptions {
-        observer: Some(Arc::new(observer)),
-        ..RunOptions::new(model, Engine::start(EngineOptions::default())?)
-    };
+    let options = RunOptions { observer: Some(Arc::new(observer)), ..RunOptions::new(model) };
     let step = agent.run(options).await?;
 
     let answer = step.value.as_ref().and_then(Json::as_str).unwrap_or_default().to_owned();

@@ -5,12 +5,11 @@
 mod common;
 
 use ptc_agent::agent::{Agent, Output};
+use ptc_agent::json::json;
 use ptc_agent::llm::{LlmResponse, ToolCall};
 use ptc_agent::run::RunOptions;
 use ptc_agent::signature::Signature;
 use ptc_agent::tool::{JsonMap, ToolSpec};
-use ptc_host::engine::{Engine, EngineOptions};
-use ptc_host::json::json;
 use std::error::Error;
 
 /// Asks for the way to dress and gives the model's answer.
@@ -40,10 +39,9 @@ pub(crate) async fn run() -> Result<String, Box<dyn Error>> {
         )]),
         LlmResponse::text("Dress warmly: it is snowing at -4 degrees."),
     ])?;
-    let engine = Engine::start(EngineOptions::default())?;
     let options = RunOptions {
         context: JsonMap::from_iter([("city".to_owned(), json!("Oslo"))]),
-        ..RunOptions::new(model, engine)
+        ..RunOptions::new(model)
     };
     let step = agent.run(options).await?;
     Ok(step.value.and_then(|answer| answer.as_str().map(str::to_owned)).unwrap_or_default())

@@ -5,11 +5,10 @@
 mod common;
 
 use ptc_agent::agent::Agent;
+use ptc_agent::json::{Value as Json, json};
 use ptc_agent::llm::LlmResponse;
 use ptc_agent::run::RunOptions;
 use ptc_agent::tool::JsonMap;
-use ptc_host::engine::{Engine, EngineOptions};
-use ptc_host::json::{Value as Json, json};
 use std::error::Error;
 
 /// Gives the answer: an object of exactly the declared fields' types.
@@ -34,10 +33,8 @@ pub(crate) async fn run() -> Result<Json, Box<dyn Error>> {
     let orders = json!([
         {"customer": "Ada", "amount": 12.5}, {"customer": "Bob", "amount": 40}, {"customer": "Ada", "amount": 30}
     ]);
-    let options = RunOptions {
-        context: JsonMap::from_iter([("orders".to_owned(), orders)]),
-        ..RunOptions::new(model, Engine::start(EngineOptions::default())?)
-    };
+    let options =
+        RunOptions { context: JsonMap::from_iter([("orders".to_owned(), orders)]), ..RunOptions::new(model) };
     let step = agent.run(options).await?;
     for turn in &step.turns {
         println!(

@@ -4,22 +4,30 @@
 //! # The shortest agent
 //!
 //! ```
-//! use ptc_agent::agent::{Agent, Output};
 //! use ptc_agent::llm::{LlmResponse, ScriptedLlm, ToolCall};
-//! use ptc_agent::run::RunOptions;
-//! use ptc_agent::tool::{JsonMap, ToolSpec};
-//! use ptc_host::engine::{Engine, EngineOptions};
+//! use ptc_agent::schemars::{self, JsonSchema};
+//! use ptc_agent::{Agent, Output, RunOptions, ToolSpec};
+//! use serde::Deserialize;
 //! use std::sync::Arc;
 //!
+//! #[derive(Deserialize, JsonSchema)]
+//! struct Die {
+//!     /// How many sides it has.
+//!     sides: Option<u32>,
+//! }
+//!
 //! # tokio::runtime::Runtime::new()?.block_on(async {
-//! let dice = ToolSpec::new(|_: JsonMap| async { Ok::<_, String>(ptc_host::json::json!(4)) }).description("Rolls a die.");
-//! let agent = Agent::builder("Roll the die and tell me the number.").output(Output::Text).tool("dice", dice).build()?;
+//! let roll = |die: Die| async move { Ok::<_, String>(die.sides.unwrap_or(6) - 2) };
+//! let agent = Agent::builder("Roll the die and tell me the number.")
+//!     .output(Output::Text)
+//!     .add_tool(ToolSpec::typed("roll", roll).description("Rolls a die."))
+//!     .build()?;
 //! // A model that answers from a list; `llm::ModelRef` connects to real ones.
 //! let model = Arc::new(ScriptedLlm::new([
-//!     LlmResponse::calls(vec![ToolCall::from_text(Some("c1".into()), "dice", "{}")]),
+//!     LlmResponse::calls(vec![ToolCall::from_text(Some("c1".into()), "roll", "{}")]),
 //!     LlmResponse::text("It is a 4."),
 //! ]));
-//! let step = agent.run(RunOptions::new(model, Engine::start(EngineOptions::default())?)).await?;
+//! let step = agent.run(RunOptions::new(model)).await?;
 //! assert_eq!(step.value, Some("It is a 4.".into()));
 //! # Ok::<_, Box<dyn std::error::Error>>(()) })?;
 //! # Ok::<_, Box<dyn std::error::Error>>(())
@@ -62,6 +70,16 @@
 //! Start with the examples: `cargo run --example text_tools`, `combined`, `typed_answer`, `embed_engine`, and
 //! `log_support`, which counts the bytes that a model never sees.
 
+pub use agent::{Agent, AgentBuilder, Mode, Output, Transport};
+pub use ptc_host::config::ProcessEnv;
+pub use ptc_host::credentials::{Redactor, Secret};
+pub use ptc_host::engine::{Engine, EngineOptions};
+pub use ptc_host::http::Client as HttpClient;
+pub use ptc_host::json;
+pub use run::{Answer, ChatState, Fail, FailReason, RunEvent, RunOptions, Step};
+pub use schemars;
+pub use tool::{Expose, ToolContext, ToolSpec};
+
 pub mod agent;
 mod cache;
 pub mod chat;
@@ -75,3 +93,8 @@ pub mod signature;
 pub mod telemetry;
 mod template;
 pub mod tool;
+
+/// The programs of the guide.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guide/agent.md")]
+mod guide {}

@@ -51,7 +51,7 @@ async fn two_hundred_megabytes_are_refused_and_every_call_is_answered() {
     ]));
     let before = most_memory();
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
-    let step = agent.run(RunOptions::new(llm.clone(), engine)).await.unwrap();
+    let step = agent.run(RunOptions::new(llm.clone()).with_engine(engine)).await.unwrap();
     assert_eq!(step.value, Some(json!("Too much.")));
     let answers: Vec<(&str, Json)> = step
         .messages

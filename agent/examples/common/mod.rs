@@ -1,7 +1,7 @@
 //! What the examples share: the model they talk to.
 
+use ptc_agent::ProcessEnv;
 use ptc_agent::llm::{Connect, Llm, LlmResponse, ModelRef, RetryPolicy, ScriptedLlm};
-use ptc_host::config::ProcessEnv;
 use std::error::Error;
 use std::sync::Arc;
 

@@ -7,8 +7,9 @@ use crate::settings::{
     Agent, CompletionMode, Config, ConfigError, FormatOptions, MemoryStrategy, Mode, Output, Progress,
     PtcReference, SystemPrompt, Transport,
 };
+use crate::signature::{IntoSignature, Signature, SignatureError};
 use crate::template::Template;
-use crate::tool::ToolSpec;
+use crate::tool::{Extensions, ToolSpec};
 use ptc_host::json::Value as Json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,9 +30,9 @@ pub struct AgentBuilder {
     pub(super) literal: bool,
     pub(super) output: Output,
     pub(super) transport: Option<Transport>,
-    pub(super) signature: Option<String>,
+    pub(super) signature: Option<Result<Signature, SignatureError>>,
     pub(super) json_schema: Option<Json>,
-    pub(super) tools: Vec<(String, ToolSpec)>,
+    pub(super) tools: Vec<(Option<String>, ToolSpec)>,
     pub(super) self_tools: bool,
     pub(super) grep: bool,
     pub(super) llm_query: bool,
@@ -79,6 +80,8 @@ impl AgentBuilder {
             float_precision: Some(2),
             context_descriptions: BTreeMap::new(),
             field_descriptions: BTreeMap::new(),
+            validators: Vec::new(),
+            extensions: Extensions::default(),
         };
         AgentBuilder {
             prompt,
@@ -138,10 +141,11 @@ impl AgentBuilder {
         self
     }
 
-    /// The types of its context and its answer, such as `(code :int) -> {total :int}`.
+    /// The types of its context and its answer, such as `(code :int) -> {total :int}`; a text that is none is told by
+    /// [`build`](AgentBuilder::build).
     #[must_use]
-    pub fn signature(mut self, text: impl Into<String>) -> Self {
-        self.signature = Some(text.into());
+    pub fn signature(mut self, signature: impl IntoSignature) -> Self {
+        self.signature = Some(signature.into_signature());
         self
     }
 
@@ -172,7 +176,35 @@ impl AgentBuilder {
     /// Adds a tool.
     #[must_use]
     pub fn tool(mut self, name: impl Into<String>, spec: ToolSpec) -> Self {
-        self.tools.push((name.into(), spec));
+        self.tools.push((Some(name.into()), spec));
+        self
+    }
+
+    /// Adds a tool that has its name itself, as those of [`ToolSpec::typed`] do.
+    #[must_use]
+    pub fn add_tool(mut self, spec: ToolSpec) -> Self {
+        self.tools.push((None, spec));
+        self
+    }
+
+    /// Gives its tools' handlers a value of the host's, which they get with [`ToolContext::get`]; one for each type. A run's
+    /// own value ([`RunOptions::extension`](crate::run::RunOptions::extension)) takes precedence.
+    ///
+    /// [`ToolContext::get`]: crate::tool::ToolContext::get
+    #[must_use]
+    pub fn extension<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.config.extensions.insert(value);
+        self
+    }
+
+    /// Looks at an answer that is of the right type. The text of an `Err` goes to the model, which answers again while turns
+    /// remain; then the run fails with `validation_error`. Several validators are asked in order.
+    #[must_use]
+    pub fn validate(
+        mut self,
+        validator: impl Fn(&Json) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        self.config.validators.push(Arc::new(validator));
         self
     }
 
@@ -180,7 +212,7 @@ impl AgentBuilder {
     #[must_use]
     pub fn self_tool(mut self, name: impl Into<String>) -> Self {
         self.self_tools = true;
-        self.tools.push((name.into(), crate::nested::self_tool()));
+        self.tools.push((Some(name.into()), crate::nested::self_tool()));
         self
     }
 

@@ -5,7 +5,6 @@ use crate::settings::{Config, ConfigError, Mode, Output, native_name};
 use crate::signature::{Signature, Type};
 use crate::template::Template;
 use crate::tool::{Expose, NativeResult, ToolSpec};
-use ptc_host::json::Value as Json;
 use std::collections::BTreeMap;
 
 fn refuse(wrong: bool, text: &str) -> Result<(), ConfigError> {
@@ -32,9 +31,9 @@ pub(super) fn config(builder: AgentBuilder) -> Result<Config, ConfigError> {
     config.signature = match (signature, json_schema) {
         (None, None) => None,
         (Some(_), Some(_)) => return Err(ConfigError::new("signature and json_schema cannot both be given")),
-        (Some(text), None) => Some(Signature::parse(&text).map_err(invalid)?),
+        (Some(signature), None) => Some(signature.map_err(invalid)?),
         (None, Some(schema)) => {
-            describe(&mut config, &schema);
+            config.describe(&schema);
             let returns = Type::from_json_schema(&schema).map_err(invalid)?;
             Some(Signature { params: Vec::new(), returns })
         }
@@ -58,10 +57,10 @@ pub(super) fn config(builder: AgentBuilder) -> Result<Config, ConfigError> {
     config.prompt = template(&config, &prompt, literal)?;
     refuse(self_tools && config.signature.is_none(), "agents with :self tools must have a signature")?;
     if grep {
-        tools.extend(crate::tool::grep_tools());
+        tools.extend(crate::tool::grep_tools().into_iter().map(|(name, tool)| (Some(name), tool)));
     }
     if llm_query {
-        tools.push(("llm-query".into(), crate::nested::llm_query()));
+        tools.push((Some("llm-query".into()), crate::nested::llm_query()));
     }
     config.tools = checked_tools(&config, tools)?;
     Ok(config)
@@ -69,15 +68,6 @@ pub(super) fn config(builder: AgentBuilder) -> Result<Config, ConfigError> {
 
 fn invalid(error: impl std::fmt::Display) -> ConfigError {
     ConfigError::new(format!("invalid signature: {error}"))
-}
-
-/// Takes over the descriptions of a schema's properties.
-fn describe(config: &mut Config, schema: &Json) {
-    for (name, property) in schema.get("properties").and_then(Json::as_object).into_iter().flatten() {
-        if let Some(text) = property.get("description").and_then(Json::as_str) {
-            config.field_descriptions.entry(name.clone()).or_insert_with(|| text.to_owned());
-        }
-    }
 }
 
 fn numbers(config: &Config) -> Result<(), ConfigError> {
@@ -126,11 +116,12 @@ fn template(config: &Config, prompt: &str, literal: bool) -> Result<Template, Co
 
 fn checked_tools(
     config: &Config,
-    tools: Vec<(String, ToolSpec)>,
+    tools: Vec<(Option<String>, ToolSpec)>,
 ) -> Result<BTreeMap<String, ToolSpec>, ConfigError> {
     let mut checked = BTreeMap::new();
     let mut natives: BTreeMap<String, String> = BTreeMap::new();
     for (name, tool) in tools {
+        let name = name.or_else(|| tool.name.clone()).unwrap_or_default();
         check_tool(&name, &tool)?;
         if config.exposure(&tool).native()
             && let Some(other) = natives.insert(native_name(&name), name.clone())
@@ -153,6 +144,9 @@ fn check_tool(name: &str, tool: &ToolSpec) -> Result<(), ConfigError> {
     }
     if native_name(name) == crate::tool::LISP_EVAL {
         return refuse(format!("tool name \"{name}\" is reserved by PtcRunner — choose a different name"));
+    }
+    if let Some(wrong) = &tool.wrong {
+        return refuse(format!("tool \"{name}\": invalid signature: {wrong}"));
     }
     let Some(preview) = &tool.native_result else { return Ok(()) };
     if tool.expose != Some(Expose::Both) || !tool.cache {
@@ -180,7 +174,7 @@ mod tests {
     use crate::agent::{Agent, Compaction, Transport};
     use crate::llm::RetryPolicy;
     use crate::tool::JsonMap;
-    use ptc_host::json::json;
+    use ptc_host::json::{Value as Json, json};
     use std::time::Duration;
 
     fn tool() -> ToolSpec {
@@ -237,6 +231,11 @@ mod tests {
             (
                 agent().tool("t", both().native_result(NativeResult::Rows { limit: 0 })),
                 "tool \"t\": native_result.limit: must be a positive integer, got 0",
+            ),
+            (agent().add_tool(tool()), "tool name must be a non-empty string"),
+            (
+                agent().tool("t", tool().signature("(a :int")),
+                "tool \"t\": invalid signature: parse error at line 1, column 7: \"expected `,` or `)`, got the end\"",
             ),
             (agent().self_tool("again"), "agents with :self tools must have a signature"),
             (

@@ -40,14 +40,13 @@ impl Agent {
             options.initial_messages.iter_mut().for_each(forget_cached);
         }
         options.collect_messages = true;
-        let engine = options.engine.clone();
         let mut step = Agent(Arc::new(config)).run(options).await?;
         let text = match &step.value {
             Some(Json::String(text)) => text.clone(),
             Some(value) => value.to_string(),
             None => String::new(),
         };
-        let state = step.state.clone().unwrap_or_else(|| ChatState::new(&engine));
+        let state = step.state.clone().unwrap_or_default();
         // The conversation ends with the program; the model shall know what its value was.
         if self.0.mode == Mode::Lisp {
             let content = crate::run::quoted(&[("result", &text)]);

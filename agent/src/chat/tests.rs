@@ -13,7 +13,7 @@ fn call(id: &str, name: &str, args: Json) -> LlmResponse {
 
 fn options(engine: &Engine, answers: Vec<LlmResponse>) -> (RunOptions, Arc<ScriptedLlm>) {
     let llm = Arc::new(ScriptedLlm::new(answers));
-    (RunOptions::new(llm.clone(), engine.clone()), llm)
+    (RunOptions::new(llm.clone()).with_engine(engine.clone()), llm)
 }
 
 fn support(runs: &Arc<AtomicU32>) -> Agent {

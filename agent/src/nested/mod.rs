@@ -46,12 +46,11 @@ impl ToolHandler for AgentTool {
                 collect_messages: false,
                 llm_registry: run.registry.clone(),
                 llm_retry: agent.0.llm_retry.clone().or_else(|| run.retry.clone()),
-                ..RunOptions::new(
-                    agent.0.llm.clone().unwrap_or_else(|| run.llm.clone().into()),
-                    run.kept.engine.clone(),
-                )
+                engine: run.kept.chosen_engine(),
+                extensions: (*run.extensions).clone(),
+                ..RunOptions::new(agent.0.llm.clone().unwrap_or_else(|| run.llm.clone().into()))
             };
-            let ran = agent.run_within(options, Some(run.inheritance())).await;
+            let ran = agent.run_within(options, Some(run.inheritance()), None).await;
             let (mut step, answer) = match ran {
                 Ok(step) => {
                     let value = step.value.clone().unwrap_or_default();

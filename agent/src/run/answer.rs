@@ -1,13 +1,15 @@
 //! Parsing the answer in the model's text (agent.md 8.8).
 
+use super::FailReason;
+use crate::settings::Config;
 use crate::signature::{Schema, Shape, Signature, Type, beyond_floats};
 use ptc_host::json::{Number, Value as Json};
 
 /// Why a text is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rejected {
-    /// `json_parse_error` or `validation_error`.
-    pub(super) reason: &'static str,
+    /// [`FailReason::JsonParseError`] or [`FailReason::ValidationError`].
+    pub(super) reason: FailReason,
     pub(super) message: String,
     structured: bool,
 }
@@ -24,21 +26,33 @@ impl Rejected {
     }
 }
 
-/// The answer that `text` is.
-pub(super) fn answer(signature: Option<&Signature>, text: &str) -> Result<Json, Rejected> {
+/// The answer that `text` is, if the agent's validators accept it.
+pub(super) fn answer(config: &Config, text: &str) -> Result<Json, Rejected> {
+    let signature = config.signature.as_ref();
+    let value = typed(signature, text)?;
+    let structured = signature.is_some_and(|signature| signature.returns.is_structured());
+    config.accepts(&value).map(|()| value).map_err(|message| Rejected {
+        reason: FailReason::ValidationError,
+        message,
+        structured,
+    })
+}
+
+/// The answer of the signature's type that `text` is.
+fn typed(signature: Option<&Signature>, text: &str) -> Result<Json, Rejected> {
     let Some(ty) = signature.map(|signature| &signature.returns).filter(|ty| !ty.is_text()) else {
         return Ok(Json::from(text));
     };
     let structured = ty.is_structured();
     let rejected = |reason, message: String| Rejected { reason, message, structured };
-    let unreadable = |message: &str| rejected("json_parse_error", message.into());
+    let unreadable = |message: &str| rejected(FailReason::JsonParseError, message.into());
     if let Type::Schema(schema) = ty.required() {
         return by_schema(schema, structured, text).map_err(|(reason, message)| rejected(reason, message));
     }
     let value = match ty.required() {
         Type::DateTime => datetime(text).ok_or_else(|| {
             rejected(
-                "json_parse_error",
+                FailReason::JsonParseError,
                 format!("Could not parse datetime from response: {}", Json::from(text.trim())),
             )
         })?,
@@ -68,13 +82,13 @@ pub(super) fn answer(signature: Option<&Signature>, text: &str) -> Result<Json, 
     ty.check(&value).map_err(|found| {
         let message =
             if structured { found.to_string() } else { format!("Return validation failed: {found}") };
-        rejected("validation_error", message)
+        rejected(FailReason::ValidationError, message)
     })?;
     Ok(underscored(value))
 }
 
 /// The answer of an agent whose type is a JSON Schema. Names are as the schema has them.
-fn by_schema(schema: &Schema, structured: bool, text: &str) -> Result<Json, (&'static str, String)> {
+fn by_schema(schema: &Schema, structured: bool, text: &str) -> Result<Json, (FailReason, String)> {
     let whole = serde_json::from_str::<Json>(text.trim()).ok();
     let found = if structured { find_json(text) } else { Err("Could not parse JSON from response.") };
     // A word need not be quoted.
@@ -91,16 +105,18 @@ fn by_schema(schema: &Schema, structured: bool, text: &str) -> Result<Json, (&'s
             let is_bare = bare.as_ref() == Some(&value);
             let value = schema.bend(value);
             let wrong = match (beyond_floats(&value), schema.check(&value)) {
-                (Some(number), _) => ("json_parse_error", unheld(number)),
+                (Some(number), _) => (FailReason::JsonParseError, unheld(number)),
                 (None, Ok(())) => return Ok(value),
                 (None, Err(_)) if is_bare => continue,
-                (None, Err(found)) if structured => ("validation_error", found.to_string()),
-                (None, Err(found)) => ("validation_error", format!("Return validation failed: {found}")),
+                (None, Err(found)) if structured => (FailReason::ValidationError, found.to_string()),
+                (None, Err(found)) => {
+                    (FailReason::ValidationError, format!("Return validation failed: {found}"))
+                }
             };
             complaint.get_or_insert(wrong);
         }
     }
-    Err(complaint.unwrap_or_else(|| ("json_parse_error", found.err().unwrap_or_default().to_owned())))
+    Err(complaint.unwrap_or_else(|| (FailReason::JsonParseError, found.err().unwrap_or_default().to_owned())))
 }
 
 /// Why a number cannot be part of an answer.
@@ -159,7 +175,7 @@ mod tests {
     use ptc_host::json::json;
 
     fn read(signature: &str, text: &str) -> Result<Json, String> {
-        answer(Some(&Signature::parse(signature).unwrap()), text).map_err(|rejected| rejected.message)
+        typed(Some(&Signature::parse(signature).unwrap()), text).map_err(|rejected| rejected.message)
     }
 
     #[test]
@@ -207,8 +223,7 @@ mod tests {
     fn answers_by_json_schema_keep_its_names() {
         let read = |schema: Json, text: &str| {
             let returns = Type::from_json_schema(&schema).unwrap();
-            answer(Some(&Signature { params: Vec::new(), returns }), text)
-                .map_err(|rejected| rejected.message)
+            typed(Some(&Signature { params: Vec::new(), returns }), text).map_err(|rejected| rejected.message)
         };
         let person = json!({"type": "object", "required": ["first-name"],
             "properties": {"first-name": {"type": "string"}, "age": {"type": "integer", "minimum": 0}}});
@@ -236,7 +251,7 @@ mod tests {
 
     #[test]
     fn feedback_has_one_full_stop() {
-        let rejected = answer(Some(&Signature::parse(":int").unwrap()), "x").unwrap_err();
+        let rejected = typed(Some(&Signature::parse(":int").unwrap()), "x").unwrap_err();
         assert_eq!(
             rejected.feedback(),
             "Error: Could not parse JSON from response. Please return a valid value matching the expected output."

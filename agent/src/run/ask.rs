@@ -1,6 +1,6 @@
 //! One model request: the checks before it and the record of it.
 
-use super::{Fail, OnBudgetExceeded, Run, Turn};
+use super::{Fail, FailReason, OnBudgetExceeded, Run, RunEvent, Turn};
 use crate::llm::{EventSink, LlmError, LlmErrorKind, LlmRequest, LlmResponse, Usage, text_sink};
 use crate::telemetry::{Event, OpenSpan};
 use futures_util::FutureExt;
@@ -48,7 +48,7 @@ impl Run {
             self.check_budget()?;
         }
         if !self.shared.take_turn() {
-            return Err(Fail::new("turn_budget_exhausted", "Turn budget exhausted"));
+            return Err(Fail::new(FailReason::TurnBudgetExhausted, "Turn budget exhausted"));
         }
         if self.shared.left().is_zero() {
             return Err(overdue());
@@ -59,6 +59,7 @@ impl Run {
     fn begin_turn(&mut self, number: u32, retry: bool) -> OpenTurn {
         let kind = if retry { "retry" } else { "work" };
         self.turn = Turn { number, retry, ..Turn::default() };
+        self.watch(|| RunEvent::TurnStarted { turn: number, retry });
         let started = Event::TurnStart { kind, tools_count: self.tools.len() };
         OpenTurn { span: self.shared.emitter.begin_turn(number, &started), kind, tokens: (0, 0) }
     }
@@ -142,6 +143,8 @@ impl Run {
         self.step.usage.tokens_reported &= response.usage.is_some();
         self.step.usage.tokens += usage;
         self.step.usage.turns = number;
+        self.turn.stop = response.stop;
+        self.step.stop = Some(response.stop);
         self.turn.raw_response = response.content.clone().unwrap_or_default();
         self.step.images.extend(response.images.iter().cloned());
         self.rest = (response.images.clone(), response.provider_state.clone());
@@ -177,15 +180,17 @@ impl Run {
         let tokens = self.step.usage.tokens;
         let used = tokens.input.saturating_add(tokens.output);
         match self.options.token_limit.filter(|limit| used > *limit) {
-            Some(limit) => Err(Fail::new("budget_exceeded", format!("{used} tokens used, {limit} allowed"))),
+            Some(limit) => {
+                Err(Fail::new(FailReason::BudgetExceeded, format!("{used} tokens used, {limit} allowed")))
+            }
             None => Ok(()),
         }
     }
 
     /// The last successful value, if a run that exhausted its tokens is to answer with it.
     pub(super) fn instead(&mut self, fail: Fail) -> Result<Json, Fail> {
-        let wanted =
-            fail.reason == "budget_exceeded" && self.options.on_budget_exceeded == OnBudgetExceeded::Return;
+        let wanted = fail.reason == FailReason::BudgetExceeded
+            && self.options.on_budget_exceeded == OnBudgetExceeded::Return;
         match self.last_value.take().filter(|_| wanted) {
             Some(value) => {
                 self.step.usage.fallback_used = true;
@@ -211,11 +216,5 @@ impl Run {
 
 /// The failure of a run whose time is up.
 fn overdue() -> Fail {
-    Fail::new("mission_timeout", "Mission timeout exceeded")
-}
-
-impl From<LlmError> for Fail {
-    fn from(error: LlmError) -> Fail {
-        Fail::new("llm_error", format!("LLM call failed: {error}"))
-    }
+    Fail::new(FailReason::MissionTimeout, "Mission timeout exceeded")
 }

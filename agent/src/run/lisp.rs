@@ -2,7 +2,7 @@
 
 use super::feedback::over_memory;
 use super::program::ProgramOutcome;
-use super::{Fail, Run};
+use super::{Fail, FailReason, Run};
 use crate::llm::LlmResponse;
 use crate::settings::{CompletionMode, Config, MemoryStrategy, Mode};
 use crate::signature::Type;
@@ -128,12 +128,12 @@ impl Run {
         if let Some(over) = ran.over_memory
             && config.memory_strategy == MemoryStrategy::Strict
         {
-            return ProgramVerdict::Fail(Fail::new("memory_limit_exceeded", over_memory(over)));
+            return ProgramVerdict::Fail(Fail::new(FailReason::MemoryLimitExceeded, over_memory(over)));
         }
         let answer = match &ran.result {
             Ok(answer) => answer,
             Err(failure) => {
-                let fail = Fail::new(failure.reason.as_str(), ProgramOutcome::message(failure));
+                let fail = Fail::new(failure.reason, ProgramOutcome::message(failure));
                 // Giving up is a decision, not a mistake to repair.
                 let given_up = failure.payload.is_some();
                 return if given_up {
@@ -158,6 +158,7 @@ impl Run {
             }
             None => Ok(value),
         });
+        let checked = checked.and_then(|value| config.accepts(&value).map(|()| value));
         match checked {
             Ok(value) if ran.returned || config.single_shot() => ProgramVerdict::Answer(value),
             Ok(value) => {
@@ -166,7 +167,8 @@ impl Run {
             }
             Err(_) if !ran.returned && !config.single_shot() => ProgramVerdict::On(Problem::NotReturned),
             Err(text) => {
-                let fail = Fail::new("validation_error", format!("Return validation failed: {text}"));
+                let fail =
+                    Fail::new(FailReason::ValidationError, format!("Return validation failed: {text}"));
                 self.turn.error = Some(fail.message.clone());
                 ProgramVerdict::On(Problem::InvalidReturn(fail))
             }
@@ -181,7 +183,7 @@ impl Run {
         match problem {
             Some(Problem::NotReturned) if explicit => {
                 let text = "Final turn must call (return value) or (fail reason)";
-                return Err(Fail::new("must_return_missing", text));
+                return Err(Fail::new(FailReason::MustReturnMissing, text));
             }
             Some(Problem::InvalidReturn(fail)) => return Err(fail),
             Some(Problem::Failed(fail)) if config.single_shot() => return Err(fail),
@@ -194,9 +196,12 @@ impl Run {
         if self.step.usage.turns > config.max_turns {
             let text =
                 format!("Work and retry turns used up ({} and {})", config.max_turns, config.retry_turns);
-            return Err(Fail::new("budget_exhausted", text));
+            return Err(Fail::new(FailReason::BudgetExhausted, text));
         }
-        Err(Fail::new("max_turns_exceeded", format!("Exceeded max_turns limit of {}", config.max_turns)))
+        Err(Fail::new(
+            FailReason::MaxTurnsExceeded,
+            format!("Exceeded max_turns limit of {}", config.max_turns),
+        ))
     }
 
     /// The type that is wanted, for a model that missed it.

@@ -8,6 +8,7 @@ mod answer;
 mod ask;
 mod content;
 mod extract;
+mod fail;
 mod feedback;
 mod floats;
 mod lisp;
@@ -17,20 +18,27 @@ mod prompt;
 mod shared;
 mod state;
 mod step;
+mod step_json;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod text;
 mod tool_call;
 mod tools;
+mod typed;
 
 pub use crate::settings::{Progress, ProgressFn};
+pub use fail::{Fail, FailReason};
 pub(crate) use feedback::quoted;
 pub(crate) use shared::{Inherited, RunScope};
 pub use state::{ChatState, Journal};
 pub use step::{
-    BudgetFn, Fail, FeedbackFn, OnBudgetExceeded, RunOptions, Step, StepUsage, ToolCallRecord, TraceMode,
-    Turn,
+    BudgetFn, FeedbackFn, OnBudgetExceeded, RunOptions, Step, StepUsage, ToolCallRecord, TraceMode, Turn,
 };
+
+use stream::Watch;
+pub use stream::{RunEvent, RunStream};
+pub use typed::Answer;
 
 use crate::llm::{Image, Message, ToolCall, ToolCallMsg, ToolDef};
 use crate::settings::{Agent, Mode};
@@ -47,7 +55,7 @@ impl Agent {
     /// # Errors
     /// The step with its `fail` set.
     pub async fn run(&self, options: RunOptions) -> Result<Step, Box<Step>> {
-        self.run_within(options, None).await
+        self.run_within(options, None, None).await
     }
 
     /// Runs the agent within another run, whose depth, budget, deadline and trace it takes over.
@@ -55,8 +63,9 @@ impl Agent {
         &self,
         options: RunOptions,
         inherited: Option<Inherited>,
+        watch: Option<Watch>,
     ) -> Result<Step, Box<Step>> {
-        let mut run = Run::new(self, options, inherited);
+        let mut run = Run::new(self, options, inherited, watch);
         run.shared.emitter.run(&Event::RunStart);
         let result = run.start().await;
         run.finish(result).await
@@ -85,7 +94,12 @@ struct Run {
 }
 
 impl Run {
-    fn new(agent: &Agent, mut options: RunOptions, inherited: Option<Inherited>) -> Run {
+    fn new(
+        agent: &Agent,
+        mut options: RunOptions,
+        inherited: Option<Inherited>,
+        watch: Option<Watch>,
+    ) -> Run {
         if let Some(value) = options.previous.as_ref().and_then(|previous| previous.value.clone()) {
             match value {
                 Json::Object(fields) => options.context.extend(fields),
@@ -95,7 +109,7 @@ impl Run {
             }
         }
         let parent_trace_id = inherited.as_ref().map(|inherited| inherited.outer.0.clone());
-        let shared = Arc::new(RunScope::new(agent.0.clone(), &mut options, inherited));
+        let shared = Arc::new(RunScope::new(agent.0.clone(), &mut options, inherited, watch));
         let config = &shared.config;
         let system = prompt::system(config, shared.upstreams.is_some());
         let tools = prompt::tools(config);
@@ -140,14 +154,20 @@ impl Run {
             return Err(fail.clone());
         }
         if let Some(fail) = self.options.previous.as_ref().and_then(|previous| previous.fail.as_ref()) {
-            return Err(Fail::new("chained_failure", format!("Upstream agent failed: {}", fail.reason)));
+            return Err(Fail::new(
+                FailReason::ChainedFailure,
+                format!("Upstream agent failed: {}", fail.reason),
+            ));
         }
         if shared.depth >= config.max_depth {
             let text = format!("Agents are nested deeper than max_depth {}", config.max_depth);
-            return Err(Fail::new("max_depth_exceeded", text));
+            return Err(Fail::new(FailReason::MaxDepthExceeded, text));
         }
         if let Some(name) = config.tools.keys().find(|name| shared.context.contains_key(name)) {
-            return Err(Fail::new("invalid_context", format!("{name} is both a tool and data - rename one")));
+            return Err(Fail::new(
+                FailReason::InvalidContext,
+                format!("{name} is both a tool and data - rename one"),
+            ));
         }
         self.step.messages = std::mem::take(&mut self.options.initial_messages);
         self.step.messages.retain(|message| !matches!(message, Message::System { .. }));
@@ -159,7 +179,7 @@ impl Run {
         let images = std::mem::take(&mut self.options.images);
         if !images.is_empty() && !shared.asked.sees_images() {
             let text = "LLM call failed: the run shows images, and the model's client gives none on";
-            return Err(Fail::new("llm_error", text));
+            return Err(Fail::new(FailReason::LlmError, text));
         }
         self.step.messages.push(Message::User { content: self.step.prompt.clone(), images });
         match config.mode {
@@ -197,7 +217,7 @@ impl Run {
         }
         let (status, reason) = match &result {
             Ok(_) => ("ok", None),
-            Err(fail) => ("error", Some(fail.reason)),
+            Err(fail) => ("error", Some(fail.reason.as_str())),
         };
         self.shared.emitter.run(&Event::RunStop { status, reason, duration: step.usage.duration });
         match result {
@@ -213,7 +233,15 @@ impl Run {
     }
 
     fn user(&mut self, content: String) {
+        if self.step.usage.llm_requests > 0 {
+            self.watch(|| RunEvent::Feedback { tool_call_id: None, content: content.clone() });
+        }
         self.step.messages.push(Message::user(content));
+    }
+
+    /// Tells whoever listens to the run.
+    fn watch(&self, event: impl FnOnce() -> RunEvent) {
+        self.shared.watch(event);
     }
 
     fn assistant(&mut self, content: &str) {
@@ -278,6 +306,10 @@ impl Run {
         self.turn.tool_calls.push(record.clone());
         self.step.tool_calls.push(record);
         let tool_call_id = call.id.unwrap_or_default();
+        self.watch(|| RunEvent::Feedback {
+            tool_call_id: Some(tool_call_id.clone()),
+            content: content.clone(),
+        });
         self.step.messages.push(Message::Tool { tool_call_id, content, images: answer.images });
     }
 }

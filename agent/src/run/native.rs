@@ -119,8 +119,7 @@ async fn answer(
     let got = match get(run, &name, &tool, call.args.clone(), Layer::Native, shared.is_some()).await {
         Ok(got) => got,
         Err(error) => {
-            let hint =
-                tool.signature.as_ref().map(|signature| format!("The tool's signature is {signature}"));
+            let hint = tool.shown_signature().map(|signature| format!("The tool's signature is {signature}"));
             return refused(failed(error.0, hint));
         }
     };

@@ -1,10 +1,10 @@
 //! Execution of one program, and the record of it (agent.md 8.6, 8.7).
 
-use super::Run;
 use super::floats::rounded;
 use super::shared::RunScope;
 use super::state::Rules;
 use super::tools::ProgramTools;
+use super::{Run, RunEvent};
 use crate::llm::ToolCall;
 use crate::settings::{Config, Mode};
 use crate::telemetry::Event;
@@ -46,8 +46,15 @@ impl Run {
     /// Runs a program and notes what became of it. `tools` says whether it may call any, `json` whether its value is wanted
     /// as JSON.
     pub(super) async fn evaluate(&mut self, source: &str, tools: bool, json: bool) -> ProgramOutcome {
+        self.watch(|| RunEvent::ProgramStarted { source: source.to_owned() });
         let ran = evaluate_in_span(&self.shared, source, tools, json).await;
         self.note_program(source, &ran);
+        let turn = &self.turn;
+        self.watch(|| RunEvent::ProgramEnded {
+            result: turn.result.clone(),
+            error: turn.error.clone(),
+            prints: turn.prints.clone(),
+        });
         let shared = self.shared.clone();
         if shared.config.tells_progress() {
             let done = shared.kept.journal().await.summaries;
@@ -97,11 +104,14 @@ async fn evaluate(run: &Arc<RunScope>, program: &str, tools: bool, json: bool) -
     let request = request(run, program, tools.clone(), json);
     let ran = match without_tools(program, &tools, &request.limits) {
         Some(refusal) => ProgramOutcome::refused(refusal),
-        None => {
-            let outcome = run.kept.engine.eval(request).await;
-            tools.close();
-            ProgramOutcome::of(run, outcome).await
-        }
+        None => match run.kept.engine() {
+            Ok(engine) => {
+                let outcome = engine.eval(request).await;
+                tools.close();
+                ProgramOutcome::of(run, outcome).await
+            }
+            Err(error) => ProgramOutcome::refused(Failure::new(ptc_vm::Reason::Cancelled, error.to_string())),
+        },
     };
     ran.remember_failure(run);
     ran

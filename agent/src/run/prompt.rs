@@ -127,7 +127,7 @@ fn inventory(config: &Config) -> Option<String> {
     let start = out.len();
     for (at, (name, tool)) in tools.iter().enumerate() {
         let mut line = format!("- `(tool/{name} {{...}})`");
-        if let Some(signature) = &tool.signature {
+        if let Some(signature) = tool.shown_signature() {
             let _ = write!(line, " — `{signature}`");
         }
         if let Some(description) = &tool.description {
@@ -153,12 +153,7 @@ pub(super) fn tools(config: &Config) -> Vec<ToolDef> {
         .map(|(name, tool)| ToolDef {
             name: native_name(name),
             description: tool.description.clone().unwrap_or_else(|| name.clone()),
-            parameters: match &tool.signature {
-                Some(signature) => signature.parameters_schema(),
-                None => {
-                    tool.parameters.clone().unwrap_or_else(|| json!({"type": "object", "properties": {}}))
-                }
-            },
+            parameters: tool.parameters_schema(),
         })
         .collect();
     tools.sort_by(|a, b| a.name.cmp(&b.name));

@@ -1,11 +1,13 @@
 //! State of a run, its programs and its tools.
 
+use super::fail::{Fail, FailReason};
 use super::state::ProgramState;
-use super::step::{Fail, RunOptions, Step};
+use super::step::{RunOptions, Step};
+use super::stream::{RunEvent, Watch};
 use crate::llm::{Llm, LlmRegistry, RetryPolicy, Retrying, ScriptedLlm};
 use crate::settings::Config;
 use crate::telemetry::Emitter;
-use crate::tool::JsonMap;
+use crate::tool::{Extensions, JsonMap};
 use ptc_host::engine::HostCalls;
 use ptc_host::json::{Value as Json, json};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -43,6 +45,8 @@ pub(crate) struct RunScope {
     pub(crate) max_heap: u64,
     pub(crate) upstreams: Option<Arc<dyn HostCalls>>,
     pub(crate) context: JsonMap,
+    /// Values of the host for the tools' handlers.
+    pub(crate) extensions: Arc<Extensions>,
     pub(crate) runtime: Handle,
     pub(crate) emitter: Emitter,
     pub(crate) started: Instant,
@@ -51,6 +55,8 @@ pub(crate) struct RunScope {
     pub(crate) budget: Arc<AtomicU32>,
     /// The results of nested runs.
     pub(crate) children: Mutex<Vec<Step>>,
+    /// Who hears what happens.
+    watch: Option<Watch>,
 }
 
 impl RunScope {
@@ -59,11 +65,12 @@ impl RunScope {
         config: Arc<Config>,
         options: &mut RunOptions,
         inherited: Option<Inherited>,
+        watch: Option<Watch>,
     ) -> RunScope {
         let started = Instant::now();
         let kept = match &options.state {
             Some(state) => state.0.clone(),
-            None => Arc::new(ProgramState::new(options.engine.clone())),
+            None => Arc::new(ProgramState::new(options.engine.take())),
         };
         let own = config.mission_timeout.map(|time| started + time);
         let (depth, budget, outer, around) = match inherited {
@@ -73,10 +80,10 @@ impl RunScope {
         let mut registry = config.llm_registry.clone();
         registry.extend(std::mem::take(&mut options.llm_registry));
         let (llm, no_model) = match options.llm.take().or_else(|| config.llm.clone()) {
-            None => (nobody(), Some(Fail::new("llm_required", "llm option is required"))),
+            None => (nobody(), Some(Fail::new(FailReason::LlmRequired, "llm option is required"))),
             Some(llm) => match llm.resolve(&registry) {
                 Ok(llm) => (llm, None),
-                Err(text) => (nobody(), Some(Fail::new("llm_not_found", text))),
+                Err(text) => (nobody(), Some(Fail::new(FailReason::LlmNotFound, text))),
             },
         };
         let retry = options.llm_retry.take().or_else(|| config.llm_retry.clone());
@@ -94,8 +101,10 @@ impl RunScope {
             principal: options.principal.take(),
             max_heap: options.max_heap.unwrap_or(config.max_heap),
             children: Mutex::default(),
+            watch,
             upstreams: options.upstreams.clone(),
             context: std::mem::take(&mut options.context),
+            extensions: Arc::new(config.extensions.with(&options.extensions)),
             runtime: Handle::current(),
             emitter: Emitter::new(
                 config.name.clone(),
@@ -108,6 +117,13 @@ impl RunScope {
             depth,
             budget,
             config,
+        }
+    }
+
+    /// Tells whoever listens to the run.
+    pub(crate) fn watch(&self, event: impl FnOnce() -> RunEvent) {
+        if let Some(watch) = &self.watch {
+            watch.tell(event());
         }
     }
 

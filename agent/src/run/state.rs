@@ -2,33 +2,49 @@
 
 use crate::cache::ToolCache;
 use ptc_host::engine::{
-    CallRecord, Engine, SessionKey, SessionLimits, SessionReport, SessionRules, SessionStore, measure,
+    CallRecord, Engine, EngineError, SessionKey, SessionLimits, SessionReport, SessionRules, SessionStore,
+    measure,
 };
 use ptc_host::json::Value as Json;
 use ptc_vm::value::{Map, Set};
 use ptc_vm::{Value, print};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// What the programs of a run, or of several turns of a chat, share. Values stay in the engine's session.
 pub(crate) struct ProgramState {
-    pub(crate) engine: Engine,
+    /// Where its values live; empty until there is a program, unless the host chose one.
+    engine: OnceLock<Engine>,
     pub(crate) session: SessionKey,
     pub(crate) cache: ToolCache,
     failure: Mutex<Option<Json>>,
 }
 
 impl ProgramState {
-    pub(crate) fn new(engine: Engine) -> ProgramState {
+    pub(crate) fn new(engine: Option<Engine>) -> ProgramState {
         static RUNS: AtomicU64 = AtomicU64::new(1);
         let number = RUNS.fetch_add(1, Ordering::Relaxed);
         ProgramState {
-            engine,
+            engine: engine.map_or_else(OnceLock::new, OnceLock::from),
             session: format!("agent-run-{number}").into(),
             cache: ToolCache::default(),
             failure: Mutex::default(),
         }
+    }
+
+    /// The engine, from now on also for programs that follow: the host's, else the process's own.
+    pub(crate) fn engine(&self) -> Result<&Engine, EngineError> {
+        if let Some(engine) = self.engine.get() {
+            return Ok(engine);
+        }
+        let shared = Engine::shared()?;
+        Ok(self.engine.get_or_init(|| shared))
+    }
+
+    /// The engine, if one was chosen or started.
+    pub(crate) fn chosen_engine(&self) -> Option<Engine> {
+        self.engine.get().cloned()
     }
 
     /// What the next program sees as `data/fail`.
@@ -47,7 +63,7 @@ impl ProgramState {
     ) -> Option<R> {
         let key = self.session.clone();
         let look = move |sessions: &SessionStore| sessions.open(&key).borrow().state().map(look);
-        self.engine.with_sessions(&self.session, look).await.flatten()
+        self.engine.get()?.with_sessions(&self.session, look).await.flatten()
     }
 
     /// Names of all definitions with a preview of each value, sorted.
@@ -105,9 +121,10 @@ impl ProgramState {
 
 impl Drop for ProgramState {
     fn drop(&mut self) {
+        let Some(engine) = self.engine.get() else { return };
         let key = self.session.clone();
         // The command is on its way with the call; nobody waits for its end.
-        drop(self.engine.with_sessions(&self.session, move |sessions| sessions.close(&key)));
+        drop(engine.with_sessions(&self.session, move |sessions| sessions.close(&key)));
     }
 }
 
@@ -131,11 +148,18 @@ impl fmt::Debug for ChatState {
     }
 }
 
+impl Default for ChatState {
+    /// An empty state whose values live in the process's [default engine](Engine::shared).
+    fn default() -> ChatState {
+        ChatState(Arc::new(ProgramState::new(None)))
+    }
+}
+
 impl ChatState {
     /// An empty state whose values live in this engine.
     #[must_use]
     pub fn new(engine: &Engine) -> ChatState {
-        ChatState(Arc::new(ProgramState::new(engine.clone())))
+        ChatState(Arc::new(ProgramState::new(Some(engine.clone()))))
     }
 
     /// Names of all definitions with a preview of each value, sorted.

@@ -1,11 +1,15 @@
 //! The options and the result of a run (agent.md 4, 13).
 
+use super::fail::Fail;
 use super::state::{ChatState, Journal};
-use crate::llm::{ChunkSink, EventSink, Image, LlmRef, LlmRegistry, Message, RetryPolicy, ToolDef, Usage};
+use crate::llm::{
+    ChunkSink, EventSink, Image, LlmRef, LlmRegistry, Message, RetryPolicy, StopReason, ToolDef, Usage,
+};
 use crate::telemetry::Observer;
-use crate::tool::JsonMap;
+use crate::tool::{Extensions, JsonMap};
 use ptc_host::engine::{CallRecord, CatalogOp, Engine, HostCalls};
 use ptc_host::json::Value as Json;
+use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -47,8 +51,10 @@ pub struct RunOptions {
     pub llm_registry: LlmRegistry,
     /// When failed requests are retried; by default the agent's policy.
     pub llm_retry: Option<RetryPolicy>,
-    /// The engine that runs programs.
-    pub engine: Engine,
+    /// The engine that runs programs. Without it the process's [default engine](Engine::shared), started at the first program.
+    pub engine: Option<Engine>,
+    /// Values of the host that the tools' handlers get with [`ToolContext::get`](crate::tool::ToolContext::get).
+    pub extensions: Extensions,
     /// On whose behalf programs run: whose turns and whose memory they take. All without a name are one.
     pub principal: Option<Arc<str>>,
     /// Bytes of live values of one program; by default the agent's limit.
@@ -95,22 +101,46 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
-    /// Options with a model, an engine and nothing else. Turns and messages are kept.
+    /// Options with a model and nothing else. Turns and messages are kept.
     #[must_use]
-    pub fn new(llm: impl Into<LlmRef>, engine: Engine) -> RunOptions {
-        RunOptions { llm: Some(llm.into()), ..RunOptions::with_engine(engine) }
+    pub fn new(llm: impl Into<LlmRef>) -> RunOptions {
+        RunOptions { llm: Some(llm.into()), ..RunOptions::default() }
     }
 
-    /// Options for an agent that has its model itself.
+    /// Runs programs in this engine.
     #[must_use]
-    pub fn with_engine(engine: Engine) -> RunOptions {
+    pub fn with_engine(mut self, engine: Engine) -> RunOptions {
+        self.engine = Some(engine);
+        self
+    }
+
+    /// Adds a value of the context: for the prompt's template as `{{name}}`, and for programs as `data/name`.
+    #[must_use]
+    pub fn context(mut self, name: impl Into<String>, value: impl Into<Json>) -> RunOptions {
+        self.context.insert(name.into(), value.into());
+        self
+    }
+
+    /// Gives the tools' handlers a value of the host's, which they get with
+    /// [`ToolContext::get`](crate::tool::ToolContext::get); one for each type.
+    #[must_use]
+    pub fn extension<T: Send + Sync + 'static>(mut self, value: T) -> RunOptions {
+        self.extensions.insert(value);
+        self
+    }
+}
+
+impl Default for RunOptions {
+    /// Options for an agent that has its model itself.
+    fn default() -> RunOptions {
         RunOptions {
             llm: None,
             llm_registry: LlmRegistry::new(),
             llm_retry: None,
             principal: None,
             max_heap: None,
-            engine,
+            engine: None,
+            extensions: Extensions::default(),
             context: JsonMap::new(),
             images: Vec::new(),
             previous: None,
@@ -131,23 +161,6 @@ impl RunOptions {
             trace: TraceMode::default(),
             collect_messages: true,
         }
-    }
-}
-
-/// Why a run has no answer.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{reason}: {message}")]
-pub struct Fail {
-    /// A word of agent.md 13, or the reason of a program.
-    pub reason: &'static str,
-    /// The sentence.
-    pub message: String,
-}
-
-impl Fail {
-    /// A failure; for functions that end runs.
-    pub fn new(reason: &'static str, message: impl Into<String>) -> Fail {
-        Fail { reason, message: message.into() }
     }
 }
 
@@ -177,6 +190,8 @@ pub struct Turn {
     pub retry: bool,
     /// The text that the model wrote.
     pub raw_response: String,
+    /// Why the model stopped.
+    pub stop: StopReason,
     /// The program that ran.
     pub program: Option<String>,
     /// The readable form of its value, as far as the model read it.
@@ -247,6 +262,8 @@ pub struct Step {
     pub fail: Option<Fail>,
     /// The images that the model made, in order.
     pub images: Vec<Image>,
+    /// Why the model stopped in its last response; `None` if it gave none.
+    pub stop: Option<StopReason>,
     /// The conversation with the system prompt first, unless it was not to be kept.
     pub messages: Vec<Message>,
     /// The turns, as far as they are kept.
@@ -281,6 +298,19 @@ pub struct Step {
     pub child_steps: Vec<Step>,
     /// What it used.
     pub usage: StepUsage,
+}
+
+impl Step {
+    /// The answer as a value of `T`.
+    ///
+    /// # Errors
+    /// There is no answer, or it is no `T`.
+    pub fn value<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        match &self.value {
+            Some(value) => serde_json::from_str(&value.to_string()),
+            None => Err(serde::de::Error::custom(format!("the run has no answer: {self}"))),
+        }
+    }
 }
 
 /// The message of a failed run: `reason: message`.

@@ -3,7 +3,7 @@
 use super::prompt::schema;
 use super::shared::fault;
 use super::tools::ToolAnswer;
-use super::{Fail, Run, answer, feedback, program, tools};
+use super::{Fail, FailReason, Run, answer, feedback, program, tools};
 use crate::llm::ToolCall;
 use crate::settings::{MemoryStrategy, Mode};
 use crate::signature::Type;
@@ -41,13 +41,16 @@ impl Run {
                 return ended;
             }
         }
-        Err(Fail::new("max_turns_exceeded", format!("Exceeded max_turns limit of {}", config.max_turns)))
+        Err(Fail::new(
+            FailReason::MaxTurnsExceeded,
+            format!("Exceeded max_turns limit of {}", config.max_turns),
+        ))
     }
 
     /// A text that may be the answer.
     fn answer(&mut self, text: &str, last: bool) -> Option<Result<Json, Fail>> {
         self.assistant(text);
-        match answer::answer(self.shared.config.signature.as_ref(), text) {
+        match answer::answer(&self.shared.config, text) {
             Ok(value) => {
                 let streamed = self.options.on_event.is_none() && self.shared.config.streams_text();
                 // What was streamed has been told already.
@@ -78,7 +81,7 @@ impl Run {
         let text = "LLM returned neither content nor tool calls";
         self.turn.error = Some(text.into());
         if last {
-            return Some(Err(Fail::new("empty_response", text)));
+            return Some(Err(Fail::new(FailReason::EmptyResponse, text)));
         }
         self.user(format!("Error: {text}. Please use tools or return a final answer."));
         None
@@ -143,7 +146,7 @@ impl Run {
                 if let Some(over) = ran.over_memory
                     && self.shared.config.memory_strategy == MemoryStrategy::Strict
                 {
-                    end = Some(Fail::new("memory_limit_exceeded", feedback::over_memory(over)));
+                    end = Some(Fail::new(FailReason::MemoryLimitExceeded, feedback::over_memory(over)));
                 }
                 ran.tool_result(None)
             }

@@ -41,7 +41,7 @@ impl Run {
             self.user(REMINDER.into());
             return ProgramVerdict::On(Problem::NoProgram);
         }
-        match answer::answer(self.shared.config.signature.as_ref(), text) {
+        match answer::answer(&self.shared.config, text) {
             Ok(value) => ProgramVerdict::Answer(value),
             Err(rejected) => {
                 self.turn.error = Some(rejected.message.clone());

@@ -1,5 +1,6 @@
 //! App tools: native calls and programs share one path to the handler and the shared results.
 
+use super::RunEvent;
 use super::shared::RunScope;
 use crate::cache::{CacheLimits, NotKept, canonical_key};
 use crate::llm::{Image, lift, may_hold};
@@ -63,15 +64,28 @@ pub(super) async fn get(
         turn: run.emitter.turn(),
         layer,
         deadline: Some(Instant::now() + limit),
+        extensions: run.extensions.clone(),
         run: Some(run.clone()),
     };
     let call = async {
         let display = args(&Json::Object(arguments.clone()));
         let (tool_name, exposure_layer) = (name, layer.as_str());
         let span = run.emitter.begin(&Event::ToolStart { tool_name, exposure_layer, args: &display });
+        run.watch(|| RunEvent::ToolStarted {
+            name: name.to_owned(),
+            args: Json::Object(arguments.clone()),
+            layer,
+        });
         let made = invoke(&run.runtime, tool, arguments, context, limit).await;
         let made = made.and_then(|value| bounded(&value, run.config.max_tool_bytes));
         let duration = span.elapsed();
+        run.watch(|| RunEvent::ToolEnded {
+            name: name.to_owned(),
+            layer,
+            error: made.as_ref().err().map(|error| error.0.clone()),
+            bytes: made.as_ref().map_or(0, Bytes::len),
+            duration,
+        });
         match &made {
             Ok(json) => {
                 let text = told(json);

@@ -5,9 +5,11 @@ use crate::compaction::Compaction;
 use crate::llm::{LlmRef, LlmRegistry, RetryPolicy};
 use crate::signature::Signature;
 use crate::template::Template;
-use crate::tool::{Expose, NativeResult, ToolSpec};
+use crate::tool::{Expose, Extensions, NativeResult, ToolSpec};
+use ptc_host::json::Value as Json;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +27,9 @@ impl fmt::Debug for Agent {
             .finish_non_exhaustive()
     }
 }
+
+/// Accepts an answer, or says to the model what is wrong with it.
+pub(crate) type Validator = dyn Fn(&Json) -> Result<(), String> + Send + Sync;
 
 /// An agent's configuration.
 #[derive(Clone)]
@@ -67,6 +72,8 @@ pub(crate) struct Config {
     pub(crate) float_precision: Option<u32>,
     pub(crate) context_descriptions: BTreeMap<String, String>,
     pub(crate) field_descriptions: BTreeMap<String, String>,
+    pub(crate) validators: Vec<Arc<Validator>>,
+    pub(crate) extensions: Extensions,
 }
 
 impl fmt::Debug for Config {
@@ -96,6 +103,24 @@ impl Agent {
 }
 
 impl Config {
+    /// Takes over the descriptions of a schema's properties.
+    pub(crate) fn describe(&mut self, schema: &Json) {
+        for (name, property) in schema.get("properties").and_then(Json::as_object).into_iter().flatten() {
+            if let Some(text) = property.get("description").and_then(Json::as_str) {
+                self.field_descriptions.entry(name.clone()).or_insert_with(|| text.to_owned());
+            }
+        }
+    }
+
+    /// Whether all validators accept an answer of the right type. One that panics does not.
+    pub(crate) fn accepts(&self, value: &Json) -> Result<(), String> {
+        self.validators.iter().try_for_each(|validator| {
+            catch_unwind(AssertUnwindSafe(|| validator(value))).unwrap_or_else(|panic| {
+                Err(format!("the check of the answer panicked: {}", crate::tool::panic_text(&*panic)))
+            })
+        })
+    }
+
     /// Who may call a tool. Pure text mode offers every tool natively; with `lisp_eval` as the only native tool none.
     pub(crate) fn exposure(&self, tool: &ToolSpec) -> Expose {
         match self.mode {

@@ -29,6 +29,39 @@ pub struct Signature {
     pub returns: Type,
 }
 
+/// What stands for a signature: one that is read already, or its text.
+pub trait IntoSignature {
+    /// The signature.
+    ///
+    /// # Errors
+    /// The text is none.
+    fn into_signature(self) -> Result<Signature, SignatureError>;
+}
+
+impl IntoSignature for Signature {
+    fn into_signature(self) -> Result<Signature, SignatureError> {
+        Ok(self)
+    }
+}
+
+impl IntoSignature for &str {
+    fn into_signature(self) -> Result<Signature, SignatureError> {
+        Signature::parse(self)
+    }
+}
+
+impl IntoSignature for String {
+    fn into_signature(self) -> Result<Signature, SignatureError> {
+        Signature::parse(&self)
+    }
+}
+
+impl IntoSignature for &String {
+    fn into_signature(self) -> Result<Signature, SignatureError> {
+        Signature::parse(self)
+    }
+}
+
 /// A named and typed place: a parameter or the field of a map.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
@@ -84,6 +117,18 @@ impl Type {
             Type::Schema(schema) => schema.shape() == Shape::Text,
             other => matches!(other, Type::String | Type::Any),
         }
+    }
+
+    /// The type of the JSON that `T` is read from.
+    ///
+    /// # Errors
+    /// A schema of the type's own that could not be checked.
+    pub fn of<T: schemars::JsonSchema>() -> Result<Type, SchemaError> {
+        let schema =
+            schemars::generate::SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>();
+        let json = ptc_host::json::to_value(&schema)
+            .map_err(|error| SchemaError { place: "#".into(), message: error.to_string() })?;
+        Type::from_json_schema(&json)
     }
 
     /// The type of what a JSON Schema describes.

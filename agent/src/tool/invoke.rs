@@ -1,8 +1,7 @@
 //! One handler call: arguments are checked, panics caught, time limited.
 
 use super::{JsonMap, ToolContext, ToolError, ToolSpec};
-use crate::signature::Type;
-use crate::signature::coerce_fields;
+use crate::signature::{Schema, Type, coerce_fields};
 use ptc_host::json::Value as Json;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -30,12 +29,13 @@ pub(crate) async fn invoke(
     limit: Duration,
 ) -> Result<Json, ToolError> {
     let arguments = match &tool.signature {
-        None => arguments,
+        None => match &tool.arguments {
+            None => arguments,
+            Some(schema) => by_schema(tool, schema, arguments)?,
+        },
         Some(signature) => {
             let (arguments, warnings) = coerce_fields(&signature.params, arguments);
-            for warning in warnings {
-                tracing::debug!(target: "ptc_runner.sub_agent", event = "tool.coerced", %warning);
-            }
+            note(warnings);
             let arguments = Json::Object(arguments);
             if let Err(found) = Type::Record(signature.params.clone()).check(&arguments) {
                 return Err(ToolError(format!("invalid arguments: {found}. Expected {signature}")));
@@ -55,6 +55,26 @@ pub(crate) async fn invoke(
         }
         Ok(Err(_)) => Err(ToolError("the tool was cancelled: its runtime is shutting down".into())),
         Err(_) => Err(ToolError(format!("the tool did not answer within {} ms", limit.as_millis()))),
+    }
+}
+
+/// Arguments in the form that a JSON Schema declares.
+fn by_schema(tool: &ToolSpec, schema: &Schema, arguments: JsonMap) -> Result<JsonMap, ToolError> {
+    let (arguments, warnings) = schema.coerce(Json::Object(arguments));
+    note(warnings);
+    if let Err(found) = schema.check(&arguments) {
+        let expected = tool.shown_signature().unwrap_or_default();
+        return Err(ToolError(format!("invalid arguments: {found}. Expected {expected}")));
+    }
+    match arguments {
+        Json::Object(arguments) => Ok(arguments),
+        _ => Err(ToolError("no arguments".into())),
+    }
+}
+
+fn note(warnings: Vec<String>) {
+    for warning in warnings {
+        tracing::debug!(target: "ptc_runner.sub_agent", event = "tool.coerced", %warning);
     }
 }
 

@@ -1,8 +1,10 @@
 //! The tools that a host gives an agent: handlers, descriptions for models, and permitted callers.
 
+mod extensions;
 mod grep;
 mod invoke;
 mod spec;
+mod typed;
 
 use futures_util::future::BoxFuture;
 use ptc_host::json::{Map, Value as Json};
@@ -12,9 +14,11 @@ use std::future::Future;
 use std::sync::Arc;
 use tokio::time::Instant;
 
+pub use extensions::Extensions;
 pub(crate) use grep::grep_tools;
 pub(crate) use invoke::{invoke, panic_text};
 pub use spec::{Expose, NativeResult, PreviewFn, ToolSpec};
+pub use typed::TypedHandler;
 
 /// The name of the native tool that runs programs.
 pub(crate) const LISP_EVAL: &str = "lisp_eval";
@@ -55,6 +59,8 @@ pub struct ToolContext {
     pub layer: Layer,
     /// When the future is dropped: the tool's time limit, or the run's if that is sooner.
     pub deadline: Option<Instant>,
+    /// Values of the host, of the agent and of the run.
+    pub(crate) extensions: Arc<Extensions>,
     /// The run around the call, for tools that are agents.
     pub(crate) run: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -63,7 +69,29 @@ impl ToolContext {
     /// A context outside of any run, for tests of handlers.
     #[must_use]
     pub fn detached(layer: Layer) -> ToolContext {
-        ToolContext { agent_id: String::new(), agent_name: None, turn: 0, layer, deadline: None, run: None }
+        ToolContext {
+            agent_id: String::new(),
+            agent_name: None,
+            turn: 0,
+            layer,
+            deadline: None,
+            extensions: Arc::default(),
+            run: None,
+        }
+    }
+
+    /// The host's value of this type, from the run's options ([`RunOptions::extension`](crate::run::RunOptions::extension))
+    /// or the agent's ([`AgentBuilder::extension`](crate::agent::AgentBuilder::extension)).
+    #[must_use]
+    pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.extensions.get()
+    }
+
+    /// Adds a value of the host, for tests of handlers.
+    #[must_use]
+    pub fn with<T: Send + Sync + 'static>(mut self, value: T) -> ToolContext {
+        Arc::make_mut(&mut self.extensions).insert(value);
+        self
     }
 }
 

@@ -1,8 +1,11 @@
 //! The definition of one tool.
 
 use super::ToolHandler;
-use crate::signature::Signature;
-use ptc_host::json::Value as Json;
+use super::typed::{Typed, TypedHandler};
+use crate::signature::{IntoSignature, Schema, Signature, Type};
+use ptc_host::json::{Value as Json, json};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use std::fmt;
 use std::sync::Arc;
 
@@ -62,6 +65,8 @@ impl fmt::Debug for NativeResult {
 /// A tool.
 #[derive(Clone)]
 pub struct ToolSpec {
+    /// Its name, if it brings one; the name that an agent gives it counts more.
+    pub name: Option<String>,
     /// What runs.
     pub handler: Arc<dyn ToolHandler>,
     /// Its arguments and result. Arguments are bent to it and checked before the handler sees them.
@@ -69,6 +74,10 @@ pub struct ToolSpec {
     /// JSON Schema of its arguments as models are told it natively, for a tool without a signature, whose handler checks
     /// what it gets.
     pub parameters: Option<Json>,
+    /// JSON Schema of its arguments that they are bent to and checked against, as a signature's are.
+    pub arguments: Option<Schema>,
+    /// The type of its result, where [`arguments`](ToolSpec::arguments) stand for a signature.
+    pub returns: Option<Type>,
     /// What it does, for the model.
     pub description: Option<String>,
     /// Who may call it; `None` is the default of the mode.
@@ -79,12 +88,15 @@ pub struct ToolSpec {
     pub native_result: Option<NativeResult>,
     /// Largest result, in bytes of JSON, that is kept; a larger one is not cached.
     pub max_cached_bytes: Option<usize>,
+    /// Why its signature is none, for [`build`](crate::agent::AgentBuilder::build) to tell.
+    pub(crate) wrong: Option<String>,
 }
 
 impl fmt::Debug for ToolSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ToolSpec")
-            .field("signature", &self.signature.as_ref().map(ToString::to_string))
+            .field("name", &self.name)
+            .field("signature", &self.shown_signature())
             .field("expose", &self.expose)
             .field("cache", &self.cache)
             .finish_non_exhaustive()
@@ -95,21 +107,111 @@ impl ToolSpec {
     /// A tool of this handler and nothing else.
     pub fn new(handler: impl ToolHandler) -> ToolSpec {
         ToolSpec {
+            name: None,
             handler: Arc::new(handler),
             signature: None,
             parameters: None,
+            arguments: None,
+            returns: None,
             description: None,
             expose: None,
             cache: false,
             native_result: None,
             max_cached_bytes: None,
+            wrong: None,
         }
     }
 
-    /// Sets the signature.
+    /// A tool whose handler takes a value of a Rust type, [`Deserialize`] and [`JsonSchema`], and gives any [`Serialize`] or
+    /// any error that displays. Models are told the type's schema, descriptions included; arguments are bent to it and
+    /// checked, so that the handler is asked only with what it can read. The handler may take the [`ToolContext`] as well.
+    ///
+    /// ```
+    /// use ptc_agent::schemars::{self, JsonSchema};
+    /// use ptc_agent::tool::{ToolContext, ToolSpec};
+    /// use serde::{Deserialize, Serialize};
+    ///
+    /// #[derive(Deserialize, JsonSchema)]
+    /// struct Search {
+    ///     /// Words to look for.
+    ///     query: String,
+    ///     limit: Option<u32>,
+    /// }
+    ///
+    /// #[derive(Serialize)]
+    /// struct Hit {
+    ///     line: u32,
+    /// }
+    ///
+    /// async fn search(search: Search, context: ToolContext) -> Result<Vec<Hit>, std::io::Error> {
+    ///     let first = context.get::<u32>().copied().unwrap_or(1);
+    ///     Ok((first..).take(search.limit.unwrap_or(3) as usize).map(|line| Hit { line }).collect())
+    /// }
+    ///
+    /// let with_context = ToolSpec::typed("search", search);
+    /// let closure = ToolSpec::typed("count", |search: Search| async move { Ok::<_, String>(search.query.len()) });
+    /// # let _ = (with_context, closure);
+    /// ```
+    ///
+    /// [`Deserialize`]: serde::Deserialize
+    /// [`JsonSchema`]: schemars::JsonSchema
+    /// [`Serialize`]: serde::Serialize
+    /// [`ToolContext`]: super::ToolContext
+    pub fn typed<Args, Form, H>(name: impl Into<String>, handler: H) -> ToolSpec
+    where
+        Args: DeserializeOwned + JsonSchema + Send + 'static,
+        H: TypedHandler<Args, Form>,
+        Form: 'static,
+    {
+        let mut tool = ToolSpec::new(Typed::new(handler));
+        tool.name = Some(name.into());
+        match Type::of::<Args>() {
+            Ok(Type::Schema(schema)) => tool.arguments = Some(schema),
+            Ok(_) => {}
+            Err(error) => tool.wrong = Some(error.to_string()),
+        }
+        tool
+    }
+
+    /// Tells programs that the result is of this Rust type, for a [typed](ToolSpec::typed) tool.
     #[must_use]
-    pub fn signature(mut self, signature: Signature) -> ToolSpec {
-        self.signature = Some(signature);
+    pub fn returning<Out: JsonSchema>(mut self) -> ToolSpec {
+        match Type::of::<Out>() {
+            Ok(returns) => self.returns = Some(returns),
+            Err(error) => self.wrong = Some(error.to_string()),
+        }
+        self
+    }
+
+    /// Its types as models and errors show them, if it has any.
+    pub(crate) fn shown_signature(&self) -> Option<String> {
+        match (&self.signature, &self.arguments) {
+            (Some(signature), _) => Some(signature.to_string()),
+            (None, Some(arguments)) => {
+                let returns = self.returns.as_ref().unwrap_or(&Type::Any);
+                Some(format!("({}) -> {returns}", arguments.parameters()))
+            }
+            (None, None) => None,
+        }
+    }
+
+    /// JSON Schema of its arguments, as models are told it natively.
+    pub(crate) fn parameters_schema(&self) -> Json {
+        match (&self.signature, &self.arguments, &self.parameters) {
+            (Some(signature), ..) => signature.parameters_schema(),
+            (None, Some(arguments), _) => arguments.json().clone(),
+            (None, None, Some(parameters)) => parameters.clone(),
+            (None, None, None) => json!({"type": "object", "properties": {}}),
+        }
+    }
+
+    /// Sets the signature, a [`Signature`] or its text. A text that is none is told when the agent is built.
+    #[must_use]
+    pub fn signature(mut self, signature: impl IntoSignature) -> ToolSpec {
+        match signature.into_signature() {
+            Ok(signature) => self.signature = Some(signature),
+            Err(error) => self.wrong = Some(error.to_string()),
+        }
         self
     }
 

@@ -15,8 +15,8 @@ use std::future::{Future, poll_fn};
 use std::hash::{BuildHasher, RandomState};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::LocalSet;
@@ -91,6 +91,20 @@ thread_local! {
 }
 
 impl Engine {
+    /// The engine that this process shares, with default options, started by whoever asks first. It lives as long as the
+    /// process.
+    ///
+    /// # Errors
+    /// The operating system refused a thread.
+    pub fn shared() -> Result<Engine, EngineError> {
+        static SHARED: Mutex<Option<Engine>> = Mutex::new(None);
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*shared {
+            Some(engine) => Ok(engine.clone()),
+            None => Ok(shared.insert(Engine::start(EngineOptions::default())?).clone()),
+        }
+    }
+
     /// Starts the worker threads.
     pub fn start(options: EngineOptions) -> Result<Engine, EngineError> {
         static ENGINES: AtomicUsize = AtomicUsize::new(0);

@@ -29,7 +29,7 @@ fn script() -> [LlmResponse; 2] {
 #[tokio::test]
 async fn a_model_that_sees_images_is_given_those_of_the_user_and_of_tools() {
     let llm = Arc::new(ScriptedLlm::new(script()));
-    let options = RunOptions { images: vec![png()], ..RunOptions::new(llm.clone(), engine()) };
+    let options = RunOptions { images: vec![png()], ..RunOptions::new(llm.clone()).with_engine(engine()) };
     let step = agent().run(options).await.unwrap();
     let requests = llm.requests();
     assert_eq!(requests[0].messages[0].images(), [png()]);
@@ -49,14 +49,14 @@ async fn a_model_that_sees_none_reads_what_they_were() {
         async move { crate::llm::Llm::complete(&*asked, request).await }
     });
     let blind: Arc<dyn crate::llm::Llm> = blind;
-    agent().run(RunOptions::new(blind.clone(), engine())).await.unwrap();
+    agent().run(RunOptions::new(blind.clone()).with_engine(engine())).await.unwrap();
     let requests = llm.requests();
     let Some(Message::Tool { content: told, .. }) = requests[1].messages.last() else { panic!() };
     assert!(
         told.contains("[image not shown: image/png, 2097152 bytes; this model is given no images]"),
         "{told}"
     );
-    let options = RunOptions { images: vec![png()], ..RunOptions::new(blind, engine()) };
+    let options = RunOptions { images: vec![png()], ..RunOptions::new(blind).with_engine(engine()) };
     let step = agent().run(options).await.unwrap_err();
     assert_eq!(
         step.to_string(),
@@ -74,7 +74,7 @@ async fn images_that_a_model_makes_are_in_the_step_and_go_back_with_its_state() 
     };
     let agent = Agent::builder("Draw").output(Output::Text).build().unwrap();
     let llm = Arc::new(ScriptedLlm::new([drawn]));
-    let step = agent.run(RunOptions::new(llm, engine())).await.unwrap();
+    let step = agent.run(RunOptions::new(llm).with_engine(engine())).await.unwrap();
     assert_eq!((step.value, &step.images[..]), (Some("".into()), &[png()][..]));
     let Some(Message::Assistant { images, provider_state, .. }) = step.messages.last() else { panic!() };
     assert_eq!((&images[..], provider_state), (&[png()][..], &Some(json!({"signature": "s"}))));
@@ -86,9 +86,9 @@ async fn recordings_hold_images() -> Result<(), LlmError> {
     let path = folder.path().join("talk.jsonl");
     let recorder = Arc::new(Recorder::create(&path, ScriptedLlm::new(script())).unwrap());
     let options = |llm| RunOptions { images: vec![png()], ..llm };
-    agent().run(options(RunOptions::new(recorder, engine()))).await.unwrap();
+    agent().run(options(RunOptions::new(recorder).with_engine(engine()))).await.unwrap();
     let replayer = Arc::new(Replayer::open(&path).unwrap());
-    let step = agent().run(options(RunOptions::new(replayer.clone(), engine()))).await.unwrap();
+    let step = agent().run(options(RunOptions::new(replayer.clone()).with_engine(engine()))).await.unwrap();
     assert_eq!(step.value, Some("A cat.".into()));
     replayer.finish().unwrap();
     Ok(())

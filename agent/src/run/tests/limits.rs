@@ -150,7 +150,7 @@ async fn the_mission_ends_on_time_whoever_is_slow() {
     assert_eq!(failed(&step), "mission_timeout: Mission timeout exceeded");
     assert_eq!(results(&step).len(), 1);
     let mute = |_: LlmRequest| std::future::pending::<Result<LlmResponse, crate::llm::LlmError>>();
-    let options = RunOptions::new(Arc::new(mute), engine());
+    let options = RunOptions::new(Arc::new(mute)).with_engine(engine());
     let step = agent().build().unwrap().run(options).await.unwrap_err();
     assert_eq!(failed(&step), "mission_timeout: Mission timeout exceeded");
 }

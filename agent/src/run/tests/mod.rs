@@ -4,6 +4,7 @@ mod limits;
 mod lisp;
 mod options;
 mod telemetry;
+mod typed;
 
 use super::{RunOptions, Step};
 use crate::agent::{Agent, AgentBuilder};
@@ -53,7 +54,7 @@ async fn run_with(
     change: impl FnOnce(&mut RunOptions),
 ) -> (Step, Vec<LlmRequest>) {
     let llm = Arc::new(ScriptedLlm::new(answers));
-    let mut options = RunOptions::new(llm.clone(), engine());
+    let mut options = RunOptions::new(llm.clone()).with_engine(engine());
     options.context = json!({"n": 7}).as_object().unwrap().clone();
     change(&mut options);
     let step = agent.build().unwrap().run(options).await.unwrap_or_else(|step| *step);

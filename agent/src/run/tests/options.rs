@@ -22,15 +22,18 @@ async fn a_model_is_a_client_or_a_name_of_the_run_or_of_the_agent() {
         let step = agent.build().unwrap().run(options).await.unwrap_or_else(|step| *step);
         step.value.as_ref().map_or_else(|| failed(&step), ToString::to_string)
     };
-    let none = || RunOptions::with_engine(engine());
+    let none = || RunOptions::default().with_engine(engine());
     assert_eq!(run(text(), none()).await, "llm_required: llm option is required");
     assert_eq!(run(text().llm(says("own")), none()).await, "\"own\"");
-    assert_eq!(run(text().llm(says("own")), RunOptions::new(says("run"), engine())).await, "\"run\"");
+    assert_eq!(
+        run(text().llm(says("own")), RunOptions::new(says("run")).with_engine(engine())).await,
+        "\"run\""
+    );
     let names = |text: &str| LlmRegistry::from([("fast".to_owned(), says(text))]);
     assert_eq!(run(text().llm("fast").llm_registry(names("agent's")), none()).await, "\"agent's\"");
-    let both = RunOptions { llm_registry: names("run's"), ..RunOptions::new("fast", engine()) };
+    let both = RunOptions { llm_registry: names("run's"), ..RunOptions::new("fast").with_engine(engine()) };
     assert_eq!(run(text().llm_registry(names("agent's")), both).await, "\"run's\"");
-    let unknown = run(text().llm_registry(names("x")), RunOptions::new("slow", engine())).await;
+    let unknown = run(text().llm_registry(names("x")), RunOptions::new("slow").with_engine(engine())).await;
     assert!(
         unknown.starts_with(
             "llm_not_found: 'slow' is not in llm_registry (of fast), and as a model's name: unknown model"
@@ -63,7 +66,7 @@ async fn failed_requests_are_repeated_where_the_options_say_so() {
     let script = || Arc::new(ScriptedLlm::with_results([busy(), busy(), Ok(LlmResponse::text("at last"))]));
     let run = async |agent: AgentBuilder, retry: Option<RetryPolicy>| {
         let llm = script();
-        let options = RunOptions { llm_retry: retry, ..RunOptions::new(llm.clone(), engine()) };
+        let options = RunOptions { llm_retry: retry, ..RunOptions::new(llm.clone()).with_engine(engine()) };
         let step = agent.build().unwrap().run(options).await.unwrap_or_else(|step| *step);
         (step.value, llm.requests().len())
     };
@@ -229,7 +232,7 @@ async fn text_that_nothing_has_to_check_comes_piece_by_piece() {
     ] {
         let told: Arc<Mutex<Vec<String>>> = Arc::default();
         let log = told.clone();
-        let mut options = RunOptions::new(Arc::new(Pieces), engine());
+        let mut options = RunOptions::new(Arc::new(Pieces)).with_engine(engine());
         options.on_chunk = Some(Arc::new(move |text: &str| log.lock().unwrap().push(text.to_owned())));
         agent.build().unwrap().run(options).await.unwrap();
         assert_eq!(*told.lock().unwrap(), expected);

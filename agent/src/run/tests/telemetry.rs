@@ -123,7 +123,7 @@ async fn refused_and_failed_calls_are_events_and_never_cached() {
 async fn a_run_that_is_dropped_is_an_exception_and_observers_may_panic() {
     let seen = Seen::default();
     let mute = |_: LlmRequest| std::future::pending::<Result<LlmResponse, crate::llm::LlmError>>();
-    let mut options = RunOptions::new(Arc::new(mute), engine());
+    let mut options = RunOptions::new(Arc::new(mute)).with_engine(engine());
     options.observer = Some(observer(&seen));
     let agent = Agent::builder("p").build().unwrap();
     let mut run = Box::pin(agent.run(options));

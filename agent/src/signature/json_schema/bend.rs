@@ -3,26 +3,24 @@
 use super::super::check::is_integer;
 use super::super::coerce::{note, number};
 use super::super::integral;
-use super::validate::is_of;
+use super::validate::{is_of, looks};
 use super::{Schema, members};
 use ptc_host::json::{Map, Value as Json};
 
 /// How deep schemas within schemas are followed.
 const MAX_DEPTH: usize = 200;
-/// Looks at schemas that one value is worth.
-const MAX_LOOKS: usize = 1_000_000;
 
 impl Schema {
     /// Gives the fields of objects their declared names (`a_b` and `a-b` are the same), and takes a null for a field
     /// that may be absent but not null as absence: providers that enforce a schema require every field.
     #[must_use]
     pub fn bend(&self, value: Json) -> Json {
-        Bender { schema: self, warnings: None, looks: MAX_LOOKS }.value(&self.0.root, value, "", 0)
+        Bender { schema: self, warnings: None, looks: looks(&value) }.value(&self.0.root, value, "", 0)
     }
 
     /// [`bend`](Schema::bend), and numbers and booleans that came as text are read. Gives what was read otherwise.
     pub(crate) fn coerce(&self, value: Json) -> (Json, Vec<String>) {
-        let mut bender = Bender { schema: self, warnings: Some(Vec::new()), looks: MAX_LOOKS };
+        let mut bender = Bender { schema: self, warnings: Some(Vec::new()), looks: looks(&value) };
         let value = bender.value(&self.0.root, value, "", 0);
         (value, bender.warnings.unwrap_or_default())
     }

@@ -8,8 +8,9 @@ use std::collections::HashSet;
 
 /// How deep schemas within schemas are followed along one value.
 const MAX_DEPTH: usize = 400;
-/// Looks at a schema that one check may take: alternatives that refer to each other multiply.
-const MAX_LOOKS: usize = 1_000_000;
+/// Looks at schemas that a value is worth, and each value within it: alternatives that refer to each other multiply.
+const MAX_LOOKS: usize = 10_000;
+const MAX_LOOKS_EACH: usize = 64;
 /// Bytes of a value that a message shows.
 const MAX_SHOWN: usize = 60;
 
@@ -21,7 +22,7 @@ impl Schema {
     /// # Errors
     /// All mismatches in the schema's order, as `l.0.n: expected int, got string`; the whole value is `root`.
     pub fn check(&self, value: &Json) -> Result<(), Mismatches> {
-        let mut check = Check { schema: self, depth: 0, left: MAX_LOOKS };
+        let mut check = Check { schema: self, depth: 0, left: looks(value), quiet: false };
         let mut found = Mismatches::default();
         check.value(&self.0.root, value, &mut Vec::new(), &mut found);
         found.into_result()
@@ -29,7 +30,7 @@ impl Schema {
 
     /// Whether a value fits a schema within the document. Takes its looks from `left`.
     pub(super) fn fits(&self, node: &Json, value: &Json, left: &mut usize) -> bool {
-        let mut check = Check { schema: self, depth: 0, left: *left };
+        let mut check = Check { schema: self, depth: 0, left: *left, quiet: true };
         let mut found = Mismatches::default();
         check.value(node, value, &mut Vec::new(), &mut found);
         *left = check.left;
@@ -37,11 +38,27 @@ impl Schema {
     }
 }
 
+/// How many looks at schemas a value is worth.
+pub(super) fn looks(value: &Json) -> usize {
+    let (mut nodes, mut rest) = (0_usize, vec![value]);
+    while let Some(value) = rest.pop() {
+        nodes += 1;
+        match value {
+            Json::Array(items) => rest.extend(items),
+            Json::Object(map) => rest.extend(map.values()),
+            _ => {}
+        }
+    }
+    nodes.saturating_mul(MAX_LOOKS_EACH).saturating_add(MAX_LOOKS)
+}
+
 struct Check<'s> {
     schema: &'s Schema,
     depth: usize,
     /// Looks at schemas that are left.
     left: usize,
+    /// Whether nobody reads what is wrong.
+    quiet: bool,
 }
 
 impl<'s> Check<'s> {
@@ -156,6 +173,7 @@ impl<'s> Check<'s> {
         }
         match (fitting, meant.len()) {
             (1, _) => {}
+            (0, _) if self.quiet => out.add(path, "none fits"),
             (0, 1) => meant.into_iter().for_each(|found| out.join(found)),
             (0, _) => {
                 let expected = self.schema.text_of_any(schemas);

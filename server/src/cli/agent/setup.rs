@@ -191,7 +191,7 @@ impl Host {
             observer: programs_in_text.then(|| turns(self.screen.clone())),
             context: self.context.clone(),
             upstreams: self.calls.clone(),
-            ..RunOptions::new(Arc::new(llm), self.engine.clone())
+            ..RunOptions::new(Arc::new(llm)).with_engine(self.engine.clone())
         }
     }
 

@@ -140,7 +140,7 @@ fn run_options(
         feedback: Some(Arc::new(summary)),
         max_tokens: Some(options.max_output_tokens),
         trace_id: Some(trace_id),
-        ..RunOptions::new(planner.clone(), options.engine.clone())
+        ..RunOptions::new(planner.clone()).with_engine(options.engine.clone())
     }
 }
 
@@ -179,9 +179,9 @@ impl Done<'_> {
     fn failure(&self, fail: Fail) -> (Cow<'static, str>, String) {
         let message = self.options.redactor.scrub_string(fail.message);
         let timed_out = self.step.turns.last().is_some_and(|turn| turn.reason == Some("timeout"));
-        match fail.reason {
+        match fail.reason.as_str() {
             "fail" => ("agent_failed".into(), message),
-            "partial_side_effects" => (fail.reason.into(), message),
+            "partial_side_effects" => ("partial_side_effects".into(), message),
             "mission_timeout" => ("budget_exceeded".into(), BUDGET.to_owned()),
             "llm_error" => match self.planner.fault() {
                 Some(Fault::Timeout(text)) => ("planner_timeout".into(), text),

@@ -67,8 +67,8 @@
 //! | [`tool`] | the host's tools: definition, exposure, execution |
 //! | [`telemetry`] | the events of a run, as they happen |
 //!
-//! Start with the examples: `cargo run --example text_tools`, `combined`, `typed_answer`, `embed_engine`, and
-//! `log_support`, which counts the bytes that a model never sees.
+//! Start with the examples: `cargo run --example text_tools`, `combined`, `typed_answer`, `embed_engine`, `research`,
+//! `nested_budget`, and `log_support` and `log_summary`, which count the bytes that a model never sees.
 
 pub use agent::{Agent, AgentBuilder, Mode, Output, Transport};
 pub use ptc_host::config::ProcessEnv;

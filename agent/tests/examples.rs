@@ -7,9 +7,18 @@ mod combined;
 #[path = "../examples/embed_engine.rs"]
 #[expect(dead_code, reason = "its `main` is for `cargo run --example`")]
 mod embed_engine;
+#[path = "../examples/log_summary.rs"]
+#[expect(dead_code, reason = "its `main` is for `cargo run --example`")]
+mod log_summary;
 #[path = "../examples/log_support.rs"]
 #[expect(dead_code, reason = "its `main` is for `cargo run --example`")]
 mod log_support;
+#[path = "../examples/nested_budget.rs"]
+#[expect(dead_code, reason = "its `main` is for `cargo run --example`")]
+mod nested_budget;
+#[path = "../examples/research.rs"]
+#[expect(dead_code, reason = "its `main` is for `cargo run --example`")]
+mod research;
 #[path = "../examples/text_tools.rs"]
 #[expect(dead_code, reason = "its `main` is for `cargo run --example`")]
 mod text_tools;
@@ -46,4 +55,41 @@ async fn the_rows_of_log_support_never_cross() {
     assert_eq!((report.runs, report.requests, report.crossed), (1, 3, 0));
     assert!(report.row_bytes > 200_000 && report.sent_bytes < 20_000, "{}", report.text);
     assert!(report.text.contains("user=> {:total 1842}"), "{}", report.text);
+}
+
+#[tokio::test]
+async fn the_lines_of_log_summary_never_cross() {
+    let report = log_summary::run().await.unwrap();
+    assert_eq!(report.answer["levels"], json!({"ERROR": 500, "WARN": 7071, "INFO": 42_429}));
+    for key in ["worst_hour", "slowest_worker"] {
+        // A text within the text of a JSON.
+        let found = format!(r#":{key} \"{}\""#, report.answer[key].as_str().unwrap());
+        assert!(report.computed.contains(&found), "{found} is not in {}", report.computed);
+    }
+    assert!(report.computed.contains(":errors_then 340"), "{}", report.computed);
+    assert_eq!(report.crossed, 0);
+    assert!(report.log_bytes > 2_000_000 && report.sent_bytes < 10_000, "{}", report.sent_bytes);
+}
+
+#[tokio::test]
+async fn the_citations_of_research_stand_in_their_documents() {
+    let report = research::run().await.unwrap();
+    let sources: Vec<_> =
+        report.answer["citations"].as_array().unwrap().iter().map(|it| &it["source"]).collect();
+    assert_eq!(sources, ["papers/p1", "papers/p3", "reports/r7"]);
+    assert_eq!((report.found, report.calls), (3, 7));
+    assert!(report.sent < report.read / 4, "{} of {}", report.sent, report.read);
+}
+
+#[tokio::test]
+async fn nested_agents_share_one_budget() {
+    let enough = nested_budget::run(7).await.unwrap();
+    assert_eq!(enough.value, Some("Both together cost 62,000 euros.".into()));
+    assert_eq!(enough.child_steps.len(), 2);
+    let used = nested_budget::account(&enough);
+    assert!(used.starts_with("lead: 3 responses, 330 tokens: "), "{used}");
+    assert!(used.contains("expert: 2 responses, 220 tokens: {\"euros\":30000}"), "{used}");
+    let short = nested_budget::run(5).await.unwrap();
+    assert_eq!(short.to_string(), "turn_budget_exhausted: Turn budget exhausted");
+    assert_eq!(short.child_steps[1].to_string(), "turn_budget_exhausted: Turn budget exhausted");
 }

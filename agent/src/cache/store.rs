@@ -1,10 +1,12 @@
 //! The result store.
 
 use super::CacheKey;
+use super::kept::KeptResults;
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A result: kept from before, or fresh.
@@ -39,6 +41,8 @@ pub(crate) enum NotKept {
     },
     /// Two of its arguments have the same name once `-` and `_` are one.
     Ambiguous,
+    /// Its tool said so.
+    Declined,
 }
 
 impl fmt::Display for NotKept {
@@ -53,6 +57,7 @@ impl fmt::Display for NotKept {
                     "it is {bytes} bytes, and of the {max} that may be kept {retained} are in use; ask for less"
                 )
             }
+            NotKept::Declined => f.write_str("a program's call gives more than this"),
             NotKept::Ambiguous => f.write_str("two of its arguments have the same name but for `-` and `_`"),
         }
     }
@@ -78,6 +83,7 @@ pub(crate) struct ToolCache {
 struct CacheEntries {
     slots: HashMap<CacheKey, Arc<tokio::sync::Mutex<Option<Bytes>>>>,
     retained: usize,
+    upstream: KeptResults,
 }
 
 impl ToolCache {
@@ -88,10 +94,36 @@ impl ToolCache {
     /// Bytes of JSON that are kept.
     #[must_use]
     pub(crate) fn retained_bytes(&self) -> usize {
-        self.state().retained
+        let state = self.state();
+        state.retained + state.upstream.bytes()
     }
 
-    /// The result under `key`, or that of `run`, which is kept if the limits allow. Calls that miss at the same time share one execution; if it fails, the next of them tries.
+    /// Keeps a result of an upstream tool in the place of an earlier one.
+    ///
+    /// # Errors
+    /// Why it is not kept; nor is the earlier one then.
+    pub(crate) fn keep(&self, key: CacheKey, json: Bytes, limits: CacheLimits) -> Result<(), NotKept> {
+        let mut state = self.state();
+        let others = state.retained;
+        state.upstream.put(key, json, limits, others)
+    }
+
+    /// The result of an upstream tool that is kept.
+    pub(crate) fn kept(&self, key: &CacheKey) -> Option<Bytes> {
+        self.state().upstream.get(key)
+    }
+
+    /// What was kept of an upstream tool is no longer what the model has read last.
+    pub(crate) fn forget(&self, key: &CacheKey) {
+        self.state().upstream.forget(key);
+    }
+
+    /// Forgets all results of upstream tools: a new run begins.
+    pub(crate) fn forget_upstreams(&self) {
+        self.state().upstream.clear();
+    }
+
+    /// The result under `key`, or that of `run`, which is kept if the limits allow and `keeps` still says so then. Calls that miss at the same time share one execution; if it fails, the next of them tries.
     ///
     /// # Errors
     /// That of `run`.
@@ -99,6 +131,7 @@ impl ToolCache {
         &self,
         key: &CacheKey,
         limits: CacheLimits,
+        keeps: &AtomicBool,
         run: impl Future<Output = Result<Bytes, E>>,
     ) -> Result<Fetched, E> {
         let slot = self.state().slots.entry(key.clone()).or_default().clone();
@@ -107,7 +140,10 @@ impl ToolCache {
             return Ok(Fetched { json: json.clone(), hit: true, refused: None });
         }
         let json = run.await?;
-        let refused = self.reserve(json.len(), limits).err();
+        let refused = match keeps.load(Ordering::Relaxed) {
+            true => self.reserve(json.len(), limits).err(),
+            false => Some(NotKept::Declined),
+        };
         if refused.is_none() {
             *place = Some(json.clone());
         }
@@ -115,16 +151,21 @@ impl ToolCache {
     }
 
     fn reserve(&self, bytes: usize, limits: CacheLimits) -> Result<(), NotKept> {
-        if let Some(max) = limits.entry.filter(|max| bytes > *max) {
-            return Err(NotKept::TooLarge { bytes, max });
-        }
         let mut state = self.state();
-        let retained = state.retained;
-        if let Some(max) = limits.total.filter(|max| retained.saturating_add(bytes) > *max) {
-            return Err(NotKept::Full { bytes, retained, max });
-        }
+        refused(bytes, limits, state.retained + state.upstream.bytes())?;
         state.retained += bytes;
         Ok(())
+    }
+}
+
+/// Whether limits keep a result out, where `retained` bytes are kept already.
+pub(super) fn refused(bytes: usize, limits: CacheLimits, retained: usize) -> Result<(), NotKept> {
+    if let Some(max) = limits.entry.filter(|max| bytes > *max) {
+        return Err(NotKept::TooLarge { bytes, max });
+    }
+    match limits.total.filter(|max| retained.saturating_add(bytes) > *max) {
+        Some(max) => Err(NotKept::Full { bytes, retained, max }),
+        None => Ok(()),
     }
 }
 
@@ -133,7 +174,9 @@ mod tests {
     use super::*;
     use crate::cache::canonical_key;
     use crate::tool::JsonMap;
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::atomic::AtomicU32;
+
+    static KEEPS: AtomicBool = AtomicBool::new(true);
 
     fn key(name: &str) -> CacheKey {
         canonical_key(name, &JsonMap::new()).unwrap()
@@ -146,9 +189,9 @@ mod tests {
     #[tokio::test]
     async fn failures_are_tried_again_and_successes_kept() {
         let cache = ToolCache::default();
-        assert!(cache.fetch(&key("a"), CacheLimits::default(), async { Err(()) }).await.is_err());
-        assert!(!cache.fetch(&key("a"), CacheLimits::default(), give("1")).await.unwrap().hit);
-        let again = cache.fetch(&key("a"), CacheLimits::default(), give("2")).await.unwrap();
+        assert!(cache.fetch(&key("a"), CacheLimits::default(), &KEEPS, async { Err(()) }).await.is_err());
+        assert!(!cache.fetch(&key("a"), CacheLimits::default(), &KEEPS, give("1")).await.unwrap().hit);
+        let again = cache.fetch(&key("a"), CacheLimits::default(), &KEEPS, give("2")).await.unwrap();
         assert!(again.hit && again.json == "1");
         assert_eq!(cache.retained_bytes(), 1);
     }
@@ -157,13 +200,13 @@ mod tests {
     async fn limits_keep_what_was_promised() {
         let cache = ToolCache::default();
         let total = CacheLimits { total: Some(4), entry: None };
-        assert!(cache.fetch(&key("a"), total, give("123")).await.unwrap().refused.is_none());
-        let full = cache.fetch(&key("b"), total, give("12")).await.unwrap();
+        assert!(cache.fetch(&key("a"), total, &KEEPS, give("123")).await.unwrap().refused.is_none());
+        let full = cache.fetch(&key("b"), total, &KEEPS, give("12")).await.unwrap();
         assert_eq!(full.refused, Some(NotKept::Full { bytes: 2, retained: 3, max: 4 }));
         let small = CacheLimits { entry: Some(0), ..total };
-        let large = cache.fetch(&key("c"), small, give("1")).await.unwrap();
+        let large = cache.fetch(&key("c"), small, &KEEPS, give("1")).await.unwrap();
         assert_eq!(large.refused, Some(NotKept::TooLarge { bytes: 1, max: 0 }));
-        assert!(cache.fetch(&key("a"), total, give("x")).await.unwrap().hit);
+        assert!(cache.fetch(&key("a"), total, &KEEPS, give("x")).await.unwrap().hit);
     }
 
     #[tokio::test]
@@ -176,10 +219,45 @@ mod tests {
                 tokio::task::yield_now().await;
                 give("1").await
             };
-            cache.fetch(&key("a"), CacheLimits::default(), run).await.unwrap().hit
+            cache.fetch(&key("a"), CacheLimits::default(), &KEEPS, run).await.unwrap().hit
         };
         let (first, second, third) = tokio::join!(call(), call(), call());
         assert_eq!((first, second, third), (false, true, true));
         assert_eq!(runs.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test]
+    async fn a_result_that_its_tool_declines_is_not_kept() {
+        let cache = ToolCache::default();
+        let declined = AtomicBool::new(false);
+        let first = cache.fetch(&key("a"), CacheLimits::default(), &declined, give("1")).await.unwrap();
+        assert_eq!((first.refused, cache.retained_bytes()), (Some(NotKept::Declined), 0));
+        assert!(!cache.fetch(&key("a"), CacheLimits::default(), &KEEPS, give("2")).await.unwrap().hit);
+    }
+
+    #[test]
+    fn results_of_upstreams_are_replaced_and_count() {
+        let cache = ToolCache::default();
+        let limits = CacheLimits { total: Some(4), entry: Some(3) };
+        cache.keep(key("a"), Bytes::from("1"), limits).unwrap();
+        cache.keep(key("a"), Bytes::from("123"), limits).unwrap();
+        assert_eq!((cache.kept(&key("a")), cache.retained_bytes()), (Some("123".into()), 3));
+        let full = NotKept::Full { bytes: 2, retained: 3, max: 4 };
+        assert_eq!(cache.keep(key("b"), Bytes::from("12"), limits), Err(full));
+        assert_eq!(
+            cache.keep(key("a"), Bytes::from("1234"), limits),
+            Err(NotKept::TooLarge { bytes: 4, max: 3 })
+        );
+        assert_eq!(
+            (cache.kept(&key("a")), cache.retained_bytes()),
+            (None, 0),
+            "it is not what was read last"
+        );
+        cache.keep(key("a"), Bytes::from("1"), limits).unwrap();
+        cache.keep(key("b"), Bytes::from("1"), limits).unwrap();
+        cache.forget(&key("a"));
+        assert_eq!(cache.retained_bytes(), 1);
+        cache.forget_upstreams();
+        assert_eq!((cache.kept(&key("b")), cache.retained_bytes()), (None, 0));
     }
 }

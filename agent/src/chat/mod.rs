@@ -4,6 +4,7 @@
 //! `*1 *2 *3` and shared results.
 
 use crate::llm::Message;
+use crate::preview::forget;
 use crate::run::{ChatState, RunOptions, Step};
 use crate::settings::{Agent, Mode};
 use crate::template::Template;
@@ -58,15 +59,8 @@ impl Agent {
 
 /// Takes back the promise of a preview whose result is gone.
 fn forget_cached(message: &mut Message) {
-    let Message::Tool { content, .. } = message else { return };
-    if !content.contains("full_result_cached") {
-        return;
-    }
-    let Ok(Json::Object(mut body)) = serde_json::from_str::<Json>(content) else { return };
-    if body.get("full_result_cached") == Some(&Json::Bool(true)) {
-        body.insert("full_result_cached".into(), false.into());
-        body.shift_remove("cache_hint");
-        *content = Json::Object(body).to_string();
+    if let Message::Tool { content, .. } = message {
+        forget(content);
     }
 }
 

@@ -11,7 +11,7 @@ const MAX_ARGUMENTS: usize = 500;
 const MAX_VALUE: usize = 60;
 
 /// The sentence that tells a model how to reuse a result.
-pub(crate) fn hint(tool: &str, arguments: &JsonMap) -> String {
+pub(crate) fn hint(tool: &str, upstream: Option<&(String, String)>, arguments: &JsonMap) -> String {
     let canonical = canonical_map(arguments).unwrap_or_else(|| arguments.clone());
     let mut literal = String::new();
     map_literal(&canonical, usize::MAX, &mut literal);
@@ -24,7 +24,18 @@ pub(crate) fn hint(tool: &str, arguments: &JsonMap) -> String {
         }
         how = " with the same arguments (`...` stands for values left out here)";
     }
-    format!("Call lisp_eval and then call (tool/{tool} {literal}){how} to process the full cached result.")
+    let call = match upstream {
+        None => format!("(tool/{tool} {literal})"),
+        Some((server, tool)) => {
+            let mut call = "(:value (tool/call {:server ".to_owned();
+            string_literal(server, &mut call);
+            call.push_str(" :tool ");
+            string_literal(tool, &mut call);
+            let _ = write!(call, " :args {literal}}}))");
+            call
+        }
+    };
+    format!("Call lisp_eval and then call {call}{how} to process the full cached result.")
 }
 
 fn map_literal(map: &JsonMap, max_value: usize, out: &mut String) {

@@ -1,13 +1,15 @@
 //! Previews for the model of results that are kept for programs (agent.md 8.10).
 
 mod hint;
+mod promise;
 mod shape;
 
-use crate::tool::{JsonMap, NativeResult, panic_text};
+use crate::tool::{JsonMap, NativeResult, ToolSpec, panic_text};
 use ptc_host::json::Value as Json;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub(crate) use hint::hint;
+pub(crate) use promise::{forget, forget_upstream};
 
 /// A preview and whether it leaves properties or rows out.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,10 +20,12 @@ pub(crate) struct Preview {
     pub truncated: bool,
 }
 
-/// The preview of `value`, a result of `tool` called with `arguments`. `kept` says whether the result is in the cache.
+/// The preview of `value`, a result of the tool `name` called with `arguments`. `kept` says whether the result is in the
+/// cache.
 #[must_use]
 pub(crate) fn preview(
-    tool: &str,
+    name: &str,
+    tool: &ToolSpec,
     arguments: &JsonMap,
     kind: &NativeResult,
     value: &Json,
@@ -29,13 +33,14 @@ pub(crate) fn preview(
 ) -> Preview {
     let (mut body, truncated) = match kind {
         NativeResult::Metadata => shape::metadata(value),
+        NativeResult::WholeUpTo { .. } => shape::with_beginning(value),
         NativeResult::Rows { limit } => shape::rows(value, *limit),
         NativeResult::Custom(function) => match custom(&**function, value) {
             Ok(body) => (body, false),
             Err((category, detail)) => {
                 tracing::warn!(
-                    target: "ptc_runner.sub_agent", tool_name = tool, %detail,
-                    "[ptc_runner] custom native_result preview for tool \"{tool}\" fell back to metadata: \
+                    target: "ptc_runner.sub_agent", tool_name = name, %detail,
+                    "[ptc_runner] custom native_result preview for tool \"{name}\" fell back to metadata: \
                      category={category}"
                 );
                 shape::metadata(value)
@@ -46,7 +51,7 @@ pub(crate) fn preview(
     body.insert("status".into(), "ok".into());
     body.insert("full_result_cached".into(), kept.into());
     if kept {
-        body.insert("cache_hint".into(), hint(tool, arguments).into());
+        body.insert("cache_hint".into(), hint(name, tool.upstream.as_ref(), arguments).into());
     }
     Preview { body, truncated }
 }

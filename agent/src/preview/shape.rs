@@ -6,6 +6,8 @@ use ptc_host::json::{Value as Json, json};
 
 /// Properties that a schema shows.
 const MAX_PROPERTIES: usize = 20;
+/// Characters of a text that its preview shows.
+const BEGINNING: usize = 1000;
 /// Items of a list that are compared with its first.
 const LOOKED_AT: usize = 4;
 
@@ -29,6 +31,17 @@ pub(super) fn metadata(value: &Json) -> (JsonMap, bool) {
         }
     };
     (body, truncated)
+}
+
+/// Shape and count; of a text, whose shape says nothing, also its length and its beginning.
+pub(super) fn with_beginning(value: &Json) -> (JsonMap, bool) {
+    let (mut body, truncated) = metadata(value);
+    let Json::String(text) = value else { return (body, truncated) };
+    body.insert("characters".into(), text.chars().count().into());
+    let beginning: String = text.chars().take(BEGINNING).collect();
+    let cut = beginning.len() < text.len();
+    body.insert("beginning".into(), beginning.into());
+    (body, cut)
 }
 
 /// The first rows of a list, and their shape.

@@ -1,10 +1,14 @@
 use super::{hint, preview};
-use crate::tool::{JsonMap, NativeResult};
+use crate::tool::{JsonMap, NativeResult, ToolSpec};
 use ptc_host::json::{Value as Json, json};
 use std::sync::Arc;
 
+fn tool() -> ToolSpec {
+    ToolSpec::new(|_: JsonMap| async { Ok::<_, String>(Json::Null) })
+}
+
 fn body(kind: &NativeResult, value: &Json) -> Json {
-    Json::Object(preview("t", &JsonMap::new(), kind, value, false).body)
+    Json::Object(preview("t", &tool(), &JsonMap::new(), kind, value, false).body)
 }
 
 #[test]
@@ -49,7 +53,7 @@ fn the_sixth_item_is_not_looked_at() {
 #[test]
 fn at_most_twenty_properties() {
     let wide: JsonMap = (0..21).map(|n| (format!("k{n:02}"), json!(n))).collect();
-    let made = preview("t", &JsonMap::new(), &NativeResult::Metadata, &Json::Object(wide), true);
+    let made = preview("t", &tool(), &JsonMap::new(), &NativeResult::Metadata, &Json::Object(wide), true);
     assert!(made.truncated);
     assert_eq!(made.body["schema"]["truncated"], true);
     assert_eq!(made.body["schema"]["properties"].as_object().unwrap().len(), 20);
@@ -67,8 +71,14 @@ fn rows_are_the_first_ones() {
 #[test]
 fn functions_are_not_trusted() {
     let custom = |f: fn(&Json) -> Result<Json, String>| NativeResult::Custom(Arc::new(f));
-    let made =
-        preview("t", &JsonMap::new(), &custom(|_| Ok(json!({"top": 1, "status": "mine"}))), &json!([]), true);
+    let made = preview(
+        "t",
+        &tool(),
+        &JsonMap::new(),
+        &custom(|_| Ok(json!({"top": 1, "status": "mine"}))),
+        &json!([]),
+        true,
+    );
     assert_eq!((&made.body["top"], &made.body["status"]), (&json!(1), &json!("ok")));
     for broken in [custom(|_| Err("no".into())), custom(|_| Ok(json!([]))), custom(|_| panic!("deliberate"))]
     {
@@ -82,11 +92,27 @@ fn hints_are_programs() {
     assert_eq!(
         hint(
             "search_logs",
+            None,
             &arguments(json!({"query": "error \"42\"", "a-b": [1.0, null], "x y": {"k": true}}))
         ),
         "Call lisp_eval and then call (tool/search_logs {:a_b [1 nil] :query \"error \\\"42\\\"\" \"x y\" {:k true}}) \
          to process the full cached result."
     );
-    let long = hint("t", &arguments(json!({"n": 1, "text": "x".repeat(600)})));
+    let long = hint("t", None, &arguments(json!({"n": 1, "text": "x".repeat(600)})));
     assert!(long.contains("(tool/t {:n 1 :text ...}) with the same arguments"), "{long}");
+    let upstream = ("my-fs".to_owned(), "read".to_owned());
+    assert_eq!(
+        hint("my_fs__read", Some(&upstream), &arguments(json!({"path": "a"}))),
+        "Call lisp_eval and then call (:value (tool/call {:server \"my-fs\" :tool \"read\" :args {:path \"a\"}})) to process \
+         the full cached result."
+    );
+}
+
+#[test]
+fn a_long_text_shows_its_beginning() {
+    let kind = NativeResult::WholeUpTo { bytes: 10 };
+    let made = preview("t", &tool(), &JsonMap::new(), &kind, &json!("é".repeat(1001)), true);
+    assert!(made.truncated);
+    assert_eq!((&made.body["characters"], &made.body["beginning"]), (&json!(1001), &json!("é".repeat(1000))));
+    assert_eq!(body(&kind, &json!([1]))["schema"], json!({"type": "array", "items": {"type": "integer"}}));
 }

@@ -26,6 +26,7 @@ mod text;
 mod tool_call;
 mod tools;
 mod typed;
+mod upstreams;
 
 pub use crate::settings::{Progress, ProgressFn};
 pub use fail::{Fail, FailReason};
@@ -41,6 +42,7 @@ pub use stream::{RunEvent, RunStream};
 pub use typed::Answer;
 
 use crate::llm::{Image, Message, ToolCall, ToolCallMsg, ToolDef};
+use crate::preview::forget_upstream;
 use crate::settings::{Agent, Mode};
 use crate::telemetry::Event;
 use ptc_host::json::Value as Json;
@@ -171,6 +173,13 @@ impl Run {
         }
         self.step.messages = std::mem::take(&mut self.options.initial_messages);
         self.step.messages.retain(|message| !matches!(message, Message::System { .. }));
+        // What was kept of upstreams was as old as the question before.
+        shared.kept.cache.forget_upstreams();
+        for message in &mut self.step.messages {
+            if let Message::Tool { content, .. } = message {
+                forget_upstream(content);
+            }
+        }
         for message in &self.step.messages {
             if let Message::Assistant { tool_calls, .. } = message {
                 self.used_ids.extend(tool_calls.iter().map(|call| call.id.clone()));

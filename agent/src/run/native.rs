@@ -2,7 +2,7 @@
 
 use super::Run;
 use super::shared::{RunScope, fault};
-use super::tools::{ToolAnswer, get, report};
+use super::tools::{ToolAnswer, get, keep, read_whole, report};
 use crate::llm::{Image, ToolCall, lift, may_hold};
 use crate::preview::{Preview, preview};
 use crate::settings::{Mode, native_name};
@@ -70,19 +70,20 @@ impl Run {
 
 /// The preview of a result, or its metadata if the preview is too large: every kept result must be mentioned.
 fn preview_within(
-    tool: &str,
+    name: &str,
+    tool: &ToolSpec,
     arguments: &JsonMap,
     kind: &NativeResult,
     value: &Json,
     kept: bool,
     max: usize,
 ) -> Preview {
-    let full = preview(tool, arguments, kind, value, kept);
+    let full = preview(name, tool, arguments, kind, value, kept);
     let fits = |preview: &Preview| serde_json::to_string(&preview.body).is_ok_and(|text| text.len() <= max);
     if matches!(kind, NativeResult::Metadata) || fits(&full) {
         return full;
     }
-    let metadata = preview(tool, arguments, &NativeResult::Metadata, value, kept);
+    let metadata = preview(name, tool, arguments, &NativeResult::Metadata, value, kept);
     Preview { truncated: true, ..metadata }
 }
 
@@ -116,7 +117,9 @@ async fn answer(
         json!({"error": text, "tool": call.name, "args_received": args_received, "hint": hint})
     };
     let shared = run.config.shared(&tool);
-    let got = match get(run, &name, &tool, call.args.clone(), Layer::Native, shared.is_some()).await {
+    // An upstream is asked anew: the model may want to know what has become of something.
+    let reuses = shared.is_some() && tool.upstream.is_none();
+    let mut got = match get(run, &name, &tool, call.args.clone(), Layer::Native, reuses).await {
         Ok(got) => got,
         Err(error) => {
             let hint = tool.shown_signature().map(|signature| format!("The tool's signature is {signature}"));
@@ -136,16 +139,32 @@ async fn answer(
             return refused(failed(format!("the result cannot be read as JSON again: {error}"), None));
         }
     };
-    let Some(kind) = shared else {
-        let images = lift(&mut value, run.asked.sees_images());
-        let length = if got.json.len() > max { value.to_string().len() } else { 0 };
-        if length > max {
+    // The largest result that the model reads whole.
+    let whole = match &shared {
+        None => Some(max),
+        Some(NativeResult::WholeUpTo { bytes }) => Some((*bytes).min(max)),
+        Some(_) => None,
+    };
+    let mut images = Vec::new();
+    if let Some(whole) = whole {
+        images = lift(&mut value, run.asked.sees_images());
+        let length = if may_hold(&got.json) { value.to_string().len() } else { got.json.len() };
+        if length <= whole {
+            if tool.upstream.is_some() {
+                read_whole(run, &name, &call.args);
+            }
+            report(run, &name, Layer::Native, started, Some(&got), false);
+            return (value, true, images);
+        }
+        if shared.is_none() {
             return refused(too_large(length));
         }
-        report(run, &name, Layer::Native, started, Some(&got), false);
-        return (value, true, images);
-    };
-    let mut preview = preview_within(&name, &call.args, &kind, &value, got.kept(), max);
+    }
+    let kind = shared.unwrap_or_default();
+    if tool.upstream.is_some() {
+        keep(run, &name, &tool, &call.args, &mut got);
+    }
+    let mut preview = preview_within(&name, &tool, &call.args, &kind, &value, got.kept(), max);
     if let Some(why) = got.refused {
         let text =
             format!("The full result is not kept: {why}. A program that calls the tool runs it again.");
@@ -157,5 +176,5 @@ async fn answer(
         return refused(too_large(length));
     }
     report(run, &name, Layer::Native, started, Some(&got), preview.truncated);
-    (body, true, Vec::new())
+    (body, true, images)
 }

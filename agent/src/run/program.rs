@@ -4,6 +4,7 @@ use super::floats::rounded;
 use super::shared::RunScope;
 use super::state::Rules;
 use super::tools::ProgramTools;
+use super::upstreams::SharedCalls;
 use super::{Run, RunEvent};
 use crate::llm::ToolCall;
 use crate::settings::{Config, Mode};
@@ -128,7 +129,7 @@ fn without_tools(program: &str, tools: &ProgramTools, limits: &Limits) -> Option
 }
 
 /// The request to the engine: the run's context, limits and session.
-fn request(run: &RunScope, program: &str, tools: Arc<ProgramTools>, json: bool) -> EvalRequest {
+fn request(run: &Arc<RunScope>, program: &str, tools: Arc<ProgramTools>, json: bool) -> EvalRequest {
     let config = &run.config;
     let mut context = run.context.clone();
     if let Some(failure) = run.kept.failure() {
@@ -147,7 +148,7 @@ fn request(run: &RunScope, program: &str, tools: Arc<ProgramTools>, json: bool) 
         journaling: config.journaling,
     };
     let (shown_items, max_result) = config.format.result(config.mode);
-    let upstreams: Option<Arc<dyn HostCalls>> = run.upstreams.clone();
+    let upstreams = upstreams(run);
     EvalRequest {
         context: Some(Json::Object(context).to_string().into()),
         session: Some(run.kept.session.clone()),
@@ -160,6 +161,13 @@ fn request(run: &RunScope, program: &str, tools: Arc<ProgramTools>, json: bool) 
         principal: run.principal.clone(),
         ..EvalRequest::new(program)
     }
+}
+
+/// What answers the program's upstream calls.
+fn upstreams(run: &Arc<RunScope>) -> Option<Arc<dyn HostCalls>> {
+    let inner = run.upstreams.clone()?;
+    let shares = run.config.tools.values().any(|tool| tool.upstream.is_some());
+    Some(if shares { Arc::new(SharedCalls { run: run.clone(), inner }) } else { inner })
 }
 
 /// The prints that the model reads, and whether some are cut or left out.

@@ -118,7 +118,8 @@ fn base(config: &Config) -> &'static str {
 }
 
 fn inventory(config: &Config) -> Option<String> {
-    let tools: Vec<_> = config.program_tools().collect();
+    // Those of upstreams are in the upstreams' own list.
+    let tools: Vec<_> = config.program_tools().filter(|(_, tool)| tool.upstream.is_none()).collect();
     if tools.is_empty() {
         return None;
     }

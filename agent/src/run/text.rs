@@ -157,13 +157,7 @@ impl Run {
 
     /// Reports a call of `lisp_eval` to telemetry.
     pub(super) fn report_program(&self, started: Instant, ok: bool, body: &Json) {
-        let got = tools::ToolResult {
-            json: bytes::Bytes::new(),
-            hit: false,
-            refused: None,
-            cacheable: false,
-            key_hash: None,
-        };
+        let got = tools::ToolResult::new(bytes::Bytes::new());
         let cut = body["truncated"] == Json::Bool(true);
         tools::report(&self.shared, LISP_EVAL, Layer::Native, started, ok.then_some(&got), cut);
     }

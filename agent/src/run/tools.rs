@@ -14,7 +14,7 @@ use ptc_vm::machine::{ForkNote, Payload, Reply};
 use ptc_vm::{Error, Reason};
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
@@ -42,6 +42,11 @@ pub(super) struct ToolResult {
 }
 
 impl ToolResult {
+    /// A result that nothing is known of but what it is.
+    pub(super) fn new(json: Bytes) -> ToolResult {
+        ToolResult { json, hit: false, refused: None, cacheable: false, key_hash: None }
+    }
+
     pub(super) fn kept(&self) -> bool {
         self.cacheable && self.refused.is_none()
     }
@@ -65,8 +70,10 @@ pub(super) async fn get(
         layer,
         deadline: Some(Instant::now() + limit),
         extensions: run.extensions.clone(),
+        keeps: Arc::new(AtomicBool::new(true)),
         run: Some(run.clone()),
     };
+    let keeps = context.keeps.clone();
     let call = async {
         let display = args(&Json::Object(arguments.clone()));
         let (tool_name, exposure_layer) = (name, layer.as_str());
@@ -101,16 +108,15 @@ pub(super) async fn get(
         made
     };
     match key {
-        None => Ok(ToolResult {
-            json: call.await?,
-            hit: false,
-            refused: cached.then_some(NotKept::Ambiguous),
-            cacheable: cached,
-            key_hash: None,
-        }),
+        None => {
+            let json = call.await?;
+            let declined = (!keeps.load(Ordering::Relaxed)).then_some(NotKept::Declined);
+            let refused = declined.or(cached.then_some(NotKept::Ambiguous));
+            Ok(ToolResult { refused, cacheable: cached, ..ToolResult::new(json) })
+        }
         Some(key) => {
             let limits = CacheLimits { entry: tool.max_cached_bytes, total: run.config.tool_cache_limit };
-            let fetched = run.kept.cache.fetch(&key, limits, call).await?;
+            let fetched = run.kept.cache.fetch(&key, limits, &keeps, call).await?;
             Ok(ToolResult {
                 json: fetched.json,
                 hit: fetched.hit,
@@ -130,6 +136,37 @@ fn told(json: &[u8]) -> String {
         return value.to_string();
     }
     String::from_utf8_lossy(&json[..json.len().min(4096)]).into_owned()
+}
+
+/// Keeps a result of an upstream tool, of which the model is about to read a preview.
+pub(super) fn keep(run: &RunScope, name: &str, tool: &ToolSpec, arguments: &JsonMap, got: &mut ToolResult) {
+    got.cacheable = true;
+    let Some(key) = canonical_key(name, arguments) else {
+        got.refused = Some(NotKept::Ambiguous);
+        return;
+    };
+    got.key_hash = Some(key.hash_text());
+    if got.refused.is_none() {
+        let limits = CacheLimits { entry: tool.max_cached_bytes, total: run.config.tool_cache_limit };
+        got.refused = run.kept.cache.keep(key, got.json.clone(), limits).err();
+    } else {
+        run.kept.cache.forget(&key);
+    }
+}
+
+/// What is kept of a call of an upstream tool.
+pub(super) fn kept(run: &RunScope, name: &str, tool: &ToolSpec, arguments: &JsonMap) -> Option<ToolResult> {
+    run.config.shared(tool)?;
+    let key = canonical_key(name, arguments)?;
+    let json = run.kept.cache.kept(&key)?;
+    Some(ToolResult { hit: true, cacheable: true, key_hash: Some(key.hash_text()), ..ToolResult::new(json) })
+}
+
+/// A result that the model reads whole: a former one of the same call is no longer the last.
+pub(super) fn read_whole(run: &RunScope, name: &str, arguments: &JsonMap) {
+    if let Some(key) = canonical_key(name, arguments) {
+        run.kept.cache.forget(&key);
+    }
 }
 
 /// A value as JSON of at most `max` bytes. One that is larger is refused before anything is written.
@@ -293,7 +330,12 @@ impl AppTools for ProgramTools {
         let (run, name, tool) = (self.run.clone(), name.to_owned(), tool.clone());
         Box::pin(async move {
             let started = Instant::now();
-            let got = get(&run, &name, &tool, arguments, Layer::PtcLisp, tool.cache).await;
+            let own = tool.upstream.is_none();
+            let kept = if own { None } else { kept(&run, &name, &tool, &arguments) };
+            let got = match kept {
+                Some(got) => Ok(got),
+                None => get(&run, &name, &tool, arguments, Layer::PtcLisp, tool.cache && own).await,
+            };
             report(&run, &name, Layer::PtcLisp, started, got.as_ref().ok(), false);
             match got {
                 Ok(got) => Reply::Value(Payload::Json(got.json)),

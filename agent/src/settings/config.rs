@@ -76,6 +76,10 @@ pub(crate) struct Config {
     pub(crate) extensions: Extensions,
 }
 
+/// Bytes of an upstream's result up to which the model reads it whole: a program that fetches it from the cache costs a
+/// turn, which is about as much.
+const WHOLE_UPSTREAM_RESULT: usize = 4 << 10;
+
 impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Config").field("name", &self.name).field("mode", &self.mode).finish_non_exhaustive()
@@ -145,7 +149,17 @@ impl Config {
     /// The preview of a tool whose results both sides share; `None` for other tools.
     pub(crate) fn shared(&self, tool: &ToolSpec) -> Option<NativeResult> {
         let shared = self.mode == Mode::Combined && self.exposure(tool) == Expose::Both && tool.cache;
-        shared.then(|| tool.native_result.clone().unwrap_or_default())
+        let default = || match tool.upstream {
+            Some(_) => NativeResult::WholeUpTo { bytes: WHOLE_UPSTREAM_RESULT },
+            None => NativeResult::default(),
+        };
+        shared.then(|| tool.native_result.clone().unwrap_or_else(default))
+    }
+
+    /// The tool that stands for one of an upstream.
+    pub(crate) fn tool_of_upstream(&self, server: &str, tool: &str) -> Option<(&String, &ToolSpec)> {
+        let stands = |spec: &ToolSpec| spec.upstream.as_ref().is_some_and(|(s, t)| s == server && t == tool);
+        self.tools.iter().find(|(_, spec)| stands(spec))
     }
 
     /// Whether the model's text is the answer whatever it is, so that it may be streamed as it comes: there is nothing to

@@ -12,6 +12,7 @@ use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::time::Instant;
 
 pub use extensions::Extensions;
@@ -61,6 +62,8 @@ pub struct ToolContext {
     pub deadline: Option<Instant>,
     /// Values of the host, of the agent and of the run.
     pub(crate) extensions: Arc<Extensions>,
+    /// Whether the result may stand for later calls.
+    pub(crate) keeps: Arc<AtomicBool>,
     /// The run around the call, for tools that are agents.
     pub(crate) run: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -76,6 +79,7 @@ impl ToolContext {
             layer,
             deadline: None,
             extensions: Arc::default(),
+            keeps: Arc::new(AtomicBool::new(true)),
             run: None,
         }
     }
@@ -92,6 +96,12 @@ impl ToolContext {
     pub fn with<T: Send + Sync + 'static>(mut self, value: T) -> ToolContext {
         Arc::make_mut(&mut self.extensions).insert(value);
         self
+    }
+
+    /// Says of the result of this call that it stands for no other one: a program that makes the same call runs the tool
+    /// again. For results of an upstream tool that are not what a program would get.
+    pub fn do_not_keep(&self) {
+        self.keeps.store(false, Ordering::Relaxed);
     }
 }
 

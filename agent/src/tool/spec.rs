@@ -48,6 +48,11 @@ pub enum NativeResult {
         /// How many; 20 is customary.
         limit: usize,
     },
+    /// The result itself if it is small, else its shape, and of a text its length and its beginning.
+    WholeUpTo {
+        /// The largest JSON that is small, in bytes.
+        bytes: usize,
+    },
     /// The result of a function.
     Custom(Arc<PreviewFn>),
 }
@@ -57,6 +62,7 @@ impl fmt::Debug for NativeResult {
         match self {
             NativeResult::Metadata => f.write_str("Metadata"),
             NativeResult::Rows { limit } => write!(f, "Rows({limit})"),
+            NativeResult::WholeUpTo { bytes } => write!(f, "WholeUpTo({bytes})"),
             NativeResult::Custom(_) => f.write_str("Custom"),
         }
     }
@@ -90,6 +96,8 @@ pub struct ToolSpec {
     pub max_cached_bytes: Option<usize>,
     /// Why its signature is none, for [`build`](crate::agent::AgentBuilder::build) to tell.
     pub(crate) wrong: Option<String>,
+    /// The tool of an upstream that it stands for: server and tool, as `tool/call` names them.
+    pub upstream: Option<(String, String)>,
 }
 
 impl fmt::Debug for ToolSpec {
@@ -119,6 +127,7 @@ impl ToolSpec {
             native_result: None,
             max_cached_bytes: None,
             wrong: None,
+            upstream: None,
         }
     }
 
@@ -247,6 +256,18 @@ impl ToolSpec {
     #[must_use]
     pub fn native_result(mut self, preview: NativeResult) -> ToolSpec {
         self.native_result = Some(preview);
+        self
+    }
+
+    /// Says that it is the tool of an upstream, which programs reach by `tool/call`.
+    ///
+    /// If it is [`Expose::Both`] and cached in combined mode, then a result of which the model has read a preview is kept
+    /// until the model makes the same call again or the run ends, and a program's `(tool/call …)` with the same arguments
+    /// gets it without a second call. A result that the model has read whole is not kept: asked again, an upstream may have
+    /// another. By default the model reads results of up to 4 KiB whole ([`NativeResult::WholeUpTo`]).
+    #[must_use]
+    pub fn upstream(mut self, server: impl Into<String>, tool: impl Into<String>) -> ToolSpec {
+        self.upstream = Some((server.into(), tool.into()));
         self
     }
 

@@ -22,6 +22,9 @@
 //! Its resources are listed on two pages. `blob:N` has N bytes of binary content, `text:T` the text T, `several:` three
 //! contents; `gone:` is listed, but not there. Its prompt `greet` has the argument `name`, for which it proposes names.
 //!
+//! With `--rows` as its first argument it has three tools more. `rows` gives `n` rows, each with the number of the call, and
+//! says of itself that it only reads; `log` gives the same and says nothing; `picture` gives a text and a PNG.
+//!
 //! Once there is a file at the path of its first argument, it lists a tool `fresh` more, and `echo` requires `y`.
 
 use ptc_mcp::json::{Value, json};
@@ -105,6 +108,10 @@ fn grown() -> bool {
 }
 
 /// Whether it has everything but tools.
+fn with_rows() -> bool {
+    std::env::args().nth(1).is_some_and(|word| word == "--rows")
+}
+
 fn toolless() -> bool {
     std::env::args().nth(1).is_some_and(|word| word == "--no-tools")
 }
@@ -114,6 +121,7 @@ fn main() {
     let waiting = Waiting::default();
     let (mut level, mut asking) = (Value::Null, None);
     let mut subscribed: Vec<String> = Vec::new();
+    let mut rows_calls = 0;
     for line in std::io::stdin().lock().lines() {
         let Ok(message) =
             line.map_err(drop).and_then(|line| serde_json::from_str::<Value>(&line).map_err(drop))
@@ -158,6 +166,14 @@ fn main() {
                 .collect();
                 let record = json!({"type": "object", "properties": {"result": {}, "total": {}}});
                 tools.push(json!({"name": "answer_record", "inputSchema": {"type": "object"}, "outputSchema": record}));
+                if with_rows() {
+                    let reads = json!({"readOnlyHint": true});
+                    tools.push(
+                        json!({"name": "rows", "inputSchema": {"type": "object"}, "annotations": reads}),
+                    );
+                    tools.push(json!({"name": "log", "inputSchema": {"type": "object"}}));
+                    tools.push(json!({"name": "picture", "inputSchema": {"type": "object"}}));
+                }
                 if grown() {
                     tools[0]["inputSchema"] =
                         json!({"type": "object", "properties": {"y": {"type": "string"}}, "required": ["y"]});
@@ -228,6 +244,15 @@ fn main() {
                             }
                         }
                     }
+                    "rows" | "log" => {
+                        rows_calls += 1;
+                        let row = |id: u64| json!({"id": id, "call": rows_calls, "text": "one of many rows"});
+                        let rows: Vec<Value> = (0..arguments["n"].as_u64().unwrap_or(0)).map(row).collect();
+                        say(&text_result(id, &json!(rows).to_string()));
+                    }
+                    "picture" => say(&json!({"jsonrpc": "2.0", "id": id, "result": {"content": [
+                        {"type": "text", "text": "A chart"},
+                        {"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgouLi4u"}]}})),
                     "die" => std::process::exit(3),
                     "bulk" => {
                         let bytes = arguments["bytes"].as_u64().unwrap_or(0) as usize;

@@ -1,5 +1,6 @@
 //! `ptc agent` as a process, against a provider and an upstream of our own.
 
+mod kept;
 mod model;
 
 use model::{Provider, answer, calls, says};

@@ -5,6 +5,7 @@ mod lisp;
 mod options;
 mod telemetry;
 mod typed;
+mod upstreams;
 
 use super::{RunOptions, Step};
 use crate::agent::{Agent, AgentBuilder};

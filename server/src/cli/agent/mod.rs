@@ -54,6 +54,11 @@ pub struct AgentArgs {
     #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
     native: Vec<String>,
 
+    /// Keep large results of these native tools for programs, as is done for tools that say that they only read: SERVER or
+    /// SERVER/TOOL; may be given several times
+    #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
+    cache_tool: Vec<String>,
+
     /// Show the model an image with the first question: a PNG, JPEG, GIF or WebP of at most 5 MiB, or its https address;
     /// may be given several times
     #[arg(long, value_name = "FILE")]

@@ -2,11 +2,12 @@
 
 use ptc_host::aggregator::Aggregator;
 use ptc_host::catalog::{Catalog, ServerEntry, ToolEntry, check_call};
-use ptc_host::upstream::{Call, CallLimits, Caller, ReplyPayload};
-use ptc_mcp::json::Value as Json;
+use ptc_host::upstream::{BlockMember, Call, CallLimits, CallReply, Caller, ReplyBlock, ReplyPayload};
+use ptc_mcp::json::{Value as Json, json};
 
 use super::screen::Screen;
-use ptc_agent::tool::{Expose, JsonMap, ToolSpec};
+use futures_util::future::BoxFuture;
+use ptc_agent::tool::{Expose, JsonMap, ToolContext, ToolError, ToolHandler, ToolSpec};
 use ptc_vm::machine::{ToolArguments, UpstreamCall};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use tokio::time::Instant;
 const MAX_NAME: usize = 64;
 /// Longest description of a tool, in characters.
 const MAX_DESCRIPTION: usize = 1000;
-/// Largest result that enters the conversation; larger ones are left to programs.
+/// Largest result that enters the conversation where it is not kept; larger ones are left to programs.
 const MAX_RESULT: usize = 32 << 10;
 
 /// What one native call may cost.
@@ -25,21 +26,33 @@ const MAX_RESULT: usize = 32 << 10;
 pub(super) struct Limits {
     pub(super) timeout: Duration,
     pub(super) max_bytes: usize,
+    /// Characters of base64 in one answer, which count apart.
+    pub(super) binary_bytes: usize,
 }
 
-/// The tools that `patterns` name, keyed by the names that the model uses.
+/// Which tools are offered, and of which programs may use the results.
+pub(super) struct Choice<'a> {
+    /// The patterns of `--native`.
+    pub(super) native: &'a [String],
+    /// The patterns of `--cache-tool`: besides the tools that say of themselves that they only read.
+    pub(super) cached: &'a [String],
+    /// Whether there are programs.
+    pub(super) programs: bool,
+}
+
+/// The tools of a choice, keyed by the names that the model uses.
 ///
 /// # Errors
 /// If a pattern matches nothing.
 pub(super) fn tools(
     aggregator: &Arc<Aggregator>,
-    patterns: &[String],
+    choice: &Choice<'_>,
     limits: Limits,
     screen: &Arc<Screen>,
 ) -> Result<Vec<(String, ToolSpec)>, String> {
     let catalog = aggregator.catalog();
     let mut chosen: BTreeMap<String, (&ServerEntry, &ToolEntry)> = BTreeMap::new();
-    for pattern in patterns {
+    for pattern in choice.native {
         let mut found = false;
         for (server, tool) in all(&catalog).filter(|(server, tool)| fits(pattern, server, tool)) {
             found = true;
@@ -52,24 +65,31 @@ pub(super) fn tools(
             return Err(format!("--native {pattern} fits no tool: see `ptc tools`"));
         }
     }
+    let natives = || chosen.values().copied();
+    if let Some(pattern) =
+        choice.cached.iter().find(|pattern| !natives().any(|(server, tool)| fits(pattern, server, tool)))
+    {
+        return Err(format!("--cache-tool {pattern} fits no tool that --native offers"));
+    }
     let spec = |(server, tool): (&ServerEntry, &ToolEntry)| {
+        let wanted = choice.cached.iter().any(|pattern| fits(pattern, server, tool));
+        let kept = choice.programs && (wanted || only_reads(tool));
         let handler = Handler {
             aggregator: aggregator.clone(),
             server: server.name.clone(),
             tool: tool.name.clone(),
             limits,
+            largest: if kept { usize::MAX } else { MAX_RESULT },
             screen: screen.clone(),
-        };
-        let call = move |arguments: JsonMap| {
-            let handler = handler.clone();
-            async move { handler.call(arguments).await }
         };
         let description: String = tool.description.chars().take(MAX_DESCRIPTION).collect();
         let description = if description.is_empty() { tool.name.clone() } else { description };
-        ToolSpec::new(call)
-            .parameters(tool.input_schema.clone())
-            .description(description)
-            .expose(Expose::Native)
+        let spec = ToolSpec::new(handler).parameters(tool.input_schema.clone()).description(description);
+        if kept {
+            spec.expose(Expose::Both).cache(true).upstream(&server.name, &tool.name)
+        } else {
+            spec.expose(Expose::Native)
+        }
     };
     Ok(chosen.into_iter().map(|(name, chosen)| (name, spec(chosen))).collect())
 }
@@ -82,6 +102,12 @@ fn fits(pattern: &str, server: &ServerEntry, tool: &ToolEntry) -> bool {
     pattern == "all"
         || pattern == server.name
         || pattern.strip_prefix(&*server.name).and_then(|rest| rest.strip_prefix('/')) == Some(&tool.name)
+}
+
+/// Whether a tool says that it changes nothing.
+fn only_reads(tool: &ToolEntry) -> bool {
+    let hint = tool.annotations.as_ref().and_then(|annotations| annotations.get("readOnlyHint"));
+    hint == Some(&Json::Bool(true))
 }
 
 /// `server__tool` in characters that every provider accepts, shortened, and numbered if that name is taken.
@@ -107,30 +133,55 @@ struct Handler {
     server: String,
     tool: String,
     limits: Limits,
+    /// Largest result that the model is given.
+    largest: usize,
     screen: Arc<Screen>,
 }
 
+impl ToolHandler for Handler {
+    fn call(&self, arguments: JsonMap, context: ToolContext) -> BoxFuture<'static, Result<Json, ToolError>> {
+        let handler = self.clone();
+        Box::pin(async move { handler.answer(arguments, &context).await.map_err(ToolError) })
+    }
+}
+
+/// What the model is given of an answer.
+struct Answer {
+    value: Json,
+    /// Whether it is all that a program would get.
+    whole: bool,
+    /// Characters of base64 in it.
+    binary: usize,
+}
+
 impl Handler {
-    async fn call(&self, arguments: JsonMap) -> Result<Json, String> {
+    async fn answer(&self, arguments: JsonMap, context: &ToolContext) -> Result<Json, String> {
         let started = Instant::now();
         let arguments = Json::Object(arguments).to_string();
         self.screen.call(&self.server, &self.tool, &arguments);
         let result = self.ask(arguments).await.map_err(|text| self.aggregator.redactor().scrub_string(text));
-        let outcome = result.as_ref().map(|value| value.to_string().len()).map_err(String::as_str);
+        let outcome = result.as_ref().map(|answer| answer.value.to_string().len()).map_err(String::as_str);
         self.screen.result(&self.server, &self.tool, outcome, started.elapsed());
-        let value = result?;
-        let length = value.to_string().len();
-        if length > MAX_RESULT {
+        let Answer { mut value, mut whole, binary } = result?;
+        let length = value.to_string().len().saturating_sub(binary);
+        if length > self.largest {
             return Err(format!(
                 "the result is {length} bytes, more than the {MAX_RESULT} that fit into the conversation: call \
                  (tool/call {{:server {:?} :tool {:?} :args {{...}}}}) in lisp_eval and compute over it there",
                 self.server, self.tool
             ));
         }
+        let received = value.clone();
+        self.aggregator.redactor().scrub_json(&mut value);
+        // A program would get the secret, too.
+        whole &= value == received;
+        if !whole {
+            context.do_not_keep();
+        }
         Ok(value)
     }
 
-    async fn ask(&self, arguments: String) -> Result<Json, String> {
+    async fn ask(&self, arguments: String) -> Result<Answer, String> {
         let wanted = UpstreamCall {
             server: Ok(self.server.clone()),
             tool: Ok(self.tool.clone()),
@@ -142,9 +193,9 @@ impl Handler {
         let Some((_, upstream)) = upstream else {
             return Err(format!("no upstream '{}' configured", self.server));
         };
-        let Limits { timeout, max_bytes } = self.limits;
+        let Limits { timeout, max_bytes, binary_bytes } = self.limits;
         let deadline = Instant::now() + timeout.saturating_mul(2);
-        let limits = CallLimits { timeout, deadline, max_bytes, binary_bytes: 0 };
+        let limits = CallLimits { timeout, deadline, max_bytes, binary_bytes };
         let may_wrap = checked.may_wrap;
         let call = Call {
             tool: &self.tool,
@@ -155,15 +206,57 @@ impl Handler {
             may_wrap,
         };
         let reply = upstream.call(call).await.map_err(|fault| fault.to_string())?;
-        let mut value = match reply.payload.resolve() {
-            ReplyPayload::Json(bytes) | ReplyPayload::JsonOrText(bytes) => ptc_mcp::json::from_slice(&bytes)
-                .map_err(|error| format!("the result is not JSON: {error}"))?,
-            ReplyPayload::Text(bytes) => Json::from(String::from_utf8_lossy(&bytes)),
-            ReplyPayload::JsonNull | ReplyPayload::Content(_) | ReplyPayload::None => Json::Null,
-        };
-        self.aggregator.redactor().scrub_json(&mut value);
-        Ok(value)
+        answer_of(reply)
     }
+}
+
+/// The value of a reply, or all its blocks where images, files or several texts are all that there is.
+fn answer_of(reply: CallReply) -> Result<Answer, String> {
+    let blocks = reply.content;
+    let only_texts = blocks.iter().all(|block| block.text().is_some());
+    let payload = reply.payload.resolve();
+    let structured = matches!(payload, ReplyPayload::Json(_)) && only_texts;
+    if !blocks.is_empty() && !structured {
+        let mut binary = 0;
+        let blocks: Json = blocks.iter().map(|block| block_of(block, &mut binary)).collect();
+        return Ok(Answer { value: blocks, whole: false, binary });
+    }
+    let value = match payload {
+        ReplyPayload::Json(bytes) | ReplyPayload::JsonOrText(bytes) => {
+            ptc_mcp::json::from_slice(&bytes).map_err(|error| format!("the result is not JSON: {error}"))?
+        }
+        ReplyPayload::Text(bytes) => Json::from(String::from_utf8_lossy(&bytes)),
+        ReplyPayload::JsonNull | ReplyPayload::Content(_) | ReplyPayload::None => Json::Null,
+    };
+    // A program would get the texts beside the data, too.
+    Ok(Answer { value, whole: blocks.is_empty(), binary: 0 })
+}
+
+/// A block in the shape of MCP: the agent shows images of that shape to models that see them. Other binary content is told
+/// of by its size.
+fn block_of(block: &ReplyBlock, binary: &mut usize) -> Json {
+    let text = |bytes: &[u8]| Json::from(String::from_utf8_lossy(bytes));
+    let ReplyBlock::Other { kind, members } = block else {
+        return json!({"type": "text", "text": block.text().map(|bytes| text(bytes))});
+    };
+    let mut shown = json!({"type": kind});
+    for (name, member) in members {
+        match member {
+            BlockMember::Text(bytes) if *name == "mime_type" => shown["mimeType"] = text(bytes),
+            BlockMember::Text(bytes) => shown[*name] = text(bytes),
+            BlockMember::Count(count) => shown[*name] = (*count).into(),
+            BlockMember::Binary(data) if kind == "image" => {
+                *binary += data.len();
+                shown["data"] = text(data);
+            }
+            BlockMember::Binary(_) => {}
+            BlockMember::Block(inner) => shown[*name] = block_of(inner, binary),
+            BlockMember::Blocks(inner) => {
+                shown[*name] = inner.iter().map(|block| block_of(block, binary)).collect();
+            }
+        }
+    }
+    shown
 }
 
 #[cfg(test)]

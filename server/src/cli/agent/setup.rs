@@ -16,6 +16,7 @@ use ptc_host::catalog::{CatalogMode, InlineLimits, describe};
 use ptc_host::config::{ProcessEnv, SERVER_VARIABLE, locate};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, HostCalls, Limits};
+use ptc_host::upstream::CallLimits;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -103,6 +104,11 @@ impl Host {
         host.screen.scrub_with(redactor.clone());
         let opened = async {
             host.model.guard(args, &redactor)?;
+            if !args.cache_tool.is_empty() && host.settings.mode != Mode::Combined {
+                return Err(
+                    "--cache-tool needs --mode combined: without programs nobody uses what is kept".into()
+                );
+            }
             match host.upstreams.clone() {
                 None if args.native.is_empty() => {}
                 _ if !args.native.is_empty() && matches!(host.settings.mode, Mode::Lisp | Mode::LispTool) => {
@@ -128,9 +134,14 @@ impl Host {
             self.screen.note(&format!("{server} is left out: {why}"));
         }
         let limits = args.limits.aggregator_limits();
-        let (timeout, max_bytes) = (limits.call_timeout, limits.max_response_bytes);
-        self.tools =
-            native::tools(upstreams, &args.native, native::Limits { timeout, max_bytes }, &self.screen)?;
+        let CallLimits { timeout, max_bytes, binary_bytes, .. } = limits.per_call();
+        let choice = native::Choice {
+            native: &args.native,
+            cached: &args.cache_tool,
+            programs: self.settings.mode == Mode::Combined,
+        };
+        let limits = native::Limits { timeout, max_bytes, binary_bytes };
+        self.tools = native::tools(upstreams, &choice, limits, &self.screen)?;
         // The handler's own limit comes first, and says more.
         self.settings.tool_timeout = timeout.saturating_mul(3);
         self.calls =

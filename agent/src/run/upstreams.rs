@@ -1,0 +1,56 @@
+//! Upstream calls of programs, some of which the model's own calls have answered already (agent.md 8.9).
+
+use super::shared::RunScope;
+use super::tools::{kept, report};
+use crate::tool::{JsonMap, Layer};
+use bytes::Bytes;
+use futures_util::future::LocalBoxFuture;
+use ptc_host::engine::{HostCalls, RunContext};
+use ptc_host::json::Value as Json;
+use ptc_vm::machine::{HostRequest, Payload, Reply, UpstreamCall};
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::time::Instant;
+
+/// The run's upstreams, behind the results that the model was told are kept.
+pub(super) struct SharedCalls {
+    pub(super) run: Arc<RunScope>,
+    pub(super) inner: Arc<dyn HostCalls>,
+}
+
+impl HostCalls for SharedCalls {
+    fn answer(&self, context: Rc<RunContext>, request: HostRequest) -> LocalBoxFuture<'static, Reply> {
+        if let HostRequest::Upstream(call) = &request
+            && let Some(payload) = self.kept(call)
+        {
+            return Box::pin(std::future::ready(Reply::success(payload)));
+        }
+        self.inner.answer(context, request)
+    }
+}
+
+impl SharedCalls {
+    /// The kept result of a call.
+    fn kept(&self, call: &UpstreamCall) -> Option<Payload> {
+        let started = Instant::now();
+        let (Ok(server), Ok(tool), Ok(arguments)) = (&call.server, &call.tool, &call.arguments) else {
+            return None;
+        };
+        let run = &self.run;
+        let (name, spec) = run.config.tool_of_upstream(server, tool)?;
+        let arguments = serde_json::from_slice::<JsonMap>(&arguments.json).ok()?;
+        let got = kept(run, name, spec, &arguments)?;
+        report(run, name, Layer::PtcLisp, started, Some(&got), false);
+        Some(payload(got.json))
+    }
+}
+
+/// A kept result as `tool/call` gives it: what was text is text again.
+fn payload(json: Bytes) -> Payload {
+    if json.first() == Some(&b'"')
+        && let Ok(Json::String(text)) = serde_json::from_slice(&json)
+    {
+        return Payload::Text(text);
+    }
+    Payload::Json(json)
+}

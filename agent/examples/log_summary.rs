@@ -75,13 +75,13 @@ pub(crate) async fn run() -> Result<Report, Box<dyn Error>> {
       mean (fn [rows] (/ (reduce + (map (fn [row] (parse-long (nth row 6))) rows)) (count rows)))
       means (map (fn [[worker rows]] [worker (mean rows)]) (group-by (fn [row] (nth row 2)) rows))]
   (return {:levels (frequencies (map second rows))
-           :worst-hour (key worst) :errors-then (val worst)
-           :slowest-worker (first (apply max-key second means))}))"#;
+           :worst_hour (key worst) :errors_then (val worst)
+           :slowest_worker (first (apply max-key second means))}))"#;
     let call = |id: &str, tool: &str, arguments: Json| {
         LlmResponse::calls(vec![ToolCall::from_text(Some(id.into()), tool, &arguments.to_string())])
     };
     let answer = json!({"levels": {"ERROR": 500, "WARN": 7071, "INFO": 42_429}, "worst_hour": "12",
-        "errors_then": 340, "slowest_worker": "worker-8"});
+        "errors_then": 340, "slowest_worker": "worker-4"});
     let model = common::model(vec![
         call("call_1", "day_log", json!({})),
         call("call_2", "lisp_eval", json!({"program": summarise})),

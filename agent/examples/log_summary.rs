@@ -5,11 +5,10 @@
 mod common;
 
 use ptc_agent::agent::{Agent, Output, Transport};
+use ptc_agent::json::{Value as Json, json};
 use ptc_agent::llm::{LlmResponse, ToolCall};
 use ptc_agent::run::RunOptions;
 use ptc_agent::tool::{Expose, JsonMap, ToolSpec};
-use ptc_host::engine::{Engine, EngineOptions};
-use ptc_host::json::{Value as Json, json};
 use std::error::Error;
 use std::time::Duration;
 
@@ -87,7 +86,7 @@ pub(crate) async fn run() -> Result<Report, Box<dyn Error>> {
         call("call_2", "lisp_eval", json!({"program": summarise})),
         LlmResponse::text(answer.to_string()),
     ])?;
-    let step = agent.run(RunOptions::new(model, Engine::start(EngineOptions::default())?)).await?;
+    let step = agent.run(RunOptions::new(model)).await?;
     let sent = serde_json::to_string(&step.messages)?;
     let said = |n: &usize| sent.contains(&line(*n)[..20]) || sent.contains(&format!("request {n} took"));
     let crossed = (0..LINES).filter(said).count();

@@ -6,11 +6,10 @@
 mod common;
 
 use ptc_agent::agent::{Agent, Output, Transport};
+use ptc_agent::json::{Value as Json, json};
 use ptc_agent::llm::{LlmResponse, ToolCall, Usage};
 use ptc_agent::run::{RunOptions, Step};
 use ptc_agent::tool::Expose;
-use ptc_host::engine::{Engine, EngineOptions};
-use ptc_host::json::{Value as Json, json};
 use std::error::Error;
 use std::time::Duration;
 
@@ -54,7 +53,7 @@ pub(crate) async fn run(turn_budget: u32) -> Result<Step, Box<dyn Error>> {
     let options = RunOptions {
         // Of the lead's own requests; each expert's are in its own step.
         token_limit: Some(10_000),
-        ..RunOptions::new(model, Engine::start(EngineOptions::default())?)
+        ..RunOptions::new(model)
     };
     Ok(lead.run(options).await.unwrap_or_else(|failed| *failed))
 }

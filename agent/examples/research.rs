@@ -8,12 +8,12 @@ mod common;
 mod mcp_server;
 
 use ptc_agent::agent::{Agent, Transport};
+use ptc_agent::json::{Value as Json, json};
 use ptc_agent::llm::{LlmResponse, ToolCall};
 use ptc_agent::run::RunOptions;
 use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
-use ptc_host::engine::{Engine, EngineOptions, HostCalls};
-use ptc_host::json::{Value as Json, json};
+use ptc_host::engine::HostCalls;
 use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -110,7 +110,7 @@ citations";
     let model = common::model(vec![program("call_1", collect), program("call_2", conclude)])?;
     let options = RunOptions {
         upstreams: Some(Arc::new(aggregator.clone()) as Arc<dyn HostCalls>),
-        ..RunOptions::new(model, Engine::start(EngineOptions::default())?)
+        ..RunOptions::new(model)
     };
     let ran = agent.run(options).await;
     aggregator.shutdown().await;

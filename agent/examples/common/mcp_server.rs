@@ -1,6 +1,6 @@
 //! A small MCP server over HTTP, for the examples that need an upstream.
 
-use ptc_host::json::{Value as Json, json};
+use ptc_agent::json::{Value as Json, json};
 use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -47,7 +47,7 @@ enum Command {
     /// Evaluate what you type, form by form
     Repl(repl::ReplArgs),
     /// Ask a language model that computes with programs over the upstreams
-    Agent(agent::AgentArgs),
+    Agent(Box<agent::AgentArgs>),
     /// List or search the tools of the upstreams
     Tools(tools::ToolsArgs),
     /// Call one tool of an upstream
@@ -95,7 +95,7 @@ pub fn main() -> ExitCode {
         Command::Start(args) => start::run(&args),
         Command::Eval(args) => eval::run(args),
         Command::Repl(args) => repl::run(args),
-        Command::Agent(args) => agent::run(args),
+        Command::Agent(args) => agent::run(*args),
         Command::Tools(args) => tools::run(args),
         Command::Call(args) => call::run(args),
         Command::Check(args) => check::run(args),

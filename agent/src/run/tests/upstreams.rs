@@ -64,7 +64,7 @@ async fn run(upstream: &Upstream, script: Vec<LlmResponse>, state: Option<ChatSt
     let options = RunOptions {
         upstreams: Some(Arc::new(upstream.clone())),
         state,
-        ..RunOptions::new(Arc::new(ScriptedLlm::new(script)), engine())
+        ..RunOptions::new(Arc::new(ScriptedLlm::new(script))).with_engine(engine())
     };
     agent.max_turns(9).build().unwrap().run(options).await.unwrap()
 }
@@ -126,7 +126,8 @@ async fn a_kept_result_of_an_upstream_lives_as_long_as_its_run() {
         upstreams: Some(Arc::new(upstream)),
         initial_messages: first.messages.clone(),
         state: first.state.clone(),
-        ..RunOptions::new(Arc::new(ScriptedLlm::new([program("b", "{:n 15000}"), done()])), engine())
+        ..RunOptions::new(Arc::new(ScriptedLlm::new([program("b", "{:n 15000}"), done()])))
+            .with_engine(engine())
     };
     let second = agent.build().unwrap().run(options).await.unwrap();
     let read = results(&second);

@@ -3,8 +3,16 @@
 use super::absent::{Advice, advice};
 use super::{Library, Namespace};
 use crate::error::{Error, Reason};
+use crate::meter;
 use crate::special_forms::SpecialForm;
 use std::rc::Rc;
+
+/// Names of one text for which a hint is looked for: a program that has more of them has not mistyped one.
+const MOST_HINTED: usize = 100;
+/// Pairs of letters that are compared in search of similar names for one error, before the search is given up: some 5 ms.
+const MOST_PAIRS: usize = 4_000_000;
+/// Pairs of letters that take as long as a value that is freed.
+const PAIRS_OF_A_VALUE: usize = 32;
 
 const METHODS: &str = ".getTime, .toEpochDay, .plusDays, .minusDays, .toMillis, .toDays, .contains, .indexOf, \
     .lastIndexOf, .toLowerCase, .length, .substring, .toUpperCase, .startsWith, .endsWith, .isBefore, .isAfter, \
@@ -30,7 +38,7 @@ pub(super) fn runtime_error(name: &str, namespace: &Namespace) -> Error {
             "Unsupported method '{name}'. Supported interop methods: {METHODS}. Use (.method obj) syntax."
         );
         let methods = namespace.library().all().iter().map(|builtin| builtin.name);
-        let similar = similar(name, methods.filter(|name| name.starts_with('.')));
+        let similar = Search::new().similar(name, methods.filter(|name| name.starts_with('.')));
         let hint = match (name, advice(name), similar) {
             (_, Some(advice), _) => described(advice).trim_start_matches('.').to_owned(),
             ("..", ..) => " Write (-> obj .method .method).".to_owned(),
@@ -44,6 +52,21 @@ pub(super) fn runtime_error(name: &str, namespace: &Namespace) -> Error {
 
 /// At most one hint, with the punctuation before it.
 fn hint(name: &str, local: &[Rc<str>], namespace: &Namespace) -> String {
+    hint_among(name, &known_names(local, namespace), &mut Search::new())
+}
+
+/// What a name may have been meant to be: the language's own, those of the session, and those of the text.
+fn known_names<'n>(local: &'n [Rc<str>], namespace: &'n Namespace) -> Vec<&'n str> {
+    let builtins = namespace.library().all().iter().map(|builtin| builtin.name);
+    let defined = namespace.bindings();
+    builtins
+        .chain(SpecialForm::ALL.iter().map(|form| form.name()))
+        .chain(defined.iter().map(|(name, _)| &***name))
+        .chain(local.iter().map(|name| &**name))
+        .collect()
+}
+
+fn hint_among(name: &str, known: &[&str], search: &mut Search) -> String {
     if SpecialForm::named(name).is_some() {
         return format!(". Hint: '{name}' is a special form, use ({name} ...) with parentheses");
     }
@@ -57,13 +80,7 @@ fn hint(name: &str, local: &[Rc<str>], namespace: &Namespace) -> String {
     if let Some(advice) = advice {
         return described(advice);
     }
-    let builtins = namespace.library().all().iter().map(|builtin| builtin.name);
-    let defined = namespace.bindings();
-    let known = builtins
-        .chain(SpecialForm::ALL.iter().map(|form| form.name()))
-        .chain(defined.iter().map(|(name, _)| &***name))
-        .chain(local.iter().map(|name| &**name));
-    match similar(name, known) {
+    match search.similar(name, known.iter().copied()) {
         Some(best) => format!(". Did you mean: {best}"),
         None => String::new(),
     }
@@ -90,7 +107,7 @@ pub fn qualified_hint(prefix: &str, name: &str, library: &Library) -> String {
         return described(advice);
     }
     let members = spellings().filter_map(|spelling| spelling.strip_prefix(prefix)?.strip_prefix('/'));
-    match similar(name, members) {
+    match Search::new().similar(name, members) {
         Some(best) => format!(". Did you mean: {prefix}/{best}"),
         None => String::new(),
     }
@@ -108,43 +125,65 @@ fn described(advice: Advice) -> String {
 /// The hint about several names that mean nothing: that of the first one which the language lacks, since whatever stands
 /// inside its call is often only a consequence, or else that of the first one which has any.
 fn first_hint(names: &[&str], local: &[Rc<str>], namespace: &Namespace) -> String {
+    let names = &names[..names.len().min(MOST_HINTED)];
     let absent = |name: &&&str| matches!(advice(name), Some(Advice::Absent(_) | Advice::Write(_)));
     let named = |name: &str, hint: &str| format!(". '{name}': {}", hint.trim_start_matches(". "));
     if let Some(name) = names.iter().find(absent) {
         return named(name, &hint(name, local, namespace));
     }
-    let mut hints = names.iter().map(|name| (name, hint(name, local, namespace)));
+    let (known, mut search) = (known_names(local, namespace), Search::new());
+    let mut hints = names.iter().map(|name| (name, hint_among(name, &known, &mut search)));
     hints.find(|(_, hint)| !hint.is_empty()).map_or_else(String::new, |(name, hint)| named(name, &hint))
 }
 
-/// The known name that is most like `name`, if any is like it enough.
-fn similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    const LONGEST: usize = 60;
-    /// Shorter names are like many others by accident.
-    const SHORTEST: usize = 4;
-    let letters: Vec<char> = name.chars().collect();
-    if !(SHORTEST..=LONGEST).contains(&letters.len()) {
-        return None;
+/// A search for similar names on behalf of one error. What it compares is bounded, so that a text full of names that mean nothing
+/// costs no more than one with a few; the bound counts letters, so that equal texts have equal hints.
+struct Search {
+    pairs_left: usize,
+}
+
+impl Search {
+    fn new() -> Search {
+        Search { pairs_left: MOST_PAIRS }
     }
-    let mut sorted = letters.clone();
-    sorted.sort_unstable();
-    let mut best: Option<(f64, &str)> = None;
-    for candidate in known {
-        let other: Vec<char> = candidate.chars().collect();
-        if other.len() > LONGEST || candidate == name {
-            continue;
+
+    /// The known name that is most like `name`, if any is like it enough.
+    fn similar<'a>(&mut self, name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+        const LONGEST: usize = 60;
+        /// Shorter names are like many others by accident.
+        const SHORTEST: usize = 4;
+        let letters: Vec<char> = name.chars().take(LONGEST + 1).collect();
+        if !(SHORTEST..=LONGEST).contains(&letters.len()) {
+            return None;
         }
-        let similarity = strsim::generic_jaro(&letters, &other);
-        let mut other_sorted = other.clone();
-        other_sorted.sort_unstable();
-        let same_letters = if sorted == other_sorted { 0.3 } else { 0.0 };
-        let score = similarity + same_letters - 0.05 * letters.len().abs_diff(other.len()) as f64;
-        let better = best.is_none_or(|(most, first)| score > most || (score == most && candidate < first));
-        if (score > 0.8 || similarity > 0.85) && better {
-            best = Some((score, candidate));
+        let mut sorted = letters.clone();
+        sorted.sort_unstable();
+        let mut best: Option<(f64, &str)> = None;
+        for candidate in known {
+            let other: Vec<char> = candidate.chars().take(LONGEST + 1).collect();
+            if other.len() > LONGEST || candidate == name {
+                continue;
+            }
+            let pairs = letters.len() * other.len();
+            if pairs > self.pairs_left {
+                self.pairs_left = 0;
+                return None;
+            }
+            self.pairs_left -= pairs;
+            meter::uncharged(1 + pairs / PAIRS_OF_A_VALUE);
+            let similarity = strsim::generic_jaro(&letters, &other);
+            let mut other_sorted = other.clone();
+            other_sorted.sort_unstable();
+            let same_letters = if sorted == other_sorted { 0.3 } else { 0.0 };
+            let score = similarity + same_letters - 0.05 * letters.len().abs_diff(other.len()) as f64;
+            let better =
+                best.is_none_or(|(most, first)| score > most || (score == most && candidate < first));
+            if (score > 0.8 || similarity > 0.85) && better {
+                best = Some((score, candidate));
+            }
         }
+        best.map(|(_, candidate)| candidate)
     }
-    best.map(|(_, candidate)| candidate)
 }
 
 #[cfg(test)]
@@ -219,6 +258,27 @@ mod tests {
         assert!((of("dixon", "dicksonx") - 0.767).abs() < 0.001);
         assert_eq!(of("abc", "xyz"), 0.0);
         assert_eq!(of("same", "same"), 1.0);
-        assert_eq!(similar("conut", ["count", "cons"].into_iter()), Some("count"), "the same letters");
+        let similar = Search::new().similar("conut", ["count", "cons"].into_iter());
+        assert_eq!(similar, Some("count"), "the same letters");
+    }
+
+    #[test]
+    fn a_text_full_of_names_that_mean_nothing_is_compared_with_little_of_it() {
+        let namespace = Namespace::new(library());
+        let mut local: Vec<Rc<str>> = (0..2_000).map(|n| Rc::from(format!("qwertzuiop-{n}"))).collect();
+        local.push(Rc::from("total-sales"));
+        let names: Vec<String> = (0..5_000).map(|n| format!("yxcvbnmasdf-{n}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let (known, mut search) = (known_names(&local, &namespace), Search::new());
+        let compared = names.iter().filter(|name| {
+            hint_among(name, &known, &mut search);
+            search.pairs_left > 0
+        });
+        let compared = compared.count();
+        assert!(compared < names.len(), "the search has no end");
+        // A name that is mistyped among few others still has its hint.
+        let few = [names[0], names[1], "total-sale"];
+        let hint = static_error(&few, &local, &namespace).hint().unwrap_or_default().to_owned();
+        assert_eq!(hint, ". 'total-sale': Did you mean: total-sales");
     }
 }

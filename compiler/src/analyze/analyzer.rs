@@ -114,6 +114,11 @@ impl<'a, 's> Analyzer<'a, 's> {
             .map_err(|error| CompileError::limit(span, &error))
     }
 
+    /// Charges work on `count` things besides the nodes that come of it, such as a look through a list.
+    pub(super) fn charge_work(&self, count: usize, span: Span) -> Result<()> {
+        meter::charge_steps(count as u64).map_err(|error| CompileError::limit(span, &error))
+    }
+
     pub(super) fn program(&mut self, items: Items) -> Result<()> {
         // The program's own body captures nothing, so it has no list.
         self.scope.enter_function(u32::MAX);

@@ -120,6 +120,8 @@ impl Analyzer<'_, '_> {
         let FormKind::Vector(items) = parameters.kind else {
             return Err(CompileError::form(parameters.span, "fn parameters must be a vector"));
         };
+        // Each function of a group knows all others.
+        self.charge_work(siblings.len(), parameters.span)?;
         self.scope.enter_function(captures);
         let mark = self.scope.mark();
         for &(name, id) in siblings {

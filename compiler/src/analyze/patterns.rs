@@ -10,6 +10,9 @@ use smallvec::SmallVec;
 
 type Entries = SmallVec<[EntryPattern; 6]>;
 
+/// Names and values behind `:or` that are looked through in the time of a step.
+const DEFAULTS_OF_A_STEP: usize = 4;
+
 impl Analyzer<'_, '_> {
     /// A pattern; its names are bound from here on.
     pub(super) fn pattern(&mut self, form: Form) -> Result<PatternId> {
@@ -173,6 +176,7 @@ impl Analyzer<'_, '_> {
     fn entry(&mut self, left: Form, key: NodeId, defaults: Items) -> Result<EntryPattern> {
         let default = match left.kind {
             FormKind::Symbol(name) => {
+                self.charge_work(defaults.len() / DEFAULTS_OF_A_STEP, left.span)?;
                 let at =
                     self.forms[defaults].iter().step_by(2).position(|key| key.kind == FormKind::Symbol(name));
                 at.map(|at| self.expr(self.forms.at(defaults, 2 * at + 1), false)).transpose()?

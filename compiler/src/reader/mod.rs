@@ -271,6 +271,7 @@ impl<'s> Reader<'s> {
             Token::CloseList => return self.close(b')', span),
             Token::CloseVector => return self.close(b']', span),
             Token::CloseMap => return self.close(b'}', span),
+            Token::Comment => return Ok(()),
             Token::Var => return Err(self.cannot("parse var", span.end)),
             Token::VarName => {
                 return self.name(&text[2..], Span { start: span.start + 2, end: span.end });

@@ -197,6 +197,14 @@ mod tests {
     }
 
     #[test]
+    fn previews_of_shared_trees_give_way() {
+        let tree =
+            (0..60).fold(Value::Nil, |inner, _| Value::Map([(inner.clone(), inner)].into_iter().collect()));
+        pausing(ALWAYS, || crate::print::literal(&tree));
+        assert!(PAUSED.get() >= 20, "{}", PAUSED.get());
+    }
+
+    #[test]
     fn work_that_nobody_wants_is_cut_short() {
         let over = Pauses { is_due: || true, pause: || Resumed::CutShort };
         let deadline = super::super::Deadline { clock: || 0, at: 1, allowed_ms: 1 };

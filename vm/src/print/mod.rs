@@ -61,12 +61,14 @@ pub(crate) fn write_readable(value: &Value, out: &mut String) -> Result<()> {
     while let Some(level) = levels.last_mut() {
         let separate = level.started();
         let Some(item) = level.next() else {
+            // What an element has taken may be all the room there was.
+            grow_string(out, 1)?;
             out.push(level.closing());
             levels.pop();
             continue;
         };
-        // One byte for the separator, and one for the bracket that closes a collection.
-        grow_string(out, 4)?;
+        // The separator, and two bytes that open a collection.
+        grow_string(out, 3)?;
         if separate {
             out.push(' ');
         }

@@ -2,6 +2,7 @@
 
 use super::level::is_collection;
 use super::{Budget, Cut, CutUnit, Level, render_capped, scalar, text};
+use crate::meter;
 use crate::value::Value;
 use std::fmt::Write as _;
 use unicode_segmentation::UnicodeSegmentation;
@@ -67,6 +68,7 @@ pub fn preview(value: &Value, limits: Preview) -> String {
         let spent = out.len() > MOST_BYTES || nodes > MOST_NODES;
         if let Some((value, characters)) = next.take() {
             nodes += 1;
+            meter::uncharged(1);
             match Level::of(&value) {
                 Some(level) if levels.len() < MOST_LEVELS && !spent => {
                     out.push_str(level.opening());

@@ -23,6 +23,21 @@ fn shared(levels: usize) -> Value {
 }
 
 #[test]
+fn no_byte_of_a_text_goes_beyond_the_limit() {
+    for length in 0..40 {
+        let limit = 100_000;
+        let mut account = Account::new(limit);
+        let _installed = account.install();
+        crate::meter::set_work_limit(u64::MAX);
+        let leaf = Value::vector([Value::str("x".repeat(length))]);
+        let tree = (0..20).fold(leaf, |inner, _| Value::vector([inner.clone(), inner]));
+        let mut out = String::new();
+        assert!(write_readable(&tree, &mut out).is_err());
+        assert!(out.capacity() as u64 <= limit, "{} with strings of {length}", out.capacity());
+    }
+}
+
+#[test]
 fn scalars_print_in_both_styles() {
     let temporal = |t| Value::Temporal(Rc::new(t));
     for (value, readable_text, plain_text) in [

@@ -99,7 +99,9 @@ pub(super) fn compare_to_underscored(key: &Value, name: &str, keyword: bool) -> 
         Value::Str(s) if !keyword => s.as_str(),
         other => return rank(other).cmp(if keyword { &Rank::Keyword } else { &Rank::String }),
     };
-    charge_text(text.len().min(name.len()));
+    if !charge_text(text.len().min(name.len())) {
+        return Ordering::Equal;
+    }
     text.bytes().cmp(name.bytes().map(|byte| if byte == b'-' { b'_' } else { byte }))
 }
 
@@ -156,8 +158,7 @@ fn equal_strings(a: &Str, b: &Str) -> bool {
     if a.len() > PIECE {
         return compare_pieces(a.as_bytes(), b.as_bytes()).is_eq();
     }
-    charge_text(a.len());
-    a == b
+    !charge_text(a.len()) || a == b
 }
 
 #[inline]
@@ -166,8 +167,7 @@ fn compare_text(a: &str, b: &str) -> Ordering {
     if common > PIECE {
         return compare_pieces(a.as_bytes(), b.as_bytes());
     }
-    charge_text(common);
-    a.cmp(b)
+    if charge_text(common) { a.cmp(b) } else { Ordering::Equal }
 }
 
 /// Compares texts so long that the comparison has to give way in between.
@@ -175,8 +175,7 @@ fn compare_text(a: &str, b: &str) -> Ordering {
 fn compare_pieces(a: &[u8], b: &[u8]) -> Ordering {
     let common = a.len().min(b.len());
     for (a, b) in a[..common].chunks(PIECE).zip(b[..common].chunks(PIECE)) {
-        charge_text(a.len());
-        if meter::exhausted() {
+        if !charge_text(a.len()) {
             return Ordering::Equal;
         }
         match a.cmp(b) {
@@ -203,10 +202,13 @@ pub(super) fn is_dear(key: &Value) -> bool {
     }
 }
 
-/// Comparing short texts is part of the step that compares them; long ones cost a step for every 16 bytes.
+/// Comparing short texts is part of the step that compares them; long ones cost a step for every 16 bytes. `false` where the
+/// program's steps are used up, so that any answer will do.
 #[inline]
-fn charge_text(bytes: usize) {
-    if bytes >= LONG_TEXT {
-        meter::work(bytes as u64 / 16);
+fn charge_text(bytes: usize) -> bool {
+    if bytes < LONG_TEXT {
+        return true;
     }
+    meter::work(bytes as u64 / 16);
+    !meter::exhausted()
 }

@@ -19,8 +19,11 @@ pub(super) fn compare(a: &Value, b: &Value, strict: bool) -> Ordering {
         (Value::Int(x), Value::Float(y)) => int_float(*x, y.get()).then(tie(Ordering::Less)),
         (Value::Float(x), Value::Int(y)) => int_float(*y, x.get()).reverse().then(tie(Ordering::Greater)),
         (Value::BigInt(x), Value::BigInt(y)) => {
+            if std::ptr::eq(x.get(), y.get()) {
+                return Ordering::Equal;
+            }
             meter::work(x.get().bits().min(y.get().bits()) / 512);
-            x.get().cmp(y.get())
+            if meter::exhausted() { Ordering::Equal } else { x.get().cmp(y.get()) }
         }
         (Value::BigInt(x), Value::Int(_)) => sign(x.get()),
         (Value::Int(_), Value::BigInt(y)) => sign(y.get()).reverse(),

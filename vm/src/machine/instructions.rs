@@ -347,7 +347,7 @@ impl Machine {
 
             Op::Cursor => {
                 let collection = stack.pop();
-                match metered!(fuel, collection.cursor()) {
+                match metered!(fuel, collection.cursor())? {
                     Some(cursor) => stack.push(Value::Cursor(Rc::new(RefCell::new(cursor)))),
                     None => return Err(Error::argument_types("seq", &[collection])),
                 }

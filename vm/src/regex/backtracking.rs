@@ -8,7 +8,7 @@
 use super::linear::Groups;
 use super::meter::{Meter, Searched, Stop};
 use super::program::{Inst, Program};
-use unicode_segmentation::UnicodeSegmentation;
+use unicode_segmentation::{GraphemeCursor, GraphemeIncomplete};
 
 /// Most steps from one starting place (ruling 7).
 const START_LIMIT: u32 = 100_000;
@@ -18,6 +18,8 @@ const SEARCH_LIMIT: u64 = 1_000_000;
 const STEPS_PER_BYTE: u64 = 32;
 /// Steps that are charged at a time.
 const CHUNK: u32 = 64;
+/// Bytes of a grapheme that are looked at in one go.
+const GRAPHEME_PART: usize = 8 << 10;
 
 /// Something to undo, or another way to try.
 #[derive(Clone, Copy)]
@@ -180,6 +182,25 @@ impl<M: Meter> Search<'_, M> {
         self.text[..at].chars().next_back()
     }
 
+    /// Where the grapheme ends that begins at `at`. It may be as long as the text, a letter under a million accents, and is looked
+    /// at and paid for in parts.
+    fn grapheme_end(&self, at: usize) -> Searched<Option<usize>, M> {
+        let rest = &self.text[at..];
+        if rest.is_empty() {
+            return Ok(None);
+        }
+        let mut cursor = GraphemeCursor::new(0, rest.len(), true);
+        let mut shown = 0;
+        loop {
+            shown = rest.ceil_char_boundary(shown + GRAPHEME_PART);
+            match cursor.next_boundary(&rest[..shown], 0) {
+                Ok(end) => return Ok(Some(at + end.unwrap_or(rest.len()))),
+                Err(GraphemeIncomplete::NextChunk) => self.meter.charge(GRAPHEME_PART as u64 / 4)?,
+                Err(error) => unreachable!("all that comes before is shown: {error:?}"),
+            }
+        }
+    }
+
     fn step(&mut self, inst: usize, at: usize) -> Searched<Next, M> {
         let program = self.program;
         let go = |holds: bool| if holds { Next::At(inst + 1, at) } else { Next::Fail };
@@ -208,8 +229,8 @@ impl<M: Meter> Search<'_, M> {
                     _ => Next::Fail,
                 },
             },
-            Inst::Grapheme => match self.text[at..].graphemes(true).next() {
-                Some(cluster) => Next::At(inst + 1, at + cluster.len()),
+            Inst::Grapheme => match self.grapheme_end(at)? {
+                Some(end) => Next::At(inst + 1, end),
                 None => Next::Fail,
             },
             Inst::Start => go(at == 0),

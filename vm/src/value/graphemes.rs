@@ -73,6 +73,28 @@ impl<'a> Iterator for Graphemes<'a> {
     }
 }
 
+/// The last grapheme of `text`, found from its end: charged by its length, and in parts.
+pub(crate) fn last(text: &str) -> Option<&str> {
+    let part_before = |end: usize| text.floor_char_boundary(end.saturating_sub(CHUNK));
+    let mut cursor = GraphemeCursor::new(text.len(), text.len(), true);
+    let mut shown = part_before(text.len());
+    loop {
+        match cursor.prev_boundary(&text[shown..], shown) {
+            Ok(start) => return start.map(|start| &text[start..]),
+            Err(GraphemeIncomplete::PrevChunk) => shown = part_before(shown),
+            Err(GraphemeIncomplete::PreContext(end)) => {
+                let start = part_before(end);
+                cursor.provide_context(&text[start..end], start);
+            }
+            Err(error) => unreachable!("all that comes behind is shown: {error:?}"),
+        }
+        meter::work(CHUNK as u64 / 4);
+        if meter::exhausted() {
+            return None;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,7 +102,8 @@ mod tests {
     use unicode_segmentation::UnicodeSegmentation;
 
     fn agrees(text: &str) -> bool {
-        Graphemes::new(text).eq(text.grapheme_indices(true))
+        let is_last = last(text) == text.graphemes(true).next_back();
+        is_last && Graphemes::new(text).eq(text.grapheme_indices(true))
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub use builtin::{BuiltinHandle, BuiltinId};
 pub use closure::{Captures, Closure, Combinator, CombinatorKind};
 pub(crate) use deferred_drop::{Deferred, drop_deferred, drop_many};
 pub use float::Float;
-pub(crate) use graphemes::Graphemes;
+pub(crate) use graphemes::{Graphemes, last as last_grapheme};
 pub use keyword::Keyword;
 pub use map::{Map, MapIter};
 pub use missed_keys::{KeyName, MissedKey};
@@ -46,6 +46,7 @@ pub(crate) use temporal::day_of_week;
 pub use temporal::{Day, Temporal};
 pub use vector::{Vector, VectorIter};
 
+use crate::error::Result;
 use crate::meter;
 use num_bigint::BigInt;
 use std::cell::RefCell;
@@ -152,6 +153,9 @@ impl Cursor {
         }
     }
 }
+
+/// Bytes that a short string takes besides its slot, for reservations.
+const SHORT_STRING_BYTES: usize = 48;
 
 impl Value {
     /// A string value.
@@ -281,15 +285,21 @@ impl Value {
 
     /// The elements as a cursor, or `None` when this is not seqable. Strings give their graphemes, maps
     /// `[key value]` pairs in key order, sets their elements in order, `nil` nothing.
-    pub fn cursor(&self) -> Option<Cursor> {
-        Some(match self {
+    ///
+    /// # Errors
+    /// The memory limit, where the graphemes of a string would pass it.
+    pub fn cursor(&self) -> Result<Option<Cursor>> {
+        Ok(Some(match self {
             Value::Nil => Cursor::Vector(Vector::new().into_iter()),
             Value::Vector(v) => Cursor::Vector(v.clone().into_iter()),
-            Value::Str(s) => Cursor::Vector(s.graphemes().into_iter()),
+            Value::Str(s) => {
+                meter::reserve(s.len().saturating_mul(size_of::<Value>() + SHORT_STRING_BYTES))?;
+                Cursor::Vector(s.graphemes().into_iter())
+            }
             Value::Map(m) => Cursor::Map(m.clone().into_iter()),
             Value::Set(s) => Cursor::Set(s.clone().into_iter()),
-            _ => return None,
-        })
+            _ => return Ok(None),
+        }))
     }
 }
 

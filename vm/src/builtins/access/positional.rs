@@ -4,9 +4,8 @@
 use crate::builtins::support::{elements, errors};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
-use crate::value::{Graphemes, Str, Value, Vector};
+use crate::value::{Graphemes, Str, Value, Vector, last_grapheme};
 use std::mem::take;
-use unicode_segmentation::UnicodeSegmentation;
 
 fn grapheme_at(text: &Str, index: usize) -> Option<Value> {
     if index == 0 {
@@ -68,7 +67,7 @@ pub(super) fn last(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         Value::Vector(vector) => {
             Ok(vector.len().checked_sub(1).and_then(|i| vector.get(i)).unwrap_or_default())
         }
-        Value::Str(text) => Ok(text.as_str().graphemes(true).next_back().map(Value::str).unwrap_or_default()),
+        Value::Str(text) => Ok(last_grapheme(text.as_str()).map(Value::str).unwrap_or_default()),
         Value::Nil => Ok(Value::Nil),
         Value::Map(map) => Ok(map.iter().next_back().map(entry).unwrap_or_default()),
         Value::Set(set) => Ok(set.iter().next_back().cloned().unwrap_or_default()),

@@ -5,23 +5,20 @@ use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::value::{Cursor, Value, Vector};
 
-/// Bytes that a short string takes besides its slot, for reservations.
-const SHORT_STRING: usize = 48;
 /// Bytes that a pair takes besides its slot, for reservations.
 pub(crate) const PAIR: usize = 48 + 2 * size_of::<Value>();
 
 /// The elements as a cursor, or `None` when the value is not seqable: as [`Value::cursor`], with the graphemes
-/// of a string charged and reserved before they are made. The loop over the cursor charges for its elements. A
+/// of a string charged before they are made. The loop over the cursor charges for its elements. A
 /// sequence without end is an error.
 pub(crate) fn cursor(ctx: &mut Ctx<'_>, value: &Value) -> Result<Option<Cursor>> {
     if let Value::Str(text) = value {
         ctx.charge(text.as_str().len())?;
-        ctx.reserve(text.len().saturating_mul(size_of::<Value>() + SHORT_STRING))?;
     }
     if endless::open(value).is_some() {
         return Err(endless::error(value));
     }
-    Ok(value.cursor())
+    value.cursor()
 }
 
 /// The elements as a vector, or `None` when the value is not seqable. A vector stands for itself at no cost.

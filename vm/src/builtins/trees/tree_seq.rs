@@ -47,7 +47,8 @@ pub(super) fn tree_seq(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     check_functions("tree-seq", 2, args)?;
     let types = Error::argument_types("tree-seq", args);
     let root = Value::vector([take(&mut args[2])]);
-    let levels = root.cursor().map(|children| Level::new(children, false)).transpose()?.into_iter().collect();
+    let levels =
+        root.cursor()?.map(|children| Level::new(children, false)).transpose()?.into_iter().collect();
     Ok(Flow::Push(Box::new(TreeSeq {
         branch: take(&mut args[0]),
         children: take(&mut args[1]),

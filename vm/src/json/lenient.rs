@@ -11,6 +11,10 @@ use crate::value::{Map, Str, Value, Vector};
 use num_bigint::BigInt;
 use num_traits::Num;
 
+/// Bytes that are looked through in one go, and that take as long as a value that is freed.
+const PIECE: usize = 16 << 10;
+const BYTES_PER_UNIT: usize = 16;
+
 /// Parses one document: JSON, or what differs from it by single quotes, the words of Python and JavaScript (`True False
 /// None`, `undefined NaN Infinity`), trailing commas, comments, keys without quotes, tuples, and numbers such as `+1`, `.5` and
 /// `0x1F`. `None` when the text is not even that.
@@ -68,7 +72,16 @@ impl<'a> Reader<'a> {
     /// Takes the characters that are `of` a kind.
     fn run(&mut self, of: impl Fn(char) -> bool) -> &'a str {
         let rest = self.rest();
-        let end = rest.find(|c| !of(c)).unwrap_or(rest.len());
+        let mut end = 0;
+        while end < rest.len() {
+            let piece = &rest[end..rest.ceil_char_boundary(end + PIECE)];
+            let of_it = piece.find(|c| !of(c));
+            end += of_it.unwrap_or(piece.len());
+            if of_it.is_some() {
+                break;
+            }
+            meter::uncharged(piece.len() / BYTES_PER_UNIT);
+        }
         self.at += end;
         &rest[..end]
     }
@@ -76,6 +89,7 @@ impl<'a> Reader<'a> {
     /// White space and comments.
     fn skip_space(&mut self) -> Parsed<()> {
         loop {
+            meter::uncharged(1);
             self.run(char::is_whitespace);
             if self.take("//") || self.take("#") {
                 self.run(|c| c != '\n');

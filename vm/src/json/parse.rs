@@ -12,6 +12,11 @@ use crate::value::{Map, Str, Value, Vector};
 /// Deepest nesting of arrays and objects that is read (ruling 10).
 pub const MAX_NESTING: usize = 128;
 
+/// White space between two places where others may have the thread.
+const SPACES_AT_ONCE: usize = 1 << 16;
+/// White space that takes as long as a value that is freed.
+const SPACES_PER_UNIT: usize = 32;
+
 /// Parses one JSON document into a value; `None` when the text is not JSON as ruling 10 defines it.
 ///
 /// Charges steps and memory to the running program, and fails only at its limits.
@@ -150,6 +155,9 @@ impl<'a> Parser<'a> {
     fn skip_space(&mut self) {
         while let b' ' | b'\n' | b'\r' | b'\t' = self.peek() {
             self.at += 1;
+            if self.at.is_multiple_of(SPACES_AT_ONCE) {
+                meter::uncharged(SPACES_AT_ONCE / SPACES_PER_UNIT);
+            }
         }
     }
 

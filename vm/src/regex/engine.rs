@@ -27,6 +27,8 @@ const KEPT_BYTES: usize = 4 << 20;
 const READ_BYTES: usize = 1024;
 /// Bytes of its text and of its tree, which the linear engine has once more, for each byte of its text.
 const READ_BYTES_PER_BYTE: usize = 100;
+/// States times bytes of a search before which nobody else need have the thread: less than a tenth of a millisecond's.
+const SHORT_GO: usize = 4_000;
 /// Bytes beyond its match that the price of a search covers, divided by the pattern's weight.
 const COVERED: usize = 64;
 
@@ -231,7 +233,8 @@ impl Engine {
         if compiled.bytes.get() > before {
             KEPT.with_borrow_mut(Kept::shed);
         }
-        Ok(())
+        // A step of building takes longer than one of anything else.
+        meter.pause()
     }
 
     /// The automaton of this kind, built at its first use. `None` when the other engine must do.
@@ -350,6 +353,7 @@ impl Engine {
             {
                 found.known()
             } else if let Some(automaton) = self.automaton(meter, variant)? {
+                self.before_going(meter, text.len() - from)?;
                 self.run(automaton, variant, |cache| linear.find(automaton, cache, searched, from))
             } else {
                 None
@@ -430,6 +434,7 @@ impl Engine {
             {
                 found.known()
             } else if let Some(automaton) = self.automaton(meter, Variant::Whole)? {
+                self.before_going(meter, text.len())?;
                 self.run(automaton, Variant::Whole, |cache| linear.matches(automaton, cache, text))
             } else {
                 None
@@ -439,6 +444,12 @@ impl Engine {
             }
         }
         self.backtracking(meter)?.matches(meter, text)
+    }
+
+    /// Gives way before a search of so many bytes that is made in one go and is no short one. It may make a state of an automaton at
+    /// each byte, so that a few of them take longer than their steps say.
+    fn before_going<M: Meter>(&self, meter: &M, bytes: usize) -> Result<(), M::Refusal> {
+        if bytes.saturating_mul(self.0.effort) < SHORT_GO { Ok(()) } else { meter.pause() }
     }
 
     /// Runs one of the automata with its scratch memory. `None` when the other engine must decide.

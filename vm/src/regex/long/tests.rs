@@ -282,6 +282,23 @@ fn long_searches_give_way() {
 }
 
 #[test]
+fn many_short_searches_by_new_patterns_give_way_between_each_two() {
+    let text = "ab".repeat(300);
+    let mut account = Account::new(100 << 20);
+    let _installed = account.install();
+    meter::set_work_limit(u64::MAX);
+    let patterns: Vec<_> = (0..50).map(|n| compiled(&format!("[ab]*a[ab]{{11}}{n}"))).collect();
+    let plans: Vec<_> = patterns.iter().map(|regex| regex.plan(&text).expect("within limits")).collect();
+    let asked = places_to_give_way(|| {
+        for (regex, plan) in patterns.iter().zip(&plans) {
+            assert!(regex.find(&text, 0, plan).expect("within limits").is_none());
+        }
+    });
+    // After each part that is built, and before each search.
+    assert!(asked >= 100, "{asked}");
+}
+
+#[test]
 fn the_rest_of_a_long_text_gives_way_where_its_price_is_asked() {
     let text = "a".repeat(1_000_000);
     let mut account = Account::new(100 << 20);

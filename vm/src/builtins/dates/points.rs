@@ -59,7 +59,9 @@ pub(super) fn out_of_range(method: &str) -> Error {
 
 fn date(method: &str, days: Option<i64>) -> Result<Value> {
     match days {
-        Some(days) if days.abs() <= MOST_DAYS => Ok(Value::temporal(Temporal::date(days))),
+        Some(days) if days.unsigned_abs() <= MOST_DAYS.unsigned_abs() => {
+            Ok(Value::temporal(Temporal::date(days)))
+        }
         _ => Err(out_of_range(method)),
     }
 }
@@ -103,7 +105,7 @@ pub(super) fn java_date(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> 
         [] => now(ctx, args),
         [Value::Int(n)] => {
             // Numbers of less than 13 digits are seconds.
-            let (seconds, digits) = if n.abs() < 1_000_000_000_000 { (true, 0) } else { (false, 3) };
+            let (seconds, digits) = if n.unsigned_abs() < 1_000_000_000_000 { (true, 0) } else { (false, 3) };
             let micros = n.checked_mul(if seconds { 1_000_000 } else { 1_000 });
             let in_range =
                 |micros: &i64| (FIRST_DAY..=LAST_DAY).contains(&micros.div_euclid(DAY_MILLIS * 1000));
@@ -284,8 +286,10 @@ fn move_months(method: &str, what: &str, args: &[Value], months_each: i64) -> Re
     let start = Day::from_epoch(days(method, &args[0])?);
     let count = integer(method, what, &args[1])?;
     // Far beyond the range of dates, and far within that of the arithmetic.
-    let moved =
-        count.checked_mul(months_each).filter(|n| n.abs() < 100_000_000).and_then(|n| start.plus_months(n));
+    let moved = count
+        .checked_mul(months_each)
+        .filter(|n| n.unsigned_abs() < 100_000_000)
+        .and_then(|n| start.plus_months(n));
     date(method, moved.map(Day::to_epoch))
 }
 

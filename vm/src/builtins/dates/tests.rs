@@ -26,8 +26,23 @@ fn timestamps_are_seconds_or_milliseconds() {
         (253_402_300_799, "\"9999-12-31T23:59:59Z\""),
         (253_402_300_800, "! type_error: java.util.Date: invalid timestamp 253402300800"),
         (i64::MAX, "! type_error: java.util.Date: invalid timestamp 9223372036854775807"),
+        (i64::MIN, "! type_error: java.util.Date: invalid timestamp -9223372036854775808"),
     ] {
         assert_eq!(display("java.util.Date.", [Value::Int(n)]), want);
+    }
+}
+
+#[test]
+fn the_least_integer_is_out_of_range_like_any_other() {
+    for (n, name) in [(i64::MIN, "LocalDate/ofEpochDay"), (i64::MIN + 1, "LocalDate/ofEpochDay")] {
+        assert_eq!(
+            display(name, [Value::Int(n)]),
+            format!("! type_error: {name}: the result is out of range")
+        );
+    }
+    for name in [".plusMonths", ".minusMonths", ".plusDays", ".minusDays", ".plusYears", ".minusWeeks"] {
+        let moved = display(name, [date("2024-01-31"), Value::Int(i64::MIN)]);
+        assert_eq!(moved, format!("! type_error: {name}: the result is out of range"));
     }
 }
 

@@ -25,7 +25,7 @@ use tokio::time::Instant;
 /// Why an engine could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The operating system refused a thread.
+    /// The operating system refused a thread, or the event queue of one.
     #[error("cannot start worker thread {index}: {source}")]
     Thread {
         /// Which one, from 0.
@@ -122,9 +122,14 @@ impl Engine {
             let noted = load.clone();
             let worker = move || Worker::new(id, (index, threads), memory, (noted, caches));
             let noted = load.clone();
+            // Made here, so that a system that has no more descriptors refuses the engine and not one of its threads.
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .map_err(|source| EngineError::Thread { index, source })?;
             std::thread::Builder::new()
                 .name(format!("ptc-worker-{index}"))
-                .spawn(move || run_worker(worker, noted, receiver))
+                .spawn(move || run_worker(&runtime, worker, noted, receiver))
                 .map_err(|source| EngineError::Thread { index, source })?;
             workers.push(Handle { commands: sender, load });
         }
@@ -338,14 +343,11 @@ async fn drive(worker: Rc<Worker>, begun: Begun, mut reply: oneshot::Sender<Eval
 }
 
 fn run_worker(
+    runtime: &tokio::runtime::Runtime,
     worker: impl FnOnce() -> Worker,
     load: Arc<AtomicUsize>,
     mut commands: mpsc::UnboundedReceiver<Command>,
 ) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .expect("the operating system gives an event queue to a process that could start a thread");
     let worker = Rc::new(worker());
     CURRENT.with(|current| {
         let _ = current.set(worker.clone());

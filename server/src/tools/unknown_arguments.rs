@@ -5,8 +5,12 @@ use ptc_host::text::clip;
 
 /// Longest name of an unknown argument that is shown, in bytes.
 const MAX_SHOWN_KEY: usize = 60;
+/// Unknown arguments that are compared with the known ones: a client of good will has few of them, and a body holds a hundred
+/// thousand.
+const MOST_COMPARED: usize = 32;
 
-/// Clients add arguments of their own, which are ignored and logged; one that is close to a known one is a typing error.
+/// Clients add arguments of their own, which are ignored and logged; one that is close to a known one is a typing error. Of very
+/// many the rest is ignored as it is.
 ///
 /// # Errors
 /// The message that names both.
@@ -14,11 +18,8 @@ pub(in crate::tools) fn heed_unknown(
     keys: impl Iterator<Item = impl AsRef<str>>,
     known: &[&str],
 ) -> Result<(), String> {
-    for key in keys {
+    for key in keys.filter(|key| !known.contains(&key.as_ref())).take(MOST_COMPARED) {
         let key = key.as_ref();
-        if known.contains(&key) {
-            continue;
-        }
         let shown = clip(key, MAX_SHOWN_KEY);
         // Nobody is to be led to what is there for older clients only.
         if let Some(similar) = most_similar(key, known.iter().copied().filter(|known| *known != "signature"))
@@ -28,4 +29,25 @@ pub(in crate::tools) fn heed_unknown(
         tracing::debug!(event = "unknown_argument", argument = ?shown, "an unknown argument is ignored");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistyped_argument_is_told_and_a_hundred_thousand_are_not_compared() {
+        let known = ["program", "context"];
+        let others = |count: usize| (0..count).map(|n| format!("x-{n}"));
+        let mistyped = || std::iter::once("progam".to_owned());
+        assert_eq!(heed_unknown(others(5), &known), Ok(()));
+        assert_eq!(
+            heed_unknown(others(5).chain(mistyped()), &known),
+            Err("argument `progam` is not known; did you mean `program`?".to_owned())
+        );
+        // What is behind so many that mean nothing is not looked at.
+        assert_eq!(heed_unknown(others(100_000).chain(mistyped()), &known), Ok(()));
+        let all_known = std::iter::repeat_n("program".to_owned(), 100_000);
+        assert!(heed_unknown(all_known.chain(mistyped()), &known).is_err());
+    }
 }

@@ -212,12 +212,19 @@ fn slow_bodies_of_one_principal_take_places_from_that_principal() {
     }
     patient.write_all(&[b'x'; 999]).expect("still open");
     assert_eq!(Answer::read(&mut BufReader::new(patient)).status, 400, "read to its end");
-    let mut refused = slow.into_iter().map(|stream| {
-        // Those that still wait for their bodies have no answer.
-        stream.set_read_timeout(Some(Duration::from_millis(20))).expect("a timeout");
-        Answer::read(&mut BufReader::new(stream))
-    });
-    let refused = refused.rfind(|answer| answer.status == 429).expect("beyond the share");
+    let refused = loop {
+        let mut answers = slow.drain(..).map(|stream| {
+            // Those that still wait for their bodies have no answer.
+            stream.set_read_timeout(Some(Duration::from_millis(20))).expect("a timeout");
+            Answer::read(&mut BufReader::new(stream))
+        });
+        if let Some(refused) = answers.rfind(|answer| answer.status == 429) {
+            break refused;
+        }
+        // Where they come slowly, each takes the place of one that is no longer spared.
+        drop(answers);
+        slow.extend((0..64).map(|_| slow_body(&town.server, &own)));
+    };
     assert_eq!(
         refused.body,
         "too many connections: all 16 that one caller may have are at work (--http-max-connections-per-owner)"

@@ -221,7 +221,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Calm<S> {
         let read = buffer.filled().len() - before;
         this.in_turn += read;
         // Those that have been at it for longer make room; this one is charged for the rest when it is read on.
-        if !this.here.charge(read) && this.registry.make_room() == 0 && !this.registry.is_making_room() {
+        if !this.here.charge(read)
+            && this.registry.make_room_at_once() == 0
+            && !this.registry.is_making_room()
+        {
             buffer.set_filled(before);
             return Poll::Ready(Err(io::ErrorKind::OutOfMemory.into()));
         }

@@ -4,10 +4,11 @@
 //! from itself. When all places are taken, connections that wait for their client are closed: those of whoever holds more
 //! than a share first; among these, those that never sent a request, those whose request does not come to its end,
 //! those at rest, and last those that only listen; of each kind, those of the greediest holder, the oldest first. A
-//! connection with a request that the server works on is never closed for this.
+//! connection with a request that the server works on is never closed for this, and one of whoever holds no more than a share is
+//! not closed as long as somebody who holds more has one that waits, though it may only just have come.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -65,6 +66,7 @@ struct Usage {
     requests: [usize; PHASES],
     /// Whether any request has been answered.
     served: bool,
+    joined: Instant,
     /// Since when it waits for its client, if it does.
     since: Instant,
     limit: Duration,
@@ -125,6 +127,13 @@ impl Usage {
         }
     }
 
+    /// Whether it waits for its client and is only spared because it has just come. One that has been there for longer and is used
+    /// again and again is not meant: it may stay so for ever.
+    fn is_new(&self, now: Instant) -> bool {
+        let age = now.saturating_duration_since(self.joined);
+        !self.unwanted && age < SPARED && self.rest() != Rest::Busy
+    }
+
     /// How early it is closed when places are needed, or `None` if it is not closed now.
     fn order(&self, now: Instant) -> Option<u8> {
         let waits = now.saturating_duration_since(self.since);
@@ -145,11 +154,13 @@ impl Usage {
 impl Activity {
     /// A new connection from `peer`, which must send its first request within `limit`.
     fn new(peer: IpAddr, limit: Duration) -> Arc<Self> {
+        let now = Instant::now();
         let state = Usage {
             holder: Holder::Address(peer),
             requests: [0; PHASES],
             served: false,
-            since: Instant::now(),
+            joined: now,
+            since: now,
             limit,
             unwanted: false,
         };
@@ -282,6 +293,10 @@ impl Drop for Busy {
     }
 }
 
+/// How soon a connection is closed for its place: whether its holder has no more than a share, [how early](Usage::order), how many
+/// the holder has, and since when it waits.
+type Rank = (bool, u8, Reverse<usize>, Instant);
+
 /// The connections of a listener.
 #[derive(Debug)]
 pub(super) struct ConnectionRegistry {
@@ -316,19 +331,34 @@ impl ConnectionRegistry {
         self.registered().values().any(|activity| activity.lock().unwanted)
     }
 
-    /// Closes some connections that wait for their clients, and returns their number.
+    /// Closes some connections that wait for their clients, and returns their number. It may be worth asking again a moment later:
+    /// those that have just come are spared, and for their sake those of whoever holds no more than a share.
     pub(super) fn make_room(&self) -> usize {
+        self.make_room_of_all(false)
+    }
+
+    /// The same for whoever cannot ask again.
+    pub(super) fn make_room_at_once(&self) -> usize {
+        self.make_room_of_all(true)
+    }
+
+    fn make_room_of_all(&self, at_once: bool) -> usize {
         let (registered, now) = (self.registered(), Instant::now());
         let mut held: HashMap<HolderKey, usize> = HashMap::new();
         let mut waiting: HashMap<HolderKey, Vec<_>> = HashMap::new();
+        let mut spared = HashSet::new();
         for activity in registered.values() {
             let state = activity.lock();
-            *held.entry(state.holder.key()).or_default() += 1;
+            let holder = state.holder.key();
+            *held.entry(holder).or_default() += 1;
             if let Some(order) = state.order(now) {
-                waiting.entry(state.holder.key()).or_default().push((order, state.since, activity));
+                waiting.entry(holder).or_default().push((order, state.since, activity));
+            } else if state.is_new(now) {
+                spared.insert(holder);
             }
         }
         let share = self.limits.all / 4;
+        let is_greedy_spared = !at_once && spared.iter().any(|holder| held[holder] > share);
         let mut ranked: Vec<_> = waiting
             .iter_mut()
             .flat_map(|(holder, theirs)| {
@@ -340,6 +370,10 @@ impl ConnectionRegistry {
                 })
             })
             .collect();
+        let is_within_share = |((within, ..), _): &(Rank, _)| *within;
+        if is_greedy_spared || !ranked.iter().all(is_within_share) {
+            ranked.retain(|place| !is_within_share(place));
+        }
         let count = ranked.len().min(CLOSED_AT_ONCE);
         if count < ranked.len() {
             ranked.select_nth_unstable_by_key(count, |(rank, _)| *rank);
@@ -500,11 +534,45 @@ mod tests {
         tokio::time::advance(SLOW).await;
         let listening: Vec<_> = (0..35).map(|_| held(&registry, &greedy, Phase::Listening)).collect();
         tokio::time::advance(SPARED).await;
-        assert_eq!(registry.make_room(), 32);
-        // Twenty-five until no more than a share is left, though they came later and only listen.
-        let gone = listening.iter().filter_map(|(registration, _)| over(registration)).count();
-        assert_eq!(gone, 27);
-        assert_eq!(old.iter().filter_map(|(registration, _)| over(registration)).count(), 5);
+        assert_eq!(registry.make_room(), 25, "until no more than a share is left");
+        // Though they came later and only listen.
+        let gone = |held: &[(Registration, Busy)]| held.iter().filter_map(|(one, _)| over(one)).count();
+        assert_eq!((gone(&listening), gone(&old)), (25, 0));
+        drop(listening);
+        assert_eq!((registry.make_room(), gone(&old)), (5, 5), "where nobody has more, all that wait do");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_holds_little_loses_nothing_to_one_whose_connections_have_just_come() {
+        let registry = registry(40, 40);
+        let [greedy, small] = ["greedy", "small"].map(Principal::named);
+        let (patient, _body) = held(&registry, &small, Phase::Receiving);
+        tokio::time::advance(SLOW).await;
+        let fresh: Vec<_> = (0..39).map(|_| held(&registry, &greedy, Phase::Receiving)).collect();
+        assert_eq!((registry.make_room(), over(&patient)), (0, None), "there is room in a moment");
+        tokio::time::advance(SPARED).await;
+        assert_eq!((registry.make_room(), over(&patient)), (29, None), "until no more than a share is left");
+        drop(fresh);
+        // One that is used again and again does not hold the others' places for ever.
+        let used: Vec<_> = (0..39).map(|_| registry.join(HERE, LONG)).collect();
+        tokio::time::advance(SPARED).await;
+        used.iter().for_each(|one| one.activity.request(LONG).belongs_to(&greedy, &registry).unwrap());
+        assert_eq!((registry.make_room(), over(&patient)), (1, Some(Over::Unwanted)));
+        drop(used);
+        let _ = patient.activity.rest();
+        // Where nobody holds more than a share, whoever waits makes room.
+        let _fresh: Vec<_> = (0..5).map(|_| held(&registry, &greedy, Phase::Receiving)).collect();
+        assert_eq!((registry.make_room(), over(&patient)), (1, Some(Over::Unwanted)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_cannot_ask_again_finds_room_at_once() {
+        let registry = registry(40, 40);
+        let [greedy, small] = ["greedy", "small"].map(Principal::named);
+        let (patient, _body) = held(&registry, &small, Phase::Receiving);
+        tokio::time::advance(SLOW).await;
+        let _fresh: Vec<_> = (0..39).map(|_| held(&registry, &greedy, Phase::Receiving)).collect();
+        assert_eq!((registry.make_room_at_once(), over(&patient)), (1, Some(Over::Unwanted)));
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,7 +1,10 @@
 //! Compilation under the program's limits (ruling 64), and what stays of programs between evals.
 
 use peak_alloc::PeakAlloc;
+use ptc_compiler::CompileOptions;
 use ptc_host::engine::{Engine, EngineOptions, EvalOutcome, EvalRequest, Limits, MemoryBudget};
+use ptc_vm::builtins::library;
+use ptc_vm::meter::Allowance;
 use std::fmt::Write;
 use std::time::Duration;
 use tokio::sync::Mutex;
@@ -83,6 +86,9 @@ fn demanding() -> Vec<(&'static str, String)> {
             let bindings: String = (0..2_000).map(|n| format!("a{n} {n} ")).collect();
             format!("(let [{bindings}] [{}])", format!("(fn [] [{names}])").repeat(3))
         }),
+        ("siblings", format!("(letfn [{}] 1)", repeated("(f% [x] (f0 x)) "))),
+        ("comments", format!("[{}]", repeated(";%\n"))),
+        ("names that mean nothing", format!("[{}]", repeated("undefined% "))),
         ("threads", format!("(-> 1 {})", repeated("inc "))),
         ("conditionals", repeated(&nested("(if true ", ")", 60, "%"))),
         ("cases", format!("(case 1 {})", repeated("% % "))),
@@ -111,6 +117,28 @@ async fn a_demanding_text_stays_within_the_limits_of_its_program() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// Steps that compiling `text` takes.
+fn steps_to_compile(text: &str) -> u64 {
+    let allowance = Allowance { memory_bytes: 64 << 20, steps: 1 << 40, reservation: None, deadline: None };
+    let options = CompileOptions::default();
+    let compiled = allowance.spend(|| Ok(ptc_compiler::compile(text, library(), &options)?));
+    compiled.expect("no limit").1.steps
+}
+
+#[test]
+fn what_is_looked_through_for_each_of_many_is_paid_for() {
+    let many =
+        |part: &str, count: usize| (0..count).map(|n| part.replace('%', &n.to_string())).collect::<String>();
+    let siblings = |count| format!("(letfn [{}] 1)", many("(f% [] 1) ", count));
+    let defaults =
+        |count| format!("(let [{{:keys [{}] :or {{{}}}}} {{}}] 1)", many("a% ", count), many("a% 1 ", count));
+    // Twice as many take more than twice the steps, by what each of them looks through.
+    let excess =
+        |text: &dyn Fn(usize) -> String| steps_to_compile(&text(2_000)) - 2 * steps_to_compile(&text(1_000));
+    assert!(excess(&siblings) >= 2_000 * 1_000, "{}", excess(&siblings));
+    assert!(excess(&defaults) >= 2_000 * 1_000 / 4, "{}", excess(&defaults));
 }
 
 /// Programs that build many automata, each of them dear.

@@ -50,10 +50,13 @@ const ENDLESS_BUILTINS: &[(&str, &str)] = &[
     ("str of shared trees", "(mapv (fn [_] (count (str small))) (range 1000000))"),
     ("json of shared trees", "(mapv (fn [_] (count (json/generate-string small))) (range 1000000))"),
     ("re-find", r#"(mapv (fn [_] (re-find #"(?=(a|aa)+c)b" "aaaaaaaaaaaaaaaaaa")) (range 1000000))"#),
+    ("a set of one large integer", "(set (vec (repeat 1000000 (bit-shift-left 1 1000000))))"),
+    ("last of one grapheme", r#"(mapv (fn [_] (last accents)) (range 1000000))"#),
     ("into a set", r#"(into #{} (mapv (fn [n] [s (mod n 7)]) (range 100000)))"#),
 ];
 
 const SETTING: &str = r#"(def s (apply str (repeat 5000 "0123456789")))
+  (def accents (str "e" (apply str (repeat 100000 "\u0301"))))
   (def small (reduce (fn [inner _] [inner inner]) 1 (range 15)))"#;
 
 fn engine() -> Engine {

@@ -79,6 +79,19 @@ const BIG: &str = "(bit-shift-left 1 1000000)";
 const DATE: &str = r#"(LocalDate/parse "2024-01-31")"#;
 const INSTANT: &str = r#"(Instant/parse "2024-01-31T00:00:00Z")"#;
 
+/// One large integer many times: small in memory, and dear to look at.
+const ONE_BIG: &str = "(vec (repeat 500 (bit-shift-left 1 1000000)))";
+/// Two equal ones that share nothing, in turn.
+const TWO_BIGS: &str = "(vec (take 500 (cycle (mapv (fn [n] (bit-shift-left n 1000000)) [1 1]))))";
+/// The same of long texts.
+const TWO_TEXTS: &str =
+    "(vec (take 500 (cycle (mapv (fn [_] (apply str (repeat 5000 \"abcdefghij\"))) [1 1]))))";
+
+/// A family without end, which is one grapheme.
+fn family(times: usize) -> String {
+    format!("\"{}\"", "\u{1F468}\u{200D}".repeat(15_000 * times))
+}
+
 /// All calls, by their input.
 pub const CLASSES: &[Class] = &[
     Class {
@@ -117,6 +130,43 @@ pub const CLASSES: &[Class] = &[
             (re-matches #"(?s)(?:.*)(?:a?){300}." x) (re-matches #"([ab]|.)*z" x)
             (re-seq #"(?:[ab]*a[ab]{12})c|ab" x) (re-split #"\b\w{3}\b" x) (replace x #"(a|b[^c]*c)+" "")
         "#,
+    },
+    Class {
+        granted: family,
+        input: "data/x",
+        around: DROPPED,
+        work: Work::Grows,
+        calls: r#"(last x) (re-find #"\X$" x) (re-seq #"\X" x) (reverse x)"#,
+    },
+    Class {
+        granted: NOTHING,
+        input: ONE_BIG,
+        around: DROPPED,
+        work: Work::Grows,
+        calls: "
+            (set x) (distinct x) (frequencies x) (group-by identity x) (zipmap x x) (into #{} x) (apply hash-set x)
+            (map-invert (zipmap (range 500) x))
+        ",
+    },
+    Class {
+        granted: NOTHING,
+        input: TWO_BIGS,
+        around: DROPPED,
+        work: Work::Grows,
+        calls: "
+            (set x) (dedupe x) (frequencies x) (sort x) (apply = x) (apply max x) (compare x (vec (reverse x)))
+            (max-by identity x) (partition-by identity x) (apply <= x)
+        ",
+    },
+    Class {
+        granted: NOTHING,
+        input: TWO_TEXTS,
+        around: DROPPED,
+        work: Work::Grows,
+        calls: "
+            (set x) (dedupe x) (frequencies x) (sort x) (apply = x) (compare x (vec (reverse x)))
+            (group-by identity x) (partition-by identity x) (zipmap x x) (apply distinct? x)
+        ",
     },
     Class {
         granted: text,

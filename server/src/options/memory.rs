@@ -1,17 +1,27 @@
 //! The memory available to this process.
 
+use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 use std::fs;
 use std::path::Path;
 
 /// The assumed size if the system reports none.
 const UNKNOWN: u64 = 1 << 30;
 
-/// The machine's memory in bytes, or that of this process's control group if it is smaller.
+/// The machine's memory in bytes, or what this process's control group or its own limits leave it if that is less.
 pub(super) fn available() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| total(&text));
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let limits = limit_files(&groups).into_iter().filter_map(|path| limit(&fs::read_to_string(path).ok()?));
-    limits.chain(machine).min().unwrap_or(UNKNOWN)
+    limits.chain(own_limits()).chain(machine).min().unwrap_or(UNKNOWN)
+}
+
+/// What the process may map at most (`ulimit -v`, `ulimit -d`). Beyond it no memory is to be had, which ends the process.
+fn own_limits() -> impl Iterator<Item = u64> {
+    [Resource::RLIMIT_AS, Resource::RLIMIT_DATA]
+        .into_iter()
+        .filter_map(|resource| getrlimit(resource).ok())
+        .map(|(soft, _)| soft)
+        .filter(|soft| *soft != RLIM_INFINITY)
 }
 
 /// `MemTotal` of `/proc/meminfo`, in bytes.

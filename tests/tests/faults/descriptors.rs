@@ -1,5 +1,7 @@
 //! No descriptor is left: the listener neither spins nor dies, and serves whoever asks all the same.
 
+use std::process::Command;
+
 use crate::process::{Answer, Launch, descriptors, tool, wait_until};
 
 #[test]
@@ -19,6 +21,19 @@ fn silent_connections_that_take_every_descriptor_give_way() {
     }
     let told = server.server.launch.log().matches("\"event\":\"http_accept_failed\"").count();
     assert!((1..=5).contains(&told), "told {told} times: once a minute is enough");
+}
+
+#[test]
+fn too_few_descriptors_for_the_threads_are_told() {
+    for count in 5..24 {
+        let script = format!("ulimit -n {count} && exec \"$0\" eval -e '(+ 1 2)'");
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_ptc-under-test")]).env_clear();
+        let output = command.output().expect("a shell");
+        let told = String::from_utf8_lossy(&output.stderr);
+        let fine = if output.status.success() { output.stdout == b"3\n" } else { told.starts_with("ptc: ") };
+        assert!(fine && !told.contains("panicked"), "{count} descriptors: {told}");
+    }
 }
 
 #[test]

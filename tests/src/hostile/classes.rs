@@ -144,8 +144,7 @@ pub const CLASSES: &[Class] = &[
         around: DROPPED,
         work: Work::Grows,
         calls: "
-            (set x) (distinct x) (frequencies x) (group-by identity x) (zipmap x x) (into #{} x) (apply hash-set x)
-            (map-invert (zipmap (range 500) x))
+            (distinct x) (frequencies x) (group-by identity x) (map-invert (zipmap (range 500) x))
         ",
     },
     Class {

@@ -55,6 +55,15 @@
 //! and call, the usage, and a [`ChatState`](run::ChatState) for the next run or [`chat`] turn. A failed run is an `Err`
 //! of the same shape. No model, tool or program can cause a panic; `docs/guide/agent.md` lists how each ends.
 //!
+//! # Features
+//!
+//! | Feature | What it brings |
+//! |---|---|
+//! | `openai`, `anthropic`, `gemini`, `bedrock` (default) | clients of models, and [`llm::ModelRef`] for their names |
+//! | `typed` (default) | `Agent::run_as`, `ToolSpec::typed`, with `schemars` |
+//! | `http` | the HTTP client alone; each client of a model brings it |
+//! | `upstreams` | MCP and OpenAPI servers for programs, with their configuration |
+//!
 //! # Modules
 //!
 //! | Module | What it is |
@@ -70,15 +79,31 @@
 //! Start with the examples: `cargo run --example text_tools`, `combined`, `typed_answer`, `embed_engine`, `research`,
 //! `nested_budget`, and `log_support` and `log_summary`, which count the bytes that a model never sees.
 
+#![cfg_attr(
+    not(all(feature = "anthropic", feature = "bedrock", feature = "gemini", feature = "openai")),
+    expect(unused, reason = "what the missing clients alone use stays where it belongs")
+)]
+
 pub use agent::{Agent, AgentBuilder, Mode, Output, Transport};
-pub use ptc_host::config::ProcessEnv;
 pub use ptc_host::credentials::{Redactor, Secret};
 pub use ptc_host::engine::{Engine, EngineOptions};
+pub use ptc_host::environment::ProcessEnv;
+#[cfg(feature = "http")]
 pub use ptc_host::http::Client as HttpClient;
 pub use ptc_host::json;
-pub use run::{Answer, ChatState, Fail, FailReason, RunEvent, RunOptions, Step};
+#[cfg(feature = "typed")]
+pub use run::Answer;
+pub use run::{ChatState, Fail, FailReason, RunEvent, RunOptions, Step};
+#[cfg(feature = "typed")]
 pub use schemars;
 pub use tool::{Expose, ToolContext, ToolSpec};
+
+/// Upstream servers for programs: [`aggregator`](upstreams::aggregator) starts those of a configuration, and is what
+/// [`RunOptions::upstreams`] takes.
+#[cfg(feature = "upstreams")]
+pub mod upstreams {
+    pub use ptc_host::{aggregator, catalog, config, upstream};
+}
 
 pub mod agent;
 mod cache;
@@ -94,7 +119,13 @@ pub mod telemetry;
 mod template;
 pub mod tool;
 
-/// The programs of the guide.
-#[cfg(doctest)]
-#[doc = include_str!("../../docs/guide/agent.md")]
-mod guide {}
+/// The programs of the pages.
+#[cfg(all(doctest, feature = "typed"))]
+mod pages {
+    #[doc = include_str!("../README.md")]
+    mod readme {}
+    #[doc = include_str!("../../docs/guide/agent.md")]
+    mod guide {}
+    #[doc = include_str!("../../docs/guide/from-other-frameworks.md")]
+    mod from_other_frameworks {}
+}

@@ -9,27 +9,46 @@
 //! | [`upstream`], [`audience`] | the trait of all transports; who hears what upstreams say while they work |
 //! | [`text`], [`visible`] | text helpers: truncation, literals; hidden characters made visible |
 //! | [`mcp`], [`child`] | MCP client of both eras; child processes under a guard |
+//!
+//! The engine is always there. Upstreams and all that they need are behind the feature `upstreams` (on by default), which
+//! brings `http`, the HTTP client, too.
 
+#![cfg_attr(
+    not(feature = "upstreams"),
+    expect(dead_code, unreachable_pub, reason = "what upstreams alone use stays where it belongs")
+)]
+
+#[cfg(feature = "upstreams")]
 pub mod aggregator;
 pub mod audience;
+#[cfg(feature = "upstreams")]
 pub mod catalog;
+#[cfg(feature = "upstreams")]
 pub mod child;
+#[cfg(feature = "upstreams")]
 pub mod config;
 mod config_error;
 pub mod credentials;
 pub mod engine;
-mod environment;
+pub mod environment;
+#[cfg(feature = "upstreams")]
 mod former_variables;
+#[cfg(feature = "http")]
 pub mod http;
 pub mod json;
+#[cfg(feature = "upstreams")]
 mod json_schema;
 pub mod maybe_ready;
+#[cfg(feature = "upstreams")]
 pub mod mcp;
 mod memory;
+#[cfg(feature = "upstreams")]
 pub mod openapi;
 pub mod output_schema;
 mod seen_shape;
+#[cfg(feature = "upstreams")]
 pub mod similar;
 pub mod text;
+#[cfg(feature = "upstreams")]
 pub mod upstream;
 pub mod visible;

@@ -3,7 +3,7 @@
 use crate::signature::{integral, is_integer};
 use crate::tool::JsonMap;
 use ptc_host::json::Value as Json;
-use sha2::{Digest, Sha256};
+use ring::digest::{SHA256, digest};
 use std::fmt::Write as _;
 
 /// A tool's name and its arguments in canonical form.
@@ -18,8 +18,8 @@ impl CacheKey {
     /// The first 16 hex digits of SHA-256 over the canonical arguments, for telemetry.
     #[must_use]
     pub(crate) fn hash_text(&self) -> String {
-        let digest = Sha256::digest(self.arguments.as_bytes());
-        digest.iter().take(8).fold(String::new(), |mut out, byte| {
+        let hash = digest(&SHA256, self.arguments.as_bytes());
+        hash.as_ref().iter().take(8).fold(String::new(), |mut out, byte| {
             let _ = write!(out, "{byte:02x}");
             out
         })

@@ -1,7 +1,6 @@
 //! The model of a run: a client, or a name that resolves to one (agent.md 4, 11).
 
-use super::{Connect, Llm, ModelRef};
-use ptc_host::config::ProcessEnv;
+use super::Llm;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -32,9 +31,7 @@ impl LlmRef {
         if let Some(client) = registry.get(name) {
             return Ok(client.clone());
         }
-        let env = ProcessEnv::current();
-        let made =
-            ModelRef::parse(name, None, &env).and_then(|model| model.connect(&env, &Connect::default()));
+        let made = by_name(name);
         made.map_err(|error| {
             let names: Vec<&str> = registry.keys().map(String::as_str).collect();
             let names = if names.is_empty() {
@@ -45,6 +42,19 @@ impl LlmRef {
             format!("'{name}' is not in llm_registry ({names}), and as a model's name: {error}")
         })
     }
+}
+
+/// The client of a name that is in no registry.
+#[cfg(feature = "http")]
+fn by_name(name: &str) -> Result<Arc<dyn Llm>, super::ModelError> {
+    let env = ptc_host::environment::ProcessEnv::current();
+    super::ModelRef::parse(name, None, &env)?.connect(&env, &super::Connect::default())
+}
+
+/// Names of models need a client.
+#[cfg(not(feature = "http"))]
+fn by_name(_: &str) -> Result<Arc<dyn Llm>, &'static str> {
+    Err("this program is built without clients of models: the features of ptc-agent bring them")
 }
 
 impl fmt::Debug for LlmRef {

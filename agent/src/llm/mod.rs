@@ -15,38 +15,50 @@
 //! # let _ = model;
 //! ```
 
+#[cfg(feature = "anthropic")]
 mod anthropic;
+#[cfg(feature = "bedrock")]
 mod bedrock;
 mod choice;
+#[cfg(feature = "http")]
 mod endpoint;
 mod error;
 mod event;
+#[cfg(feature = "gemini")]
 mod gemini;
 mod image;
 mod message;
+#[cfg(feature = "openai")]
 mod openai;
 mod record;
+#[cfg(feature = "http")]
 mod reference;
 mod retry;
 mod scripted;
-#[cfg(test)]
+#[cfg(all(test, feature = "http"))]
 mod testing;
 
+#[cfg(feature = "anthropic")]
 pub use anthropic::Anthropic;
+#[cfg(feature = "bedrock")]
 pub use bedrock::{AwsCredentials, Bedrock};
 pub use choice::{LlmRef, LlmRegistry};
+#[cfg(feature = "http")]
 pub use endpoint::TimeLimits;
 pub use error::{LlmError, LlmErrorKind, RetryClass};
 pub(crate) use event::text_sink;
 pub use event::{ChunkSink, EventSink, LlmEvent, emit};
+#[cfg(feature = "gemini")]
 pub use gemini::Gemini;
 pub use image::{Image, ImageError, MAX_IMAGE_BYTES};
 pub(crate) use image::{lift, may_hold};
 pub use message::{
     ArgsError, LlmRequest, LlmResponse, Message, StopReason, ToolCall, ToolCallMsg, ToolDef, Usage,
 };
+#[cfg(feature = "openai")]
 pub use openai::OpenAi;
 pub use record::{Recorder, ReplayError, Replayer};
+#[cfg(feature = "http")]
 pub use reference::{Connect, ModelError, ModelRef, Provider};
 pub use retry::{Backoff, OnRetry, RetryPolicy, Retrying};
 pub use scripted::ScriptedLlm;

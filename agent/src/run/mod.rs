@@ -25,6 +25,7 @@ mod tests;
 mod text;
 mod tool_call;
 mod tools;
+#[cfg(feature = "typed")]
 mod typed;
 mod upstreams;
 
@@ -39,6 +40,7 @@ pub use step::{
 
 use stream::Watch;
 pub use stream::{RunEvent, RunStream};
+#[cfg(feature = "typed")]
 pub use typed::Answer;
 
 use crate::llm::{Image, Message, ToolCall, ToolCallMsg, ToolDef};

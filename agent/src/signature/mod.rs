@@ -123,6 +123,7 @@ impl Type {
     ///
     /// # Errors
     /// A schema of the type's own that could not be checked.
+    #[cfg(feature = "typed")]
     pub fn of<T: schemars::JsonSchema>() -> Result<Type, SchemaError> {
         let schema =
             schemars::generate::SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>();

@@ -4,6 +4,7 @@ mod extensions;
 mod grep;
 mod invoke;
 mod spec;
+#[cfg(feature = "typed")]
 mod typed;
 
 use futures_util::future::BoxFuture;
@@ -19,6 +20,7 @@ pub use extensions::Extensions;
 pub(crate) use grep::grep_tools;
 pub(crate) use invoke::{invoke, panic_text};
 pub use spec::{Expose, NativeResult, PreviewFn, ToolSpec};
+#[cfg(feature = "typed")]
 pub use typed::TypedHandler;
 
 /// The name of the native tool that runs programs.

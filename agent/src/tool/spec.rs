@@ -1,10 +1,13 @@
 //! The definition of one tool.
 
 use super::ToolHandler;
+#[cfg(feature = "typed")]
 use super::typed::{Typed, TypedHandler};
 use crate::signature::{IntoSignature, Schema, Signature, Type};
 use ptc_host::json::{Value as Json, json};
+#[cfg(feature = "typed")]
 use schemars::JsonSchema;
+#[cfg(feature = "typed")]
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::sync::Arc;
@@ -166,6 +169,7 @@ impl ToolSpec {
     /// [`JsonSchema`]: schemars::JsonSchema
     /// [`Serialize`]: serde::Serialize
     /// [`ToolContext`]: super::ToolContext
+    #[cfg(feature = "typed")]
     pub fn typed<Args, Form, H>(name: impl Into<String>, handler: H) -> ToolSpec
     where
         Args: DeserializeOwned + JsonSchema + Send + 'static,
@@ -183,6 +187,7 @@ impl ToolSpec {
     }
 
     /// Tells programs that the result is of this Rust type, for a [typed](ToolSpec::typed) tool.
+    #[cfg(feature = "typed")]
     #[must_use]
     pub fn returning<Out: JsonSchema>(mut self) -> ToolSpec {
         match Type::of::<Out>() {

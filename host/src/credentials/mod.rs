@@ -5,15 +5,22 @@
 //! itself is in the [`CredentialStore`] as [`Secret`]s, and [`HttpAuth::headers`] reads it only when a request is
 //! written. The [`Redactor`] scrubs whatever an upstream may echo.
 
+#[cfg(feature = "upstreams")]
 mod binding;
+#[cfg(feature = "upstreams")]
 mod emitter;
+#[cfg(feature = "upstreams")]
 mod headers;
 mod redactor;
 mod secret;
 
+#[cfg(feature = "upstreams")]
 pub use binding::CredentialStore;
+#[cfg(feature = "upstreams")]
 pub(crate) use binding::{Credential, SchemeHint};
+#[cfg(feature = "upstreams")]
 pub(crate) use emitter::{HttpAuth, basic_authorization, proxy_authorization};
+#[cfg(feature = "upstreams")]
 pub(crate) use redactor::MIN_SECRET_BYTES;
 pub use redactor::Redactor;
 pub use secret::{REDACTED, Secret};

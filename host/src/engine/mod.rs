@@ -34,6 +34,7 @@ pub use crate::memory::MemoryBudget;
 pub use call_log::CallLog;
 pub use context::RunContext;
 pub use handle::{Cached, Engine, EngineError, EngineOptions, EvalFuture};
+#[cfg(feature = "upstreams")]
 pub(crate) use limits::whole_millis;
 pub use limits::{ChosenLimits, Limits};
 pub use outcome::{

@@ -8,8 +8,11 @@ use bytes::{Bytes, BytesMut};
 use hyper::body::{Body as _, Incoming};
 
 use super::HttpError;
+#[cfg(feature = "upstreams")]
 use super::encoding::Decoder;
 use super::exchange::{Rest, Timer, poll_data};
+#[cfg(not(feature = "upstreams"))]
+use super::identity::Decoder;
 use super::pool::Pool;
 use crate::memory::Arrivals;
 

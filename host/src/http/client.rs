@@ -14,8 +14,11 @@ use tokio::time::{Instant, timeout_at};
 
 use super::certificates::{Certificates, TlsRootsError};
 use super::connect::connect;
+#[cfg(feature = "upstreams")]
 use super::encoding::Decoder;
 use super::exchange::{Connection, SendError, Timer};
+#[cfg(not(feature = "upstreams"))]
+use super::identity::Decoder;
 use super::pool::{Pool, Version};
 use super::target::{IDENTITY, Origin};
 use super::tls::Trust;

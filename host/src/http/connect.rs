@@ -13,13 +13,12 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls_pki_types::ServerName;
 use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio_rustls::TlsConnector;
-use url::Host;
 
 use super::HttpError;
 use super::exchange::{Connection, H1, H2, Stream};
 use super::route::Route;
 use super::socket::{Socket, Watched};
-use super::target::Origin;
+use super::target::{Host, Origin};
 use super::tls::Trust;
 use super::tls_advice::advised;
 
@@ -96,13 +95,13 @@ async fn http2(stream: MaybeHttpsStream<TokioIo<Socket>>, socket: Socket) -> Res
     Ok(Connection::H2(H2::new(sender)))
 }
 
-async fn dial_tcp(host: &Host<String>, port: u16) -> Result<TcpStream, HttpError> {
+async fn dial_tcp(host: &Host, port: u16) -> Result<TcpStream, HttpError> {
     let tcp = dial(addresses(host, port).await?).await?;
     tcp.set_nodelay(true).map_err(|e| HttpError::of_io(&e))?;
     Ok(tcp)
 }
 
-async fn addresses(host: &Host<String>, port: u16) -> Result<VecDeque<SocketAddr>, HttpError> {
+async fn addresses(host: &Host, port: u16) -> Result<VecDeque<SocketAddr>, HttpError> {
     match host {
         Host::Ipv4(address) => Ok([SocketAddr::new((*address).into(), port)].into()),
         Host::Ipv6(address) => Ok([SocketAddr::new((*address).into(), port)].into()),

@@ -70,7 +70,7 @@ impl HttpError {
     }
 
     pub(super) fn of_hyper(error: &hyper::Error) -> Self {
-        if error.is_parse() || error.is_parse_too_large() {
+        if error.is_parse() {
             return Self::Malformed(error.to_string());
         }
         let mut source = std::error::Error::source(error);

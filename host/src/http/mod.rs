@@ -17,9 +17,12 @@ mod body;
 mod certificates;
 mod client;
 mod connect;
+#[cfg(feature = "upstreams")]
 mod encoding;
 mod error;
 mod exchange;
+#[cfg(not(feature = "upstreams"))]
+mod identity;
 mod listed;
 mod pool;
 mod route;

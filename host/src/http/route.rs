@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use http::HeaderValue;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use url::{Host, Url};
 
 use super::HttpError;
-use super::target::Origin;
+use super::target::{Host, Origin};
 
 /// Largest head of a proxy's answer to `CONNECT`.
 const MAX_HEAD: usize = 16 * 1024;
@@ -29,7 +28,7 @@ pub enum Route {
 /// An HTTP proxy.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Proxy {
-    pub(super) host: Host<String>,
+    pub(super) host: Host,
     pub(super) port: u16,
     authorization: Option<HeaderValue>,
 }
@@ -47,14 +46,15 @@ impl Proxy {
     ///
     /// # Errors
     /// Why it cannot be one.
-    pub fn new(url: &Url, authorization: Option<HeaderValue>) -> Result<Self, &'static str> {
+    #[cfg(feature = "upstreams")]
+    pub fn new(url: &url::Url, authorization: Option<HeaderValue>) -> Result<Self, &'static str> {
         if url.scheme() != "http" {
             return Err("only HTTP proxies are supported, with http://");
         }
         if !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some() {
             return Err("a proxy is a host and a port, without a path");
         }
-        let host = url.host().ok_or("it has no host")?.to_owned();
+        let host = Host::from(url.host().ok_or("it has no host")?);
         let authorization = authorization.map(|mut value| {
             value.set_sensitive(true);
             value
@@ -122,9 +122,10 @@ fn status(head: &[u8]) -> Option<u16> {
     words.next()?.parse().ok().filter(|status| (100..600).contains(status))
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "upstreams"))]
 mod tests {
     use super::*;
+    use url::Url;
 
     fn proxy(authorization: Option<&'static str>) -> Proxy {
         let url = Url::parse("http://proxy.example:3128").unwrap();

@@ -1,7 +1,7 @@
 //! What requests to AWS are authorized with.
 
-use ptc_host::config::ProcessEnv;
 use ptc_host::credentials::Secret;
+use ptc_host::environment::ProcessEnv;
 
 /// Keys that sign requests, or a token in their place.
 #[derive(Debug, Clone)]

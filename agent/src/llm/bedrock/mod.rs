@@ -10,7 +10,7 @@ mod tests;
 
 pub use credentials::AwsCredentials;
 
-use super::endpoint::{Endpoint, endpoint_client};
+use super::endpoint::{Address, Endpoint, bad_base, endpoint_client};
 use super::{EventSink, LlmError, LlmErrorKind, LlmRequest, LlmResponse};
 use bytes::Bytes;
 use concession::Concessions;
@@ -18,7 +18,6 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use jiff::Timestamp;
 use std::sync::Arc;
-use url::Url;
 
 /// A model behind `POST {base}/model/{model}/converse`.
 ///
@@ -96,7 +95,7 @@ impl Bedrock {
     }
 
     /// The headers that sign a body; none where a token stands for the signature.
-    fn signature(&self, url: &Url, body: &[u8]) -> Result<HeaderMap, LlmError> {
+    fn signature(&self, url: &Address, body: &[u8]) -> Result<HeaderMap, LlmError> {
         let AwsCredentials::Keys { access_key_id, secret_key, session_token } = &self.credentials else {
             return Ok(HeaderMap::new());
         };
@@ -120,12 +119,10 @@ fn own_address(region: &str) -> String {
 }
 
 /// Where a model is asked: its id, which may be an ARN, is one segment of the path.
-fn address(base: &str, model: &str) -> Result<Url, LlmError> {
-    let bad = |error: url::ParseError| {
-        LlmError::new(LlmErrorKind::InvalidRequest, format!("the base URL cannot be read: {error}"))
-    };
+fn address(base: &str, model: &str) -> Result<Address, LlmError> {
     let base = base.trim().trim_end_matches('/');
-    Url::parse(&format!("{base}/model/{}/converse", sign::encoded(model.as_bytes()))).map_err(bad)
+    let text = format!("{base}/model/{}/converse", sign::encoded(model.as_bytes()));
+    Address::parse(&text).map_err(|error| bad_base(&error))
 }
 
 /// A model behind the endpoint that failed is the endpoint's fault, not the request's.

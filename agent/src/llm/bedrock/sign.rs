@@ -1,11 +1,11 @@
 //! Signature Version 4 of AWS, for requests with a body and without a query.
 
+use super::super::endpoint::Address;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use jiff::Timestamp;
 use ptc_host::credentials::Secret;
 use ring::{digest, hmac};
 use std::fmt::Write as _;
-use url::Url;
 
 const DATE: HeaderName = HeaderName::from_static("x-amz-date");
 const TOKEN: HeaderName = HeaderName::from_static("x-amz-security-token");
@@ -23,15 +23,12 @@ pub(super) struct Signer<'a> {
 impl Signer<'_> {
     /// The headers that sign a POST of `body` as JSON to `url` at `now`. They cover host, content type and date, and the
     /// token of temporary keys. `None` if a key cannot be in a header.
-    pub(super) fn headers(&self, url: &Url, body: &[u8], now: Timestamp) -> Option<HeaderMap> {
+    pub(super) fn headers(&self, url: &Address, body: &[u8], now: Timestamp) -> Option<HeaderMap> {
         let moment = now.strftime("%Y%m%dT%H%M%SZ").to_string();
         let day = &moment[..8];
         let mut own = HeaderMap::new();
         own.insert(DATE, HeaderValue::try_from(&moment).ok()?);
-        let host = match url.port() {
-            Some(port) => format!("{}:{port}", url.host_str()?),
-            None => url.host_str()?.to_owned(),
-        };
+        let host = url.authority();
         // In the order of their names.
         let mut signed =
             vec![("content-type", CONTENT_TYPE.to_owned()), ("host", host), ("x-amz-date", moment.clone())];

@@ -1,11 +1,13 @@
 //! One provider endpoint, reached through the host's HTTP client. This module holds what all wire formats share: the
 //! key, time limits, refusals, event streams.
 
+mod address;
 mod client;
 mod limits;
 mod refusal;
 mod stream;
 
+pub(super) use address::Address;
 pub(super) use client::endpoint_client;
 pub use limits::TimeLimits;
 pub(super) use refusal::{excerpt, kind_of_status, retry_delay};
@@ -20,7 +22,6 @@ use ptc_host::http::{Body, Client, HttpError, Limits, Request, Target};
 use ptc_host::json::Value as Json;
 use std::time::Duration;
 use tokio::time::Instant;
-use url::Url;
 
 /// Bytes of a refusal's body that are read.
 const REFUSAL_BYTES: usize = 64 << 10;
@@ -57,15 +58,15 @@ impl Endpoint {
     }
 
     /// An endpoint at this address.
-    pub(super) fn to(url: &Url) -> Result<Endpoint, LlmError> {
-        let target = Target::new(url).map_err(|error| bad_base(&format!("cannot be used: {error}")))?;
+    pub(super) fn to(url: &Address) -> Result<Endpoint, LlmError> {
+        let target = target(url)?;
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let official = url.host_str() == Some("api.openai.com");
+        let official = url.host() == "api.openai.com";
         Ok(Endpoint {
             http: Client::new(),
             target,
-            place: place(url),
+            place: url.place(),
             headers,
             limits: TimeLimits::default(),
             redactor: Redactor::new(),
@@ -74,9 +75,8 @@ impl Endpoint {
     }
 
     /// The same endpoint at another address: of protocols that name the model in it.
-    pub(super) fn at(&self, url: &Url) -> Result<Endpoint, LlmError> {
-        let target = Target::new(url).map_err(|error| bad_base(&format!("cannot be used: {error}")))?;
-        Ok(Endpoint { target, ..self.clone() })
+    pub(super) fn at(&self, url: &Address) -> Result<Endpoint, LlmError> {
+        Ok(Endpoint { target: target(url)?, ..self.clone() })
     }
 
     /// Whether this is OpenAI's own address.
@@ -217,19 +217,18 @@ impl EndpointResponse {
 
 /// The address of `path` under `base`, with `version` in between unless the base has one already. A query of the base is
 /// kept.
-pub(super) fn joined(base: &str, version: Option<&str>, path: &[&str]) -> Result<Url, LlmError> {
-    let mut url = Url::parse(base.trim()).map_err(|error| bad_base(&format!("cannot be read: {error}")))?;
-    let versioned = url.path().split('/').any(is_version);
-    {
-        let mut segments =
-            url.path_segments_mut().map_err(|()| bad_base("must begin with http:// or https://"))?;
-        segments.pop_if_empty();
-        segments.extend(version.filter(|_| !versioned)).extend(path);
-    }
-    Ok(url)
+pub(super) fn joined(base: &str, version: Option<&str>, path: &[&str]) -> Result<Address, LlmError> {
+    let address = Address::parse(base).map_err(|error| bad_base(&error))?;
+    let versioned = address.path().split('/').any(is_version);
+    Ok(address.with_segments(version.filter(|_| !versioned).into_iter().chain(path.iter().copied())))
 }
 
-fn bad_base(what: &str) -> LlmError {
+fn target(url: &Address) -> Result<Target, LlmError> {
+    let uri = url.uri().map_err(|error| bad_base(&error))?;
+    Target::of(&uri).map_err(|error| bad_base(&format!("cannot be used: {error}")))
+}
+
+pub(super) fn bad_base(what: &str) -> LlmError {
     LlmError::new(LlmErrorKind::InvalidRequest, format!("the base URL {what}"))
 }
 
@@ -241,12 +240,6 @@ fn is_version(segment: &str) -> bool {
 
 fn late(what: &str, limit: Duration) -> LlmError {
     LlmError::new(LlmErrorKind::Timeout, format!("{what} {} ms", limit.as_millis()))
-}
-
-/// Host and port of an address.
-fn place(url: &Url) -> String {
-    let host = url.host_str().unwrap_or_default();
-    url.port_or_known_default().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
 /// Whether the endpoint was never reached, which points to a wrong address.

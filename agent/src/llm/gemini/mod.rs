@@ -7,12 +7,11 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use super::endpoint::{Endpoint, endpoint_client, joined, read_events};
+use super::endpoint::{Address, Endpoint, endpoint_client, joined, read_events};
 use super::{EventSink, LlmError, LlmErrorKind, LlmRequest, LlmResponse};
 use http::HeaderName;
 use ptc_host::credentials::Secret;
 use std::sync::Arc;
-use url::Url;
 
 /// The revision of the protocol, where the base URL has none.
 const VERSION: &str = "v1beta";
@@ -81,16 +80,13 @@ impl Gemini {
 }
 
 /// Where a model is asked. A name with a folder (`tunedModels/x`, `publishers/google/models/x`) is a path of its own.
-fn address(base: &str, model: &str, stream: bool) -> Result<Url, LlmError> {
+fn address(base: &str, model: &str, stream: bool) -> Result<Address, LlmError> {
     let method = if stream { "streamGenerateContent" } else { "generateContent" };
     let named = format!("{model}:{method}");
     let folder = (!model.contains('/')).then_some("models");
     let path: Vec<&str> = folder.into_iter().chain(named.split('/')).collect();
-    let mut url = joined(base, Some(VERSION), &path)?;
-    if stream {
-        url.query_pairs_mut().append_pair("alt", "sse");
-    }
-    Ok(url)
+    let url = joined(base, Some(VERSION), &path)?;
+    Ok(if stream { url.with_pair("alt=sse") } else { url })
 }
 
 /// A key that is none is refused with status 400 here.

@@ -7,10 +7,10 @@ pub(crate) use blocks::{lift, lower, may_hold};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use http::Uri;
 use ptc_host::json::{Value as Json, json};
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use url::Url;
 
 /// Most bytes of one image: what every provider takes.
 pub const MAX_IMAGE_BYTES: usize = 5 << 20;
@@ -148,7 +148,9 @@ impl Image {
     /// An address that is no `https`, `http` or `s3` URL.
     pub fn from_url(url: &str) -> Result<Image, ImageError> {
         let fits = url.len() <= MAX_URL
-            && Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "https" | "http" | "s3"));
+            && url.parse::<Uri>().is_ok_and(|uri| {
+                matches!(uri.scheme_str(), Some("https" | "http" | "s3")) && uri.host().is_some()
+            });
         if fits { Ok(Image(Source::Url(url.to_owned()))) } else { Err(ImageError::Url) }
     }
 

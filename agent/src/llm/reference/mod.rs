@@ -6,12 +6,10 @@ mod provider;
 
 pub use provider::Provider;
 
-use super::{
-    Anthropic, AwsCredentials, Bedrock, Gemini, Llm, LlmError, OnRetry, OpenAi, RetryPolicy, Retrying,
-    TimeLimits,
-};
-use ptc_host::config::ProcessEnv;
-use ptc_host::credentials::Redactor;
+use super::endpoint::Address;
+use super::{Llm, LlmError, OnRetry, RetryPolicy, Retrying, TimeLimits};
+use ptc_host::credentials::{Redactor, Secret};
+use ptc_host::environment::ProcessEnv;
 use ptc_host::http::Client;
 use std::fmt;
 use std::sync::Arc;
@@ -71,6 +69,14 @@ pub enum ModelError {
         /// The provider.
         provider: Provider,
     },
+    /// The program was built without the provider's client.
+    #[error(
+        "this program is built without {feature} models: the feature `{feature}` of ptc-agent brings them"
+    )]
+    NotBuilt {
+        /// The missing feature.
+        feature: &'static str,
+    },
     /// The base URL or the key cannot be used.
     #[error(transparent)]
     Client(#[from] LlmError),
@@ -93,12 +99,7 @@ impl fmt::Display for ModelRef {
         let ModelRef { provider, model, base_url } = self;
         match (provider, base_url) {
             (Provider::OpenAiCompat, Some(base)) => {
-                let display = url::Url::parse(base).ok().map(|mut url| {
-                    url.set_query(None);
-                    let _ = url.set_password(None);
-                    let _ = url.set_username("");
-                    url.to_string()
-                });
+                let display = Address::parse(base).ok().map(|address| address.bare().to_string());
                 write!(f, "{provider}:{}|{model}", display.unwrap_or_default())
             }
             _ => write!(f, "{provider}:{model}"),
@@ -195,41 +196,68 @@ impl ModelRef {
             Some(base) => base.clone(),
             None => provider.base_url(env),
         };
-        let (http, limits, retry) = (connect.http.clone(), connect.limits, connect.retry.clone());
-        let (model, key) = (&self.model, key.as_ref());
-        let on_retry = connect.on_retry.clone();
-        Ok(match provider {
-            Provider::Anthropic => {
-                let client = Anthropic::new(&base, model, key)?.http(http).limits(limits);
-                Arc::new(Retrying::new(client, retry).on_retry(on_retry))
-            }
-            Provider::Google if !speaks_openai(&base) => {
-                let client = Gemini::new(&base, model, key)?.http(http).limits(limits);
-                Arc::new(Retrying::new(client, retry).on_retry(on_retry))
-            }
-            Provider::Bedrock => {
-                let client = self.bedrock(&base, env)?.http(http).limits(limits);
-                Arc::new(Retrying::new(client, retry).on_retry(on_retry))
-            }
-            _ => {
-                let client = OpenAi::new(&base, model, key)?.http(http).limits(limits);
-                Arc::new(Retrying::new(client, retry).on_retry(on_retry))
-            }
-        })
+        let place = Place { base: &base, model: &self.model, key: key.as_ref(), env };
+        match provider {
+            Provider::Anthropic => anthropic(&place, connect),
+            Provider::Google if !speaks_openai(&base) => gemini(&place, connect),
+            Provider::Bedrock => bedrock(&place, connect),
+            _ => openai(&place, connect),
+        }
     }
+}
 
-    /// A client for `REGION/MODEL`, or for `MODEL` in the environment's region.
-    fn bedrock(&self, base: &str, env: &ProcessEnv) -> Result<Bedrock, ModelError> {
-        let credentials = AwsCredentials::from_env(env).ok_or(ModelError::NoAwsKeys)?;
-        let named = self.model.split_once('/').filter(|(region, _)| is_region(region));
-        let (region, model) = match named {
-            Some((region, model)) => (Some(region), model),
-            None => (env.text("AWS_REGION").or_else(|| env.text("AWS_DEFAULT_REGION")), self.model.as_str()),
-        };
-        let region = region.ok_or_else(|| ModelError::NoRegion { model: model.to_owned() })?;
-        let base = Some(base).filter(|base| !base.is_empty());
-        Ok(Bedrock::new(region.trim(), model, base, credentials)?)
-    }
+/// Where a model is, and how it is let in.
+#[cfg_attr(
+    not(feature = "bedrock"),
+    expect(dead_code, reason = "Bedrock alone looks for more in the environment")
+)]
+struct Place<'a> {
+    base: &'a str,
+    model: &'a str,
+    key: Option<&'a Secret>,
+    env: &'a ProcessEnv,
+}
+
+/// The client of one protocol: made where its feature is on, refused where it is not.
+macro_rules! protocols {
+    ($($name:ident $feature:literal $make:expr;)+) => {
+        $(
+            #[cfg(feature = $feature)]
+            fn $name(place: &Place<'_>, connect: &Connect) -> Result<Arc<dyn Llm>, ModelError> {
+                let make: fn(&Place<'_>) -> Result<_, ModelError> = $make;
+                let client = make(place)?.http(connect.http.clone()).limits(connect.limits);
+                let retrying = Retrying::new(client, connect.retry.clone());
+                Ok(Arc::new(retrying.on_retry(connect.on_retry.clone())))
+            }
+
+            #[cfg(not(feature = $feature))]
+            fn $name(_: &Place<'_>, _: &Connect) -> Result<Arc<dyn Llm>, ModelError> {
+                Err(ModelError::NotBuilt { feature: $feature })
+            }
+        )+
+    };
+}
+
+protocols! {
+    anthropic "anthropic" |place| Ok(super::Anthropic::new(place.base, place.model, place.key)?);
+    gemini "gemini" |place| Ok(super::Gemini::new(place.base, place.model, place.key)?);
+    openai "openai" |place| Ok(super::OpenAi::new(place.base, place.model, place.key)?);
+    bedrock "bedrock" client_of_bedrock;
+}
+
+/// A client for `REGION/MODEL`, or for `MODEL` in the environment's region.
+#[cfg(feature = "bedrock")]
+fn client_of_bedrock(place: &Place<'_>) -> Result<super::Bedrock, ModelError> {
+    let Place { base, model, env, .. } = *place;
+    let credentials = super::AwsCredentials::from_env(env).ok_or(ModelError::NoAwsKeys)?;
+    let named = model.split_once('/').filter(|(region, _)| is_region(region));
+    let (region, model) = match named {
+        Some((region, model)) => (Some(region), model),
+        None => (env.text("AWS_REGION").or_else(|| env.text("AWS_DEFAULT_REGION")), model),
+    };
+    let region = region.ok_or_else(|| ModelError::NoRegion { model: model.to_owned() })?;
+    let base = Some(base).filter(|base| !base.is_empty());
+    Ok(super::Bedrock::new(region.trim(), model, base, credentials)?)
 }
 
 /// Whether an address of Google's is the one that speaks OpenAI's protocol.
@@ -239,6 +267,7 @@ fn speaks_openai(base: &str) -> bool {
 }
 
 /// Whether a text is the name of a region of AWS: `eu-central-1`, `us-gov-west-1`.
+#[cfg(feature = "bedrock")]
 fn is_region(text: &str) -> bool {
     let mut parts = text.split('-').rev();
     let number = parts.next().is_some_and(|part| part.parse::<u8>().is_ok());

@@ -1,8 +1,10 @@
 //! Model providers: their base URLs, and the environment variables for keys and addresses.
 
+#[cfg(feature = "bedrock")]
 use super::super::AwsCredentials;
-use ptc_host::config::ProcessEnv;
+use super::super::endpoint::Address;
 use ptc_host::credentials::Secret;
+use ptc_host::environment::ProcessEnv;
 use std::fmt;
 
 /// A model provider.
@@ -89,6 +91,7 @@ impl Provider {
     #[must_use]
     pub fn secrets(self, env: &ProcessEnv) -> Vec<Secret> {
         match self {
+            #[cfg(feature = "bedrock")]
             Bedrock => AwsCredentials::from_env(env).iter().flat_map(AwsCredentials::secrets).collect(),
             _ => self.key(env).into_iter().collect(),
         }
@@ -144,14 +147,10 @@ impl fmt::Display for Provider {
 fn ollama_host(given: &str) -> String {
     let has_scheme = given.contains("://");
     let full = if has_scheme { given.to_owned() } else { format!("http://{given}") };
-    let Ok(mut url) = url::Url::parse(&full) else { return full };
-    if url.port().is_none() && !has_scheme {
-        let _ = url.set_port(Some(11434));
-    }
-    if matches!(url.host_str(), Some("0.0.0.0")) {
-        let _ = url.set_host(Some("127.0.0.1"));
-    }
-    url.to_string()
+    let Ok(address) = Address::parse(&full) else { return full };
+    let host = (address.host() == "0.0.0.0").then_some("127.0.0.1");
+    let port = (!has_scheme).then_some(11434);
+    address.moved(host, port).to_string()
 }
 
 #[cfg(test)]

@@ -1,0 +1,40 @@
+//! Bodies as they come, in a build without decoders: `accept-encoding: identity` is what the client asks for, and an answer in
+//! another coding is refused.
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http::header::CONTENT_ENCODING;
+
+use super::HttpError;
+
+/// What would decode a body. There is none.
+pub(super) enum Decoder {}
+
+impl Decoder {
+    /// Refuses a body that is not as it is.
+    ///
+    /// # Errors
+    /// Any coding.
+    pub(super) fn of(headers: &HeaderMap) -> Result<Option<Self>, HttpError> {
+        match headers.get(CONTENT_ENCODING).map(|value| String::from_utf8_lossy(value.as_bytes())) {
+            None => Ok(None),
+            Some(coding) if matches!(coding.trim(), "" | "identity") => Ok(None),
+            Some(coding) => {
+                let text = format!("content-encoding {coding:.40} although identity was asked for");
+                Err(HttpError::Malformed(text))
+            }
+        }
+    }
+
+    pub(super) fn feed(&mut self, _: &Bytes) {
+        match *self {}
+    }
+
+    pub(super) fn piece(&mut self) -> Result<Option<Bytes>, HttpError> {
+        match *self {}
+    }
+
+    pub(super) fn end(&mut self) -> Result<Option<Bytes>, HttpError> {
+        match *self {}
+    }
+}

@@ -1,12 +1,18 @@
 //! Every example does what it says.
 #![expect(clippy::duplicate_mod, reason = "each example has the helper module they share as its own")]
 
+#[path = "../examples/chat_with_state.rs"]
+#[expect(dead_code, reason = "its `main` is for `cargo run --example`")]
+mod chat_with_state;
 #[path = "../examples/combined.rs"]
 #[expect(dead_code, reason = "its `main` is for `cargo run --example`")]
 mod combined;
 #[path = "../examples/embed_engine.rs"]
 #[expect(dead_code, reason = "its `main` is for `cargo run --example`")]
 mod embed_engine;
+#[path = "../examples/evaluation.rs"]
+#[expect(dead_code, reason = "its `main` is for `cargo run --example`")]
+mod evaluation;
 #[path = "../examples/log_summary.rs"]
 #[expect(dead_code, reason = "its `main` is for `cargo run --example`")]
 mod log_summary;
@@ -25,6 +31,9 @@ mod text_tools;
 #[path = "../examples/typed_answer.rs"]
 #[expect(dead_code, reason = "its `main` is for `cargo run --example`")]
 mod typed_answer;
+#[path = "../examples/typed_extraction.rs"]
+#[expect(dead_code, reason = "its `main` is for `cargo run --example`")]
+mod typed_extraction;
 
 use ptc_host::json::json;
 
@@ -92,4 +101,28 @@ async fn nested_agents_share_one_budget() {
     let short = nested_budget::run(5).await.unwrap();
     assert_eq!(short.to_string(), "turn_budget_exhausted: Turn budget exhausted");
     assert_eq!(short.child_steps[1].to_string(), "turn_budget_exhausted: Turn budget exhausted");
+}
+
+#[tokio::test]
+async fn typed_extraction_gives_a_rust_value() {
+    let (invoice, turns) = typed_extraction::run().await.unwrap();
+    assert_eq!((invoice.number.as_str(), invoice.total, turns), ("A-17", 42.5, 3));
+    assert_eq!(invoice.lines, [typed_extraction::Line { what: "pen".into(), count: 5 }]);
+    assert_eq!(invoice.due, Some(typed_extraction::Due::InDays(14)));
+}
+
+#[tokio::test]
+async fn a_chat_keeps_its_definitions() {
+    let (replies, asked) = chat_with_state::run().await.unwrap();
+    assert_eq!((replies.join(" ").as_str(), asked), ("There were 2 orders. 6000 cents.", 1));
+}
+
+#[tokio::test]
+async fn an_evaluation_writes_a_table() {
+    let table = evaluation::run().await.unwrap();
+    assert_eq!(
+        table,
+        "| Model | Right | Failed | Turns | Tokens |\n|---|---|---|---|---|\n| careful | 3/3 |  | 3 | 165 |\n\
+         | hasty | 2/3 | json_parse_error | 5 | 275 |\n"
+    );
 }

@@ -5,24 +5,29 @@
 
 #![cfg(test)]
 
+use ptc_agent::llm::{LlmResponse, ScriptedLlm, ToolCall};
+use ptc_agent::schemars::{self, JsonSchema};
 use ptc_agent::signature::Signature;
+use ptc_agent::{Agent, Output, RunEvent, RunOptions, ToolSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, from_str, from_value, json, to_string};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum Shape {
     Circle { radius: f64 },
     Square { side: f64 },
 }
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", content = "value")]
 enum Reading {
     Celsius(f64),
 }
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum Price {
     Amount(f64),
@@ -30,14 +35,14 @@ enum Price {
     Text(String),
 }
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 struct Order {
     id: u64,
     #[serde(flatten)]
     line: Line,
 }
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 struct Line {
     price: f64,
     weight: f32,
@@ -92,4 +97,75 @@ fn trees_of_json_are_what_serde_json_says_they_are() {
 fn the_agent_is_there() {
     let signature = Signature::parse("(code :int) -> {total :float}").expect("a signature");
     assert_eq!(signature.to_string(), "(code :int) -> {total :float}");
+}
+
+/// All of the above in one, with numbers at their ends and fields of any name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct Ledger {
+    shapes: Vec<Shape>,
+    reading: Option<Reading>,
+    price: Price,
+    order: Order,
+    largest: u64,
+    smallest: i64,
+    ratio: f64,
+    #[serde(flatten)]
+    more: BTreeMap<String, Json>,
+}
+
+fn ledger() -> Ledger {
+    Ledger {
+        shapes: vec![Shape::Circle { radius: 0.1 }, Shape::Square { side: 1e300 }],
+        reading: Some(Reading::Celsius(-273.15)),
+        price: Price::Range { low: 1.25, high: 2.5 },
+        order: Order { id: 7, line: Line { price: 19.99, weight: 0.5, count: -3 } },
+        largest: u64::MAX,
+        smallest: i64::MIN,
+        ratio: 1.0 / 3.0,
+        more: BTreeMap::from([("some-key".to_owned(), json!({"deep": [null, 1.5]}))]),
+    }
+}
+
+fn text(response: impl Into<String>) -> LlmResponse {
+    LlmResponse::text(response)
+}
+
+#[tokio::test]
+async fn answers_are_types_of_ours() {
+    let agent = Agent::builder("Give me the ledger.").output(Output::Text).build().expect("an agent");
+    let wrong = to_string(&ledger()).expect("JSON").replace("18446744073709551615", "18446744073709551616");
+    let model = Arc::new(ScriptedLlm::new([text(wrong), text(to_string(&ledger()).expect("JSON"))]));
+    let answer = agent.run_as::<Ledger>(RunOptions::new(model)).await.expect("an answer");
+    assert_eq!((answer.value, answer.step.usage.turns), (ledger(), 2));
+}
+
+#[tokio::test]
+async fn tools_take_and_give_types_of_ours() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let noted = seen.clone();
+    let post = move |ledger: Ledger| {
+        noted.lock().expect("a list").push(ledger.clone());
+        async move { Ok::<_, std::fmt::Error>(ledger) }
+    };
+    let agent = Agent::builder("Post the ledger.")
+        .output(Output::Text)
+        .add_tool(ToolSpec::typed("post", post).returning::<Ledger>())
+        .build()
+        .expect("an agent");
+    let arguments = to_string(&ledger()).expect("JSON");
+    let call = ToolCall::from_text(Some("c".into()), "post", &arguments);
+    let model = Arc::new(ScriptedLlm::new([LlmResponse::calls(vec![call]), text("Done.")]));
+    let mut events = agent.stream(RunOptions::new(model));
+    let mut done = None;
+    while let Some(event) = events.next().await {
+        if let RunEvent::Done { step } = event {
+            done = Some(step);
+        }
+    }
+    let step = done.expect("a step");
+    assert_eq!(step.value::<String>().expect("a text"), "Done.");
+    assert_eq!(from_str::<Ledger>(&step.tool_calls[0].result).expect("a ledger"), ledger());
+    assert_eq!(*seen.lock().expect("a list"), [ledger()]);
+    // A step is JSON for a stranger's serde_json.
+    assert_eq!(serde_json::to_value(&step).expect("JSON")["return"], "Done.");
 }

@@ -35,7 +35,7 @@
 //!
 //! # Which mode
 //!
-//! | [`Mode`](agent::Mode) | Built with | The model | The answer | Choose it when |
+//! | [`Mode`] | Built with | The model | The answer | Choose it when |
 //! |---|---|---|---|---|
 //! | `Text` | `.output(Text)` | chats and calls native tools | its text, or JSON of a type | results are small |
 //! | `Combined` | `.output(Text).transport(ToolCall)` | as `Text`, and computes with `lisp_eval` | its text, or JSON of a type | results are large, or have to be filtered, joined, counted |
@@ -51,8 +51,8 @@
 //!
 //! # What a run returns
 //!
-//! A run returns a [`Step`](run::Step): the checked value or the reason of the failure, the conversation, every turn
-//! and call, the usage, and a [`ChatState`](run::ChatState) for the next run or [`chat`] turn. A failed run is an `Err`
+//! A run returns a [`Step`]: the checked value or the reason of the failure, the conversation, every turn
+//! and call, the usage, and a [`ChatState`] for the next run or [`chat`] turn. A failed run is an `Err`
 //! of the same shape. No model, tool or program can cause a panic; `docs/guide/agent.md` lists how each ends.
 //!
 //! # Features

@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// Names of the host's own choice for models, such as `fast` or `careful`.
 pub type LlmRegistry = BTreeMap<String, Arc<dyn Llm>>;
 
-/// A model: a client, or a name in a [`LlmRegistry`]. A name that is in none is read as [`ModelRef::parse`] does, with
+/// A model: a client, or a name in a [`LlmRegistry`]. A name that is in none is read as `ModelRef::parse` does, with
 /// keys and addresses from the process's environment.
 #[derive(Clone)]
 pub enum LlmRef {

@@ -10,7 +10,7 @@ import pathlib
 import sys
 
 TEXT = {"reader", "compile", "vm"}
-NOISE = {"protocol", "roundtrip", "program", "suspend", "differential", "openapi", "config"}
+NOISE = {"protocol", "roundtrip", "program", "suspend", "differential", "openapi", "config", "fetch_address", "token_machine"}
 MESSAGES = {
     "jsonrpc": [
         '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":[1,2.5e3,null]}}}\n',
@@ -30,6 +30,30 @@ MESSAGES = {
     "openapi": [
         '{"openapi":"3.0.3","paths":{"/things/{id}":{"get":{"operationId":"op","parameters":[{"name":"id","in":"path",'
         '"required":true,"schema":{"type":"string"}}],"responses":{"200":{"content":{"application/json":{}}}}}}}}',
+    ],
+    "challenge": [
+        'Bearer resource_metadata="https://h.example/.well-known/oauth-protected-resource", scope="a b"',
+        'Basic realm="a, \\"b\\"", Negotiate YWJj==, bearer error=insufficient_scope, error_description="more"\nBearer scope = x',
+        'Bearer resource_metadata=/meta,,scope="a",scope="b"',
+    ],
+    "metadata": [
+        '{"resource":"https://h.example/mcp","authorization_servers":["https://a.example"]}\n{"issuer":"https://a.example","token_endpoint":'
+        '"https://a.example/t","authorization_endpoint":"https://a.example/a","code_challenge_methods_supported":["S256"]}',
+        '{"client_id":"c","client_secret":"s","client_secret_expires_at":0,"token_endpoint_auth_method":"client_secret_post"}',
+        '{"error":"invalid_redirect_uri"}',
+        '{"access_token":"t","token_type":"Bearer","expires_in":"3600","refresh_token":"r","scope":"a b"}',
+        '{"device_code":"d","user_code":"WDJB-MJHT","verification_uri":"https://a.example/d","expires_in":900,"interval":5}',
+    ],
+    "callback": [
+        "state=s&code=c&iss=https%3A%2F%2Fa.example",
+        "code=c&st%61te=s+1&x=%zz",
+        "error=access_denied&error_description=no&state=s",
+    ],
+    "fetch_address": [
+        "https://0x7f.1/",
+        "https://[::ffff:169.254.169.254]/latest",
+        "https://METADATA.google.internal./",
+        "http://127.0.0.1/",
     ],
     "config": [
         '{"credentials":{"token":{"source":"env","var":"FUZZ_TOKEN"}},"upstreams":{"a":{"transport":"mcp_http",'
@@ -60,8 +84,16 @@ def seeds(target):
     if target in NOISE:
         yield from noise(256)
     # The first bytes of these targets are decisions: how the stream is cut, which base URL it is.
-    head = {"jsonrpc": bytes([1, 0, 9]), "openapi": bytes([0, 0]), "sse": bytes([3, 1, 4, 1, 5, 9])}.get(target, b"")
-    yield from (head + text.encode() for text in MESSAGES.get(target, []))
+    # What documents are taken for is one, too, so that each is tried as each.
+    heads = {
+        "jsonrpc": [bytes([1, 0, 9])],
+        "openapi": [bytes([0, 0])],
+        "sse": [bytes([3, 1, 4, 1, 5, 9])],
+        "metadata": [bytes([what, status, 0]) for what in range(4) for status in (0, 4)],
+        "callback": [bytes([0, 0]), bytes([1, 0])],
+        "fetch_address": [bytes([3])],
+    }.get(target, [b""])
+    yield from (head + text.encode() for head in heads for text in MESSAGES.get(target, []))
 
 
 folder = pathlib.Path(sys.argv[2])

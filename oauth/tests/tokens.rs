@@ -172,6 +172,14 @@ fn a_401_renews_once_and_a_second_one_ends_the_sign_in() {
 }
 
 #[test]
+fn a_token_that_ends_on_its_way_is_no_refused_one() {
+    let mut state = knowing(REFRESH, Some(signed_in()));
+    let Decision::Use(token) = state.decide(at(1), &mut Attempts::default()) else { panic!("it is used") };
+    assert!(state.rejected(at(3600), token.serial).is_none());
+    assert_eq!(decide(&mut state, at(3600)), "begin");
+}
+
+#[test]
 fn a_newer_token_spares_a_refused_call_the_renewal() {
     let mut state = knowing(REFRESH, Some(signed_in()));
     let mut call = Attempts::default();
@@ -239,7 +247,7 @@ fn other_refusals_end_the_sign_in_and_keep_its_tokens() {
 #[test]
 fn while_the_server_is_away_a_good_token_is_used_and_pauses_grow_to_a_minute() {
     let mut state = knowing(REFRESH, Some(signed_in()));
-    let mut fail = |state: &mut TokenState, now, retry_after| {
+    let fail = |state: &mut TokenState, now, retry_after| {
         let mut errand = begin(state, now, &mut Attempts::default());
         errand.locked(true);
         errand.read(now, Ok(Some(signed_in())));

@@ -1,9 +1,13 @@
 //! What each target checks. An oracle takes the fuzzer's bytes and panics when a promise is broken.
 
+mod callback;
+mod challenge;
 mod config;
 mod differential;
+mod fetch_address;
 mod json;
 mod jsonrpc;
+mod metadata;
 mod openapi;
 mod program;
 #[cfg(feature = "server")]
@@ -13,11 +17,16 @@ mod roundtrip;
 mod sse;
 mod suspend;
 mod text;
+mod token_machine;
 
+pub use callback::callback;
+pub use challenge::challenge;
 pub use config::config;
 pub use differential::differential;
+pub use fetch_address::fetch_address;
 pub use json::json;
 pub use jsonrpc::jsonrpc;
+pub use metadata::metadata;
 pub use openapi::openapi;
 pub use program::program;
 #[cfg(feature = "server")]
@@ -27,6 +36,7 @@ pub use roundtrip::roundtrip;
 pub use sse::sse;
 pub use suspend::suspend;
 pub use text::{compile, vm};
+pub use token_machine::token_machine;
 
 /// An oracle.
 pub type Check = fn(&[u8]);
@@ -47,6 +57,11 @@ pub const ALL: &[(&str, Check)] = &[
     ("sse", sse),
     ("openapi", openapi),
     ("config", config),
+    ("challenge", challenge),
+    ("metadata", metadata),
+    ("callback", callback),
+    ("fetch_address", fetch_address),
+    ("token_machine", token_machine),
 ];
 
 #[cfg(test)]

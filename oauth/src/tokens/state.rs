@@ -181,7 +181,9 @@ impl TokenState {
     /// Notes that the resource refuses the token with this serial although it is fresh. What comes back is to be carried out if there is
     /// something.
     pub fn rejected(&mut self, now: Timestamp, serial: u64) -> Option<Errand> {
-        if serial != self.serial || self.rejected.is_some() {
+        // One that has ended on its way was refused for that: the next call renews it.
+        let has_ended = self.record.as_ref().is_none_or(|record| !record.is_valid(now));
+        if serial != self.serial || self.rejected.is_some() || has_ended {
             return None;
         }
         self.refuse(now, ErrorCode::new("invalid_token"));

@@ -7,11 +7,13 @@ use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::meter;
 use crate::print;
-use crate::value::{Map, Value, Vector};
+use crate::value::{Map, Value, Vector, drop_many};
 use ahash::AHashMap;
 
 /// The key of the cells of a row that has more of them than there are columns.
 const MORE: &str = "_more";
+/// Values that are freed in the time that one column takes to find its place.
+const UNITS_OF_A_COLUMN: usize = 8;
 
 /// `(csv/parse-string s)`, `(csv/parse-string s options)`
 pub(super) fn parse(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
@@ -40,20 +42,25 @@ fn rows(name: &str, args: &[Value], header: Header) -> Result<Value> {
     };
     let mut rows = Builder::new();
     while reader.row(&mut cells)? {
+        meter::uncharged(cells.len());
         rows.push(match &columns {
             None => Value::vector(std::mem::take(&mut cells)),
             Some(columns) => Value::Map(columns.row(&mut cells)?),
         })?;
         meter::check_memory()?;
     }
+    drop_many(&mut cells);
     Ok(rows.take())
 }
 
 /// The names of the first line, without spaces around them. One that is empty says which column it is.
 fn titles(cells: &[Value]) -> Vec<Value> {
-    let title = |(index, cell): (usize, &Value)| match cell {
-        Value::Str(text) if !text.as_str().trim().is_empty() => Value::str(text.as_str().trim()),
-        _ => Value::str(format!("column_{}", index + 1)),
+    let title = |(index, cell): (usize, &Value)| {
+        meter::uncharged(1);
+        match cell {
+            Value::Str(text) if !text.as_str().trim().is_empty() => Value::str(text.as_str().trim()),
+            _ => Value::str(format!("column_{}", index + 1)),
+        }
     };
     cells.iter().enumerate().map(title).collect()
 }
@@ -74,6 +81,7 @@ impl Columns {
         let mut counts: AHashMap<String, u32> = AHashMap::new();
         let mut model = Map::new();
         for (index, mut key) in names.into_iter().enumerate() {
+            meter::uncharged(UNITS_OF_A_COLUMN);
             if model.get(&key).is_some() {
                 let title = match &key {
                     Value::Keyword(keyword) => keyword.name().to_owned(),
@@ -106,7 +114,10 @@ impl Columns {
     fn row(&self, cells: &mut Vec<Value>) -> Result<Map> {
         meter::charge_steps(self.cells.len() as u64)?;
         let more = cells.split_off(self.cells.len().min(cells.len()));
-        let value = |&index: &usize| cells.get_mut(index).map(std::mem::take).unwrap_or_default();
+        let value = |&index: &usize| {
+            meter::uncharged(1);
+            cells.get_mut(index).map(std::mem::take).unwrap_or_default()
+        };
         let values = Vector::from_vec(self.cells.iter().map(value).collect());
         let mut row = self.model.with_values(values);
         if !more.is_empty() {

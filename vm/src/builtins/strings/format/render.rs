@@ -4,9 +4,13 @@ use super::decimal::Decimal;
 use super::specifier::{Specifier, unsupported};
 use crate::error::{Error, Result};
 use crate::meter;
-use crate::print::{self, grow_string, write_plain};
+use crate::print::{self, grow_string, push_in_pieces, write_plain};
 use crate::value::{Graphemes, Value};
 use num_bigint::Sign;
+
+/// Characters that fill a width in one go, and that take as long as a value that is freed.
+const PIECE: usize = 32 << 10;
+const CHARACTERS_PER_UNIT: usize = 16;
 
 /// Appends `value` as `specifier` says; `whole` is the format string from its `%` on.
 pub(super) fn write(specifier: &Specifier, value: &Value, whole: &str, out: &mut String) -> Result<()> {
@@ -46,6 +50,17 @@ fn word(specifier: &Specifier, mut text: String, out: &mut String) -> Result<()>
     pad(specifier, &text, out)
 }
 
+/// Appends `c` so many times, for which there is room, and gives way in between: a width may be as large as the memory.
+fn fill(out: &mut String, c: char, count: usize) {
+    let mut left = count;
+    while left > 0 {
+        let piece = left.min(PIECE);
+        out.extend(std::iter::repeat_n(c, piece));
+        meter::uncharged(piece / CHARACTERS_PER_UNIT);
+        left -= piece;
+    }
+}
+
 fn pad(specifier: &Specifier, text: &str, out: &mut String) -> Result<()> {
     meter::charge_steps(text.len() as u64 / 8)?;
     let missing =
@@ -53,11 +68,11 @@ fn pad(specifier: &Specifier, text: &str, out: &mut String) -> Result<()> {
     grow_string(out, text.len().saturating_add(missing))?;
     meter::charge_steps(missing as u64 / 16)?;
     if specifier.left {
-        out.push_str(text);
+        push_in_pieces(out, text);
     }
-    out.extend(std::iter::repeat_n(' ', missing));
+    fill(out, ' ', missing);
     if !specifier.left {
-        out.push_str(text);
+        push_in_pieces(out, text);
     }
     Ok(())
 }
@@ -206,8 +221,8 @@ fn signed(
     meter::charge_steps((length + zeros) as u64 / 8)?;
     text.push_str(before);
     text.push_str(prefix);
-    text.extend(std::iter::repeat_n('0', zeros));
-    text.push_str(&digits);
+    fill(&mut text, '0', zeros);
+    push_in_pieces(&mut text, &digits);
     text.push_str(after);
     if specifier.upper {
         text.make_ascii_uppercase();

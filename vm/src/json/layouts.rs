@@ -4,8 +4,9 @@
 //! that begins alike at the same depth is expected to go on alike: its names are only compared, and its map
 //! takes over the first one's keys as a whole.
 
+use super::rows::READER;
 use super::strings;
-use crate::value::{Map, Shape, Str, Value};
+use crate::value::{Map, ReplyText, Rows, Shape, Str, Value};
 use std::rc::Rc;
 
 /// Layouts that are remembered.
@@ -20,6 +21,8 @@ struct Layout {
     order: Vec<u8>,
     /// Whether no name has anything that is written with an escape.
     is_plain: bool,
+    /// What maps of it have in common that are left as text, if any may be.
+    rows: Option<Rc<Rows>>,
 }
 
 /// Which layout an object is expected to have.
@@ -58,6 +61,12 @@ impl Layouts {
         self.all.get(last).is_some_and(|layout| layout.depth == depth).then_some(last)
     }
 
+    /// What the rows of this layout have in common, if they may be left as text.
+    #[inline]
+    pub(super) fn rows(&self, layout: LayoutId) -> Option<&Rc<Rows>> {
+        self.all[layout].rows.as_ref()
+    }
+
     /// The length of the name that is expected as number `index`, if `text`, which begins behind a quote, goes on with just that name and
     /// a quote.
     #[inline]
@@ -85,8 +94,8 @@ impl Layouts {
         Some(Map::with_shape(layout.shape.clone(), sorted))
     }
 
-    /// Remembers an object that has just been read.
-    pub(super) fn learn(&mut self, depth: usize, names: Vec<Str>, map: &Map) {
+    /// Remembers an object that has just been read. Others like it may be left as `text`.
+    pub(super) fn learn(&mut self, depth: usize, names: Vec<Str>, map: &Map, text: Option<&Rc<ReplyText>>) {
         let Some(shape) = map.shape() else { return };
         // A name that stands twice in the text has no place of its own.
         if names.is_empty() || names.len() != shape.len() {
@@ -100,8 +109,12 @@ impl Layouts {
             order[usize::from(place)] = index;
         }
         let is_plain = names.iter().all(|name| strings::is_plain(name.as_str()));
+        let is_scalar = |value: &Value| !matches!(value, Value::Map(_) | Value::Vector(_));
+        let rows = text
+            .filter(|_| is_plain && map.iter().all(|(_, value)| is_scalar(value)))
+            .map(|text| Rows::new(text.clone(), shape.clone(), names.clone(), order.clone(), &READER));
         let old = self.position(depth, &names[0]);
-        let layout = Layout { depth, names, shape: shape.clone(), order, is_plain };
+        let layout = Layout { depth, names, shape: shape.clone(), order, is_plain, rows };
         match old {
             Some(old) => self.all[old] = layout,
             None if self.all.len() < MOST => self.all.push(layout),

@@ -12,6 +12,7 @@ mod lines;
 mod nested;
 mod number;
 mod parse;
+mod rows;
 mod strings;
 mod write;
 

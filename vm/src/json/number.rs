@@ -5,35 +5,51 @@ use crate::meter;
 use crate::number::{MAX_INTEGER_BITS, read_decimal};
 use crate::value::Value;
 
-/// Reads the number at the beginning of `text`, and how many bytes it has. `None` is an integer of more than
-/// [`MAX_INTEGER_BITS`] bits.
-pub(super) fn read(text: &str) -> Result<(Option<Value>, usize), Fault> {
-    let bytes = text.as_bytes();
-    let negative = bytes.first() == Some(&b'-');
-    let start = usize::from(negative);
+/// The number at the beginning of a text.
+pub(super) struct Span {
+    /// Its bytes.
+    pub(super) len: usize,
+    /// Digits before the point.
+    pub(super) digits: usize,
+    /// Whether it has a point or an exponent.
+    pub(super) is_float: bool,
+    pub(super) has_exponent: bool,
+}
+
+/// Where the number at the beginning of `bytes` ends.
+#[inline]
+pub(super) fn span(bytes: &[u8]) -> Result<Span, Fault> {
+    let start = usize::from(bytes.first() == Some(&b'-'));
     let digits = count_digits(&bytes[start..]);
     if digits == 0 || (digits > 1 && bytes[start] == b'0') {
         return Err(Fault::NotJson);
     }
-    let mut end = start + digits;
-    let mut float = false;
-    if bytes.get(end) == Some(&b'.') {
-        let digits = count_digits(&bytes[end + 1..]);
+    let mut span = Span { len: start + digits, digits, is_float: false, has_exponent: false };
+    if bytes.get(span.len) == Some(&b'.') {
+        let digits = count_digits(&bytes[span.len + 1..]);
         if digits == 0 {
             return Err(Fault::NotJson);
         }
-        (float, end) = (true, end + 1 + digits);
+        (span.is_float, span.len) = (true, span.len + 1 + digits);
     }
-    if let Some(b'e' | b'E') = bytes.get(end) {
-        let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
-        let digits = count_digits(&bytes[end + 1 + sign..]);
+    if let Some(b'e' | b'E') = bytes.get(span.len) {
+        let sign = usize::from(matches!(bytes.get(span.len + 1), Some(b'+' | b'-')));
+        let digits = count_digits(&bytes[span.len + 1 + sign..]);
         if digits == 0 {
             return Err(Fault::NotJson);
         }
-        (float, end) = (true, end + 1 + sign + digits);
+        (span.is_float, span.has_exponent, span.len) = (true, true, span.len + 1 + sign + digits);
     }
-    let value = if float { Some(read_float(&text[..end])?) } else { read_integer(&text[..end], digits)? };
-    Ok((value, end))
+    Ok(span)
+}
+
+/// Reads the number at the beginning of `text`, and how many bytes it has. `None` is an integer of more than
+/// [`MAX_INTEGER_BITS`] bits.
+pub(super) fn read(text: &str) -> Result<(Option<Value>, usize), Fault> {
+    let Span { len, digits, is_float, .. } = span(text.as_bytes())?;
+    let number = &text[..len];
+    let value = if is_float { Some(read_float(number)?) } else { read_integer(number, digits)? };
+    Ok((value, len))
 }
 
 fn count_digits(bytes: &[u8]) -> usize {

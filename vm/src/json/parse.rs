@@ -3,11 +3,13 @@
 use super::keys::Keys;
 use super::layouts::{LayoutId, Layouts};
 use super::nested::Nested;
-use super::{number, strings};
+use super::{number, rows, strings};
 use crate::error::{Error, Result};
 use crate::meter;
 use crate::number::{MAX_INTEGER_BITS, integer_too_large};
-use crate::value::{Map, Str, Value, Vector};
+use crate::value::{Map, ReplyText, Str, Value, Vector};
+use bytes::Bytes;
+use std::rc::Rc;
 
 /// Deepest nesting of arrays and objects that is read (ruling 10).
 pub const MAX_NESTING: usize = 128;
@@ -22,7 +24,7 @@ const SPACES_PER_UNIT: usize = 32;
 /// Charges steps and memory to the running program, and fails only at its limits.
 pub fn parse(text: &[u8]) -> Result<Option<Value>> {
     meter::charge_steps(text.len() as u64 / 16)?;
-    let Ok(text) = std::str::from_utf8(text) else { return Ok(None) };
+    let Ok(text) = simdutf8::basic::from_utf8(text) else { return Ok(None) };
     let mut parser = Parser::new(text);
     match parser.document() {
         Ok(value) => Ok(Some(value)),
@@ -43,16 +45,23 @@ pub(crate) enum Read {
 }
 
 /// As [`parse`], for the reply of an upstream: what is wrong with it is not the program's fault. The maps remember that
-/// they came from a reply.
-pub(crate) fn parse_reply(bytes: &[u8]) -> Result<Read> {
+/// they came from a reply, and the rows of a large one stay text until a program reads them.
+pub(crate) fn parse_reply(bytes: &Bytes) -> Result<Read> {
     meter::charge_steps(bytes.len() as u64 / 16)?;
-    let text = match std::str::from_utf8(bytes) {
+    let text = match simdutf8::compat::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => return Ok(Read::Malformed(format!("no UTF-8 at byte {}", error.valid_up_to()))),
     };
     let mut parser = Parser::new(text);
     parser.reply = true;
-    match parser.document() {
+    if text.len() >= rows::SHORTEST_REPLY && u32::try_from(text.len()).is_ok() {
+        parser.rows_of = Some(ReplyText::new(bytes.clone()));
+    }
+    let document = parser.document();
+    if let Some(text) = &parser.rows_of {
+        text.share_among_rows();
+    }
+    match document {
         Ok(value) => match parser.too_large {
             None => Ok(Read::Value(value)),
             Some(digits) => Ok(Read::TooLarge(format!(
@@ -95,6 +104,8 @@ pub(super) struct Parser<'a> {
     repeats: bool,
     /// Whether this is the reply of an upstream.
     reply: bool,
+    /// The reply, if its rows may be left as text.
+    rows_of: Option<Rc<ReplyText>>,
     /// Digits of an integer of a reply that no program can hold.
     too_large: Option<usize>,
     /// Room for strings with escapes.
@@ -126,6 +137,7 @@ impl<'a> Parser<'a> {
             repeats: false,
             reply: false,
             too_large: None,
+            rows_of: None,
             scratch: String::new(),
         }
     }
@@ -252,6 +264,9 @@ impl<'a> Parser<'a> {
         let start = self.stack.len();
         // Nine of ten objects are like the one before.
         let mut expected = self.layouts.last(self.depth);
+        if let Some(row) = expected.and_then(|layout| self.row(layout).transpose()) {
+            return row;
+        }
         let mut count = 0;
         loop {
             if self.token() != b'"' {
@@ -307,8 +322,24 @@ impl<'a> Parser<'a> {
         {
             shape.mark_reply();
         }
-        self.layouts.learn(self.depth, names, &map);
+        self.layouts.learn(self.depth, names, &map, self.rows_of.as_ref());
         Ok(Value::Map(map))
+    }
+
+    /// The object behind the brace at the cursor as text, if it has the expected layout and may be left as that. It costs what it
+    /// would cost if it was read.
+    fn row(&mut self, layout: LayoutId) -> Parsed<Option<Value>> {
+        let Some(of) = self.layouts.rows(layout) else { return Ok(None) };
+        let checked = rows::check(self.text.as_bytes(), self.at, &of.names, &mut self.scratch);
+        let Some(checked) = checked.filter(|checked| u32::try_from(checked.owed).is_ok()) else {
+            return Ok(None);
+        };
+        let count = of.names.len();
+        meter::charge_steps(count as u64 + count as u64 * u64::from(count.ilog2()) / 4)?;
+        meter::reserve(count * Map::ENTRY_BYTES + checked.owed)?;
+        let row = Map::unread(of.clone(), self.at as u32, checked.owed as u32);
+        self.at = checked.end + 1;
+        Ok(Some(Value::Map(row)))
     }
 
     /// Reads member name number `count` where it is not known to be the expected one.

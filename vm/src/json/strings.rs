@@ -138,7 +138,7 @@ pub(super) fn has_half_pair(bytes: &[u8]) -> bool {
 }
 
 /// Decodes the escape behind a backslash; where it ends.
-fn escape(bytes: &[u8], at: usize, out: &mut String) -> Result<usize, Fault> {
+pub(super) fn escape(bytes: &[u8], at: usize, out: &mut String) -> Result<usize, Fault> {
     let plain = match bytes.get(at) {
         Some(b'"') => '"',
         Some(b'\\') => '\\',

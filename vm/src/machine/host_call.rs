@@ -411,7 +411,7 @@ fn fault(
 }
 
 /// A document that comes besides the answer proper: `nil` where no program can hold it.
-fn lenient(json: &[u8]) -> Result<Value> {
+fn lenient(json: &Bytes) -> Result<Value> {
     Ok(match json::parse_reply(json)? {
         Read::Value(value) => value,
         Read::Malformed(_) | Read::TooLarge(_) => Value::Nil,

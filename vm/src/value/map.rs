@@ -2,7 +2,7 @@
 
 use super::missed_keys;
 use super::order::{compare_to_name, compare_to_underscored, is_dear};
-use super::ordered::{Held, Ordered, Shape};
+use super::ordered::{Held, Ordered, Rows, Shape};
 use super::{ReplyWatch, Value, Vector};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -29,6 +29,12 @@ impl Map {
     /// If there are not as many values as keys.
     pub fn with_shape(shape: Rc<Shape>, values: Vec<Value>) -> Map {
         Map(Ordered::from_shape(shape, values))
+    }
+
+    /// A row of a large reply, whose members are scalars: its first member begins at `at`. `owed` are the bytes that its strings will
+    /// take as values, at least.
+    pub(crate) fn unread(rows: Rc<Rows>, at: u32, owed: u32) -> Map {
+        Map(Ordered::unread(rows, at, owed))
     }
 
     /// The same entries, whose reading `watch` learns of. What is made of the map by adding and removing entries is
@@ -66,8 +72,8 @@ impl Map {
         let (Some(shape), Some((_, places))) = (self.0.shape(), self.0.small()) else {
             unreachable!("map literals are small")
         };
-        let taken = places.iter().map(|place| match place {
-            Value::Int(place) => std::mem::take(&mut values[*place as usize]),
+        let taken = (0..shape.len()).map(|index| match places.get(index) {
+            Some(Value::Int(place)) => std::mem::take(&mut values[*place as usize]),
             _ => unreachable!("places are indices"),
         });
         Map::with_shape(shape.clone(), taken.collect())
@@ -108,7 +114,7 @@ impl Map {
     pub(crate) fn get_flexible(&self, key: &Value) -> Option<&Value> {
         match self.0.small() {
             Some((shape, values)) => match shape.find_flexible(key) {
-                Some(index) => Some(&values[index]),
+                Some(index) => values.get(index),
                 None => {
                     if shape.is_of_reply() {
                         missed_keys::note(shape, key);
@@ -157,7 +163,8 @@ impl Map {
     /// The entry that a read of `key` finds; see [`Map::get_flexible`].
     pub(crate) fn entry_flexible(&self, key: &Value) -> Option<(&Value, &Value)> {
         if let Some((shape, values)) = self.0.small() {
-            return shape.find_flexible(key).map(|index| (&shape.keys()[index], &values[index]));
+            let index = shape.find_flexible(key)?;
+            return Some((&shape.keys()[index], values.get(index)?));
         }
         if let Some(found) = self.entry(key) {
             return Some(found);

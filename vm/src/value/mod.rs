@@ -37,6 +37,7 @@ pub(crate) use missed_keys::{replace as replace_missed_keys, take as take_missed
 pub(crate) use order::identical;
 pub use order::{compare, equal, hash, key_compare, sort_by, sort_by_key};
 pub use ordered::{Layouts, Shape};
+pub(crate) use ordered::{ReplyText, RowReader, Rows};
 pub(crate) use regex::{PaidPatterns, Plan};
 pub use regex::{Regex, forget_patterns, pattern_bytes};
 pub use reply_watch::ReplyWatch;

@@ -18,7 +18,7 @@ struct Text {
 }
 
 impl Text {
-    const OVERHEAD: usize = 48;
+    const OVERHEAD: usize = Str::OVERHEAD;
 
     fn bytes(&self) -> usize {
         Self::OVERHEAD + if self.text.is_heap_allocated() { self.text.capacity() } else { 0 }
@@ -32,6 +32,21 @@ impl Drop for Text {
 }
 
 impl Str {
+    /// Bytes that any string is charged.
+    const OVERHEAD: usize = 48;
+    /// Up to this many bytes of text take no more than that.
+    const INLINE: usize = size_of::<CompactString>();
+
+    /// Bytes that a string of so many bytes is charged, at least.
+    pub(crate) fn bytes_for(len: usize) -> usize {
+        Str::OVERHEAD + if len > Str::INLINE { len } else { 0 }
+    }
+
+    /// Bytes that this one was charged.
+    pub(crate) fn charged_bytes(&self) -> usize {
+        self.0.bytes()
+    }
+
     /// A copy of `text`. Callers that build text of a size that the program controls
     /// [reserve](meter::reserve) it first.
     pub fn new(text: &str) -> Str {

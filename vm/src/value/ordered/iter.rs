@@ -1,6 +1,7 @@
 //! Iteration in key order, from both ends.
 
 use super::node::Leaf;
+use super::unread::Unread;
 use super::{EntryValue, Ordered, Repr};
 use crate::value::Value;
 use std::rc::Rc;
@@ -33,6 +34,7 @@ fn entry<'a, V: EntryValue>(
     match &*ordered.0 {
         Repr::Small(small) => (small.shape.key(index), &small.payloads[index]),
         Repr::Watched(watched) => watched.read(index),
+        Repr::Unread(unread) => (unread.shape().key(index), unread.get(index)),
         Repr::Tree(tree) => {
             if let Some((leaf, first)) = *cached
                 && let Some(within) = index.checked_sub(first)
@@ -115,6 +117,7 @@ impl<V: EntryValue> Iterator for Held<V> {
         let (key, payload) = match &*self.ordered.0 {
             Repr::Small(small) => (small.shape.key(index), &small.payloads[index]),
             Repr::Watched(watched) => watched.read(index),
+            Repr::Unread(unread) => (unread.shape().key(index), unread.get(index)),
             Repr::Tree(tree) => {
                 let cached = match &self.leaf {
                     Some((leaf, first)) => {

@@ -12,28 +12,37 @@ mod shape;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod unread;
 
 pub(super) use iter::{Held, Iter};
 pub use layouts::Layouts;
 pub use shape::Shape;
+pub(crate) use unread::{ReplyText, RowReader, Rows};
 
 use super::order::key_compare;
 use super::{ReplyWatch, Value, drop_deferred};
 use crate::meter;
 use std::cmp::Ordering;
+use std::convert::Infallible;
 use std::rc::Rc;
 use tree::Tree;
+use unread::{Unread, UnreadRow};
 
 /// Most keys without a tree.
 pub(super) const SMALL_MAX: usize = 32;
 
 /// What is kept with each key: a value in maps, nothing in sets.
 pub(super) trait EntryValue: Clone + Default {
+    /// Payloads that are read when they are asked for.
+    type Unread: Unread<Self>;
+
     /// Drops without native recursion.
     fn discard(self);
 }
 
 impl EntryValue for Value {
+    type Unread = UnreadRow;
+
     #[inline]
     fn discard(self) {
         drop_deferred(self);
@@ -41,6 +50,8 @@ impl EntryValue for Value {
 }
 
 impl EntryValue for () {
+    type Unread = Infallible;
+
     #[inline]
     fn discard(self) {}
 }
@@ -53,6 +64,24 @@ enum Repr<V: EntryValue> {
     Small(Small<V>),
     Tree(Tree<V>),
     Watched(Box<Watched<V>>),
+    Unread(V::Unread),
+}
+
+/// The payloads of a small map, by the indices of their keys.
+pub(super) enum Payloads<'a, V: EntryValue> {
+    Read(&'a [V]),
+    Unread(&'a V::Unread),
+}
+
+impl<'a, V: EntryValue> Payloads<'a, V> {
+    /// The payload of the key at `index`, if there is one.
+    #[inline]
+    pub(super) fn get(&self, index: usize) -> Option<&'a V> {
+        match self {
+            Payloads::Read(payloads) => payloads.get(index),
+            Payloads::Unread(unread) => (index < unread.shape().len()).then(|| unread.get(index)),
+        }
+    }
 }
 
 /// The failed result of a call, which tells whether a program looks at it. It is a form of its own so that nothing else
@@ -95,6 +124,13 @@ impl<V: EntryValue> Repr<V> {
         meter::charge_memory(Repr::<V>::BYTES);
         Repr::Tree(tree)
     }
+
+    /// All that was not read.
+    fn read(unread: &V::Unread) -> Repr<V> {
+        unread.read_all();
+        let shape = unread.shape();
+        Repr::small(shape.clone(), (0..shape.len()).map(|index| unread.get(index).clone()).collect())
+    }
 }
 
 impl<V: EntryValue> Clone for Repr<V> {
@@ -107,6 +143,7 @@ impl<V: EntryValue> Clone for Repr<V> {
                 let small = Small { shape: shape.clone(), payloads: payloads.clone() };
                 Repr::watched(small, watched.watch.clone())
             }
+            Repr::Unread(unread) => Repr::read(unread),
         }
     }
 }
@@ -118,6 +155,10 @@ impl<V: EntryValue> Drop for Repr<V> {
             Repr::Small(small) => Some(&mut small.payloads),
             Repr::Watched(watched) => Some(&mut watched.small.payloads),
             Repr::Tree(_) => None,
+            Repr::Unread(unread) => {
+                unread.discard();
+                None
+            }
         };
         if let Some(payloads) = payloads {
             bytes += payloads.capacity() * size_of::<V>();
@@ -157,6 +198,15 @@ impl<V: EntryValue> Ordered<V> {
         Ordered(Rc::new(Repr::small(shape, payloads)))
     }
 
+    /// The row of a reply whose first member begins at `at`; `owed` are the bytes that its strings will take, at least.
+    pub(super) fn unread(rows: Rc<Rows>, at: u32, owed: u32) -> Ordered<V>
+    where
+        V: EntryValue<Unread = UnreadRow>,
+    {
+        meter::charge_memory(Repr::<V>::BYTES);
+        Ordered(Rc::new(Repr::Unread(UnreadRow::new(rows, at, owed))))
+    }
+
     /// The same keys and payloads, whose reading `watch` learns of.
     pub(super) fn watched(self, watch: Rc<ReplyWatch>) -> Ordered<V> {
         let Repr::Small(small) = &*self.0 else { return self };
@@ -164,10 +214,27 @@ impl<V: EntryValue> Ordered<V> {
         Ordered(Rc::new(Repr::watched(small, watch)))
     }
 
+    /// Reads all of what is about to be walked.
+    #[inline]
+    fn read_all(&self) {
+        if let Repr::Unread(unread) = &*self.0 {
+            unread.read_all();
+        }
+    }
+
+    /// Reads all of what is about to change.
+    #[inline]
+    fn settle(&mut self) {
+        if let Repr::Unread(unread) = &*self.0 {
+            self.0 = Rc::new(Repr::read(unread));
+        }
+    }
+
     #[inline]
     pub(super) fn len(&self) -> usize {
         match &*self.0 {
             Repr::Small(small) => small.payloads.len(),
+            Repr::Unread(unread) => unread.shape().len(),
             Repr::Tree(tree) => tree.len(),
             Repr::Watched(watched) => watched.small.payloads.len(),
         }
@@ -178,15 +245,17 @@ impl<V: EntryValue> Ordered<V> {
     pub(super) fn shape(&self) -> Option<&Rc<Shape>> {
         match &*self.0 {
             Repr::Small(small) => Some(&small.shape),
+            Repr::Unread(unread) => Some(unread.shape()),
             Repr::Tree(_) | Repr::Watched(_) => None,
         }
     }
 
     /// The shape and payloads of a small one.
     #[inline]
-    pub(super) fn small(&self) -> Option<(&Shape, &[V])> {
+    pub(super) fn small(&self) -> Option<(&Shape, Payloads<'_, V>)> {
         match &*self.0 {
-            Repr::Small(small) => Some((&small.shape, &small.payloads)),
+            Repr::Small(small) => Some((&small.shape, Payloads::Read(&small.payloads))),
+            Repr::Unread(unread) => Some((unread.shape(), Payloads::Unread(unread))),
             Repr::Tree(_) | Repr::Watched(_) => None,
         }
     }
@@ -212,6 +281,10 @@ impl<V: EntryValue> Ordered<V> {
             }
             Repr::Tree(tree) => tree.get_by(|other| key_compare(other, key)),
             Repr::Watched(watched) => Some(watched.read(watched.small.shape.find(key).ok()?)),
+            Repr::Unread(unread) => {
+                let index = unread.shape().find(key).ok()?;
+                Some((unread.shape().key(index), unread.get(index)))
+            }
         }
     }
 
@@ -227,6 +300,10 @@ impl<V: EntryValue> Ordered<V> {
                 let index = watched.small.shape.keys().binary_search_by(compare).ok()?;
                 Some(watched.read(index))
             }
+            Repr::Unread(unread) => {
+                let index = unread.shape().keys().binary_search_by(compare).ok()?;
+                Some((unread.shape().key(index), unread.get(index)))
+            }
         }
     }
 
@@ -238,11 +315,15 @@ impl<V: EntryValue> Ordered<V> {
                 .then(|| tree.leaf_at(index))
                 .map(|(leaf, first)| leaf.entry(index - first)),
             Repr::Watched(watched) => (index < watched.small.payloads.len()).then(|| watched.read(index)),
+            Repr::Unread(unread) => {
+                (index < unread.shape().len()).then(|| (unread.shape().key(index), unread.get(index)))
+            }
         }
     }
 
     /// The payload of exactly this key, to be changed in place; copied first where somebody else holds it.
     pub(super) fn get_mut(&mut self, key: &Value) -> Option<&mut V> {
+        self.settle();
         // Looking first keeps a miss from copying anything.
         let found = match &*self.0 {
             Repr::Small(small) => small.shape.find(key).ok()?,
@@ -252,16 +333,19 @@ impl<V: EntryValue> Ordered<V> {
                 watched.watch.look_at(key);
                 found
             }
+            Repr::Unread(_) => unreachable!("it is settled"),
         };
         match Rc::make_mut(&mut self.0) {
             Repr::Small(small) => small.payloads.get_mut(found),
             Repr::Tree(tree) => tree.get_mut(key),
             Repr::Watched(watched) => watched.small.payloads.get_mut(found),
+            Repr::Unread(_) => unreachable!("it is settled"),
         }
     }
 
     /// Sets exactly this key. A key that is there stays and keeps its own spelling of a number.
     pub(super) fn insert(&mut self, key: Value, payload: V) {
+        self.settle();
         if let Repr::Small(small) = &*self.0 {
             match small.shape.find(&key) {
                 Ok(index) => {
@@ -297,7 +381,7 @@ impl<V: EntryValue> Ordered<V> {
                     }
                 }
             }
-            Repr::Small(_) => {}
+            Repr::Small(_) | Repr::Unread(_) => {}
         }
     }
 
@@ -315,6 +399,7 @@ impl<V: EntryValue> Ordered<V> {
 
     /// Removes exactly this key.
     pub(super) fn remove(&mut self, key: &Value) -> Option<V> {
+        self.settle();
         match &*self.0 {
             Repr::Small(small) => {
                 let index = small.shape.find(key).ok()?;
@@ -338,18 +423,21 @@ impl<V: EntryValue> Ordered<V> {
                 Shape::remove(&mut watched.small.shape, index);
                 Some(watched.small.payloads.remove(index))
             }
+            Repr::Unread(_) => unreachable!("it is settled"),
         }
     }
 
     /// The entries in key order.
     #[inline]
     pub(super) fn iter(&self) -> Iter<'_, V> {
+        self.read_all();
         Iter::new(self)
     }
 
     /// The entries in key order, cloned, by an iterator that holds this.
     #[inline]
     pub(super) fn held(&self) -> Held<V> {
+        self.read_all();
         Held::new(self.clone())
     }
 }

@@ -1,0 +1,285 @@
+//! Rows of a large reply that stay text until a program asks for one of their fields: a filter over one column of eight does not build
+//! the other seven.
+//!
+//! What such a row is charged is what it would take if it had been read, from the beginning. So a program meets its memory limit where
+//! the reply is read, and never in the middle of a walk, which could not refuse. A field that is read takes its share over. The text
+//! itself is covered by the rows that nobody has read; a share of it is charged for each row that is read or dropped while the text is
+//! still there.
+
+use super::Shape;
+use crate::meter;
+use crate::value::{Str, Value};
+use bytes::Bytes;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::convert::Infallible;
+use std::rc::Rc;
+
+/// Fields of one row of so many that are read one by one. Whoever reads more reads them all, in one walk over the text. What the
+/// fields take that were read by themselves is charged when it is, and less than what the row was charged from the beginning.
+const fn one_by_one(fields: usize) -> usize {
+    let few = fields * 3 / 8;
+    if few < 4 { few } else { 4 }
+}
+
+/// Bytes of a text that rows may share: the words of a column such as `"paid"`.
+const LONGEST_SHARED: usize = 16;
+/// Texts that are remembered for that; a power of two.
+const SHARED: usize = 64;
+
+/// The text of a reply.
+pub(crate) struct ReplyText {
+    bytes: Bytes,
+    /// Rows that were made of it.
+    made: Cell<usize>,
+    /// Rows that need it no more.
+    done: Cell<usize>,
+    /// Bytes of it for each row, once all rows are made.
+    share: Cell<usize>,
+}
+
+impl ReplyText {
+    /// The text of a reply that is about to be read, and which its caller holds and accounts for until then.
+    pub(crate) fn new(bytes: Bytes) -> Rc<ReplyText> {
+        Rc::new(ReplyText { bytes, made: Cell::new(0), done: Cell::new(0), share: Cell::new(0) })
+    }
+
+    /// All rows have been made: the text belongs to them now.
+    pub(crate) fn share_among_rows(&self) {
+        let share = self.bytes.len() / self.made.get().max(1);
+        self.share.set(share);
+        meter::charge_memory(share * self.done.get());
+    }
+
+    /// The text as it came.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn row_is_done(&self) {
+        self.done.set(self.done.get() + 1);
+        meter::charge_memory(self.share.get());
+    }
+}
+
+impl Drop for ReplyText {
+    fn drop(&mut self) {
+        meter::credit_memory(self.share.get() * self.done.get());
+    }
+}
+
+/// How the fields of a row are found in its text.
+pub(crate) struct RowReader {
+    /// The value of the member with this number, in the order of the text.
+    pub(crate) one: fn(&Rows, at: usize, member: usize) -> Value,
+    /// The values of all members, in the order of the text.
+    pub(crate) all: fn(&Rows, at: usize) -> Vec<Value>,
+}
+
+/// What the rows of one layout in one reply have in common.
+pub(crate) struct Rows {
+    /// Where they are.
+    pub(crate) text: Rc<ReplyText>,
+    /// Their keys.
+    pub(crate) shape: Rc<Shape>,
+    /// The names of their members in the order of the text.
+    pub(crate) names: Vec<Str>,
+    /// For each key of the shape, the number of its member.
+    pub(crate) order: Vec<u8>,
+    /// How they are read.
+    reader: &'static RowReader,
+    /// Short texts that were read last. Where one lies depends on it alone, so that a program costs the same on every run.
+    shared: RefCell<Vec<Option<Str>>>,
+}
+
+impl Rows {
+    /// What the rows of this text with these names have in common. `order` has the number of its name for each key of `shape`.
+    pub(crate) fn new(
+        text: Rc<ReplyText>,
+        shape: Rc<Shape>,
+        names: Vec<Str>,
+        order: Vec<u8>,
+        reader: &'static RowReader,
+    ) -> Rc<Rows> {
+        Rc::new(Rows { text, shape, names, order, reader, shared: RefCell::default() })
+    }
+
+    /// A string of this text, which may be one that another row has.
+    #[inline]
+    pub(crate) fn string(&self, text: &str) -> Str {
+        if text.len() > LONGEST_SHARED {
+            return Str::new(text);
+        }
+        let mut shared = self.shared.borrow_mut();
+        if shared.is_empty() {
+            shared.resize(SHARED, None);
+        }
+        // FNV-1a
+        let hash = text
+            .bytes()
+            .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+        let slot = &mut shared[(hash ^ (hash >> 16)) as usize % SHARED];
+        match slot {
+            Some(known) if known.as_str() == text => known.clone(),
+            slot => slot.insert(Str::new(text)).clone(),
+        }
+    }
+}
+
+/// The payloads of a map that may not have been read.
+pub(in crate::value) trait Unread<V> {
+    /// The keys.
+    fn shape(&self) -> &Rc<Shape>;
+
+    /// The payload of the key at `index`, which exists.
+    fn get(&self, index: usize) -> &V;
+
+    /// Reads all payloads, because they are going to be asked for.
+    fn read_all(&self);
+
+    /// Drops without native recursion, and gives the bytes back that were charged for it.
+    fn discard(&mut self);
+}
+
+/// Sets have no payloads to read.
+impl Unread<()> for Infallible {
+    fn shape(&self) -> &Rc<Shape> {
+        match *self {}
+    }
+
+    fn get(&self, _: usize) -> &() {
+        match *self {}
+    }
+
+    fn read_all(&self) {
+        match *self {}
+    }
+
+    fn discard(&mut self) {
+        match *self {}
+    }
+}
+
+/// One row: scalars under the keys of a shape.
+pub(in crate::value) struct UnreadRow {
+    /// As long as there is a field that was not read.
+    rows: Cell<Option<Rc<Rows>>>,
+    shape: Rc<Shape>,
+    fields: OnceCell<Box<Field>>,
+    /// Where its first member begins.
+    at: u32,
+    /// Bytes that are charged for fields that were not read.
+    owed: Cell<u32>,
+}
+
+/// What was read of a row. A value stays where it is, for others refer to it.
+enum Field {
+    One { index: usize, value: Value, next: OnceCell<Box<Field>> },
+    All(Vec<Value>),
+}
+
+impl Field {
+    fn charged(self) -> Box<Field> {
+        meter::charge_memory(size_of::<Field>());
+        Box::new(self)
+    }
+}
+
+impl Drop for Field {
+    fn drop(&mut self) {
+        meter::credit_memory(size_of::<Field>());
+    }
+}
+
+impl UnreadRow {
+    /// The row whose first member begins at `at`. `owed` are the bytes that its strings will take, at least.
+    pub(super) fn new(rows: Rc<Rows>, at: u32, owed: u32) -> UnreadRow {
+        rows.text.made.set(rows.text.made.get() + 1);
+        meter::charge_memory(rows.shape.len() * size_of::<Value>() + owed as usize);
+        let shape = rows.shape.clone();
+        UnreadRow { rows: Cell::new(Some(rows)), shape, fields: OnceCell::new(), at, owed: Cell::new(owed) }
+    }
+
+    /// Where the field at `index` is, or the place for it and how many were read before it.
+    #[inline]
+    fn find(&self, index: usize) -> Result<&Value, (&OnceCell<Box<Field>>, usize)> {
+        let (mut place, mut before) = (&self.fields, 0);
+        loop {
+            match place.get().map(|field| &**field) {
+                None => return Err((place, before)),
+                Some(Field::All(values)) => return Ok(values.get(index).unwrap_or(ABSENT)),
+                Some(Field::One { index: other, value, .. }) if *other == index => return Ok(value),
+                Some(Field::One { next, .. }) => (place, before) = (next, before + 1),
+            }
+        }
+    }
+
+    fn read_one(&self, index: usize) -> Option<Field> {
+        let rows = self.rows.take()?;
+        let value = (rows.reader.one)(&rows, self.at as usize, usize::from(rows.order[index]));
+        self.rows.set(Some(rows));
+        self.hand_over(&value);
+        Some(Field::One { index, value, next: OnceCell::new() })
+    }
+
+    fn read_rest(&self) -> Option<Field> {
+        let rows = self.rows.take()?;
+        let mut members = (rows.reader.all)(&rows, self.at as usize);
+        rows.text.row_is_done();
+        let values = rows.order.iter().map(|member| std::mem::take(&mut members[usize::from(*member)]));
+        let values: Vec<Value> = values.collect();
+        values.iter().for_each(|value| self.hand_over(value));
+        Some(Field::All(values))
+    }
+
+    /// A field that was read charges itself from now on.
+    fn hand_over(&self, value: &Value) {
+        let own = match value {
+            Value::Str(text) => text.charged_bytes(),
+            _ => 0,
+        };
+        let paid = self.owed.get().min(u32::try_from(own).unwrap_or(u32::MAX));
+        self.owed.set(self.owed.get() - paid);
+        meter::credit_memory(paid as usize);
+    }
+}
+
+/// What a field is that its text does not have: none, since the text was checked.
+const ABSENT: &Value = &Value::Nil;
+
+impl Unread<Value> for UnreadRow {
+    #[inline]
+    fn shape(&self) -> &Rc<Shape> {
+        &self.shape
+    }
+
+    #[inline]
+    fn get(&self, index: usize) -> &Value {
+        let (place, before) = match self.find(index) {
+            Ok(value) => return value,
+            Err(missing) => missing,
+        };
+        let field =
+            if before < one_by_one(self.shape.len()) { self.read_one(index) } else { self.read_rest() };
+        match field.map(|field| &**place.get_or_init(|| field.charged())) {
+            Some(Field::One { value, .. }) => value,
+            Some(Field::All(values)) => &values[index],
+            None => ABSENT,
+        }
+    }
+
+    fn read_all(&self) {
+        // No index is that of a field, so what is found is the end of the list.
+        if let Err((place, _)) = self.find(usize::MAX)
+            && let Some(rest) = self.read_rest()
+        {
+            let _ = place.set(rest.charged());
+        }
+    }
+
+    fn discard(&mut self) {
+        meter::credit_memory(self.shape.len() * size_of::<Value>() + self.owed.get() as usize);
+        if let Some(rows) = self.rows.take() {
+            rows.text.row_is_done();
+        }
+    }
+}

@@ -130,7 +130,8 @@ fn tool_error(result: &Bytes, members: &Members<'_>) -> CallFault {
 /// The characters of a JSON string: a slice of the reply when it has no escapes.
 pub(super) fn text_of(reply: &Bytes, text: Text<'_>) -> Bytes {
     let quoted = match text {
-        Text::Checked(raw) => match raw.as_str() {
+        Text::Checked(_, Some(decoded)) => return decoded.clone(),
+        Text::Checked(raw, None) => match raw.as_str() {
             Some(Cow::Owned(text)) => return Bytes::from(text),
             Some(Cow::Borrowed(text)) => return reply.slice_ref(text.as_bytes()),
             None => raw.text(),
@@ -196,8 +197,8 @@ struct Members<'a> {
 /// A JSON string of a reply.
 #[derive(Clone, Copy)]
 pub(super) enum Text<'a> {
-    /// It denotes text.
-    Checked(Raw<'a>),
+    /// It denotes text, which is at hand if it has escapes.
+    Checked(Raw<'a>, Option<&'a Bytes>),
     /// Half a surrogate pair may be in it.
     AsWritten(&'a str),
 }
@@ -218,8 +219,8 @@ impl<'a> Members<'a> {
     }
 
     /// The members of a result; `None` if it is no object.
-    fn read(result: &'a Bytes, outline: Option<&Outline>) -> Option<Self> {
-        if let (Some(outline), Ok(text)) = (outline, std::str::from_utf8(result)) {
+    fn read(result: &'a Bytes, outline: Option<&'a Outline>) -> Option<Self> {
+        if let (Some(outline), Ok(text)) = (outline, simdutf8::basic::from_utf8(result)) {
             return Some(Members::outlined(text, outline));
         }
         let mut members: Members<'a> = serde_json::from_slice(result).ok()?;
@@ -228,12 +229,12 @@ impl<'a> Members<'a> {
     }
 
     /// The members of a result in its usual form.
-    fn outlined(result: &'a str, outline: &Outline) -> Self {
+    fn outlined(result: &'a str, outline: &'a Outline) -> Self {
         Members {
             is_error: outline.is_error,
             structured: outline.structured(result).map(Raw::text),
             only: outline.only(result),
-            text: outline.text(result).map(Text::Checked),
+            text: outline.text(result).map(|raw| Text::Checked(raw, outline.decoded_text())),
             has_more: outline.has_more,
             result_type: outline.result_type(result).map(Raw::text),
             compact_len: Some(outline.compact_len as u64),

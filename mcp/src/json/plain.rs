@@ -59,19 +59,33 @@ fn slow_end(bytes: &[u8], at: usize) -> usize {
     rest.iter().position(|byte| is_special(*byte)).map_or(bytes.len(), |found| at + found)
 }
 
-/// Copies what stands from `at` on before the next backslash to the beginning of `out`, and gives its length. `out` has room for it and
-/// for a [`WORD`] more.
+/// Bytes that one [`copy`] copies at most.
+pub(super) const LONGEST_COPY: usize = 64;
+
+/// Copies the run of plain characters at `at` to the beginning of `out`, up to [`LONGEST_COPY`] bytes of it, and gives how many. `out`
+/// has room for that and for a [`WORD`] more.
+#[inline]
 pub(super) fn copy(bytes: &[u8], at: usize, out: &mut [u8]) -> usize {
     let mut len = 0;
-    while let Some(word) = word(bytes, at + len) {
-        out[len..len + WORD].copy_from_slice(&word);
-        match marks(u64::from_le_bytes(word), b'\\') {
+    while len < LONGEST_COPY {
+        let (Some(word), Some(room)) = (word(bytes, at + len), out.get_mut(len..len + WORD)) else {
+            return copy_tail(bytes, at, len, out);
+        };
+        room.copy_from_slice(&word);
+        match special(u64::from_le_bytes(word)) {
             0 => len += WORD,
             marks => return len + marks.trailing_zeros() as usize / 8,
         }
     }
+    len
+}
+
+/// As [`copy`], where less than a word is left.
+#[cold]
+fn copy_tail(bytes: &[u8], at: usize, len: usize, out: &mut [u8]) -> usize {
     let rest = bytes.get(at + len..).unwrap_or_default();
-    let plain = rest.iter().position(|byte| *byte == b'\\').map_or(rest, |found| &rest[..found]);
+    let plain = rest.iter().position(|byte| is_special(*byte)).map_or(rest, |found| &rest[..found]);
+    let plain = &plain[..plain.len().min(WORD)];
     out[len..len + plain.len()].copy_from_slice(plain);
     len + plain.len()
 }
@@ -91,11 +105,11 @@ mod tests {
                     for at in [0, before.min(1), before] {
                         let found = bytes[at..].iter().position(|byte| is_special(*byte));
                         assert_eq!(end(&bytes, at), found.map_or(bytes.len(), |n| at + n), "{bytes:?} {at}");
-                        let mut out = vec![0; bytes.len() + WORD];
+                        let mut out = vec![0; LONGEST_COPY + WORD];
                         let len = copy(&bytes, at, &mut out);
-                        let plain: Vec<u8> =
-                            bytes[at..].iter().copied().take_while(|byte| *byte != b'\\').collect();
-                        assert_eq!(out[..len], plain, "{bytes:?} {at}");
+                        let run = &bytes[at..end(&bytes, at)];
+                        assert_eq!(len, run.len().min(LONGEST_COPY), "{bytes:?} {at}");
+                        assert_eq!(out[..len], run[..len], "{bytes:?} {at}");
                     }
                 }
             }

@@ -360,6 +360,42 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// Reads the string at the cursor, and what it denotes if it has escapes: UTF-8.
+    pub(crate) fn decoded_string(&mut self) -> Result<(Raw<'a>, Option<Vec<u8>>), Malformed> {
+        let (bytes, start) = (self.text.as_bytes(), self.pos);
+        let end = plain::end(bytes, start + 1);
+        if bytes.get(end) == Some(&b'"') {
+            self.pos = end + 1;
+            return Ok((Raw(&self.text[start..self.pos]), None));
+        }
+        let mut out = Decoded::beginning_with(&bytes[start + 1..end]);
+        let mut at = end;
+        loop {
+            at = match bytes.get(at) {
+                Some(b'\\') => {
+                    let letter = bytes.get(at + 1).copied().unwrap_or_default();
+                    match Decoded::simple_escape(letter) {
+                        Some(byte) => {
+                            out.push(&[byte]);
+                            at + 2
+                        }
+                        None => {
+                            let end = self.escape(at)?;
+                            out.push_unicode(bytes, at + 2);
+                            end
+                        }
+                    }
+                }
+                Some(b'"') => break,
+                Some(0..=0x1f) | None => return Err(Malformed::Syntax(at)),
+                Some(_) => at,
+            };
+            at += out.copy(bytes, at);
+        }
+        self.pos = at + 1;
+        Ok((Raw(&self.text[start..self.pos]), Some(out.finish())))
+    }
+
     fn skip_space(&mut self) {
         let bytes = self.text.as_bytes();
         while matches!(bytes.get(self.pos), Some(b' ' | b'\n' | b'\t' | b'\r')) {
@@ -511,36 +547,107 @@ fn decoded(inner: &str) -> Cow<'_, str> {
 /// Decodes the inside of a string that the scanner has accepted.
 fn unescape(inner: &str) -> String {
     let bytes = inner.as_bytes();
-    // What is decoded is no longer than what was written. Behind it is room for copying whole words.
-    let mut out = vec![0; bytes.len() + plain::WORD];
-    let (mut at, mut len) = (0, 0);
+    let mut out = Decoded::beginning_with(&[]);
+    let mut at = 0;
     loop {
-        let plain = plain::copy(bytes, at, &mut out[len..]);
-        (at, len) = (at + plain, len + plain);
-        let Some(letter) = bytes.get(at + 1) else { break };
-        at += 2;
-        let decoded = match letter {
-            b'b' => '\u{8}',
-            b'f' => '\u{c}',
-            b'n' => '\n',
-            b'r' => '\r',
-            b't' => '\t',
-            b'u' => {
-                let mut unit = hex4(bytes, at).unwrap_or_default();
-                at += 4;
-                if (0xd800..0xdc00).contains(&unit) {
-                    let low = hex4(bytes, at + 2).unwrap_or_default();
-                    at += 6;
-                    unit = 0x10000 + ((unit - 0xd800) << 10) + (low & 0x3ff);
-                }
-                char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER)
-            }
-            other => char::from(*other),
-        };
-        len += decoded.encode_utf8(&mut out[len..]).len();
+        at += out.copy(bytes, at);
+        match bytes.get(at) {
+            Some(b'\\') => at = out.push_escape(bytes, at + 1),
+            // The scanner accepts none of these.
+            Some(0..=0x1f | b'"') => break,
+            Some(_) => {}
+            None => break,
+        }
     }
-    out.truncate(len);
-    String::from_utf8(out).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    String::from_utf8(out.finish())
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+/// What a string denotes, as far as it has been read.
+struct Decoded {
+    /// Longer than what has been read by room for what comes next.
+    out: Vec<u8>,
+    len: usize,
+}
+
+impl Decoded {
+    /// Room at the end before anything is written.
+    const ROOM: usize = plain::LONGEST_COPY + plain::WORD;
+
+    fn beginning_with(plain: &[u8]) -> Decoded {
+        let mut out = Vec::with_capacity(plain.len() + Decoded::ROOM);
+        out.extend_from_slice(plain);
+        out.resize(plain.len() + Decoded::ROOM, 0);
+        Decoded { out, len: plain.len() }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.out.resize(self.out.len() * 2 + Decoded::ROOM, 0);
+    }
+
+    /// Copies what is plain from `at` on, and gives its length. It may go on behind that if nothing special follows.
+    #[inline]
+    fn copy(&mut self, bytes: &[u8], at: usize) -> usize {
+        if self.out.len() - self.len < Decoded::ROOM {
+            self.grow();
+        }
+        let copied = plain::copy(bytes, at, &mut self.out[self.len..]);
+        self.len += copied;
+        copied
+    }
+
+    /// The byte that a backslash and this letter mean; `None` for all but the escapes of one letter.
+    #[inline]
+    fn simple_escape(letter: u8) -> Option<u8> {
+        match letter {
+            b'"' | b'\\' | b'/' => Some(letter),
+            b'n' => Some(b'\n'),
+            b'r' => Some(b'\r'),
+            b't' => Some(b'\t'),
+            b'b' => Some(8),
+            b'f' => Some(12),
+            _ => None,
+        }
+    }
+
+    /// Adds what the escape means whose letter is at `at`, and gives the place behind it. The scanner has accepted it.
+    fn push_escape(&mut self, bytes: &[u8], at: usize) -> usize {
+        match Decoded::simple_escape(bytes.get(at).copied().unwrap_or_default()) {
+            Some(byte) => {
+                self.push(&[byte]);
+                at + 1
+            }
+            None => self.push_unicode(bytes, at + 1),
+        }
+    }
+
+    fn push_unicode(&mut self, bytes: &[u8], mut at: usize) -> usize {
+        let mut unit = hex4(bytes, at).unwrap_or_default();
+        at += 4;
+        if (0xd800..0xdc00).contains(&unit) {
+            let low = hex4(bytes, at + 2).unwrap_or_default();
+            at += 6;
+            unit = 0x10000 + ((unit - 0xd800) << 10) + (low & 0x3ff);
+        }
+        let decoded = char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER);
+        self.push(decoded.encode_utf8(&mut [0; 4]).as_bytes());
+        at
+    }
+
+    #[inline]
+    fn push(&mut self, bytes: &[u8]) {
+        if self.out.len() - self.len < bytes.len() {
+            self.grow();
+        }
+        self.out[self.len..self.len + bytes.len()].copy_from_slice(bytes);
+        self.len += bytes.len();
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        self.out.truncate(self.len);
+        self.out
+    }
 }
 
 /// Bytes of `text` as a JSON string with escapes as short as they can be, its quotes included.

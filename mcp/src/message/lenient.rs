@@ -52,7 +52,7 @@ pub fn parse(bytes: &[u8], max_batch: usize) -> Result<Messages<'_>, serde_json:
 /// One message in its usual form, read in one fast pass. `None` for anything else: batches, very deep nesting, text
 /// that is not JSON.
 fn scan(bytes: &[u8]) -> Option<Message<'_>> {
-    let mut scanner = Scanner::new(std::str::from_utf8(bytes).ok()?);
+    let mut scanner = Scanner::new(simdutf8::basic::from_utf8(bytes).ok()?);
     let envelope: Usual<'_> = read_envelope(&mut scanner).ok()?;
     scanner.end().ok()?;
     Some(Message::from(envelope))

@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use bytes::Bytes;
+
 use super::Member;
 use crate::json::{Kind, Malformed, Raw, Scanner};
 
@@ -22,6 +24,8 @@ pub struct Outline {
     only: Option<(Range<usize>, bool)>,
     /// `text` of the first text block.
     text: Option<Range<usize>>,
+    /// What it denotes, if it has escapes.
+    decoded: Option<Bytes>,
     /// `resultType`
     result_type: Option<Range<usize>>,
 }
@@ -69,6 +73,11 @@ impl Outline {
         raw(result, self.text.as_ref()?)
     }
 
+    /// What the `text` of the first text block denotes, UTF-8, if it is written with escapes.
+    pub fn decoded_text(&self) -> Option<&Bytes> {
+        self.decoded.as_ref()
+    }
+
     /// `resultType` as written.
     pub fn result_type<'a>(&self, result: &'a str) -> Option<Raw<'a>> {
         raw(result, self.result_type.as_ref()?)
@@ -94,7 +103,12 @@ impl Outline {
                     let value = scanner.value().ok()?;
                     outline.result_type = Some(place(scanner, value));
                 }
-                "content" => (outline.text, outline.has_more) = content(scanner, &place)?,
+                "content" => {
+                    let content = content(scanner, &place)?;
+                    let (text, decoded) = content.text.unzip();
+                    (outline.text, outline.decoded) = (text, decoded.flatten());
+                    outline.has_more = content.has_more;
+                }
                 _ => {
                     scanner.value().ok()?;
                 }
@@ -137,16 +151,25 @@ fn structured<'a>(
     Some((Some(place(scanner, whole)), only))
 }
 
-/// Of the content at the cursor, the text of the first text block, and whether there is more; `None`: it is not written as usual.
+/// The content of a result.
+#[derive(Default)]
+struct Content {
+    /// Where the text of the first text block is, and what it denotes if it has escapes.
+    text: Option<(Place, Option<Bytes>)>,
+    /// Whether there is anything else.
+    has_more: bool,
+}
+
+/// The content at the cursor; `None`: it is not written as usual.
 fn content<'a>(
     scanner: &mut Scanner<'a>,
     place: &impl Fn(&Scanner<'a>, Raw<'a>) -> Place,
-) -> Option<(Option<Place>, bool)> {
-    let (mut found, mut has_more, mut first) = (None, false, true);
+) -> Option<Content> {
+    let (mut content, mut first) = (Content::default(), true);
     scanner.enter_array().ok()?;
     while scanner.next_element(&mut first).ok()? {
-        if found.is_some() {
-            has_more = true;
+        if content.text.is_some() {
+            content.has_more = true;
             scanner.value().ok()?;
             continue;
         }
@@ -154,19 +177,25 @@ fn content<'a>(
         scanner.enter_object().ok()?;
         while scanner.next_member(&mut first).ok()? {
             let key = scanner.key().ok()?;
-            let value = scanner.value().ok()?;
             let twice = match &*key {
-                "type" => kind.replace(value).is_some(),
-                "text" => text.replace((value, place(scanner, value))).is_some(),
-                _ => false,
+                "type" => kind.replace(scanner.value().ok()?).is_some(),
+                // It is going to be needed, and going over it once does for both.
+                "text" if scanner.peek() == Some(b'"') => {
+                    let (value, decoded) = scanner.decoded_string().ok()?;
+                    text.replace((place(scanner, value), decoded.map(Bytes::from))).is_some()
+                }
+                key => {
+                    scanner.value().ok()?;
+                    key == "text" && text.is_some()
+                }
             };
             if twice {
                 return None;
             }
         }
         let is_text = kind.is_some_and(|kind: Raw<'_>| kind.text() == "\"text\"");
-        found = text.filter(|(text, _)| is_text && text.kind() == Kind::String).map(|(_, place)| place);
-        has_more |= found.is_none();
+        content.text = text.filter(|_| is_text);
+        content.has_more |= content.text.is_none();
     }
-    Some((found, has_more))
+    Some(content)
 }

@@ -6,6 +6,8 @@
 //! | `service` | `overhead/` (program cache, sessions), `host/`, `http/` |
 //! | `host` | `tool/call` over HTTP and over a pipe, each beside a bare client; `pmap` over slow calls |
 
+pub mod replies;
+
 use ptc_compiler::CompileOptions;
 use ptc_vm::builtins::library;
 use ptc_vm::machine::{Limits, Setup};

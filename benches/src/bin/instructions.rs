@@ -3,36 +3,63 @@
 //! Everything of interest happens inside [`measured`], so that `valgrind --tool=callgrind
 //! --toggle-collect='*measured*'` counts neither the start of the process nor the warm-up round.
 
-use ptc_benches::{PIPELINE, TINY, WORKLOADS, Workload, compile, run};
+use bytes::Bytes;
+use ptc_benches::replies::{OVER_REPLIES, run_over};
+use ptc_benches::{PIPELINE, TINY, WORKLOADS, compile, run};
 use std::hint::black_box;
 use std::process::ExitCode;
 
-/// What is counted: compiling the program's text and running it.
-#[inline(never)]
-fn measured(workload: &Workload) -> String {
-    run(&compile(black_box(workload.program)), u64::MAX)
+/// A program, and what answers its calls.
+struct Counted {
+    name: &'static str,
+    program: &'static str,
+    answer: &'static str,
+    message: Option<fn() -> Bytes>,
 }
 
-fn workloads() -> impl Iterator<Item = &'static Workload> {
-    [&TINY, &PIPELINE].into_iter().chain(WORKLOADS)
+/// What is counted: compiling the program's text, running it, and reading what its calls are answered with.
+#[inline(never)]
+fn measured(program: &str, message: Option<&Bytes>) -> String {
+    let program = compile(black_box(program));
+    match message {
+        Some(message) => run_over(&program, message),
+        None => run(&program, u64::MAX),
+    }
+}
+
+fn all() -> impl Iterator<Item = Counted> {
+    let alone = [&TINY, &PIPELINE].into_iter().chain(WORKLOADS);
+    let alone = alone.map(|w| Counted { name: w.name, program: w.program, answer: w.answer, message: None });
+    let over = |o: &'static ptc_benches::replies::OverReply| Counted {
+        name: o.name,
+        program: o.program,
+        answer: o.answer,
+        message: Some(o.message),
+    };
+    alone.chain(OVER_REPLIES.iter().map(over))
 }
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
     let (name, rounds) = (args.next().unwrap_or_default(), args.next());
     if name == "--list" {
-        workloads().for_each(|workload| println!("{}", workload.name));
+        all().for_each(|counted| println!("{}", counted.name));
         return ExitCode::SUCCESS;
     }
-    let found = workloads().find(|workload| workload.name == name);
-    let (Some(workload), Ok(rounds)) = (found, rounds.as_deref().unwrap_or("1").parse::<u32>()) else {
+    let found = all().find(|counted| counted.name == name);
+    let (Some(counted), Ok(rounds)) = (found, rounds.as_deref().unwrap_or("1").parse::<u32>()) else {
         eprintln!("instructions NAME [ROUNDS]; instructions --list");
         return ExitCode::FAILURE;
     };
-    // The first round builds what is built once a process: the registry, the tables of names.
-    assert_eq!(run(&compile(workload.program), u64::MAX), workload.answer);
+    let message = counted.message.map(|message| message());
+    // The first round builds what is built once a process: the registry, the tables of names. It is not counted.
+    let warm_up = match &message {
+        Some(message) => run_over(&compile(counted.program), message),
+        None => run(&compile(counted.program), u64::MAX),
+    };
+    assert_eq!(warm_up, counted.answer);
     for _ in 0..rounds {
-        assert_eq!(measured(workload), workload.answer);
+        assert_eq!(measured(counted.program, message.as_ref()), counted.answer);
     }
     ExitCode::SUCCESS
 }

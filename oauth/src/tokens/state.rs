@@ -141,6 +141,10 @@ impl TokenState {
         if self.busy {
             return self.renew(call);
         }
+        // The errand that this call has waited for met trouble: the next call may try again.
+        if let Some(pause) = self.pause.clone().filter(|_| call.waited) {
+            return pause.decision();
+        }
         let refused = call.refused == Some(self.serial) && self.rejected.is_none();
         let has_tokens = self
             .record
@@ -194,7 +198,7 @@ impl TokenState {
     pub fn looked(&mut self, now: Timestamp, stored: Result<Option<TokenRecord>, String>) {
         self.looked_at = Some(now);
         match stored {
-            Ok(stored) if !self.busy && !self.unwritten => self.adopt(now, stored),
+            Ok(stored) if !self.busy && !self.unwritten => self.adopt(stored),
             Ok(_) => {}
             Err(reason) => self.trouble(now, None, Why::Unavailable(reason)),
         }
@@ -204,17 +208,21 @@ impl TokenState {
     pub fn finished(&mut self, now: Timestamp, outcome: Outcome) {
         self.busy = false;
         match outcome {
-            Outcome::Record { record, unwritten, renewed } => {
+            Outcome::Record { record, unwritten, .. } => {
                 self.unwritten = unwritten;
-                self.adopt(now, Some(*record));
-                if renewed {
+                self.pause = None;
+                self.adopt(Some(*record));
+            }
+            Outcome::Absent => {
+                self.pause = None;
+                self.adopt(None);
+            }
+            Outcome::Refused { record, code } => {
+                if self.renewal != Renewal::Grant {
                     self.pause = None;
                 }
-            }
-            Outcome::Absent => self.adopt(now, None),
-            Outcome::Refused { record, code } => {
                 self.unwritten = false;
-                self.adopt(now, record.map(|record| *record));
+                self.adopt(record.map(|record| *record));
                 self.refuse(now, code);
             }
             Outcome::Unavailable { reason, retry_after } => {
@@ -229,7 +237,7 @@ impl TokenState {
         self.trouble(now, None, Why::Unavailable("the renewal was interrupted".to_owned()));
     }
 
-    fn adopt(&mut self, now: Timestamp, record: Option<TokenRecord>) {
+    fn adopt(&mut self, record: Option<TokenRecord>) {
         let has_other_tokens = match (&record, &self.record) {
             (Some(new), Some(old)) => new.has_other_tokens(old),
             (new, old) => new.is_some() != old.is_some(),
@@ -250,16 +258,12 @@ impl TokenState {
             self.record = record;
             return;
         }
-        if let Some(code) = error {
-            self.refuse(now, code);
-        } else {
-            self.rejected = None;
-        }
+        self.rejected = error;
         self.record = record;
     }
 
     fn refuse(&mut self, now: Timestamp, code: ErrorCode) {
-        if self.renewal == Renewal::Grant && self.rejected.is_none() {
+        if self.renewal == Renewal::Grant {
             self.trouble(now, None, Why::Refused(code.clone()));
         }
         self.rejected = Some(code);

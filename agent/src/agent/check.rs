@@ -123,6 +123,7 @@ fn checked_tools(
     for (name, tool) in tools {
         let name = name.or_else(|| tool.name.clone()).unwrap_or_default();
         check_tool(&name, &tool)?;
+        check_name(config, &name, &tool)?;
         if config.exposure(&tool).native()
             && let Some(other) = natives.insert(native_name(&name), name.clone())
         {
@@ -135,6 +136,36 @@ fn checked_tools(
         }
     }
     Ok(checked)
+}
+
+/// Longest name of a tool that providers take.
+const MAX_NATIVE_NAME: usize = 64;
+
+/// Whether each side that may call the tool can say its name.
+fn check_name(config: &Config, name: &str, tool: &ToolSpec) -> Result<(), ConfigError> {
+    let expose = config.exposure(tool);
+    let offered = config.mode.output() == Output::Text && expose.native();
+    // Punctuation is cleaned for providers; anything else would leave a name that says nothing.
+    if offered && (name.len() > MAX_NATIVE_NAME || !name.bytes().all(|byte| byte.is_ascii_graphic())) {
+        return Err(ConfigError::new(format!(
+            "tool name \"{name}\" is none for providers: use at most {MAX_NATIVE_NAME} letters, digits, `_` and `-`"
+        )));
+    }
+    if config.mode != Mode::Text && expose.programs() && !callable(name) {
+        return Err(ConfigError::new(format!(
+            "tool name \"{name}\" is none for programs: `(tool/{name} {{}})` calls no tool of that name; use letters, \
+             digits, `_` and `-`, and neither `call` nor `servers`"
+        )));
+    }
+    Ok(())
+}
+
+/// Whether `(tool/NAME {})` is a call of this tool and nothing else.
+fn callable(name: &str) -> bool {
+    let program = format!("(tool/{name} {{}})");
+    let options = ptc_compiler::CompileOptions::default();
+    let compiled = ptc_compiler::compile(&program, ptc_vm::builtins::library(), &options);
+    compiled.is_ok_and(|compiled| matches!(compiled.tools.as_slice(), [tool] if *tool.name == *name))
 }
 
 fn check_tool(name: &str, tool: &ToolSpec) -> Result<(), ConfigError> {
@@ -179,6 +210,36 @@ mod tests {
 
     fn tool() -> ToolSpec {
         ToolSpec::new(|_: JsonMap| async { Ok::<_, String>(Json::Null) })
+    }
+
+    #[test]
+    fn names_can_be_said_by_whoever_may_call() {
+        let both = |name: &str| {
+            let agent = Agent::builder("p").output(Output::Text).transport(Transport::ToolCall);
+            agent.tool(name, tool().expose(Expose::Both)).build().map(drop).map_err(|error| error.to_string())
+        };
+        let native = |name: &str| {
+            let agent = Agent::builder("p").output(Output::Text).tool(name, tool());
+            agent.build().map(drop).map_err(|error| error.to_string())
+        };
+        for name in ["search_logs", "llm-query", "v2", "getIssue", "a"] {
+            assert_eq!((both(name), native(name)), (Ok(()), Ok(())), "{name}");
+        }
+        assert_eq!(native("fs.read"), Ok(()));
+        assert_eq!(native(&"x".repeat(64)), Ok(()));
+        for name in ["a b", "größe", "日本", "a\n"] {
+            assert_eq!(
+                native(name),
+                Err(format!(
+                    "tool name \"{name}\" is none for providers: use at most 64 letters, digits, `_` and `-`"
+                ))
+            );
+        }
+        assert!(native(&"x".repeat(65)).is_err());
+        for name in ["a(b", "call", "servers", "a;b", "a[])(tool/b", "a\"b"] {
+            let error = both(name).unwrap_err();
+            assert!(error.contains("is none for programs"), "{name}: {error}");
+        }
     }
 
     #[test]

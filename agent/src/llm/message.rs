@@ -187,6 +187,13 @@ pub struct ArgsError {
     pub detail: String,
 }
 
+impl ArgsError {
+    /// The arguments of a call within which the answer was cut.
+    pub(super) fn cut(text: String) -> ArgsError {
+        ArgsError { text, detail: "they are not complete".into() }
+    }
+}
+
 impl ToolCall {
     /// A call whose arguments are the text of a JSON object; no text counts as no arguments.
     #[must_use]
@@ -205,6 +212,12 @@ impl ToolCall {
         };
         let args_error = detail.map(|detail| ArgsError { text: arguments.to_owned(), detail });
         ToolCall { id, name: name.into(), args, args_error }
+    }
+
+    /// Marks arguments within which the answer was cut, where the provider closes the object that the model did not finish.
+    pub(super) fn cut(&mut self) {
+        self.args_error = Some(ArgsError::cut(self.arguments_text()));
+        self.args = JsonMap::new();
     }
 
     /// The arguments as text, for the history.
@@ -267,6 +280,10 @@ impl LlmResponse {
     pub(super) fn explain_cut_arguments(&mut self) {
         if self.stop != StopReason::Length {
             return;
+        }
+        // An answer that was cut before the first of the arguments has none, and none would be taken for all.
+        if let Some(last) = self.tool_calls.last_mut().filter(|call| call.args.is_empty()) {
+            last.args_error.get_or_insert_with(|| ArgsError::cut(String::new()));
         }
         for wrong in self.tool_calls.iter_mut().filter_map(|call| call.args_error.as_mut()) {
             wrong.detail.push_str(" (the answer was cut at its longest length)");

@@ -67,6 +67,14 @@ use futures_util::future::BoxFuture;
 use std::future::Future;
 use std::sync::Arc;
 
+/// Tool calls of one response: far more than a run would answer.
+pub(crate) const MAX_CALLS: usize = 1024;
+
+/// The error of a response with more calls than that.
+pub(crate) fn too_many_calls() -> LlmError {
+    LlmError::new(LlmErrorKind::Malformed, format!("the answer has more than {MAX_CALLS} tool calls"))
+}
+
 /// A language model.
 ///
 /// A client answers with what the provider said, put into the form of [`LlmResponse`]: it neither checks tool names nor

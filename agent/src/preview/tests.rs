@@ -19,7 +19,7 @@ fn metadata_shows_shapes_only() {
         (
             json!([{"id": 1, "ok": false, "x": null}, {"id": 2, "ok": true, "x": 1.5}]),
             json!({"result_count": 2, "sample_keys": ["id", "ok", "x"], "schema": {"type": "array",
-                "items": object(json!({"id": "integer", "ok": "boolean", "x": "null"}))}}),
+                "items": object(json!({"id": "integer", "ok": "boolean", "x": "number|null"}))}}),
         ),
         (
             json!([{"a": 1}, {"b": 1}]),
@@ -53,10 +53,11 @@ fn the_sixth_item_is_not_looked_at() {
 #[test]
 fn at_most_twenty_properties() {
     let wide: JsonMap = (0..21).map(|n| (format!("k{n:02}"), json!(n))).collect();
-    let made = preview("t", &tool(), &JsonMap::new(), &NativeResult::Metadata, &Json::Object(wide), true);
+    let made = preview("t", &tool(), &JsonMap::new(), &NativeResult::Metadata, &json!([wide]), true);
     assert!(made.truncated);
-    assert_eq!(made.body["schema"]["truncated"], true);
-    assert_eq!(made.body["schema"]["properties"].as_object().unwrap().len(), 20);
+    let schema = &made.body["schema"]["items"];
+    assert_eq!(schema["truncated"], true);
+    assert_eq!(schema["properties"].as_object().unwrap().len(), 20);
 }
 
 #[test]
@@ -115,4 +116,50 @@ fn a_long_text_shows_its_beginning() {
     assert!(made.truncated);
     assert_eq!((&made.body["characters"], &made.body["beginning"]), (&json!(1001), &json!("é".repeat(1000))));
     assert_eq!(body(&kind, &json!([1]))["schema"], json!({"type": "array", "items": {"type": "integer"}}));
+}
+
+#[test]
+fn keys_that_are_data_are_counted() {
+    let schema = |value: Json| {
+        let made = body(&NativeResult::Metadata, &value);
+        let text = made.to_string();
+        for data in ["ann@x.org", "2024-01-02", "550e8400", "17", "u-3"] {
+            assert!(!text.contains(data), "{data}: {text}");
+        }
+        (made["schema"].clone(), made["sample_keys"].clone())
+    };
+    assert_eq!(
+        schema(json!({"ann@x.org": {"n": 1}, "bob@x.org": {"n": 2}})),
+        (json!({"type": "object", "data_keys": 2, "data_values": "object"}), json!([]))
+    );
+    assert_eq!(
+        schema(json!({"2024-01-02": 1, "2024-01-03": 2.5, "total": 3})),
+        (
+            json!({"type": "object", "properties": {"total": "integer"}, "data_keys": 2, "data_values": "number"}),
+            json!(["total"])
+        )
+    );
+    assert_eq!(
+        schema(json!({"550e8400-e29b-41d4-a716-446655440000": null})).0,
+        json!({"type": "object", "data_keys": 1, "data_values": "null"})
+    );
+    // Keys that only count are ids, unless rows share them.
+    assert_eq!(schema(json!({"u-3": 1, "u-4": 1, "u-5": 1, "17": 1})).0["data_keys"], 4);
+    let rows = schema(json!([{"q1": 1, "q2": 1, "q3": 1}, {"q1": 2, "q2": 2, "q3": 2}]));
+    assert_eq!(rows.1, json!(["q1", "q2", "q3"]));
+    let made = preview("t", &tool(), &JsonMap::new(), &NativeResult::Metadata, &json!({"a@b": 1}), true);
+    assert!(made.truncated);
+}
+
+#[test]
+fn types_come_from_all_items() {
+    let items = |value: Json| body(&NativeResult::Metadata, &value)["schema"]["items"].clone();
+    let mut rows = vec![json!({"a": 1, "b": null, "c": "x", "d": true}); 6];
+    rows[5] = json!({"a": 1.5, "b": "late", "c": 1});
+    assert_eq!(
+        items(json!(rows)),
+        json!({"type": "object", "properties": {"a": "number", "b": "string|null", "c": "any", "d": "boolean"}})
+    );
+    assert_eq!(items(json!([1, 2.5])), json!({"type": "number"}));
+    assert_eq!(items(json!([null, "a"])), json!({"type": "string|null"}));
 }

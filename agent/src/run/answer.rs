@@ -43,58 +43,117 @@ fn typed(signature: Option<&Signature>, text: &str) -> Result<Json, Rejected> {
     let Some(ty) = signature.map(|signature| &signature.returns).filter(|ty| !ty.is_text()) else {
         return Ok(Json::from(text));
     };
-    let structured = ty.is_structured();
-    let rejected = |reason, message: String| Rejected { reason, message, structured };
-    let unreadable = |message: &str| rejected(FailReason::JsonParseError, message.into());
     if let Type::Schema(schema) = ty.required() {
-        return by_schema(schema, structured, text).map_err(|(reason, message)| rejected(reason, message));
+        let structured = ty.is_structured();
+        let made = by_schema(schema, structured, text);
+        return made.map_err(|(reason, message)| Rejected { reason, message, structured });
     }
-    let value = match ty.required() {
-        Type::DateTime => datetime(text).ok_or_else(|| {
-            rejected(
-                FailReason::JsonParseError,
-                format!("Could not parse datetime from response: {}", Json::from(text.trim())),
-            )
-        })?,
-        wanted if structured => {
-            let found = find_json(text).map_err(unreadable)?;
-            match (wanted, found) {
-                (Type::List(_), Json::Object(mut object)) => match object.shift_remove("items") {
-                    Some(items @ Json::Array(_)) => items,
-                    _ => return Err(unreadable("Expected {\"items\": [...]} wrapper for array response")),
-                },
-                (Type::Map | Type::Record(_), found) if !found.is_object() => {
-                    return Err(unreadable("Response must be a JSON object, not an array or primitive"));
-                }
-                (_, found) => found,
+    if ty.is_structured() { structured(ty, text) } else { scalar(ty, text) }
+}
+
+/// The first JSON object or array in a text that fits. If none does, what is wrong with the first of all.
+fn structured(ty: &Type, text: &str) -> Result<Json, Rejected> {
+    let rejected = |reason, message: String| Rejected { reason, message, structured: true };
+    let mut first = None;
+    let mut spans = Spans::of(text);
+    for found in fenced(text).chain(&mut spans) {
+        let unreadable = |text: &str| rejected(FailReason::JsonParseError, text.into());
+        let checked = unwrapped(ty, found).map_err(unreadable).and_then(|value| {
+            match (beyond_floats(&value), ty.check(&value)) {
+                (Some(number), _) => Err(unreadable(&unheld(number))),
+                (None, Err(found)) => Err(rejected(FailReason::ValidationError, found.to_string())),
+                (None, Ok(())) => Ok(value),
             }
+        });
+        match checked {
+            Ok(value) => return Ok(underscored(value)),
+            Err(wrong) => first = first.or(Some(wrong)),
         }
-        wanted => match serde_json::from_str(text.trim()) {
-            Ok(value) => value,
-            // A keyword is text that need not be quoted.
-            Err(_) if matches!(wanted, Type::Keyword) => Json::from(text.trim()),
-            Err(_) => return Err(unreadable("Could not parse JSON from response.")),
+    }
+    Err(first.unwrap_or_else(|| rejected(FailReason::JsonParseError, spans.missing().into())))
+}
+
+/// The value that an object or array stands for where this type is wanted: a list may come as `{"items": […]}`.
+fn unwrapped(ty: &Type, found: Json) -> Result<Json, &'static str> {
+    match (ty.required(), found) {
+        (Type::List(_), Json::Object(mut object)) => match object.shift_remove("items") {
+            Some(items @ Json::Array(_)) => Ok(items),
+            _ => Err("Expected {\"items\": [...]} wrapper for array response"),
         },
+        (Type::Map | Type::Record(_), found) if !found.is_object() => {
+            Err("Response must be a JSON object, not an array or primitive")
+        }
+        (_, found) => Ok(found),
+    }
+}
+
+/// A single value, however it is dressed: quoted, fenced, bold, with a full stop.
+fn scalar(ty: &Type, text: &str) -> Result<Json, Rejected> {
+    let rejected = |reason, message: String| Rejected { reason, message, structured: false };
+    let unreadable = |message: String| rejected(FailReason::JsonParseError, message);
+    let quoted = serde_json::from_str::<String>(text.trim()).ok();
+    let bare = undressed(quoted.as_deref().unwrap_or(text));
+    let value = match ty.required() {
+        _ if bare == "null" && matches!(ty, Type::Optional(_)) => Json::Null,
+        Type::DateTime => datetime(bare).ok_or_else(|| {
+            unreadable(format!("Could not parse datetime from response: {}", Json::from(text.trim())))
+        })?,
+        Type::Keyword => Json::from(bare),
+        _ => spoken(bare).ok_or_else(|| unreadable(NO_SCALAR.into()))?,
     };
     if let Some(number) = beyond_floats(&value) {
-        return Err(unreadable(&unheld(number)));
+        return Err(unreadable(unheld(number)));
     }
-    ty.check(&value).map_err(|found| {
-        let message =
-            if structured { found.to_string() } else { format!("Return validation failed: {found}") };
-        rejected(FailReason::ValidationError, message)
-    })?;
-    Ok(underscored(value))
+    let value = ty.coerce(value).value;
+    ty.check(&value)
+        .map(|()| value)
+        .map_err(|found| rejected(FailReason::ValidationError, format!("Return validation failed: {found}")))
+}
+
+const NO_SCALAR: &str = "Could not parse JSON from response.";
+
+/// The JSON value that a text without dress is; a boolean may begin with a capital, and a full stop may follow.
+fn spoken(bare: &str) -> Option<Json> {
+    for (word, value) in [("true", true), ("false", false)] {
+        if bare.trim_end_matches('.').eq_ignore_ascii_case(word) {
+            return Some(Json::Bool(value));
+        }
+    }
+    [bare, bare.trim_end_matches('.')].into_iter().find_map(|text| ptc_host::json::from_str(text).ok())
+}
+
+/// A text without what models put around a value: a fence with its tag, marks of emphasis and code, quotes.
+fn undressed(text: &str) -> &str {
+    let mut bare = text.trim();
+    if let Some(fenced) = bare.strip_prefix("```").and_then(|rest| rest.strip_suffix("```")) {
+        let (tag, body) = fenced.split_once('\n').unwrap_or(("", fenced));
+        bare = if tag.trim().contains(' ') { fenced.trim() } else { body.trim() };
+    }
+    for mark in ["**", "__", "`", "\"", "*", "'"] {
+        let inside = bare.strip_prefix(mark).and_then(|rest| rest.strip_suffix(mark));
+        bare = inside.map_or(bare, str::trim);
+    }
+    bare
 }
 
 /// The answer of an agent whose type is a JSON Schema. Names are as the schema has them.
 fn by_schema(schema: &Schema, structured: bool, text: &str) -> Result<Json, (FailReason, String)> {
     let whole = serde_json::from_str::<Json>(text.trim()).ok();
-    let found = if structured { find_json(text) } else { Err("Could not parse JSON from response.") };
+    let bare = undressed(text);
+    let mut spans = Spans::of(text);
+    let found: Vec<Json> = if structured {
+        fenced(text).chain(&mut spans).collect()
+    } else {
+        spoken(bare).into_iter().collect()
+    };
     // A word need not be quoted.
-    let bare = (schema.shape() != Shape::Object).then(|| Json::from(text.trim()));
+    let words: Vec<Json> = match schema.shape() {
+        Shape::Object => Vec::new(),
+        _ => vec![Json::from(text.trim()), Json::from(bare)],
+    };
     let mut complaint = None;
-    for value in whole.into_iter().chain(found.clone().ok()).chain(bare.clone()) {
+    let said = whole.into_iter().chain(found).map(|value| (value, false));
+    for (value, is_word) in said.chain(words.into_iter().map(|word| (word, true))) {
         let wrapped = match (&value, schema.shape()) {
             (Json::Object(fields), Shape::List | Shape::Union) if fields.len() == 1 => {
                 fields.get("items").or_else(|| fields.get("answer")).cloned()
@@ -102,12 +161,12 @@ fn by_schema(schema: &Schema, structured: bool, text: &str) -> Result<Json, (Fai
             _ => None,
         };
         for value in wrapped.into_iter().chain([value]) {
-            let is_bare = bare.as_ref() == Some(&value);
-            let value = schema.bend(value);
+            // A single value is read as arguments are, the fields of an object are taken as they came.
+            let value = if structured { schema.bend(value) } else { schema.coerce(value).0 };
             let wrong = match (beyond_floats(&value), schema.check(&value)) {
                 (Some(number), _) => (FailReason::JsonParseError, unheld(number)),
                 (None, Ok(())) => return Ok(value),
-                (None, Err(_)) if is_bare => continue,
+                (None, Err(_)) if is_word => continue,
                 (None, Err(found)) if structured => (FailReason::ValidationError, found.to_string()),
                 (None, Err(found)) => {
                     (FailReason::ValidationError, format!("Return validation failed: {found}"))
@@ -116,7 +175,8 @@ fn by_schema(schema: &Schema, structured: bool, text: &str) -> Result<Json, (Fai
             complaint.get_or_insert(wrong);
         }
     }
-    Err(complaint.unwrap_or_else(|| (FailReason::JsonParseError, found.err().unwrap_or_default().to_owned())))
+    let none = if structured { spans.missing() } else { NO_SCALAR };
+    Err(complaint.unwrap_or_else(|| (FailReason::JsonParseError, none.to_owned())))
 }
 
 /// Why a number cannot be part of an answer.
@@ -124,38 +184,61 @@ fn unheld(number: &Number) -> String {
     format!("The number {} is beyond the largest float", ptc_host::text::with_dots(number.as_str(), 40))
 }
 
-/// A timestamp in UTC, from a JSON string or bare text.
+/// A timestamp in UTC.
 fn datetime(text: &str) -> Option<Json> {
-    let text = text.trim();
-    let bare = serde_json::from_str::<String>(text).unwrap_or_else(|_| text.to_owned());
-    let instant: jiff::Timestamp = bare.parse().ok()?;
+    let instant: jiff::Timestamp = text.parse().ok()?;
     Some(Json::from(instant.to_string()))
 }
 
-/// The first JSON object or array in a text: in a fenced block, else anywhere.
-fn find_json(text: &str) -> Result<Json, &'static str> {
-    let mut blocks = text.split("```").skip(1).step_by(2);
-    let fenced = blocks.find_map(|block| {
+/// The objects and arrays that are the whole of a fenced block.
+fn fenced(text: &str) -> impl Iterator<Item = Json> {
+    text.split("```").skip(1).step_by(2).filter_map(|block| {
         let body = block.trim_start().strip_prefix("json").unwrap_or(block).trim();
         serde_json::from_str::<Json>(body).ok().filter(|value| value.is_object() || value.is_array())
-    });
-    if let Some(value) = fenced {
-        return Ok(value);
+    })
+}
+
+/// The objects and arrays in a text, one behind the other.
+struct Spans<'t> {
+    rest: &'t str,
+    /// Starts that are still tried: a text of many brackets that close nothing is given up soon.
+    left: usize,
+    /// Whether a bracket closed around something that is no JSON.
+    closed: bool,
+}
+
+impl Spans<'_> {
+    fn of(text: &str) -> Spans<'_> {
+        Spans { rest: text, left: 64, closed: false }
     }
-    let mut rest = text;
-    let mut closed = false;
-    // Each start is tried once; a text of many brackets that close nothing is given up soon.
-    for _ in 0..64 {
-        let Some(start) = rest.find(['{', '[']) else { break };
-        rest = &rest[start..];
-        match serde_json::Deserializer::from_str(rest).into_iter::<Json>().next() {
-            Some(Ok(value)) => return Ok(value),
-            Some(Err(error)) => closed |= !error.is_eof(),
-            None => {}
+
+    /// What to say of a text in which there was none.
+    fn missing(&self) -> &'static str {
+        if self.closed { "JSON parse error" } else { "No valid JSON found in response" }
+    }
+}
+
+impl Iterator for Spans<'_> {
+    type Item = Json;
+
+    fn next(&mut self) -> Option<Json> {
+        while self.left > 0 {
+            self.left -= 1;
+            let start = self.rest.find(['{', '['])?;
+            self.rest = &self.rest[start..];
+            let mut values = serde_json::Deserializer::from_str(self.rest).into_iter::<Json>();
+            match values.next() {
+                Some(Ok(value)) => {
+                    self.rest = &self.rest[values.byte_offset()..];
+                    return Some(value);
+                }
+                Some(Err(error)) => self.closed |= !error.is_eof(),
+                None => {}
+            }
+            self.rest = &self.rest[1..];
         }
-        rest = &rest[1..];
+        None
     }
-    Err(if closed { "JSON parse error" } else { "No valid JSON found in response" })
 }
 
 /// Keys with `_` for `-`, at all depths.

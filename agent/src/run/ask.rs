@@ -1,7 +1,9 @@
 //! One model request: the checks before it and the record of it.
 
 use super::{Fail, FailReason, OnBudgetExceeded, Run, RunEvent, Turn};
-use crate::llm::{EventSink, LlmError, LlmErrorKind, LlmRequest, LlmResponse, Usage, text_sink};
+use crate::llm::{
+    EventSink, LlmError, LlmErrorKind, LlmRequest, LlmResponse, MAX_CALLS, Usage, text_sink, too_many_calls,
+};
 use crate::telemetry::{Event, OpenSpan};
 use futures_util::FutureExt;
 use ptc_host::json::Value as Json;
@@ -43,7 +45,8 @@ impl Run {
     }
 
     /// Whether the run's budgets and its deadline allow another request. Takes it from the budget of turns.
-    fn may_ask(&self, number: u32) -> Result<(), Fail> {
+    fn may_ask(&mut self, number: u32) -> Result<(), Fail> {
+        self.take_children();
         if number > 1 {
             self.check_budget()?;
         }
@@ -124,7 +127,11 @@ impl Run {
         match tokio::time::timeout(self.shared.left(), asked).await {
             Err(_) => Err(overdue()),
             Ok(Err(_)) => Err(LlmError::new(LlmErrorKind::Malformed, "the client panicked").into()),
-            Ok(Ok(response)) => response.map_err(Fail::from),
+            // The client knows the deadline and may give up a moment before this does; the time-out is still the run's.
+            Ok(Ok(Err(error))) if error.kind == LlmErrorKind::Timeout && self.shared.left().is_zero() => {
+                Err(overdue())
+            }
+            Ok(Ok(response)) => Ok(response.and_then(bounded)?),
         }
     }
 
@@ -211,6 +218,14 @@ impl Run {
             strategy: "trim",
             reason: done.reason,
         });
+    }
+}
+
+/// A response of no more calls than a run answers, whichever client it comes from.
+fn bounded(response: LlmResponse) -> Result<LlmResponse, LlmError> {
+    match response.tool_calls.len() {
+        ..=MAX_CALLS => Ok(response),
+        _ => Err(too_many_calls()),
     }
 }
 

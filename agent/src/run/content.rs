@@ -3,7 +3,7 @@
 use super::feedback::quoted;
 use super::lisp::{Problem, ProgramVerdict};
 use super::{Run, extract};
-use crate::llm::LlmResponse;
+use crate::llm::{LlmResponse, StopReason};
 
 impl Run {
     /// The effect of one response. `more` is the next turn, if any.
@@ -14,7 +14,8 @@ impl Run {
         more: impl Fn(&Problem) -> Option<String>,
     ) -> ProgramVerdict {
         let text = response.content.unwrap_or_default();
-        let (ended, feedback) = self.program_in(&text, tools).await;
+        let cut = response.stop == StopReason::Length;
+        let (ended, feedback) = self.program_in(&text, cut, tools).await;
         if let ProgramVerdict::On(problem) = &ended
             && let Some(coming) = more(problem)
         {
@@ -28,10 +29,10 @@ impl Run {
     }
 
     /// Runs the program in a text. What the model reads of it comes second.
-    async fn program_in(&mut self, text: &str, tools: bool) -> (ProgramVerdict, String) {
+    async fn program_in(&mut self, text: &str, cut: bool, tools: bool) -> (ProgramVerdict, String) {
         // Providers refuse an empty message in a history.
         self.assistant(if text.is_empty() { "(no answer)" } else { text });
-        let source = match extract::program(text) {
+        let source = match extract::program(text, cut) {
             Ok(source) => source,
             Err(error) => {
                 self.turn.error = Some(error.clone());

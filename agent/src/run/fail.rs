@@ -66,8 +66,10 @@ reasons! {
     MaxDepthExceeded = "max_depth_exceeded",
     /// The step that this run follows has failed.
     ChainedFailure = "chained_failure",
-    /// A name is both a tool and data.
+    /// The context does not fit the signature or the prompt, or a name is both a tool and data.
     InvalidContext = "invalid_context",
+    /// The answer was cut at its longest length, which the request or the provider sets.
+    AnswerCut = "answer_cut",
     /// The model said nothing.
     EmptyResponse = "empty_response",
     /// The answer is no JSON.

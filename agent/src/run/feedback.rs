@@ -17,20 +17,16 @@ impl ProgramOutcome {
         with_dots(&text, MAX_MESSAGE)
     }
 
-    /// `user=> …`, unless the value is `nil`.
+    /// `user=> …`, if there is a value.
     pub(super) fn display(&self) -> Option<String> {
-        let answer = self.result.as_ref().ok().filter(|answer| !answer.is_nil)?;
+        let answer = self.result.as_ref().ok()?;
         let note = answer.cut.as_ref().map(|cut| format!("\n{cut}")).unwrap_or_default();
         Some(format!("user=> {}{note}", answer.text))
     }
 
-    /// The tool result of `lisp_eval`, and whether the program succeeded. `note` goes behind the feedback.
+    /// The tool result of `lisp_eval`, and whether the program succeeded. Its `feedback` is the note and nothing that
+    /// stands elsewhere in it: the model pays for every byte.
     pub(super) fn tool_result(&self, note: Option<&str>) -> (Json, bool) {
-        let noted = |text: String| match note {
-            Some(note) if text.is_empty() => note.to_owned(),
-            Some(note) => format!("{text}\n\n{note}"),
-            None => text,
-        };
         let failure = match &self.result {
             Ok(answer) => {
                 let mut body = JsonMap::new();
@@ -43,7 +39,7 @@ impl ProgramOutcome {
                 let stored: Vec<&String> = self.stored.iter().take(MAX_NAMES).collect();
                 let memory_cut = self.changed.iter().any(|it| it.cut) || stored.len() < self.stored.len();
                 body.insert("prints".into(), json!(self.prints));
-                body.insert("feedback".into(), noted(self.feedback()).into());
+                body.insert("feedback".into(), note.unwrap_or_default().into());
                 body.insert("truncated".into(), (answer.cut.is_some() || self.prints_cut).into());
                 body.insert(
                     "memory".into(),
@@ -57,9 +53,9 @@ impl ProgramOutcome {
             Some(over) => format!("{} Last turn rolled back.", over_memory(over)),
             None => ProgramOutcome::message(failure),
         };
-        let mut body = error(reason(failure), &message);
-        if note.is_some() {
-            body["feedback"] = noted(message.clone()).into();
+        let mut body = fault(reason(failure), &message);
+        if let Some(note) = note {
+            body["feedback"] = note.into();
         }
         if failure.payload.is_some() {
             body["result"] = message.into();
@@ -90,9 +86,6 @@ impl ProgramOutcome {
     /// What a model that wrote the program into its text reads of it.
     pub(super) fn report(&self) -> String {
         let failure = match &self.result {
-            Ok(answer) if answer.is_nil && self.prints.is_empty() && self.changed.is_empty() => {
-                return "The program's value is nil.".into();
-            }
             Ok(_) => return self.feedback(),
             Err(failure) => failure,
         };
@@ -143,7 +136,7 @@ fn reason(failure: &Failure) -> &'static str {
     }
 }
 
-/// The tool result of a program that failed.
+/// The tool result of a call that the protocol does not allow, so that the model reads it as feedback too.
 pub(super) fn error(reason: &str, message: &str) -> Json {
     let mut body = fault(reason, message);
     body["feedback"] = message.into();

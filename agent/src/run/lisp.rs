@@ -194,14 +194,11 @@ impl Run {
             return Ok(value);
         }
         if self.step.usage.turns > config.max_turns {
-            let text =
-                format!("Work and retry turns used up ({} and {})", config.max_turns, config.retry_turns);
+            let (work, retries, why) = (config.max_turns, config.retry_turns, self.last_words());
+            let text = format!("Work and retry turns used up ({work} and {retries}){why}");
             return Err(Fail::new(FailReason::BudgetExhausted, text));
         }
-        Err(Fail::new(
-            FailReason::MaxTurnsExceeded,
-            format!("Exceeded max_turns limit of {}", config.max_turns),
-        ))
+        Err(self.out_of_turns())
     }
 
     /// The type that is wanted, for a model that missed it.

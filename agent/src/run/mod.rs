@@ -4,6 +4,7 @@
 //! with native tools and optional `lisp_eval`. Programs of `lisp` come in the text (`content`) or by `lisp_eval`, the
 //! only native tool (`tool_call`).
 
+mod advice;
 mod answer;
 mod ask;
 mod content;
@@ -11,6 +12,7 @@ mod extract;
 mod fail;
 mod feedback;
 mod floats;
+mod inputs;
 mod lisp;
 mod native;
 mod program;
@@ -48,6 +50,7 @@ use crate::preview::forget_upstream;
 use crate::settings::{Agent, Mode};
 use crate::telemetry::Event;
 use ptc_host::json::Value as Json;
+use ptc_host::text::with_dots;
 use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, PoisonError};
@@ -75,6 +78,9 @@ impl Agent {
         run.finish(result).await
     }
 }
+
+/// Bytes of the last turn's error that the failure of a run repeats.
+const MAX_LAST_WORDS: usize = 1000;
 
 /// A run in progress.
 struct Run {
@@ -112,6 +118,7 @@ impl Run {
                 }
             }
         }
+        inputs::coerce(agent.0.signature.as_ref(), &mut options.context);
         let parent_trace_id = inherited.as_ref().map(|inherited| inherited.outer.0.clone());
         let shared = Arc::new(RunScope::new(agent.0.clone(), &mut options, inherited, watch));
         let config = &shared.config;
@@ -173,6 +180,7 @@ impl Run {
                 format!("{name} is both a tool and data - rename one"),
             ));
         }
+        inputs::check(config, &shared.context)?;
         self.step.messages = std::mem::take(&mut self.options.initial_messages);
         self.step.messages.retain(|message| !matches!(message, Message::System { .. }));
         // What was kept of upstreams was as old as the question before.
@@ -200,6 +208,7 @@ impl Run {
     }
 
     async fn finish(mut self, result: Result<Json, Fail>) -> Result<Step, Box<Step>> {
+        self.take_children();
         let kept = self.shared.kept.clone();
         if self.shared.config.mode != Mode::Text {
             self.step.memory = kept.definitions().await;
@@ -208,8 +217,6 @@ impl Run {
             self.step.journal = kept.journal().await;
         }
         let mut step = self.step;
-        let children = &self.shared.children;
-        step.child_steps = std::mem::take(&mut *children.lock().unwrap_or_else(PoisonError::into_inner));
         step.usage.retained_bytes = kept.cache.retained_bytes();
         step.state = Some(ChatState(kept));
         step.usage.duration = self.shared.started.elapsed();
@@ -241,6 +248,29 @@ impl Run {
                 Err(Box::new(step))
             }
         }
+    }
+
+    /// Takes over the steps of nested runs that have ended, and what they used.
+    fn take_children(&mut self) {
+        let children = &self.shared.children;
+        let ended = std::mem::take(&mut *children.lock().unwrap_or_else(PoisonError::into_inner));
+        for child in ended {
+            let usage = &mut self.step.usage;
+            usage.llm_requests = usage.llm_requests.saturating_add(child.usage.llm_requests);
+            usage.tokens += child.usage.tokens;
+            usage.tokens_reported &= child.usage.tokens_reported;
+            self.step.child_steps.push(child);
+        }
+    }
+
+    /// What went wrong in the last turn, for the failure of a run that ends with it; empty if nothing did.
+    fn last_words(&self) -> String {
+        let Some(turn) = self.step.turns.last() else { return String::new() };
+        let Some(error) = &turn.error else { return String::new() };
+        let what = if turn.program.is_some() { "program" } else { "turn" };
+        let reason = turn.reason.filter(|reason| !error.starts_with(reason));
+        let reason = reason.map(|reason| format!("{reason}: ")).unwrap_or_default();
+        format!(". The last {what} failed: {reason}{}", with_dots(error, MAX_LAST_WORDS))
     }
 
     fn user(&mut self, content: String) {

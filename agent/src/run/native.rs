@@ -151,7 +151,7 @@ async fn answer(
         let length = if may_hold(&got.json) { value.to_string().len() } else { got.json.len() };
         if length <= whole {
             if tool.upstream.is_some() {
-                read_whole(run, &name, &call.args);
+                read_whole(run, &name, &got.arguments);
             }
             report(run, &name, Layer::Native, started, Some(&got), false);
             return (value, true, images);
@@ -162,9 +162,10 @@ async fn answer(
     }
     let kind = shared.unwrap_or_default();
     if tool.upstream.is_some() {
-        keep(run, &name, &tool, &call.args, &mut got);
+        let arguments = got.arguments.clone();
+        keep(run, &name, &tool, &arguments, &mut got);
     }
-    let mut preview = preview_within(&name, &tool, &call.args, &kind, &value, got.kept(), max);
+    let mut preview = preview_within(&name, &tool, &got.arguments, &kind, &value, got.kept(), max);
     if let Some(why) = got.refused {
         let text =
             format!("The full result is not kept: {why}. A program that calls the tool runs it again.");

@@ -1,5 +1,6 @@
 //! Execution of one program, and the record of it (agent.md 8.6, 8.7).
 
+use super::advice;
 use super::floats::rounded;
 use super::shared::RunScope;
 use super::state::Rules;
@@ -103,7 +104,8 @@ async fn evaluate_in_span(run: &Arc<RunScope>, source: &str, tools: bool, json: 
 async fn evaluate(run: &Arc<RunScope>, program: &str, tools: bool, json: bool) -> ProgramOutcome {
     let tools = Arc::new(ProgramTools::new(run.clone(), tools));
     let request = request(run, program, tools.clone(), json);
-    let ran = match without_tools(program, &tools, &request.limits) {
+    let limits = request.limits;
+    let mut ran = match without_tools(program, &tools, &limits) {
         Some(refusal) => ProgramOutcome::refused(refusal),
         None => match run.kept.engine() {
             Ok(engine) => {
@@ -114,6 +116,9 @@ async fn evaluate(run: &Arc<RunScope>, program: &str, tools: bool, json: bool) -
             Err(error) => ProgramOutcome::refused(Failure::new(ptc_vm::Reason::Cancelled, error.to_string())),
         },
     };
+    if let Err(failure) = &mut ran.result {
+        advice::add(&run.config, failure, || tools_named(program, &limits));
+    }
     ran.remember_failure(run);
     ran
 }
@@ -123,7 +128,7 @@ fn without_tools(program: &str, tools: &ProgramTools, limits: &Limits) -> Option
     if !tools.names().is_empty() {
         return None;
     }
-    let name = first_tool(program, limits)?;
+    let name = tools_named(program, limits).into_iter().next()?;
     let text = format!("Unknown tool: {name}. No tools available.");
     Some(Failure::new(ptc_vm::Reason::UnknownTool, text))
 }
@@ -224,9 +229,9 @@ fn short_print(mut print: String, max: usize, cut: &mut bool) -> String {
     print
 }
 
-/// The first tool that a program names, wherever it does. Looked for under the program's own limits: one that passes them is
+/// The tools that a program names, wherever it does, in its order. Looked for under the program's own limits: one that passes them is
 /// refused when it is run.
-fn first_tool(program: &str, limits: &Limits) -> Option<String> {
+fn tools_named(program: &str, limits: &Limits) -> Vec<String> {
     let allowance = Allowance {
         memory_bytes: limits.memory_bytes,
         steps: limits.steps,
@@ -235,8 +240,8 @@ fn first_tool(program: &str, limits: &Limits) -> Option<String> {
     };
     let options = CompileOptions { max_source_bytes: limits.program_bytes, ..CompileOptions::default() };
     let compile = || Ok(ptc_compiler::compile(program, ptc_vm::builtins::library(), &options)?);
-    let (compiled, _) = allowance.spend(compile).ok()?;
-    compiled.tools.first().map(|tool| tool.name.to_string())
+    let Ok((compiled, _)) = allowance.spend(compile) else { return Vec::new() };
+    compiled.tools.iter().map(|tool| tool.name.to_string()).collect()
 }
 
 impl ProgramOutcome {
@@ -318,11 +323,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_tool_is_looked_for_within_limits() {
+    fn tools_are_looked_for_within_limits() {
         let limits = Limits::plain();
-        assert_eq!(first_tool("(+ 1 (tool/get {}))", &limits).as_deref(), Some("get"));
-        assert_eq!(first_tool("(+ 1 2)", &limits), None);
+        assert_eq!(tools_named("(+ 1 (tool/get {})) (tool/put {})", &limits), ["get", "put"]);
+        assert!(tools_named("(+ 1 2)", &limits).is_empty());
         let small = Limits { steps: 100, ..limits };
-        assert_eq!(first_tool(&format!("[{}] (tool/get {{}})", "[1 2 3] ".repeat(2000)), &small), None);
+        assert!(tools_named(&format!("[{}] (tool/get {{}})", "[1 2 3] ".repeat(2000)), &small).is_empty());
     }
 }

@@ -84,7 +84,7 @@ pub struct RunOptions {
     pub max_tokens: Option<u32>,
     /// The sampling temperature.
     pub temperature: Option<f32>,
-    /// Tokens of all requests and answers together.
+    /// Tokens of all requests and answers together, those of nested runs included.
     pub token_limit: Option<u64>,
     /// The effect of exceeding it.
     pub on_budget_exceeded: OnBudgetExceeded,
@@ -231,9 +231,9 @@ pub struct StepUsage {
     pub duration: Duration,
     /// Responses of the model.
     pub turns: u32,
-    /// Requests to the model.
+    /// Requests to models, those of nested runs included.
     pub llm_requests: u32,
-    /// Tokens, as far as the provider reports them.
+    /// Tokens, those of nested runs included, as far as the provider reports them.
     pub tokens: Usage,
     /// Whether every answer came with its tokens.
     pub tokens_reported: bool,
@@ -262,7 +262,8 @@ pub struct Step {
     pub fail: Option<Fail>,
     /// The images that the model made, in order.
     pub images: Vec<Image>,
-    /// Why the model stopped in its last response; `None` if it gave none.
+    /// Why the model stopped its last response: [`StopReason::Length`] if that was cut. An answer that was cut is none,
+    /// and the run fails with `answer_cut`; what there is of it is the last turn's `raw_response`.
     pub stop: Option<StopReason>,
     /// The conversation with the system prompt first, unless it was not to be kept.
     pub messages: Vec<Message>,

@@ -4,7 +4,7 @@ use super::prompt::schema;
 use super::shared::fault;
 use super::tools::ToolAnswer;
 use super::{Fail, FailReason, Run, answer, feedback, program, tools};
-use crate::llm::ToolCall;
+use crate::llm::{StopReason, ToolCall};
 use crate::settings::{MemoryStrategy, Mode};
 use crate::signature::Type;
 use crate::tool::{LISP_EVAL, Layer};
@@ -26,10 +26,12 @@ impl Run {
         for turn in 1..=config.max_turns {
             let (open, response) = self.ask(turn, false, schema.clone()).await?;
             let last = turn == config.max_turns;
+            let cut = response.stop == StopReason::Length;
             // An image without a word is an answer.
             let content = response.content.or_else(|| (!response.images.is_empty()).then(String::new));
             let ended = if response.tool_calls.is_empty() {
                 match content.filter(|text| text_wanted || !text.trim().is_empty()) {
+                    Some(text) if cut => self.cut_answer(&text, last),
                     Some(text) => self.answer(&text, last),
                     None => self.nothing(last),
                 }
@@ -41,10 +43,13 @@ impl Run {
                 return ended;
             }
         }
-        Err(Fail::new(
-            FailReason::MaxTurnsExceeded,
-            format!("Exceeded max_turns limit of {}", config.max_turns),
-        ))
+        Err(self.out_of_turns())
+    }
+
+    /// How a run ends whose turns are used up.
+    pub(super) fn out_of_turns(&self) -> Fail {
+        let (max, why) = (self.shared.config.max_turns, self.last_words());
+        Fail::new(FailReason::MaxTurnsExceeded, format!("Exceeded max_turns limit of {max}{why}"))
     }
 
     /// A text that may be the answer.
@@ -74,6 +79,21 @@ impl Run {
                 None
             }
         }
+    }
+
+    /// A text that was cut at the longest length of an answer, so that it is none. Where a value is wanted the model may
+    /// say it again and shorter; a text is the person's to ask for again.
+    pub(super) fn cut_answer(&mut self, text: &str, last: bool) -> Option<Result<Json, Fail>> {
+        self.assistant(text);
+        let limit = self.options.max_tokens.map(|max| format!(" ({max} tokens)")).unwrap_or_default();
+        let message = format!("The answer was cut at its longest length{limit}");
+        self.turn.error = Some(message.clone());
+        let returns = self.shared.config.signature.as_ref().map(|signature| &signature.returns);
+        if last || returns.is_none_or(Type::is_text) {
+            return Some(Err(Fail::new(FailReason::AnswerCut, message)));
+        }
+        self.user(format!("Error: {message}. Please answer again with the value only, and shorter."));
+        None
     }
 
     /// A response without text and calls.
@@ -140,7 +160,10 @@ impl Run {
         let (began, started) = (SystemTime::now(), Instant::now());
         let mut end = None;
         let (body, ok) = match program::program(call) {
-            Err(text) => (feedback::error("args_error", &text), false),
+            Err(text) => {
+                self.turn.error = Some(text.clone());
+                (feedback::error("args_error", &text), false)
+            }
             Ok(source) => {
                 let ran = self.evaluate(source, true, false).await;
                 if let Some(over) = ran.over_memory

@@ -1,9 +1,10 @@
 //! PTC-Lisp by `lisp_eval`, the only native tool (agent.md 10).
 
 use super::lisp::{Problem, ProgramVerdict};
+use super::shared::fault;
 use super::tools::ToolAnswer;
 use super::{Fail, Run, answer, extract, feedback, program};
-use crate::llm::{LlmResponse, ToolCall};
+use crate::llm::{LlmResponse, StopReason, ToolCall};
 use crate::tool::LISP_EVAL;
 use ptc_host::json::Value as Json;
 use std::time::SystemTime;
@@ -20,11 +21,17 @@ impl Run {
         more: impl Fn(&Problem) -> Option<String>,
     ) -> ProgramVerdict {
         let content = response.content.unwrap_or_default();
+        let cut = response.stop == StopReason::Length;
         let last = || more(&Problem::NoProgram).is_none();
         if !response.tool_calls.is_empty() {
             self.one_call(content, response.tool_calls, tools, more).await
         } else if content.trim().is_empty() {
             match self.nothing(last()) {
+                Some(Err(fail)) => ProgramVerdict::Fail(fail),
+                _ => ProgramVerdict::On(Problem::NoProgram),
+            }
+        } else if cut && !extract::has_fence(&content) {
+            match self.cut_answer(&content, last()) {
                 Some(Err(fail)) => ProgramVerdict::Fail(fail),
                 _ => ProgramVerdict::On(Problem::NoProgram),
             }
@@ -114,9 +121,9 @@ impl Run {
         let note = (!note.is_empty()).then(|| note.join("\n\n"));
         if let ProgramVerdict::On(Problem::InvalidReturn(fail)) = &ended {
             let message = format!("{}.{}", fail.message, self.wanted());
-            let mut body = feedback::error("runtime_error", &message);
+            let mut body = fault("runtime_error", &message);
             if let Some(note) = note {
-                body["feedback"] = format!("{message}\n\n{note}").into();
+                body["feedback"] = note.into();
             }
             return (ended, body, false);
         }

@@ -5,7 +5,7 @@ use super::shared::RunScope;
 use crate::cache::{CacheLimits, NotKept, canonical_key};
 use crate::llm::{Image, lift, may_hold};
 use crate::telemetry::{Event, OpenSpan, ToolCallEvent, args, summary};
-use crate::tool::{JsonMap, Layer, ToolContext, ToolError, ToolSpec, invoke};
+use crate::tool::{JsonMap, Layer, ToolContext, ToolError, ToolSpec, fitted, invoke};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use ptc_host::engine::AppTools;
@@ -38,13 +38,22 @@ pub(super) struct ToolResult {
     pub(super) refused: Option<NotKept>,
     /// Whether it was to be kept.
     pub(super) cacheable: bool,
+    /// The arguments as the tool got them, where the result may be kept.
+    pub(super) arguments: JsonMap,
     pub(super) key_hash: Option<String>,
 }
 
 impl ToolResult {
     /// A result that nothing is known of but what it is.
     pub(super) fn new(json: Bytes) -> ToolResult {
-        ToolResult { json, hit: false, refused: None, cacheable: false, key_hash: None }
+        ToolResult {
+            json,
+            hit: false,
+            refused: None,
+            cacheable: false,
+            arguments: JsonMap::new(),
+            key_hash: None,
+        }
     }
 
     pub(super) fn kept(&self) -> bool {
@@ -61,7 +70,13 @@ pub(super) async fn get(
     layer: Layer,
     cached: bool,
 ) -> Result<ToolResult, ToolError> {
-    let key = if cached { canonical_key(name, &arguments) } else { None };
+    let given = Json::Object(arguments.clone());
+    let display = args(&given);
+    let arguments = fitted(tool, arguments);
+    // By what the tool gets: both sides may write one value in different ways.
+    let fits = arguments.as_ref().ok().filter(|_| cached || tool.upstream.is_some());
+    let key = fits.filter(|_| cached).and_then(|arguments| canonical_key(name, arguments));
+    let kept_arguments = fits.cloned().unwrap_or_default();
     let limit = run.config.tool_timeout.min(run.left());
     let context = ToolContext {
         agent_id: run.emitter.agent_id.clone(),
@@ -75,15 +90,13 @@ pub(super) async fn get(
     };
     let keeps = context.keeps.clone();
     let call = async {
-        let display = args(&Json::Object(arguments.clone()));
         let (tool_name, exposure_layer) = (name, layer.as_str());
         let span = run.emitter.begin(&Event::ToolStart { tool_name, exposure_layer, args: &display });
-        run.watch(|| RunEvent::ToolStarted {
-            name: name.to_owned(),
-            args: Json::Object(arguments.clone()),
-            layer,
-        });
-        let made = invoke(&run.runtime, tool, arguments, context, limit).await;
+        run.watch(|| RunEvent::ToolStarted { name: name.to_owned(), args: given.clone(), layer });
+        let made = match arguments {
+            Ok(arguments) => invoke(&run.runtime, tool, arguments, context, limit).await,
+            Err(error) => Err(error),
+        };
         let made = made.and_then(|value| bounded(&value, run.config.max_tool_bytes));
         let duration = span.elapsed();
         run.watch(|| RunEvent::ToolEnded {
@@ -112,7 +125,7 @@ pub(super) async fn get(
             let json = call.await?;
             let declined = (!keeps.load(Ordering::Relaxed)).then_some(NotKept::Declined);
             let refused = declined.or(cached.then_some(NotKept::Ambiguous));
-            Ok(ToolResult { refused, cacheable: cached, ..ToolResult::new(json) })
+            Ok(ToolResult { refused, cacheable: cached, arguments: kept_arguments, ..ToolResult::new(json) })
         }
         Some(key) => {
             let limits = CacheLimits { entry: tool.max_cached_bytes, total: run.config.tool_cache_limit };
@@ -122,6 +135,7 @@ pub(super) async fn get(
                 hit: fetched.hit,
                 refused: fetched.refused,
                 cacheable: true,
+                arguments: kept_arguments,
                 key_hash: Some(key.hash_text()),
             })
         }

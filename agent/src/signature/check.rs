@@ -40,12 +40,48 @@ impl Type {
     }
 }
 
+/// Checks an object's fields, as [`Type::Record`] does.
+///
+/// # Errors
+/// As [`Type::check`].
+pub(crate) fn check_fields(fields: &[Field], object: &ptc_host::json::Map) -> Result<(), Mismatches> {
+    let mut found = Mismatches::default();
+    each_field(fields, object, &mut Vec::new(), &mut found);
+    found.into_result()
+}
+
+fn each_field<'a>(
+    fields: &'a [Field],
+    object: &ptc_host::json::Map,
+    path: &mut Vec<std::borrow::Cow<'a, str>>,
+    out: &mut Mismatches,
+) {
+    for Field { name, ty } in fields {
+        path.push(name.as_str().into());
+        match (field(object, name), ty) {
+            (None, Type::Optional(_)) => {}
+            (None, _) => out.add(path, "expected field, got nil"),
+            (Some(value), ty) => check(ty, value, path, out),
+        }
+        path.pop();
+    }
+}
+
 /// The field that `name` means in an object: as it is written, or with `-` and `_` exchanged.
 pub(super) fn field<'a>(object: &'a ptc_host::json::Map, name: &str) -> Option<&'a Json> {
     object
         .get(name)
         .or_else(|| object.get(&name.replace('-', "_")))
         .or_else(|| object.get(&name.replace('_', "-")))
+}
+
+/// Whether `key` is how a field of this name may be written.
+pub(super) fn means(name: &str, key: &str) -> bool {
+    name.len() == key.len()
+        && name
+            .bytes()
+            .zip(key.bytes())
+            .all(|(a, b)| a == b || (matches!(a, b'-' | b'_') && matches!(b, b'-' | b'_')))
 }
 
 fn check<'a>(ty: &'a Type, value: &Json, path: &mut Vec<std::borrow::Cow<'a, str>>, out: &mut Mismatches) {
@@ -77,15 +113,7 @@ fn check<'a>(ty: &'a Type, value: &Json, path: &mut Vec<std::borrow::Cow<'a, str
             return;
         }
         (Type::Record(fields), Json::Object(object)) => {
-            for Field { name, ty } in fields {
-                path.push(name.as_str().into());
-                match (field(object, name), ty) {
-                    (None, Type::Optional(_)) => {}
-                    (None, _) => out.add(path, "expected field, got nil"),
-                    (Some(value), ty) => check(ty, value, path, out),
-                }
-                path.pop();
-            }
+            each_field(fields, object, path, out);
             return;
         }
         (Type::String, _) => "string",

@@ -41,6 +41,16 @@ pub(crate) fn coerce_fields(
     (object, warnings)
 }
 
+/// [`Type::coerce`] for the fields of an object whose keys stay as they are written.
+pub(crate) fn coerce_in_place(fields: &[Field], object: &mut ptc_host::json::Map) {
+    let mut warnings = Vec::new();
+    for (key, value) in object.iter_mut() {
+        if let Some(field) = fields.iter().find(|field| field.is_called(key)) {
+            *value = coerce(&field.ty, value.take(), key, &mut warnings);
+        }
+    }
+}
+
 fn coerce(ty: &Type, value: Json, path: &str, warnings: &mut Vec<String>) -> Json {
     match (ty, value) {
         (Type::Optional(_), Json::Null) => Json::Null,

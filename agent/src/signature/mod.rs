@@ -13,9 +13,9 @@ mod schema;
 use std::fmt;
 
 pub use check::Mismatches;
-pub(crate) use check::{beyond_floats, is_integer};
+pub(crate) use check::{beyond_floats, check_fields, is_integer};
 pub use coerce::Coerced;
-pub(crate) use coerce::{coerce_fields, integral};
+pub(crate) use coerce::{coerce_fields, coerce_in_place, integral};
 pub(crate) use json_schema::Shape;
 pub use json_schema::{Schema, SchemaError};
 pub use parse::SignatureError;
@@ -69,6 +69,13 @@ pub struct Field {
     pub name: String,
     /// What it holds. An [`Type::Optional`] field may be absent.
     pub ty: Type,
+}
+
+impl Field {
+    /// Whether `name` means this field, with `-` and `_` for each other.
+    pub(crate) fn is_called(&self, name: &str) -> bool {
+        check::means(&self.name, name)
+    }
 }
 
 /// A type of the signature language.

@@ -168,11 +168,43 @@ impl Drop for Emitter {
     }
 }
 
+/// Fields that hold what tools and models said, with the word for their size. What a preview withholds from the model
+/// shall not stand in an operator's log either.
+const CONTENTS: [(&str, &str); 7] = [
+    ("args", "args_bytes"),
+    ("result", "result_bytes"),
+    ("program", "program_bytes"),
+    ("result_preview", "result_preview_bytes"),
+    ("prints", "prints"),
+    ("raw_response", "raw_response_bytes"),
+    ("response", "response_bytes"),
+];
+
+/// Takes the contents out of an event's fields and leaves their sizes. The message of a tool or a program that failed may
+/// repeat what it failed on.
+fn take_contents(event: &Event<'_>, fields: &mut Json) -> Option<Json> {
+    let Json::Object(fields) = fields else { return None };
+    let message = matches!(event, Event::ToolException { .. }).then_some(("message", "message_bytes"));
+    let mut contents = ptc_host::json::Map::new();
+    for (key, size) in CONTENTS.into_iter().chain(message) {
+        let Some(content) = fields.shift_remove(key).filter(|content| !content.is_null()) else { continue };
+        let bytes = match &content {
+            Json::String(text) => text.len(),
+            Json::Array(items) => items.len(),
+            other => other.to_string().len(),
+        };
+        fields.insert(size.into(), bytes.into());
+        contents.insert(key.into(), content);
+    }
+    (!contents.is_empty()).then_some(Json::Object(contents))
+}
+
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// `tool.call` has its fields one by one, as operators search for them; the others carry theirs as JSON.
+/// `tool.call` has its fields one by one, as operators search for them; the others carry theirs as JSON. What was said is
+/// told at level DEBUG only, under the same span.
 fn trace(emitter: &Emitter, span_id: &str, parent_span_id: &str, turn: u32, event: &Event<'_>) {
     let (agent_id, trace_id) = (emitter.agent_id.as_str(), emitter.trace_id.as_str());
     let agent_name = emitter.agent_name.as_deref().unwrap_or_default();
@@ -189,10 +221,17 @@ fn trace(emitter: &Emitter, span_id: &str, parent_span_id: &str, turn: u32, even
             cache_key_hash = call.cache_key_hash.unwrap_or_default(),
             retained_bytes = call.retained_bytes,
         ),
-        other => tracing::info!(
-            target: TARGET, event = other.name(), agent_id, agent_name, trace_id, span_id, parent_span_id, turn,
-            fields = %fields(other),
-        ),
+        other => {
+            let mut fields = fields(other);
+            let contents = take_contents(other, &mut fields);
+            tracing::info!(
+                target: TARGET, event = other.name(), agent_id, agent_name, trace_id, span_id, parent_span_id, turn,
+                %fields,
+            );
+            if let Some(contents) = contents {
+                tracing::debug!(target: TARGET, event = other.name(), trace_id, span_id, turn, %contents);
+            }
+        }
     }
 }
 

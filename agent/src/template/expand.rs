@@ -6,6 +6,8 @@ use ptc_host::json::Value as Json;
 
 /// Largest text that a template grows to, in bytes: lists within lists multiply.
 const MAX_BYTES: usize = 4 << 20;
+/// Most places of an expanded template that are looked at for missing values, for the same reason.
+const MAX_PLACES: usize = 1 << 20;
 
 impl Template {
     /// The text with the values of `context`, in one pass: what a value looks like is never looked at again.
@@ -30,28 +32,72 @@ fn expand(parts: &[Part], scopes: &[&Json], context: &JsonMap, out: &mut String)
             },
             Part::Value { path, .. } => match find(path, scopes, context) {
                 Some(value) => push(value, out),
+                // A field that an item of a list does not have.
+                None if !scopes.is_empty() => {}
                 None => out.push_str(&tag("", path)),
             },
             Part::Section { name, inverted, parts, .. } => {
                 let value = find(name, scopes, context).unwrap_or(&Json::Null);
-                let empty = match value {
-                    Json::Null | Json::Bool(false) => true,
-                    Json::Array(items) => items.is_empty(),
-                    _ => false,
-                };
-                if empty != *inverted {
-                    continue;
-                }
-                let mut within = |value| {
-                    let scopes: Vec<&Json> = scopes.iter().copied().chain([value]).collect();
+                for item in items(value, *inverted) {
+                    let scopes: Vec<&Json> = scopes.iter().copied().chain([item]).collect();
                     expand(parts, &scopes, context, out);
-                };
-                match value {
-                    Json::Array(items) if !items.is_empty() => items.iter().for_each(within),
-                    value => within(value),
                 }
             }
         }
+    }
+}
+
+impl Template {
+    /// The first place for a value that has none. `allowed` are the paths that may have none; it is told whether the
+    /// place is within a section.
+    pub(crate) fn missing(&self, context: &JsonMap, allowed: &dyn Fn(&str, bool) -> bool) -> Option<&str> {
+        missing(&self.parts, &[], &mut Search { context, allowed, left: MAX_PLACES })
+    }
+}
+
+/// What a search for missing values is about.
+struct Search<'s> {
+    context: &'s JsonMap,
+    allowed: &'s dyn Fn(&str, bool) -> bool,
+    /// Places that are still looked at.
+    left: usize,
+}
+
+fn missing<'t>(parts: &'t [Part], scopes: &[&Json], search: &mut Search<'_>) -> Option<&'t str> {
+    for part in parts {
+        search.left = search.left.checked_sub(1)?;
+        let found = match part {
+            Part::Text(_) | Part::Item { .. } => None,
+            Part::Value { path, .. } => {
+                let known = find(path, scopes, search.context).is_some();
+                (!known && !(search.allowed)(path, !scopes.is_empty())).then_some(path.as_str())
+            }
+            Part::Section { name, inverted, parts, .. } => {
+                let value = find(name, scopes, search.context).unwrap_or(&Json::Null);
+                items(value, *inverted).into_iter().find_map(|item| {
+                    let scopes: Vec<&Json> = scopes.iter().copied().chain([item]).collect();
+                    missing(parts, &scopes, search)
+                })
+            }
+        };
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}
+
+/// What a section is repeated for: each item of a list, else its value; nothing where it does not show.
+fn items(value: &Json, inverted: bool) -> Vec<&Json> {
+    let empty = match value {
+        Json::Null | Json::Bool(false) => true,
+        Json::Array(items) => items.is_empty(),
+        _ => false,
+    };
+    match value {
+        _ if empty != inverted => Vec::new(),
+        Json::Array(items) if !items.is_empty() => items.iter().collect(),
+        value => vec![value],
     }
 }
 

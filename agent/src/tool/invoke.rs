@@ -1,7 +1,7 @@
-//! One handler call: arguments are checked, panics caught, time limited.
+//! One handler call: arguments are read as the tool's signature wants them, panics caught, time limited.
 
 use super::{JsonMap, ToolContext, ToolError, ToolSpec};
-use crate::signature::{Schema, Type, coerce_fields};
+use crate::signature::{Schema, check_fields, coerce_fields};
 use ptc_host::json::Value as Json;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -16,8 +16,26 @@ impl<T> Drop for AbortOnDrop<T> {
     }
 }
 
-/// Calls a tool on `runtime`: its arguments are bent to its signature and checked, its panic is caught, and it has at
-/// most `limit` to answer.
+/// The arguments of a call as the tool's signature declares them: names, and values that can be read as their types.
+///
+/// # Errors
+/// The text that the model reads.
+pub(crate) fn fitted(tool: &ToolSpec, arguments: JsonMap) -> Result<JsonMap, ToolError> {
+    let Some(signature) = &tool.signature else {
+        return match &tool.arguments {
+            None => Ok(arguments),
+            Some(schema) => by_schema(tool, schema, arguments),
+        };
+    };
+    let (arguments, warnings) = coerce_fields(&signature.params, arguments);
+    note(warnings);
+    match check_fields(&signature.params, &arguments) {
+        Ok(()) => Ok(arguments),
+        Err(found) => Err(ToolError(format!("invalid arguments: {found}. Expected {signature}"))),
+    }
+}
+
+/// Calls a tool on `runtime` with arguments that fit: its panic is caught, and it has at most `limit` to answer.
 ///
 /// # Errors
 /// The text that the model reads.
@@ -28,22 +46,6 @@ pub(crate) async fn invoke(
     context: ToolContext,
     limit: Duration,
 ) -> Result<Json, ToolError> {
-    let arguments = match &tool.signature {
-        None => match &tool.arguments {
-            None => arguments,
-            Some(schema) => by_schema(tool, schema, arguments)?,
-        },
-        Some(signature) => {
-            let (arguments, warnings) = coerce_fields(&signature.params, arguments);
-            note(warnings);
-            let arguments = Json::Object(arguments);
-            if let Err(found) = Type::Record(signature.params.clone()).check(&arguments) {
-                return Err(ToolError(format!("invalid arguments: {found}. Expected {signature}")));
-            }
-            let Json::Object(arguments) = arguments else { return Err(ToolError("no arguments".into())) };
-            arguments
-        }
-    };
     let handler = tool.handler.clone();
     // The handler's own code before its first await is part of the task, so that its panic is caught too.
     let task = runtime.spawn(async move { handler.call(arguments, context).await });

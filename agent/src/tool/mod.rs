@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 pub use extensions::Extensions;
 pub(crate) use grep::grep_tools;
-pub(crate) use invoke::{invoke, panic_text};
+pub(crate) use invoke::{fitted, invoke, panic_text};
 pub use spec::{Expose, NativeResult, PreviewFn, ToolSpec};
 #[cfg(feature = "typed")]
 pub use typed::TypedHandler;

@@ -1,4 +1,4 @@
-use super::{JsonMap, Layer, ToolContext, ToolSpec, invoke};
+use super::{JsonMap, Layer, ToolContext, ToolSpec, fitted, invoke};
 use crate::signature::Signature;
 use ptc_host::json::{Value as Json, json};
 use std::time::Duration;
@@ -7,6 +7,7 @@ use tokio::runtime::Handle;
 async fn call(tool: ToolSpec, arguments: Json) -> Result<Json, String> {
     let context = ToolContext::detached(Layer::Native);
     let arguments = arguments.as_object().unwrap().clone();
+    let arguments = fitted(&tool, arguments).map_err(|error| error.0)?;
     let made = invoke(&Handle::current(), &tool, arguments, context, Duration::from_secs(5)).await;
     made.map_err(|error| error.0)
 }

@@ -19,6 +19,7 @@ pub mod upstreams;
 mod input;
 mod json;
 mod output;
+mod state;
 mod version;
 
 use clap::{Parser, Subcommand};

@@ -5,10 +5,19 @@ use ptc_host::engine::Failure;
 use std::borrow::Cow;
 use std::process::ExitCode;
 
+/// The exit status for a command line that is wrong, as clap has it.
+const WRONG_COMMAND_LINE: u8 = 2;
+
 /// Reports on standard error why the command cannot do its work.
 pub fn fault(message: &str) -> ExitCode {
     errln!("ptc: {message}");
     ExitCode::FAILURE
+}
+
+/// Reports why a command line cannot be carried out: nothing was begun.
+pub(crate) fn refused(message: &str) -> ExitCode {
+    let _ = fault(message);
+    ExitCode::from(WRONG_COMMAND_LINE)
 }
 
 /// Text of a program for a terminal: escape sequences and other control characters appear as `\u{1b}`, so that no

@@ -3,7 +3,7 @@
 mod kept;
 mod model;
 
-use model::{Provider, answer, calls, says};
+use model::{Provider, answer, calls, cut, says};
 use ptc_mcp::json::{Value, json};
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
@@ -13,6 +13,7 @@ const KEY: &str = "sk-a-very-secret-key";
 /// What a run left.
 struct Ran {
     ok: bool,
+    status: Option<i32>,
     out: String,
     err: String,
 }
@@ -20,11 +21,16 @@ struct Ran {
 /// Runs `ptc agent` with these arguments and this standard input.
 fn ptc(arguments: &[&str], input: &str) -> Ran {
     let home = tempfile::tempdir().expect("a folder");
+    at_home(home.path(), arguments, input)
+}
+
+/// As [`ptc`], for a person whose home this is.
+fn at_home(home: &std::path::Path, arguments: &[&str], input: &str) -> Ran {
     let mut child = Command::new(env!("CARGO_BIN_EXE_ptc-under-test"))
         .arg("agent")
         .args(arguments)
         .env_clear()
-        .env("HOME", home.path())
+        .env("HOME", home)
         .env("OPENAI_COMPAT_API_KEY", KEY)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -34,7 +40,7 @@ fn ptc(arguments: &[&str], input: &str) -> Ran {
     child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("it reads or has ended");
     let Output { status, stdout, stderr } = child.wait_with_output().expect("it ends");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
-    let ran = Ran { ok: status.success(), out: text(stdout), err: text(stderr) };
+    let ran = Ran { ok: status.success(), status: status.code(), out: text(stdout), err: text(stderr) };
     assert!(!ran.out.contains(KEY) && !ran.err.contains(KEY), "the key shows: {}{}", ran.out, ran.err);
     ran
 }
@@ -175,9 +181,13 @@ fn mistakes_on_the_command_line_are_found_before_anything_is_asked() {
         (&["--model", "openai-compat:nowhere|m", "go"], "the base URL cannot be read"),
         (&["--model", "ollama:m", "--signature", "oops", "go"], "invalid signature"),
         (&["--model", "ollama:m", "--upstreams-config", "/no/such/file", "go"], "/no/such/file"),
+        (&["--model", "ollama:m", "--native", "all", "go"], "--native needs upstreams"),
+        (&["--model", "ollama:m", "--env-file", "/no/such/file", "go"], "/no/such/file"),
+        (&["--model", "ollama:m", "--continue", "go"], "--continue: there is no conversation in "),
+        (&["--model", "ollama:m"], "there is nothing to ask"),
     ] {
         let ran = ptc(arguments, "");
-        assert!(!ran.ok && ran.out.is_empty(), "{arguments:?}");
+        assert_eq!((ran.status, ran.out.as_str()), (Some(2), ""), "{arguments:?}");
         assert!(ran.err.starts_with("ptc: ") && ran.err.contains(text), "{} instead of {text}", ran.err);
         assert_eq!(ran.err.trim_end().lines().count(), 1, "{}", ran.err);
     }
@@ -278,6 +288,7 @@ fn an_agent_of_programs_answers_with_a_value() {
     let provider = Provider::start(vec![calls("lisp_eval", &json!({"program": "(return [1 2])"}))]);
     let ran = ask(&provider, &["--mode", "lisp-tool", "how many?"]);
     assert_eq!((ran.ok, ran.out.as_str()), (true, "[1,2]\n"), "{}", ran.err);
+    assert_eq!(ran.err, "λ  (return [1 2])\n=  [1 2]\n");
     let ran = ask(&provider, &["--mode", "lisp", "--native", "all", "go"]);
     assert!(!ran.ok && ran.err.contains("--native needs --mode combined or --mode text"), "{}", ran.err);
 }
@@ -290,4 +301,73 @@ fn a_text_agent_has_its_answer_held_to_the_schema() {
     let body = &provider.asked()[0].body;
     assert_eq!(body["response_format"]["type"], "json_schema");
     assert_eq!(body.get("tools"), None);
+}
+
+#[test]
+fn a_deadline_is_the_questions_own() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let model = format!("openai-compat:http://{}|m", listener.local_addr().expect("an address"));
+    // Connections are taken by the system, and nobody answers.
+    let ran = ptc(&["--model", &model, "--timeout-ms", "300", "go"], "");
+    assert_eq!(ran.err, "ptc: mission_timeout: Mission timeout exceeded\n");
+    assert_eq!((ran.status, ran.out.as_str()), (Some(1), ""));
+}
+
+#[test]
+fn an_answer_that_was_cut_is_shown_and_told() {
+    let provider = Provider::start(vec![cut("It is becau")]);
+    let ran = ask(&provider, &["--max-tokens", "9", "why?"]);
+    assert_eq!((ran.status, ran.out.as_str()), (Some(1), "It is becau\n"));
+    let told =
+        "ptc: answer_cut: The answer was cut at its longest length (9 tokens); --max-tokens allows more\n";
+    assert_eq!(ran.err, told);
+    // Of a value there is no beginning.
+    let provider = Provider::start(vec![cut("12")]);
+    let ran = ask(&provider, &["--signature", ":int", "--max-turns", "1", "how many?"]);
+    assert_eq!((ran.status, ran.out.as_str()), (Some(1), ""));
+    assert!(ran.err.starts_with("ptc: answer_cut: "), "{}", ran.err);
+}
+
+#[test]
+fn a_conversation_is_taken_up_again_and_forgotten() {
+    let provider = Provider::start(vec![
+        calls("lisp_eval", &json!({"program": format!("(str \"{KEY}\" 1)")})),
+        says("Ann."),
+        says("You said Ann."),
+        says("Once more."),
+    ]);
+    let home = tempfile::tempdir().expect("a folder");
+    let model = format!("openai-compat:{}|m", provider.base);
+    let ask =
+        |arguments: &[&str]| at_home(home.path(), &[&["--quiet", "--model", &model], arguments].concat(), "");
+    let file = home.path().join(".local/state/ptc/conversation.json");
+    assert_eq!(ask(&["who am I?"]).out, "Ann.\n");
+    let kept = std::fs::read_to_string(&file).expect("kept");
+    assert!(kept.contains("who am I?") && kept.contains("[REDACTED]") && !kept.contains(KEY), "{kept}");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(std::fs::metadata(&file).expect("kept").permissions().mode() & 0o777, 0o600);
+    }
+    let ran = ask(&["--continue", "what did I say?"]);
+    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("You said Ann.\n", ""));
+    let asked = provider.asked();
+    let body = asked[2].body.to_string();
+    assert!(
+        body.contains("who am I?") && body.contains("Ann.") && body.contains("what did I say?"),
+        "{body}"
+    );
+    assert!(body.contains("what earlier programs defined is gone"), "{body}");
+    let ran = ask(&["--continue", "--mode", "lisp", "go"]);
+    assert!(ran.err.contains("the conversation was held with --mode combined"), "{}", ran.err);
+    assert_eq!(ran.status, Some(2));
+    assert_eq!(ask(&["-c", "and?"]).out, "Once more.\n");
+    assert!(std::fs::read_to_string(&file).expect("kept").contains("and?"));
+    assert_eq!(ask(&["--forget"]).status, Some(0));
+    assert!(!file.exists());
+    assert_eq!(ask(&["--forget", "again"]).status, Some(0));
+    assert!(!file.exists());
+    std::fs::write(&file, "{oops").expect("written");
+    let ran = ask(&["--continue", "go"]);
+    assert!(ran.status == Some(2) && ran.err.contains("`ptc agent --forget` removes it"), "{}", ran.err);
 }

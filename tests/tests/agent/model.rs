@@ -121,7 +121,16 @@ pub(crate) fn answer(status: &str, body: &str) -> String {
 
 /// A chat completion that is text.
 pub(crate) fn says(text: &str) -> String {
-    let body = json!({"choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": text}}],
+    finished("stop", text)
+}
+
+/// A chat completion that is text of which the rest was cut.
+pub(crate) fn cut(text: &str) -> String {
+    finished("length", text)
+}
+
+fn finished(reason: &str, text: &str) -> String {
+    let body = json!({"choices": [{"finish_reason": reason, "message": {"role": "assistant", "content": text}}],
         "usage": {"prompt_tokens": 10, "completion_tokens": 5}});
     answer("200 OK\r\ncontent-type: application/json", &body.to_string())
 }

@@ -4,6 +4,14 @@ use super::super::endpoint::{Endpoint, kind_of_status};
 use super::super::{LlmError, LlmErrorKind, LlmResponse, StopReason, ToolCall, Usage};
 use ptc_host::json::Value as Json;
 
+/// Blocks of one response: far more than a model gives.
+pub(super) const MAX_BLOCKS: usize = 1024;
+
+/// The error of a response with more blocks than that.
+pub(super) fn too_many_blocks() -> LlmError {
+    LlmError::new(LlmErrorKind::Malformed, format!("the answer has more than {MAX_BLOCKS} blocks"))
+}
+
 /// The response in an answer's body. `answer_tool` is the tool with which the model gives its final answer.
 pub(super) fn read(
     json: &Json,
@@ -18,6 +26,9 @@ pub(super) fn read(
         let display = endpoint.scrub(&json.to_string());
         LlmError::new(LlmErrorKind::Malformed, format!("the answer is no message: {display}"))
     })?;
+    if blocks.len() > MAX_BLOCKS {
+        return Err(too_many_blocks());
+    }
     let mut content = None;
     let mut tool_calls = Vec::new();
     for block in blocks {
@@ -35,6 +46,12 @@ pub(super) fn read(
         }
     }
     let stop = json["stop_reason"].as_str();
+    if let (Some("max_tokens"), Some(last), Some(cut)) = (stop, blocks.last(), tool_calls.last_mut())
+        && last["type"] == "tool_use"
+    {
+        // The provider closes the object that the model did not finish.
+        cut.cut();
+    }
     Ok(assemble(content, tool_calls, stop, usage(&json["usage"], None), answer_tool))
 }
 

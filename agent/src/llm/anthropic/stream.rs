@@ -2,11 +2,8 @@
 
 use super::super::endpoint::{EventStream, Flow};
 use super::super::{EventSink, LlmError, LlmErrorKind, LlmEvent, LlmResponse, ToolCall, Usage, emit};
-use super::response::{assemble, failure, usage};
+use super::response::{MAX_BLOCKS, assemble, failure, too_many_blocks, usage};
 use ptc_host::json::Value as Json;
-
-/// Blocks of one response: far more than a model gives.
-const MAX_BLOCKS: usize = 1024;
 
 /// Joins events.
 pub(super) struct Reader {
@@ -59,8 +56,7 @@ impl Reader {
 
     fn begin(&mut self, json: &Json) -> Result<(), LlmError> {
         if self.blocks.len() == MAX_BLOCKS {
-            let text = format!("the answer has more than {MAX_BLOCKS} blocks");
-            return Err(LlmError::new(LlmErrorKind::Malformed, text));
+            return Err(too_many_blocks());
         }
         let block = &json["content_block"];
         let mut text = String::new();

@@ -271,3 +271,20 @@ proptest::proptest! {
         let _ = reader.finish();
     }
 }
+
+#[test]
+fn a_call_within_which_the_answer_was_cut_has_no_arguments() {
+    let endpoint = Endpoint::new("http://h", &[]).unwrap();
+    let call = |input: Json| {
+        let body = json!({"stop_reason": "max_tokens", "content": [{"type": "tool_use", "id": "a", "name": "t", "input": {"n": 1}},
+            {"type": "tool_use", "id": "b", "name": "t", "input": input}]});
+        read(&body, None, &endpoint).unwrap().tool_calls
+    };
+    for input in [json!({}), json!({"path": "/"})] {
+        let calls = call(input);
+        assert_eq!((calls[0].args_error.is_none(), calls[0].args.len()), (true, 1));
+        let cut = calls[1].args_error.as_ref().unwrap();
+        assert_eq!(cut.detail, "they are not complete (the answer was cut at its longest length)");
+        assert!(calls[1].args.is_empty());
+    }
+}

@@ -51,6 +51,9 @@ pub(super) fn read(
         Some("guardrail_intervened" | "content_filtered") => StopReason::Refusal,
         _ => StopReason::Other,
     };
+    let cut =
+        json["stopReason"] == "max_tokens" && blocks.last().is_some_and(|last| last.get("toolUse").is_some());
+    response.tool_calls.last_mut().filter(|_| cut).into_iter().for_each(ToolCall::cut);
     take_answer(&mut response, answer_tool);
     response.explain_cut_arguments();
     Ok(response)

@@ -182,6 +182,16 @@ async fn answers_are_read_and_signed_thinking_goes_back() {
     assert_eq!(body["messages"][0]["content"], json!([thought, {"text": "Let me look"}]));
 }
 
+#[test]
+fn a_call_within_which_the_answer_was_cut_has_no_arguments() {
+    let endpoint = Endpoint::new("http://h", &[]).unwrap();
+    let call = |id: &str| json!({"toolUse": {"toolUseId": id, "name": "t", "input": {"n": 1}}});
+    let cut = message(json!([call("a"), call("b")]), "max_tokens");
+    let calls = read(&cut, None, &endpoint).unwrap().tool_calls;
+    assert!(calls[0].args_error.is_none() && calls[1].args.is_empty());
+    assert!(calls[1].args_error.as_ref().unwrap().detail.starts_with("they are not complete"));
+}
+
 #[tokio::test]
 async fn a_token_stands_for_the_signature() {
     let provider = Provider::start([ok(&message(json!([{"text": "x"}]), "end_turn"))]).await;

@@ -45,6 +45,8 @@ pub(super) struct EndpointResponse {
     body: Body,
     idle: Duration,
     total: Duration,
+    /// The caller's own.
+    deadline: Option<Instant>,
     /// When nothing more is waited for.
     until: Option<Instant>,
     is_stream: bool,
@@ -144,8 +146,8 @@ impl Endpoint {
         }
         let request = Request { method: Method::POST, target: self.target.clone(), headers, body };
         let limits = &self.limits;
-        let started = Instant::now();
-        let deadline = deadline.unwrap_or(started + limits.connect + limits.total);
+        let own = deadline;
+        let deadline = deadline.unwrap_or_else(|| Instant::now() + limits.connect + limits.total);
         let exchange = Limits {
             connect: limits.connect,
             first_byte: Some(limits.first_byte),
@@ -155,7 +157,7 @@ impl Endpoint {
             allowance: 0,
         };
         let response = self.http.send(request, &exchange).await.map_err(|error| match error {
-            HttpError::Timeout if Instant::now() >= deadline => failed(&HttpError::Deadline),
+            HttpError::Deadline | HttpError::Timeout | HttpError::ConnectTimeout if passed(own) => overdue(),
             HttpError::Timeout => late("no answer within", limits.first_byte.min(limits.total)),
             other => {
                 let mut error = failed(&other);
@@ -177,6 +179,7 @@ impl Endpoint {
             body: response.body,
             idle: limits.idle,
             total: limits.total,
+            deadline: own,
             until: None,
             is_stream,
         })
@@ -206,9 +209,11 @@ impl EndpointResponse {
         let idle = Instant::now() + self.idle;
         let until = self.until.map_or(idle, |until| until.min(idle));
         match tokio::time::timeout_at(until, self.body.chunk()).await {
+            Err(_) if passed(self.deadline) => Err(overdue()),
             Err(_) => Err(late("the answer stopped for", self.idle)),
             Ok(None) => Ok(None),
             Ok(Some(Ok(chunk))) => Ok(Some(chunk)),
+            Ok(Some(Err(HttpError::Timeout))) if passed(self.deadline) => Err(overdue()),
             Ok(Some(Err(HttpError::Timeout))) => Err(late("the answer did not end within", self.total)),
             Ok(Some(Err(error))) => Err(failed(&error)),
         }
@@ -236,6 +241,15 @@ pub(super) fn bad_base(what: &str) -> LlmError {
 fn is_version(segment: &str) -> bool {
     let digits = segment.strip_prefix('v').unwrap_or_default();
     digits.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// Whether the caller's deadline is over, so that whatever ran out ran out for it.
+fn passed(deadline: Option<Instant>) -> bool {
+    deadline.is_some_and(|deadline| Instant::now() >= deadline)
+}
+
+fn overdue() -> LlmError {
+    LlmError::new(LlmErrorKind::Timeout, "the deadline passed before the answer was complete")
 }
 
 fn late(what: &str, limit: Duration) -> LlmError {

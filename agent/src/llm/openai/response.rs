@@ -1,7 +1,9 @@
 //! Parsing of non-streamed responses, and the parts shared with streams.
 
 use super::super::endpoint::{Endpoint, kind_of_status};
-use super::super::{Image, LlmError, LlmErrorKind, LlmResponse, StopReason, ToolCall, Usage};
+use super::super::{
+    Image, LlmError, LlmErrorKind, LlmResponse, MAX_CALLS, StopReason, ToolCall, Usage, too_many_calls,
+};
 use ptc_host::json::Value as Json;
 
 /// The response in an answer's body.
@@ -18,8 +20,12 @@ pub(super) fn read(json: &Json, endpoint: &Endpoint) -> Result<LlmResponse, LlmE
     let choice = choices.first().ok_or_else(|| malformed("has no choices"))?;
     let message = choice.get("message").filter(|message| message.is_object());
     let message = message.ok_or_else(|| malformed("has a choice without a message"))?;
-    let calls = message.get("tool_calls").and_then(Json::as_array).into_iter().flatten();
+    let calls = message.get("tool_calls").and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
+    if calls.len() > MAX_CALLS {
+        return Err(too_many_calls());
+    }
     let tool_calls = calls
+        .iter()
         .map(|call| {
             let function = &call["function"];
             let arguments = arguments(&function["arguments"]);

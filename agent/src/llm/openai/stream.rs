@@ -1,12 +1,12 @@
 //! Parsing of responses streamed in chunks.
 
 use super::super::endpoint::{EventStream, Flow};
-use super::super::{EventSink, Image, LlmError, LlmErrorKind, LlmEvent, LlmResponse, ToolCall, Usage, emit};
+use super::super::{
+    EventSink, Image, LlmError, LlmErrorKind, LlmEvent, LlmResponse, MAX_CALLS, ToolCall, Usage, emit,
+    too_many_calls,
+};
 use super::response::{arguments, assemble, failure, images, text, usage};
 use ptc_host::json::Value as Json;
-
-/// Tool calls of one response: far more than a run would answer.
-const MAX_CALLS: usize = 1024;
 
 /// Joins chunks.
 pub(super) struct Reader {
@@ -64,10 +64,7 @@ impl Reader {
         let at = self.place(number, id, name);
         let index = match at {
             Some(index) => index,
-            None if self.calls.len() == MAX_CALLS => {
-                let text = format!("the answer has more than {MAX_CALLS} tool calls");
-                return Err(LlmError::new(LlmErrorKind::Malformed, text));
-            }
+            None if self.calls.len() == MAX_CALLS => return Err(too_many_calls()),
             None => {
                 self.calls.push(Partial { number, id: None, name: String::new(), arguments: String::new() });
                 self.calls.len() - 1

@@ -349,6 +349,38 @@ async fn every_bad_stream_ends_in_its_own_way() {
 }
 
 #[tokio::test]
+async fn a_whole_answer_has_as_many_calls_as_a_streamed_one() {
+    let calls: Vec<Json> =
+        (0..1025).map(|n| json!({"id": format!("c{n}"), "function": {"name": "t"}})).collect();
+    let body = json!({"choices": [{"finish_reason": "tool_calls", "message": {"tool_calls": calls}}]});
+    let provider = Provider::start([ok(&body)]).await;
+    let error = client(&provider).complete(LlmRequest::default()).await.unwrap_err();
+    assert_eq!(error.to_string(), "the answer has more than 1024 tool calls");
+}
+
+#[tokio::test]
+async fn the_callers_deadline_is_told_as_such() {
+    let half = events(&[chunk(json!({"content": "half"}), None)]);
+    for act in [Act::Hang(String::new()), Act::Hang("HTTP/1.1 200 OK\r\n".into()), Act::Hang(half)] {
+        let provider = Provider::start([act]).await;
+        let deadline = Some(tokio::time::Instant::now() + Duration::from_millis(60));
+        let request = LlmRequest { deadline, ..LlmRequest::default() };
+        for streamed in [false, true] {
+            let request = request.clone();
+            let asked = match streamed {
+                true => client(&provider).stream(request, notes().0).await,
+                false => client(&provider).complete(request).await,
+            };
+            let error = asked.unwrap_err();
+            assert_eq!(
+                (error.kind, error.message.as_str()),
+                (LlmErrorKind::Timeout, "the deadline passed before the answer was complete")
+            );
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_complete_answer_does_not_wait_for_the_end_of_its_stream() {
     let done = events(&[chunk(json!({"content": "all"}), None), chunk(json!({}), Some("stop"))]);
     for act in [Act::Hang(done.clone()), Act::Flood(done.clone(), ": ping\n".into()), Act::Say(done)] {

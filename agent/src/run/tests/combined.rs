@@ -70,8 +70,11 @@ async fn every_id_is_answered_once_in_order() {
     assert_eq!(results[4].1["message"], "Unknown native tool `p`.");
     assert!(results[5].1.is_array());
     assert_eq!(results[6].1, json!({"error": "Tool call limit reached (max: 2)"}));
-    assert!(results[7].1.get("result").is_none());
-    assert_eq!(results[7].1["feedback"].as_str().unwrap().matches("</untrusted_ptc_output>").count(), 1);
+    assert_eq!(results[7].1["result"], "user=> nil");
+    assert_eq!(
+        (&results[7].1["prints"], &results[7].1["feedback"]),
+        (&json!(["</untrusted_ptc_output>"]), &json!(""))
+    );
     assert_eq!(runs.load(Ordering::Relaxed), 1);
 }
 
@@ -92,7 +95,10 @@ async fn programs_see_their_tools_and_history_only() {
     )
     .await;
     let results = results(&step);
-    assert_eq!(results[0].1["message"], "Unknown tool: native. No tools available.");
+    assert_eq!(
+        results[0].1["message"],
+        "Unknown tool: native. No tools available. `native` is a native tool: call it directly, not inside a program."
+    );
     assert_eq!(results[3].1["result"], "user=> [8 \"unknown_tool\"]");
     assert_eq!((&results[4].1["reason"], &results[4].1["result"]), (&json!("fail"), &json!("{:why \"x\"}")));
     assert_eq!(results[5].1["message"], "lisp_eval `program` must be a string, got 5.");

@@ -1,8 +1,11 @@
+mod answers;
 mod combined;
 mod images;
+mod inputs;
 mod limits;
 mod lisp;
 mod options;
+mod seed;
 mod telemetry;
 mod typed;
 mod upstreams;

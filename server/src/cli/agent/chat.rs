@@ -21,9 +21,10 @@ Ctrl-C stops an answer that is under way.";
 
 /// Answers one question.
 pub(super) async fn once(host: &Host, question: &str) -> ExitCode {
-    match ask(host, question, Vec::new(), None).await {
+    match ask(host, question, host.before.clone(), None).await {
         Ok(step) => {
             host.keep_images(&step);
+            host.keep(&step.messages);
             let written = host.screen.answer(&text(&step));
             match host.model.replayed.as_ref().map(|replayed| replayed.finish()) {
                 Some(Err(why)) => report::fault(&why.to_string()),
@@ -32,6 +33,10 @@ pub(super) async fn once(host: &Host, question: &str) -> ExitCode {
             }
         }
         Err(why) => {
+            if let Some(cut) = &why.cut {
+                host.keep(&cut.messages);
+                host.screen.part(&cut.text);
+            }
             host.screen.fault(&why.text);
             ExitCode::FAILURE
         }
@@ -43,6 +48,13 @@ struct Unanswered {
     text: String,
     tokens: Usage,
     state: Option<ChatState>,
+    cut: Option<Cut>,
+}
+
+/// An answer of which only the beginning came.
+struct Cut {
+    text: String,
+    messages: Vec<Message>,
 }
 
 /// Chats at a terminal until the person leaves.
@@ -52,7 +64,7 @@ pub(super) async fn converse(host: &Host) -> ExitCode {
         Err(error) => return report::fault(&format!("cannot start a thread: {error}")),
     };
     outln!("ptc {} with {} (/help for help, Ctrl-D to leave)", crate::identity::VERSION, host.model.name);
-    let mut messages: Vec<Message> = Vec::new();
+    let mut messages: Vec<Message> = host.before.clone();
     let mut state: Option<ChatState> = None;
     let mut used = Usage::default();
     loop {
@@ -72,6 +84,7 @@ pub(super) async fn converse(host: &Host) -> ExitCode {
             "/new" => {
                 messages.clear();
                 state = None;
+                host.forget();
             }
             "/usage" => outln!("{} tokens in, {} out", used.input, used.output),
             "/tools" => match &host.upstreams {
@@ -96,8 +109,15 @@ pub(super) async fn converse(host: &Host) -> ExitCode {
                         used += step.usage.tokens;
                         messages = step.messages;
                         state = step.state;
+                        host.keep(&messages);
                     }
                     Some(Err(why)) => {
+                        // What was said up to there was said: the person may ask for the rest.
+                        if let Some(cut) = why.cut {
+                            host.screen.part(&cut.text);
+                            messages = cut.messages;
+                            host.keep(&messages);
+                        }
                         used += why.tokens;
                         state = why.state;
                         host.screen.fault(&why.text);
@@ -131,17 +151,28 @@ async fn ask(
     state: Option<ChatState>,
 ) -> Result<Step, Unanswered> {
     let agent = host.agent(question);
-    let agent = agent.map_err(|text| Unanswered { text, tokens: Usage::default(), state: state.clone() })?;
+    let agent = agent.map_err(|text| Unanswered {
+        text,
+        tokens: Usage::default(),
+        state: state.clone(),
+        cut: None,
+    })?;
     let mut options = host.options();
-    if before.is_empty() {
+    // With the first question of a conversation, or of one that was taken up.
+    if before.is_empty() || before.len() == host.before.len() {
         options.images.clone_from(&host.images);
     }
     options.initial_messages = before;
     options.state = state;
-    agent.run(options).await.map_err(|step| Unanswered {
-        text: step.fail.as_ref().map(ToString::to_string).unwrap_or_default(),
-        tokens: step.usage.tokens,
-        state: step.state,
+    agent.run(options).await.map_err(|step| {
+        let mut text = step.fail.as_ref().map(ToString::to_string).unwrap_or_default();
+        let is_cut = step.fail.as_ref().is_some_and(|fail| fail.reason == "answer_cut");
+        if is_cut {
+            text.push_str("; --max-tokens allows more");
+        }
+        let said = step.turns.last().map(|turn| turn.raw_response.clone()).unwrap_or_default();
+        let cut = is_cut.then_some(Cut { text: said, messages: step.messages });
+        Unanswered { text, tokens: step.usage.tokens, state: step.state, cut }
     })
 }
 

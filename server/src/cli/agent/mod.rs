@@ -8,6 +8,7 @@
 
 mod chat;
 mod images;
+mod kept;
 mod model;
 mod native;
 mod screen;
@@ -116,6 +117,14 @@ pub struct AgentArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "record")]
     replay: Option<PathBuf>,
 
+    /// Go on with the last conversation
+    #[arg(short = 'c', long = "continue", conflicts_with = "forget")]
+    go_on: bool,
+
+    /// Remove the kept conversation, and keep none of this one
+    #[arg(long)]
+    forget: bool,
+
     /// File with environment variables, such as keys
     #[arg(long, value_name = "FILE")]
     env_file: Option<PathBuf>,
@@ -162,18 +171,27 @@ async fn start(args: AgentArgs) -> ExitCode {
     if let Some(path) = &args.env_file
         && let Err(error) = env.add_file(path)
     {
-        return report::fault(&error.to_string());
+        return report::refused(&error.to_string());
     }
     let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    if args.forget {
+        let forgotten = kept::Kept::place(args.mode).map_or(Ok(()), |kept| kept.forget());
+        match forgotten {
+            Err(why) => return report::fault(&why),
+            // That was all, unless there is something to ask, too.
+            Ok(()) if args.prompt.is_empty() => return ExitCode::SUCCESS,
+            Ok(()) => {}
+        }
+    }
     let question = match question(&args.prompt, terminal) {
         Ok(question) => question,
-        Err(why) => return report::fault(&why),
+        Err(why) => return report::refused(&why),
     };
     let value = args.signature.is_some() || matches!(args.mode, ModeArg::Lisp | ModeArg::LispTool);
     let screen = Screen::new(args.quiet, value);
     let host = match setup::Host::open(&args, &env, screen).await {
         Ok(host) => host,
-        Err(why) => return report::fault(&why),
+        Err(why) => return report::refused(&why),
     };
     let exit = match question {
         None => chat::converse(&host).await,

@@ -100,6 +100,13 @@ impl Screen {
         !output::is_closed()
     }
 
+    /// Shows the beginning of an answer that was cut. Of a value there is no beginning.
+    pub(super) fn part(&self, text: &str) {
+        if !self.typed {
+            self.answer(text);
+        }
+    }
+
     /// A program that the model runs.
     pub(super) fn program(&self, source: &str) {
         let mut lines: Vec<&str> = source.trim_end().lines().take(MAX_LINES + 1).collect();

@@ -2,13 +2,14 @@
 
 use super::AgentArgs;
 use super::images;
+use super::kept::Kept;
 use super::model::{self, Model};
 use super::native;
 use super::screen::Screen;
-use super::watch::{WatchedCalls, WatchedLlm, turns};
+use super::watch::{WatchedCalls, WatchedLlm, programs};
 use crate::cli::tools::load_all;
 use ptc_agent::agent::{Agent, MemoryStrategy, Mode, SystemPrompt};
-use ptc_agent::llm::Image;
+use ptc_agent::llm::{Image, Message};
 use ptc_agent::run::{RunOptions, Step};
 use ptc_agent::tool::{JsonMap, ToolSpec};
 use ptc_host::aggregator::{Aggregator, SnapshotMode};
@@ -44,6 +45,10 @@ pub(super) struct Host {
     system: SystemPrompt,
     limits: Limits,
     settings: Settings,
+    redactor: Redactor,
+    /// What was said before, with `--continue`.
+    pub(super) before: Vec<Message>,
+    kept: Option<Kept>,
 }
 
 struct Settings {
@@ -98,16 +103,24 @@ impl Host {
             },
             upstreams,
             screen,
+            redactor: Redactor::new(),
+            before: Vec::new(),
+            // What is replayed has been said already, and somewhere else.
+            kept: Kept::place(args.mode).filter(|_| !args.forget && args.replay.is_none()),
         };
         // One redactor for all that is shown and recorded: it knows the upstreams' secrets and the model's key.
         let redactor = host.upstreams.as_ref().map_or_else(Redactor::new, |all| all.redactor().clone());
         host.screen.scrub_with(redactor.clone());
+        host.redactor = redactor.clone();
         let opened = async {
             host.model.guard(args, &redactor)?;
             if !args.cache_tool.is_empty() && host.settings.mode != Mode::Combined {
                 return Err(
                     "--cache-tool needs --mode combined: without programs nobody uses what is kept".into()
                 );
+            }
+            if args.go_on {
+                host.take_up()?;
             }
             match host.upstreams.clone() {
                 None if args.native.is_empty() => {}
@@ -126,6 +139,37 @@ impl Host {
             return Err(why);
         }
         Ok(host)
+    }
+
+    /// Takes up the kept conversation.
+    fn take_up(&mut self) -> Result<(), String> {
+        let kept = self.kept.as_ref();
+        let kept =
+            kept.ok_or("--continue needs a home, and no --replay: there is no kept conversation without")?;
+        self.before = kept.load()?;
+        let programs = |message: &Message| matches!(message, Message::Assistant { .. });
+        if self.settings.mode != Mode::Text && self.before.iter().any(programs) {
+            let SystemPrompt::Wrap { prefix, .. } = &mut self.system else { return Ok(()) };
+            let told = "The conversation was interrupted: what earlier programs defined is gone.";
+            *prefix = format!("{prefix}\n\n{told}").trim().to_owned();
+        }
+        self.screen.note(&format!("going on after {} messages", self.before.len()));
+        Ok(())
+    }
+
+    /// Keeps what was said for a later `--continue`.
+    pub(super) fn keep(&self, messages: &[Message]) {
+        let Some(kept) = &self.kept else { return };
+        if let Err(why) = kept.save(messages, &self.redactor) {
+            self.screen.note(&why);
+        }
+    }
+
+    /// Forgets what was kept.
+    pub(super) fn forget(&self) {
+        if let Some(Err(why)) = self.kept.as_ref().map(Kept::forget) {
+            self.screen.note(&why);
+        }
     }
 
     /// Lists the upstreams; those that fail are reported and left out.
@@ -193,13 +237,12 @@ impl Host {
     /// The options of one run.
     pub(super) fn options(&self) -> RunOptions {
         let llm = WatchedLlm { inner: self.model.llm.clone(), screen: self.screen.clone() };
-        let programs_in_text = self.settings.mode == Mode::Lisp;
         RunOptions {
             max_tokens: self.settings.max_tokens,
             temperature: self.settings.temperature,
             // The system prompt and the conversation come again with every turn.
             cache: true,
-            observer: programs_in_text.then(|| turns(self.screen.clone())),
+            observer: Some(programs(self.screen.clone())),
             context: self.context.clone(),
             upstreams: self.calls.clone(),
             ..RunOptions::new(Arc::new(llm)).with_engine(self.engine.clone())

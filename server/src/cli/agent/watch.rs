@@ -1,12 +1,11 @@
 //! Observes the model's requests and the programs' upstream calls, and displays them.
 
 use ptc_host::engine::{HostCalls, RunContext};
-use ptc_mcp::json::Value as Json;
 
 use super::screen::Screen;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, LocalBoxFuture};
-use ptc_agent::llm::{EventSink, Llm, LlmError, LlmEvent, LlmRequest, LlmResponse, Message};
+use ptc_agent::llm::{EventSink, Llm, LlmError, LlmEvent, LlmRequest, LlmResponse};
 use ptc_agent::telemetry::{Event, Observer, Scope};
 use ptc_vm::machine::{HostRequest, Payload, Reply};
 use std::rc::Rc;
@@ -28,13 +27,10 @@ impl Llm for WatchedLlm {
             let nobody: EventSink = Arc::new(|_| {});
             return self.stream(request, nobody);
         }
-        self.programs_of(&request.messages);
-        let asked = self.inner.complete(request);
-        async move { Ok(self.shown(asked.await?)) }.boxed()
+        self.inner.complete(request)
     }
 
     fn stream(&self, request: LlmRequest, sink: EventSink) -> BoxFuture<'_, Result<LlmResponse, LlmError>> {
-        self.programs_of(&request.messages);
         self.screen.begin();
         let screen = self.screen.clone();
         let shown: EventSink = Arc::new(move |event| {
@@ -43,8 +39,7 @@ impl Llm for WatchedLlm {
             }
             sink(event);
         });
-        let asked = self.inner.stream(request, shown);
-        async move { Ok(self.shown(asked.await?)) }.boxed()
+        self.inner.stream(request, shown)
     }
 
     fn model(&self) -> Option<&str> {
@@ -56,47 +51,12 @@ impl Llm for WatchedLlm {
     }
 }
 
-impl WatchedLlm {
-    /// Shows the programs of a response before they run. Calls of native tools show themselves.
-    fn shown(&self, response: LlmResponse) -> LlmResponse {
-        for call in response.tool_calls.iter().filter(|call| call.name == LISP_EVAL) {
-            if let Some(program) = call.args.get("program").and_then(Json::as_str) {
-                self.screen.program(program);
-            }
-        }
-        response
-    }
-
-    /// Shows the outcomes of the programs whose results the model is about to read.
-    fn programs_of(&self, messages: &[Message]) {
-        let new = messages.iter().rposition(|message| !matches!(message, Message::Tool { .. }));
-        let Some(at) = new else { return };
-        let Message::Assistant { tool_calls, .. } = &messages[at] else { return };
-        for message in &messages[at + 1..] {
-            let Message::Tool { tool_call_id, content, .. } = message else { continue };
-            let program = tool_calls.iter().any(|call| call.id == *tool_call_id && call.name == LISP_EVAL);
-            let Some(result) = serde_json::from_str::<Json>(content).ok().filter(|_| program) else {
-                continue;
-            };
-            let text = |key: &str| result[key].as_str().unwrap_or_default().to_owned();
-            if result["status"] == "ok" {
-                for print in result["prints"].as_array().into_iter().flatten().filter_map(Json::as_str) {
-                    self.screen.note(&format!("   {print}"));
-                }
-                let value = text("result");
-                self.screen.value(value.strip_prefix("user=> ").unwrap_or("nil"));
-            } else {
-                self.screen.value(&format!("{}: {}", text("reason"), text("message")));
-            }
-        }
-    }
-}
-
-/// Shows the turns of an agent whose text is programs.
-pub(super) fn turns(screen: Arc<Screen>) -> Arc<dyn Observer> {
-    Arc::new(move |_: &Scope, event: &Event<'_>| {
-        if let Event::TurnStop { program: Some(program), result_preview, prints, .. } = event {
-            screen.program(program);
+/// Shows programs as they begin, what they print and what comes of them.
+pub(super) fn programs(screen: Arc<Screen>) -> Arc<dyn Observer> {
+    Arc::new(move |_: &Scope, event: &Event<'_>| match event {
+        Event::ToolStart { tool_name: LISP_EVAL, args, .. } => screen.program(args),
+        Event::ToolException { tool_name: LISP_EVAL, message, .. } => screen.value(message),
+        Event::TurnStop { program: Some(_), result_preview, prints, .. } => {
             for print in *prints {
                 screen.note(&format!("   {print}"));
             }
@@ -104,6 +64,7 @@ pub(super) fn turns(screen: Arc<Screen>) -> Arc<dyn Observer> {
                 screen.value(result);
             }
         }
+        _ => {}
     })
 }
 

@@ -25,7 +25,7 @@ use editor::{LineEditor, Names, Prompt};
 use forms::Typed;
 use session::Session;
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, PoisonError};
 
@@ -263,12 +263,9 @@ fn literal(text: &str) -> String {
     format!("\"{}\"", bare.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// The default location of the history: with the state of programs, not with their settings.
+/// The default location of the history.
 fn default_history() -> Option<PathBuf> {
-    let folder =
-        |name: &str| std::env::var_os(name).filter(|path| Path::new(path).is_absolute()).map(PathBuf::from);
-    let state = folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local/state")))?;
-    Some(state.join("ptc/history"))
+    super::state::file("history")
 }
 
 #[cfg(test)]

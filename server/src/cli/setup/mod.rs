@@ -18,7 +18,7 @@ mod clients;
 mod found;
 mod json_file;
 mod merge;
-mod stored;
+pub(super) mod stored;
 mod upstreams_file;
 
 use std::process::ExitCode;

@@ -11,7 +11,7 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 ///
 /// # Errors
 /// One sentence: the file cannot be read, is too large, or is no text.
-pub(super) fn read(path: &Path) -> Result<Option<String>, String> {
+pub(in crate::cli) fn read(path: &Path) -> Result<Option<String>, String> {
     let fault = |detail: &dyn std::fmt::Display| format!("{}: {detail}", path.display());
     match fs::metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -31,7 +31,7 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, String> {
 ///
 /// # Errors
 /// One sentence.
-pub(super) fn write(path: &Path, text: &str) -> Result<(), String> {
+pub(in crate::cli) fn write(path: &Path, text: &str) -> Result<(), String> {
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let fault = |error: std::io::Error| format!("{}: {error}", target.display());
     if let Some(folder) = target.parent().filter(|folder| !folder.as_os_str().is_empty()) {

@@ -15,7 +15,7 @@ use crate::report::PlannerReport;
 /// Why the planner returned no text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// One of its calls exceeded its time limit.
+    /// One of its calls took too long: by the limit of a call, or by one of the client that the text names.
     Timeout(String),
     /// Anything else.
     Other(String),
@@ -156,9 +156,12 @@ impl Planner {
             report.completion_tokens += output;
         }
         account.reported += u64::from(call.tokens.is_some());
-        account.fault = answered.as_ref().err().map(|error| match error.kind {
-            LlmErrorKind::Timeout => Fault::Timeout(self.too_slow()),
-            _ => Fault::Other(self.redactor.scrub_string(error.to_string())),
+        account.fault = answered.as_ref().err().map(|error| {
+            let text = self.redactor.scrub_string(error.to_string());
+            match error.kind {
+                LlmErrorKind::Timeout => Fault::Timeout(text),
+                _ => Fault::Other(text),
+            }
         });
         account.last = Some(call);
         drop(account);

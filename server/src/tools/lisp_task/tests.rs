@@ -275,9 +275,11 @@ async fn retries_read_why_and_what_the_calls_brought() {
     let (body, _) = task(retry, vec![program("(oops"), program("(oops")]).await;
     assert_eq!(body["reason"], "ptc_budget_exhausted");
     let (body, _) = task(|_| {}, vec![program("(oops")]).await;
-    assert_eq!(
-        (&body["reason"], &body["message"]),
-        (&json!("ptc_max_turns_exceeded"), &json!("Exceeded max_turns limit of 1"))
+    assert_eq!(body["reason"], "ptc_max_turns_exceeded");
+    let message = body["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("Exceeded max_turns limit of 1. The last program failed: parse_error: "),
+        "{message}"
     );
     let (body, _) = task(|_| {}, vec![program("(+ 1 2)")]).await;
     assert_eq!(
@@ -368,6 +370,26 @@ async fn time_is_kept_by_the_task_and_by_each_call_of_the_planner() {
         (&json!("budget_exceeded"), &json!("agentic task budget exceeded"))
     );
     assert_eq!(body["planner"]["calls"], 1);
+    // A client that keeps the task's deadline, as those of real endpoints do, and one that has a limit of its own.
+    let keeps = |request: LlmRequest| async move {
+        tokio::time::sleep_until(request.deadline.unwrap()).await;
+        Err::<LlmResponse, _>(LlmError::new(LlmErrorKind::Timeout, "the deadline passed"))
+    };
+    let short = TaskOptions { task_timeout: Duration::from_millis(303), ..options(Ok(Arc::new(keeps))) };
+    let (body, _) = call(short, json!({"task": "t"})).await;
+    assert_eq!(
+        (&body["reason"], &body["message"]),
+        (&json!("budget_exceeded"), &json!("agentic task budget exceeded"))
+    );
+    let strict = |_: LlmRequest| async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        Err::<LlmResponse, _>(LlmError::new(LlmErrorKind::Timeout, "no answer within 1000 ms"))
+    };
+    let (body, _) = call(options(Ok(Arc::new(strict))), json!({"task": "t"})).await;
+    assert_eq!(
+        (&body["reason"], &body["message"]),
+        (&json!("planner_timeout"), &json!("no answer within 1000 ms"))
+    );
 }
 
 #[tokio::test]

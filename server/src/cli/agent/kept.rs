@@ -1,0 +1,91 @@
+//! The last conversation, kept in a file so that `--continue` takes it up again.
+//!
+//! The file holds what was said and what tools answered, scrubbed of every secret that is known, and is for its owner only.
+//! It never holds a key: the messages of a conversation have none, and the redactor knows them.
+
+use super::ModeArg;
+use crate::cli::setup::stored;
+use crate::cli::state;
+use clap::ValueEnum as _;
+use ptc_agent::llm::Message;
+use ptc_host::credentials::Redactor;
+use ptc_mcp::json::json;
+use serde::Deserialize;
+use std::path::PathBuf;
+
+/// The place of the last conversation; the newest takes the place of the one before.
+pub(super) struct Kept {
+    path: PathBuf,
+    mode: &'static str,
+}
+
+/// What the file holds.
+#[derive(Deserialize)]
+struct Said {
+    mode: String,
+    messages: Vec<Message>,
+}
+
+impl Kept {
+    /// The place; `None` without a home.
+    pub(super) fn place(mode: ModeArg) -> Option<Kept> {
+        let mode = match mode {
+            ModeArg::Combined => "combined",
+            ModeArg::Text => "text",
+            ModeArg::Lisp => "lisp",
+            ModeArg::LispTool => "lisp-tool",
+        };
+        Some(Kept { path: state::file("conversation.json")?, mode })
+    }
+
+    /// What was said.
+    ///
+    /// # Errors
+    /// One sentence: there is nothing, it cannot be read, or it was said in another mode.
+    pub(super) fn load(&self) -> Result<Vec<Message>, String> {
+        let shown = self.path.display();
+        let text = stored::read(&self.path)?;
+        let text = text.ok_or_else(|| format!("--continue: there is no conversation in {shown}"))?;
+        let unreadable = |error: &dyn std::fmt::Display| {
+            format!("--continue: {shown} cannot be read ({error}); `ptc agent --forget` removes it")
+        };
+        let kept: Said = serde_json::from_str(&text).map_err(|error| unreadable(&error))?;
+        let mode = kept.mode.as_str();
+        // A program in a fence and a program in a tool call are different histories.
+        if mode != self.mode {
+            return match ModeArg::from_str(mode, false) {
+                Ok(_) => {
+                    Err(format!("--continue: the conversation was held with --mode {mode}; say so again"))
+                }
+                Err(_) => Err(unreadable(&"it names no mode")),
+            };
+        }
+        Ok(kept.messages)
+    }
+
+    /// Keeps what was said instead of what was kept before.
+    ///
+    /// # Errors
+    /// One sentence.
+    pub(super) fn save(&self, messages: &[Message], redactor: &Redactor) -> Result<(), String> {
+        let said: Vec<&Message> =
+            messages.iter().filter(|message| !matches!(message, Message::System { .. })).collect();
+        let mut kept = json!({"mode": self.mode, "messages": said});
+        redactor.scrub_json(&mut kept);
+        stored::write(&self.path, &kept.to_string())
+            .map_err(|why| format!("the conversation is not kept: {why}"))
+    }
+
+    /// Removes what is kept.
+    ///
+    /// # Errors
+    /// One sentence.
+    pub(super) fn forget(&self) -> Result<(), String> {
+        match std::fs::remove_file(&self.path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(format!("{}: {error}", self.path.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -51,7 +51,7 @@ pub(crate) async fn run(turn_budget: u32) -> Result<Step, Box<dyn Error>> {
         said(LlmResponse::text("Both together cost 62,000 euros.")),
     ])?;
     let options = RunOptions {
-        // Of the lead's own requests; each expert's are in its own step.
+        // Of the lead's requests and those of its experts, each of whose steps has its own as well.
         token_limit: Some(10_000),
         ..RunOptions::new(model)
     };
@@ -62,9 +62,10 @@ pub(crate) async fn run(turn_budget: u32) -> Result<Step, Box<dyn Error>> {
 pub(crate) fn account(step: &Step) -> String {
     let one = |step: &Step| {
         let name = step.name.as_deref().unwrap_or("agent");
+        let others = if step.child_steps.is_empty() { "" } else { ", with its experts" };
         let tokens = step.usage.tokens;
         format!(
-            "{name}: {} responses, {} tokens: {step}",
+            "{name}{others}: {} responses, {} tokens: {step}",
             step.usage.llm_requests,
             tokens.input + tokens.output
         )

@@ -96,7 +96,7 @@ async fn nested_agents_share_one_budget() {
     assert_eq!(enough.value, Some("Both together cost 62,000 euros.".into()));
     assert_eq!(enough.child_steps.len(), 2);
     let used = nested_budget::account(&enough);
-    assert!(used.starts_with("lead: 3 responses, 330 tokens: "), "{used}");
+    assert!(used.starts_with("lead, with its experts: 7 responses, 770 tokens: "), "{used}");
     assert!(used.contains("expert: 2 responses, 220 tokens: {\"euros\":30000}"), "{used}");
     let short = nested_budget::run(5).await.unwrap();
     assert_eq!(short.to_string(), "turn_budget_exhausted: Turn budget exhausted");

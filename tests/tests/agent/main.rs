@@ -178,7 +178,7 @@ fn mistakes_on_the_command_line_are_found_before_anything_is_asked() {
     for (arguments, text) in [
         (&["--model", "gpt-99", "go"][..], "unknown model 'gpt-99'"),
         (&["--model", "haiku", "go"], "OPENROUTER_API_KEY is required for OpenRouter models"),
-        (&["--model", "openai-compat:nowhere|m", "go"], "the base URL cannot be read"),
+        (&["--model", "openai-compat:nowhere|m", "go"], "the base URL must begin with http"),
         (&["--model", "ollama:m", "--signature", "oops", "go"], "invalid signature"),
         (&["--model", "ollama:m", "--upstreams-config", "/no/such/file", "go"], "/no/such/file"),
         (&["--model", "ollama:m", "--native", "all", "go"], "--native needs upstreams"),

@@ -47,6 +47,8 @@ pub mod openapi;
 pub mod output_schema;
 mod seen_shape;
 #[cfg(feature = "upstreams")]
+pub mod sign_in;
+#[cfg(feature = "upstreams")]
 pub mod similar;
 pub mod text;
 #[cfg(feature = "upstreams")]

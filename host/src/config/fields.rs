@@ -50,6 +50,11 @@ impl<'a> Fields<'a> {
         self.map.get(key)
     }
 
+    /// The raw value of a key that does not count as read by that.
+    pub(super) fn peek(&self, key: &str) -> Option<&'a Value> {
+        self.map.get(key)
+    }
+
     /// Keys that were not read, in file order. `$`-keys (`$schema`, `$comment`) are for editors.
     pub(super) fn unknown(&self) -> Vec<&'a str> {
         let known = self.known.borrow();

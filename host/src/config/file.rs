@@ -99,6 +99,9 @@ impl UpstreamsConfig {
         for auth in self.upstreams.iter().filter_map(|u| u.transport.auth()) {
             auth.register_derived(&self.credentials, redactor);
         }
+        for oauth in self.upstreams.iter().filter_map(|u| u.transport.oauth()) {
+            redactor.register(&oauth.key_texts());
+        }
     }
 
     fn parse(value: &Value, place: &str, options: &LoadOptions<'_>) -> Result<Self, ConfigError> {
@@ -230,6 +233,7 @@ fn is_disabled(name: &str, entry: &Value) -> Result<bool, ConfigError> {
 /// A warning for each credential that a program could guess.
 fn guessable(upstreams: &[UpstreamConfig], credentials: &CredentialStore) -> Vec<ConfigWarning> {
     let auths = upstreams.iter().filter_map(|upstream| upstream.transport.auth());
+    // What goes to a token endpoint is echoed by nobody that a program can ask.
     let names: BTreeSet<&str> = auths.flat_map(|auth| auth.guessable(credentials)).collect();
     let warning = |name: &str| {
         let message = format_args!(

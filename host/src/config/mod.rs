@@ -24,6 +24,7 @@ mod jsonc;
 mod locate;
 mod mistakes;
 mod name_filter;
+mod oauth;
 mod options;
 mod own_executable;
 mod roots;
@@ -42,6 +43,10 @@ pub use file::UpstreamsConfig;
 pub use jsonc::without_comments;
 pub use locate::{ConfigLocation, NamedBy, REPL_VARIABLE, SERVER_VARIABLE, default_file, locate};
 pub use name_filter::{NameFilter, NamePattern};
+pub use oauth::{
+    OAuthClient, OAuthConfig, OAuthGrant, OAuthIdentity, OAuthIdp, OAuthKey, OAuthProof, OAuthRedirect,
+    OAuthRelax, OAuthSubject,
+};
 pub use options::LoadOptions;
 pub use roots::RootsConfig;
 pub use routing::Routing;

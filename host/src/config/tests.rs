@@ -599,3 +599,159 @@ fn keys_that_would_choose_a_way_or_whom_to_trust_are_not_ignored() {
         );
     }
 }
+
+/// The error for an HTTP entry with this `auth`.
+fn auth_error(auth: Value) -> String {
+    let file = json!({
+        "credentials": {"secret": {"source": "literal", "value": "a-client-secret-of-32-characters"}},
+        "upstreams": {"x": {"transport": "mcp_http", "url": "https://h/mcp", "auth": auth}}
+    });
+    load_with(&file, &[]).unwrap_err()
+}
+
+fn sign_in_of(auth: Value) -> OAuthConfig {
+    let file = json!({
+        "credentials": {"secret": {"source": "literal", "value": "a-client-secret-of-32-characters"}},
+        "upstreams": {"x": {"transport": "mcp_http", "url": "https://h/mcp#part", "auth": auth}}
+    });
+    let config = load(&file);
+    let Transport::Http(entry) = &config.upstreams[0].transport else { panic!("an mcp_http entry") };
+    assert_eq!(entry.url_text, "https://h/mcp");
+    (**entry.oauth.as_ref().unwrap()).clone()
+}
+
+#[test]
+fn a_sign_in_has_defaults_for_all_but_its_type() {
+    let plain = sign_in_of(json!({"type": "oauth"}));
+    assert_eq!(plain.client, OAuthClient::Auto);
+    assert_eq!((plain.scopes, plain.resource, plain.issuer, plain.idp), (None, None, None, None));
+    assert_eq!(plain.redirect.uri(plain.redirect.port), "http://127.0.0.1:33418/callback");
+    assert_eq!((plain.grant, plain.identity), (OAuthGrant::AuthorizationCode, OAuthIdentity::PerPrincipal));
+    assert!(plain.legacy_discovery && plain.allow_hosts.is_empty());
+    let machine = sign_in_of(json!({
+        "type": "oauth", "grant": "client_credentials", "client": {"id": "i", "secret": "secret"}, "scopes": [],
+        "redirect": {"host": "::1", "port": 0}, "resource": "", "relax": ["missing_pkce"], "allow_hosts": ["AS.internal"]
+    }));
+    assert_eq!(machine.identity, OAuthIdentity::Shared);
+    assert_eq!(machine.scopes, Some(Vec::new()));
+    assert_eq!(machine.redirect.uri(7), "http://[::1]:7/callback");
+    assert_eq!(machine.allow_hosts, ["as.internal"]);
+    assert_eq!(machine.remarks().len(), 2);
+    assert_eq!(machine.bindings().collect::<Vec<_>>(), ["secret"]);
+}
+
+#[test]
+fn sign_ins_are_refused_with_the_texts_of_their_table() {
+    for (auth, text) in [
+        (json!(5), " must be a list"),
+        (json!({"type": "basic"}), ".type must be \"oauth\", got \"basic\""),
+        (json!({}), ".type must be \"oauth\", got nothing"),
+        (json!({"type": "oauth", "scops": []}), " has unknown key \"scops\"; did you mean scopes?"),
+        (
+            json!({"type": "oauth", "client": {"id": "i", "secret": "secret", "key_file": "k"}}),
+            ".client must not have both secret and key_file",
+        ),
+        (
+            json!({"type": "oauth", "client": "x"}),
+            ".client must be \"auto\", {\"id\": …} or {\"metadata_url\": …}, got \"x\"",
+        ),
+        (
+            json!({"type": "oauth", "client": {"metadata_url": "http://h/c"}}),
+            ".client.metadata_url must be an https URL with a path, got \"http://h/c\"",
+        ),
+        (
+            json!({"type": "oauth", "scopes": ["a b"]}),
+            ".scopes must be null or a list of scopes, each without spaces, got [\"a b\"]",
+        ),
+        (json!({"type": "oauth", "resource": 1}), ".resource must be null or a string, got 1"),
+        (
+            json!({"type": "oauth", "redirect": {"host": "h.example"}}),
+            ".redirect.host must be localhost or a loopback address, got \"h.example\"",
+        ),
+        (
+            json!({"type": "oauth", "redirect": {"port": 65536}}),
+            ".redirect.port must be an integer from 0 to 65535, got 65536",
+        ),
+        (
+            json!({"type": "oauth", "redirect": {"path": "c"}}),
+            ".redirect.path must be a path that begins with /, got \"c\"",
+        ),
+        (
+            json!({"type": "oauth", "grant": "password"}),
+            ".grant must be \"authorization_code\", \"device_code\", \"client_credentials\" or \"id_jag\", got \"password\"",
+        ),
+        (
+            json!({"type": "oauth", "identity": "mine"}),
+            ".identity must be \"per_principal\" or \"shared\", got \"mine\"",
+        ),
+        (
+            json!({"type": "oauth", "legacy_discovery": true}),
+            ".legacy_discovery must be \"login_only\" or \"never\", got true",
+        ),
+        (
+            json!({"type": "oauth", "issuer": "http://as"}),
+            ".issuer must be null or an https URL without query, got \"http://as\"",
+        ),
+        (
+            json!({"type": "oauth", "relax": ["pkce"]}),
+            ".relax must be a list of \"missing_issuer\" and \"missing_pkce\", got [\"pkce\"]",
+        ),
+        (
+            json!({"type": "oauth", "allow_hosts": ["https://h"]}),
+            ".allow_hosts must be a list of host names, without scheme and port, got [\"https://h\"]",
+        ),
+        (
+            json!({"type": "oauth", "grant": "client_credentials", "client": {"id": "i"}}),
+            ".grant \"client_credentials\" needs auth.client with an id and a secret or key_file",
+        ),
+        (
+            json!({"type": "oauth", "grant": "id_jag", "client": {"id": "i", "secret": "secret"}}),
+            ".grant \"id_jag\" needs auth.idp with token_endpoint, client, subject_token and subject_token_type",
+        ),
+        (
+            json!({"type": "oauth", "grant": "client_credentials", "identity": "per_principal", "client": {"id": "i", "secret": "secret"}}),
+            ".grant \"client_credentials\" acts for no person; identity must be \"shared\"",
+        ),
+    ] {
+        assert_eq!(auth_error(auth.clone()), format!("upstream x auth{text}"), "{auth}");
+    }
+    assert_eq!(
+        auth_error(json!({"type": "oauth", "client": {"id": "i", "secret": "other"}})),
+        "upstream x references unknown credential binding other"
+    );
+    assert_eq!(
+        entry_error(json!({"transport": "mcp_stdio", "command": "c", "auth": {"type": "oauth"}})),
+        "upstream x auth of type \"oauth\" needs transport mcp_http or openapi"
+    );
+    let plain = |url: &str| json!({"transport": "mcp_http", "url": url, "auth": {"type": "oauth"}, "allow_insecure_http": true, "allow_insecure_auth": true});
+    assert_eq!(
+        entry_error(plain("http://h/mcp")),
+        "upstream x uses http:// with OAuth; only loopback hosts may"
+    );
+    for url in ["http://localhost:1/mcp", "http://127.8.0.1/mcp", "http://[::1]:1/mcp"] {
+        load(&json!({"upstreams": {"x": plain(url)}}));
+    }
+}
+
+#[test]
+fn the_private_key_of_a_client_is_read_once_and_scrubbed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("key.pem");
+    let line = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgabcdefghijklmnop";
+    std::fs::write(&path, format!("-----BEGIN PRIVATE KEY-----\n{line}\n-----END PRIVATE KEY-----\n"))
+        .unwrap();
+    let file = |path: &Path| {
+        json!({"upstreams": {"x": {"transport": "mcp_http", "url": "https://h/mcp", "auth": {
+            "type": "oauth", "grant": "client_credentials", "client": {"id": "i", "key_file": path}}}}})
+    };
+    let config = load(&file(&path));
+    let redactor = Redactor::new();
+    config.register_secrets(&redactor);
+    assert_eq!(redactor.scrub(&format!("<{line}>")), "<[REDACTED]>");
+    assert_eq!(
+        load_with(&file(Path::new("no-such.pem")), &[]).unwrap_err(),
+        "upstream x auth.client.key_file: no such file or directory (/conf/no-such.pem)"
+    );
+    std::fs::write(&path, "-----BEGIN EC PRIVATE KEY-----").unwrap();
+    assert!(load_with(&file(&path), &[]).unwrap_err().contains("must be a private key in PEM of PKCS#8"));
+}

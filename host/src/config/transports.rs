@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ptc_mcp::json::{Map, Value};
@@ -10,6 +11,7 @@ use url::Url;
 use super::ca_file;
 use super::child_env::child_env;
 use super::fields::Fields;
+use super::oauth::{OAuthConfig, check_plain_url};
 use super::routing::Routing;
 use super::urls::{check_insecure_auth, parse_url};
 use crate::child::{ChildEnv, ChildSpec};
@@ -52,6 +54,24 @@ impl Transport {
             Self::Stdio(_) => None,
             Self::Http(entry) => Some(&entry.auth),
             Self::OpenApi(entry) => Some(&entry.auth),
+        }
+    }
+
+    /// How a sign-in is had, for entries whose `auth` is of type `oauth`.
+    pub fn oauth(&self) -> Option<&Arc<OAuthConfig>> {
+        match self {
+            Self::Stdio(_) => None,
+            Self::Http(entry) => entry.oauth.as_ref(),
+            Self::OpenApi(entry) => entry.oauth.as_ref(),
+        }
+    }
+
+    /// The URL of the upstream, for transports that have one.
+    pub fn url(&self) -> Option<&Url> {
+        match self {
+            Self::Stdio(_) => None,
+            Self::Http(entry) => Some(&entry.url),
+            Self::OpenApi(entry) => Some(&entry.base_url),
         }
     }
 }
@@ -124,6 +144,9 @@ impl StdioConfig {
         withheld: &BTreeSet<String>,
         resolved: &mut Vec<Secret>,
     ) -> Result<Self, ConfigError> {
+        if let Some(Value::Object(_)) = fields.peek("auth") {
+            return Err(fields.error("auth of type \"oauth\" needs transport mcp_http or openapi"));
+        }
         let command = fields.required_string("command")?;
         let args = fields.strings("args")?.unwrap_or_default();
         let entry = Self {
@@ -159,8 +182,12 @@ impl From<&StdioConfig> for ChildSpec {
 pub struct HttpConfig {
     /// The endpoint.
     pub url: Url,
+    /// The endpoint as the file spells it, without its fragment.
+    pub url_text: String,
     /// The operator's headers.
     pub auth: HttpAuth,
+    /// How a sign-in is had, if calls need one.
+    pub oauth: Option<Arc<OAuthConfig>>,
     /// How requests get there.
     pub routing: Routing,
     /// Certificates that are trusted besides those of the system and of `--ca-file`.
@@ -185,8 +212,10 @@ impl HttpConfig {
     /// An entry with nothing but a URL: no headers of the operator's, defaults elsewhere.
     pub fn for_url(url: Url) -> Self {
         Self {
+            url_text: url.as_str().to_owned(),
             url,
             auth: HttpAuth::default(),
+            oauth: None,
             routing: Routing::Direct,
             certificates: None,
             old_stream: false,
@@ -206,9 +235,10 @@ impl HttpConfig {
         old_stream: bool,
         resolved: &mut Vec<Secret>,
     ) -> Result<Self, ConfigError> {
-        let auth = HttpAuth::parse(fields.upstream, fields.get("auth"), fields.get("static_headers"))?;
-        auth.check_bindings(fields.upstream, store)?;
+        let (auth, oauth) = auth(fields, store, base_dir, "url")?;
         let insecure = InsecureOptIns::parse(fields)?;
+        let url_text = fields.get("url").and_then(Value::as_str).unwrap_or_default();
+        let url_text = url_text.split('#').next().unwrap_or_default().to_owned();
         let url = parse_url(fields, "url", fields.required_string("url")?, insecure.http)?;
         check_insecure_auth(fields, [&url].into_iter(), auth.has_credentials(), insecure.auth)?;
         auth.check_collisions(fields.upstream)?;
@@ -217,6 +247,8 @@ impl HttpConfig {
         let protocol = if old_stream { Protocol::Handshake } else { Protocol::parse(fields)? };
         Ok(Self {
             auth,
+            oauth,
+            url_text,
             routing,
             certificates,
             old_stream,
@@ -229,6 +261,23 @@ impl HttpConfig {
             ..Self::for_url(url)
         })
     }
+}
+
+/// The operator's headers, and how a sign-in is had: `auth` is a list for the one and an object for the other.
+fn auth(
+    fields: &Fields<'_>,
+    store: &CredentialStore,
+    base_dir: Option<&Path>,
+    url_key: &'static str,
+) -> Result<(HttpAuth, Option<Arc<OAuthConfig>>), ConfigError> {
+    let oauth = OAuthConfig::parse(fields, store, base_dir)?;
+    let emitters = fields.get("auth").filter(|_| oauth.is_none());
+    let auth = HttpAuth::parse(fields.upstream, emitters, fields.get("static_headers"))?;
+    auth.check_bindings(fields.upstream, store)?;
+    if oauth.is_some() {
+        check_plain_url(fields, url_key)?;
+    }
+    Ok((auth, oauth.map(Arc::new)))
 }
 
 /// Where an OpenAPI document is.
@@ -264,6 +313,8 @@ pub struct OpenApiConfig {
     pub overrides: BTreeMap<String, OperationOverride>,
     /// The operator's headers.
     pub auth: HttpAuth,
+    /// How a sign-in is had, if calls need one.
+    pub oauth: Option<Arc<OAuthConfig>>,
     /// How requests get there, that for the document included.
     pub routing: Routing,
     /// Certificates that are trusted besides those of the system and of `--ca-file`.
@@ -288,8 +339,7 @@ impl OpenApiConfig {
         resolved: &mut Vec<Secret>,
         warnings: &mut Vec<ConfigWarning>,
     ) -> Result<Self, ConfigError> {
-        let auth = HttpAuth::parse(fields.upstream, fields.get("auth"), fields.get("static_headers"))?;
-        auth.check_bindings(fields.upstream, store)?;
+        let (auth, oauth) = auth(fields, store, base_dir, "base_url")?;
         let insecure = InsecureOptIns::parse(fields)?;
         let base_url = parse_url(fields, "base_url", fields.required_string("base_url")?, insecure.http)?;
         if base_url.query().is_some() || base_url.fragment().is_some() {
@@ -344,6 +394,7 @@ impl OpenApiConfig {
             include_operations,
             overrides,
             auth,
+            oauth,
             routing: Routing::parse(fields, env, store, resolved)?,
             certificates,
             request_timeout: request_timeout(fields)?.unwrap_or(REQUEST_TIMEOUT),

@@ -18,6 +18,8 @@ pub enum FaultReason {
     ToolError,
     /// HTTP 401, or credentials that cannot be turned into headers.
     AuthFailed,
+    /// A person has to sign in first, or anew (auth.md 12.1).
+    AuthRequired,
     /// HTTP 429.
     RateLimited,
     /// A deadline passed.
@@ -37,6 +39,7 @@ impl FaultReason {
             Self::UpstreamError => "upstream_error",
             Self::ToolError => "tool_error",
             Self::AuthFailed => "auth_failed",
+            Self::AuthRequired => "auth_required",
             Self::RateLimited => "rate_limited",
             Self::Timeout => "timeout",
             Self::ResponseTooLarge => "response_too_large",

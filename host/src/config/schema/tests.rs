@@ -30,6 +30,56 @@ fn entries() -> [Value; 4] {
     ]
 }
 
+/// Objects that may stand under `auth`: a whole one, and it with one key left out, added or changed.
+fn sign_ins() -> Vec<Value> {
+    let whole = json!({
+        "type": "oauth", "client": {"id": "c", "secret": "t"}, "scopes": ["a:b"], "resource": "r", "redirect": {"host": "localhost", "port": 1, "path": "/c"},
+        "grant": "client_credentials", "identity": "shared", "legacy_discovery": "never", "issuer": "https://as/t", "relax": ["missing_pkce"], "allow_hosts": ["h"]
+    });
+    let odd = [
+        json!(null),
+        json!(5),
+        json!(""),
+        json!("auto"),
+        json!("shared"),
+        json!("device_code"),
+        json!("https://as"),
+        json!("https://as?q"),
+        json!([]),
+        json!(["a b"]),
+        json!(["a"]),
+        json!({}),
+        json!({"id": "c"}),
+        json!({"id": "c", "secret": "t", "key_file": "k"}),
+        json!({"id": "c", "metadata_url": "https://h/x"}),
+        json!({"metadata_url": "https://h/x"}),
+        json!({"metadata_url": "https://h"}),
+        json!({"host": "h"}),
+        json!({"port": 70000}),
+        json!({"port": -1}),
+        json!({"path": "c"}),
+        json!({"token_endpoint": "https://i/t", "client": {"id": "c"}, "subject_token": "t", "subject_token_type": "x"}),
+        json!({"token_endpoint": "https://i/t", "client": {"id": "c"}, "subject_token_type": "x"}),
+    ];
+    let mut all = vec![
+        whole.clone(),
+        json!({"type": "oauth"}),
+        json!({"type": "basic"}),
+        json!({"type": "oauth", "scops": []}),
+    ];
+    for key in whole.as_object().unwrap().keys().map(String::as_str).chain(["idp"]) {
+        for value in &odd {
+            let mut changed = whole.clone();
+            changed[key] = value.clone();
+            all.push(changed);
+        }
+        let mut less = whole.clone();
+        less.as_object_mut().unwrap().remove(key);
+        all.push(less);
+    }
+    all
+}
+
 /// Files of all kinds, and each with one key left out, added or changed.
 fn files() -> Vec<Value> {
     let odd = [
@@ -85,7 +135,8 @@ fn files() -> Vec<Value> {
         let keys = |name: &str| schema["$defs"][name]["properties"].as_object().unwrap().keys().cloned();
         let keys: BTreeSet<String> = keys("upstream").chain(keys("enabled")).chain(keys(transport)).collect();
         for key in keys {
-            for value in &odd {
+            let sign_ins = if key == "auth" { sign_ins() } else { Vec::new() };
+            for value in odd.iter().chain(&sign_ins) {
                 let mut changed = entry.clone();
                 changed[key.as_str()] = value.clone();
                 files.push(whole(&changed));
@@ -149,7 +200,14 @@ fn files() -> Vec<Value> {
 }
 
 /// What a file can be refused for that its form does not show.
-const BEYOND_THE_FORM: [&str; 16] = [
+const BEYOND_THE_FORM: [&str; 23] = [
+    "uses http:// with OAuth",
+    "an integer from 0 to 65535",
+    "a loopback address, got",
+    "needs auth.client with an id",
+    "needs auth.idp with",
+    "acts for no person",
+    "of type \"oauth\" needs transport",
     "without allow_insecure_http",
     "allow_insecure_auth is not true",
     "unknown credential binding",

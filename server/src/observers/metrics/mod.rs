@@ -52,12 +52,13 @@ const OUTCOMES: usize = MORE_OUTCOMES.len() + ErrorReason::ALL.len();
 const OTHER: &str = "other";
 
 /// Outcomes of an upstream call.
-const UPSTREAM_OUTCOMES: [&str; 9] = [
+const UPSTREAM_OUTCOMES: [&str; 10] = [
     "ok",
     FaultReason::UpstreamUnavailable.as_str(),
     FaultReason::UpstreamError.as_str(),
     FaultReason::ToolError.as_str(),
     FaultReason::AuthFailed.as_str(),
+    FaultReason::AuthRequired.as_str(),
     FaultReason::RateLimited.as_str(),
     FaultReason::Timeout.as_str(),
     FaultReason::ResponseTooLarge.as_str(),

@@ -1,0 +1,156 @@
+//! Files that only their owner may touch: opened without following links, looked at once they are open.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io;
+use std::path::Path;
+
+use super::StoreError;
+use crate::config_error::os_error_text;
+
+/// Largest record file.
+const MAX_RECORD: u64 = 4 * 1024 * 1024;
+
+/// The same options, which refuse to open a link.
+#[cfg(unix)]
+pub(super) fn no_link(options: &mut OpenOptions) -> &mut OpenOptions {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    // A file that is made is its owner's alone; a pipe in its place does not make us wait.
+    let flags = nix::fcntl::OFlag::O_NOFOLLOW | nix::fcntl::OFlag::O_NONBLOCK;
+    options.mode(0o600).custom_flags(flags.bits())
+}
+
+#[cfg(not(unix))]
+pub(super) fn no_link(options: &mut OpenOptions) -> &mut OpenOptions {
+    options
+}
+
+/// Whether a file is a plain one of ours that nobody else can read or change.
+#[cfg(unix)]
+pub(super) fn is_private(metadata: &Metadata) -> bool {
+    metadata.is_file() && is_ours_alone(metadata)
+}
+
+#[cfg(unix)]
+fn is_ours_alone(metadata: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    metadata.uid() == nix::unistd::geteuid().as_raw() && metadata.mode() & 0o077 == 0
+}
+
+#[cfg(not(unix))]
+pub(super) fn is_private(metadata: &Metadata) -> bool {
+    metadata.is_file()
+}
+
+/// Makes the folder if it is not there, and checks that it is ours alone.
+pub(super) fn prepare(folder: &Path) -> Result<(), StoreError> {
+    let error = |error: io::Error| io_error(folder, &error);
+    make(folder).map_err(error)?;
+    let metadata = std::fs::symlink_metadata(folder).map_err(error)?;
+    #[cfg(unix)]
+    let fits = metadata.is_dir() && is_ours_alone(&metadata);
+    #[cfg(not(unix))]
+    let fits = metadata.is_dir();
+    if fits { Ok(()) } else { Err(StoreError::Exposed { path: folder.display().to_string(), mode: "0700" }) }
+}
+
+#[cfg(unix)]
+fn make(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+#[cfg(not(unix))]
+fn make(folder: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(folder)
+}
+
+/// The content of a private file; `None` if there is none.
+pub(super) fn read(path: &Path) -> Result<Option<zeroize::Zeroizing<Vec<u8>>>, StoreError> {
+    use std::io::Read as _;
+    let file = match no_link(File::options().read(true)).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(open_error(path, &error)),
+    };
+    let metadata = file.metadata().map_err(|error| io_error(path, &error))?;
+    if !is_private(&metadata) {
+        return Err(exposed(path));
+    }
+    if metadata.len() > MAX_RECORD {
+        return Err(StoreError::Malformed { path: path.display().to_string() });
+    }
+    let mut bytes = zeroize::Zeroizing::new(Vec::new());
+    file.take(MAX_RECORD).read_to_end(&mut bytes).map_err(|error| io_error(path, &error))?;
+    Ok(Some(bytes))
+}
+
+/// Replaces a file as a whole: afterwards it has the old content or the new one, whatever happens, and when this returns it has
+/// the new one even if the power fails.
+pub(super) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+    use std::io::Write as _;
+    let path = folder.join(name);
+    // The lock of the record is held, so that nobody else writes this file.
+    let temporary = folder.join(format!(".{name}.new"));
+    let error = |error: io::Error| io_error(&path, &error);
+    match std::fs::remove_file(&temporary) {
+        Err(failed) if failed.kind() != io::ErrorKind::NotFound => return Err(error(failed)),
+        _ => {}
+    }
+    let write = || {
+        let mut file = no_link(File::options().write(true).create_new(true)).open(&temporary)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        std::fs::rename(&temporary, &path)?;
+        sync_folder(folder)
+    };
+    write().map_err(|failed| {
+        let _ = std::fs::remove_file(&temporary);
+        error(failed)
+    })
+}
+
+/// Removes a file, if it is there.
+pub(super) fn remove(folder: &Path, name: &str) -> Result<(), StoreError> {
+    let path = folder.join(name);
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(io_error(&path, &error)),
+        Ok(()) => {}
+    }
+    sync_folder(folder).map_err(|error| io_error(folder, &error))
+}
+
+/// A lock file, made if it is not there. Lock files are never deleted: two processes could hold locks on two of one name.
+pub(super) fn lock_file(path: &Path) -> Result<File, StoreError> {
+    let file = no_link(File::options().read(true).write(true).create(true)).open(path);
+    let file = file.map_err(|error| open_error(path, &error))?;
+    let metadata = file.metadata().map_err(|error| io_error(path, &error))?;
+    if is_private(&metadata) { Ok(file) } else { Err(exposed(path)) }
+}
+
+#[cfg(unix)]
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync_folder(_folder: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+fn exposed(path: &Path) -> StoreError {
+    StoreError::Exposed { path: path.display().to_string(), mode: "0600" }
+}
+
+/// A link is refused as a file of somebody else's is.
+fn open_error(path: &Path, error: &io::Error) -> StoreError {
+    if std::fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        exposed(path)
+    } else {
+        io_error(path, error)
+    }
+}
+
+pub(super) fn io_error(path: &Path, error: &io::Error) -> StoreError {
+    StoreError::Io { path: path.display().to_string(), error: os_error_text(error) }
+}
